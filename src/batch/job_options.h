@@ -1,0 +1,78 @@
+// JobOptions: what a person asked `windrow run` to do, as far as the job itself is concerned. What
+// shows it (progress, colours, reports) and what loads models are not in here.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace windrow::batch {
+
+// An option that alters answers, as people know it: {"kv-type", "q8_0"}, {"model qwen",
+// "models/qwen.gguf, 639446688 bytes, 5f0c91d2a7be3344"}. Kept in the job record; a resumed job
+// whose settings differ is refused and each is named, old -> new.
+struct JobSetting {
+  std::string name;
+  std::string value;
+
+  friend bool operator==(const JobSetting&, const JobSetting&) = default;
+};
+
+struct JobOptions {
+  // --- files ---
+
+  // As the user wrote it, for messages and the job record: the lines themselves come from
+  // JobEnvironment::input. "-" is standard input.
+  std::string input_name;
+
+  // RESULTS. The other files of the job stand beside it (job_paths.h).
+  std::string output_path;
+
+  // --- what to do with what is there ---
+
+  // Put the files of an earlier job aside under another name and start over.
+  bool fresh = false;
+
+  // Put the errors file aside, so that rows that failed have no result and run again.
+  bool retry_failed = false;
+
+  // --- which rows, in which order ---
+
+  // Only the first so many rows of the input are considered (blank lines do not count); a later
+  // run without it goes on. 0 takes none.
+  std::optional<int64_t> rows_max;
+
+  // Check the whole input first; refuse to run when any line is at fault.
+  bool strict = false;
+
+  // When all rows are done, put both logs in the order of the input.
+  bool ordered = false;
+
+  // --- how rows become requests ---
+
+  // Laid under every body: a field that the body lacks (or has as null) gets this value. Entered
+  // into the job record by JobRunner itself, as settings named "set FIELD".
+  boost::json::object body_defaults;
+
+  // The names that body.model may have. With `any_model` any name will do and the first of these
+  // is what the answer says when the body names none; otherwise a name that is not here fails its
+  // row with 404 model_not_found, listing these. At least one.
+  std::vector<std::string> models;
+  bool any_model = false;
+
+  // Every option that alters answers, in the order people should see them, as far as it is known
+  // before a model is loaded; the rest is given to JobRunner::run. Body defaults not included.
+  std::vector<JobSetting> settings;
+
+  // --- how it ends ---
+
+  // How long running rows may go on after JobRunner::stop(), before they are cancelled.
+  Duration grace = std::chrono::seconds(10);
+};
+
+}  // namespace windrow::batch

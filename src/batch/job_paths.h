@@ -1,0 +1,31 @@
+// JobPaths: the names of a job's files, all derived from RESULTS.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace windrow::batch {
+
+// For RESULTS = "out/results.jsonl":
+struct JobPaths {
+  std::string results;  // out/results.jsonl            successes, one line a row
+  std::string errors;   // out/results.errors.jsonl     failures, one line a row
+  std::string summary;  // out/results.summary.json     written when a run ends
+  std::string record;   // out/results.job.json         the options that alter answers
+  std::string lock;     // out/results.lock             held while a run goes on
+
+  // out/results.errors.retried-N.jsonl: failures put aside by --retry-failed.
+  std::string retried(int32_t n) const;
+
+  // The same five for "out/results.old-N.jsonl": a job put aside by --fresh.
+  JobPaths old(int32_t n) const;
+
+  friend bool operator==(const JobPaths&, const JobPaths&) = default;
+};
+
+// kInvalid for a name that cannot be meant: empty, "-", a folder, or one that ends in .gz or .zst.
+Result<JobPaths> job_paths(const std::string& output_path);
+
+}  // namespace windrow::batch

@@ -1,0 +1,148 @@
+// JobRunner: one run of `windrow run`, from the lines of an input to results on disk. Opening one
+// takes the lock on the output, reads what an earlier run left and begins the pre-scan of the
+// input, so that all this happens while the model is loaded; run() then does the work.
+//
+//   reader thread     lines -> rows, those with a result skipped -> queue (bounded in bytes)
+//   submitter thread  queue -> Dispatcher::submit
+//   backend's thread  outcome -> queue (bounded in bytes)
+//   writer thread     all that is queued -> one append and one sync per file -> the rows count
+//   run()'s thread    waits for these in that order, then puts the logs in order when asked
+//
+// Invariants:
+//   a row counts as done only after its line was synced;
+//   a log never holds two lines of one row, nor half a line before its last whole one;
+//   what is on disk decides what is done: nothing else remembers progress.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "batch/input.h"
+#include "batch/job_counters.h"
+#include "batch/job_options.h"
+#include "batch/job_paths.h"
+#include "llm/answer.h"
+#include "llm/request.h"
+#include "store/disk.h"
+
+namespace windrow::dispatch {
+class Dispatcher;
+}
+
+namespace windrow::batch {
+
+// What a job needs of the world. Everything outlives the JobRunner.
+struct JobEnvironment {
+  store::Disk& disk;
+  const Clock& clock;
+  Input& input;
+};
+
+// Which dispatcher answers which model. Outlives run().
+struct ModelRoute {
+  std::string
+      name;  // one of JobOptions::models; with any_model there is one route and it takes all
+  dispatch::Dispatcher* dispatcher = nullptr;
+};
+
+// A line that --strict refuses.
+struct LineFault {
+  uint64_t line = 0;      // counted from 1, blank lines included
+  std::string custom_id;  // empty when the line has none that can be used
+  llm::Failure failure;
+};
+
+// What run() gets besides the routes; every member may stay as it is.
+struct RunHooks {
+  // Settings that are known only now that the model is loaded (a context size chosen to fit). They
+  // follow JobOptions::settings in the job record and are compared in the same way.
+  std::vector<JobSetting> late_settings;
+
+  // --strict: why the model could not answer this request (a prompt longer than the context), or
+  // nothing. Called on run()'s thread, row by row.
+  std::function<std::optional<llm::Failure>(const llm::Request&)> check;
+
+  // --strict: called on run()'s thread for every offending line, in the order of the input, before
+  // run() fails. Without it the error message lists the first 20.
+  std::function<void(const LineFault&)> on_fault;
+};
+
+// What was on disk when the job was opened.
+struct JobStart {
+  bool resumed = false;        // at least one result was there
+  int64_t results_before = 0;  // lines of the results file, whether or not the input still has them
+  int64_t errors_before = 0;   // lines of the errors file, after --retry-failed
+  int64_t torn_bytes = 0;      // cut from the ends of the logs: rows that were being written
+  std::vector<std::string> put_aside;  // new names of files moved away by fresh and retry_failed
+};
+
+enum class JobEnd : uint8_t {
+  kCompleted,    // every row of the input has a result
+  kInterrupted,  // stop() came first; the same command continues
+};
+
+// How a run ended; JobCounters has the rest.
+struct JobReport {
+  JobEnd end = JobEnd::kCompleted;
+  int64_t rows_succeeded = 0;  // of the rows considered, with those of earlier runs
+  int64_t rows_failed = 0;
+  bool ordered = false;  // the logs are in the order of the input
+};
+
+class JobRunner {
+ public:
+  // Fails, without having changed any file, with
+  //   kInvalid   the options or the output path cannot be used; --strict on an input that can be
+  //              read only once; a file at the output path that Windrow did not write
+  //   kNotFound  the input, or the output's folder
+  //   kConflict  another process holds the output; settings differ from those of the earlier run
+  //              (each named, old -> new); the job record is gone but results are there
+  //   kDiskFull, kIo
+  // `counters` outlives the runner and is set from the start, also when this fails.
+  static Result<std::unique_ptr<JobRunner>> open(JobOptions options, JobEnvironment environment,
+                                                 JobCounters& counters);
+
+  // Lets go of the lock. Not while run() is in progress.
+  virtual ~JobRunner() = default;
+
+  JobRunner(const JobRunner&) = delete;
+  JobRunner& operator=(const JobRunner&) = delete;
+
+  virtual const JobPaths& paths() const = 0;
+  virtual const JobStart& start() const = 0;
+
+  // Any thread, at any time, without blocking: why run() is going to refuse, as soon as the
+  // pre-scan knows; nothing while it does not. Saves loading a model for nothing.
+  virtual std::optional<Error> refusal() const = 0;
+
+  // Does the job; once per runner, on the thread that calls it. Fails with
+  //   kInvalid      the input ends in the middle of its compressed data (every whole line before
+  //                 that was run); --strict found offending lines
+  //   kConflict     rows that have a result changed, each named up to 20; late settings differ
+  //   kDiskFull, kIo  the message says what is safe; the same command continues
+  //   kUnavailable, kNoSpace  the backend can answer nothing any more
+  // Results that came before a failure are on disk, and the logs are valid.
+  virtual Result<JobReport> run(std::span<const ModelRoute> routes, RunHooks hooks) = 0;
+
+  // Any thread, at any time, also before run(); returns at once. stop(): no row starts any more,
+  // running ones may finish within the grace. stop_now(): those are cancelled too. run() then
+  // returns kInterrupted once what finished is on disk.
+  virtual void stop() = 0;
+  virtual void stop_now() = 0;
+
+ protected:
+  JobRunner() = default;
+};
+
+// 0 all rows succeeded, 1 some failed, 2 the command or its input or output is unusable, 3 the
+// model or backend is unusable, 130 interrupted.
+int exit_code(const Result<JobReport>& result);
+
+}  // namespace windrow::batch
