@@ -1,0 +1,46 @@
+// Row: one line of the input that asks for something; RowFault: one that cannot be answered.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "base/hash.h"
+#include "llm/answer.h"
+#include "llm/request.h"
+
+namespace windrow::batch {
+
+// What tells a row from every other, between runs too. A row that can be named goes by its
+// custom_id, wherever in the input it stands. A line that cannot (malformed, no custom_id, or one
+// that an earlier line has) goes by its number and its bytes, so that it is reported once.
+struct RowKey {
+  uint64_t line = 0;         // counted from 1
+  std::string custom_id;     // empty when the line has none
+  Hash128 identity;          // where the index finds it
+  uint64_t fingerprint = 0;  // changes when what is asked changes
+
+  friend bool operator==(const RowKey&, const RowKey&) = default;
+};
+
+struct Row {
+  RowKey key;
+  llm::Request request;
+  size_t bytes = 0;  // of its line: what it costs in a queue
+};
+
+struct RowFault {
+  RowKey key;
+  llm::Failure failure;
+
+  // The line never became a request, and its identity is that of a line.
+  bool of_line = false;
+};
+
+using RowOrFault = std::variant<Row, RowFault>;
+
+Hash128 row_identity(std::string_view custom_id);
+Hash128 line_identity(uint64_t line, uint64_t fingerprint);
+
+}  // namespace windrow::batch
