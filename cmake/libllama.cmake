@@ -1,5 +1,5 @@
-# libllama, from the system where it is packaged (Debian 14, Ubuntu 26.04, ...), else from the private
-# runtime that ./setup makes: newer libraries with a loader and a C library of their own.
+# libllama, from the system where it is packaged (Debian 14, Ubuntu 26.04, ...), else from the
+# private runtime that ./setup makes: newer libraries with a loader and a C library of their own.
 #
 # Defines
 #   windrow_llama                        link this to compile and link against libllama
@@ -45,7 +45,8 @@ if(llama_FOUND)
     list(GET _windrow_plugins 0 _windrow_plugins)
     get_filename_component(WINDROW_GGML_BACKENDS_DIR "${_windrow_plugins}" DIRECTORY)
   endif()
-  set(WINDROW_RUNTIME_VERSION "libllama ${llama_VERSION} of the system, build ${LLAMA_BUILD_NUMBER}")
+  set(WINDROW_RUNTIME_VERSION
+    "libllama ${llama_VERSION} of the system, build ${LLAMA_BUILD_NUMBER}")
   set(_windrow_llama_include "${LLAMA_INCLUDE_DIR}")
   target_link_libraries(windrow_llama INTERFACE llama)
   target_include_directories(windrow_llama SYSTEM INTERFACE "${LLAMA_INCLUDE_DIR}")

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Checks what the compiler does not: layers, banned calls, leftovers, dead files, plain form.
+
+usage: check.py [ROOT]      ROOT: the source tree, by default the one this file lies in
+
+Prints "file:line: rule: what is wrong, and what to do", and exits 1 when there is anything. One
+line of code may be excused with a comment on it, "tidy-allow RULE: reason". layers.txt beside this
+file is the table of modules; self_test.py shows every rule at work.
+"""
+
+import fnmatch
+import os
+import re
+import sys
+
+CODE_FOLDERS = ("src", "tools", "tests", "bench")
+CODE_ENDINGS = (".h", ".cc")
+TEXT_ENDINGS = CODE_ENDINGS + (".txt", ".cmake", ".py", ".sh", ".md", ".json", ".toml", ".1", ".in")
+# Prose and data may be as wide as they are; markdown ends a line with blanks to break it.
+WIDE_ENDINGS = (".md", ".json", ".jsonl", ".1")
+LINE_COLUMNS_MAX = 100
+
+PROGRAMS = ("src/app", "tools", "bench", "tests")
+
+# Rule, pattern, folders or files where it may stand, what to do instead.
+BANNED = [
+    ("sleep", r"\b(sleep_for|sleep_until|usleep|nanosleep)\s*\(|(?<![\w.:>])sleep\s*\(", (),
+     "wait for the event itself; in tests advance a ManualClock"),
+    ("rand", r"\bstd::(rand|srand|random_shuffle)\b|(?<![\w.:>])s?rand\s*\(", (),
+     "take a base/random.h generator from the caller"),
+    ("regex", r"\bstd::(basic_)?regex\b", (),
+     "write the match out: std::regex overflows the stack on long text"),
+    ("print", r"(?<![\w.])(std::)?(v?f?printf|puts|fputs|putchar)\s*\(|\bfmt::v?print\s*\("
+              r"|\bstd::(cout|cerr|clog)\b", PROGRAMS + ("src/base/ensure.cc",),
+     "return a value or an Error; only a program prints"),
+    ("sprintf", r"(?<![\w.])(std::)?v?sn?printf\s*\(", (), "fmt::format"),
+    ("new", r"(?<!operator )\bnew\s+[\w:]|(?<!operator )\bdelete(\[\])?\s+[\w:*(]", (),
+     "std::make_unique, or a container"),
+    ("system", r"\bstd::system\b|(?<![\w.:>])(system|popen)\s*\(", (),
+     "no shell: posix_spawn with an argument list"),
+    ("assert", r"(?<![\w.:>])assert\s*\(", (), "ENSURE(condition, \"why\"): it is on in release"),
+    ("clock", r"\b(system_clock|steady_clock|high_resolution_clock)::now\b"
+              r"|(?<![\w.:>])(gettimeofday|clock_gettime)\s*\(", PROGRAMS + ("src/base/clock.",),
+     "take a Clock (base/clock.h) from the caller"),
+    ("detach", r"\.detach\s*\(\s*\)", (), "keep the thread and join it"),
+]
+
+# Spelt in halves, so that this file does not report itself.
+LEFTOVERS = re.compile(r"\b(" + "|".join(("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK")) + r")\b")
+ALLOW = re.compile(r"tidy-allow ([\w-]+): \S")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
+
+
+class Table:
+    """layers.txt: the layers, what each module sees, where foreign headers enter."""
+
+    def __init__(self, path):
+        self.level = {}
+        self.sees = {}
+        self.foreign = []
+        self.faults = []
+        levels = 0
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                words = line.split("#")[0].split()
+                if not words:
+                    continue
+                if words[0] == "layer":
+                    for name in words[1:]:
+                        self.level[name] = levels
+                    levels += 1
+                elif words[0] == "foreign" and "in" in words:
+                    at = words.index("in")
+                    self.foreign.append((words[1:at], words[at + 1:]))
+                elif len(words) > 1 and words[1] == "sees":
+                    self.sees[words[0]] = words[2:]
+                else:
+                    self.faults.append((number, "this line was not understood"))
+        for name, seen in self.sees.items():
+            for other in seen:
+                if name not in self.level or other not in self.level:
+                    self.faults.append((1, f"'{name} sees {other}' names a module without a layer"))
+                elif self.level[other] >= self.level[name]:
+                    self.faults.append((1, f"'{name} sees {other}' does not point down"))
+        for name in self.level:
+            if name not in self.sees:
+                self.faults.append((1, f"there is no line '{name} sees ...'"))
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+STRING = (r'R"(?P<mark>[^ ()\\\t\n]*)\((?s:.*?)\)(?P=mark)"'  # raw
+          r'|"(?:[^"\\\n]|\\.)*"'
+          r"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)*'")  # no digit before it: 1'000 is a number
+COMMENT = r"//[^\n]*|/\*(?s:.*?)\*/"
+TOKEN = re.compile(f"(?P<string>{STRING})|(?P<comment>{COMMENT})")
+
+
+def without_comments(text):
+    return TOKEN.sub(lambda m: blank(m) if m.group("comment") else m.group(), text)
+
+
+def code_only(text):
+    """The text with comments and the contents of strings blanked; positions stay."""
+    return TOKEN.sub(blank, text)
+
+
+def starts_with(path, places):
+    """Whether a path lies in one of the folders, or is one of the files ("x." for x.h and x.cc)."""
+    return any(path == p or path.startswith(p if p.endswith(".") else p + "/") for p in places)
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = root
+        self.found = []
+        self.lines = {}
+        self.table = Table(os.path.join(root, "tests/tidy/layers.txt"))
+        self.texts = dict(self.read_texts())
+        self.code = {path: text for path, text in self.texts.items()
+                     if path.endswith(CODE_ENDINGS) and starts_with(path, CODE_FOLDERS)}
+
+    def read_texts(self):
+        for folder, folders, files in os.walk(self.root):
+            where = os.path.relpath(folder, self.root)
+            folders[:] = sorted(f for f in folders if not self.is_foreign_folder(where, f))
+            for name in sorted(files):
+                path = os.path.normpath(os.path.join(where, name))
+                if os.path.islink(os.path.join(folder, name)):
+                    continue
+                if name.endswith(TEXT_ENDINGS) or self.is_script(os.path.join(folder, name)):
+                    try:
+                        with open(os.path.join(folder, name), encoding="utf-8", newline="") as file:
+                            yield path, file.read()
+                    except UnicodeDecodeError:
+                        self.report(path, 1, "utf8", "this text is not UTF-8")
+
+    @staticmethod
+    def is_foreign_folder(where, name):
+        if name == "__pycache__":
+            return True
+        return where == "." and (name == "build" or (name.startswith(".") and name != ".ci"))
+
+    @staticmethod
+    def is_script(path):
+        if "." in os.path.basename(path):
+            return False
+        with open(path, "rb") as file:
+            return file.read(2) == b"#!"
+
+    def report(self, path, line, rule, text):
+        if line <= len(self.lines.get(path, ())):
+            allowed = ALLOW.search(self.lines[path][line - 1])
+            if allowed and allowed.group(1) == rule:
+                return
+        self.found.append((path, line, rule, text))
+
+    def run(self):
+        for path, text in self.texts.items():
+            self.lines[path] = text.split("\n")
+        for line, fault in self.table.faults:
+            self.report("tests/tidy/layers.txt", line, "table", fault)
+        for path, text in self.texts.items():
+            self.check_form(path, text)
+        for path, text in self.code.items():
+            self.check_includes(path, without_comments(text))
+            self.check_banned(path, code_only(text))
+        self.check_dead_files()
+        self.check_modules()
+        return sorted(self.found)
+
+    def check_form(self, path, text):
+        for number, line in enumerate(text.split("\n"), 1):
+            if "\r" in line:
+                self.report(path, number, "line-end", "a carriage return; lines end with \\n alone")
+            line = line.rstrip("\r")
+            if len(line) > LINE_COLUMNS_MAX and not path.endswith(WIDE_ENDINGS):
+                self.report(path, number, "long-line", f"{len(line)} columns; at most "
+                            f"{LINE_COLUMNS_MAX}")
+            if "\t" in line:
+                self.report(path, number, "tab", "a tab; indent with two blanks")
+            if line != line.rstrip(" ") and not path.endswith(".md"):
+                self.report(path, number, "trailing-blank", "blanks at the end of the line")
+            if LEFTOVERS.search(line):
+                self.report(path, number, "leftover", f"'{LEFTOVERS.search(line).group()}': do it, "
+                            "or open an issue and say here how things are")
+        if text and not text.endswith("\n"):
+            self.report(path, text.count("\n") + 1, "line-end", "the last line has no end")
+
+    def check_includes(self, path, text):
+        if path.endswith(".h") and not re.search(r"^#pragma once$", text, re.M):
+            self.report(path, 1, "pragma-once", "a header starts with #pragma once")
+        for match in INCLUDE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            quote, name = match.groups()
+            if ".." in name.split("/"):
+                self.report(path, line, "parent-include", f'"{name}": write includes from src/, '
+                            '"module/file.h"')
+            elif quote == '"':
+                self.check_own_include(path, line, name)
+            self.check_foreign_include(path, line, name)
+
+    def check_own_include(self, path, line, name):
+        places = [os.path.join(self.root, folder, name) for folder in CODE_FOLDERS]
+        if not any(os.path.exists(place) for place in places):
+            self.report(path, line, "include-path", f'"{name}" is no file under src/ (nor tools/, '
+                        'tests/, bench/): includes are written from there, and foreign headers in '
+                        "angle brackets")
+            return
+        parts = path.split("/")
+        target = name.split("/")[0]
+        if parts[0] == "src":
+            module = parts[1]
+            if target != module and target not in self.table.sees.get(module, ()):
+                allowed = " ".join(self.table.sees.get(module, ())) or "nothing"
+                self.report(path, line, "layer", f'{module} may not include "{name}": it sees '
+                            f"{allowed} (tests/tidy/layers.txt)")
+        is_test = parts[0] != "src" or "testing" in parts or path.endswith("_test.cc")
+        if "testing" in name.split("/") and not is_test:
+            self.report(path, line, "testing", f'"{name}": what lies in testing/ is for tests only')
+
+    def check_foreign_include(self, path, line, name):
+        for patterns, places in self.table.foreign:
+            meant = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+            if meant and not starts_with(path, places):
+                self.report(path, line, "foreign", f"<{name}> may enter only in "
+                            f"{', '.join(places)} (tests/tidy/layers.txt)")
+
+    def check_banned(self, path, text):
+        for rule, pattern, places, instead in BANNED:
+            if starts_with(path, places):
+                continue
+            for match in re.finditer(pattern, text):
+                line = text.count("\n", 0, match.start()) + 1
+                self.report(path, line, rule,
+                            f"'{match.group().strip()}' is banned here: {instead}")
+
+    def check_dead_files(self):
+        cmake = {os.path.dirname(path): text for path, text in self.texts.items()
+                 if os.path.basename(path) == "CMakeLists.txt"}
+        included = set()
+        for text in self.code.values():
+            included.update(name for _, name in INCLUDE.findall(without_comments(text)))
+        for path in self.code:
+            if path.endswith(".cc"):
+                if not any(self.names(text, os.path.relpath(path, folder))
+                           for folder, text in cmake.items() if starts_with(path, (folder,))):
+                    self.report(path, 1, "dead-file",
+                                "no CMakeLists.txt names it: add or delete it")
+            elif "/".join(path.split("/")[1:]) not in included:
+                self.report(path, 1, "dead-file", "nothing includes it: use or delete it")
+
+    @staticmethod
+    def names(cmake, path):
+        return re.search(r"(?<![\w./-])" + re.escape(path) + r"(?![\w./-])",
+                         re.sub(r"#.*", "", cmake)) is not None
+
+    def check_modules(self):
+        for module in sorted({path.split("/")[1] for path in self.code if path.startswith("src/")}):
+            if module not in self.table.level:
+                self.report(f"src/{module}", 1, "layer", "this module has no layer: give it one in "
+                            "tests/tidy/layers.txt")
+
+
+def check(root):
+    return Checker(root).run()
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(here))
+    found = check(root)
+    for path, line, rule, text in found:
+        print(f"{path}:{line}: {rule}: {text}")
+    if found:
+        print(f"{len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
