@@ -1,0 +1,154 @@
+// What every Disk promises, asked of each of them.
+#include "store/disk.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "store/posix_disk.h"
+#include "store/testing/faulty_disk.h"
+#include "store/testing/memory_disk.h"
+
+namespace windrow::store {
+namespace {
+
+// A folder of its own for each test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+enum class Which : uint8_t { kPosix, kMemory, kFaultless };
+
+class DiskTest : public ::testing::TestWithParam<Which> {
+ protected:
+  Disk& disk() {
+    switch (GetParam()) {
+      case Which::kPosix:
+        return posix_;
+      case Which::kMemory:
+        return memory_;
+      case Which::kFaultless:
+        return faultless_;
+    }
+    return posix_;
+  }
+
+  std::string read(const std::string& path) {
+    auto text = disk().read_all(path);
+    return text ? *text : "error: " + text.error().message;
+  }
+
+  void write(const std::string& path, std::string_view text) {
+    auto file = disk().open_append(path);
+    ASSERT_TRUE(file.has_value());
+    ASSERT_TRUE((*file)->append(text).has_value());
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_ / "a.txt";
+
+ private:
+  PosixDisk posix_;
+  testing::MemoryDisk memory_;
+  testing::FaultyDisk faultless_{posix_};
+};
+
+std::string name_of(const ::testing::TestParamInfo<Which>& info) {
+  constexpr std::array<std::string_view, 3> kNames = {"Posix", "Memory", "Faultless"};
+  return std::string(kNames[static_cast<size_t>(info.param)]);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DiskTest,
+                         ::testing::Values(Which::kPosix, Which::kMemory, Which::kFaultless),
+                         name_of);
+
+TEST_P(DiskTest, AppendedBytesAreAtTheEnd) {
+  write(path_, "one\n");
+  auto file = disk().open_append(path_);
+  ASSERT_TRUE(file.has_value());
+  EXPECT_EQ(*(*file)->size(), 4U);
+  ASSERT_TRUE((*file)->append("two\n").has_value());
+  ASSERT_TRUE((*file)->sync().has_value());
+  EXPECT_EQ(*(*file)->size(), 8U);
+  EXPECT_EQ(read(path_), "one\ntwo\n");
+}
+
+TEST_P(DiskTest, AfterTruncationTheNextAppendStartsThere) {
+  auto file = disk().open_append(path_);
+  ASSERT_TRUE(file.has_value());
+  ASSERT_TRUE((*file)->append("one\ntw").has_value());
+  ASSERT_TRUE((*file)->truncate(4).has_value());
+  ASSERT_TRUE((*file)->append("2\n").has_value());
+  EXPECT_EQ(read(path_), "one\n2\n");
+}
+
+TEST_P(DiskTest, ReadsAtAnyOffsetAndStopsAtTheEnd) {
+  write(path_, "0123456789");
+  auto file = disk().open_read(path_);
+  ASSERT_TRUE(file.has_value());
+  std::array<char, 4> buffer = {};
+  EXPECT_EQ(*(*file)->read_at(3, buffer.data(), 4), 4U);
+  EXPECT_EQ(std::string(buffer.data(), 4), "3456");
+  EXPECT_EQ(*(*file)->read_at(8, buffer.data(), 4), 2U);
+  EXPECT_EQ(std::string(buffer.data(), 2), "89");
+  EXPECT_EQ(*(*file)->read_at(10, buffer.data(), 4), 0U);
+  EXPECT_EQ(*(*file)->read_at(99, buffer.data(), 4), 0U);
+}
+
+TEST_P(DiskTest, WhatIsNotThereIsNotFound) {
+  EXPECT_EQ(disk().open_read(path_).error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(disk().read_all(path_).error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(disk().remove(path_).error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(disk().rename(path_, folder_ / "b").error().kind, ErrorKind::kNotFound);
+  EXPECT_FALSE(disk().exists(path_));
+}
+
+TEST_P(DiskTest, AnAtomicWriteReplacesTheFileAndLeavesNothingBeside) {
+  ASSERT_TRUE(disk().write_atomically(path_, "old").has_value());
+  ASSERT_TRUE(disk().write_atomically(path_, "new text").has_value());
+  EXPECT_EQ(read(path_), "new text");
+  EXPECT_FALSE(disk().exists(path_ + ".tmp"));
+}
+
+TEST_P(DiskTest, ARenamedFileKeepsItsBytesAndItsOpenHandle) {
+  auto file = disk().open_append(path_);
+  ASSERT_TRUE((*file)->append("one").has_value());
+  const std::string other = folder_ / "b.txt";
+  write(other, "in the way");
+  ASSERT_TRUE(disk().rename(path_, other).has_value());
+  ASSERT_TRUE(disk().sync_folder_of(other).has_value());
+  ASSERT_TRUE((*file)->append("two").has_value());
+  EXPECT_EQ(read(other), "onetwo");
+  EXPECT_FALSE(disk().exists(path_));
+  ASSERT_TRUE(disk().remove(other).has_value());
+  EXPECT_FALSE(disk().exists(other));
+}
+
+TEST_P(DiskTest, ALockHasOneHolderAtATime) {
+  auto first = disk().lock(path_);
+  ASSERT_TRUE(first.has_value());
+  const auto second = disk().lock(path_);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().kind, ErrorKind::kConflict);
+  EXPECT_NE(second.error().message.find("held by process"), std::string::npos)
+      << second.error().message;
+  *first = nullptr;
+  EXPECT_TRUE(disk().lock(path_).has_value());
+}
+
+}  // namespace
+}  // namespace windrow::store
