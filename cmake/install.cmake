@@ -1,1 +1,36 @@
-# What `cmake --install` puts where: see packaging/.
+# `cmake --install build/release --prefix X` makes a tree that may be moved anywhere:
+#
+#   bin/windrow                              the program, or what starts it
+#   share/man, share/bash-completion, share/zsh, share/doc/windrow
+#
+# and with the private libllama runtime also
+#
+#   libexec/windrow/windrow                  the program
+#   lib/windrow/                             loader and libraries, backends/: the CPU plug-ins
+#   share/doc/windrow/third_party/           the licences of those
+
+include(GNUInstallDirs)
+
+if(WINDROW_PRIVATE_RUNTIME)
+  get_filename_component(WINDROW_LOADER_NAME "${WINDROW_LOADER}" NAME)
+  configure_file(packaging/windrow.in "${PROJECT_BINARY_DIR}/packaging/windrow" @ONLY)
+  install(PROGRAMS "${PROJECT_BINARY_DIR}/packaging/windrow" DESTINATION bin)
+  # Not install(TARGETS): its run path was given to the linker, and CMake cannot take that back.
+  install(PROGRAMS "$<TARGET_FILE:windrow>" DESTINATION libexec/windrow)
+  find_program(WINDROW_PATCHELF NAMES patchelf REQUIRED)
+  install(CODE "
+    set(windrow_program \"$<TARGET_FILE:windrow>\")
+    set(windrow_runtime \"${WINDROW_RUNTIME}\")
+    set(windrow_loader \"${WINDROW_LOADER}\")
+    set(windrow_backends \"${WINDROW_GGML_BACKENDS_DIR}\")
+    set(windrow_patchelf \"${WINDROW_PATCHELF}\")
+    include(\"${PROJECT_SOURCE_DIR}/cmake/install_runtime.cmake\")")
+else()
+  install(TARGETS windrow DESTINATION bin)
+endif()
+
+install(FILES packaging/windrow.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+install(FILES packaging/windrow.bash RENAME windrow
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+install(FILES packaging/_windrow DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow")

@@ -1,0 +1,78 @@
+# Part of `cmake --install` (see install.cmake, which sets the variables windrow_*): copies the
+# loader, every library that the program and the plug-ins load, and the plug-ins.
+
+set(prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+set(lib "${prefix}/lib/windrow")
+# Nothing may remain of an earlier version.
+file(REMOVE_RECURSE "${lib}")
+file(MAKE_DIRECTORY "${lib}/backends")
+message(STATUS "Installing: ${lib}")
+
+function(windrow_patch file)
+  execute_process(COMMAND "${windrow_patchelf}" ${ARGN} "${file}" COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# What the loader itself finds is what the program gets: "  NAME => PATH (ADDRESS)".
+file(GLOB plugins "${windrow_backends}/*.so")
+set(libraries)
+foreach(binary IN LISTS windrow_program plugins)
+  execute_process(COMMAND "${windrow_loader}" --list "${binary}" OUTPUT_VARIABLE listed
+    COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^ \t\n]+ => [^\n]+ \\(0x" lines "${listed}")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^([^ ]+) => (.+) \\(0x$" "\\1|\\2" line "${line}")
+    list(APPEND libraries "${line}")
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES libraries)
+
+set(permissions OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+set(program_permissions ${permissions} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+set(packages)
+foreach(library IN LISTS libraries)
+  string(REGEX REPLACE "^(.+)\\|(.+)$" "\\1" name "${library}")
+  string(REGEX REPLACE "^(.+)\\|(.+)$" "\\2" path "${library}")
+  file(REAL_PATH "${path}" path)
+  if(name MATCHES "^ld-linux" OR name MATCHES "/")
+    continue()  # the loader, copied below
+  endif()
+  file(COPY_FILE "${path}" "${lib}/${name}")
+  file(CHMOD "${lib}/${name}" FILE_PERMISSIONS ${permissions})
+  string(FIND "${path}" "${windrow_runtime}/" inside)
+  if(NOT inside EQUAL 0)
+    # Of the system: whose licence?
+    execute_process(COMMAND dpkg-query -S "${path}" OUTPUT_VARIABLE owner ERROR_QUIET)
+    if(owner MATCHES "^([^:, ]+)")
+      list(APPEND packages "/usr/share/doc/${CMAKE_MATCH_1}/copyright")
+    endif()
+  endif()
+endforeach()
+
+get_filename_component(loader_name "${windrow_loader}" NAME)
+file(REAL_PATH "${windrow_loader}" loader)
+file(COPY_FILE "${loader}" "${lib}/${loader_name}")
+file(CHMOD "${lib}/${loader_name}" FILE_PERMISSIONS ${program_permissions})
+
+foreach(plugin IN LISTS plugins)
+  get_filename_component(name "${plugin}" NAME)
+  file(COPY_FILE "${plugin}" "${lib}/backends/${name}")
+  file(CHMOD "${lib}/backends/${name}" FILE_PERMISSIONS ${permissions})
+  windrow_patch("${lib}/backends/${name}" --set-rpath "$ORIGIN/..")
+endforeach()
+
+# bin/windrow names the loader and the libraries; nothing of the build machine may win over that.
+windrow_patch("${prefix}/libexec/windrow/windrow" --remove-rpath)
+
+file(GLOB licences "${windrow_runtime}/usr/share/doc/*/copyright")
+set(third_party "${prefix}/share/doc/windrow/third_party")
+file(MAKE_DIRECTORY "${third_party}")
+list(REMOVE_DUPLICATES packages)
+foreach(licence IN LISTS licences packages)
+  if(EXISTS "${licence}")
+    get_filename_component(package "${licence}" DIRECTORY)
+    get_filename_component(package "${package}" NAME)
+    file(REAL_PATH "${licence}" licence)
+    file(COPY_FILE "${licence}" "${third_party}/${package}.copyright")
+    file(CHMOD "${third_party}/${package}.copyright" FILE_PERMISSIONS ${permissions})
+  endif()
+endforeach()
