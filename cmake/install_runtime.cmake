@@ -63,7 +63,10 @@ endforeach()
 # bin/windrow names the loader and the libraries; nothing of the build machine may win over that.
 windrow_patch("${prefix}/libexec/windrow/windrow" --remove-rpath)
 
-file(GLOB licences "${windrow_runtime}/usr/share/doc/*/copyright")
+# The licence of the compiler's libraries is in a package of its own that nothing else needs; the
+# system's is the same.
+file(GLOB licences "${windrow_runtime}/usr/share/doc/*/copyright"
+  "/usr/share/doc/gcc-*-base/copyright")
 set(third_party "${prefix}/share/doc/windrow/third_party")
 file(MAKE_DIRECTORY "${third_party}")
 list(REMOVE_DUPLICATES packages)

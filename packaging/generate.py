@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Makes the manual page and the shell completions of flags.txt.
+
+usage: generate.py                 writes windrow.1, windrow.bash and _windrow beside this file
+       generate.py --check HELP    exits 1 when they are not up to date, or when flags.txt and the
+                                   text in the file HELP (`windrow run --help`) name other flags
+"""
+
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COMMANDS = [
+    ("run", "answer a JSONL file of requests"),
+    ("inspect", "what a model file holds"),
+    ("config", "every setting, its value and where that comes from"),
+]
+
+
+def read(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def read_flags():
+    """[(group, flag, value, text)]"""
+    flags = []
+    group = ""
+    for line in read("flags.txt").splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+        elif line and not line.startswith("#"):
+            flags.append((group, *(part.strip() for part in line.split("|", 2))))
+    return flags
+
+
+def choices(value):
+    return value.split(",") if "," in value else []
+
+
+# --- manual page ------------------------------------------------------------------------------
+
+def roff(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    text = re.sub(r"`([^`]*)`", r"\\fB\1\\fR", text)
+    return "\\&" + text if text.startswith((".", "'")) else text
+
+
+def manual(flags):
+    parts = []
+    group = None
+    for flag_group, flag, value, text in flags:
+        if flag_group != group:
+            group = flag_group
+            parts.append(f".SS {group}")
+        shown = f" \\fI{roff('WORD' if choices(value) else value)}\\fR" if value else ""
+        if choices(value):
+            text += ": " + ", ".join(choices(value))
+        parts.append(f".TP\n\\fB{roff(flag)}\\fR{shown}\n{roff(text)}")
+    version = read("../VERSION").strip()
+    page = read("windrow.1.in").replace("@VERSION@", version)
+    return page.replace("@FLAGS@", "\n".join(parts))
+
+
+# --- bash -------------------------------------------------------------------------------------
+
+def bash(flags):
+    cases = []
+    for _, flag, value, _ in flags:
+        if choices(value):
+            cases.append(f"    {flag}) mapfile -t COMPREPLY < "
+                         f"<(compgen -W '{' '.join(choices(value))}' -- \"$word\") && return ;;")
+    files = "|".join(["-o", "--output"] + [flag for _, flag, value, _ in flags if value == "FILE"])
+    words = "|".join(flag for _, flag, value, _ in flags
+                     if value and value != "FILE" and not choices(value))
+    run = " ".join(["-o", "--output"] + [flag for _, flag, _, _ in flags]
+                   + ["--no-color", "--help"])
+    newline = "\n"
+    return f"""# bash completion for windrow. Made from flags.txt by generate.py.
+
+_windrow() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}}
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W '{" ".join(name for name, _ in COMMANDS)} \
+--version --help' -- "$word")
+    return
+  fi
+  if ((COMP_CWORD == 2)) && [[ $before == config ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'show --help' -- "$word")
+    return
+  fi
+  local flags='--json --help'
+  case ${{COMP_WORDS[1]}} in
+    run | config) flags='{run}' ;;
+  esac
+  case $before in
+{newline.join(cases)}
+    {files})
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "${{word#*=}}")
+      return
+      ;;
+    {words}) return ;;
+  esac
+  if [[ $word == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
+  else
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+  fi
+}}
+
+complete -F _windrow windrow
+"""
+
+
+# --- zsh --------------------------------------------------------------------------------------
+
+def zsh_text(text):
+    return text.replace("'", "’").replace("[", "(").replace("]", ")").replace(":", ";")
+
+
+def zsh(flags):
+    lines = []
+    for _, flag, value, text in flags:
+        repeat = "*" if "(repeatable)" in text else ""
+        text = zsh_text(text.replace(" (repeatable)", "").replace("`", ""))
+        if not value:
+            action = ""
+        elif value == "FILE":
+            action = ":file:_files"
+        elif choices(value):
+            action = f":value:({' '.join(choices(value))})"
+        else:
+            action = f":{value.lower()}: "
+        lines.append(f"    '{repeat}{flag}[{text}]{action}'")
+    commands = "\n".join(f"    '{name}:{text}'" for name, text in COMMANDS)
+    run = "\n".join(lines)
+    return f"""#compdef windrow
+# zsh completion for windrow. Made from flags.txt by generate.py.
+
+_windrow() {{
+  local -a commands flags
+  commands=(
+{commands}
+  )
+  flags=(
+    '(-o --output)'{{-o,--output}}'[where the results go]:file:_files'
+{run}
+    '--no-color[no colours]'
+    '--help[explain the command]'
+  )
+  if ((CURRENT == 2)); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  shift words
+  ((CURRENT--))
+  case $command in
+    run) _arguments $flags '1:requests:_files' ;;
+    inspect) _arguments '--json[as one JSON object]' '--help[explain the command]' '1:model:_files' ;;
+    config) _arguments $flags '1:what:(show)' ;;
+  esac
+}}
+
+_windrow "$@"
+"""
+
+
+def main():
+    flags = read_flags()
+    made = {"windrow.1": manual(flags), "windrow.bash": bash(flags), "_windrow": zsh(flags)}
+    if sys.argv[1:2] != ["--check"]:
+        for name, text in made.items():
+            with open(os.path.join(HERE, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        return 0
+    faults = [f"packaging/{name} is not up to date: run packaging/generate.py"
+              for name, text in made.items() if read(name) != text]
+    with open(sys.argv[2], encoding="utf-8") as file:
+        shown = set(re.findall(r"^  (?:-o, )?(--[a-z][a-z-]*)", file.read(), re.M))
+    listed = {flag for _, flag, _, _ in flags} | {"--output"}
+    faults += [f"{flag} is in the help of windrow run, but not in packaging/flags.txt"
+               for flag in sorted(shown - listed - {"--help"})]
+    faults += [f"{flag} is in packaging/flags.txt, but not in the help of windrow run"
+               for flag in sorted(listed - shown)]
+    if not shown:
+        faults.append("the help of windrow run names no flags at all")
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+# bash completion for windrow. Made from flags.txt by generate.py.
+
+_windrow() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W 'run inspect config --version --help' -- "$word")
+    return
+  fi
+  if ((COMP_CWORD == 2)) && [[ $before == config ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'show --help' -- "$word")
+    return
+  fi
+  local flags='--json --help'
+  case ${COMP_WORDS[1]} in
+    run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --device --gpu-layers --threads --set --max-tokens-default --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
+  esac
+  case $before in
+    --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0 iq4_nl' -- "$word") && return ;;
+    --flash-attn) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$word") && return ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word") && return ;;
+    -o|--output|--model|--report)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "${word#*=}")
+      return
+      ;;
+    --limit|--ctx|--device|--gpu-layers|--threads|--set|--max-tokens-default|--rows-max|--batch-tokens|--step-ms|--grace) return ;;
+  esac
+  if [[ $word == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
+  else
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
+
+complete -F _windrow windrow

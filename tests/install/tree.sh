@@ -1,0 +1,50 @@
+#!/bin/bash
+# usage: tree.sh CMAKE BUILD VERSION
+# Installs, moves the tree elsewhere, and runs the program from there in an empty environment: with
+# nothing but the libraries it carries.
+set -euo pipefail
+cmake=$1 build=$2 version=$3
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+"$cmake" --install "$build" --prefix "$folder/here" >/dev/null
+mkdir "$folder/a folder"
+mv "$folder/here" "$folder/a folder/moved"
+tree="$folder/a folder/moved"
+
+for file in bin/windrow share/man/man1/windrow.1 share/bash-completion/completions/windrow \
+  share/zsh/site-functions/_windrow share/doc/windrow/LICENSE share/doc/windrow/README.md; do
+  [[ -s $tree/$file ]] || fail "$file is not installed"
+done
+
+run() { (cd / && env -i "$@"); }
+
+said=$(run "$tree/bin/windrow" --version) || fail "windrow --version failed: $said"
+[[ $said == *"$version"* ]] || fail "windrow --version says '$said', not $version"
+
+ln -s "$tree/bin/windrow" "$folder/linked"
+[[ $(run "$folder/linked" --version) == "$said" ]] || fail "a link to bin/windrow does not start it"
+[[ $(run PATH="$tree/bin:/usr/bin:/bin" windrow --version) == "$said" ]] ||
+  fail "windrow does not start by way of PATH"
+
+outcome=0
+run "$tree/bin/windrow" no-such-command >/dev/null 2>&1 || outcome=$?
+((outcome == 2)) || fail "the exit code of windrow was lost: $outcome"
+
+if [[ -d $tree/lib/windrow ]]; then
+  loader=$(compgen -G "$tree/lib/windrow/ld-linux*")
+  for binary in "$tree/libexec/windrow/windrow" "$tree"/lib/windrow/backends/*.so; do
+    listed=$("$loader" --library-path "$tree/lib/windrow" --list "$binary")
+    outside=$(grep '=>' <<<"$listed" | grep -vF "=> $tree/lib/windrow/" || true)
+    [[ -z $outside ]] || fail "${binary##*/} takes libraries from outside the tree: $outside"
+  done
+  compgen -G "$tree/share/doc/windrow/third_party/libllama0.copyright" >/dev/null ||
+    fail "the licences of the libraries are not installed"
+fi
+echo "installed, moved and started: $said"
