@@ -161,7 +161,7 @@ _windrow() {{
   ((CURRENT--))
   case $command in
     run) _arguments $flags '1:requests:_files' ;;
-    inspect) _arguments '--json[as one JSON object]' '--help[explain the command]' '1:model:_files' ;;
+    inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
     config) _arguments $flags '1:what:(show)' ;;
   esac
 }}
