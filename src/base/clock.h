@@ -1,0 +1,40 @@
+// Clock: where time comes from. Everything that waits, measures or stamps takes one, so that tests
+// move time by hand.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace windrow {
+
+using Duration = std::chrono::nanoseconds;
+
+// Since an arbitrary start; only differences mean something.
+using TimePoint = std::chrono::time_point<struct MonotonicTag, Duration>;
+
+// Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  virtual TimePoint now() const = 0;
+
+  // Seconds since 1970 in UTC, for stamps that people and other programs read.
+  virtual int64_t unix_seconds() const = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  TimePoint now() const override;
+  int64_t unix_seconds() const override;
+};
+
+constexpr double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+constexpr int64_t milliseconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+}  // namespace windrow

@@ -1,0 +1,27 @@
+#include "base/hash.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <charconv>
+
+namespace windrow {
+
+Hash128 hash128(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return Hash128{.low = hash.low64, .high = hash.high64};
+}
+
+uint64_t hash64(std::string_view text, uint64_t seed) {
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+}
+
+std::string to_hex(uint64_t value) { return fmt::format("{:016x}", value); }
+
+bool parse_hex64(std::string_view text, uint64_t& value) {
+  if (text.size() != 16) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace windrow

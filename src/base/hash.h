@@ -1,0 +1,34 @@
+// Fingerprints of texts (XXH3): stable between runs and machines, so they may be stored.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace windrow {
+
+struct Hash128 {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  friend auto operator<=>(const Hash128&, const Hash128&) = default;
+};
+
+// Wide enough that 10^12 different texts do not meet: used where two texts must not be confused.
+Hash128 hash128(std::string_view text);
+
+// Enough to notice that one text became another.
+uint64_t hash64(std::string_view text, uint64_t seed = 0);
+
+// 16 lower-case hexadecimal digits, and back; parse_hex64 takes exactly that form.
+std::string to_hex(uint64_t value);
+bool parse_hex64(std::string_view text, uint64_t& value);
+
+}  // namespace windrow
+
+template <>
+struct std::hash<windrow::Hash128> {
+  size_t operator()(const windrow::Hash128& hash) const noexcept { return hash.low; }
+};
