@@ -1,0 +1,99 @@
+#include "engine/llama/llama_library.h"
+
+#include <fmt/format.h>
+#include <ggml-backend.h>
+#include <llama.h>
+
+namespace windrow::engine {
+namespace {
+
+constexpr size_t kReasonBytesMax = 600;
+
+DeviceKind kind_of(ggml_backend_dev_t device) {
+  switch (ggml_backend_dev_type(device)) {
+    case GGML_BACKEND_DEVICE_TYPE_CPU:
+      return DeviceKind::kCpu;
+    case GGML_BACKEND_DEVICE_TYPE_GPU:
+    case GGML_BACKEND_DEVICE_TYPE_IGPU:
+      return DeviceKind::kGpu;
+    default:
+      return DeviceKind::kOther;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LlamaLibrary>> LlamaLibrary::start(const std::string& backends_folder) {
+  std::unique_ptr<LlamaLibrary> library(new LlamaLibrary());
+  llama_log_set(
+      [](ggml_log_level level, const char* text, void* self) {
+        static_cast<LlamaLibrary*>(self)->take_log_line(level == GGML_LOG_LEVEL_ERROR, text);
+      },
+      library.get());
+  const std::string folder = backends_folder.empty() ? WINDROW_GGML_BACKENDS_DIR : backends_folder;
+  if (folder.empty()) {
+    ggml_backend_load_all();
+  } else {
+    ggml_backend_load_all_from_path(folder.c_str());
+  }
+  llama_backend_init();
+  if (ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) == nullptr) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("libllama found no device to run on: no plug-in of {} fits this "
+                             "machine; WINDROW_GGML_BACKENDS names another folder",
+                             folder.empty() ? "its own folder" : folder)};
+  }
+  return library;
+}
+
+LlamaLibrary::~LlamaLibrary() {
+  llama_backend_free();
+  llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
+}
+
+std::string LlamaLibrary::version() {
+#if WINDROW_HAVE_LLAMA_VERSION
+  return fmt::format("libllama {} (built against {})", llama_version(), WINDROW_RUNTIME_VERSION);
+#else
+  return fmt::format("libllama (built against {})", WINDROW_RUNTIME_VERSION);
+#endif
+}
+
+std::vector<Device> LlamaLibrary::devices() const {
+  std::vector<Device> devices;
+  for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+    ggml_backend_dev_t device = ggml_backend_dev_get(i);
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    ggml_backend_dev_memory(device, &free_bytes, &total_bytes);
+    devices.push_back(Device{.name = ggml_backend_dev_name(device),
+                             .description = ggml_backend_dev_description(device),
+                             .kind = kind_of(device),
+                             .memory_bytes = total_bytes,
+                             .memory_free_bytes = free_bytes});
+  }
+  return devices;
+}
+
+void LlamaLibrary::take_log_line(bool is_error, std::string_view text) {
+  if (!is_error) return;
+  const std::scoped_lock lock(log_mutex_);
+  if (errors_.size() < kReasonBytesMax) errors_ += text;
+}
+
+std::string LlamaLibrary::reason_of_failure(const std::function<void()>& call) {
+  const std::scoped_lock calls(calls_mutex_);
+  {
+    const std::scoped_lock lock(log_mutex_);
+    errors_.clear();
+  }
+  call();
+  const std::scoped_lock lock(log_mutex_);
+  std::string reason;
+  for (const char c : errors_) reason += c == '\n' ? ';' : c;
+  while (!reason.empty() && (reason.back() == ';' || reason.back() == ' ')) reason.pop_back();
+  if (reason.size() > kReasonBytesMax) reason.resize(kReasonBytesMax);
+  return reason.empty() ? "no reason given" : reason;
+}
+
+}  // namespace windrow::engine

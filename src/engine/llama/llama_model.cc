@@ -1,0 +1,183 @@
+#include "engine/llama/llama_model.h"
+
+#include <fmt/format.h>
+#include <ggml-backend.h>
+#include <llama.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "engine/llama/llama_runner.h"
+#include "engine/llama/llama_vocabulary.h"
+
+namespace windrow::engine {
+namespace {
+
+std::string metadata(const llama_model* model, const std::string& key) {
+  std::array<char, 256> buffer{};
+  const int32_t length =
+      llama_model_meta_val_str(model, key.c_str(), buffer.data(), buffer.size());
+  if (length < 0) return "";
+  if (static_cast<size_t>(length) < buffer.size()) return buffer.data();
+  std::string text(static_cast<size_t>(length) + 1, '\0');
+  llama_model_meta_val_str(model, key.c_str(), text.data(), text.size());
+  text.resize(static_cast<size_t>(length));
+  return text;
+}
+
+int32_t metadata_number(const llama_model* model, const std::string& key, int32_t otherwise) {
+  const std::string text = metadata(model, key);
+  int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && !text.empty() ? number : otherwise;
+}
+
+Sharing sharing_of(const ModelFacts& facts) {
+  if (facts.encoder_only) return Sharing::kNothing;
+  const bool whole_cache = !facts.recurrent && !facts.hybrid && facts.sliding_window == 0;
+  return whole_cache ? Sharing::kAnyRange : Sharing::kExactEnd;
+}
+
+std::string pooling_name(int32_t type) {
+  constexpr std::array<std::string_view, 5> kNames = {"none", "mean", "cls", "last", "rank"};
+  if (type < 0 || static_cast<size_t>(type) >= kNames.size()) return "";
+  return std::string(kNames.at(static_cast<size_t>(type)));
+}
+
+ModelFacts read_facts(const llama_model* model) {
+  ModelFacts facts;
+  facts.architecture = metadata(model, "general.architecture");
+  facts.name = metadata(model, "general.name");
+  std::array<char, 256> description{};
+  llama_model_desc(model, description.data(), description.size());
+  facts.description = description.data();
+  facts.parameters = llama_model_n_params(model);
+  facts.weights_bytes = llama_model_size(model);
+  facts.layers = llama_model_n_layer(model);
+  facts.embedding_length = llama_model_n_embd(model);
+  facts.context_trained = llama_model_n_ctx_train(model);
+  facts.vocabulary_size = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  facts.sliding_window = llama_model_n_swa(model);
+  facts.recurrent = llama_model_is_recurrent(model);
+#if WINDROW_HAVE_LLAMA_MODEL_IS_HYBRID
+  facts.hybrid = llama_model_is_hybrid(model);
+#endif
+  // libllama says nothing of attention being causal; the metadata does for every encoder.
+  facts.encoder_only = metadata(model, facts.architecture + ".attention.causal") == "false";
+  facts.pooling = pooling_name(metadata_number(model, facts.architecture + ".pooling_type", -1));
+  facts.sharing = sharing_of(facts);
+  const int32_t heads = std::max(llama_model_n_head(model), 1);
+  const int32_t head_length = facts.embedding_length / heads;
+  const std::string attention = facts.architecture + ".attention.";
+  const int64_t kv_lengths = metadata_number(model, attention + "key_length", head_length) +
+                             metadata_number(model, attention + "value_length", head_length);
+  facts.cell_bytes_f16 = static_cast<uint64_t>(facts.layers) *
+                         static_cast<uint64_t>(llama_model_n_head_kv(model)) *
+                         static_cast<uint64_t>(kv_lengths) * 2;
+  const char* chat_template = llama_model_chat_template(model, nullptr);
+  if (chat_template != nullptr) facts.chat_template = chat_template;
+  return facts;
+}
+
+// libllama reads what it is given; these texts are clearer than its own.
+Result<void> check_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    return Error{ErrorKind::kNotFound, fmt::format("{}: there is no such model file", path)};
+  }
+  if (std::filesystem::is_directory(status)) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: this is a folder; give the .gguf file inside it", path)};
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 4> magic{};
+  if (!file) return Error{ErrorKind::kInvalid, fmt::format("{}: the file cannot be read", path)};
+  file.read(magic.data(), magic.size());
+  if (std::string_view(magic.data(), magic.size()) != "GGUF") {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: this is not a GGUF file (it does not start with \"GGUF\"); other "
+                             "formats must be converted first",
+                             path)};
+  }
+  return {};
+}
+
+Result<ggml_backend_dev_t> find_device(const LlamaLibrary& library, const std::string& name) {
+  ggml_backend_dev_t device = ggml_backend_dev_by_name(name.c_str());
+  if (device != nullptr) return device;
+  std::string names;
+  for (const Device& known : library.devices()) {
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", known.name, known.description);
+  }
+  return Error{ErrorKind::kInvalid,
+               fmt::format("there is no device \"{}\"; this machine has {}", name, names)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library,
+                                                     const std::string& path,
+                                                     const LlamaModelOptions& options) {
+  if (Result<void> usable = check_file(path); !usable) return usable.error();
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = options.gpu_layers;
+  std::array<ggml_backend_dev_t, 2> devices = {nullptr, nullptr};
+  if (!options.device.empty()) {
+    Result<ggml_backend_dev_t> device = find_device(library, options.device);
+    if (!device) return device.error();
+    // The CPU is always there besides; naming it alone means no other.
+    if (ggml_backend_dev_type(*device) != GGML_BACKEND_DEVICE_TYPE_CPU) devices[0] = *device;
+    params.devices = devices.data();
+  }
+  llama_model* raw = nullptr;
+  const std::string reason = library.reason_of_failure(
+      [&] { raw = llama_model_load_from_file(path.c_str(), params); });
+  if (raw == nullptr) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
+                             LlamaLibrary::version())};
+  }
+  std::unique_ptr<LlamaModel> model(new LlamaModel(library, raw));
+  const std::string& architecture = model->facts().architecture;
+  if (llama_model_has_encoder(raw) && llama_model_has_decoder(raw)) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{}: {} is an encoder-decoder model, which Windrow does not run; use a "
+                             "decoder-only one",
+                             path, architecture)};
+  }
+#if WINDROW_HAVE_LLAMA_MODEL_IS_DIFFUSION
+  if (llama_model_is_diffusion(raw)) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{}: {} is a diffusion model, which Windrow does not run; use an "
+                             "autoregressive one",
+                             path, architecture)};
+  }
+#endif
+  return model;
+}
+
+LlamaModel::LlamaModel(LlamaLibrary& library, llama_model* model)
+    : library_(library),
+      model_(model),
+      vocabulary_(std::make_unique<LlamaVocabulary>(llama_model_get_vocab(model))),
+      facts_(read_facts(model)) {}
+
+LlamaModel::~LlamaModel() { llama_model_free(model_); }
+
+Result<std::unique_ptr<ModelRunner>> LlamaModel::make_runner(
+    const LlamaRunnerOptions& options) const {
+  if (facts_.encoder_only) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{} is an encoder (an embedding model): it cannot generate text, and "
+                             "this version answers only chat and completions",
+                             facts_.architecture)};
+  }
+  return LlamaRunner::make(library_, *model_, facts_, options);
+}
+
+}  // namespace windrow::engine

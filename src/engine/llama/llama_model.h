@@ -1,0 +1,92 @@
+// LlamaModel: a GGUF file, loaded: its weights, its vocabulary and what it says of itself. Runners
+// made of it share the weights.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/llama/llama_library.h"
+#include "engine/model_runner.h"
+#include "engine/vocabulary.h"
+
+struct llama_model;
+
+namespace windrow::engine {
+
+struct LlamaModelOptions {
+  int32_t gpu_layers = -1;  // layers on the GPU; -1: as many as fit
+  std::string device;       // a name of LlamaLibrary::devices(); empty: all of them
+};
+
+// Number format of the KV cache.
+enum class KvType : uint8_t { kF32, kF16, kBf16, kQ8_0, kQ5_1, kQ5_0, kQ4_1, kQ4_0 };
+
+std::optional<KvType> parse_kv_type(std::string_view name);
+std::string_view to_string(KvType type);
+
+enum class FlashAttention : uint8_t { kAuto, kOn, kOff };
+
+struct LlamaRunnerOptions {
+  int32_t cells_max = 0;        // 0: chosen by the model's context and the memory that is free
+  int32_t sequences_max = 32;   // rows at once, 1 .. 256
+  int32_t step_tokens_max = 2048;
+  int32_t threads = 0;          // 0: one a physical core
+  KvType kv_type = KvType::kF16;
+  FlashAttention flash_attention = FlashAttention::kAuto;
+};
+
+// What a model is, for people and for the checks before a job.
+struct ModelFacts {
+  std::string architecture;    // "qwen3"
+  std::string name;            // general.name, or empty
+  std::string description;     // architecture, size and quantisation in libllama's words
+  uint64_t parameters = 0;
+  uint64_t weights_bytes = 0;
+  int32_t layers = 0;
+  int32_t embedding_length = 0;
+  int32_t context_trained = 0;
+  int32_t vocabulary_size = 0;
+  int32_t sliding_window = 0;  // 0: none
+  bool recurrent = false;
+  bool hybrid = false;
+  bool encoder_only = false;
+  std::string pooling;         // of embedding models
+  Sharing sharing = Sharing::kNothing;
+  uint64_t cell_bytes_f16 = 0; // KV cache of one token in f16; an upper bound for hybrids
+  std::string chat_template;   // empty: none
+};
+
+// Const and thread-safe once loaded.
+class LlamaModel {
+ public:
+  // kNotFound and kInvalid for a file that is not there or not a GGUF model; kUnavailable for a model
+  // that libllama cannot load or that is of a kind Windrow does not run (encoder-decoder, diffusion).
+  // `library` must outlive the model.
+  static Result<std::unique_ptr<LlamaModel>> load(LlamaLibrary& library, const std::string& path,
+                                                  const LlamaModelOptions& options);
+
+  ~LlamaModel();
+  LlamaModel(const LlamaModel&) = delete;
+  LlamaModel& operator=(const LlamaModel&) = delete;
+
+  const ModelFacts& facts() const { return facts_; }
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+
+  // A context of its own on these weights, for generation. The model must outlive it. kInvalid for
+  // options that cannot be, kUnavailable when memory ends or the model answers nothing (an encoder).
+  Result<std::unique_ptr<ModelRunner>> make_runner(const LlamaRunnerOptions& options) const;
+
+ private:
+  LlamaModel(LlamaLibrary& library, llama_model* model);
+
+  LlamaLibrary& library_;
+  llama_model* model_;
+  std::unique_ptr<Vocabulary> vocabulary_;
+  ModelFacts facts_;
+};
+
+}  // namespace windrow::engine

@@ -1,0 +1,314 @@
+#include "engine/llama/llama_runner.h"
+
+#include <fmt/format.h>
+#include <ggml-backend.h>
+#include <llama.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/ensure.h"
+
+namespace windrow::engine {
+namespace {
+
+// Tokens of one graph run; a larger step is cut into such pieces by libllama.
+constexpr int32_t kUbatchTokensMax = 512;
+
+// The cells are a multiple of this in libllama.
+constexpr int32_t kCellsGranularity = 256;
+
+// Without --ctx: room for so many tokens a row, in at most this share of the memory that is free.
+constexpr int32_t kRowTokensExpected = 1024;
+constexpr double kFreeMemoryShare = 0.4;
+
+// Above this nobody should get cells without asking.
+constexpr int32_t kCellsDefaultMax = 131072;
+
+ggml_type ggml_type_of(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return GGML_TYPE_F32;
+    case KvType::kF16:
+      return GGML_TYPE_F16;
+    case KvType::kBf16:
+      return GGML_TYPE_BF16;
+    case KvType::kQ8_0:
+      return GGML_TYPE_Q8_0;
+    case KvType::kQ5_1:
+      return GGML_TYPE_Q5_1;
+    case KvType::kQ5_0:
+      return GGML_TYPE_Q5_0;
+    case KvType::kQ4_1:
+      return GGML_TYPE_Q4_1;
+    case KvType::kQ4_0:
+      return GGML_TYPE_Q4_0;
+  }
+  return GGML_TYPE_F16;
+}
+
+llama_flash_attn_type flash_attention_of(FlashAttention flash) {
+  switch (flash) {
+    case FlashAttention::kAuto:
+      return LLAMA_FLASH_ATTN_TYPE_AUTO;
+    case FlashAttention::kOn:
+      return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    case FlashAttention::kOff:
+      return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  }
+  return LLAMA_FLASH_ATTN_TYPE_AUTO;
+}
+
+// The device whose memory is counted: the first GPU, else the CPU.
+ggml_backend_dev_t main_device() {
+  ggml_backend_dev_t gpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU);
+  return gpu != nullptr ? gpu : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+}
+
+uint64_t free_memory_bytes() {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  ggml_backend_dev_memory(main_device(), &free_bytes, &total_bytes);
+  return free_bytes;
+}
+
+int32_t round_up(int64_t value, int32_t granularity) {
+  return static_cast<int32_t>((value + granularity - 1) / granularity * granularity);
+}
+
+int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+  const double kv_scale = options.kv_type == KvType::kF32 ? 2.0 : 1.0;
+  const double cell_bytes = std::max(1.0, static_cast<double>(facts.cell_bytes_f16) * kv_scale);
+  const double cells_by_memory =
+      static_cast<double>(free_memory_bytes()) * kFreeMemoryShare / cell_bytes;
+  const int64_t cells_wanted =
+      std::max<int64_t>(facts.context_trained, int64_t{options.sequences_max} * kRowTokensExpected);
+  const int64_t cells =
+      std::min({cells_wanted, int64_t{kCellsDefaultMax},
+                static_cast<int64_t>(std::min(cells_by_memory, 1e9))});
+  return round_up(std::max<int64_t>(cells, kCellsGranularity), kCellsGranularity);
+}
+
+// One a physical core: ggml's threads wait for each other by spinning, so a second one on a core
+// only takes time from the first. hardware_concurrency() is right where cores have one thread each.
+int32_t default_threads() {
+  return std::max(1, static_cast<int32_t>(std::thread::hardware_concurrency()));
+}
+
+Result<void> check_options(const LlamaRunnerOptions& options) {
+  const auto sequences_limit = static_cast<int32_t>(llama_max_parallel_sequences());
+  if (options.sequences_max < 1 || options.sequences_max > sequences_limit) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("--rows-max is {}; libllama can tell 1 to {} rows apart",
+                             options.sequences_max, sequences_limit)};
+  }
+  if (options.step_tokens_max < options.sequences_max) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("--batch-tokens is {}, but --rows-max {} rows need a token each; raise "
+                             "the one or lower the other",
+                             options.step_tokens_max, options.sequences_max)};
+  }
+  if (options.cells_max != 0 && options.cells_max < options.step_tokens_max &&
+      options.cells_max < options.sequences_max) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("--ctx is {}, but --rows-max {} rows need a cell each",
+                             options.cells_max, options.sequences_max)};
+  }
+  return {};
+}
+
+llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+  const int32_t cells =
+      options.cells_max != 0 ? options.cells_max : default_cells(facts, options);
+  const int32_t threads = options.threads != 0 ? options.threads : default_threads();
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = static_cast<uint32_t>(round_up(cells, kCellsGranularity));
+  params.n_seq_max = static_cast<uint32_t>(options.sequences_max);
+  params.n_batch = static_cast<uint32_t>(options.step_tokens_max);
+  params.n_ubatch = static_cast<uint32_t>(std::min(options.step_tokens_max, kUbatchTokensMax));
+  params.n_threads = threads;
+  params.n_threads_batch = threads;
+  params.type_k = ggml_type_of(options.kv_type);
+  params.type_v = ggml_type_of(options.kv_type);
+  params.flash_attn_type = flash_attention_of(options.flash_attention);
+  params.no_perf = true;
+  // One cache for all rows: mixed steps in one graph run, and prefixes can be shared.
+  params.kv_unified = true;
+  // A window's cells are recycled as it moves; the price is that only the end can be shared.
+  params.swa_full = false;
+#if WINDROW_HAVE_N_OUTPUTS_MAX
+  // The default reserves logits for every token of a step: 313 MB at a vocabulary of 152,000.
+  params.n_outputs_max = static_cast<uint32_t>(options.sequences_max);
+#endif
+  return params;
+}
+
+}  // namespace
+
+std::optional<KvType> parse_kv_type(std::string_view name) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kQ8_0,
+                            KvType::kQ5_1, KvType::kQ5_0, KvType::kQ4_1, KvType::kQ4_0}) {
+    if (to_string(type) == name) return type;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return "f32";
+    case KvType::kF16:
+      return "f16";
+    case KvType::kBf16:
+      return "bf16";
+    case KvType::kQ8_0:
+      return "q8_0";
+    case KvType::kQ5_1:
+      return "q5_1";
+    case KvType::kQ5_0:
+      return "q5_0";
+    case KvType::kQ4_1:
+      return "q4_1";
+    case KvType::kQ4_0:
+      return "q4_0";
+  }
+  return "unknown";
+}
+
+struct LlamaRunner::Batch {
+  explicit Batch(int32_t tokens_max) : batch(llama_batch_init(tokens_max, 0, 1)) {}
+  ~Batch() { llama_batch_free(batch); }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  void add(Token token, Position position, SequenceId sequence, bool wants_logits) {
+    const int32_t i = batch.n_tokens++;
+    batch.token[i] = token;
+    batch.pos[i] = position;
+    batch.n_seq_id[i] = 1;
+    batch.seq_id[i][0] = sequence.value();
+    batch.logits[i] = wants_logits ? 1 : 0;
+  }
+
+  llama_batch batch;
+};
+
+Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, llama_model& model,
+                                                       const ModelFacts& facts,
+                                                       const LlamaRunnerOptions& options) {
+  if (Result<void> usable = check_options(options); !usable) return usable.error();
+  const llama_context_params params = context_params(facts, options);
+  llama_context* context = nullptr;
+  const std::string reason =
+      library.reason_of_failure([&] { context = llama_init_from_model(&model, params); });
+  if (context == nullptr) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("libllama cannot make a context of {} cells in {} for {} rows: {}; a "
+                             "smaller --ctx, fewer --rows-max or another --kv-type need less memory",
+                             params.n_ctx, to_string(options.kv_type), options.sequences_max,
+                             reason)};
+  }
+  const auto cells = static_cast<int32_t>(llama_n_ctx(context));
+  const RunnerLimits limits{
+      .cells_max = cells,
+      .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
+      .step_tokens_max = static_cast<int32_t>(llama_n_batch(context)),
+      .step_outputs_max = options.sequences_max,
+      .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
+      .vocabulary_size = facts.vocabulary_size,
+      .sharing = facts.sharing};
+  return std::unique_ptr<ModelRunner>(new LlamaRunner(context, limits));
+}
+
+LlamaRunner::LlamaRunner(llama_context* context, const RunnerLimits& limits)
+    : context_(context),
+      limits_(limits),
+      batch_(std::make_unique<Batch>(limits.step_tokens_max)),
+      ends_(static_cast<size_t>(limits.sequences_max), 0) {}
+
+LlamaRunner::~LlamaRunner() { llama_free(context_); }
+
+void LlamaRunner::forget(SequenceId sequence) {
+  ENSURE(sequence.value() >= 0 && sequence.value() < limits_.sequences_max,
+         "there is no sequence {}", sequence.value());
+  // Of a whole sequence this succeeds with every kind of memory.
+  const bool removed = llama_memory_seq_rm(llama_get_memory(context_), sequence.value(), -1, -1);
+  ENSURE(removed, "libllama did not remove sequence {}", sequence.value());
+  ends_[static_cast<size_t>(sequence.value())] = 0;
+}
+
+void LlamaRunner::check(std::span<const StepRow> step) const {
+  ENSURE(!step.empty(), "a step has no rows");
+  size_t tokens = 0;
+  int32_t outputs = 0;
+  std::vector<bool> seen(static_cast<size_t>(limits_.sequences_max), false);
+  for (const StepRow& row : step) {
+    const int32_t id = row.sequence.value();
+    ENSURE(id >= 0 && id < limits_.sequences_max, "there is no sequence {}", id);
+    const auto sequence = static_cast<size_t>(id);
+    ENSURE(!seen[sequence], "sequence {} is twice in a step", id);
+    seen[sequence] = true;
+    ENSURE(!row.tokens.empty(), "a row brings no tokens");
+    ENSURE(row.first == ends_[sequence], "a row goes on at {}, but its sequence ends at {}",
+           row.first, ends_[sequence]);
+    ENSURE(row.first + static_cast<int32_t>(row.tokens.size()) <= limits_.row_tokens_max,
+           "a row grows past {} tokens", limits_.row_tokens_max);
+    for (const Token token : row.tokens) {
+      ENSURE(token >= 0 && token < limits_.vocabulary_size, "there is no token {}", token);
+    }
+    tokens += row.tokens.size();
+    outputs += row.wants_logits ? 1 : 0;
+  }
+  ENSURE(tokens <= static_cast<size_t>(limits_.step_tokens_max), "a step has {} tokens of {}",
+         tokens, limits_.step_tokens_max);
+  ENSURE(outputs <= limits_.step_outputs_max, "a step has {} outputs of {}", outputs,
+         limits_.step_outputs_max);
+}
+
+Result<void> LlamaRunner::run(std::span<const StepRow> step) {
+  check(step);
+  batch_->batch.n_tokens = 0;
+  output_indices_.clear();
+  for (const StepRow& row : step) {
+    for (size_t i = 0; i < row.tokens.size(); ++i) {
+      const bool wants_logits = row.wants_logits && i + 1 == row.tokens.size();
+      if (wants_logits) output_indices_.push_back(batch_->batch.n_tokens);
+      batch_->add(row.tokens[i], row.first + static_cast<Position>(i), row.sequence, wants_logits);
+    }
+  }
+  const int32_t code = llama_decode(context_, batch_->batch);
+  if (code == 0) {
+    for (const StepRow& row : step) {
+      ends_[static_cast<size_t>(row.sequence.value())] +=
+          static_cast<Position>(row.tokens.size());
+    }
+    return {};
+  }
+  if (code == 1) {
+    return Error{ErrorKind::kNoSpace,
+                 fmt::format("the model's memory of {} cells has no room for {} more tokens; a "
+                             "larger --ctx helps",
+                             limits_.cells_max, batch_->batch.n_tokens)};
+  }
+  return Error{ErrorKind::kInvalid,
+               fmt::format("libllama failed to compute {} tokens (code {})",
+                           batch_->batch.n_tokens, code)};
+}
+
+std::span<const float> LlamaRunner::logits(size_t index) const {
+  ENSURE(index < output_indices_.size(), "output {} was asked for, the step had {}", index,
+         output_indices_.size());
+  const float* logits = llama_get_logits_ith(context_, output_indices_[index]);
+  ENSURE(logits != nullptr, "libllama has no logits for output {}", index);
+  return {logits, static_cast<size_t>(limits_.vocabulary_size)};
+}
+
+DeviceMemory LlamaRunner::device_memory() const {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  ggml_backend_dev_memory(main_device(), &free_bytes, &total_bytes);
+  return DeviceMemory{.used_bytes = total_bytes - std::min(free_bytes, total_bytes),
+                      .max_bytes = total_bytes};
+}
+
+}  // namespace windrow::engine

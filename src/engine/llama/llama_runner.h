@@ -1,0 +1,45 @@
+// LlamaRunner: ModelRunner over a libllama context. It checks before each call everything libllama
+// would answer by ending the process (tests/facts has the list).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/llama/llama_model.h"
+#include "engine/model_runner.h"
+
+struct llama_context;
+
+namespace windrow::engine {
+
+class LlamaRunner final : public ModelRunner {
+ public:
+  static Result<std::unique_ptr<ModelRunner>> make(LlamaLibrary& library, llama_model& model,
+                                                   const ModelFacts& facts,
+                                                   const LlamaRunnerOptions& options);
+  ~LlamaRunner() override;
+  LlamaRunner(const LlamaRunner&) = delete;
+  LlamaRunner& operator=(const LlamaRunner&) = delete;
+
+  const RunnerLimits& limits() const override { return limits_; }
+  void forget(SequenceId sequence) override;
+  Result<void> run(std::span<const StepRow> step) override;
+  std::span<const float> logits(size_t index) const override;
+  DeviceMemory device_memory() const override;
+
+ private:
+  struct Batch;  // llama_batch with its memory
+
+  LlamaRunner(llama_context* context, const RunnerLimits& limits);
+
+  void check(std::span<const StepRow> step) const;
+
+  llama_context* context_;
+  RunnerLimits limits_;
+  std::unique_ptr<Batch> batch_;
+  std::vector<int32_t> output_indices_;  // of the last step: where in the batch logits were wanted
+  std::vector<Position> ends_;           // what each sequence holds
+};
+
+}  // namespace windrow::engine

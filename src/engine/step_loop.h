@@ -1,0 +1,96 @@
+// StepLoop: the engine without its thread. Rows go in; each call of step() runs one forward pass;
+// answers come out through each row's Done. It joins the pure parts (Plan, StepSize, sampler,
+// AnswerText) to a ModelRunner and decides nothing itself.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/answer_text.h"
+#include "engine/model_runner.h"
+#include "engine/plan.h"
+#include "engine/step_size.h"
+#include "engine/types.h"
+#include "engine/vocabulary.h"
+#include "llm/backend.h"
+
+namespace windrow::engine {
+
+// A request as the engine thread takes it: tokenised and checked on the caller's side.
+struct EngineRequest {
+  std::vector<Token> prompt;      // at least one token
+  int32_t output_tokens_max = 1;  // prompt and answer fit RunnerLimits::row_tokens_max
+  llm::Sampling sampling;
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  bool want_tokens = false;
+  TimePoint submitted_at;
+  llm::Backend::Done done;
+};
+
+// Used by one thread at a time. Every Done is called from within a method.
+class StepLoop {
+ public:
+  // `runner`, `vocabulary` and `clock` must outlive the loop.
+  StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Clock& clock,
+           Duration step_target);
+
+  // Cancels what is unfinished.
+  ~StepLoop();
+  StepLoop(const StepLoop&) = delete;
+  StepLoop& operator=(const StepLoop&) = delete;
+
+  void add(EngineRequest request);
+
+  // Runs one step. False when there was nothing to run.
+  bool step();
+
+  // Rows that have taken part in no step yet, or all.
+  void cancel_waiting();
+  void cancel_all();
+
+  // Without in_flight or device readings of other threads: a plain copy.
+  llm::BackendStats stats() const;
+
+ private:
+  struct Row {
+    int32_t generated_tokens() const { return static_cast<int32_t>(tokens.size()) - prompt_tokens; }
+
+    EngineRequest request;
+    std::vector<Token> tokens;  // prompt and what was sampled
+    int32_t prompt_tokens = 0;
+    int32_t prompt_tokens_counted = 0;  // in the statistics, where a token counts once
+    AnswerText text;
+    std::vector<float> token_logprobs;
+    TimePoint started_at;
+    TimePoint answering_since;
+    bool started = false;
+  };
+
+  void run(const StepPlan& plan);
+  void step_ran(const StepPlan& plan, Duration duration);
+  void step_failed(const StepPlan& plan, const Error& error);
+  void answer_with(RowId id, size_t output);
+  void finish(RowId id, llm::FinishReason reason);
+  void end(RowId id, llm::Outcome outcome);
+  void end_all(const llm::Failure& failure);
+  void fail_for_good(const Error& error);
+
+  ModelRunner& runner_;
+  const Vocabulary& vocabulary_;
+  const Clock& clock_;
+  Plan plan_;
+  StepSize step_size_;
+  std::unordered_map<RowId, Row> rows_;
+  uint64_t next_row_ = 0;
+  int64_t prompt_tokens_ = 0;
+  int64_t generated_tokens_ = 0;
+  int64_t steps_ = 0;
+  int failures_in_a_row_ = 0;
+  std::string broken_;  // why nothing can run any more; empty while it can
+};
+
+}  // namespace windrow::engine

@@ -1,0 +1,39 @@
+#include "engine/step_size.h"
+
+#include <algorithm>
+
+namespace windrow::engine {
+namespace {
+
+// Enough to see the cost of a token behind the cost of a pass.
+constexpr int32_t kInformativeTokensMin = 64;
+
+// What a first step takes, when nothing is known; it settles within a few steps.
+constexpr int32_t kFirstTokens = 512;
+
+// Less would spend more on passes than on tokens.
+constexpr int32_t kTokensMin = 32;
+
+constexpr double kWeight = 0.3;
+
+}  // namespace
+
+StepSize::StepSize(Duration step_target, int32_t step_tokens_max)
+    : step_target_s_(seconds(step_target)),
+      step_tokens_max_(step_tokens_max),
+      prefill_tokens_max_(std::min(kFirstTokens, step_tokens_max)) {}
+
+void StepSize::step_took(int32_t tokens, Duration duration) {
+  if (tokens < std::min(kInformativeTokensMin, step_tokens_max_)) return;
+  const double token_s = seconds(duration) / tokens;
+  token_s_ = token_s_ == 0 ? token_s : token_s_ + kWeight * (token_s - token_s_);
+  if (token_s_ <= 0) {
+    prefill_tokens_max_ = step_tokens_max_;
+    return;
+  }
+  const double tokens_wanted = std::min(step_target_s_ / token_s_, 1e9);
+  prefill_tokens_max_ = std::clamp(static_cast<int32_t>(tokens_wanted),
+                                   std::min(kTokensMin, step_tokens_max_), step_tokens_max_);
+}
+
+}  // namespace windrow::engine

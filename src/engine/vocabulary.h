@@ -1,0 +1,36 @@
+// Vocabulary: text to tokens and back, as the model was trained. Const and thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/types.h"
+
+namespace windrow::engine {
+
+// Whether "<|im_end|>" in a text is that control token or eleven characters.
+enum class ControlTokens : uint8_t { kAsText, kParsed };
+
+class Vocabulary {
+ public:
+  virtual ~Vocabulary() = default;
+
+  virtual int32_t size() const = 0;
+
+  // Nothing is added in front or behind.
+  virtual std::vector<Token> tokenize(std::string_view text, ControlTokens control) const = 0;
+
+  // Appends the bytes of a token; control tokens have none. A character may be spread over tokens.
+  virtual void append_bytes(Token token, std::string& text) const = 0;
+
+  // The model says by this token that its answer is over.
+  virtual bool ends_answer(Token token) const = 0;
+
+  // What the model expects in front of every context, if anything.
+  virtual std::optional<Token> begin_token() const = 0;
+};
+
+}  // namespace windrow::engine
