@@ -9,6 +9,10 @@
 #   lib/windrow/                             loader and libraries, backends/: the CPU plug-ins
 #   share/doc/windrow/third_party/           the licences of those
 
+if(NOT TARGET windrow)
+  return()
+endif()
+
 include(GNUInstallDirs)
 
 if(WINDROW_PRIVATE_RUNTIME)
