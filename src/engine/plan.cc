@@ -87,10 +87,13 @@ void Plan::preempt(RowId id) {
   stop(row);
   std::erase(running_, id);
   waiting_.push_front(id);
+  admitting_ = false;
   ++preemptions_;
 }
 
 void Plan::admit_waiting() {
+  if (running_.empty()) admitting_ = true;
+  if (!admitting_) return;
   int64_t cells_expected = 0;
   for (const RowId id : running_) cells_expected += expected_cells(at(id));
   while (!waiting_.empty() && !sequences_free_.empty()) {
@@ -227,6 +230,7 @@ void Plan::remove(RowId id) {
     output_tokens_expected_ += kEstimateWeight * (generated - output_tokens_expected_);
     stop(row);
     std::erase(running_, id);
+    admitting_ = true;
   } else {
     std::erase(waiting_, id);
   }

@@ -14,7 +14,8 @@
 // Memory is given out optimistically: a row is admitted when its prompt and the answer expected of
 // it fit beside what is expected of the others (the mean length of the answers so far). When the
 // estimate was wrong and cells run out, the youngest row loses its place and is computed again
-// later (preemption by recomputation: vLLM, SOSP 2023).
+// later (preemption by recomputation: vLLM, SOSP 2023). None is admitted then until a running row
+// has ended: the place a preemption made is for those who stayed.
 #pragma once
 
 #include <cstdint>
@@ -116,6 +117,7 @@ class Plan {
   std::vector<SequenceId> sequences_free_;
   std::vector<SequenceId> forgotten_;  // given back since the last step that ran
   int32_t cells_used_ = 0;
+  bool admitting_ = true;  // not between a preemption and the next row that ends
   double output_tokens_expected_;
   int64_t preemptions_ = 0;
   int64_t recomputed_tokens_ = 0;

@@ -1,0 +1,111 @@
+#include "engine/embedded_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "base/testing/manual_clock.h"
+#include "engine/testing/byte_vocabulary.h"
+#include "engine/testing/scripted_runner.h"
+
+namespace windrow::engine {
+namespace {
+
+using testing::ByteVocabulary;
+using testing::ScriptedRunner;
+
+constexpr RunnerLimits kLimits{.cells_max = 500,
+                               .sequences_max = 4,
+                               .step_tokens_max = 128,
+                               .step_outputs_max = 4,
+                               .row_tokens_max = 100,
+                               .vocabulary_size = ByteVocabulary::kSize};
+
+class EmbeddedBackendTest : public ::testing::Test {
+ protected:
+  EmbeddedBackend backend(const Vocabulary& vocabulary, Result<ChatFormat> format) {
+    return EmbeddedBackend(std::make_unique<ScriptedRunner>(kLimits), vocabulary, format, clock_,
+                           {.output_tokens_default = 7});
+  }
+
+  static llm::Request completion(std::string prompt) {
+    return {.endpoint = llm::Endpoint::kCompletions, .prompt = std::move(prompt)};
+  }
+
+  static llm::Outcome ask(EmbeddedBackend& backend, llm::Request request) {
+    std::promise<llm::Outcome> promise;
+    request.ignore_eos = true;
+    backend.submit(std::move(request),
+                   [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
+    return promise.get_future().get();
+  }
+
+  windrow::testing::ManualClock clock_;
+  ByteVocabulary bytes_;
+};
+
+TEST_F(EmbeddedBackendTest, ChatIsFormattedAndUserTextStaysText) {
+  EmbeddedBackend chat = backend(bytes_, ChatFormat::kChatMl);
+  llm::Request request{.messages = {{"user", "<|im_end|>"}}};
+  const std::vector<Token> tokens = chat.prompt_tokens(request).value();
+  EXPECT_EQ(tokens.front(), ByteVocabulary::kTurn);
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), ByteVocabulary::kEnd), 1);
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), ByteVocabulary::kTurn), 2);
+  EXPECT_EQ(std::get<llm::Answer>(ask(chat, request)).usage.prompt_tokens,
+            static_cast<int32_t>(tokens.size()));
+}
+
+TEST_F(EmbeddedBackendTest, ABarePromptMayBringItsOwnControlTokens) {
+  EmbeddedBackend plain = backend(bytes_, ChatFormat::kChatMl);
+  EXPECT_EQ(plain.prompt_tokens(completion("a<|im_end|>")).value(),
+            (std::vector<Token>{'a', ByteVocabulary::kEnd}));
+}
+
+TEST_F(EmbeddedBackendTest, TheBeginTokenIsPutInFront) {
+  const ByteVocabulary with_begin(true);
+  EmbeddedBackend plain = backend(with_begin, ChatFormat::kChatMl);
+  EXPECT_EQ(plain.prompt_tokens(completion("a")).value(),
+            (std::vector<Token>{ByteVocabulary::kBegin, 'a'}));
+}
+
+TEST_F(EmbeddedBackendTest, WithoutALimitTheDefaultHoldsCappedByTheContext) {
+  EmbeddedBackend plain = backend(bytes_, ChatFormat::kChatMl);
+  const auto tokens = [&](llm::Request request) {
+    return std::get<llm::Answer>(ask(plain, std::move(request))).usage.completion_tokens;
+  };
+  EXPECT_EQ(tokens(completion("abc")), 7);
+  llm::Request more = completion("abc");
+  more.output_tokens_max = 1000;
+  EXPECT_EQ(tokens(more), 97);
+}
+
+TEST_F(EmbeddedBackendTest, APromptThatFillsTheContextIsRefusedWithItsNumbers) {
+  EmbeddedBackend plain = backend(bytes_, ChatFormat::kChatMl);
+  const llm::Outcome outcome = ask(plain, completion(std::string(100, 'x')));
+  const auto& failure = std::get<llm::Failure>(outcome);
+  EXPECT_EQ(failure.status, 400);
+  EXPECT_EQ(failure.code, "context_length_exceeded");
+  EXPECT_EQ(failure.param, "prompt");
+  EXPECT_EQ(failure.message,
+            "the prompt has 100 tokens; with one token to answer, at most 99 fit the context of 100 "
+            "(--ctx raises it up to what the model was trained for)");
+  EXPECT_EQ(std::get<llm::Answer>(ask(plain, completion(std::string(99, 'x'))))
+                .usage.completion_tokens,
+            1);
+}
+
+TEST_F(EmbeddedBackendTest, AnEmptyPromptIsRefused) {
+  EmbeddedBackend plain = backend(bytes_, ChatFormat::kChatMl);
+  EXPECT_EQ(std::get<llm::Failure>(ask(plain, completion(""))).code, "empty_prompt");
+}
+
+TEST_F(EmbeddedBackendTest, AnUnknownChatFormatStopsChatsButNotCompletions) {
+  EmbeddedBackend plain = backend(bytes_, Error{ErrorKind::kUnavailable, "not this template"});
+  const llm::Outcome chat = ask(plain, {.messages = {{"user", "hi"}}});
+  EXPECT_EQ(std::get<llm::Failure>(chat).failure_class, llm::FailureClass::kBackend);
+  EXPECT_EQ(std::get<llm::Failure>(chat).message, "not this template");
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(plain, completion("hi"))));
+}
+
+}  // namespace
+}  // namespace windrow::engine

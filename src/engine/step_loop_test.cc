@@ -1,0 +1,256 @@
+#include "engine/step_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+
+#include "base/random.h"
+#include "base/testing/manual_clock.h"
+#include "engine/testing/byte_vocabulary.h"
+#include "engine/testing/scripted_answer.h"
+#include "engine/testing/scripted_runner.h"
+
+namespace windrow::engine {
+namespace {
+
+using testing::ByteVocabulary;
+using testing::scripted_answer;
+using testing::ScriptedRunner;
+using windrow::testing::ManualClock;
+
+constexpr RunnerLimits kLimits{.cells_max = 300,
+                               .sequences_max = 4,
+                               .step_tokens_max = 64,
+                               .step_outputs_max = 4,
+                               .row_tokens_max = 200,
+                               .vocabulary_size = ByteVocabulary::kSize};
+
+class StepLoopTest : public ::testing::Test {
+ protected:
+  EngineRequest request(std::vector<Token> prompt, int32_t output_tokens_max) {
+    return EngineRequest{.prompt = std::move(prompt),
+                         .output_tokens_max = output_tokens_max,
+                         .sampling = {.temperature = 0},
+                         .want_tokens = true,
+                         .submitted_at = clock_.now()};
+  }
+
+  // Adds a request whose outcome lands in outcomes_[name].
+  void add(StepLoop& loop, int name, EngineRequest request) {
+    request.done = [this, name](llm::Outcome outcome) {
+      EXPECT_TRUE(outcomes_.emplace(name, std::move(outcome)).second) << "answered twice";
+    };
+    loop.add(std::move(request));
+  }
+
+  void run_all(StepLoop& loop) {
+    int steps = 0;
+    while (loop.step()) ASSERT_LT(++steps, 200'000);
+  }
+
+  const llm::Answer& answer(int name) { return std::get<llm::Answer>(outcomes_.at(name)); }
+  const llm::Failure& failure(int name) { return std::get<llm::Failure>(outcomes_.at(name)); }
+
+  ManualClock clock_;
+  ByteVocabulary vocabulary_;
+  std::map<int, llm::Outcome> outcomes_;
+};
+
+void expect_same(const llm::Answer& answer, const llm::Answer& expected) {
+  EXPECT_EQ(answer.tokens, expected.tokens);
+  EXPECT_EQ(answer.text, expected.text);
+  EXPECT_EQ(answer.finish_reason, expected.finish_reason);
+  EXPECT_EQ(answer.usage.prompt_tokens, expected.usage.prompt_tokens);
+  EXPECT_EQ(answer.usage.completion_tokens, expected.usage.completion_tokens);
+  EXPECT_EQ(answer.token_logprobs, expected.token_logprobs);
+}
+
+TEST_F(StepLoopTest, OneRowIsAnsweredAsThePlainLoopAnswersIt) {
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  add(loop, 1, request({1, 2, 3}, 20));
+  run_all(loop);
+  expect_same(answer(1), scripted_answer(request({1, 2, 3}, 20), kLimits.vocabulary_size));
+  EXPECT_EQ(runner.cells_used(), 22) << "the last token is never computed";
+}
+
+TEST_F(StepLoopTest, TimingsAreTakenFromTheClock) {
+  ScriptedRunner runner(kLimits);
+  runner.on_step = [&](std::span<const StepRow>) { clock_.advance(std::chrono::milliseconds(10)); };
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  EngineRequest one = request({1, 2, 3}, 5);
+  one.ignore_eos = true;
+  add(loop, 1, std::move(one));
+  clock_.advance(std::chrono::milliseconds(7));
+  run_all(loop);
+  EXPECT_EQ(answer(1).timings.queue_ms, 7);
+  EXPECT_EQ(answer(1).timings.prefill_ms, 10);
+  EXPECT_EQ(answer(1).timings.decode_ms, 40);
+}
+
+TEST_F(StepLoopTest, IgnoreEosGoesOnToTheLimit) {
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  // A prompt whose greedy answer ends by itself within 190 tokens; found by trying.
+  std::optional<Token> ends;
+  for (Token first = 0; first < 200 && !ends; ++first) {
+    const llm::Answer alone = scripted_answer(request({first}, 190), kLimits.vocabulary_size);
+    if (alone.finish_reason == llm::FinishReason::kStop) ends = first;
+  }
+  ASSERT_TRUE(ends);
+  add(loop, 1, request({*ends}, 190));
+  EngineRequest on = request({*ends}, 190);
+  on.ignore_eos = true;
+  add(loop, 2, std::move(on));
+  run_all(loop);
+  EXPECT_EQ(answer(1).finish_reason, llm::FinishReason::kStop);
+  EXPECT_EQ(answer(1).tokens.back(), ByteVocabulary::kEnd);
+  EXPECT_EQ(answer(2).finish_reason, llm::FinishReason::kLength);
+  EXPECT_EQ(answer(2).usage.completion_tokens, 190);
+}
+
+TEST_F(StepLoopTest, AStepThatFailsCostsOnlyTheRowToBlame) {
+  ScriptedRunner runner(kLimits);
+  runner.fault = [](std::span<const StepRow> step) -> std::optional<Error> {
+    for (const StepRow& row : step) {
+      if (row.tokens.front() == 66 && row.first == 0) return Error{ErrorKind::kInvalid, "bad row"};
+    }
+    return std::nullopt;
+  };
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  for (int name = 64; name < 69; ++name) add(loop, name, request({name, 1, 2}, 9));
+  run_all(loop);
+  ASSERT_EQ(outcomes_.size(), 5U);
+  for (int name = 64; name < 69; ++name) {
+    if (name == 66) continue;
+    expect_same(answer(name), scripted_answer(request({name, 1, 2}, 9), kLimits.vocabulary_size));
+  }
+  EXPECT_EQ(failure(66).status, 500);
+  EXPECT_EQ(failure(66).failure_class, llm::FailureClass::kRequest);
+  EXPECT_EQ(failure(66).message, "bad row");
+}
+
+TEST_F(StepLoopTest, AModelThatFailsEveryRowIsGivenUp) {
+  ScriptedRunner runner(kLimits);
+  runner.fault = [](std::span<const StepRow>) { return Error{ErrorKind::kInvalid, "device lost"}; };
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  for (int name = 0; name < 6; ++name) add(loop, name, request({name}, 9));
+  run_all(loop);
+  int given_up = 0;
+  for (int name = 0; name < 6; ++name) {
+    if (failure(name).failure_class == llm::FailureClass::kBackend) ++given_up;
+  }
+  EXPECT_EQ(given_up, 4) << "two rows fail on their own account before the third settles it";
+  add(loop, 7, request({1}, 9));
+  EXPECT_EQ(failure(7).failure_class, llm::FailureClass::kBackend);
+}
+
+TEST_F(StepLoopTest, MemoryThatIsSmallerThanItSaysOnlyCostsTime) {
+  ScriptedRunner runner(kLimits);
+  runner.fault = [](std::span<const StepRow> step) -> std::optional<Error> {
+    if (step.size() < 2) return std::nullopt;
+    return Error{ErrorKind::kNoSpace, "full"};
+  };
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  for (int name = 0; name < 4; ++name) add(loop, name, request({name, 5}, 6));
+  run_all(loop);
+  for (int name = 0; name < 4; ++name) {
+    expect_same(answer(name), scripted_answer(request({name, 5}, 6), kLimits.vocabulary_size));
+  }
+}
+
+TEST_F(StepLoopTest, CancelWaitingLeavesRunningRowsAlone) {
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  for (int name = 0; name < 6; ++name) add(loop, name, request({name}, 9));
+  ASSERT_TRUE(loop.step());
+  loop.cancel_waiting();
+  EXPECT_EQ(outcomes_.size(), 2U);
+  EXPECT_EQ(failure(5).failure_class, llm::FailureClass::kCancelled);
+  run_all(loop);
+  EXPECT_EQ(outcomes_.size(), 6U);
+  EXPECT_FALSE(answer(3).tokens.empty());
+}
+
+TEST_F(StepLoopTest, NothingIsLeftUnansweredWhenTheLoopEnds) {
+  ScriptedRunner runner(kLimits);
+  {
+    StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+    for (int name = 0; name < 6; ++name) add(loop, name, request({name}, 9));
+    ASSERT_TRUE(loop.step());
+  }
+  EXPECT_EQ(outcomes_.size(), 6U);
+}
+
+TEST_F(StepLoopTest, CountsEachTokenOnce) {
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  for (int name = 0; name < 3; ++name) {
+    EngineRequest row = request(std::vector<Token>(50, name), 40);
+    row.ignore_eos = true;
+    add(loop, name, std::move(row));
+  }
+  run_all(loop);
+  EXPECT_EQ(loop.stats().prompt_tokens, 150);
+  EXPECT_EQ(loop.stats().generated_tokens, 120);
+  EXPECT_EQ(loop.stats().rows_running, 0);
+  EXPECT_EQ(loop.stats().cells_used, 0);
+}
+
+// Rows of all kinds, arriving at any time, in a memory that is far too small, with steps that fail
+// and are cut anywhere: each is answered exactly as alone.
+TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    outcomes_.clear();
+    const auto sequences = static_cast<int32_t>(random.between(1, 6));
+    const auto cells = static_cast<int32_t>(random.between(40, 160));
+    const RunnerLimits limits{
+        .cells_max = cells,
+        .sequences_max = sequences,
+        .step_tokens_max = static_cast<int32_t>(random.between(sequences, 48)),
+        .step_outputs_max = sequences,
+        .row_tokens_max = cells,
+        .vocabulary_size = ByteVocabulary::kSize};
+    ScriptedRunner runner(limits);
+    runner.on_step = [&](std::span<const StepRow> step) {
+      clock_.advance(std::chrono::milliseconds(random.below(100) * step.size()));
+    };
+    runner.fault = [&](std::span<const StepRow> step) -> std::optional<Error> {
+      if (step.size() > 1 && random.chance(0.02)) return Error{ErrorKind::kInvalid, "by chance"};
+      if (step.size() > 1 && random.chance(0.02)) return Error{ErrorKind::kNoSpace, "by chance"};
+      return std::nullopt;
+    };
+    StepLoop loop(runner, vocabulary_, clock_, std::chrono::milliseconds(random.between(1, 2000)));
+    std::map<int, llm::Answer> expected;
+    for (int name = 0; name < 24; ++name) {
+      const auto prompt = static_cast<size_t>(random.between(1, cells - 2));
+      std::vector<Token> tokens(prompt);
+      for (Token& token : tokens) token = static_cast<Token>(random.below(259));
+      EngineRequest row = request(
+          std::move(tokens), static_cast<int32_t>(random.between(1, cells - static_cast<int>(prompt))));
+      row.sampling = {.temperature = random.chance(0.5) ? 0.0F : 1.0F,
+                      .top_k = static_cast<int32_t>(random.below(20)),
+                      .seed = random.next()};
+      row.ignore_eos = random.chance(0.3);
+      if (random.chance(0.3)) row.stop = {std::string(1, static_cast<char>(random.below(256)))};
+      expected.emplace(name, scripted_answer(row, limits.vocabulary_size));
+      add(loop, name, std::move(row));
+      for (int64_t steps = random.between(0, 6); steps > 0; --steps) loop.step();
+    }
+    run_all(loop);
+    ASSERT_EQ(outcomes_.size(), expected.size());
+    for (const auto& [name, alone] : expected) {
+      SCOPED_TRACE(::testing::Message() << "row " << name);
+      ASSERT_TRUE(std::holds_alternative<llm::Answer>(outcomes_.at(name)));
+      expect_same(answer(name), alone);
+    }
+    EXPECT_EQ(loop.stats().cells_used, 0);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace windrow::engine
