@@ -22,8 +22,8 @@ constexpr int64_t kSwaPeriod = 2;    // every second layer of kSwa has full atte
 
 // What spreads the numbers of a random model so that it behaves like a trained one where tests look
 // (README.md, "Sharpened").
-constexpr double kLogitDeviation = 4.0;
-constexpr double kAttentionSharpness = 2.0;
+constexpr double kLogitDeviation = 3.0;
+constexpr double kAttentionSharpness = 1.5;
 
 // With a tied head the embedding must be small beside what the layers add, or every token would
 // predict itself.
@@ -40,7 +40,7 @@ std::string_view architecture_of(Family family) {
     case Family::kHybrid:
       return "lfm2";
     case Family::kSwa:
-      return "gemma3";
+      return "olmo2";
     case Family::kBert:
       return "bert";
   }
@@ -84,11 +84,9 @@ class TensorLister {
 
  private:
   void add_decoder() {
-    // Gemma multiplies embeddings by sqrt(embd) when it reads them.
-    const bool is_gemma = spec_.family == Family::kSwa;
     const double root = std::sqrt(static_cast<double>(shape_.embd));
-    const double embedding = spec_.tied ? kTiedEmbedding : is_gemma ? 1.0 / root : 1.0;
-    add("token_embd.weight", {shape_.embd, shape_.vocab}, Fill::kNormal, embedding);
+    add("token_embd.weight", {shape_.embd, shape_.vocab}, Fill::kNormal,
+        spec_.tied ? kTiedEmbedding : 1.0);
 
     // The last norm's gain carries the deviation of the logits: it does so with and without a head
     // of its own, and stays F32 whatever the weights are. LFM2 files call that norm
@@ -103,14 +101,15 @@ class TensorLister {
 
     for (int64_t layer = 0; layer < shape_.layers; ++layer) {
       prefix_ = fmt::format("blk.{}.", layer);
-      add_norm("attn_norm");
+      // OLMo 2 has its norms after attention and feed-forward, the others before.
+      const bool norms_after = spec_.family == Family::kSwa;
+      if (!norms_after) add_norm("attn_norm");
       if (spec_.family == Family::kHybrid && is_convolution_layer(layer)) {
         add_convolution();
       } else {
         add_attention();
       }
-      if (is_gemma) add_norm("post_attention_norm");
-      add_norm("ffn_norm");
+      add_norm(norms_after ? "post_attention_norm" : "ffn_norm");
       if (spec_.family == Family::kMoe) {
         add_experts();
       } else {
@@ -118,7 +117,7 @@ class TensorLister {
         add_matrix("ffn_up", shape_.embd, shape_.ff);
         add_matrix("ffn_down", shape_.ff, shape_.embd);
       }
-      if (is_gemma) add_norm("post_ffw_norm");
+      if (norms_after) add_norm("post_ffw_norm");
     }
   }
 
@@ -128,10 +127,13 @@ class TensorLister {
     add_matrix("attn_k", shape_.embd, kv_width_);
     add_matrix("attn_v", shape_.embd, kv_width_);
     add_matrix("attn_output", query_width_, shape_.embd);
-    if (has_norms) {
-      add(prefix_ + "attn_q_norm.weight", {shape_.head_dim}, Fill::kGain, kAttentionSharpness);
-      add(prefix_ + "attn_k_norm.weight", {shape_.head_dim}, Fill::kGain, 1.0);
-    }
+    if (!has_norms) return;
+    // OLMo 2 norms queries and keys over all heads, the others head by head.
+    const bool over_heads = spec_.family == Family::kSwa;
+    add(prefix_ + "attn_q_norm.weight", {over_heads ? query_width_ : shape_.head_dim}, Fill::kGain,
+        kAttentionSharpness);
+    add(prefix_ + "attn_k_norm.weight", {over_heads ? kv_width_ : shape_.head_dim}, Fill::kGain,
+        1.0);
   }
 
   void add_convolution() {
@@ -259,7 +261,6 @@ void add_hyperparameters(const ModelSpec& spec, std::vector<MetaEntry>& entries)
   if (spec.family == Family::kSwa) {
     add("attention.sliding_window", u32(shape.window));
     add("attention.sliding_window_pattern", u32(kSwaPeriod));
-    add("rope.freq_base_swa", 1e4F);
   }
 }
 
@@ -339,7 +340,8 @@ Shape default_shape(Family family) {
       shape.kv_heads = 1;
       break;
     case Family::kSwa:
-      shape.layers = 4;
+      shape.heads = 2;
+      shape.kv_heads = 1;
       shape.window = 32;
       break;
     case Family::kBert:
@@ -374,8 +376,9 @@ Result<void> check(const ModelSpec& spec) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("--head-dim {} must be even: positions rotate pairs", shape.head_dim)};
   }
-  if ((family == Family::kHybrid || family == Family::kBert) &&
-      shape.heads * shape.head_dim != shape.embd) {
+  const bool is_square =
+      family == Family::kHybrid || family == Family::kSwa || family == Family::kBert;
+  if (is_square && shape.heads * shape.head_dim != shape.embd) {
     return Error{
         ErrorKind::kInvalid,
         fmt::format("--family {} needs --heads x --head-dim = --embd, but {} x {} is not {}",
@@ -391,8 +394,11 @@ Result<void> check(const ModelSpec& spec) {
       return range.error();
     }
   }
-  if (family == Family::kBert && spec.tied) {
+  if (spec.tied && family == Family::kBert) {
     return Error{ErrorKind::kInvalid, "--tied means nothing with --family bert: it has no head"};
+  }
+  if (spec.tied && family == Family::kSwa) {
+    return Error{ErrorKind::kInvalid, "--tied cannot be had with --family swa: olmo2 has a head"};
   }
   if (spec.type == WeightType::kQ8_0) {
     for (const Result<void>& multiple :

@@ -19,7 +19,7 @@ enum class Family {
   kQwen3,   // qwen3: with those norms
   kMoe,     // qwen3moe: a mixture of experts, normalised weights of the chosen ones
   kHybrid,  // lfm2: short convolutions (recurrent state) and attention in turn
-  kSwa,     // gemma3: sliding-window and full attention in turn
+  kSwa,     // olmo2: sliding-window and full attention in turn
   kBert,    // bert: an encoder with mean pooling
 };
 

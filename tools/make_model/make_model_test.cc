@@ -136,7 +136,7 @@ class EveryModel : public ::testing::TestWithParam<std::tuple<Family, WeightType
   std::vector<float> run(std::vector<llama_token> tokens) {
     llama_context_params params = llama_context_default_params();
     params.n_ctx = 256;
-    params.n_threads = params.n_threads_batch = 2;
+    params.n_threads = params.n_threads_batch = 1;
     params.embeddings = is_encoder();
     const Context context(llama_init_from_model(model_.get(), params));
     EXPECT_NE(context, nullptr);
@@ -221,6 +221,28 @@ std::string name_of(const ::testing::TestParamInfo<EveryModel::ParamType>& info)
          std::string(type_names()[static_cast<size_t>(std::get<1>(info.param))]);
 }
 
+// A layer of either kind: with the window alone, two layers would see 2 x 32 positions back.
+TEST(MakeModel, ASwaModelSeesFurtherThanItsWindows) {
+  load_backends();
+  const Folder folder;
+  ASSERT_TRUE(write_model(spec_of(Family::kSwa), folder / "model.gguf"));
+  const Model model(
+      llama_model_load_from_file((folder / "model.gguf").c_str(), llama_model_default_params()));
+  ASSERT_NE(model, nullptr);
+  const auto last_logits = [&](llama_token first) {
+    std::vector<llama_token> tokens(200, 300);
+    tokens[0] = first;
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx = 256;
+    params.n_threads = params.n_threads_batch = 1;
+    const Context context(llama_init_from_model(model.get(), params));
+    EXPECT_EQ(llama_decode(context.get(), llama_batch_get_one(tokens.data(), 200)), 0);
+    const float* logits = llama_get_logits_ith(context.get(), -1);
+    return std::vector<float>(logits, logits + 512);
+  };
+  EXPECT_NE(last_logits(5), last_logits(400));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     MakeModel, EveryModel,
     ::testing::Combine(::testing::Values(Family::kLlama, Family::kQwen3, Family::kMoe,
@@ -238,9 +260,9 @@ TEST(MakeModel, WritesTheBytesItAlwaysWrote) {
     }
     return hash;
   };
-  EXPECT_EQ(hash_of(WeightType::kF32), 480240721175756711ULL);
-  EXPECT_EQ(hash_of(WeightType::kF16), 17902347452223188867ULL);
-  EXPECT_EQ(hash_of(WeightType::kQ8_0), 9200531067799472483ULL);
+  EXPECT_EQ(hash_of(WeightType::kF32), 3957755742614935023ULL);
+  EXPECT_EQ(hash_of(WeightType::kF16), 11267174288269782423ULL);
+  EXPECT_EQ(hash_of(WeightType::kQ8_0), 7082033326711446659ULL);
 }
 
 TEST(MakeModel, NextTokensAreNeitherEvenNorCertain) {
@@ -252,7 +274,7 @@ TEST(MakeModel, NextTokensAreNeitherEvenNorCertain) {
   ASSERT_NE(model, nullptr);
   llama_context_params params = llama_context_default_params();
   params.n_ctx = 512;
-  params.n_threads = params.n_threads_batch = 2;
+  params.n_threads = params.n_threads_batch = 1;
   const Context context(llama_init_from_model(model.get(), params));
   ASSERT_NE(context, nullptr);
 
@@ -285,17 +307,17 @@ TEST(MakeModel, EveryShapeFlagIsObeyed) {
   load_backends();
   const Folder folder;
   const Result<Options> options =
-      parse({"--family", "swa",        "--layers",   "3",          "--embd",   "32",    "--heads",
-             "6",        "--kv-heads", "3",          "--head-dim", "10",       "--ff",  "48",
-             "--vocab",  "1000",       "--ctx",      "777",        "--window", "5",     "--tied",
-             "--seed",   "9",          "--template", "none",       "-o",       "unused"});
+      parse({"--family", "swa",        "--layers", "3",          "--embd",   "48",   "--heads",
+             "6",        "--kv-heads", "3",        "--head-dim", "8",        "--ff", "56",
+             "--vocab",  "1000",       "--ctx",    "777",        "--window", "5",    "--seed",
+             "9",        "--template", "none",     "-o",         "unused"});
   ASSERT_TRUE(options) << options.error().message;
   ASSERT_TRUE(write_model(options->spec, folder / "model.gguf"));
   const Model model(
       llama_model_load_from_file((folder / "model.gguf").c_str(), llama_model_default_params()));
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(llama_model_n_layer(model.get()), 3);
-  EXPECT_EQ(llama_model_n_embd(model.get()), 32);
+  EXPECT_EQ(llama_model_n_embd(model.get()), 48);
   EXPECT_EQ(llama_model_n_head(model.get()), 6);
   EXPECT_EQ(llama_model_n_head_kv(model.get()), 3);
   EXPECT_EQ(llama_model_n_ctx_train(model.get()), 777);
@@ -303,14 +325,14 @@ TEST(MakeModel, EveryShapeFlagIsObeyed) {
   EXPECT_EQ(llama_vocab_n_tokens(llama_model_get_vocab(model.get())), 1000);
   EXPECT_EQ(llama_model_chat_template(model.get(), nullptr), nullptr);
   char value[32];
-  EXPECT_GT(llama_model_meta_val_str(model.get(), "gemma3.feed_forward_length", value, 32), 0);
-  EXPECT_STREQ(value, "48");
-  EXPECT_GT(llama_model_meta_val_str(model.get(), "gemma3.attention.key_length", value, 32), 0);
-  EXPECT_STREQ(value, "10");
+  EXPECT_GT(llama_model_meta_val_str(model.get(), "olmo2.feed_forward_length", value, 32), 0);
+  EXPECT_STREQ(value, "56");
+  EXPECT_GT(llama_model_meta_val_str(model.get(), "olmo2.attention.key_length", value, 32), 0);
+  EXPECT_STREQ(value, "8");
 }
 
 TEST(MakeModel, ATiedModelHasNoHeadOfItsOwn) {
-  for (const Family family : {Family::kLlama, Family::kMoe, Family::kHybrid, Family::kSwa}) {
+  for (const Family family : {Family::kLlama, Family::kMoe, Family::kHybrid}) {
     ModelSpec spec = spec_of(family);
     const std::string untied = write_and_read(spec);
     spec.tied = true;
@@ -352,6 +374,8 @@ TEST(MakeModel, BadFlagsAreRefusedWithAReason) {
             "--window is for --family swa only");
   EXPECT_EQ(refusal_of({"--family", "bert", "--tied", "-o", "x"}),
             "--tied means nothing with --family bert: it has no head");
+  EXPECT_EQ(refusal_of({"--family", "swa", "--tied", "-o", "x"}),
+            "--tied cannot be had with --family swa: olmo2 has a head");
   EXPECT_EQ(refusal_of({"--family", "llama", "--template", "/does/not/exist", "-o", "x"}),
             "--template /does/not/exist cannot be read: give chatml, none or the name of a file");
 }
