@@ -30,5 +30,5 @@ bool parse_hex64(std::string_view text, uint64_t& value);
 
 template <>
 struct std::hash<windrow::Hash128> {
-  size_t operator()(const windrow::Hash128& hash) const noexcept { return hash.low; }
+  size_t operator()(const windrow::Hash128& value) const noexcept { return value.low; }
 };
