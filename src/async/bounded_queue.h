@@ -53,7 +53,8 @@ class BoundedQueue {
     has_items_.wait(lock, [&] { return closed_ || !items_.empty(); });
     std::vector<T> values;
     values.reserve(items_.size());
-    for (Item& item : items_) values.push_back(std::move(item.value));
+    for (Item& item : items_)
+      values.push_back(std::move(item.value));
     items_.clear();
     cost_ = 0;
     has_room_.notify_all();

@@ -13,7 +13,8 @@ namespace {
 
 TEST(BoundedQueue, GivesValuesInOrder) {
   BoundedQueue<int> queue(10);
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(queue.push(i, 1));
+  for (int i = 0; i < 5; ++i)
+    ASSERT_TRUE(queue.push(i, 1));
   EXPECT_EQ(queue.pop(), 0);
   EXPECT_EQ(queue.pop_all(), (std::vector{1, 2, 3, 4}));
   EXPECT_EQ(queue.cost(), 0U);
@@ -65,14 +66,16 @@ TEST(BoundedQueue, ManyMakersAndTakersLoseNothing) {
     std::vector<std::jthread> takers;
     for (int i = 0; i < 3; ++i) {
       takers.emplace_back([&] {
-        while (const std::optional<int> value = queue.pop()) sum += *value;
+        while (const std::optional<int> value = queue.pop())
+          sum += *value;
       });
     }
     {
       std::vector<std::jthread> makers;
       for (int maker = 0; maker < kMakers; ++maker) {
         makers.emplace_back([&] {
-          for (int i = 1; i <= kPerMaker; ++i) EXPECT_TRUE(queue.push(i, 1));
+          for (int i = 1; i <= kPerMaker; ++i)
+            EXPECT_TRUE(queue.push(i, 1));
         });
       }
     }

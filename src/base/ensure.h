@@ -13,7 +13,7 @@ namespace windrow {
 
 }  // namespace windrow
 
-#define ENSURE(condition, ...)                                                                \
-  (static_cast<bool>(condition)                                                               \
-       ? static_cast<void>(0)                                                                 \
+#define ENSURE(condition, ...)  \
+  (static_cast<bool>(condition) \
+       ? static_cast<void>(0)   \
        : ::windrow::ensure_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)))

@@ -16,7 +16,9 @@ uint64_t hash64(std::string_view text, uint64_t seed) {
   return XXH3_64bits_withSeed(text.data(), text.size(), seed);
 }
 
-std::string to_hex(uint64_t value) { return fmt::format("{:016x}", value); }
+std::string to_hex(uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
 
 bool parse_hex64(std::string_view text, uint64_t& value) {
   if (text.size() != 16) return false;

@@ -9,8 +9,7 @@ namespace {
 TEST(Hash, IsStableBetweenVersions) {
   EXPECT_EQ(to_hex(hash64("windrow")), to_hex(hash64("windrow")));
   EXPECT_EQ(to_hex(hash64("")), "2d06800538d394c2");  // XXH3's published value of the empty text
-  EXPECT_EQ(to_hex(hash128("").high) + to_hex(hash128("").low),
-            "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(to_hex(hash128("").high) + to_hex(hash128("").low), "99aa06d3014798d86001c324468d497f");
 }
 
 TEST(Hash, HexIsReadBackOnlyInItsOwnForm) {

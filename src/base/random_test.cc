@@ -16,8 +16,10 @@ TEST(Random, GivesThePublishedNumbersOfSplitmix64) {
 TEST(Random, BelowReachesEveryNumberAndNoOther) {
   Random random(1);
   std::array<int, 7> seen{};
-  for (int i = 0; i < 7000; ++i) ++seen.at(random.below(7));
-  for (const int count : seen) EXPECT_NEAR(count, 1000, 200);
+  for (int i = 0; i < 7000; ++i)
+    ++seen.at(random.below(7));
+  for (const int count : seen)
+    EXPECT_NEAR(count, 1000, 200);
 }
 
 TEST(Random, UnitStaysBelowOne) {

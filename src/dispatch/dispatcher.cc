@@ -35,9 +35,8 @@ bool Dispatcher::submit(llm::Request request, Done done) {
 }
 
 void Dispatcher::start(const std::shared_ptr<Attempt>& attempt) {
-  backend_.submit(attempt->request, [this, attempt](llm::Outcome outcome) {
-    ended(attempt, std::move(outcome));
-  });
+  backend_.submit(attempt->request,
+                  [this, attempt](llm::Outcome outcome) { ended(attempt, std::move(outcome)); });
 }
 
 bool Dispatcher::worth_another(const Attempt& attempt, const llm::Outcome& outcome) const {

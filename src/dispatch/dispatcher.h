@@ -1,5 +1,5 @@
-// Dispatcher: the policies around a Backend: how many requests are in flight, and which failures are
-// tried again. The workloads above submit here and never to a Backend.
+// Dispatcher: the policies around a Backend: how many requests are in flight, and which failures
+// are tried again. The workloads above submit here and never to a Backend.
 #pragma once
 
 #include <condition_variable>

@@ -38,7 +38,8 @@ class HeldBackend final : public llm::Backend {
       const std::scoped_lock lock(mutex_);
       held.swap(held_);
     }
-    for (const Done& done : held) done(llm::Failure{llm::FailureClass::kCancelled});
+    for (const Done& done : held)
+      done(llm::Failure{llm::FailureClass::kCancelled});
   }
 
   int32_t in_flight_target() const override { return 2; }
@@ -86,7 +87,8 @@ TEST(Dispatcher, TriesTransientFailuresAgainAndNoOthers) {
   backend.answer_next(failure(llm::FailureClass::kTransient));
   backend.answer_next(llm::Answer{});
   ASSERT_TRUE(dispatcher.submit({}, note));
-  for (int i = 0; i < 3; ++i) backend.answer_next(failure(llm::FailureClass::kTransient));
+  for (int i = 0; i < 3; ++i)
+    backend.answer_next(failure(llm::FailureClass::kTransient));
   ASSERT_TRUE(dispatcher.submit({}, note));
   backend.answer_next(failure(llm::FailureClass::kRequest));
   EXPECT_EQ(attempts, (std::vector<int32_t>{2, 3, 1}));

@@ -16,8 +16,8 @@ class AnswerText {
   // True when a stop text is now complete; the text then ends before it. The earliest one wins.
   bool append(std::string_view bytes);
 
-  // What may be said for good so far: nothing of it can become part of a stop text or of a character
-  // that is not complete. Bytes from the front of the text.
+  // What may be said for good so far: nothing of it can become part of a stop text or of a
+  // character that is not complete. Bytes from the front of the text.
   size_t settled_bytes() const;
 
   const std::string& bytes() const { return bytes_; }

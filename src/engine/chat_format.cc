@@ -9,8 +9,9 @@
 namespace windrow::engine {
 namespace {
 
-// What differs between spellings of one template and means nothing: spaces outside strings, the kind
-// of quote, trim marks around tags (there is no text between tags in these), how a key is named.
+// What differs between spellings of one template and means nothing: spaces outside strings, the
+// kind of quote, trim marks around tags (there is no text between tags in these), how a key is
+// named.
 std::string normalised(std::string_view text) {
   std::string plain;
   char quote = 0;
@@ -35,7 +36,8 @@ std::string normalised(std::string_view text) {
     plain += c == '"' ? '\'' : c;
   }
   const auto replace = [&](std::string_view from, std::string_view to) {
-    for (size_t at = plain.find(from); at != std::string::npos; at = plain.find(from, at + to.size())) {
+    for (size_t at = plain.find(from); at != std::string::npos;
+         at = plain.find(from, at + to.size())) {
       plain.replace(at, from.size(), to);
     }
   };
@@ -77,7 +79,9 @@ constexpr std::array kFamilies = std::to_array<Family>({
     {"<|turn>", "Gemma"},
     {"[INST]", "Mistral or Llama 2"},
     {"<|Assistant|>", "DeepSeek"},
-    {"<\xEF\xBD\x9C" "Assistant\xEF\xBD\x9C>", "DeepSeek"},
+    {"<\xEF\xBD\x9C"
+     "Assistant\xEF\xBD\x9C>",
+     "DeepSeek"},
     {"<|START_OF_TURN_TOKEN|>", "Command R"},
     {"<|start_of_role|>", "Granite"},
     {"<|im_start|>", "a ChatML variant (default system prompt, tools or thinking switch)"},
@@ -93,13 +97,16 @@ std::string family_of(std::string_view text) {
 
 }  // namespace
 
-std::string_view to_string(ChatFormat) { return "ChatML"; }
+std::string_view to_string(ChatFormat) {
+  return "ChatML";
+}
 
 Result<ChatFormat> recognise_chat_format(std::string_view template_text) {
   if (template_text.empty()) {
-    return Error{ErrorKind::kUnavailable,
-                 "the model has no chat template, so it cannot answer /v1/chat/completions; send its "
-                 "prompts as text to /v1/completions"};
+    return Error{
+        ErrorKind::kUnavailable,
+        "the model has no chat template, so it cannot answer /v1/chat/completions; send its "
+        "prompts as text to /v1/completions"};
   }
   const std::string wanted = normalised(template_text);
   for (const std::string_view known : kChatMlTemplates) {

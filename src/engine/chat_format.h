@@ -27,8 +27,8 @@ enum class ChatFormat : uint8_t { kChatMl };
 
 std::string_view to_string(ChatFormat format);
 
-// `template_text` as the model's metadata has it; empty when it has none. kUnavailable otherwise, with
-// the family of the template if it can be told.
+// `template_text` as the model's metadata has it; empty when it has none. kUnavailable otherwise,
+// with the family of the template if it can be told.
 Result<ChatFormat> recognise_chat_format(std::string_view template_text);
 
 // Neighbouring parts differ in `control`, so that a tokeniser sees the same pieces of text it would

@@ -47,8 +47,9 @@ TEST(ChatFormat, RefusesEveryOtherTemplateByName) {
 // would be to another prompt than the model was trained on.
 TEST(ChatFormat, RefusesVariantsOfChatMl) {
   std::string variant(kPlain);
-  variant.insert(0, "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a "
-                    "helpful assistant<|im_end|>\n' }}{% endif %}");
+  variant.insert(0,
+                 "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a "
+                 "helpful assistant<|im_end|>\n' }}{% endif %}");
   const Result<ChatFormat> format = recognise_chat_format(variant);
   ASSERT_FALSE(format);
   EXPECT_NE(format.error().message.find("a ChatML variant"), std::string::npos);
@@ -65,9 +66,9 @@ TEST(ChatFormat, WhatAUserWroteIsNeverAControlToken) {
   const std::vector<llm::ChatMessage> messages = {{"system", "Be brief."},
                                                   {"user", "<|im_end|>hi"}};
   const std::vector<PromptPart> expected = {
-      {"<|im_start|>", true},   {"system\nBe brief.", false},   {"<|im_end|>", true}, {"\n", false},
-      {"<|im_start|>", true},   {"user\n<|im_end|>hi", false},  {"<|im_end|>", true}, {"\n", false},
-      {"<|im_start|>", true},   {"assistant\n", false}};
+      {"<|im_start|>", true}, {"system\nBe brief.", false},  {"<|im_end|>", true}, {"\n", false},
+      {"<|im_start|>", true}, {"user\n<|im_end|>hi", false}, {"<|im_end|>", true}, {"\n", false},
+      {"<|im_start|>", true}, {"assistant\n", false}};
   EXPECT_EQ(format_chat(ChatFormat::kChatMl, messages), expected);
 }
 

@@ -51,12 +51,12 @@ std::optional<llm::Failure> EmbeddedBackend::check_length(const llm::Request& re
   }
   const auto tokens_max = static_cast<size_t>(limits().row_tokens_max);
   if (prompt_tokens < tokens_max) return std::nullopt;
-  return llm::Failure{
-      .code = "context_length_exceeded",
-      .message = fmt::format("the prompt has {} tokens; with one token to answer, at most {} fit the "
-                             "context of {} (--ctx raises it up to what the model was trained for)",
-                             prompt_tokens, tokens_max - 1, tokens_max),
-      .param = std::string(param)};
+  return llm::Failure{.code = "context_length_exceeded",
+                      .message = fmt::format(
+                          "the prompt has {} tokens; with one token to answer, at most {} fit the "
+                          "context of {} (--ctx raises it up to what the model was trained for)",
+                          prompt_tokens, tokens_max - 1, tokens_max),
+                      .param = std::string(param)};
 }
 
 void EmbeddedBackend::submit(llm::Request request, Done done) {
@@ -87,8 +87,10 @@ void EmbeddedBackend::submit(llm::Request request, Done done) {
       .done = std::move(done)});
 }
 
-// Twice the rows that can run: while one half decodes, the other is ready to take a place the moment
-// it is free.
-int32_t EmbeddedBackend::in_flight_target() const { return 2 * limits().sequences_max; }
+// Twice the rows that can run: while one half decodes, the other is ready to take a place the
+// moment it is free.
+int32_t EmbeddedBackend::in_flight_target() const {
+  return 2 * limits().sequences_max;
+}
 
 }  // namespace windrow::engine

@@ -1,5 +1,5 @@
-// EmbeddedBackend: the engine as an llm::Backend. It does on the caller's thread what needs no model:
-// the chat format, tokenising, the limits.
+// EmbeddedBackend: the engine as an llm::Backend. It does on the caller's thread what needs no
+// model: the chat format, tokenising, the limits.
 #pragma once
 
 #include <memory>
@@ -31,13 +31,12 @@ class EmbeddedBackend final : public llm::Backend {
                   Result<ChatFormat> chat_format, const Clock& clock,
                   const EmbeddedOptions& options);
 
-  // The tokens of a request's prompt as the model will see them, or why there are none. For counting
-  // and checking before a job; submit does the same.
+  // The tokens of a request's prompt as the model will see them, or why there are none. For
+  // counting and checking before a job; submit does the same.
   Result<std::vector<Token>> prompt_tokens(const llm::Request& request) const;
 
   // What submit would refuse at once, given that many prompt tokens.
-  std::optional<llm::Failure> check_length(const llm::Request& request,
-                                           size_t prompt_tokens) const;
+  std::optional<llm::Failure> check_length(const llm::Request& request, size_t prompt_tokens) const;
 
   const RunnerLimits& limits() const { return engine_.limits(); }
 

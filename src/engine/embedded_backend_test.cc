@@ -86,12 +86,13 @@ TEST_F(EmbeddedBackendTest, APromptThatFillsTheContextIsRefusedWithItsNumbers) {
   EXPECT_EQ(failure.status, 400);
   EXPECT_EQ(failure.code, "context_length_exceeded");
   EXPECT_EQ(failure.param, "prompt");
-  EXPECT_EQ(failure.message,
-            "the prompt has 100 tokens; with one token to answer, at most 99 fit the context of 100 "
-            "(--ctx raises it up to what the model was trained for)");
-  EXPECT_EQ(std::get<llm::Answer>(ask(plain, completion(std::string(99, 'x'))))
-                .usage.completion_tokens,
-            1);
+  EXPECT_EQ(
+      failure.message,
+      "the prompt has 100 tokens; with one token to answer, at most 99 fit the context of 100 "
+      "(--ctx raises it up to what the model was trained for)");
+  EXPECT_EQ(
+      std::get<llm::Answer>(ask(plain, completion(std::string(99, 'x')))).usage.completion_tokens,
+      1);
 }
 
 TEST_F(EmbeddedBackendTest, AnEmptyPromptIsRefused) {

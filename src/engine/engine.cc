@@ -62,7 +62,8 @@ void Engine::run() {
   bool idle = true;
   while (true) {
     Inbox inbox = take_inbox(idle);
-    for (EngineRequest& request : inbox.requests) loop_.add(std::move(request));
+    for (EngineRequest& request : inbox.requests)
+      loop_.add(std::move(request));
     if (inbox.cancel_waiting) loop_.cancel_waiting();
     if (inbox.cancel_all || inbox.close) loop_.cancel_all();
     if (inbox.close) return;

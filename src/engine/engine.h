@@ -1,5 +1,5 @@
-// Engine: a StepLoop on a thread of its own, which is the only one that touches the model. Everything
-// else hands it work through the inbox and hears back through each request's Done.
+// Engine: a StepLoop on a thread of its own, which is the only one that touches the model.
+// Everything else hands it work through the inbox and hears back through each request's Done.
 #pragma once
 
 #include <condition_variable>

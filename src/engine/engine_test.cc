@@ -62,7 +62,8 @@ TEST_F(EngineTest, AnswersWhatManyThreadsAskAtOnce) {
           };
           engine.submit(std::move(request));
         }
-        for (std::future<bool>& answer : answers) right += answer.get() ? 1 : 0;
+        for (std::future<bool>& answer : answers)
+          right += answer.get() ? 1 : 0;
       });
     }
   }
@@ -96,7 +97,8 @@ TEST_F(EngineTest, StatsCanBeReadWhileItRuns) {
   EngineRequest request = row(1, 50);
   request.done = [&](const llm::Outcome&) { ended.set_value(); };
   engine.submit(std::move(request));
-  for (int i = 0; i < 100; ++i) EXPECT_LE(engine.stats().generated_tokens, 50);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_LE(engine.stats().generated_tokens, 50);
   ended.get_future().wait();
   EXPECT_EQ(engine.stats().cells_max, kLimits.cells_max);
 }

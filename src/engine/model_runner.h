@@ -59,15 +59,15 @@ class ModelRunner {
   // Empties a sequence; nothing happens to an empty one. Cannot fail.
   virtual void forget(SequenceId sequence) = 0;
 
-  // One forward pass over all rows; no two of them share a sequence. The rows must keep to limits();
-  // that is the caller's promise, checked with ENSURE.
+  // One forward pass over all rows; no two of them share a sequence. The rows must keep to
+  // limits(); that is the caller's promise, checked with ENSURE.
   //   kNoSpace      the memory cannot take the step; every sequence is as before
-  //   kInvalid      the step failed; the sequences in it hold unknown contents and must be forgotten
-  //   kUnavailable  the model can run nothing any more
+  //   kInvalid      the step failed; the sequences in it hold unknown contents and must be
+  //   forgotten kUnavailable  the model can run nothing any more
   virtual Result<void> run(std::span<const StepRow> step) = 0;
 
-  // The logits of the index-th row of the last step that wanted them; vocabulary_size numbers, valid
-  // until the next call of run.
+  // The logits of the index-th row of the last step that wanted them; vocabulary_size numbers,
+  // valid until the next call of run.
   virtual std::span<const float> logits(size_t index) const = 0;
 
   virtual DeviceMemory device_memory() const { return {}; }

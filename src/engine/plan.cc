@@ -23,10 +23,10 @@ constexpr int32_t kOutputTokensLeftMin = 16;
 Plan::Plan(PlanLimits limits) : limits_(limits), output_tokens_expected_(kOutputTokensFirstGuess) {
   ENSURE(limits.cells_max > 0 && limits.sequences_max > 0, "a plan needs cells and sequences");
   ENSURE(limits.step_tokens_max >= limits.sequences_max,
-         "a step of {} tokens cannot decode {} rows", limits.step_tokens_max,
-         limits.sequences_max);
+         "a step of {} tokens cannot decode {} rows", limits.step_tokens_max, limits.sequences_max);
   // Handed out from the back: low ids first.
-  for (int32_t id = limits.sequences_max - 1; id >= 0; --id) sequences_free_.emplace_back(id);
+  for (int32_t id = limits.sequences_max - 1; id >= 0; --id)
+    sequences_free_.emplace_back(id);
 }
 
 Plan::Row& Plan::at(RowId row) {
@@ -52,8 +52,8 @@ void Plan::add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max) {
 
 int32_t Plan::expected_cells(const Row& row) const {
   const int32_t generated = row.tokens - row.prompt_tokens;
-  const int32_t left = std::max(kOutputTokensLeftMin,
-                                static_cast<int32_t>(output_tokens_expected_) - generated);
+  const int32_t left =
+      std::max(kOutputTokensLeftMin, static_cast<int32_t>(output_tokens_expected_) - generated);
   return std::min(row.tokens + left, row.tokens_max - 1);
 }
 
@@ -95,7 +95,8 @@ void Plan::admit_waiting() {
   if (running_.empty()) admitting_ = true;
   if (!admitting_) return;
   int64_t cells_expected = 0;
-  for (const RowId id : running_) cells_expected += expected_cells(at(id));
+  for (const RowId id : running_)
+    cells_expected += expected_cells(at(id));
   while (!waiting_.empty() && !sequences_free_.empty()) {
     const RowId id = waiting_.front();
     cells_expected += expected_cells(at(id));
@@ -129,11 +130,12 @@ StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
   Row& row = at(id);
   if (row.sequence < 0) {
     std::erase(waiting_, id);
-    while (sequences_free_.empty()) preempt(running_.back());
+    while (sequences_free_.empty())
+      preempt(running_.back());
     start(id);
   }
-  const int32_t count = std::min({row.tokens - row.computed, std::max(prefill_tokens_max, 1),
-                                  limits_.step_tokens_max});
+  const int32_t count = std::min(
+      {row.tokens - row.computed, std::max(prefill_tokens_max, 1), limits_.step_tokens_max});
   while (count > cells_free()) {
     // The youngest of the others: preempting this one would gain nothing.
     const auto other = std::find_if(running_.rbegin(), running_.rend(),
@@ -161,9 +163,9 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
     if (decoding(at(id))) push_slice(step, id, 1);
   }
   const auto decoding_count = static_cast<int32_t>(step.slices.size());
-  int32_t budget = std::min({std::max(prefill_tokens_max, 1),
-                             limits_.step_tokens_max - decoding_count,
-                             cells_free() - decoding_count});
+  int32_t budget =
+      std::min({std::max(prefill_tokens_max, 1), limits_.step_tokens_max - decoding_count,
+                cells_free() - decoding_count});
   for (const RowId id : running_) {
     const Row& row = at(id);
     if (decoding(row) || budget <= 0) continue;

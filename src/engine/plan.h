@@ -88,8 +88,8 @@ class Plan {
 
  private:
   struct Row {
-    int32_t tokens = 0;           // known: prompt and what was sampled
-    int32_t tokens_max = 0;       // where it must end
+    int32_t tokens = 0;      // known: prompt and what was sampled
+    int32_t tokens_max = 0;  // where it must end
     int32_t prompt_tokens = 0;
     int32_t computed = 0;         // in the cells of its sequence
     int32_t computed_before = 0;  // the most it ever had there

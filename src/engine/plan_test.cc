@@ -118,7 +118,8 @@ TEST_F(PlanTest, WhenCellsEndTheYoungestIsComputedAgainLater) {
   plan.add(RowId(2), 20, 70);
   run(plan);
   ASSERT_EQ(plan.counts().rows_running, 2);
-  while (plan.counts().preemptions == 0) run(plan);
+  while (plan.counts().preemptions == 0)
+    run(plan);
   EXPECT_EQ(plan.counts().rows_running, 1);
   EXPECT_EQ(plan.counts().rows_waiting, 1);
   // 20 + 25 tokens each filled the 90 cells; the first goes on.
@@ -162,10 +163,9 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
     const auto sequences = static_cast<int32_t>(random.between(1, 8));
-    const PlanLimits limits{
-        .cells_max = static_cast<int32_t>(random.between(sequences, 200)),
-        .sequences_max = sequences,
-        .step_tokens_max = static_cast<int32_t>(random.between(sequences, 64))};
+    const PlanLimits limits{.cells_max = static_cast<int32_t>(random.between(sequences, 200)),
+                            .sequences_max = sequences,
+                            .step_tokens_max = static_cast<int32_t>(random.between(sequences, 64))};
     Plan plan(limits);
     struct Truth {
       int32_t tokens;
@@ -181,8 +181,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       ASSERT_LT(steps, 100'000) << "no progress";
       while (next_row < 40 && random.chance(0.4)) {
         const auto prompt = static_cast<int32_t>(random.between(1, limits.cells_max));
-        const auto answer =
-            static_cast<int32_t>(random.between(1, limits.cells_max - prompt + 1));
+        const auto answer = static_cast<int32_t>(random.between(1, limits.cells_max - prompt + 1));
         plan.add(RowId(next_row), prompt, answer);
         rows[next_row++] = Truth{prompt, prompt + answer};
       }
@@ -216,7 +215,8 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       }
       ASSERT_LE(tokens, limits.step_tokens_max);
       int32_t cells = tokens;
-      for (const auto& [id, row] : rows) cells += row.computed;
+      for (const auto& [id, row] : rows)
+        cells += row.computed;
       ASSERT_LE(cells, limits.cells_max);
       const double fate = random.unit();
       if (fate < 0.05) {

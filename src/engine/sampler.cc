@@ -27,8 +27,9 @@ double set_weights(std::vector<Candidate>& candidates, float logit_max, double t
   return sum;
 }
 
-// Orders the candidates until `enough(sum of probabilities so far)`; returns how many that took. The
-// vocabulary has 150,000 entries of which a nucleus rarely holds 100, so it is ordered piecewise.
+// Orders the candidates until `enough(sum of probabilities so far)`; returns how many that took.
+// The vocabulary has 150,000 entries of which a nucleus rarely holds 100, so it is ordered
+// piecewise.
 template <class Enough>
 size_t sort_until(std::vector<Candidate>& candidates, Enough enough) {
   size_t sorted = 0;
@@ -36,7 +37,8 @@ size_t sort_until(std::vector<Candidate>& candidates, Enough enough) {
   for (size_t end = 256; sorted < candidates.size(); end *= 8) {
     end = std::min(end, candidates.size());
     const auto at = [&](size_t i) { return candidates.begin() + static_cast<ptrdiff_t>(i); };
-    if (end < candidates.size()) std::nth_element(at(sorted), at(end), at(candidates.size()), more_likely);
+    if (end < candidates.size())
+      std::nth_element(at(sorted), at(end), at(candidates.size()), more_likely);
     std::sort(at(sorted), at(end), more_likely);
     for (; sorted < end; ++sorted) {
       sum += candidates[sorted].probability;
@@ -64,7 +66,8 @@ void keep_top_p(std::vector<Candidate>& candidates, float logit_max, float top_p
 void keep_min_p(std::vector<Candidate>& candidates, float logit_max, float min_p) {
   if (min_p <= 0.0F) return;
   const float logit_min = logit_max + std::log(min_p);
-  std::erase_if(candidates, [&](const Candidate& candidate) { return candidate.logit < logit_min; });
+  std::erase_if(candidates,
+                [&](const Candidate& candidate) { return candidate.logit < logit_min; });
 }
 
 std::vector<Candidate> filtered(std::span<const float> logits, const llm::Sampling& sampling) {
@@ -77,7 +80,8 @@ std::vector<Candidate> filtered(std::span<const float> logits, const llm::Sampli
   keep_top_p(candidates, logit_max, sampling.top_p);
   keep_min_p(candidates, logit_max, sampling.min_p);
   const double sum = set_weights(candidates, logit_max, sampling.temperature);
-  for (Candidate& candidate : candidates) candidate.probability /= sum;
+  for (Candidate& candidate : candidates)
+    candidate.probability /= sum;
   return candidates;
 }
 
@@ -97,7 +101,8 @@ Token most_likely(std::span<const float> logits) {
 double log_probability(std::span<const float> logits, Token token) {
   const double logit_max = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - logit_max);
+  for (const float logit : logits)
+    sum += std::exp(static_cast<double>(logit) - logit_max);
   return static_cast<double>(logits[static_cast<size_t>(token)]) - logit_max - std::log(sum);
 }
 
@@ -118,10 +123,9 @@ Token sample(std::span<const float> logits, const llm::Sampling& sampling, int32
     left -= candidate.probability;
     if (left < 0) return candidate.token;
   }
-  return std::max_element(candidates.begin(), candidates.end(),
-                          [](const Candidate& a, const Candidate& b) {
-                            return a.probability < b.probability;
-                          })
+  return std::max_element(
+             candidates.begin(), candidates.end(),
+             [](const Candidate& a, const Candidate& b) { return a.probability < b.probability; })
       ->token;
 }
 

@@ -11,7 +11,8 @@ namespace {
 
 std::vector<Token> tokens_of(const std::vector<Candidate>& candidates) {
   std::vector<Token> tokens;
-  for (const Candidate& candidate : candidates) tokens.push_back(candidate.token);
+  for (const Candidate& candidate : candidates)
+    tokens.push_back(candidate.token);
   return tokens;
 }
 
@@ -43,7 +44,8 @@ TEST(Sampler, TemperatureComesAfterTheFilters) {
 
 TEST(Sampler, DrawsFollowTheDistribution) {
   std::map<Token, int> seen;
-  for (int32_t i = 0; i < 20000; ++i) ++seen[sample(kLogits, {.seed = 5}, i)];
+  for (int32_t i = 0; i < 20000; ++i)
+    ++seen[sample(kLogits, {.seed = 5}, i)];
   EXPECT_NEAR(seen[2], 10000, 300);
   EXPECT_NEAR(seen[0], 5000, 300);
   EXPECT_NEAR(seen[1], 2500, 250);
@@ -67,9 +69,11 @@ TEST(Sampler, AVocabularyOfMoreThanOneSortedPieceIsCutRight) {
   const auto kept = distribution(logits, {.top_p = 0.7F});
   double sum = 0;
   double total = 0;
-  for (size_t rank = 0; rank < logits.size(); ++rank) total += std::exp(-0.001 * static_cast<double>(rank));
+  for (size_t rank = 0; rank < logits.size(); ++rank)
+    total += std::exp(-0.001 * static_cast<double>(rank));
   size_t expected = 0;
-  while (sum < 0.7 * total) sum += std::exp(-0.001 * static_cast<double>(expected++));
+  while (sum < 0.7 * total)
+    sum += std::exp(-0.001 * static_cast<double>(expected++));
   EXPECT_NEAR(static_cast<double>(kept.size()), static_cast<double>(expected), 1);
   for (size_t rank = 0; rank < kept.size(); ++rank) {
     ASSERT_NEAR(kept[rank].logit, -0.001F * static_cast<float>(rank), 1e-6);

@@ -55,7 +55,9 @@ StepLoop::StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Cloc
       plan_(plan_limits(runner.limits())),
       step_size_(step_target, runner.limits().step_tokens_max) {}
 
-StepLoop::~StepLoop() { cancel_all(); }
+StepLoop::~StepLoop() {
+  cancel_all();
+}
 
 void StepLoop::add(EngineRequest request) {
   if (!broken_.empty()) {
@@ -84,7 +86,8 @@ bool StepLoop::step() {
 }
 
 void StepLoop::run(const StepPlan& plan) {
-  for (const SequenceId sequence : plan.forgotten) runner_.forget(sequence);
+  for (const SequenceId sequence : plan.forgotten)
+    runner_.forget(sequence);
   const TimePoint start = clock_.now();
   std::vector<StepRow> step;
   step.reserve(plan.slices.size());
@@ -215,7 +218,8 @@ void StepLoop::end(RowId id, llm::Outcome outcome) {
 }
 
 void StepLoop::end_all(const llm::Failure& failure) {
-  while (!rows_.empty()) end(rows_.begin()->first, failure);
+  while (!rows_.empty())
+    end(rows_.begin()->first, failure);
 }
 
 void StepLoop::fail_for_good(const Error& error) {
@@ -228,10 +232,13 @@ void StepLoop::cancel_waiting() {
   for (const auto& [id, row] : rows_) {
     if (!row.started) waiting.push_back(id);
   }
-  for (const RowId id : waiting) end(id, cancelled());
+  for (const RowId id : waiting)
+    end(id, cancelled());
 }
 
-void StepLoop::cancel_all() { end_all(cancelled()); }
+void StepLoop::cancel_all() {
+  end_all(cancelled());
+}
 
 llm::BackendStats StepLoop::stats() const {
   const PlanCounts counts = plan_.counts();

@@ -46,7 +46,8 @@ class StepLoopTest : public ::testing::Test {
 
   void run_all(StepLoop& loop) {
     int steps = 0;
-    while (loop.step()) ASSERT_LT(++steps, 200'000);
+    while (loop.step())
+      ASSERT_LT(++steps, 200'000);
   }
 
   const llm::Answer& answer(int name) { return std::get<llm::Answer>(outcomes_.at(name)); }
@@ -119,7 +120,8 @@ TEST_F(StepLoopTest, AStepThatFailsCostsOnlyTheRowToBlame) {
     return std::nullopt;
   };
   StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
-  for (int name = 64; name < 69; ++name) add(loop, name, request({name, 1, 2}, 9));
+  for (int name = 64; name < 69; ++name)
+    add(loop, name, request({name, 1, 2}, 9));
   run_all(loop);
   ASSERT_EQ(outcomes_.size(), 5U);
   for (int name = 64; name < 69; ++name) {
@@ -135,7 +137,8 @@ TEST_F(StepLoopTest, AModelThatFailsEveryRowIsGivenUp) {
   ScriptedRunner runner(kLimits);
   runner.fault = [](std::span<const StepRow>) { return Error{ErrorKind::kInvalid, "device lost"}; };
   StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
-  for (int name = 0; name < 6; ++name) add(loop, name, request({name}, 9));
+  for (int name = 0; name < 6; ++name)
+    add(loop, name, request({name}, 9));
   run_all(loop);
   int given_up = 0;
   for (int name = 0; name < 6; ++name) {
@@ -153,7 +156,8 @@ TEST_F(StepLoopTest, MemoryThatIsSmallerThanItSaysOnlyCostsTime) {
     return Error{ErrorKind::kNoSpace, "full"};
   };
   StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
-  for (int name = 0; name < 4; ++name) add(loop, name, request({name, 5}, 6));
+  for (int name = 0; name < 4; ++name)
+    add(loop, name, request({name, 5}, 6));
   run_all(loop);
   for (int name = 0; name < 4; ++name) {
     expect_same(answer(name), scripted_answer(request({name, 5}, 6), kLimits.vocabulary_size));
@@ -163,7 +167,8 @@ TEST_F(StepLoopTest, MemoryThatIsSmallerThanItSaysOnlyCostsTime) {
 TEST_F(StepLoopTest, CancelWaitingLeavesRunningRowsAlone) {
   ScriptedRunner runner(kLimits);
   StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
-  for (int name = 0; name < 6; ++name) add(loop, name, request({name}, 9));
+  for (int name = 0; name < 6; ++name)
+    add(loop, name, request({name}, 9));
   ASSERT_TRUE(loop.step());
   loop.cancel_waiting();
   EXPECT_EQ(outcomes_.size(), 2U);
@@ -177,7 +182,8 @@ TEST_F(StepLoopTest, NothingIsLeftUnansweredWhenTheLoopEnds) {
   ScriptedRunner runner(kLimits);
   {
     StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
-    for (int name = 0; name < 6; ++name) add(loop, name, request({name}, 9));
+    for (int name = 0; name < 6; ++name)
+      add(loop, name, request({name}, 9));
     ASSERT_TRUE(loop.step());
   }
   EXPECT_EQ(outcomes_.size(), 6U);
@@ -228,9 +234,11 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
     for (int name = 0; name < 24; ++name) {
       const auto prompt = static_cast<size_t>(random.between(1, cells - 2));
       std::vector<Token> tokens(prompt);
-      for (Token& token : tokens) token = static_cast<Token>(random.below(259));
-      EngineRequest row = request(
-          std::move(tokens), static_cast<int32_t>(random.between(1, cells - static_cast<int>(prompt))));
+      for (Token& token : tokens)
+        token = static_cast<Token>(random.below(259));
+      EngineRequest row =
+          request(std::move(tokens),
+                  static_cast<int32_t>(random.between(1, cells - static_cast<int>(prompt))));
       row.sampling = {.temperature = random.chance(0.5) ? 0.0F : 1.0F,
                       .top_k = static_cast<int32_t>(random.below(20)),
                       .seed = random.next()};
@@ -238,7 +246,8 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       if (random.chance(0.3)) row.stop = {std::string(1, static_cast<char>(random.below(256)))};
       expected.emplace(name, scripted_answer(row, limits.vocabulary_size));
       add(loop, name, std::move(row));
-      for (int64_t steps = random.between(0, 6); steps > 0; --steps) loop.step();
+      for (int64_t steps = random.between(0, 6); steps > 0; --steps)
+        loop.step();
     }
     run_all(loop);
     ASSERT_EQ(outcomes_.size(), expected.size());

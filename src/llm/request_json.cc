@@ -84,10 +84,10 @@ Problem read_integer(const json::value& value, std::string_view param, int64_t m
   boost::system::error_code error;
   number = value.is_number() ? value.to_number<int64_t>(error) : 0;
   if (!value.is_number() || error) {
-    return bad_value(param, fmt::format("{} must be a whole number from {} to {}, not {}", param,
-                                        min, max,
-                                        value.is_number() ? json::serialize(value)
-                                                          : std::string(kind_name(value))));
+    return bad_value(
+        param,
+        fmt::format("{} must be a whole number from {} to {}, not {}", param, min, max,
+                    value.is_number() ? json::serialize(value) : std::string(kind_name(value))));
   }
   if (number < min || number > max) {
     return bad_value(param,
@@ -156,7 +156,8 @@ Problem read_message(const json::value& value, size_t index, ChatMessage& messag
   bool has_content = false;
   for (const auto& [key, field] : *object) {
     if (key == "role") {
-      if (!field.is_string()) return bad_value(param, fmt::format("{}.role must be a string", param));
+      if (!field.is_string())
+        return bad_value(param, fmt::format("{}.role must be a string", param));
       message.role = field.get_string();
     } else if (key == "content") {
       has_content = !field.is_null();
@@ -186,10 +187,10 @@ Problem read_message(const json::value& value, size_t index, ChatMessage& messag
 Problem read_messages(const json::value& value, Request& request) {
   const json::array* messages = value.if_array();
   if (messages == nullptr || messages->empty()) {
-    return bad_value("messages", fmt::format("messages must be an array with at least one message, "
-                                             "not {}",
-                                             messages != nullptr ? "an empty one"
-                                                                 : kind_name(value)));
+    return bad_value("messages",
+                     fmt::format("messages must be an array with at least one message, "
+                                 "not {}",
+                                 messages != nullptr ? "an empty one" : kind_name(value)));
   }
   request.messages.resize(messages->size());
   for (size_t i = 0; i < messages->size(); ++i) {
@@ -251,9 +252,8 @@ Problem read_min_p(const json::value& value, Request& request) {
 
 Problem read_seed(const json::value& value, Request& request) {
   int64_t number = 0;
-  if (Problem problem =
-          read_integer(value, "seed", std::numeric_limits<int64_t>::min(),
-                       std::numeric_limits<int64_t>::max(), number)) {
+  if (Problem problem = read_integer(value, "seed", std::numeric_limits<int64_t>::min(),
+                                     std::numeric_limits<int64_t>::max(), number)) {
     return problem;
   }
   request.sampling.seed = static_cast<uint64_t>(number);
@@ -367,7 +367,9 @@ Problem read_tool_choice(const json::value& value, Request&) {
                      "tool_choice must be \"none\": tool calls are not supported by this version");
 }
 
-Problem ignore(const json::value&, Request&) { return std::nullopt; }
+Problem ignore(const json::value&, Request&) {
+  return std::nullopt;
+}
 
 constexpr bool kYes = true;
 constexpr bool kNo = false;
@@ -416,7 +418,8 @@ constexpr std::array kFields = std::to_array<Field>({
 
 constexpr auto kRules = [] {
   std::array<FieldRule, kFields.size()> rules{};
-  for (size_t i = 0; i < rules.size(); ++i) rules[i] = kFields[i].rule;
+  for (size_t i = 0; i < rules.size(); ++i)
+    rules[i] = kFields[i].rule;
   return rules;
 }();
 
@@ -430,26 +433,26 @@ const Field* find_field(Endpoint endpoint, std::string_view name) {
 }
 
 Failure unknown_field(Endpoint endpoint, std::string_view name) {
-  const Endpoint other = endpoint == Endpoint::kChatCompletions ? Endpoint::kCompletions
-                                                                : Endpoint::kChatCompletions;
+  const Endpoint other =
+      endpoint == Endpoint::kChatCompletions ? Endpoint::kCompletions : Endpoint::kChatCompletions;
   if (find_field(other, name) != nullptr) {
-    return unsupported(name, fmt::format("{} belongs to {}, not to {}", name, url_of(other),
-                                         url_of(endpoint)));
+    return unsupported(
+        name, fmt::format("{} belongs to {}, not to {}", name, url_of(other), url_of(endpoint)));
   }
-  return unsupported(name, fmt::format("{} is not a field that {} supports; take it out", name,
-                                       url_of(endpoint)));
+  return unsupported(
+      name, fmt::format("{} is not a field that {} supports; take it out", name, url_of(endpoint)));
 }
 
 Problem missing(Endpoint endpoint, const json::object& body) {
   const std::string_view name = endpoint == Endpoint::kChatCompletions ? "messages" : "prompt";
   const json::value* value = body.if_contains(name);
   if (value != nullptr && !value->is_null()) return std::nullopt;
-  return Failure{.failure_class = FailureClass::kRequest,
-                 .status = 400,
-                 .code = "missing_required_parameter",
-                 .message = fmt::format("the body has no {}, which {} needs", name,
-                                        url_of(endpoint)),
-                 .param = std::string(name)};
+  return Failure{
+      .failure_class = FailureClass::kRequest,
+      .status = 400,
+      .code = "missing_required_parameter",
+      .message = fmt::format("the body has no {}, which {} needs", name, url_of(endpoint)),
+      .param = std::string(name)};
 }
 
 }  // namespace
@@ -464,7 +467,9 @@ std::string_view url_of(Endpoint endpoint) {
   return endpoint == Endpoint::kChatCompletions ? "/v1/chat/completions" : "/v1/completions";
 }
 
-std::span<const FieldRule> field_rules() { return kRules; }
+std::span<const FieldRule> field_rules() {
+  return kRules;
+}
 
 std::variant<Request, Failure> parse_request(Endpoint endpoint, const json::object& body,
                                              uint64_t seed_default) {

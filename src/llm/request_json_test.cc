@@ -19,15 +19,13 @@ std::variant<Request, Failure> parse(Endpoint endpoint, std::string_view body) {
 }
 
 Request accepted(std::string_view fields) {
-  const auto result =
-      parse(Endpoint::kChatCompletions, fmt::format("{{{},{}}}", kChat, fields));
+  const auto result = parse(Endpoint::kChatCompletions, fmt::format("{{{},{}}}", kChat, fields));
   EXPECT_TRUE(std::holds_alternative<Request>(result)) << fields;
   return std::get<Request>(result);
 }
 
 Failure refused(std::string_view fields) {
-  const auto result =
-      parse(Endpoint::kChatCompletions, fmt::format("{{{},{}}}", kChat, fields));
+  const auto result = parse(Endpoint::kChatCompletions, fmt::format("{{{},{}}}", kChat, fields));
   EXPECT_TRUE(std::holds_alternative<Failure>(result)) << fields;
   return std::holds_alternative<Failure>(result) ? std::get<Failure>(result) : Failure{};
 }
@@ -87,15 +85,13 @@ TEST(RequestJson, WhatIsOutOfRangeIsNamedWithItsRange) {
   expect(R"("temperature":3)", "temperature", "temperature is 3; it must be from 0 to 2");
   expect(R"("temperature":"1")", "temperature",
          "temperature must be a number from 0 to 2, not a string");
-  expect(R"("top_p":0)", "top_p",
-         "top_p is 0; it must be above 0 (use temperature 0 for greedy)");
+  expect(R"("top_p":0)", "top_p", "top_p is 0; it must be above 0 (use temperature 0 for greedy)");
   expect(R"("max_tokens":0)", "max_tokens", "max_tokens is 0; it must be from 1 to 2147483647");
   expect(R"("max_tokens":1.5)", "max_tokens",
          "max_tokens must be a whole number from 1 to 2147483647, not 1.5E0");
   expect(R"("max_tokens":5,"max_completion_tokens":6)", "max_completion_tokens",
          "max_tokens and max_completion_tokens differ; give one of them");
-  expect(R"("stop":[""])", "stop",
-         "stop must be a string that is not empty, or an array of such");
+  expect(R"("stop":[""])", "stop", "stop must be a string that is not empty, or an array of such");
   expect(R"("made_up":1)", "made_up",
          "made_up is not a field that /v1/chat/completions supports; take it out");
   expect(R"("prompt":"x")", "prompt",
@@ -155,7 +151,8 @@ TEST(RequestJson, NoFieldIsListedTwice) {
   const auto rules = field_rules();
   for (size_t i = 0; i < rules.size(); ++i) {
     EXPECT_TRUE(rules[i].chat || rules[i].completion) << rules[i].name;
-    for (size_t j = i + 1; j < rules.size(); ++j) EXPECT_NE(rules[i].name, rules[j].name);
+    for (size_t j = i + 1; j < rules.size(); ++j)
+      EXPECT_NE(rules[i].name, rules[j].name);
   }
 }
 

@@ -90,8 +90,10 @@ std::string LlamaLibrary::reason_of_failure(const std::function<void()>& call) {
   call();
   const std::scoped_lock lock(log_mutex_);
   std::string reason;
-  for (const char c : errors_) reason += c == '\n' ? ';' : c;
-  while (!reason.empty() && (reason.back() == ';' || reason.back() == ' ')) reason.pop_back();
+  for (const char c : errors_)
+    reason += c == '\n' ? ';' : c;
+  while (!reason.empty() && (reason.back() == ';' || reason.back() == ' '))
+    reason.pop_back();
   if (reason.size() > kReasonBytesMax) reason.resize(kReasonBytesMax);
   return reason.empty() ? "no reason given" : reason;
 }

@@ -26,8 +26,8 @@ struct Device {
 
 class LlamaLibrary {
  public:
-  // Loads the plug-ins of all devices: from `backends_folder`, or when that is empty from the folder
-  // that belongs to this build. kUnavailable when there is no usable device.
+  // Loads the plug-ins of all devices: from `backends_folder`, or when that is empty from the
+  // folder that belongs to this build. kUnavailable when there is no usable device.
   static Result<std::unique_ptr<LlamaLibrary>> start(const std::string& backends_folder);
 
   ~LlamaLibrary();

@@ -19,8 +19,7 @@ namespace {
 
 std::string metadata(const llama_model* model, const std::string& key) {
   std::array<char, 256> buffer{};
-  const int32_t length =
-      llama_model_meta_val_str(model, key.c_str(), buffer.data(), buffer.size());
+  const int32_t length = llama_model_meta_val_str(model, key.c_str(), buffer.data(), buffer.size());
   if (length < 0) return "";
   if (static_cast<size_t>(length) < buffer.size()) return buffer.data();
   std::string text(static_cast<size_t>(length) + 1, '\0');
@@ -120,8 +119,7 @@ Result<ggml_backend_dev_t> find_device(const LlamaLibrary& library, const std::s
 
 }  // namespace
 
-Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library,
-                                                     const std::string& path,
+Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, const std::string& path,
                                                      const LlamaModelOptions& options) {
   if (Result<void> usable = check_file(path); !usable) return usable.error();
   llama_model_params params = llama_model_default_params();
@@ -135,8 +133,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library,
     params.devices = devices.data();
   }
   llama_model* raw = nullptr;
-  const std::string reason = library.reason_of_failure(
-      [&] { raw = llama_model_load_from_file(path.c_str(), params); });
+  const std::string reason =
+      library.reason_of_failure([&] { raw = llama_model_load_from_file(path.c_str(), params); });
   if (raw == nullptr) {
     return Error{ErrorKind::kUnavailable,
                  fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
@@ -145,10 +143,11 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library,
   std::unique_ptr<LlamaModel> model(new LlamaModel(library, raw));
   const std::string& architecture = model->facts().architecture;
   if (llama_model_has_encoder(raw) && llama_model_has_decoder(raw)) {
-    return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: {} is an encoder-decoder model, which Windrow does not run; use a "
-                             "decoder-only one",
-                             path, architecture)};
+    return Error{
+        ErrorKind::kUnavailable,
+        fmt::format("{}: {} is an encoder-decoder model, which Windrow does not run; use a "
+                    "decoder-only one",
+                    path, architecture)};
   }
 #if WINDROW_HAVE_LLAMA_MODEL_IS_DIFFUSION
   if (llama_model_is_diffusion(raw)) {
@@ -167,7 +166,9 @@ LlamaModel::LlamaModel(LlamaLibrary& library, llama_model* model)
       vocabulary_(std::make_unique<LlamaVocabulary>(llama_model_get_vocab(model))),
       facts_(read_facts(model)) {}
 
-LlamaModel::~LlamaModel() { llama_model_free(model_); }
+LlamaModel::~LlamaModel() {
+  llama_model_free(model_);
+}
 
 Result<std::unique_ptr<ModelRunner>> LlamaModel::make_runner(
     const LlamaRunnerOptions& options) const {

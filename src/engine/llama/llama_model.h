@@ -31,19 +31,19 @@ std::string_view to_string(KvType type);
 enum class FlashAttention : uint8_t { kAuto, kOn, kOff };
 
 struct LlamaRunnerOptions {
-  int32_t cells_max = 0;        // 0: chosen by the model's context and the memory that is free
-  int32_t sequences_max = 32;   // rows at once, 1 .. 256
+  int32_t cells_max = 0;       // 0: chosen by the model's context and the memory that is free
+  int32_t sequences_max = 32;  // rows at once, 1 .. 256
   int32_t step_tokens_max = 2048;
-  int32_t threads = 0;          // 0: one a physical core
+  int32_t threads = 0;  // 0: one a physical core
   KvType kv_type = KvType::kF16;
   FlashAttention flash_attention = FlashAttention::kAuto;
 };
 
 // What a model is, for people and for the checks before a job.
 struct ModelFacts {
-  std::string architecture;    // "qwen3"
-  std::string name;            // general.name, or empty
-  std::string description;     // architecture, size and quantisation in libllama's words
+  std::string architecture;  // "qwen3"
+  std::string name;          // general.name, or empty
+  std::string description;   // architecture, size and quantisation in libllama's words
   uint64_t parameters = 0;
   uint64_t weights_bytes = 0;
   int32_t layers = 0;
@@ -54,18 +54,18 @@ struct ModelFacts {
   bool recurrent = false;
   bool hybrid = false;
   bool encoder_only = false;
-  std::string pooling;         // of embedding models
+  std::string pooling;  // of embedding models
   Sharing sharing = Sharing::kNothing;
-  uint64_t cell_bytes_f16 = 0; // KV cache of one token in f16; an upper bound for hybrids
-  std::string chat_template;   // empty: none
+  uint64_t cell_bytes_f16 = 0;  // KV cache of one token in f16; an upper bound for hybrids
+  std::string chat_template;    // empty: none
 };
 
 // Const and thread-safe once loaded.
 class LlamaModel {
  public:
-  // kNotFound and kInvalid for a file that is not there or not a GGUF model; kUnavailable for a model
-  // that libllama cannot load or that is of a kind Windrow does not run (encoder-decoder, diffusion).
-  // `library` must outlive the model.
+  // kNotFound and kInvalid for a file that is not there or not a GGUF model; kUnavailable for a
+  // model that libllama cannot load or that is of a kind Windrow does not run (encoder-decoder,
+  // diffusion). `library` must outlive the model.
   static Result<std::unique_ptr<LlamaModel>> load(LlamaLibrary& library, const std::string& path,
                                                   const LlamaModelOptions& options);
 
@@ -77,7 +77,8 @@ class LlamaModel {
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 
   // A context of its own on these weights, for generation. The model must outlive it. kInvalid for
-  // options that cannot be, kUnavailable when memory ends or the model answers nothing (an encoder).
+  // options that cannot be, kUnavailable when memory ends or the model answers nothing (an
+  // encoder).
   Result<std::unique_ptr<ModelRunner>> make_runner(const LlamaRunnerOptions& options) const;
 
  private:

@@ -83,9 +83,8 @@ int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options
       static_cast<double>(free_memory_bytes()) * kFreeMemoryShare / cell_bytes;
   const int64_t cells_wanted =
       std::max<int64_t>(facts.context_trained, int64_t{options.sequences_max} * kRowTokensExpected);
-  const int64_t cells =
-      std::min({cells_wanted, int64_t{kCellsDefaultMax},
-                static_cast<int64_t>(std::min(cells_by_memory, 1e9))});
+  const int64_t cells = std::min({cells_wanted, int64_t{kCellsDefaultMax},
+                                  static_cast<int64_t>(std::min(cells_by_memory, 1e9))});
   return round_up(std::max<int64_t>(cells, kCellsGranularity), kCellsGranularity);
 }
 
@@ -103,10 +102,11 @@ Result<void> check_options(const LlamaRunnerOptions& options) {
                              options.sequences_max, sequences_limit)};
   }
   if (options.step_tokens_max < options.sequences_max) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("--batch-tokens is {}, but --rows-max {} rows need a token each; raise "
-                             "the one or lower the other",
-                             options.step_tokens_max, options.sequences_max)};
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("--batch-tokens is {}, but --rows-max {} rows need a token each; raise "
+                    "the one or lower the other",
+                    options.step_tokens_max, options.sequences_max)};
   }
   if (options.cells_max != 0 && options.cells_max < options.step_tokens_max &&
       options.cells_max < options.sequences_max) {
@@ -118,8 +118,7 @@ Result<void> check_options(const LlamaRunnerOptions& options) {
 }
 
 llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  const int32_t cells =
-      options.cells_max != 0 ? options.cells_max : default_cells(facts, options);
+  const int32_t cells = options.cells_max != 0 ? options.cells_max : default_cells(facts, options);
   const int32_t threads = options.threads != 0 ? options.threads : default_threads();
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<uint32_t>(round_up(cells, kCellsGranularity));
@@ -146,8 +145,8 @@ llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOp
 }  // namespace
 
 std::optional<KvType> parse_kv_type(std::string_view name) {
-  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kQ8_0,
-                            KvType::kQ5_1, KvType::kQ5_0, KvType::kQ4_1, KvType::kQ4_0}) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kQ8_0, KvType::kQ5_1,
+                            KvType::kQ5_0, KvType::kQ4_1, KvType::kQ4_0}) {
     if (to_string(type) == name) return type;
   }
   return std::nullopt;
@@ -202,21 +201,20 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
   const std::string reason =
       library.reason_of_failure([&] { context = llama_init_from_model(&model, params); });
   if (context == nullptr) {
-    return Error{ErrorKind::kUnavailable,
-                 fmt::format("libllama cannot make a context of {} cells in {} for {} rows: {}; a "
-                             "smaller --ctx, fewer --rows-max or another --kv-type need less memory",
-                             params.n_ctx, to_string(options.kv_type), options.sequences_max,
-                             reason)};
+    return Error{
+        ErrorKind::kUnavailable,
+        fmt::format("libllama cannot make a context of {} cells in {} for {} rows: {}; a "
+                    "smaller --ctx, fewer --rows-max or another --kv-type need less memory",
+                    params.n_ctx, to_string(options.kv_type), options.sequences_max, reason)};
   }
   const auto cells = static_cast<int32_t>(llama_n_ctx(context));
-  const RunnerLimits limits{
-      .cells_max = cells,
-      .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
-      .step_tokens_max = static_cast<int32_t>(llama_n_batch(context)),
-      .step_outputs_max = options.sequences_max,
-      .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
-      .vocabulary_size = facts.vocabulary_size,
-      .sharing = facts.sharing};
+  const RunnerLimits limits{.cells_max = cells,
+                            .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
+                            .step_tokens_max = static_cast<int32_t>(llama_n_batch(context)),
+                            .step_outputs_max = options.sequences_max,
+                            .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
+                            .vocabulary_size = facts.vocabulary_size,
+                            .sharing = facts.sharing};
   return std::unique_ptr<ModelRunner>(new LlamaRunner(context, limits));
 }
 
@@ -226,7 +224,9 @@ LlamaRunner::LlamaRunner(llama_context* context, const RunnerLimits& limits)
       batch_(std::make_unique<Batch>(limits.step_tokens_max)),
       ends_(static_cast<size_t>(limits.sequences_max), 0) {}
 
-LlamaRunner::~LlamaRunner() { llama_free(context_); }
+LlamaRunner::~LlamaRunner() {
+  llama_free(context_);
+}
 
 void LlamaRunner::forget(SequenceId sequence) {
   ENSURE(sequence.value() >= 0 && sequence.value() < limits_.sequences_max,
@@ -279,8 +279,7 @@ Result<void> LlamaRunner::run(std::span<const StepRow> step) {
   const int32_t code = llama_decode(context_, batch_->batch);
   if (code == 0) {
     for (const StepRow& row : step) {
-      ends_[static_cast<size_t>(row.sequence.value())] +=
-          static_cast<Position>(row.tokens.size());
+      ends_[static_cast<size_t>(row.sequence.value())] += static_cast<Position>(row.tokens.size());
     }
     return {};
   }
@@ -290,9 +289,8 @@ Result<void> LlamaRunner::run(std::span<const StepRow> step) {
                              "larger --ctx helps",
                              limits_.cells_max, batch_->batch.n_tokens)};
   }
-  return Error{ErrorKind::kInvalid,
-               fmt::format("libllama failed to compute {} tokens (code {})",
-                           batch_->batch.n_tokens, code)};
+  return Error{ErrorKind::kInvalid, fmt::format("libllama failed to compute {} tokens (code {})",
+                                                batch_->batch.n_tokens, code)};
 }
 
 std::span<const float> LlamaRunner::logits(size_t index) const {

@@ -9,7 +9,9 @@
 
 namespace windrow::engine {
 
-int32_t LlamaVocabulary::size() const { return llama_vocab_n_tokens(vocabulary_); }
+int32_t LlamaVocabulary::size() const {
+  return llama_vocab_n_tokens(vocabulary_);
+}
 
 std::vector<Token> LlamaVocabulary::tokenize(std::string_view text, ControlTokens control) const {
   ENSURE(text.size() < size_t{std::numeric_limits<int32_t>::max()} / 2,

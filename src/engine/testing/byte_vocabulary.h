@@ -7,9 +7,9 @@ namespace windrow::engine::testing {
 
 class ByteVocabulary final : public Vocabulary {
  public:
-  static constexpr Token kEnd = 256;        // <|im_end|>, ends an answer
-  static constexpr Token kTurn = 257;       // <|im_start|>
-  static constexpr Token kBegin = 258;      // in front of every context, when there is one
+  static constexpr Token kEnd = 256;    // <|im_end|>, ends an answer
+  static constexpr Token kTurn = 257;   // <|im_start|>
+  static constexpr Token kBegin = 258;  // in front of every context, when there is one
   static constexpr int32_t kSize = 259;
 
   explicit ByteVocabulary(bool has_begin = false) : has_begin_(has_begin) {}

@@ -25,7 +25,8 @@ llm::Answer scripted_answer(const EngineRequest& request, int32_t vocabulary_siz
     }
     vocabulary.append_bytes(token, text);
     size_t first = std::string::npos;
-    for (const std::string& stop : request.stop) first = std::min(first, text.find(stop));
+    for (const std::string& stop : request.stop)
+      first = std::min(first, text.find(stop));
     if (first != std::string::npos) {
       text.resize(first);
       answer.finish_reason = llm::FinishReason::kStop;

@@ -1,5 +1,5 @@
-// What the scripted model answers to a request that runs alone: the plainest loop there can be, with
-// no plan, no steps and no cache. The engine must agree with it in everything.
+// What the scripted model answers to a request that runs alone: the plainest loop there can be,
+// with no plan, no steps and no cache. The engine must agree with it in everything.
 #pragma once
 
 #include "engine/step_loop.h"

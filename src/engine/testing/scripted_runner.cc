@@ -20,7 +20,8 @@ std::vector<float> scripted_logits(std::span<const Token> tokens, int32_t vocabu
   }
   Random random(state);
   std::vector<float> logits(static_cast<size_t>(vocabulary_size));
-  for (float& logit : logits) logit = static_cast<float>(random.unit() * 16 - 8);
+  for (float& logit : logits)
+    logit = static_cast<float>(random.unit() * 16 - 8);
   return logits;
 }
 
@@ -33,7 +34,8 @@ void ScriptedRunner::forget(SequenceId sequence) {
 
 int32_t ScriptedRunner::cells_used() const {
   size_t cells = 0;
-  for (const auto& sequence : sequences_) cells += sequence.size();
+  for (const auto& sequence : sequences_)
+    cells += sequence.size();
   return static_cast<int32_t>(cells);
 }
 
@@ -78,6 +80,8 @@ Result<void> ScriptedRunner::run(std::span<const StepRow> step) {
   return {};
 }
 
-std::span<const float> ScriptedRunner::logits(size_t index) const { return outputs_.at(index); }
+std::span<const float> ScriptedRunner::logits(size_t index) const {
+  return outputs_.at(index);
+}
 
 }  // namespace windrow::engine::testing

@@ -1,0 +1,190 @@
+// What a model says of itself, what it refuses, and that a step never reaches an assert of
+// libllama.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/random.h"
+#include "engine/chat_format.h"
+#include "engine/llama/llama_library.h"
+#include "engine/llama/llama_model.h"
+#include "engine/plan.h"
+#include "exactness/plain_row.h"
+
+namespace windrow::exactness {
+namespace {
+
+using engine::LlamaLibrary;
+using engine::LlamaModel;
+using engine::Sharing;
+
+class Runner : public ::testing::Test {
+ protected:
+  static LlamaLibrary& library() {
+    static const std::unique_ptr<LlamaLibrary> kLibrary = LlamaLibrary::start("").value();
+    return *kLibrary;
+  }
+
+  static std::unique_ptr<LlamaModel> load(const std::string& family) {
+    return LlamaModel::load(library(), test_model(family, "f32"), {}).value();
+  }
+
+  static std::string refusal(const std::string& path) {
+    const auto model = LlamaModel::load(library(), path, {});
+    return model ? "loaded" : model.error().message;
+  }
+
+  static std::string file_with(const std::string& name, const std::string& bytes) {
+    const std::string path = ::testing::TempDir() + name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+};
+
+TEST_F(Runner, SaysWhatEachFamilyCanShare) {
+  EXPECT_EQ(load("llama")->facts().sharing, Sharing::kAnyRange);
+  EXPECT_EQ(load("qwen3")->facts().sharing, Sharing::kAnyRange);
+  EXPECT_EQ(load("moe")->facts().sharing, Sharing::kAnyRange);
+  EXPECT_EQ(load("hybrid")->facts().sharing, Sharing::kExactEnd);
+  EXPECT_TRUE(load("hybrid")->facts().hybrid);
+  EXPECT_EQ(load("swa")->facts().sharing, Sharing::kExactEnd);
+  EXPECT_GT(load("swa")->facts().sliding_window, 0);
+}
+
+TEST_F(Runner, KnowsTheChatFormatOfTheTestModels) {
+  EXPECT_TRUE(engine::recognise_chat_format(load("qwen3")->facts().chat_template));
+}
+
+TEST_F(Runner, AnEncoderIsLoadedButAnswersNothing) {
+  const auto model = load("bert");
+  EXPECT_TRUE(model->facts().encoder_only);
+  EXPECT_EQ(model->facts().pooling, "mean");
+  const auto runner = model->make_runner({});
+  ASSERT_FALSE(runner);
+  EXPECT_EQ(runner.error().message,
+            "bert is an encoder (an embedding model): it cannot generate text, and this version "
+            "answers only chat and completions");
+}
+
+TEST_F(Runner, RefusesWhatIsNoModelAndSaysWhatItIs) {
+  EXPECT_EQ(refusal("/nowhere/model.gguf"), "/nowhere/model.gguf: there is no such model file");
+  EXPECT_EQ(refusal("/tmp"), "/tmp: this is a folder; give the .gguf file inside it");
+  const std::string text = file_with("text.gguf", "hello, I am a text file");
+  EXPECT_EQ(refusal(text), text +
+                               ": this is not a GGUF file (it does not start with \"GGUF\"); "
+                               "other formats must be converted first");
+  const std::string empty = file_with("empty.gguf", "");
+  EXPECT_NE(refusal(empty).find("this is not a GGUF file"), std::string::npos);
+}
+
+TEST_F(Runner, ADamagedModelIsRefusedWithTheReasonOfLibllama) {
+  const std::string whole = test_model("qwen3", "f32");
+  std::ifstream in(whole, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const std::string path = file_with("cut.gguf", bytes.substr(0, bytes.size() / 2));
+  const std::string message = refusal(path);
+  EXPECT_NE(message.find("libllama cannot load this model"), std::string::npos) << message;
+  EXPECT_EQ(message.find("no reason given"), std::string::npos) << message;
+}
+
+TEST_F(Runner, RefusesOptionsThatCannotBe) {
+  const auto model = load("qwen3");
+  const auto refused = [&](engine::LlamaRunnerOptions options) {
+    const auto runner = model->make_runner(options);
+    return runner ? "made" : runner.error().message;
+  };
+  EXPECT_EQ(refused({.sequences_max = 300}),
+            "--rows-max is 300; libllama can tell 1 to 256 rows apart");
+  EXPECT_EQ(
+      refused({.sequences_max = 64, .step_tokens_max = 32}),
+      "--batch-tokens is 32, but --rows-max 64 rows need a token each; raise the one or lower "
+      "the other");
+  const auto wrong_device =
+      LlamaModel::load(library(), test_model("qwen3", "f32"), {.device = "toaster"});
+  ASSERT_FALSE(wrong_device);
+  EXPECT_TRUE(
+      wrong_device.error().message.starts_with("there is no device \"toaster\"; this machine has "))
+      << wrong_device.error().message;
+}
+
+TEST_F(Runner, LimitsAreThoseLibllamaReallyGave) {
+  const auto runner =
+      load("qwen3")->make_runner({.cells_max = 300, .sequences_max = 3, .step_tokens_max = 4096});
+  ASSERT_TRUE(runner);
+  EXPECT_EQ((*runner)->limits().cells_max, 512) << "rounded up to a multiple of 256";
+  EXPECT_EQ((*runner)->limits().sequences_max, 3);
+  EXPECT_LE((*runner)->limits().step_tokens_max, 512) << "capped by the cells";
+}
+
+// Steps of the plan, run for real with tokens at random: libllama would end the process where one
+// breaks a limit it asserts on.
+TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
+  for (const char* family : {"qwen3", "hybrid", "swa"}) {
+    const auto model = load(family);
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      SCOPED_TRACE(::testing::Message() << family << ", seed " << seed);
+      Random random(seed);
+      const auto sequences = static_cast<int32_t>(random.between(1, 12));
+      const auto runner =
+          model
+              ->make_runner(
+                  {.cells_max = 256,
+                   .sequences_max = sequences,
+                   .step_tokens_max = static_cast<int32_t>(random.between(sequences, 300)),
+                   .threads = 1})
+              .value();
+      const engine::RunnerLimits limits = runner->limits();
+      engine::Plan plan({.cells_max = limits.cells_max,
+                         .sequences_max = limits.sequences_max,
+                         .step_tokens_max = limits.step_tokens_max});
+      std::map<uint64_t, std::vector<engine::Token>> rows;
+      std::map<uint64_t, size_t> ends;
+      uint64_t next_row = 0;
+      const auto token = [&] { return static_cast<engine::Token>(random.below(512)); };
+      while (next_row < 30 || !rows.empty()) {
+        while (next_row < 30 && random.chance(0.5)) {
+          const auto prompt = static_cast<size_t>(random.between(1, limits.row_tokens_max - 1));
+          std::vector<engine::Token>& tokens = rows[next_row];
+          while (tokens.size() < prompt)
+            tokens.push_back(token());
+          const auto left = limits.row_tokens_max - static_cast<int32_t>(prompt);
+          const auto answer = static_cast<int32_t>(random.between(1, std::min(left, 20)));
+          ends[next_row] = prompt + static_cast<size_t>(answer);
+          plan.add(engine::RowId(next_row++), static_cast<int32_t>(prompt), answer);
+        }
+        const engine::StepPlan step = plan.next(static_cast<int32_t>(random.between(1, 300)));
+        if (step.slices.empty()) continue;
+        for (const engine::SequenceId id : step.forgotten)
+          runner->forget(id);
+        std::vector<engine::StepRow> ragged;
+        for (const engine::Slice& slice : step.slices) {
+          ragged.push_back({.sequence = slice.sequence,
+                            .first = slice.first,
+                            .tokens = std::span(rows.at(slice.row.value()))
+                                          .subspan(static_cast<size_t>(slice.first),
+                                                   static_cast<size_t>(slice.tokens_count)),
+                            .wants_logits = slice.wants_logits});
+        }
+        const Result<void> ran = runner->run(ragged);
+        ASSERT_TRUE(ran) << ran.error().message;
+        plan.step_ran(step);
+        for (const engine::Slice& slice : step.slices) {
+          if (!slice.wants_logits) continue;
+          const uint64_t id = slice.row.value();
+          rows.at(id).push_back(token());
+          if (rows.at(id).size() == ends.at(id) || random.chance(0.05)) {
+            plan.remove(slice.row);
+            rows.erase(id);
+          } else {
+            plan.extend(slice.row);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace windrow::exactness
