@@ -5,9 +5,9 @@
 #include <llama.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "base/ensure.h"
+#include "engine/cpu_count.h"
 
 namespace windrow::engine {
 namespace {
@@ -88,12 +88,6 @@ int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options
   return round_up(std::max<int64_t>(cells, kCellsGranularity), kCellsGranularity);
 }
 
-// One a physical core: ggml's threads wait for each other by spinning, so a second one on a core
-// only takes time from the first. hardware_concurrency() is right where cores have one thread each.
-int32_t default_threads() {
-  return std::max(1, static_cast<int32_t>(std::thread::hardware_concurrency()));
-}
-
 Result<void> check_options(const LlamaRunnerOptions& options) {
   const auto sequences_limit = static_cast<int32_t>(llama_max_parallel_sequences());
   if (options.sequences_max < 1 || options.sequences_max > sequences_limit) {
@@ -119,7 +113,7 @@ Result<void> check_options(const LlamaRunnerOptions& options) {
 
 llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options) {
   const int32_t cells = options.cells_max != 0 ? options.cells_max : default_cells(facts, options);
-  const int32_t threads = options.threads != 0 ? options.threads : default_threads();
+  const int32_t threads = options.threads != 0 ? options.threads : usable_cores();
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<uint32_t>(round_up(cells, kCellsGranularity));
   params.n_seq_max = static_cast<uint32_t>(options.sequences_max);
