@@ -1,0 +1,243 @@
+#include "app/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "app/help.h"
+#include "app/suggest.h"
+
+namespace windrow::app {
+namespace {
+
+// The flags of one command: CLI11 splits the words, the rest is ours.
+class FlagSet {
+ public:
+  FlagSet(CLI::App& app, std::string command) : app_(app), command_(std::move(command)) {
+    app.set_help_flag();
+    // What is not known is reported by us, with the nearest word.
+    app.allow_extras();
+    add_switch("-h,--help", help_);
+  }
+
+  void add_switch(const std::string& names, bool& target) {
+    app_.add_flag(names, target)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    remember(names);
+  }
+
+  void add_text(const std::string& names, std::string& target) {
+    app_.add_option(names, target)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    remember(names);
+  }
+
+  void add_positional(const std::string& name, std::string& target) {
+    app_.add_option(name, target);
+  }
+
+  void add_setting(const SettingRow& row) {
+    const std::string flag = fmt::format("--{}", row.name);
+    std::string names = flag;
+    if (is_flag(row)) names += fmt::format(",!--no-{}", row.name);
+    CLI::Option* option = is_flag(row) ? app_.add_flag(names)
+                                       : app_.add_option(names, CLI::callback_t(accept), "", false);
+    option->multi_option_policy(is_list(row) ? CLI::MultiOptionPolicy::TakeAll
+                                             : CLI::MultiOptionPolicy::TakeLast);
+    // One word each time it is given, so that a list does not swallow the input's name.
+    if (!is_flag(row)) option->expected(1)->allow_extra_args(false);
+    settings_.emplace_back(&row, option);
+    known_.push_back(flag);
+    if (is_flag(row)) known_.push_back(fmt::format("--no-{}", row.name));
+  }
+
+  bool help() const { return help_; }
+
+  // Every setting that was given, in the order of the table.
+  std::vector<GivenFlag> given() const {
+    std::vector<GivenFlag> flags;
+    for (const auto& [row, option] : settings_) {
+      const std::vector<std::string>& texts = option->results();
+      if (texts.empty()) continue;
+      const size_t first = is_list(*row) ? 0 : texts.size() - 1;
+      for (size_t i = first; i < texts.size(); ++i) {
+        const bool negated = is_flag(*row) && texts[i] == "false";
+        flags.push_back(GivenFlag{.row = row,
+                                  .written = fmt::format("--{}{}", negated ? "no-" : "", row->name),
+                                  .text = texts[i]});
+      }
+    }
+    return flags;
+  }
+
+  // Fails when a word is left that nothing took.
+  Result<void> check_nothing_left() const {
+    const std::vector<std::string> left = app_.remaining();
+    const auto flag = std::ranges::find_if(
+        left, [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
+    if (flag != left.end()) {
+      const std::string word = flag->substr(0, flag->find('='));
+      const std::vector<std::string_view> known(known_.begin(), known_.end());
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} is not a flag of {}{}", word, command_,
+                               did_you_mean(word, known,
+                                            fmt::format("; `{} --help` lists them", command_)))};
+    }
+    if (!left.empty()) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("\"{}\" is one word too many; `{} --help` shows the form",
+                               left.front(), command_)};
+    }
+    return {};
+  }
+
+ private:
+  static bool accept(const std::vector<std::string>&) { return true; }
+
+  void remember(const std::string& names) {
+    for (const std::string& name : CLI::detail::split(names, ',')) {
+      // One letter is near to every other: only words are worth suggesting.
+      if (name.starts_with("--")) known_.push_back(name);
+    }
+  }
+
+  CLI::App& app_;
+  std::string command_;
+  std::vector<std::pair<const SettingRow*, CLI::Option*>> settings_;
+  std::vector<std::string> known_;
+  bool help_ = false;
+};
+
+// CLI11 throws for what it cannot read; its texts begin with the name of the flag.
+Result<void> parse(CLI::App& app, std::span<const std::string> arguments) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+    return {};
+  } catch (const CLI::ArgumentMismatch& mismatch) {
+    const std::string_view text = mismatch.what();
+    const std::string_view flag = text.substr(0, text.find(':'));
+    return Error{ErrorKind::kInvalid, fmt::format("{} needs a value after it", flag)};
+  } catch (const CLI::ParseError& error) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}; windrow --help shows the form", error.what())};
+  }
+}
+
+Result<Command> parse_run(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow run");
+  RunCommand command;
+  flags.add_positional("input", command.input);
+  flags.add_text("-o,--output", command.output);
+  for (const SettingRow& row : setting_rows())
+    flags.add_setting(row);
+  bool no_color = false;
+  flags.add_switch("--no-color", no_color);
+
+  const Result<void> parsed = parse(app, arguments);
+  if (!parsed) return parsed.error();
+  if (flags.help()) return Command(HelpCommand{run_help_text()});
+  const Result<void> nothing_left = flags.check_nothing_left();
+  if (!nothing_left) return nothing_left.error();
+  command.flags = flags.given();
+  if (no_color) {
+    command.flags.push_back(
+        GivenFlag{.row = find_setting("color"), .written = "--no-color", .text = "never"});
+  }
+  if (command.input.empty()) {
+    return Error{ErrorKind::kInvalid,
+                 "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for "
+                 "standard input"};
+  }
+  if (command.output.empty()) {
+    return Error{ErrorKind::kInvalid, "no output was named; add -o results.jsonl"};
+  }
+  return Command(std::move(command));
+}
+
+Result<Command> parse_inspect(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow inspect");
+  InspectCommand command;
+  flags.add_positional("model", command.model);
+  flags.add_switch("--json", command.json);
+
+  const Result<void> parsed = parse(app, arguments);
+  if (!parsed) return parsed.error();
+  if (flags.help()) return Command(HelpCommand{inspect_help_text()});
+  const Result<void> nothing_left = flags.check_nothing_left();
+  if (!nothing_left) return nothing_left.error();
+  if (command.model.empty()) {
+    return Error{ErrorKind::kInvalid, "no model was named; write windrow inspect MODEL.gguf"};
+  }
+  return Command(std::move(command));
+}
+
+Result<Command> parse_config_show(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow config show");
+  ConfigShowCommand command;
+  flags.add_switch("--json", command.json);
+  bool no_color = false;
+  flags.add_switch("--no-color", no_color);
+  for (const SettingRow& row : setting_rows()) {
+    if (row.name != "json") flags.add_setting(row);
+  }
+
+  const Result<void> parsed = parse(app, arguments);
+  if (!parsed) return parsed.error();
+  if (flags.help()) return Command(HelpCommand{config_help_text()});
+  const Result<void> nothing_left = flags.check_nothing_left();
+  if (!nothing_left) return nothing_left.error();
+  command.flags = flags.given();
+  if (no_color) {
+    command.flags.push_back(
+        GivenFlag{.row = find_setting("color"), .written = "--no-color", .text = "never"});
+  }
+  return Command(std::move(command));
+}
+
+bool asks_for_help(const std::string& word) {
+  return word == "--help" || word == "-h";
+}
+
+Result<Command> parse_config(std::span<const std::string> arguments) {
+  if (arguments.empty()) {
+    return Error{ErrorKind::kInvalid,
+                 "windrow config needs a word after it; did you mean "
+                 "windrow config show?"};
+  }
+  const std::string& word = arguments.front();
+  if (word == "show") return parse_config_show(arguments.subspan(1));
+  if (word == "flags") return Command(ConfigFlagsCommand{});
+  if (asks_for_help(word)) return Command(HelpCommand{config_help_text()});
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{} is not something windrow config does; did you mean windrow config "
+                           "show?",
+                           word)};
+}
+
+}  // namespace
+
+Result<Command> parse_command_line(std::span<const std::string> arguments) {
+  if (arguments.empty()) {
+    return Error{ErrorKind::kInvalid, "no command was given; windrow --help lists them"};
+  }
+  const std::string& word = arguments.front();
+  const std::span<const std::string> rest = arguments.subspan(1);
+  if (word == "run") return parse_run(rest);
+  if (word == "inspect") return parse_inspect(rest);
+  if (word == "config") return parse_config(rest);
+  if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
+  if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
+
+  constexpr std::array<std::string_view, 5> kWords = {"run", "inspect", "config", "--version",
+                                                      "--help"};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{} is not a command{}", word,
+                           did_you_mean(word, kWords, "; windrow --help lists them"))};
+}
+
+}  // namespace windrow::app

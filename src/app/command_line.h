@@ -1,0 +1,47 @@
+// The command line -> what is asked for. Knows the words, not what they do: values are checked by
+// resolve_settings, files by whoever opens them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/resolve_settings.h"
+#include "base/result.h"
+
+namespace windrow::app {
+
+struct RunCommand {
+  std::string input;  // "-": standard input
+  std::string output;
+  std::vector<GivenFlag> flags;
+};
+
+struct InspectCommand {
+  std::string model;
+  bool json = false;
+};
+
+struct ConfigShowCommand {
+  std::vector<GivenFlag> flags;  // as `run` would take them
+  bool json = false;
+};
+
+// Not in the help: every setting as JSON, for the manual page and the shell completions.
+struct ConfigFlagsCommand {};
+
+struct HelpCommand {
+  std::string text;
+};
+
+struct VersionCommand {};
+
+using Command = std::variant<RunCommand, InspectCommand, ConfigShowCommand, ConfigFlagsCommand,
+                             HelpCommand, VersionCommand>;
+
+// `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
+// nearest word that could.
+Result<Command> parse_command_line(std::span<const std::string> arguments);
+
+}  // namespace windrow::app

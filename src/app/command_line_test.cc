@@ -1,0 +1,126 @@
+#include "app/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "app/help.h"
+
+namespace windrow::app {
+namespace {
+
+// Words are separated by blanks.
+Result<Command> parse(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;)
+    words.push_back(word);
+  return parse_command_line(words);
+}
+
+std::string message_of(const std::string& line) {
+  const Result<Command> command = parse(line);
+  return command ? "accepted" : command.error().message;
+}
+
+std::vector<std::string> flags_of(const std::string& line) {
+  const Result<Command> command = parse(line);
+  if (!command) return {command.error().message};
+  const auto* run = std::get_if<RunCommand>(&*command);
+  if (run == nullptr) return {"not a run"};
+  std::vector<std::string> flags;
+  for (const GivenFlag& flag : run->flags) {
+    flags.push_back(std::string(flag.row->name) + "=" + flag.text);
+  }
+  return flags;
+}
+
+TEST(CommandLine, RunTakesAnInputAnOutputAndFlags) {
+  const Result<Command> command = parse("run in.jsonl -o out.jsonl --model m.gguf");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  const auto& run = std::get<RunCommand>(*command);
+  EXPECT_EQ(run.input, "in.jsonl");
+  EXPECT_EQ(run.output, "out.jsonl");
+  EXPECT_EQ(flags_of("run in.jsonl -o out.jsonl --model m.gguf"),
+            std::vector<std::string>{"model=m.gguf"});
+}
+
+TEST(CommandLine, FlagsMayStandAnywhereAndInEveryForm) {
+  EXPECT_EQ(flags_of("run --model a=a.gguf in --model=b=b.gguf --output=out"),
+            (std::vector<std::string>{"model=a=a.gguf", "model=b=b.gguf"}));
+  EXPECT_EQ(flags_of("run -oout --set temperature=0 in --set stop=[]"),
+            (std::vector<std::string>{"set=temperature=0", "set=stop=[]"}));
+  EXPECT_EQ(flags_of("run - -o out --gpu-layers -1 --ctx 1 --ctx 2"),
+            (std::vector<std::string>{"ctx=2", "gpu-layers=-1"}));
+  EXPECT_EQ(flags_of("run in -o out --ordered --no-summary --no-strict"),
+            (std::vector<std::string>{"strict=false", "ordered=true", "summary=false"}));
+  EXPECT_EQ(flags_of("run in -o out --ordered --no-ordered"),
+            std::vector<std::string>{"ordered=false"});
+  EXPECT_EQ(flags_of("run in -o out --no-color"), std::vector<std::string>{"color=never"});
+}
+
+TEST(CommandLine, StandardInputIsADash) {
+  const Result<Command> command = parse("run - -o out");
+  ASSERT_TRUE(command.has_value());
+  EXPECT_EQ(std::get<RunCommand>(*command).input, "-");
+}
+
+TEST(CommandLine, OtherCommands) {
+  EXPECT_TRUE(std::get<InspectCommand>(*parse("inspect m.gguf --json")).json);
+  EXPECT_EQ(std::get<InspectCommand>(*parse("inspect m.gguf")).model, "m.gguf");
+  EXPECT_TRUE(std::get<ConfigShowCommand>(*parse("config show --json --ctx 4")).json);
+  EXPECT_EQ(std::get<ConfigShowCommand>(*parse("config show --ctx 4")).flags.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<ConfigFlagsCommand>(*parse("config flags")));
+  EXPECT_TRUE(std::holds_alternative<VersionCommand>(*parse("--version")));
+  EXPECT_EQ(std::get<HelpCommand>(*parse("--help")).text, help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("run --help")).text, run_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("run -h --rows-max 4")).text, run_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("inspect --help")).text, inspect_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("config --help")).text, config_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("config show --help")).text, config_help_text());
+}
+
+TEST(CommandLine, MistakesAreExplained) {
+  EXPECT_EQ(message_of(""), "no command was given; windrow --help lists them");
+  EXPECT_EQ(message_of("rum"), "rum is not a command; did you mean run?");
+  EXPECT_EQ(message_of("--verison"), "--verison is not a command; did you mean --version?");
+  EXPECT_EQ(message_of("serve"), "serve is not a command; windrow --help lists them");
+  EXPECT_EQ(message_of("run"),
+            "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for standard "
+            "input");
+  EXPECT_EQ(message_of("run in"), "no output was named; add -o results.jsonl");
+  EXPECT_EQ(message_of("run in -o out --rows-mx 4"),
+            "--rows-mx is not a flag of windrow run; did you mean --rows-max?");
+  EXPECT_EQ(message_of("run --rows_max=4 in -o out"),
+            "--rows_max is not a flag of windrow run; did you mean --rows-max?");
+  EXPECT_EQ(message_of("run in -o out --retry-faild"),
+            "--retry-faild is not a flag of windrow run; did you mean --retry-failed?");
+  EXPECT_EQ(message_of("run in -o out --frobnicate"),
+            "--frobnicate is not a flag of windrow run; `windrow run --help` lists them");
+  EXPECT_EQ(message_of("run in -o out -x"),
+            "-x is not a flag of windrow run; `windrow run --help` lists them");
+  EXPECT_EQ(message_of("run in more -o out"),
+            "\"more\" is one word too many; `windrow run --help` shows the form");
+  EXPECT_EQ(message_of("run in -o"), "--output needs a value after it");
+  EXPECT_EQ(message_of("run in -o out --ctx"), "--ctx needs a value after it");
+  EXPECT_EQ(message_of("inspect"), "no model was named; write windrow inspect MODEL.gguf");
+  EXPECT_EQ(message_of("config"),
+            "windrow config needs a word after it; did you mean windrow config show?");
+  EXPECT_EQ(message_of("config shwo"),
+            "shwo is not something windrow config does; did you mean windrow config show?");
+}
+
+TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
+  const std::string text = run_help_text();
+  for (const SettingRow& row : setting_rows()) {
+    EXPECT_NE(text.find(std::string("-") + std::string(row.name)), std::string::npos) << row.name;
+  }
+  std::istringstream stream(text + help_text() + inspect_help_text() + config_help_text());
+  for (std::string line; std::getline(stream, line);) {
+    EXPECT_LE(line.size(), 100U) << line;
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+  }
+}
+
+}  // namespace
+}  // namespace windrow::app

@@ -1,0 +1,172 @@
+#include "app/config_file.h"
+
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <fmt/format.h>
+#include <toml++/toml.h>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <filesystem>
+#include <optional>
+
+#include "app/model_choice.h"
+#include "app/settings.h"
+#include "app/suggest.h"
+
+namespace windrow::app {
+namespace {
+
+namespace json = boost::json;
+
+std::string place_of(const std::string& path, const toml::source_region& region) {
+  return fmt::format("{}:{}", path, region.begin.line);
+}
+
+// Nothing for dates and times, which JSON and the bodies of requests do not know.
+std::optional<json::value> json_of(const toml::node& node) {
+  if (const auto* value = node.as_boolean()) return json::value(value->get());
+  if (const auto* value = node.as_integer()) return json::value(value->get());
+  if (const auto* value = node.as_floating_point()) return json::value(value->get());
+  if (const auto* value = node.as_string()) return json::value(value->get());
+  if (const auto* array = node.as_array()) {
+    json::array result;
+    for (const toml::node& element : *array) {
+      std::optional<json::value> value = json_of(element);
+      if (!value) return std::nullopt;
+      result.push_back(std::move(*value));
+    }
+    return result;
+  }
+  if (const auto* table = node.as_table()) {
+    json::object result;
+    for (const auto& [key, element] : *table) {
+      std::optional<json::value> value = json_of(element);
+      if (!value) return std::nullopt;
+      result.emplace(key.str(), std::move(*value));
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
+Result<json::value> value_at(const toml::node& node, const std::string& place,
+                             std::string_view name) {
+  std::optional<json::value> value = json_of(node);
+  if (!value) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: {} is a date or a time, which no setting takes", place, name)};
+  }
+  return *value;
+}
+
+Error unknown_key(const std::string& place, std::string_view key) {
+  std::vector<std::string_view> names;
+  for (const SettingRow& row : setting_rows()) {
+    if (row.reach == SettingReach::kEverywhere) names.push_back(row.name);
+  }
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{}: {} is not a setting{}", place, key,
+                           did_you_mean(key, names, "; `windrow config show` lists them"))};
+}
+
+std::string resolved(const std::string& choice, const std::string& file, const std::string& home) {
+  ModelChoice model = parse_model_choice(choice);
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  if (model.path.starts_with("~/") && !home.empty()) {
+    model.path = home + model.path.substr(1);
+  } else if (!folder.empty() && std::filesystem::path(model.path).is_relative()) {
+    model.path = (folder / model.path).lexically_normal().string();
+  }
+  return model.name.empty() ? model.path : model.name + "=" + model.path;
+}
+
+void resolve_model_paths(json::value& value, const std::string& file, const std::string& home) {
+  if (json::string* text = value.if_string()) {
+    *text = resolved(std::string(*text), file, home);
+  } else if (json::array* array = value.if_array()) {
+    for (json::value& element : *array)
+      resolve_model_paths(element, file, home);
+  }
+}
+
+Result<void> add_body_defaults(const toml::node& node, const std::string& place,
+                               ConfigFile& config) {
+  const toml::table* table = node.as_table();
+  if (table == nullptr) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: set is a table of body fields; write [set] on a line of its own "
+                             "and temperature = 0 below it",
+                             place)};
+  }
+  for (const auto& [key, element] : *table) {
+    const std::string at = place_of(config.path, key.source());
+    Result<json::value> value = value_at(element, at, key.str());
+    if (!value) return value.error();
+    config.entries.push_back(ConfigEntry{.name = "set",
+                                         .body_field = std::string(key.str()),
+                                         .value = std::move(*value),
+                                         .place = at});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ConfigFile> parse_config(const std::string& path, std::string_view text,
+                                const std::string& home) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    return Error{ErrorKind::kInvalid, fmt::format("{}: {}; mend the line or remove it",
+                                                  place_of(path, parsed.error().source()),
+                                                  parsed.error().description())};
+  }
+  ConfigFile config{.path = path, .entries = {}};
+  for (const auto& [key, node] : parsed.table()) {
+    const std::string place = place_of(path, key.source());
+    const SettingRow* row = find_setting(key.str());
+    if (row == nullptr) return unknown_key(place, key.str());
+    if (row->reach == SettingReach::kFlagOnly) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{}: {} belongs to one run; give it as the flag --{}", place,
+                               row->name, row->name)};
+    }
+    if (is_body_defaults(*row)) {
+      const Result<void> added = add_body_defaults(node, place, config);
+      if (!added) return added.error();
+      continue;
+    }
+    Result<json::value> value = value_at(node, place, key.str());
+    if (!value) return value.error();
+    if (row->name == "model") resolve_model_paths(*value, path, home);
+    config.entries.push_back(ConfigEntry{.name = std::string(row->name),
+                                         .body_field = "",
+                                         .value = std::move(*value),
+                                         .place = place});
+  }
+  return config;
+}
+
+Result<std::vector<ConfigFile>> read_config_files(const Environment& environment,
+                                                  const ReadText& read) {
+  const std::string home = variable(environment, "HOME");
+  std::vector<std::string> paths = {"windrow.toml"};
+  std::string folder = variable(environment, "XDG_CONFIG_HOME");
+  if (folder.empty() && !home.empty()) folder = home + "/.config";
+  if (!folder.empty()) paths.push_back(folder + "/windrow/config.toml");
+
+  std::vector<ConfigFile> files;
+  for (const std::string& path : paths) {
+    Result<std::string> text = read(path);
+    if (!text) {
+      if (text.error().kind == ErrorKind::kNotFound) continue;
+      return text.error();
+    }
+    Result<ConfigFile> config = parse_config(path, *text, home);
+    if (!config) return config.error();
+    files.push_back(std::move(*config));
+  }
+  return files;
+}
+
+}  // namespace windrow::app

@@ -1,0 +1,102 @@
+#include "app/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "app/settings.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr size_t kHelpColumn = 28;
+constexpr size_t kWidth = 96;
+
+// "  --rows-max N              rows computed together (default: 16)", words wrapped.
+std::string help_line(std::string_view left, std::string text) {
+  std::string result = fmt::format("  {}", left);
+  result += result.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                            : std::string(kHelpColumn - result.size(), ' ');
+  const size_t room = kWidth - kHelpColumn;
+  while (text.size() > room) {
+    size_t cut = text.rfind(' ', room);
+    if (cut == std::string::npos || cut == 0) cut = room;
+    result += text.substr(0, cut) + "\n" + std::string(kHelpColumn, ' ');
+    text.erase(0, text.find_first_not_of(' ', cut));
+  }
+  return result + text + "\n";
+}
+
+std::string setting_line(const SettingRow& row) {
+  const bool on_by_default = is_flag(row) && value_of(Settings{}, row) == boost::json::value(true);
+  std::string flag = fmt::format("--{}{}", on_by_default ? "no-" : "", row.name);
+  if (!row.value_name.empty()) flag += fmt::format(" {}", row.value_name);
+  std::string text = on_by_default ? fmt::format("without {}", row.help) : std::string(row.help);
+  if (!row.choices.empty()) {
+    text += ": ";
+    for (const std::string_view choice : row.choices) {
+      text += fmt::format("{}{}", choice == row.choices.front() ? "" : ", ", choice);
+    }
+  }
+  const std::string by_default = default_text(row);
+  if (!is_flag(row) && !by_default.empty()) text += fmt::format(" (default: {})", by_default);
+  return help_line(flag, std::move(text));
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::string text = "windrow runs many LLM requests as few forward passes.\n\n";
+  text += help_line("windrow run INPUT -o OUTPUT --model MODEL.gguf",
+                    "answer a JSONL file of requests");
+  text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
+  text += help_line("windrow config show", "every setting, its value and where that comes from");
+  text += help_line("windrow --version", "which Windrow and which libllama");
+  text += "\n`windrow COMMAND --help` explains a command and its flags.\n";
+  return text;
+}
+
+std::string run_help_text() {
+  std::string text =
+      "windrow run INPUT -o OUTPUT --model MODEL.gguf [flags]\n\n"
+      "Answers the requests of INPUT (OpenAI Batch lines; plain, .gz or .zst; - is standard "
+      "input)\n"
+      "and writes one line for each to OUTPUT, failures to OUTPUT with .errors.jsonl. The same\n"
+      "command continues what was interrupted.\n";
+  text += "\n" + help_line("-o, --output FILE", "where the results go");
+  std::optional<SettingGroup> group;
+  for (const SettingRow& row : setting_rows()) {
+    if (row.group != group) {
+      group = row.group;
+      text += fmt::format("\n{}\n", to_string(*group));
+    }
+    text += setting_line(row);
+  }
+  text +=
+      "\nMost flags may also stand in windrow.toml (rows-max = 32) or in a variable\n"
+      "(WINDROW_ROWS_MAX=32); `windrow config show` says which one counts. --no-FLAG turns off "
+      "what\n"
+      "a file turned on.\n"
+      "\nExit codes: 0 all rows succeeded, 1 some failed, 2 the command or its input or output is\n"
+      "unusable, 3 the model is unusable, 130 interrupted.\n";
+  return text;
+}
+
+std::string inspect_help_text() {
+  return "windrow inspect MODEL.gguf [--json]\n\n"
+         "Says what a model file holds and how Windrow would run it.\n\n" +
+         help_line("--json", "as one JSON object");
+}
+
+std::string config_help_text() {
+  return "windrow config show [--json] [flags of windrow run]\n\n"
+         "Prints every setting with its value and where that comes from: a flag, a variable, a "
+         "line\n"
+         "of a file, or the default. windrow.toml of the working folder comes before\n"
+         "windrow/config.toml of $XDG_CONFIG_HOME (~/.config).\n\n" +
+         help_line("--json", "as one JSON object");
+}
+
+}  // namespace windrow::app

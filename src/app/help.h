@@ -1,0 +1,13 @@
+// The texts of --help, made from the table of settings.
+#pragma once
+
+#include <string>
+
+namespace windrow::app {
+
+std::string help_text();
+std::string run_help_text();
+std::string inspect_help_text();
+std::string config_help_text();
+
+}  // namespace windrow::app

@@ -1,0 +1,26 @@
+// What --model says: a file, and the name rows call it by.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace windrow::app {
+
+struct ModelChoice {
+  std::string name;  // empty: it answers whatever model a row names
+  std::string path;
+
+  friend bool operator==(const ModelChoice&, const ModelChoice&) = default;
+};
+
+// "NAME=PATH" or "PATH". What stands before the first "=" is a name unless a "/" is in it.
+ModelChoice parse_model_choice(std::string_view text);
+
+// Whether the choices can stand together: one without a name, or any number with different names.
+// kInvalid when not, or when there is none.
+Result<std::vector<ModelChoice>> parse_model_choices(const std::vector<std::string>& texts);
+
+}  // namespace windrow::app

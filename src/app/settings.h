@@ -1,0 +1,109 @@
+// Settings: everything about a run that a person can choose, and the one table that says how each
+// is named, written, checked and explained. The command line, the configuration files, the
+// variables, `windrow config show`, the help, the manual page and the shell completions all come
+// from the table.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace windrow::app {
+
+// Body field -> the value a row gets that does not say one itself.
+using BodyDefaults = std::map<std::string, boost::json::value>;
+
+struct Settings {
+  // Which rows
+  int64_t limit = 0;  // 0: all
+  bool strict = false;
+  bool retry_failed = false;
+  bool fresh = false;
+  bool dry_run = false;
+
+  // The model
+  std::vector<std::string> models;  // PATH or NAME=PATH
+  int64_t ctx_tokens = 0;           // of all rows together; 0: the engine chooses
+  std::string kv_type = "f16";
+  std::string flash_attn = "auto";
+  std::string device;       // empty: the best there is
+  int64_t gpu_layers = -1;  // -1: as many as the model has
+  int64_t threads = 0;      // 0: one per core
+
+  // The answers
+  BodyDefaults body_defaults;
+  int64_t output_tokens_default = 4096;
+
+  // The batch
+  int64_t rows_max = 32;
+  int64_t batch_tokens = 2048;
+  int64_t step_ms = 2000;
+
+  // The end
+  bool ordered = false;
+  int64_t grace_s = 10;
+  std::string report;  // empty: none
+
+  // What is said while it runs
+  bool summary = true;
+  bool json = false;
+  bool quiet = false;
+  std::string color = "auto";
+};
+
+using SettingField = std::variant<bool Settings::*, int64_t Settings::*, std::string Settings::*,
+                                  std::vector<std::string> Settings::*, BodyDefaults Settings::*>;
+
+enum class SettingGroup : uint8_t { kRows, kModel, kAnswers, kBatch, kEnd, kConsole };
+
+std::string_view to_string(SettingGroup group);
+
+// Where a setting may be given. What belongs to one single run is refused in files and variables: a
+// forgotten `fresh = true` would start every job over.
+enum class SettingReach : uint8_t { kEverywhere, kFlagOnly };
+
+struct SettingRow {
+  std::string_view name;  // "rows-max": --rows-max, WINDROW_ROWS_MAX and the key rows-max of a file
+  SettingField field;
+  SettingGroup group = SettingGroup::kRows;
+  std::string_view value_name;  // of the value in the help: "N"; empty for what is on or off
+  std::string_view help;        // one line, lower case, no full stop
+  int64_t value_min = 0;        // of numbers
+  int64_t value_max = 0;
+  std::span<const std::string_view> choices;  // of texts; empty: any text
+  std::string_view default_words;             // instead of the value, where that is a stand-in
+  SettingReach reach = SettingReach::kEverywhere;
+
+  // A job that is continued refuses a change of it.
+  bool alters_answers = false;
+};
+
+// In the order of the help.
+std::span<const SettingRow> setting_rows();
+
+// nullptr when there is none.
+const SettingRow* find_setting(std::string_view name);
+
+// "WINDROW_ROWS_MAX"; empty for what is given by flag only.
+std::string variable_of(const SettingRow& row);
+
+bool is_flag(const SettingRow& row);           // on or off, takes no value
+bool is_list(const SettingRow& row);           // may be given more than once: each adds one
+bool is_body_defaults(const SettingRow& row);  // key=value
+
+// The value as `config show` prints it and as it would be written in a file.
+boost::json::value value_of(const Settings& settings, const SettingRow& row);
+
+// The default in words, for the help and the manual: "2000", "off", "one per core"; empty when
+// there is nothing to say.
+std::string default_text(const SettingRow& row);
+
+// "a whole number from 1 to 256", "one of auto, on, off": what the row accepts.
+std::string accepted_text(const SettingRow& row);
+
+}  // namespace windrow::app
