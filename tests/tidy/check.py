@@ -60,7 +60,7 @@ class Table:
     def __init__(self, path):
         self.level = {}
         self.sees = {}
-        self.foreign = []
+        self.foreign = {}  # header patterns -> folders
         self.faults = []
         levels = 0
         with open(path, encoding="utf-8") as file:
@@ -74,7 +74,7 @@ class Table:
                     levels += 1
                 elif words[0] == "foreign" and "in" in words:
                     at = words.index("in")
-                    self.foreign.append((words[1:at], words[at + 1:]))
+                    self.foreign.setdefault(tuple(words[1:at]), []).extend(words[at + 1:])
                 elif len(words) > 1 and words[1] == "sees":
                     self.sees[words[0]] = words[2:]
                 else:
@@ -225,7 +225,7 @@ class Checker:
             self.report(path, line, "testing", f'"{name}": what lies in testing/ is for tests only')
 
     def check_foreign_include(self, path, line, name):
-        for patterns, places in self.table.foreign:
+        for patterns, places in self.table.foreign.items():
             meant = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
             if meant and not starts_with(path, places):
                 self.report(path, line, "foreign", f"<{name}> may enter only in "

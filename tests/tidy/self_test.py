@@ -21,8 +21,11 @@ store  sees base
 engine sees base llm
 foreign sqlite3.h   in src/store
 foreign llama*.h    in src/engine/llama
+foreign llama*.h    in tests/facts
 """,
     "src/CMakeLists.txt": "add(base/id.cc engine/plan.cc engine/plan_test.cc store/log.cc)\n",
+    "tests/facts/CMakeLists.txt": "add(facts_test.cc)\n",
+    "tests/facts/facts_test.cc": "#include <llama.h>\n",
     "src/base/id.h": "#pragma once\n",
     "src/base/id.cc": '#include "base/id.h"\n// It is 1\'000 times "new" here.\n',
     "src/base/testing/fake_id.h": '#pragma once\n\n#include "base/id.h"\n',
