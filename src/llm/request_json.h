@@ -29,8 +29,8 @@ enum class FieldUse : uint8_t { kHonoured, kWithoutEffect, kRefused };
 struct FieldRule {
   std::string_view name;
   FieldUse use;
-  bool chat;        // belongs to /v1/chat/completions
-  bool completion;  // belongs to /v1/completions
+  bool chat;                // belongs to /v1/chat/completions
+  bool completion;          // belongs to /v1/completions
   std::string_view values;  // what is accepted, as the documents and error texts say it
 };
 

@@ -1,0 +1,77 @@
+// windrow: parses, runs, maps to an exit code.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/command_line.h"
+#include "app/config_command.h"
+#include "app/environment.h"
+#include "app/inspect_command.h"
+#include "app/run_command.h"
+#include "engine/llama/llama_library.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr int kExitUnusable = 2;
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+int version_command() {
+  fmt::print("windrow {}\n{}\n", WINDROW_VERSION, engine::LlamaLibrary::version());
+  return 0;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  const Environment environment = read_environment();
+  const Result<Command> command = parse_command_line(arguments);
+  if (!command) {
+    fmt::print(stderr, "windrow: {}\n", command.error().message);
+    return kExitUnusable;
+  }
+  return std::visit(
+      Overloaded{
+          [&](const RunCommand& run) { return run_command(run, environment); },
+          [](const InspectCommand& inspect) {
+            return inspect_command(inspect.model, inspect.json);
+          },
+          [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
+          [](const ConfigFlagsCommand&) { return config_flags_command(); },
+          [](const HelpCommand& help) {
+            fmt::print("{}", help.text);
+            return 0;
+          },
+          [](const VersionCommand&) { return version_command(); },
+      },
+      *command);
+}
+
+}  // namespace
+}  // namespace windrow::app
+
+int main(int argc, char** argv) try {
+  // Where ggml gives up it would otherwise start a debugger on the process.
+  setenv("GGML_NO_BACKTRACE", "1", 1);
+  const int exit_code = windrow::app::run(std::vector<std::string>(argv + 1, argv + argc));
+  // A full disk shows here, not in the prints above.
+  if (std::fflush(stdout) != 0 && exit_code == 0) {
+    fmt::print(stderr, "windrow: the output cannot be written\n");
+    return windrow::app::kExitUnusable;
+  }
+  return exit_code;
+} catch (const std::exception& error) {
+  fmt::print(stderr,
+             "windrow: unexpected: {}\n"
+             "windrow: this is a defect; results already written are safe, and the same command "
+             "continues\n",
+             error.what());
+  return 3;
+}

@@ -1,0 +1,82 @@
+#include "app/open_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "base/hash.h"
+#include "engine/chat_format.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr uint64_t kHashedBytes = 1 << 20;
+
+engine::FlashAttention flash_attention_of(const std::string& name) {
+  if (name == "on") return engine::FlashAttention::kOn;
+  if (name == "off") return engine::FlashAttention::kOff;
+  return engine::FlashAttention::kAuto;
+}
+
+engine::LlamaRunnerOptions runner_options(const Settings& settings) {
+  return {.cells_max = static_cast<int32_t>(settings.ctx_tokens),
+          .sequences_max = static_cast<int32_t>(settings.rows_max),
+          .step_tokens_max = static_cast<int32_t>(settings.batch_tokens),
+          .threads = static_cast<int32_t>(settings.threads),
+          .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),
+          .flash_attention = flash_attention_of(settings.flash_attn)};
+}
+
+}  // namespace
+
+Result<std::string> model_identity(const std::string& path) {
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) {
+    return Error{ErrorKind::kNotFound, fmt::format("{}: the model file cannot be read", path)};
+  }
+  std::string ends(std::min(size, 2 * kHashedBytes), '\0');
+  const uint64_t first = std::min(size, kHashedBytes);
+  file.read(ends.data(), static_cast<std::streamsize>(first));
+  file.seekg(static_cast<std::streamoff>(size - (ends.size() - first)));
+  file.read(ends.data() + first, static_cast<std::streamsize>(ends.size() - first));
+  return fmt::format("{}, {} bytes, {}", std::filesystem::path(path).filename().string(), size,
+                     to_hex(hash64(ends, size)));
+}
+
+std::string backends_folder() {
+  if (const char* named = std::getenv("WINDROW_GGML_BACKENDS"); named != nullptr) return named;
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const std::filesystem::path beside = self.parent_path() / "../lib/windrow/backends";
+  return std::filesystem::is_directory(beside, error) ? beside.lexically_normal().string() : "";
+}
+
+Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& choice,
+                             const Settings& settings, const Clock& clock) {
+  Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(
+      library, choice.path,
+      {.gpu_layers = static_cast<int32_t>(settings.gpu_layers), .device = settings.device});
+  if (!model) return model.error();
+  Result<std::unique_ptr<engine::ModelRunner>> runner =
+      (*model)->make_runner(runner_options(settings));
+  if (!runner) return runner.error().in(choice.path);
+  auto backend = std::make_unique<engine::EmbeddedBackend>(
+      *std::move(runner), (*model)->vocabulary(),
+      engine::recognise_chat_format((*model)->facts().chat_template), clock,
+      engine::EmbeddedOptions{
+          .step_target = std::chrono::milliseconds(settings.step_ms),
+          .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default)});
+  return OpenModel{.name = choice.name,
+                   .path = choice.path,
+                   .model = *std::move(model),
+                   .backend = std::move(backend)};
+}
+
+}  // namespace windrow::app

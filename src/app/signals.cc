@@ -1,0 +1,101 @@
+#include "app/signals.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+#include <utility>
+
+#include "base/ensure.h"
+
+namespace windrow::app {
+namespace {
+
+std::string_view name_of(uint32_t signal) {
+  switch (signal) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    default:
+      return "SIGHUP";
+  }
+}
+
+sigset_t watched() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGHUP);
+  return set;
+}
+
+}  // namespace
+
+struct SignalWatch::Previous {
+  sigset_t mask{};
+  struct sigaction pipe{};
+  struct sigaction file_size{};
+};
+
+SignalWatch::SignalWatch(std::function<void(std::string_view)> on_stop,
+                         std::function<void()> on_stop_now)
+    : on_stop_(std::move(on_stop)),
+      on_stop_now_(std::move(on_stop_now)),
+      previous_(std::make_unique<Previous>()) {
+  struct sigaction ignore{};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &previous_->pipe);
+  sigaction(SIGXFSZ, &ignore, &previous_->file_size);
+  const sigset_t set = watched();
+  pthread_sigmask(SIG_BLOCK, &set, &previous_->mask);
+  descriptor_ = signalfd(-1, &set, SFD_CLOEXEC);
+  wake_ = eventfd(0, EFD_CLOEXEC);
+  ENSURE(descriptor_ >= 0 && wake_ >= 0, "the system gives no descriptor for signals");
+  thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+SignalWatch::~SignalWatch() {
+  thread_.request_stop();
+  const uint64_t one = 1;
+  // An eventfd that is at 0 takes a 1.
+  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
+  thread_.join();
+  close(descriptor_);
+  close(wake_);
+  pthread_sigmask(SIG_SETMASK, &previous_->mask, nullptr);
+  sigaction(SIGPIPE, &previous_->pipe, nullptr);
+  sigaction(SIGXFSZ, &previous_->file_size, nullptr);
+}
+
+void SignalWatch::watch(const std::stop_token& stop) {
+  int seen = 0;
+  while (!stop.stop_requested()) {
+    std::array<pollfd, 2> ready = {pollfd{descriptor_, POLLIN, 0}, pollfd{wake_, POLLIN, 0}};
+    if (poll(ready.data(), ready.size(), -1) < 0 || (ready[0].revents & POLLIN) == 0) continue;
+    signalfd_siginfo signal{};
+    if (read(descriptor_, &signal, sizeof(signal)) != sizeof(signal)) continue;
+    ++seen;
+    if (seen == 1) {
+      on_stop_(name_of(signal.ssi_signo));
+    } else if (seen == 2) {
+      on_stop_now_();
+    } else {
+      // Whoever asks a third time wants the process gone, not its good manners.
+      const auto number = static_cast<int>(signal.ssi_signo);
+      std::signal(number, SIG_DFL);
+      const sigset_t set = watched();
+      pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+      raise(number);
+    }
+  }
+}
+
+}  // namespace windrow::app

@@ -1,0 +1,88 @@
+#include "app/signals.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <future>
+#include <string>
+
+namespace windrow::app {
+namespace {
+
+// Runs `body` in a process of its own, whose exit code it gives.
+template <class Body>
+int in_child(Body body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+TEST(SignalWatch, TheFirstSignalStopsAndTheSecondStopsNow) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    EXPECT_EQ(in_child([&] {
+                std::promise<std::string> stopped;
+                std::promise<void> stopped_now;
+                const SignalWatch watch(
+                    [&](std::string_view name) { stopped.set_value(std::string(name)); },
+                    [&] { stopped_now.set_value(); });
+                kill(getpid(), signal);
+                const std::string name = stopped.get_future().get();
+                kill(getpid(), SIGTERM);
+                stopped_now.get_future().get();
+                const std::string expected = signal == SIGINT    ? "SIGINT"
+                                             : signal == SIGTERM ? "SIGTERM"
+                                                                 : "SIGHUP";
+                return name == expected ? 7 : 1;
+              }),
+              7);
+  }
+}
+
+TEST(SignalWatch, TheThirdSignalEndsTheProcess) {
+  EXPECT_EQ(in_child([] {
+              std::promise<void> stopped;
+              std::promise<void> stopped_now;
+              const SignalWatch watch([&](std::string_view) { stopped.set_value(); },
+                                      [&] { stopped_now.set_value(); });
+              kill(getpid(), SIGINT);
+              stopped.get_future().get();
+              kill(getpid(), SIGINT);
+              stopped_now.get_future().get();
+              kill(getpid(), SIGINT);
+              for (;;)
+                pause();
+              return 1;
+            }),
+            1000 + SIGINT);
+}
+
+TEST(SignalWatch, AClosedPipeIsAnErrorOfTheWrite) {
+  EXPECT_EQ(in_child([] {
+              const SignalWatch watch([](std::string_view) {}, [] {});
+              int ends[2];
+              if (pipe(ends) != 0) return 1;
+              close(ends[0]);
+              return write(ends[1], "x", 1) == -1 && errno == EPIPE ? 7 : 2;
+            }),
+            7);
+}
+
+TEST(SignalWatch, AfterwardsSignalsAreWhatTheyWere) {
+  EXPECT_EQ(in_child([] {
+              {
+                const SignalWatch watch([](std::string_view) {}, [] {});
+              }
+              raise(SIGINT);
+              return 1;
+            }),
+            1000 + SIGINT);
+}
+
+}  // namespace
+}  // namespace windrow::app

@@ -1,0 +1,36 @@
+#include "app/stop_relay.h"
+
+#include <utility>
+
+namespace windrow::app {
+
+void StopRelay::stop() {
+  const std::scoped_lock lock(mutex_);
+  stop_ = true;
+  if (target_.stop) target_.stop();
+}
+
+void StopRelay::stop_now() {
+  const std::scoped_lock lock(mutex_);
+  stop_now_ = true;
+  if (target_.stop_now) target_.stop_now();
+}
+
+bool StopRelay::stopping() const {
+  const std::scoped_lock lock(mutex_);
+  return stop_ || stop_now_;
+}
+
+void StopRelay::attach(Target target) {
+  const std::scoped_lock lock(mutex_);
+  target_ = std::move(target);
+  if (stop_) target_.stop();
+  if (stop_now_) target_.stop_now();
+}
+
+void StopRelay::detach() {
+  const std::scoped_lock lock(mutex_);
+  target_ = {};
+}
+
+}  // namespace windrow::app

@@ -1,0 +1,175 @@
+// ScriptedBackend: answers from a function of the request, either on a thread of its own or when a
+// test says so. It keeps the promises of llm::Backend, so what works with it works with an engine.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "llm/backend.h"
+
+namespace windrow::llm::testing {
+
+struct ScriptedOptions {
+  // Rows in the batch at a time: the oldest unanswered ones. The others wait.
+  int32_t rows_max = 4;
+
+  // No thread: nothing is answered but by pump().
+  bool pumped = false;
+
+  // Which of the running rows ends next is drawn from this; without it, the oldest does.
+  std::optional<uint64_t> order_seed;
+};
+
+class ScriptedBackend final : public Backend {
+ public:
+  using Script = std::function<Outcome(const Request&)>;
+
+  explicit ScriptedBackend(Script script, ScriptedOptions options = {})
+      : script_(std::move(script)), options_(options), random_(options.order_seed.value_or(0)) {
+    if (!options_.pumped) thread_ = std::thread([this] { answer_until_ended(); });
+  }
+
+  ScriptedBackend(const ScriptedBackend&) = delete;
+  ScriptedBackend& operator=(const ScriptedBackend&) = delete;
+
+  ~ScriptedBackend() override {
+    cancel_all();
+    {
+      const std::scoped_lock lock(mutex_);
+      ended_ = true;
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+    while (finish_one(true)) {
+    }
+  }
+
+  void submit(Request request, Done done) override {
+    const std::scoped_lock lock(mutex_);
+    ++submitted_;
+    pending_.push_back(Pending{std::move(request), std::move(done)});
+    changed_.notify_all();
+  }
+
+  void cancel_waiting() override { cancel_from(static_cast<size_t>(options_.rows_max)); }
+  void cancel_all() override { cancel_from(0); }
+
+  int32_t in_flight_target() const override { return 2 * options_.rows_max; }
+
+  BackendStats stats() const override {
+    const std::scoped_lock lock(mutex_);
+    const auto pending = static_cast<int32_t>(pending_.size());
+    BackendStats stats;
+    stats.rows_running = std::min(pending, options_.rows_max);
+    stats.rows_waiting = pending - stats.rows_running;
+    return stats;
+  }
+
+  // --- for tests ---
+
+  // Answers one running row on this thread; false when there is none.
+  bool pump() { return finish_one(false); }
+
+  // Blocks until so many rows were submitted in all, or are unanswered now.
+  void wait_for_submitted(int64_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return submitted_ >= count; });
+  }
+  void wait_for_pending(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return pending_.size() == count; });
+  }
+
+  int64_t submitted() const {
+    const std::scoped_lock lock(mutex_);
+    return submitted_;
+  }
+
+ private:
+  struct Pending {
+    Request request;
+    Done done;
+    bool cancelled = false;
+  };
+
+  void cancel_from(size_t first) {
+    {
+      const std::scoped_lock lock(mutex_);
+      for (size_t i = first; i < pending_.size(); ++i)
+        pending_[i].cancelled = true;
+      changed_.notify_all();
+    }
+    if (!options_.pumped) return;
+    while (finish_one(true)) {
+    }
+  }
+
+  // The next row to end; under the mutex.
+  std::optional<Pending> take(bool only_cancelled) {
+    const auto cancelled = std::find_if(pending_.begin(), pending_.end(),
+                                        [](const Pending& row) { return row.cancelled; });
+    auto found = cancelled;
+    if (found == pending_.end() && !only_cancelled && !pending_.empty()) {
+      const size_t running =
+          std::min(pending_.size(), static_cast<size_t>(std::max(options_.rows_max, 1)));
+      const size_t at = options_.order_seed ? random_.below(running) : 0;
+      found = pending_.begin() + static_cast<std::ptrdiff_t>(at);
+    }
+    if (found == pending_.end()) return std::nullopt;
+    Pending row = std::move(*found);
+    pending_.erase(found);
+    changed_.notify_all();
+    return row;
+  }
+
+  bool finish_one(bool only_cancelled) {
+    std::optional<Pending> row;
+    {
+      const std::scoped_lock lock(mutex_);
+      row = take(only_cancelled);
+    }
+    if (!row) return false;
+    if (row->cancelled) {
+      row->done(Failure{.failure_class = FailureClass::kCancelled,
+                        .status = 499,
+                        .code = "cancelled",
+                        .message = "cancelled"});
+    } else {
+      row->done(script_(row->request));
+    }
+    return true;
+  }
+
+  void answer_until_ended() {
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ended_ || !pending_.empty(); });
+        if (ended_) return;
+      }
+      finish_one(false);
+    }
+  }
+
+  const Script script_;
+  const ScriptedOptions options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Pending> pending_;
+  int64_t submitted_ = 0;
+  bool ended_ = false;
+  Random random_;
+  std::thread thread_;
+};
+
+}  // namespace windrow::llm::testing
