@@ -1,0 +1,81 @@
+#include "batch/failure_counts.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace windrow::batch {
+namespace {
+
+namespace json = boost::json;
+
+using Kind = std::pair<int32_t, std::string>;
+
+const json::object* object_in(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+Kind kind_of(std::string_view line) {
+  boost::system::error_code not_json;
+  const json::value parsed = json::parse(line, not_json);
+  Kind kind{0, "unreadable"};
+  const json::object* object = not_json ? nullptr : parsed.if_object();
+  if (object == nullptr) return kind;
+  if (const json::object* response = object_in(*object, "response")) {
+    if (const json::value* status = response->if_contains("status_code");
+        status != nullptr && status->is_int64()) {
+      kind.first = static_cast<int32_t>(status->get_int64());
+    }
+  }
+  if (const json::object* error = object_in(*object, "error")) {
+    if (const json::value* code = error->if_contains("code");
+        code != nullptr && code->is_string()) {
+      kind.second = std::string(code->get_string());
+    }
+  }
+  return kind;
+}
+
+}  // namespace
+
+Result<std::vector<FailureCount>> count_failures(store::Disk& disk, const std::string& path) {
+  Result<std::unique_ptr<store::ReadFile>> file = disk.open_read(path);
+  if (!file) {
+    if (file.error().kind == ErrorKind::kNotFound) return std::vector<FailureCount>();
+    return file.error();
+  }
+  std::map<Kind, int64_t> counts;
+  std::string buffer(size_t{1} << 16, '\0');
+  std::string line;
+  for (uint64_t offset = 0;;) {
+    const Result<size_t> size = (*file)->read_at(offset, buffer.data(), buffer.size());
+    if (!size) return size.error();
+    if (*size == 0) break;
+    offset += *size;
+    std::string_view bytes(buffer.data(), *size);
+    for (size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
+      line += bytes.substr(0, end);
+      bytes.remove_prefix(end + 1);
+      Kind kind = kind_of(line);
+      line.clear();
+      const bool room = counts.size() < kFailureKindsMax || counts.contains(kind);
+      ++counts[room ? std::move(kind) : Kind{0, "others"}];
+    }
+    line += bytes;
+  }
+  std::vector<FailureCount> result;
+  result.reserve(counts.size());
+  for (const auto& [kind, rows] : counts) {
+    result.push_back({.status = kind.first, .code = kind.second, .rows = rows});
+  }
+  std::ranges::sort(result, {}, [](const FailureCount& count) {
+    return std::tuple(-count.rows, count.status, std::string_view(count.code));
+  });
+  return result;
+}
+
+}  // namespace windrow::batch

@@ -1,0 +1,177 @@
+#include "batch/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+
+#include "base/format.h"
+#include "batch/pretty_json.h"
+
+namespace windrow::batch {
+namespace {
+
+namespace json = boost::json;
+
+double rate(int64_t count, Duration time) {
+  return time > Duration::zero() ? static_cast<double>(count) / seconds(time) : 0;
+}
+
+// Milliseconds are as much as any of these means.
+double rounded(double value) {
+  return static_cast<double>(static_cast<int64_t>(value * 1000)) / 1000;
+}
+
+json::value or_null(int64_t count) {
+  return count < 0 ? json::value(nullptr) : json::value(count);
+}
+
+json::value text_or_null(const std::string& text) {
+  return text.empty() ? json::value(nullptr) : json::value(text);
+}
+
+json::array failures_to_json(const std::vector<FailureCount>& failures) {
+  json::array array;
+  for (const FailureCount& failure : failures) {
+    array.push_back(
+        json::object{{"status", failure.status}, {"code", failure.code}, {"rows", failure.rows}});
+  }
+  return array;
+}
+
+json::object settings_to_json(const std::vector<SummarySetting>& settings) {
+  json::object object;
+  for (const SummarySetting& setting : settings) {
+    object.emplace(setting.name,
+                   json::object{{"value", setting.value}, {"source", setting.source}});
+  }
+  return object;
+}
+
+class Table {
+ public:
+  void row(std::string_view name, std::string_view text) {
+    text_ += fmt::format("{:<14}{}\n", name, text);
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string rows_text(const Summary& summary) {
+  std::string text = fmt::format("{} succeeded, {} failed", with_thousands(summary.rows_succeeded),
+                                 with_thousands(summary.rows_failed));
+  if (summary.rows_left() > 0) {
+    text += fmt::format(", {} left", with_thousands(summary.rows_left()));
+  }
+  if (summary.rows_before > 0) {
+    text += fmt::format(" ({} in earlier runs, {} in this one)",
+                        with_thousands(summary.rows_before), with_thousands(summary.rows_this_run));
+  }
+  return text;
+}
+
+std::string failure_text(const FailureCount& failure) {
+  const std::string status = failure.status == 0 ? "" : fmt::format("{} ", failure.status);
+  return fmt::format("{} x {}{}", with_thousands(failure.rows), status, failure.code);
+}
+
+}  // namespace
+
+std::string_view to_string(RunEnd end) {
+  switch (end) {
+    case RunEnd::kCompleted:
+      return "completed";
+    case RunEnd::kInterrupted:
+      return "interrupted";
+    case RunEnd::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+json::object summary_to_json(const Summary& summary) {
+  const llm::BackendStats& backend = summary.backend;
+  return json::object{
+      {"version", 1},
+      {"windrow", summary.version},
+      {"runtime", summary.runtime},
+      {"end", to_string(summary.end)},
+      {"error", text_or_null(summary.error)},
+      {"exit_code", summary.exit_code},
+      {"started_at", summary.started_unix_s},
+      {"ended_at", summary.ended_unix_s},
+      {"input", summary.input},
+      {"files", json::object{{"results", summary.files.results},
+                             {"errors", summary.files.errors},
+                             {"report", text_or_null(summary.report)}}},
+      {"ordered", summary.ordered},
+      {"rows", json::object{{"total", or_null(summary.rows_total)},
+                            {"succeeded", summary.rows_succeeded},
+                            {"failed", summary.rows_failed},
+                            {"left", or_null(summary.rows_left())},
+                            {"earlier_runs", summary.rows_before},
+                            {"this_run", summary.rows_this_run}}},
+      {"failures", failures_to_json(summary.failures)},
+      {"this_run",
+       json::object{
+           {"loading_s", rounded(seconds(summary.loading))},
+           {"running_s", rounded(seconds(summary.running))},
+           {"rows_per_s", rounded(rate(summary.rows_this_run, summary.running))},
+           {"attempts", summary.attempts},
+           {"usage", json::object{{"prompt_tokens", summary.prompt_tokens},
+                                  {"completion_tokens", summary.completion_tokens}}},
+           {"computed", json::object{{"prompt_tokens", backend.prompt_tokens},
+                                     {"generated_tokens", backend.generated_tokens},
+                                     {"prompt_tokens_per_s",
+                                      rounded(rate(backend.prompt_tokens, summary.running))},
+                                     {"generated_tokens_per_s",
+                                      rounded(rate(backend.generated_tokens, summary.running))},
+                                     {"forward_passes", backend.steps},
+                                     {"preemptions", backend.preemptions},
+                                     {"recomputed_tokens", backend.recomputed_tokens}}}}},
+      {"settings", settings_to_json(summary.settings)}};
+}
+
+std::string summary_to_text(const Summary& summary) {
+  constexpr size_t kKindsShown = 8;
+  const llm::BackendStats& backend = summary.backend;
+  Table table;
+  table.row("rows", rows_text(summary));
+  const size_t kinds = std::min(summary.failures.size(), kKindsShown);
+  for (size_t i = 0; i < kinds; ++i) {
+    table.row(i == 0 ? "failures" : "", failure_text(summary.failures[i]));
+  }
+  if (summary.failures.size() > kinds) {
+    table.row("", fmt::format("and {} other kinds", summary.failures.size() - kinds));
+  }
+  table.row("time", fmt::format("{} running, {} loading the model", human_duration(summary.running),
+                                human_duration(summary.loading)));
+  table.row("speed", fmt::format("{} rows/s, {} prompt and {} generated tokens/s",
+                                 human_rate(rate(summary.rows_this_run, summary.running)),
+                                 human_rate(rate(backend.prompt_tokens, summary.running)),
+                                 human_rate(rate(backend.generated_tokens, summary.running))));
+  table.row("tokens",
+            fmt::format("{} prompt, {} generated, in {} forward passes",
+                        with_thousands(backend.prompt_tokens),
+                        with_thousands(backend.generated_tokens), with_thousands(backend.steps)));
+  if (backend.preemptions > 0) {
+    table.row("preempted",
+              fmt::format("{} times, {} tokens computed again", with_thousands(backend.preemptions),
+                          with_thousands(backend.recomputed_tokens)));
+  }
+  table.row("results", fmt::format("{}{}", summary.files.results,
+                                   summary.ordered ? ", in the order of the input" : ""));
+  if (summary.rows_failed > 0) table.row("errors", summary.files.errors);
+  table.row("summary", summary.files.summary);
+  if (!summary.report.empty()) table.row("report", summary.report);
+  return table.take();
+}
+
+Result<void> write_summary(store::Disk& disk, const Summary& summary) {
+  return disk.write_atomically(summary.files.summary, pretty_json(summary_to_json(summary)));
+}
+
+}  // namespace windrow::batch
