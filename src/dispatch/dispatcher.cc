@@ -39,18 +39,26 @@ void Dispatcher::start(const std::shared_ptr<Attempt>& attempt) {
                   [this, attempt](llm::Outcome outcome) { ended(attempt, std::move(outcome)); });
 }
 
-bool Dispatcher::worth_another(const Attempt& attempt, const llm::Outcome& outcome) const {
+bool Dispatcher::may_succeed_later(const Attempt& attempt, const llm::Outcome& outcome) const {
   const auto* failure = std::get_if<llm::Failure>(&outcome);
-  if (failure == nullptr || failure->failure_class != llm::FailureClass::kTransient) return false;
+  return failure != nullptr && failure->failure_class == llm::FailureClass::kTransient &&
+         attempt.number < attempts_max_;
+}
+
+bool Dispatcher::cancelled() const {
   const std::scoped_lock lock(mutex_);
-  return attempt.number < attempts_max_ && !cancelled_;
+  return cancelled_;
 }
 
 void Dispatcher::ended(const std::shared_ptr<Attempt>& attempt, llm::Outcome outcome) {
-  if (worth_another(*attempt, outcome)) {
-    ++attempt->number;
-    start(attempt);
-    return;
+  if (may_succeed_later(*attempt, outcome)) {
+    if (!cancelled()) {
+      ++attempt->number;
+      start(attempt);
+      return;
+    }
+    // Its attempts are not used up, so its failure is not the last word.
+    std::get<llm::Failure>(outcome).failure_class = llm::FailureClass::kCancelled;
   }
   attempt->done(DispatchResult{.outcome = std::move(outcome), .attempts = attempt->number});
   const std::scoped_lock lock(mutex_);

@@ -42,7 +42,8 @@ class Dispatcher {
   // submit answers false from now on; what is in flight goes on.
   void stop_admitting();
 
-  // End with kCancelled what has not started, or everything; nothing is tried again after either.
+  // End with kCancelled what has not started, or everything. Nothing is tried again after either: a
+  // failure that would have been ends as kCancelled too.
   void cancel_waiting();
   void cancel_all();
 
@@ -57,7 +58,8 @@ class Dispatcher {
 
   void start(const std::shared_ptr<Attempt>& attempt);
   void ended(const std::shared_ptr<Attempt>& attempt, llm::Outcome outcome);
-  bool worth_another(const Attempt& attempt, const llm::Outcome& outcome) const;
+  bool may_succeed_later(const Attempt& attempt, const llm::Outcome& outcome) const;
+  bool cancelled() const;
 
   llm::Backend& backend_;
   const int32_t attempts_max_;
