@@ -1,0 +1,86 @@
+#include "batch/input.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace windrow::batch {
+namespace {
+
+class InputTest : public ::testing::Test {
+ protected:
+  InputTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~InputTest() override { std::filesystem::remove_all(folder_); }
+
+  static std::string read_all(ByteSource& source) {
+    std::string text;
+    std::array<char, 7> buffer = {};
+    for (;;) {
+      const auto got = source.read(buffer.data(), buffer.size());
+      if (!got) return "error: " + got.error().message;
+      if (*got == 0) return text;
+      text.append(buffer.data(), *got);
+    }
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(InputTest, AFileCanBeReadAgainAndAgain) {
+  const std::string path = (folder_ / "in.jsonl").string();
+  std::ofstream(path) << "one\ntwo\n";
+  auto input = open_input(path);
+  ASSERT_TRUE(input.has_value());
+  EXPECT_TRUE((*input)->rereadable());
+  EXPECT_EQ((*input)->size(), 8U);
+  EXPECT_EQ((*input)->name(), path);
+  EXPECT_EQ(read_all(**(*input)->open()), "one\ntwo\n");
+  EXPECT_EQ(read_all(**(*input)->open()), "one\ntwo\n");
+}
+
+TEST_F(InputTest, WhatCannotBeReadIsNamed) {
+  const auto missing = open_input((folder_ / "no.jsonl").string());
+  EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
+  EXPECT_NE(missing.error().message.find("no.jsonl"), std::string::npos);
+  EXPECT_EQ(open_input(folder_.string()).error().kind, ErrorKind::kInvalid);
+}
+
+TEST_F(InputTest, ANamedPipeIsReadOnceAndWaitedFor) {
+  const std::string path = (folder_ / "pipe").string();
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  auto input = open_input(path);
+  ASSERT_TRUE(input.has_value());
+  EXPECT_FALSE((*input)->rereadable());
+  EXPECT_EQ((*input)->size(), std::nullopt);
+  auto source = (*input)->open();  // nobody writes yet
+  ASSERT_TRUE(source.has_value());
+  std::thread writer([&] { std::ofstream(path) << "one\n"; });
+  EXPECT_EQ(read_all(**source), "one\n");
+  writer.join();
+  EXPECT_EQ((*input)->open().error().kind, ErrorKind::kConflict);
+}
+
+TEST_F(InputTest, AReadThatWaitsCanBeInterrupted) {
+  const std::string path = (folder_ / "pipe").string();
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  auto input = open_input(path);
+  auto source = (*input)->open();
+  ASSERT_TRUE(source.has_value());
+  const int keeps_it_open = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  std::thread stopper([&] { (*source)->interrupt(); });
+  EXPECT_EQ(read_all(**source), "");
+  stopper.join();
+  close(keeps_it_open);
+}
+
+}  // namespace
+}  // namespace windrow::batch

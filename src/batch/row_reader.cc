@@ -1,0 +1,206 @@
+#include "batch/row_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <boost/json/parser.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/ensure.h"
+#include "base/utf8.h"
+#include "batch/fingerprint.h"
+#include "llm/request_json.h"
+
+namespace windrow::batch {
+
+namespace json = boost::json;
+
+namespace {
+
+// Deeper than any schema people write, and far from what a stack holds.
+constexpr size_t kDepthMax = 128;
+
+// How much of a foreign text a message repeats.
+constexpr size_t kQuoteBytesMax = 80;
+
+llm::Failure failure(int32_t status, std::string code, std::string message, std::string param) {
+  return llm::Failure{.failure_class = llm::FailureClass::kRequest,
+                      .status = status,
+                      .code = std::move(code),
+                      .message = std::move(message),
+                      .param = std::move(param)};
+}
+
+RowFault fault_of_line(const Line& line, std::string code, std::string message, std::string param) {
+  const uint64_t fingerprint = line_fingerprint(line.bytes, line.length);
+  return RowFault{.key = {.line = line.number,
+                          .custom_id = {},
+                          .identity = line_identity(line.number, fingerprint),
+                          .fingerprint = fingerprint},
+                  .failure = failure(400, std::move(code), std::move(message), std::move(param)),
+                  .of_line = true};
+}
+
+std::string quoted(std::string_view text) {
+  if (text.size() <= kQuoteBytesMax) return fmt::format("\"{}\"", text);
+  return fmt::format("\"{}...\"", utf8_repair(text.substr(0, kQuoteBytesMax)));
+}
+
+std::variant<json::value, RowFault> parse(const Line& line) {
+  if (line.too_long) {
+    return fault_of_line(line, "line_too_long",
+                         fmt::format("line {} is {} bytes long, above the limit for one line; "
+                                     "split the request",
+                                     line.number, line.length),
+                         "");
+  }
+  json::parse_options options;
+  options.max_depth = kDepthMax;
+  json::parser parser(json::storage_ptr(), options);
+  boost::system::error_code error;
+  const size_t read = parser.write(line.bytes.data(), line.bytes.size(), error);
+  if (error) {
+    return fault_of_line(line, "invalid_json_line",
+                         fmt::format("line {} is not one JSON value: {} near byte {}; write one "
+                                     "request per line",
+                                     line.number, error.message(), read + 1),
+                         "");
+  }
+  return parser.release();
+}
+
+std::string models_text(const std::vector<std::string>& models) {
+  return fmt::format("{}", fmt::join(models, ", "));
+}
+
+// The url as an endpoint, and method and body as they must be.
+std::optional<llm::Failure> check_envelope(const json::object& line, llm::Endpoint& endpoint) {
+  const json::value* method = line.if_contains("method");
+  if (method != nullptr && !(method->is_string() && method->get_string() == "POST")) {
+    return failure(400, "invalid_method", "method must be \"POST\"", "method");
+  }
+  const json::value* url = line.if_contains("url");
+  if (url == nullptr || !url->is_string()) {
+    return failure(400, "missing_url",
+                   fmt::format("the line has no url; it must be {} or {}",
+                               llm::url_of(llm::Endpoint::kChatCompletions),
+                               llm::url_of(llm::Endpoint::kCompletions)),
+                   "url");
+  }
+  const std::optional<llm::Endpoint> known = llm::endpoint_of(url->get_string());
+  if (!known) {
+    return failure(404, "unknown_url",
+                   fmt::format("url is {}; it must be {} or {}", quoted(url->get_string()),
+                               llm::url_of(llm::Endpoint::kChatCompletions),
+                               llm::url_of(llm::Endpoint::kCompletions)),
+                   "url");
+  }
+  endpoint = *known;
+  const json::value* body = line.if_contains("body");
+  if (body == nullptr || !body->is_object()) {
+    return failure(400, "missing_body", "the line has no body; it must be an object", "body");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RowReader::RowReader(RowRules rules) : rules_(std::move(rules)) {
+  ENSURE(!rules_.models.empty(), "rows need at least one model to go to");
+}
+
+std::variant<Envelope, RowFault> RowReader::open(const Line& line) const {
+  auto parsed = parse(line);
+  if (auto* fault = std::get_if<RowFault>(&parsed)) return std::move(*fault);
+  auto& value = std::get<json::value>(parsed);
+  if (!value.is_object()) {
+    return fault_of_line(line, "invalid_json_line",
+                         fmt::format("line {} is not a JSON object; a request is {{\"custom_id\", "
+                                     "\"method\", \"url\", \"body\"}}",
+                                     line.number),
+                         "");
+  }
+  const json::value* custom_id = value.get_object().if_contains("custom_id");
+  if (custom_id == nullptr) {
+    return fault_of_line(
+        line, "missing_custom_id",
+        fmt::format("line {} has no custom_id; give each line one of its own", line.number),
+        "custom_id");
+  }
+  if (!custom_id->is_string() || custom_id->get_string().empty()) {
+    return fault_of_line(
+        line, "invalid_custom_id",
+        fmt::format("the custom_id of line {} must be a string that is not empty", line.number),
+        "custom_id");
+  }
+  std::string id(custom_id->get_string());
+  const Hash128 identity = row_identity(id);
+  const uint64_t fingerprint = row_fingerprint(line.bytes, id);
+  return Envelope{.key = {.line = line.number,
+                          .custom_id = std::move(id),
+                          .identity = identity,
+                          .fingerprint = fingerprint},
+                  .line = std::move(value.get_object()),
+                  .bytes = line.bytes.size()};
+}
+
+RowOrFault RowReader::finish(Envelope envelope) const {
+  const auto fault = [&](llm::Failure reason) {
+    return RowFault{.key = std::move(envelope.key), .failure = std::move(reason)};
+  };
+  auto endpoint = llm::Endpoint::kChatCompletions;
+  if (auto problem = check_envelope(envelope.line, endpoint)) return fault(*std::move(problem));
+
+  json::object& body = envelope.line["body"].get_object();
+  for (const auto& [name, value] : rules_.body_defaults) {
+    json::value& field = body[name];
+    if (field.is_null()) field = value;
+  }
+  const json::value* model = body.if_contains("model");
+  if (!rules_.any_model) {
+    if (model == nullptr || model->is_null()) {
+      return fault(failure(
+          400, "missing_required_parameter",
+          fmt::format("the body has no model; there is {}", models_text(rules_.models)), "model"));
+    }
+    if (model->is_string() &&
+        std::find(rules_.models.begin(), rules_.models.end(),
+                  std::string_view(model->get_string())) == rules_.models.end()) {
+      return fault(failure(404, "model_not_found",
+                           fmt::format("there is no model {}; there is {}",
+                                       quoted(model->get_string()), models_text(rules_.models)),
+                           "model"));
+    }
+  }
+
+  // A row without a seed gets one that is its own, so that a job repeats itself.
+  const uint64_t seed = hash64(envelope.key.custom_id, envelope.key.fingerprint);
+  auto parsed = llm::parse_request(endpoint, body, seed);
+  if (auto* problem = std::get_if<llm::Failure>(&parsed)) return fault(std::move(*problem));
+  auto& request = std::get<llm::Request>(parsed);
+  if (request.model.empty()) request.model = rules_.models.front();
+  return Row{
+      .key = std::move(envelope.key), .request = std::move(request), .bytes = envelope.bytes};
+}
+
+RowOrFault RowReader::read(const Line& line) const {
+  auto opened = open(line);
+  if (auto* fault = std::get_if<RowFault>(&opened)) return std::move(*fault);
+  return finish(std::move(std::get<Envelope>(opened)));
+}
+
+RowFault duplicate_fault(const RowKey& key, const Line& line) {
+  RowFault fault = fault_of_line(
+      line, "duplicate_custom_id",
+      fmt::format("line {} has the custom_id {}, which an earlier line has; that one is answered",
+                  line.number, quoted(key.custom_id)),
+      "custom_id");
+  fault.key.custom_id = key.custom_id;
+  return fault;
+}
+
+}  // namespace windrow::batch
