@@ -1,0 +1,45 @@
+// Reading a log back: which rows have a line, and where its last whole line ends. This is the whole
+// of recovery: nothing else remembers what is done.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "store/disk.h"
+
+namespace windrow::batch {
+
+enum class LogKind : uint8_t { kResults, kErrors };
+
+// What a line of a log says about its row.
+struct LogLine {
+  uint64_t number = 0;  // in the log, from 1
+  uint64_t offset = 0;  // of its first byte
+  uint64_t size = 0;    // in bytes, its line end included
+  Hash128 identity;     // as RowKey's
+  uint64_t fingerprint = 0;
+  uint64_t input_line = 0;
+  std::string_view custom_id;  // valid during the call; empty when there is none
+};
+
+struct LogScan {
+  int64_t lines = 0;
+  uint64_t whole_bytes = 0;  // up to and with the last line end
+  uint64_t torn_bytes =
+      0;  // behind it: the beginning of a line whose writer did not live to end it
+};
+
+// Calls `each` for every whole line, in order, and stops at its first error. `path` is what
+// messages call the file. Changes nothing.
+//   kInvalid  a whole line that Windrow did not write into this kind of log, or a torn end that
+//   does
+//             not begin like one: the message names the line and says what to do
+//   kIo
+Result<LogScan> scan_log(store::ReadFile& file, const std::string& path, LogKind kind,
+                         const std::function<Result<void>(const LogLine&)>& each);
+
+}  // namespace windrow::batch

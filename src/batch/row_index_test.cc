@@ -1,0 +1,73 @@
+#include "batch/row_index.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace windrow::batch {
+namespace {
+
+RowKey key_of(const std::string& id, uint64_t fingerprint, uint64_t line = 1) {
+  return {.line = line, .custom_id = id, .identity = row_identity(id), .fingerprint = fingerprint};
+}
+
+TEST(RowIndex, KnowsWhatTheLogsSay) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_finished(row_identity("good"), 1, true));
+  EXPECT_TRUE(index.add_finished(row_identity("bad"), 2, false));
+  EXPECT_FALSE(index.add_finished(row_identity("bad"), 2, true));
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("good", 1), 0), Verdict::kSucceeded);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("bad", 2), 0), Verdict::kFailed);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("new", 3), 0), Verdict::kRun);
+  EXPECT_TRUE(index.succeeded(row_identity("good")));
+  EXPECT_FALSE(index.succeeded(row_identity("bad")));
+  EXPECT_EQ(index.size(), 3U);
+}
+
+TEST(RowIndex, EveryPassSeesARowForTheFirstTimeOnce) {
+  RowIndex index;
+  for (const Pass pass : {Pass::kCheck, Pass::kRun}) {
+    EXPECT_EQ(index.see_row(pass, key_of("a", 1, 1), 10), Verdict::kRun);
+    EXPECT_EQ(index.see_row(pass, key_of("a", 2, 2), 20), Verdict::kDuplicate);
+    EXPECT_EQ(index.see_row(pass, key_of("a", 1, 3), 30), Verdict::kDuplicate);
+  }
+}
+
+TEST(RowIndex, ADuplicateIsReportedOnce) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_finished(row_identity("a"), 1, true));
+  EXPECT_TRUE(index.add_finished(line_identity(2, 20), 20, false));
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 1, 1), 10), Verdict::kSucceeded);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 9, 2), 20), Verdict::kReportedBefore);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 9, 3), 20), Verdict::kDuplicate);
+}
+
+TEST(RowIndex, TheFirstLineDecidesWhetherARowChanged) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_finished(row_identity("a"), 1, true));
+  EXPECT_EQ(index.see_row(Pass::kCheck, key_of("a", 2), 0), Verdict::kChanged);
+  EXPECT_EQ(index.see_row(Pass::kCheck, key_of("a", 1), 0), Verdict::kDuplicate);
+}
+
+TEST(RowIndex, LinesAtFaultAreKnownByTheirIdentity) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_finished(line_identity(4, 40), 40, false));
+  const auto key = [](uint64_t line, uint64_t fingerprint) {
+    return RowKey{.line = line,
+                  .custom_id = {},
+                  .identity = line_identity(line, fingerprint),
+                  .fingerprint = fingerprint};
+  };
+  EXPECT_EQ(index.see_line(key(4, 40)), Verdict::kReportedBefore);
+  EXPECT_EQ(index.see_line(key(4, 41)), Verdict::kReport);
+  EXPECT_EQ(index.see_line(key(5, 40)), Verdict::kReport);
+}
+
+TEST(RowIndex, TellsSixtyBitsOfAFingerprint) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_finished(row_identity("a"), 0xF234567890ABCDEF, true));
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 0xF234567890ABCDEF), 0), Verdict::kSucceeded);
+}
+
+}  // namespace
+}  // namespace windrow::batch
