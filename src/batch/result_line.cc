@@ -1,0 +1,87 @@
+#include "batch/result_line.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <utility>
+
+#include "base/hash.h"
+#include "llm/answer_json.h"
+
+namespace windrow::batch {
+
+namespace json = boost::json;
+
+namespace {
+
+// The same row has the same ids whenever it runs; the API only wants them to differ between rows.
+std::string row_id(const RowKey& key) {
+  return to_hex(key.identity.low ^ key.fingerprint);
+}
+std::string request_id(const RowKey& key) {
+  return to_hex(key.identity.high ^ key.fingerprint);
+}
+
+json::object about(const RowKey& key, int32_t attempts) {
+  return {{"line", key.line}, {"attempts", attempts}, {"fingerprint", to_hex(key.fingerprint)}};
+}
+
+std::string line_text(const RowKey& key, json::value response, json::value error,
+                      json::object windrow) {
+  json::object line;
+  line["id"] = fmt::format("batch_req_{}", row_id(key));
+  if (key.custom_id.empty()) {
+    line["custom_id"] = nullptr;
+  } else {
+    line["custom_id"] = key.custom_id;
+  }
+  line["response"] = std::move(response);
+  line["error"] = std::move(error);
+  line["windrow"] = std::move(windrow);
+  std::string text = json::serialize(line);
+  text += '\n';
+  return text;
+}
+
+json::value text_or_null(const std::string& text) {
+  return text.empty() ? json::value(nullptr) : json::value(text);
+}
+
+json::object response_of(const RowKey& key, int32_t status, json::object body) {
+  return {{"status_code", status},
+          {"request_id", fmt::format("req_{}", request_id(key))},
+          {"body", std::move(body)}};
+}
+
+}  // namespace
+
+std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
+                        const llm::Answer& answer, int32_t attempts, int64_t created_unix_s) {
+  json::object windrow = about(key, attempts);
+  windrow["timings"] = json::object{{"queue_ms", answer.timings.queue_ms},
+                                    {"prefill_ms", answer.timings.prefill_ms},
+                                    {"decode_ms", answer.timings.decode_ms}};
+  return line_text(
+      key,
+      response_of(key, 200,
+                  llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer)),
+      nullptr, std::move(windrow));
+}
+
+std::string error_line(const RowFault& fault, int32_t attempts) {
+  const llm::Failure& failure = fault.failure;
+  json::value response = nullptr;
+  if (!fault.of_line) {
+    response = response_of(fault.key, failure.status, llm::failure_to_json(failure));
+  }
+  return line_text(fault.key, std::move(response),
+                   json::object{{"code", text_or_null(failure.code)},
+                                {"message", failure.message},
+                                {"param", text_or_null(failure.param)},
+                                {"line", fault.key.line}},
+                   about(fault.key, attempts));
+}
+
+}  // namespace windrow::batch

@@ -1,0 +1,67 @@
+#include "batch/result_line.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+namespace windrow::batch {
+namespace {
+
+namespace json = boost::json;
+
+const RowKey kKey{.line = 12,
+                  .custom_id = "row \"12\"",
+                  .identity = {.low = 0x10, .high = 0x20},
+                  .fingerprint = 0x1};
+
+// docs/formats.md shows these two.
+TEST(ResultLine, AResultHasTheShapeOfTheApi) {
+  const llm::Answer answer{.text = "hi\n",
+                           .usage = {.prompt_tokens = 3, .completion_tokens = 2},
+                           .timings = {.queue_ms = 4, .prefill_ms = 5, .decode_ms = 6}};
+  const std::string line =
+      result_line(kKey, llm::Endpoint::kChatCompletions, "tiny", answer, 2, 1700000000);
+  EXPECT_TRUE(line.starts_with(kLineStart));
+  EXPECT_TRUE(line.ends_with("}\n"));
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  EXPECT_EQ(json::parse(line), json::parse(R"({"id":"batch_req_0000000000000011",
+      "custom_id":"row \"12\"","response":{"status_code":200,
+      "request_id":"req_0000000000000021","body":{"id":"chatcmpl-0000000000000011",
+      "object":"chat.completion","created":1700000000,"model":"tiny","choices":[{"index":0,
+      "message":{"role":"assistant","content":"hi\n","refusal":null},"logprobs":null,
+      "finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,
+      "total_tokens":5}}},"error":null,"windrow":{"line":12,"attempts":2,
+      "fingerprint":"0000000000000001",
+      "timings":{"queue_ms":4,"prefill_ms":5,"decode_ms":6}}})"));
+}
+
+TEST(ResultLine, AFailedRowHasAResponseAndAnError) {
+  const RowFault fault{.key = kKey,
+                       .failure = {.status = 404,
+                                   .code = "model_not_found",
+                                   .message = "there is no model x; there is tiny",
+                                   .param = "model"}};
+  const std::string line = error_line(fault, 1);
+  EXPECT_TRUE(line.starts_with(kLineStart));
+  EXPECT_EQ(json::parse(line), json::parse(R"({"id":"batch_req_0000000000000011",
+      "custom_id":"row \"12\"","response":{"status_code":404,
+      "request_id":"req_0000000000000021","body":{"error":{
+      "message":"there is no model x; there is tiny","type":"not_found_error","param":"model",
+      "code":"model_not_found"}}},"error":{"code":"model_not_found",
+      "message":"there is no model x; there is tiny","param":"model","line":12},
+      "windrow":{"line":12,"attempts":1,"fingerprint":"0000000000000001"}})"));
+}
+
+TEST(ResultLine, ALineThatWasNoRequestHasNoResponse) {
+  RowFault fault{
+      .key = kKey, .failure = {.code = "invalid_json_line", .message = "no JSON"}, .of_line = true};
+  fault.key.custom_id.clear();
+  EXPECT_EQ(json::parse(error_line(fault, 0)), json::parse(R"({"id":"batch_req_0000000000000011",
+      "custom_id":null,"response":null,"error":{"code":"invalid_json_line","message":"no JSON",
+      "param":null,"line":12},
+      "windrow":{"line":12,"attempts":0,"fingerprint":"0000000000000001"}})"));
+}
+
+}  // namespace
+}  // namespace windrow::batch
