@@ -53,7 +53,7 @@ struct JobCounters {
   // --- on their way ---
 
   std::atomic<int64_t> rows_queued = 0;     // read, not yet submitted
-  std::atomic<int64_t> rows_in_flight = 0;  // submitted, no outcome yet
+  std::atomic<int64_t> rows_in_flight = 0;  // no outcome yet; one of them may wait to be admitted
   std::atomic<int64_t> rows_unwritten = 0;  // have an outcome, not yet on disk
 
   // Bytes of both logs that are on disk, those of earlier runs included.

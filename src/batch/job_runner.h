@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "batch/input.h"
 #include "batch/job_counters.h"
+#include "batch/job_files.h"
 #include "batch/job_options.h"
 #include "batch/job_paths.h"
 #include "llm/answer.h"
@@ -45,7 +46,8 @@ struct JobEnvironment {
   Input& input;
 };
 
-// Which dispatcher answers which model. Outlives run().
+// Which dispatcher answers which model. Outlives run(), after which it admits nothing more when the
+// run did not come to its end.
 struct ModelRoute {
   std::string
       name;  // one of JobOptions::models; with any_model there is one route and it takes all
@@ -74,15 +76,6 @@ struct RunHooks {
   std::function<void(const LineFault&)> on_fault;
 };
 
-// What was on disk when the job was opened.
-struct JobStart {
-  bool resumed = false;        // at least one result was there
-  int64_t results_before = 0;  // lines of the results file, whether or not the input still has them
-  int64_t errors_before = 0;   // lines of the errors file, after --retry-failed
-  int64_t torn_bytes = 0;      // cut from the ends of the logs: rows that were being written
-  std::vector<std::string> put_aside;  // new names of files moved away by fresh and retry_failed
-};
-
 enum class JobEnd : uint8_t {
   kCompleted,    // every row of the input has a result
   kInterrupted,  // stop() came first; the same command continues
@@ -98,7 +91,7 @@ struct JobReport {
 
 class JobRunner {
  public:
-  // Fails, without having changed any file, with
+  // Changes no file but the lock's; run() does. Fails with
   //   kInvalid   the options or the output path cannot be used; --strict on an input that can be
   //              read only once; a file at the output path that Windrow did not write
   //   kNotFound  the input, or the output's folder

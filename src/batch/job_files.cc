@@ -1,0 +1,152 @@
+#include "batch/job_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "batch/log_scan.h"
+#include "batch/ordered.h"
+
+namespace windrow::batch {
+namespace {
+
+// The input would be taken for a log, or be moved away by --fresh.
+Result<void> check_input_is_another_file(const std::string& input, const JobPaths& paths) {
+  if (input == "-") return {};
+  for (const std::string* path : {&paths.results, &paths.errors, &paths.summary, &paths.record}) {
+    std::error_code error;
+    if (*path == input || std::filesystem::equivalent(*path, input, error)) {
+      return Error{
+          ErrorKind::kInvalid,
+          fmt::format("{} is the input and would be written to; name another output", input)};
+    }
+  }
+  return {};
+}
+
+Result<std::unique_ptr<store::FileLock>> lock_output(store::Disk& disk, const JobPaths& paths) {
+  auto lock = disk.lock(paths.lock);
+  if (lock) return lock;
+  switch (lock.error().kind) {
+    case ErrorKind::kNotFound:
+      return Error{
+          ErrorKind::kNotFound,
+          fmt::format("the folder of the output {} does not exist; make it first", paths.results)};
+    case ErrorKind::kConflict:
+      return Error{ErrorKind::kConflict,
+                   fmt::format("another run writes {}: {}", paths.results, lock.error().message)};
+    default:
+      return lock.error();
+  }
+}
+
+struct ScannedLog {
+  int64_t lines = 0;
+  uint64_t whole_bytes = 0;
+};
+
+Result<ScannedLog> read_log(store::Disk& disk, const std::string& path, LogKind kind,
+                            JobFiles& files) {
+  auto file = disk.open_read(path);
+  if (!file) {
+    if (file.error().kind == ErrorKind::kNotFound) return ScannedLog{};
+    return file.error();
+  }
+  const auto scan = scan_log(**file, path, kind, [&](const LogLine& line) -> Result<void> {
+    if (files.index.add_finished(line.identity, line.fingerprint, kind == LogKind::kResults)) {
+      return {};
+    }
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("{}: line {} is the second one for {}; nothing was changed. Delete one "
+                    "of the two, or use --fresh, which keeps the file under another name "
+                    "and starts over",
+                    path, line.number,
+                    line.custom_id.empty() ? fmt::format("line {} of the input", line.input_line)
+                                           : fmt::format("custom_id \"{}\"", line.custom_id))};
+  });
+  if (!scan) return scan.error();
+  files.start.torn_bytes += static_cast<int64_t>(scan->torn_bytes);
+  return ScannedLog{.lines = scan->lines, .whole_bytes = scan->whole_bytes};
+}
+
+// The record of the results that are there; they cannot be continued without one.
+Result<JobRecord> read_record(store::Disk& disk, const JobPaths& paths) {
+  const auto text = disk.read_all(paths.record);
+  if (text) return parse_job_record(*text, paths.record);
+  if (text.error().kind != ErrorKind::kNotFound) return text.error();
+  return Error{
+      ErrorKind::kConflict,
+      fmt::format("{} holds results, but {}, which says how they were made, is gone; put it "
+                  "back, or use --fresh, which keeps the old files under another name and "
+                  "starts over",
+                  paths.results, paths.record)};
+}
+
+}  // namespace
+
+Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
+  JobFiles files;
+  auto paths = job_paths(options.output_path);
+  if (!paths) return paths.error();
+  files.paths = *std::move(paths);
+  if (auto done = check_input_is_another_file(options.input_name, files.paths); !done) {
+    return done.error();
+  }
+  auto lock = lock_output(disk, files.paths);
+  if (!lock) return lock.error();
+  files.lock = *std::move(lock);
+
+  if (options.fresh) {
+    files.moves = plan_job_aside(disk, files.paths);
+  } else {
+    const auto results = read_log(disk, files.paths.results, LogKind::kResults, files);
+    if (!results) return results.error();
+    files.start.results_before = results->lines;
+    files.results_bytes = results->whole_bytes;
+    if (options.retry_failed) {
+      files.moves = plan_errors_aside(disk, files.paths);
+    } else {
+      const auto errors = read_log(disk, files.paths.errors, LogKind::kErrors, files);
+      if (!errors) return errors.error();
+      files.start.errors_before = errors->lines;
+      files.errors_bytes = errors->whole_bytes;
+    }
+  }
+  files.start.resumed = files.index.size() > 0;
+  for (const Move& move : files.moves)
+    files.start.put_aside.push_back(move.to);
+
+  if (files.start.resumed) {
+    auto record = read_record(disk, files.paths);
+    if (!record) return record.error();
+    const auto changes = changed_so_far(record->settings, settings_of(options));
+    if (!changes.empty()) return changed_settings_error(changes, files.paths.results);
+    files.record = *std::move(record);
+  }
+  return files;
+}
+
+Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, store::Disk& disk) {
+  if (files.record) {
+    const auto changes = changed_settings(files.record->settings, record.settings);
+    if (!changes.empty()) return changed_settings_error(changes, files.paths.results);
+  }
+  if (auto done = move_all(disk, files.moves); !done) return done.error();
+  if (!files.record) {
+    auto done = disk.write_atomically(files.paths.record, job_record_text(record));
+    if (!done) return done.error();
+  }
+  // A run that was killed while it put the logs in order left these.
+  for (const std::string& path : {files.paths.results, files.paths.errors}) {
+    const std::string temporary = ordered_temporary(path);
+    if (!disk.exists(temporary)) continue;
+    if (auto done = disk.remove(temporary); !done) return done.error();
+  }
+  return ResultLog::open(disk, files.paths.results, files.results_bytes, files.paths.errors,
+                         files.errors_bytes);
+}
+
+}  // namespace windrow::batch

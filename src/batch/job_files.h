@@ -1,0 +1,50 @@
+// JobFiles: the output of a job as an earlier run left it: locked, read, compared, and not yet
+// changed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "batch/job_options.h"
+#include "batch/job_paths.h"
+#include "batch/job_record.h"
+#include "batch/put_aside.h"
+#include "batch/result_log.h"
+#include "batch/row_index.h"
+#include "store/disk.h"
+
+namespace windrow::batch {
+
+// What was on disk when the job was opened.
+struct JobStart {
+  bool resumed = false;        // at least one result was there
+  int64_t results_before = 0;  // lines of the results file, whether or not the input still has them
+  int64_t errors_before = 0;   // lines of the errors file; none with --retry-failed
+  int64_t torn_bytes = 0;      // at the ends of the logs: rows that were being written
+  std::vector<std::string> put_aside;  // new names of files that run() moves away first
+};
+
+struct JobFiles {
+  JobPaths paths;
+  std::unique_ptr<store::FileLock> lock;
+  JobStart start;
+  RowIndex index;
+
+  uint64_t results_bytes = 0;  // up to which the logs are whole
+  uint64_t errors_bytes = 0;
+  std::vector<Move> moves;          // to do before anything is written
+  std::optional<JobRecord> record;  // of the earlier run, when it left results
+};
+
+// The errors of JobRunner::open that concern files. Only the lock file is made.
+Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk);
+
+// Changes what must change before rows run: kConflict when `settings`, which are all there are,
+// differ from those of the record; else moves files away, writes the record, cuts torn ends.
+Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, store::Disk& disk);
+
+}  // namespace windrow::batch

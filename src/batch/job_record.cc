@@ -1,0 +1,138 @@
+#include "batch/job_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <utility>
+
+namespace windrow::batch {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int64_t kFormat = 1;
+
+const JobSetting* find(const std::vector<JobSetting>& settings, const std::string& name) {
+  const auto found = std::find_if(settings.begin(), settings.end(),
+                                  [&](const JobSetting& setting) { return setting.name == name; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+bool read_text(const json::object& object, std::string_view name, std::string& text) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr || !value->is_string()) return false;
+  text = value->get_string();
+  return true;
+}
+
+std::optional<JobRecord> read_record(const json::object& object) {
+  JobRecord record;
+  const json::value* settings = object.if_contains("settings");
+  if (!read_text(object, "input", record.input) || settings == nullptr || !settings->is_array()) {
+    return std::nullopt;
+  }
+  for (const json::value& item : settings->get_array()) {
+    JobSetting setting;
+    const json::object* pair = item.if_object();
+    if (pair == nullptr || !read_text(*pair, "name", setting.name) ||
+        !read_text(*pair, "value", setting.value)) {
+      return std::nullopt;
+    }
+    record.settings.push_back(std::move(setting));
+  }
+  return record;
+}
+
+}  // namespace
+
+std::string job_record_text(const JobRecord& record) {
+  // By hand as far as the lines go: people read this file, and compare two of them.
+  std::string text = fmt::format("{{\n  \"windrow_job\": {},\n  \"input\": {},\n  \"settings\": [",
+                                 kFormat, json::serialize(json::string(record.input)));
+  std::string_view separator = "\n";
+  for (const JobSetting& setting : record.settings) {
+    text += fmt::format("{}    {{\"name\": {}, \"value\": {}}}", separator,
+                        json::serialize(json::string(setting.name)),
+                        json::serialize(json::string(setting.value)));
+    separator = ",\n";
+  }
+  text += record.settings.empty() ? "]\n}\n" : "\n  ]\n}\n";
+  return text;
+}
+
+Result<JobRecord> parse_job_record(std::string_view text, const std::string& path) {
+  boost::system::error_code error;
+  const json::value value = json::parse(json::string_view(text.data(), text.size()), error);
+  const json::object* object = error ? nullptr : value.if_object();
+  const json::value* format = object != nullptr ? object->if_contains("windrow_job") : nullptr;
+  if (format != nullptr && format->is_int64() && format->get_int64() > kFormat) {
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("{} was written by a later version of Windrow; continue with that "
+                    "version, or use --fresh, which keeps the old files under another name",
+                    path)};
+  }
+  std::optional<JobRecord> record;
+  if (format != nullptr && *format == kFormat) record = read_record(*object);
+  if (record) return *std::move(record);
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{} is not a job record; put back what was there, or use --fresh, which "
+                           "keeps the old files under another name and starts over",
+                           path)};
+}
+
+std::vector<SettingChange> changed_so_far(const std::vector<JobSetting>& before,
+                                          const std::vector<JobSetting>& now) {
+  std::vector<SettingChange> changes;
+  for (const JobSetting& setting : now) {
+    const JobSetting* old = find(before, setting.name);
+    if (old == nullptr) {
+      changes.push_back({.name = setting.name, .before = std::nullopt, .now = setting.value});
+    } else if (old->value != setting.value) {
+      changes.push_back({.name = setting.name, .before = old->value, .now = setting.value});
+    }
+  }
+  return changes;
+}
+
+std::vector<SettingChange> changed_settings(const std::vector<JobSetting>& before,
+                                            const std::vector<JobSetting>& now) {
+  std::vector<SettingChange> changes = changed_so_far(before, now);
+  for (const JobSetting& setting : before) {
+    if (find(now, setting.name) != nullptr) continue;
+    changes.push_back({.name = setting.name, .before = setting.value, .now = std::nullopt});
+  }
+  return changes;
+}
+
+Error changed_settings_error(const std::vector<SettingChange>& changes,
+                             const std::string& results) {
+  std::string named;
+  for (const SettingChange& change : changes) {
+    named += fmt::format("\n  {}: {} -> {}", change.name, change.before.value_or("(not set)"),
+                         change.now.value_or("(not set)"));
+  }
+  return Error{
+      ErrorKind::kConflict,
+      fmt::format("the results in {} were made with other options:{}\nuse the old ones to "
+                  "continue, or --fresh to start over and keep the old files under another "
+                  "name",
+                  results, named)};
+}
+
+std::vector<JobSetting> settings_of(const JobOptions& options) {
+  std::vector<JobSetting> settings = options.settings;
+  for (const auto& [name, value] : options.body_defaults) {
+    settings.push_back(
+        {.name = fmt::format("set {}", std::string_view(name)), .value = json::serialize(value)});
+  }
+  return settings;
+}
+
+}  // namespace windrow::batch

@@ -1,0 +1,50 @@
+// The job record (RESULTS.job.json): with which options the results beside it were made, so that a
+// job is not continued with others. It holds no progress, so it cannot disagree with the results.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "batch/job_options.h"
+
+namespace windrow::batch {
+
+struct JobRecord {
+  std::string input;  // for people; another input is no reason to stop
+  std::vector<JobSetting> settings;
+
+  friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+
+std::string job_record_text(const JobRecord& record);
+
+// kInvalid when it is not such a record, or one of a later format; `path` is for the message.
+Result<JobRecord> parse_job_record(std::string_view text, const std::string& path);
+
+// Nothing stands for a setting that one side does not have.
+struct SettingChange {
+  std::string name;
+  std::optional<std::string> before;
+  std::optional<std::string> now;
+
+  friend bool operator==(const SettingChange&, const SettingChange&) = default;
+};
+
+// In the order of `now`, then what only `before` has.
+std::vector<SettingChange> changed_settings(const std::vector<JobSetting>& before,
+                                            const std::vector<JobSetting>& now);
+
+// Of `changes`, those that are sure before all settings are known: of names that `now` has.
+std::vector<SettingChange> changed_so_far(const std::vector<JobSetting>& before,
+                                          const std::vector<JobSetting>& now);
+
+// kConflict, each change named, old -> new. `results` is the name of the results.
+Error changed_settings_error(const std::vector<SettingChange>& changes, const std::string& results);
+
+// The settings of the options with the body defaults after them, as "set FIELD".
+std::vector<JobSetting> settings_of(const JobOptions& options);
+
+}  // namespace windrow::batch

@@ -1,0 +1,629 @@
+#include "batch/job_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "batch/testing/job_rig.h"
+#include "batch/testing/pack.h"
+#include "store/testing/faulty_disk.h"
+#include "store/testing/memory_disk.h"
+
+namespace windrow::batch {
+namespace {
+
+using store::testing::FaultyDisk;
+using store::testing::MemoryDisk;
+using testing::echo;
+using testing::Entries;
+using testing::entries_of;
+using testing::Expected;
+using testing::expected_of;
+using testing::input_lines_of;
+using testing::job_options;
+using testing::JobOutcome;
+using testing::JobRun;
+using testing::row_line;
+using testing::run_job;
+
+std::string rows(int first, int last) {
+  std::string text;
+  for (int i = first; i <= last; ++i) {
+    text += row_line(fmt::format("row-{}", i), fmt::format("p{}", i));
+  }
+  return text;
+}
+
+class JobRunnerTest : public ::testing::Test {
+ protected:
+  JobOutcome run(const std::string& input) { return run_job(memory_, {.input = input}); }
+
+  Entries results() { return entries_of(memory_.get("r.jsonl")); }
+  Entries errors() { return entries_of(memory_.get("r.errors.jsonl")); }
+
+  void expect_all_of(const std::string& input) {
+    const Expected expected = expected_of(input);
+    EXPECT_EQ(results(), expected.results);
+    EXPECT_EQ(errors(), expected.errors);
+  }
+
+  MemoryDisk memory_;
+};
+
+// --- a job ------------------------------------------------------------------------------------
+
+TEST_F(JobRunnerTest, EveryRowGetsItsLine) {
+  const std::string input = rows(1, 50) + row_line("x", "bad one") + "\nrubbish\n{}\n" +
+                            row_line("row-3", "again") + R"({"custom_id":"u","url":"/v2"})";
+  const JobOutcome outcome = run(input);
+  ASSERT_TRUE(outcome.completed()) << outcome.error();
+  expect_all_of(input);
+  EXPECT_EQ(exit_code(outcome.result), 1);
+  EXPECT_EQ(outcome.result->rows_succeeded, 50);
+  EXPECT_EQ(outcome.result->rows_failed, 5);
+  EXPECT_EQ(outcome.submitted, 51);
+  EXPECT_FALSE(outcome.start.resumed);
+
+  const JobCounters& counters = *outcome.counters;
+  EXPECT_EQ(counters.phase, JobPhase::kEnded);
+  EXPECT_EQ(counters.rows_total, 55);
+  EXPECT_EQ(counters.rows_before, 0);
+  EXPECT_EQ(counters.rows_succeeded, 50);
+  EXPECT_EQ(counters.rows_failed, 5);
+  EXPECT_EQ(counters.rows_done(), 55);
+  EXPECT_EQ(counters.prompt_tokens, 150);
+  EXPECT_EQ(counters.completion_tokens, 100);
+  EXPECT_EQ(counters.attempts, 51);
+  EXPECT_EQ(counters.rows_queued, 0);
+  EXPECT_EQ(counters.rows_in_flight, 0);
+  EXPECT_EQ(counters.rows_unwritten, 0);
+  EXPECT_EQ(counters.input_bytes_read, static_cast<int64_t>(input.size()));
+  EXPECT_EQ(counters.input_bytes_total, static_cast<int64_t>(input.size()));
+  EXPECT_EQ(counters.log_bytes, static_cast<int64_t>(memory_.get("r.jsonl").size() +
+                                                     memory_.get("r.errors.jsonl").size()));
+}
+
+TEST_F(JobRunnerTest, WithoutFailuresTheCodeIsZero) {
+  EXPECT_EQ(exit_code(run(rows(1, 3)).result), 0);
+  EXPECT_EQ(exit_code(run("").result), 0);
+}
+
+TEST_F(JobRunnerTest, NoBadLineCostsMoreThanItself) {
+  const std::string input = rows(1, 1) + "{\"custom_id\":\"a\xFF\"}\n" + std::string(70'000, '[') +
+                            "\n" + rows(2, 2) + "null\n\"x\"\n" +
+                            R"({"custom_id":7})"
+                            "\n" +
+                            R"({"custom_id":"g","method":"GET","url":"/v1/completions","body":{}})"
+                            "\n" +
+                            rows(3, 3);
+  ASSERT_TRUE(run(input).completed());
+  EXPECT_EQ(results(), (Entries{"row-1: echo p1", "row-2: echo p2", "row-3: echo p3"}));
+  EXPECT_EQ(errors(), (Entries{"line 2: invalid_json_line", "line 3: invalid_json_line",
+                               "line 5: invalid_json_line", "line 6: invalid_json_line",
+                               "line 7: invalid_custom_id", "g: invalid_method"}));
+  // None of them is reported again.
+  const JobOutcome again = run(input);
+  ASSERT_TRUE(again.completed());
+  EXPECT_EQ(again.submitted, 0);
+  EXPECT_EQ(results().size(), 3U);
+  EXPECT_EQ(errors().size(), 6U);
+  EXPECT_EQ(exit_code(again.result), 1);
+  EXPECT_EQ(again.result->rows_failed, 6);
+}
+
+TEST_F(JobRunnerTest, RowsOfATransientFailureAreTriedAgain) {
+  std::atomic<int> calls = 0;
+  const auto flaky = [&](const llm::Request& request) -> llm::Outcome {
+    if (++calls % 2 == 1) {
+      return llm::Failure{.failure_class = llm::FailureClass::kTransient, .status = 503};
+    }
+    return echo(request);
+  };
+  const JobOutcome outcome =
+      run_job(memory_, {.input = rows(1, 4), .script = flaky, .backend = {.rows_max = 1}});
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(results().size() + errors().size(), 4U);
+  EXPECT_EQ(outcome.counters->attempts, outcome.submitted);
+  EXPECT_GT(outcome.submitted, 4);
+}
+
+TEST_F(JobRunnerTest, ATransientFailureThatStaysIsAResult) {
+  const auto down = [](const llm::Request&) -> llm::Outcome {
+    return llm::Failure{.failure_class = llm::FailureClass::kTransient,
+                        .status = 503,
+                        .code = "overloaded",
+                        .message = "try later"};
+  };
+  const JobOutcome outcome =
+      run_job(memory_, {.input = rows(1, 1), .script = down, .attempts_max = 2});
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(errors(), (Entries{"row-1: overloaded"}));
+  EXPECT_NE(memory_.get("r.errors.jsonl").find("\"attempts\":2"), std::string::npos);
+}
+
+TEST_F(JobRunnerTest, DefaultsAreLaidUnderEveryBody) {
+  JobRun job{.input = rows(1, 2), .options = job_options()};
+  job.options.body_defaults["max_tokens"] = 17;
+  job.script = [](const llm::Request& request) -> llm::Outcome {
+    return llm::Answer{.text = fmt::format("{}", request.output_tokens_max.value_or(0))};
+  };
+  ASSERT_TRUE(run_job(memory_, job).completed());
+  EXPECT_EQ(results(), (Entries{"row-1: 17", "row-2: 17"}));
+  EXPECT_NE(memory_.get("r.job.json").find("{\"name\": \"set max_tokens\", \"value\": \"17\"}"),
+            std::string::npos);
+}
+
+TEST_F(JobRunnerTest, RowsGoToTheModelTheyName) {
+  llm::testing::ScriptedBackend big([](const llm::Request&) { return llm::Answer{.text = "B"}; });
+  llm::testing::ScriptedBackend small([](const llm::Request&) { return llm::Answer{.text = "S"}; });
+  dispatch::Dispatcher to_big(big, {});
+  dispatch::Dispatcher to_small(small, {});
+  const auto row = [](std::string_view id, std::string_view model) {
+    return fmt::format(
+        R"({{"custom_id":"{}","url":"/v1/completions","body":{{"prompt":"p","model":"{}"}}}})"
+        "\n",
+        id, model);
+  };
+  testing::MemoryInput input(row("a", "big") + row("b", "small") + row("c", "other"));
+  JobOptions options = job_options();
+  options.models = {"big", "small"};
+  options.any_model = false;
+  windrow::testing::ManualClock clock;
+  JobCounters counters;
+  auto runner =
+      JobRunner::open(options, {.disk = memory_, .clock = clock, .input = input}, counters);
+  ASSERT_TRUE(runner.has_value());
+  const std::vector<ModelRoute> routes{{"small", &to_small}, {"big", &to_big}};
+  ASSERT_TRUE((*runner)->run(routes, {}).has_value());
+  EXPECT_EQ(results(), (Entries{"a: B", "b: S"}));
+  EXPECT_EQ(errors(), (Entries{"c: model_not_found"}));
+}
+
+TEST_F(JobRunnerTest, ManyRowsAreAnsweredInWhateverOrderTheyEnd) {
+  const std::string input = rows(1, 2000);
+  const JobOutcome outcome =
+      run_job(memory_, {.input = input, .backend = {.rows_max = 16, .order_seed = 5}});
+  ASSERT_TRUE(outcome.completed());
+  expect_all_of(input);
+  const std::vector<int64_t> order = input_lines_of(memory_.get("r.jsonl"));
+  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_F(JobRunnerTest, CompressedInputIsReadAsWritten) {
+  const std::string input = rows(1, 20) + "rubbish\n";
+  ASSERT_TRUE(run(testing::gzipped(input)).completed());
+  expect_all_of(input);
+  // The same rows, packed otherwise or not at all, are done.
+  EXPECT_EQ(run(testing::zstd_packed(input)).submitted, 0);
+  EXPECT_EQ(run(input).submitted, 0);
+  expect_all_of(input);
+}
+
+// --- resume -----------------------------------------------------------------------------------
+
+TEST_F(JobRunnerTest, AFinishedJobHasNothingToDo) {
+  const std::string input = rows(1, 10) + row_line("x", "bad") + "rubbish\n" +
+                            row_line("row-1", "p1") + row_line("row-1", "other");
+  ASSERT_TRUE(run(input).completed());
+  const std::string results_before = memory_.get("r.jsonl");
+  const std::string errors_before = memory_.get("r.errors.jsonl");
+  const JobOutcome again = run(input);
+  ASSERT_TRUE(again.completed()) << again.error();
+  EXPECT_EQ(again.submitted, 0);
+  EXPECT_TRUE(again.start.resumed);
+  EXPECT_EQ(memory_.get("r.jsonl"), results_before);
+  EXPECT_EQ(memory_.get("r.errors.jsonl"), errors_before);
+  EXPECT_EQ(again.counters->rows_before, 14);
+  EXPECT_EQ(again.counters->rows_before_failed, 4);
+  EXPECT_EQ(again.counters->rows_skipped, 14);
+  EXPECT_EQ(again.counters->rows_done(), 14);
+  EXPECT_EQ(again.result->rows_succeeded, 10);
+  EXPECT_EQ(again.result->rows_failed, 4);
+}
+
+TEST_F(JobRunnerTest, AppendedRowsRunAndRemovedOnesStay) {
+  ASSERT_TRUE(run(rows(1, 5)).completed());
+  const JobOutcome again = run(rows(3, 8));
+  ASSERT_TRUE(again.completed());
+  EXPECT_EQ(again.submitted, 3);
+  EXPECT_EQ(results(), expected_of(rows(1, 8)).results);
+}
+
+TEST_F(JobRunnerTest, RowsMayChangePlaces) {
+  ASSERT_TRUE(run(rows(1, 3)).completed());
+  EXPECT_EQ(run(rows(3, 3) + "\n" + rows(1, 2)).submitted, 0);
+}
+
+TEST_F(JobRunnerTest, AChangedBodyStopsTheJobAndIsNamed) {
+  ASSERT_TRUE(run(rows(1, 3) + row_line("x", "bad")).completed());
+  const std::string results_before = memory_.get("r.jsonl");
+  const std::string errors_before = memory_.get("r.errors.jsonl");
+  const std::string changed =
+      rows(1, 1) + row_line("row-2", "other") + rows(3, 4) + row_line("x", "good");
+  const JobOutcome outcome = run(changed);
+  ASSERT_FALSE(outcome.result.has_value());
+  EXPECT_EQ(outcome.result.error().kind, ErrorKind::kConflict);
+  EXPECT_EQ(exit_code(outcome.result), 2);
+  EXPECT_NE(outcome.error().find("2 rows"), std::string::npos) << outcome.error();
+  EXPECT_NE(outcome.error().find("line 2, custom_id \"row-2\""), std::string::npos);
+  EXPECT_NE(outcome.error().find("line 5, custom_id \"x\" (failed before)"), std::string::npos);
+  EXPECT_EQ(outcome.submitted, 0);  // row-4 did not run either
+  EXPECT_EQ(memory_.get("r.jsonl"), results_before);
+  EXPECT_EQ(memory_.get("r.errors.jsonl"), errors_before);
+}
+
+TEST_F(JobRunnerTest, WhatTheModelNeedNotBeLoadedForIsKnownEarly) {
+  ASSERT_TRUE(run(rows(1, 1)).completed());
+  JobRun job{.input = row_line("row-1", "other")};
+  std::optional<Error> refusal;
+  job.before = [&](JobRunner& runner) {
+    while (!(refusal = runner.refusal()))
+      std::this_thread::yield();
+  };
+  const JobOutcome outcome = run_job(memory_, job);
+  EXPECT_EQ(outcome.error(), refusal->message);
+}
+
+TEST_F(JobRunnerTest, ANewLayoutIsNoChange) {
+  ASSERT_TRUE(run(rows(1, 1)).completed());
+  const std::string laid_out =
+      R"(  { "body" : { "model" : "m",  "prompt": "p1" }, "url":"/v1/completions",)"
+      R"( "custom_id": "row-1" } )";
+  EXPECT_EQ(run(laid_out).submitted, 0);
+}
+
+TEST_F(JobRunnerTest, AChangedRowOfAStreamStopsTheJobWhereItStands) {
+  ASSERT_TRUE(run(rows(1, 2)).completed());
+  const JobOutcome outcome =
+      run_job(memory_, {.input = rows(1, 1) + row_line("row-2", "other") + rows(3, 4),
+                        .input_options = {.rereadable = false}});
+  EXPECT_EQ(outcome.result.error().kind, ErrorKind::kConflict);
+  EXPECT_NE(outcome.error().find("line 2, custom_id \"row-2\""), std::string::npos);
+  EXPECT_EQ(results().size(), 2U);
+}
+
+TEST_F(JobRunnerTest, AStreamIsResumedToo) {
+  const std::string input = rows(1, 6) + "rubbish\n";
+  ASSERT_TRUE(
+      run_job(memory_, {.input = rows(1, 3), .input_options = {.rereadable = false}}).completed());
+  const JobOutcome outcome =
+      run_job(memory_, {.input = input, .input_options = {.rereadable = false}});
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(outcome.submitted, 3);
+  EXPECT_EQ(outcome.counters->rows_before, 3);
+  EXPECT_EQ(outcome.counters->rows_total, 7);
+  EXPECT_EQ(outcome.counters->rows_done(), 7);
+  expect_all_of(input);
+}
+
+TEST_F(JobRunnerTest, TheFirstOfTwoLinesWithOneNameWins) {
+  const std::string input = row_line("a", "first") + row_line("a", "second") + row_line("b", "x") +
+                            row_line("a", "first");
+  ASSERT_TRUE(run(input).completed());
+  expect_all_of(input);
+  EXPECT_EQ(errors(), (Entries{"line 2: duplicate_custom_id", "line 4: duplicate_custom_id"}));
+  EXPECT_NE(memory_.get("r.errors.jsonl").find("\"custom_id\":\"a\""), std::string::npos);
+  const JobOutcome again = run(input + row_line("a", "third"));
+  ASSERT_TRUE(again.completed());
+  EXPECT_EQ(errors(), (Entries{"line 2: duplicate_custom_id", "line 4: duplicate_custom_id",
+                               "line 5: duplicate_custom_id"}));
+}
+
+TEST_F(JobRunnerTest, AFailedRowIsFinalUntilItIsRetried) {
+  const std::string input = rows(1, 2) + row_line("x", "bad") + "rubbish\n";
+  ASSERT_TRUE(run(input).completed());
+  EXPECT_EQ(run(input).submitted, 0);
+
+  JobRun retry{.input = input, .options = job_options()};
+  retry.options.retry_failed = true;
+  JobOutcome outcome = run_job(memory_, retry);
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(outcome.submitted, 1);
+  EXPECT_EQ(outcome.start.put_aside, std::vector<std::string>{"r.errors.retried-1.jsonl"});
+  expect_all_of(input);
+  EXPECT_EQ(entries_of(memory_.get("r.errors.retried-1.jsonl")), errors());
+
+  retry.script = [](const llm::Request& request) -> llm::Outcome {
+    return llm::Answer{.text = "echo " + request.prompt};
+  };
+  outcome = run_job(memory_, retry);
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_TRUE(results().contains("x: echo bad"));
+  EXPECT_EQ(errors(), (Entries{"line 4: invalid_json_line"}));
+  EXPECT_EQ(outcome.start.put_aside, std::vector<std::string>{"r.errors.retried-2.jsonl"});
+}
+
+TEST_F(JobRunnerTest, ARetriedRowMayHaveChanged) {
+  ASSERT_TRUE(run(rows(1, 1) + row_line("x", "bad")).completed());
+  JobRun retry{.input = rows(1, 1) + row_line("x", "better"), .options = job_options()};
+  retry.options.retry_failed = true;
+  ASSERT_TRUE(run_job(memory_, retry).completed());
+  expect_all_of(retry.input);
+}
+
+TEST_F(JobRunnerTest, FreshStartsOverAndKeepsTheOldFiles) {
+  ASSERT_TRUE(run(rows(1, 3) + "rubbish\n").completed());
+  const std::string old = memory_.get("r.jsonl");
+  JobRun fresh{.input = row_line("row-1", "other"), .options = job_options()};
+  fresh.options.fresh = true;
+  fresh.options.settings = {{"model", "other.gguf"}};
+  const JobOutcome outcome = run_job(memory_, fresh);
+  ASSERT_TRUE(outcome.completed()) << outcome.error();
+  EXPECT_EQ(results(), (Entries{"row-1: echo other"}));
+  EXPECT_EQ(errors(), Entries{});
+  EXPECT_EQ(memory_.get("r.old-1.jsonl"), old);
+  EXPECT_EQ(outcome.start.put_aside, (std::vector<std::string>{"r.old-1.job.json", "r.old-1.jsonl",
+                                                               "r.old-1.errors.jsonl"}));
+}
+
+TEST_F(JobRunnerTest, SettingsKnownLateAreComparedToo) {
+  JobRun job{.input = rows(1, 1)};
+  job.hooks.late_settings = {{"ctx", "4096"}};
+  ASSERT_TRUE(run_job(memory_, job).completed());
+  EXPECT_EQ(run_job(memory_, job).error(), "");
+  job.hooks.late_settings = {{"ctx", "8192"}};
+  const JobOutcome outcome = run_job(memory_, job);
+  EXPECT_NE(outcome.error().find("ctx: 4096 -> 8192"), std::string::npos);
+  EXPECT_EQ(exit_code(outcome.result), 2);
+}
+
+// --- which rows, and in which order -----------------------------------------------------------
+
+TEST_F(JobRunnerTest, ALimitTakesTheFirstRowsAndALaterRunGoesOn) {
+  const std::string input = "\n" + rows(1, 2) + "rubbish\n" + rows(3, 9);
+  JobRun limited{.input = input, .options = job_options()};
+  limited.options.rows_max = 4;
+  JobOutcome outcome = run_job(memory_, limited);
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(outcome.submitted, 3);
+  EXPECT_EQ(outcome.counters->rows_total, 4);
+  outcome = run_job(memory_, limited);
+  EXPECT_EQ(outcome.submitted, 0);
+  EXPECT_EQ(outcome.counters->rows_total, 4);
+  EXPECT_EQ(run(input).submitted, 6);
+  expect_all_of(input);
+  limited.options.rows_max = 0;
+  EXPECT_TRUE(run_job(memory_, limited).completed());
+}
+
+TEST_F(JobRunnerTest, OrderedLogsFollowTheInput) {
+  std::string input;
+  for (int i = 0; i < 200; ++i) {
+    input += i % 5 == 0 ? "rubbish\n" : row_line(fmt::format("r{}", i), i % 7 == 0 ? "bad" : "p");
+  }
+  JobRun job{.input = input, .options = job_options(), .backend = {.rows_max = 8, .order_seed = 1}};
+  job.options.ordered = true;
+  const JobOutcome outcome = run_job(memory_, job);
+  ASSERT_TRUE(outcome.completed()) << outcome.error();
+  EXPECT_TRUE(outcome.result->ordered);
+  expect_all_of(input);
+  for (const char* name : {"r.jsonl", "r.errors.jsonl"}) {
+    const std::vector<int64_t> order = input_lines_of(memory_.get(name));
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << name;
+  }
+  // The sorted log is a log: it is continued, and sorted again.
+  job.input += rows(1, 30);
+  EXPECT_EQ(run_job(memory_, job).submitted, 30);
+  expect_all_of(job.input);
+  const std::vector<int64_t> order = input_lines_of(memory_.get("r.jsonl"));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_F(JobRunnerTest, AFinishedJobCanBeOrderedLater) {
+  const std::string input = rows(1, 100);
+  ASSERT_TRUE(
+      run_job(memory_, {.input = input, .backend = {.rows_max = 8, .order_seed = 1}}).completed());
+  JobRun job{.input = input, .options = job_options()};
+  job.options.ordered = true;
+  EXPECT_EQ(run_job(memory_, job).submitted, 0);
+  const std::vector<int64_t> order = input_lines_of(memory_.get("r.jsonl"));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  EXPECT_EQ(order.size(), 100U);
+}
+
+// --- strict -----------------------------------------------------------------------------------
+
+TEST_F(JobRunnerTest, StrictRefusesWithEveryOffendingLine) {
+  JobRun job{.input = rows(1, 2) + "rubbish\n" + row_line("row-1", "x") + row_line("l", "long"),
+             .options = job_options()};
+  job.options.strict = true;
+  std::vector<std::string> faults;
+  job.hooks.check = [](const llm::Request& request) -> std::optional<llm::Failure> {
+    if (request.prompt != "long") return std::nullopt;
+    return llm::Failure{.code = "context_length_exceeded", .message = "too long"};
+  };
+  job.hooks.on_fault = [&](const LineFault& fault) {
+    faults.push_back(fmt::format("{} {} {}", fault.line, fault.custom_id, fault.failure.code));
+  };
+  const JobOutcome outcome = run_job(memory_, job);
+  EXPECT_EQ(outcome.result.error().kind, ErrorKind::kInvalid);
+  EXPECT_EQ(exit_code(outcome.result), 2);
+  EXPECT_NE(outcome.error().find("3 of 5 rows"), std::string::npos) << outcome.error();
+  EXPECT_EQ(faults, (std::vector<std::string>{"3  invalid_json_line", "4 row-1 duplicate_custom_id",
+                                              "5 l context_length_exceeded"}));
+  EXPECT_EQ(outcome.submitted, 0);
+  EXPECT_TRUE(memory_.names().empty());
+
+  job.hooks.on_fault = nullptr;
+  EXPECT_NE(run_job(memory_, job).error().find("\n  line 3: "), std::string::npos);
+}
+
+TEST_F(JobRunnerTest, StrictRunsWhatIsWithoutFault) {
+  JobRun job{.input = rows(1, 20), .options = job_options()};
+  job.options.strict = true;
+  JobOutcome outcome = run_job(memory_, job);
+  ASSERT_TRUE(outcome.completed()) << outcome.error();
+  expect_all_of(job.input);
+  job.input = rows(1, 30);
+  outcome = run_job(memory_, job);
+  EXPECT_EQ(outcome.submitted, 10);
+  EXPECT_EQ(outcome.counters->rows_before, 20);
+  EXPECT_EQ(outcome.counters->rows_total, 30);
+  job.input = row_line("row-1", "other");
+  EXPECT_EQ(run_job(memory_, job).result.error().kind, ErrorKind::kConflict);
+}
+
+TEST_F(JobRunnerTest, StrictNeedsAnInputThatCanBeReadTwice) {
+  JobRun job{.input = rows(1, 1), .input_options = {.rereadable = false}, .options = job_options()};
+  job.options.strict = true;
+  EXPECT_EQ(run_job(memory_, job).result.error().kind, ErrorKind::kInvalid);
+}
+
+TEST_F(JobRunnerTest, StrictRefusesAnInputThatIsCutOff) {
+  const std::string packed = testing::gzipped(rows(1, 200));
+  JobRun job{.input = packed.substr(0, packed.size() / 2), .options = job_options()};
+  job.options.strict = true;
+  EXPECT_EQ(run_job(memory_, job).submitted, 0);
+  EXPECT_TRUE(memory_.names().empty());
+}
+
+// --- ends -------------------------------------------------------------------------------------
+
+TEST_F(JobRunnerTest, ACutOffInputRunsItsWholeLinesAndThenFails) {
+  const std::string input = rows(1, 300);
+  const std::string packed = testing::gzipped(input);
+  const JobOutcome outcome = run(packed.substr(0, packed.size() * 2 / 3));
+  ASSERT_FALSE(outcome.result.has_value());
+  EXPECT_EQ(outcome.result.error().kind, ErrorKind::kInvalid);
+  EXPECT_EQ(exit_code(outcome.result), 2);
+  EXPECT_NE(outcome.error().find("stops in the middle"), std::string::npos);
+  EXPECT_GT(results().size(), 0U);
+  EXPECT_EQ(static_cast<int64_t>(results().size()), outcome.submitted);
+  EXPECT_TRUE(errors().empty());
+  ASSERT_TRUE(run(packed).completed());
+  expect_all_of(input);
+}
+
+TEST_F(JobRunnerTest, AnInputThatCannotBeReadFurtherFails) {
+  const std::string input = rows(1, 300);
+  const JobOutcome outcome =
+      run_job(memory_, {.input = input, .input_options = {.piece_bytes = 512, .fails_at = 20'000}});
+  EXPECT_EQ(outcome.result.error().kind, ErrorKind::kIo);
+  EXPECT_EQ(static_cast<int64_t>(results().size()), outcome.submitted);
+  ASSERT_TRUE(run(input).completed());
+  expect_all_of(input);
+}
+
+TEST_F(JobRunnerTest, ABackendThatIsGoneStopsTheJobAndIsNoResult) {
+  const std::string input = rows(1, 100);
+  std::atomic<int> calls = 0;
+  const auto dies = [&](const llm::Request& request) -> llm::Outcome {
+    if (++calls < 20) return echo(request);
+    return llm::Failure{.failure_class = llm::FailureClass::kBackend,
+                        .status = 500,
+                        .code = "device_lost",
+                        .message = "the device is gone"};
+  };
+  const JobOutcome outcome = run_job(memory_, {.input = input, .script = dies});
+  EXPECT_EQ(outcome.result.error().kind, ErrorKind::kUnavailable);
+  EXPECT_EQ(exit_code(outcome.result), 3);
+  EXPECT_NE(outcome.error().find("the device is gone"), std::string::npos);
+  EXPECT_EQ(results().size(), 19U);
+  EXPECT_TRUE(errors().empty());
+  ASSERT_TRUE(run(input).completed());
+  expect_all_of(input);
+}
+
+TEST_F(JobRunnerTest, AStopBeforeTheStartRunsNothing) {
+  JobRun job{.input = rows(1, 5)};
+  job.before = [](JobRunner& runner) { runner.stop(); };
+  const JobOutcome outcome = run_job(memory_, job);
+  EXPECT_EQ(outcome.result->end, JobEnd::kInterrupted);
+  EXPECT_EQ(exit_code(outcome.result), 130);
+  EXPECT_EQ(outcome.submitted, 0);
+  EXPECT_TRUE(memory_.names().empty());
+}
+
+// A backend that is pumped, so that a test knows what runs and what waits.
+class StoppedJobTest : public JobRunnerTest {
+ protected:
+  void start(const std::string& input, Duration grace, bool rereadable = true,
+             int64_t submitted = 4) {
+    input_ = std::make_unique<testing::MemoryInput>(
+        input, testing::MemoryInputOptions{.rereadable = rereadable});
+    JobOptions options = job_options();
+    options.grace = grace;
+    runner_ =
+        *JobRunner::open(options, {.disk = memory_, .clock = clock_, .input = *input_}, counters_);
+    thread_ = std::thread([this] {
+      const std::vector<ModelRoute> routes{{"m", &dispatcher_}};
+      result_ = runner_->run(routes, {});
+    });
+    backend_.wait_for_submitted(submitted);
+  }
+
+  Result<JobReport> end() {
+    thread_.join();
+    runner_ = nullptr;
+    return result_;
+  }
+
+  windrow::testing::ManualClock clock_;
+  std::unique_ptr<testing::MemoryInput> input_;
+  llm::testing::ScriptedBackend backend_{echo, {.rows_max = 2, .pumped = true}};
+  dispatch::Dispatcher dispatcher_{backend_, {}};  // two run, two wait
+  JobCounters counters_;
+  std::unique_ptr<JobRunner> runner_;
+  std::thread thread_;
+  Result<JobReport> result_ = Error{};
+};
+
+TEST_F(StoppedJobTest, RunningRowsFinishWithinTheGrace) {
+  const std::string input = rows(1, 10);
+  start(input, std::chrono::hours(24));
+  runner_->stop();
+  backend_.wait_for_pending(2);  // the waiting ones are cancelled
+  EXPECT_TRUE(backend_.pump());
+  EXPECT_TRUE(backend_.pump());
+  const auto result = end();
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->end, JobEnd::kInterrupted);
+  EXPECT_EQ(results(), (Entries{"row-1: echo p1", "row-2: echo p2"}));
+  EXPECT_TRUE(errors().empty());
+  ASSERT_TRUE(run(input).completed());
+  expect_all_of(input);
+}
+
+TEST_F(StoppedJobTest, ASecondStopEndsRunningRowsAtOnce) {
+  start(rows(1, 10), std::chrono::hours(24));
+  runner_->stop();
+  backend_.wait_for_pending(2);
+  runner_->stop_now();
+  const auto result = end();
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(exit_code(result), 130);
+  EXPECT_TRUE(results().empty());
+}
+
+TEST_F(StoppedJobTest, AGraceThatIsOverEndsRunningRows) {
+  start(rows(1, 10), Duration(0));
+  runner_->stop();
+  EXPECT_EQ(end()->end, JobEnd::kInterrupted);
+  EXPECT_TRUE(results().empty());
+}
+
+TEST_F(StoppedJobTest, AStopThatCostsNoRowIsNoInterruption) {
+  start(rows(1, 2), std::chrono::hours(24), false, 2);
+  while (counters_.rows_total < 2)
+    std::this_thread::yield();  // the end of the stream was reached
+  runner_->stop();
+  EXPECT_TRUE(backend_.pump());
+  EXPECT_TRUE(backend_.pump());
+  EXPECT_EQ(end()->end, JobEnd::kCompleted);
+}
+
+TEST_F(StoppedJobTest, ProgressIsSeenWhileRowsRun) {
+  start(rows(1, 10), std::chrono::hours(24));
+  EXPECT_EQ(counters_.phase, JobPhase::kRunning);
+  EXPECT_GE(counters_.rows_in_flight, 4);
+  EXPECT_TRUE(backend_.pump());
+  while (counters_.rows_succeeded < 1)
+    std::this_thread::yield();
+  EXPECT_EQ(results(), (Entries{"row-1: echo p1"}));
+  runner_->stop_now();
+  EXPECT_EQ(end()->end, JobEnd::kInterrupted);
+}
+
+}  // namespace
+}  // namespace windrow::batch
