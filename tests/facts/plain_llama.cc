@@ -101,10 +101,9 @@ llama_batch Batch::view() {
 std::vector<llama_token> some_tokens(int count, uint64_t seed) {
   constexpr uint64_t kOrdinary = kVocab - 5;  // the last five are special
   Random random(seed);
-  std::vector<llama_token> tokens;
-  for (int i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<llama_token>(random.below(kOrdinary)));
-  }
+  std::vector<llama_token> tokens(static_cast<size_t>(count));
+  for (llama_token& token : tokens)
+    token = static_cast<llama_token>(random.below(kOrdinary));
   return tokens;
 }
 
@@ -128,9 +127,10 @@ std::vector<double> log_probabilities(const std::vector<float>& logits) {
   double sum = 0;
   for (const float logit : logits)
     sum += std::exp(logit - top);
-  std::vector<double> result;
-  for (const float logit : logits)
-    result.push_back(logit - top - std::log(sum));
+  const double all = top + std::log(sum);
+  std::vector<double> result(logits.begin(), logits.end());
+  for (double& value : result)
+    value -= all;
   return result;
 }
 

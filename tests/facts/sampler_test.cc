@@ -32,6 +32,7 @@ class Samplers : public ::testing::Test {
     std::sort(left.begin(), left.end(),
               [](const auto& a, const auto& b) { return a.logit > b.logit; });
     std::vector<llama_token> tokens;
+    tokens.reserve(left.size());
     for (const llama_token_data& one : left)
       tokens.push_back(one.id);
     return tokens;
@@ -133,6 +134,7 @@ TEST(Grammars, MaskTheTokensThatCannotFollow) {
   const Sampler sampler(llama_sampler_init_grammar(vocab, "root ::= \"yes\" | \"no\"", "root"));
   ASSERT_NE(sampler, nullptr);
   std::vector<llama_token_data> data;
+  data.reserve(kVocab);
   for (llama_token token = 0; token < kVocab; ++token)
     data.push_back({token, 0.0F, 0.0F});
   llama_token_data_array candidates{data.data(), data.size(), -1, false};

@@ -11,7 +11,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Not;
 
 class Vocabulary : public ::testing::Test {
  protected:
@@ -115,8 +114,9 @@ TEST_F(Vocabulary, BytesThatAreNoUtf8AreReplaced) {
 TEST_F(Vocabulary, CanBeUsedFromSeveralThreadsAtOnce) {
   const std::string text = "The quick brown fox <|im_start|> jumps over the lazy dog 123.";
   const auto expected = tokenize(text, true);
-  std::vector<std::thread> threads;
   std::vector<int> same(4);
+  std::vector<std::thread> threads;
+  threads.reserve(same.size());
   for (size_t thread = 0; thread < same.size(); ++thread) {
     threads.emplace_back([&, thread] {
       for (int round = 0; round < 200; ++round)

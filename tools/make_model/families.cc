@@ -231,9 +231,10 @@ void add_hyperparameters(const ModelSpec& spec, std::vector<MetaEntry>& entries)
   add("vocab_size", u32(shape.vocab));
   add("attention.head_count", u32(shape.heads));
   if (spec.family == Family::kHybrid) {  // a layer without KV heads is a convolution
-    std::vector<int32_t> kv_heads;
+    std::vector<int32_t> kv_heads(static_cast<size_t>(shape.layers));
     for (int64_t layer = 0; layer < shape.layers; ++layer) {
-      kv_heads.push_back(is_convolution_layer(layer) ? 0 : static_cast<int32_t>(shape.kv_heads));
+      if (is_convolution_layer(layer)) continue;
+      kv_heads[static_cast<size_t>(layer)] = static_cast<int32_t>(shape.kv_heads);
     }
     add("attention.head_count_kv", kv_heads);
     add("shortconv.l_cache", u32(kConvolution));
