@@ -53,6 +53,7 @@ section {
 .key i {
   display: inline-block; width: 14px; height: 3px; margin: 0 6px 3px 12px; border-radius: 2px;
 }
+i:first-child { margin-left: 0; }
 i.first { background: var(--first); } i.second { background: var(--second); }
 svg { display: block; width: 100%; height: auto; }
 .grid { stroke: var(--line); } .axis { stroke: var(--soft); }
@@ -64,6 +65,8 @@ svg { display: block; width: 100%; height: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 5px 16px 5px 0; border-top: 1px solid var(--line); }
 thead th { border-top: none; color: var(--soft); font-weight: normal; }
+td:first-child, .tight td { width: 1%; white-space: nowrap; }
+.tight td:last-child { width: auto; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere; }
 </style>
@@ -174,7 +177,8 @@ std::string chart_section(const Chart& chart) {
 std::string failures_section(const Summary& summary) {
   if (summary.failures.empty()) return "";
   std::string html =
-      "<section>\n<h2>Failures</h2>\n<table>\n<thead><tr><th class=\"number\">Rows</th>"
+      "<section>\n<h2>Failures</h2>\n<table class=\"tight\">\n<thead><tr><th "
+      "class=\"number\">Rows</th>"
       "<th>Status</th><th>Code</th></tr></thead>\n<tbody>\n";
   for (const FailureCount& failure : summary.failures) {
     html += fmt::format(
