@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
-#include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -42,13 +41,31 @@ Kind kind_of(std::string_view line) {
 
 }  // namespace
 
+void FailureCounter::add(int32_t status, std::string_view code) {
+  Kind kind{status, code};
+  const bool room = counts_.size() < kFailureKindsMax || counts_.contains(kind);
+  ++counts_[room ? std::move(kind) : Kind{0, "others"}];
+}
+
+std::vector<FailureCount> FailureCounter::counts() const {
+  std::vector<FailureCount> result;
+  result.reserve(counts_.size());
+  for (const auto& [kind, rows] : counts_) {
+    result.push_back({.status = kind.first, .code = kind.second, .rows = rows});
+  }
+  std::ranges::sort(result, {}, [](const FailureCount& count) {
+    return std::tuple(-count.rows, count.status, std::string_view(count.code));
+  });
+  return result;
+}
+
 Result<std::vector<FailureCount>> count_failures(store::Disk& disk, const std::string& path) {
   Result<std::unique_ptr<store::ReadFile>> file = disk.open_read(path);
   if (!file) {
     if (file.error().kind == ErrorKind::kNotFound) return std::vector<FailureCount>();
     return file.error();
   }
-  std::map<Kind, int64_t> counts;
+  FailureCounter counter;
   std::string buffer(size_t{1} << 16, '\0');
   std::string line;
   for (uint64_t offset = 0;;) {
@@ -60,22 +77,13 @@ Result<std::vector<FailureCount>> count_failures(store::Disk& disk, const std::s
     for (size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
       line += bytes.substr(0, end);
       bytes.remove_prefix(end + 1);
-      Kind kind = kind_of(line);
+      const Kind kind = kind_of(line);
+      counter.add(kind.first, kind.second);
       line.clear();
-      const bool room = counts.size() < kFailureKindsMax || counts.contains(kind);
-      ++counts[room ? std::move(kind) : Kind{0, "others"}];
     }
     line += bytes;
   }
-  std::vector<FailureCount> result;
-  result.reserve(counts.size());
-  for (const auto& [kind, rows] : counts) {
-    result.push_back({.status = kind.first, .code = kind.second, .rows = rows});
-  }
-  std::ranges::sort(result, {}, [](const FailureCount& count) {
-    return std::tuple(-count.rows, count.status, std::string_view(count.code));
-  });
-  return result;
+  return counter.counts();
 }
 
 }  // namespace windrow::batch

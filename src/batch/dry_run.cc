@@ -1,0 +1,302 @@
+#include "batch/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <utility>
+
+#include "base/format.h"
+#include "base/random.h"
+#include "batch/prefix_share.h"
+
+namespace windrow::batch {
+namespace {
+
+namespace json = boost::json;
+
+// How long the two measurements may take, as far as prompts go.
+constexpr double kPromptSeconds = 4;
+constexpr double kAnswerPromptSeconds = 8;
+
+// Fewer answers that ended by themselves say nothing about their length.
+constexpr int32_t kEndedForLikely = 3;
+
+// Algorithm R (Vitter 1985): after n rows each of them is in the sample with the same chance.
+class Sampler {
+ public:
+  void add(const llm::Request& request, size_t prompt_tokens) {
+    ++seen_;
+    SampledRow* place = next_place();
+    if (place == nullptr) return;
+    place->request = request;
+    place->prompt_tokens = static_cast<int32_t>(prompt_tokens);
+  }
+
+  std::vector<SampledRow> take() { return std::move(rows_); }
+
+ private:
+  SampledRow* next_place() {
+    if (rows_.size() < kSampleRows) return &rows_.emplace_back();
+    const uint64_t at = random_.below(seen_);
+    return at < kSampleRows ? &rows_[at] : nullptr;
+  }
+
+  std::vector<SampledRow> rows_;
+  uint64_t seen_ = 0;
+  Random random_{1};
+};
+
+// As many rows of the sample from `first` on as have so many prompt tokens; at least one.
+std::vector<llm::Request> some_rows(const std::vector<SampledRow>& sample, size_t first,
+                                    int32_t rows_max, double prompt_tokens_max,
+                                    int32_t output_tokens_max, int64_t& prompt_tokens) {
+  std::vector<llm::Request> requests;
+  prompt_tokens = 0;
+  for (size_t i = 0; i < sample.size(); ++i) {
+    const SampledRow& row = sample[(first + i) % sample.size()];
+    const bool enough = std::cmp_equal(requests.size(), rows_max) ||
+                        static_cast<double>(prompt_tokens + row.prompt_tokens) > prompt_tokens_max;
+    if (enough && !requests.empty()) break;
+    requests.push_back(row.request);
+    const int32_t own_max = row.request.output_tokens_max.value_or(output_tokens_max);
+    requests.back().output_tokens_max = std::min(own_max, output_tokens_max);
+    prompt_tokens += row.prompt_tokens;
+  }
+  return requests;
+}
+
+struct Answers {
+  int32_t rows = 0;
+  int32_t ended = 0;
+  int64_t generated_tokens = 0;
+  Duration took{};
+};
+
+Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunRequests& run,
+                             const Clock& clock) {
+  const TimePoint start = clock.now();
+  Result<std::vector<llm::Outcome>> outcomes = run(std::move(requests));
+  if (!outcomes) return outcomes.error();
+  Answers answers{.took = clock.now() - start};
+  const llm::Failure* failure = nullptr;
+  for (const llm::Outcome& outcome : *outcomes) {
+    if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
+      ++answers.rows;
+      if (answer->finish_reason == llm::FinishReason::kStop) ++answers.ended;
+      answers.generated_tokens += answer->usage.completion_tokens;
+    } else {
+      failure = &std::get<llm::Failure>(outcome);
+    }
+  }
+  if (answers.rows > 0) return answers;
+  return Error{ErrorKind::kUnavailable,
+               fmt::format("no row could be answered to measure the speed: {}",
+                           failure == nullptr ? "nothing came back" : failure->message)};
+}
+
+double per_second(double count, double time_s) {
+  return count / std::max(time_s, 1e-6);
+}
+
+Duration time_of(double time_s) {
+  // A century is long enough to say that it will not be done.
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::clamp(time_s, 0.0, 100.0 * 365 * 86'400)));
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+double answer_tokens_max(const Survey& survey) {
+  return survey.rows_good() == 0 ? 0
+                                 : static_cast<double>(survey.output_tokens_max) /
+                                       static_cast<double>(survey.rows_good());
+}
+
+}  // namespace
+
+Result<Survey> survey_rows(LineSource& lines, std::optional<int64_t> rows_max,
+                           const RowReader& reader, const MeasureRequest& measure) {
+  Survey survey;
+  PrefixShare shared;
+  Sampler sampler;
+  FailureCounter faults;
+  while (!rows_max || survey.rows < *rows_max) {
+    const Result<std::optional<Line>> line = lines.next();
+    if (!line) return line.error();
+    if (!line->has_value()) break;
+    ++survey.rows;
+    const RowOrFault read = reader.read(**line);
+    if (const auto* fault = std::get_if<RowFault>(&read)) {
+      ++survey.rows_at_fault;
+      faults.add(fault->failure.status, fault->failure.code);
+      continue;
+    }
+    const llm::Request& request = std::get<Row>(read).request;
+    const std::variant<MeasuredRequest, llm::Failure> measured = measure(request);
+    if (const auto* failure = std::get_if<llm::Failure>(&measured)) {
+      ++survey.rows_at_fault;
+      faults.add(failure->status, failure->code);
+      continue;
+    }
+    const auto& [prompt, output_tokens_max] = std::get<MeasuredRequest>(measured);
+    survey.prompt_tokens += static_cast<int64_t>(prompt.size());
+    survey.prompt_tokens_longest =
+        std::max(survey.prompt_tokens_longest, static_cast<int64_t>(prompt.size()));
+    survey.output_tokens_max += output_tokens_max;
+    shared.add(prompt);
+    sampler.add(request, prompt.size());
+  }
+  survey.shared_prefix = shared.share();
+  survey.faults = faults.counts();
+  survey.sample = sampler.take();
+  return survey;
+}
+
+Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t rows_max,
+                              const RunRequests& run, const Clock& clock) {
+  if (sample.empty()) {
+    return Error{ErrorKind::kInvalid, "there is no row to measure the speed with"};
+  }
+  int64_t prompt_tokens = 0;
+  const TimePoint start = clock.now();
+
+  // The first pass also pays for what happens only once; it tells how much the next may take.
+  const Result<Answers> first =
+      run_and_time(some_rows(sample, 0, 1, 0, 1, prompt_tokens), run, clock);
+  if (!first) return first.error();
+  const double first_rate = per_second(static_cast<double>(prompt_tokens), seconds(first->took));
+
+  const size_t prompts_from = sample.size() > 1 ? 1 : 0;
+  std::vector<llm::Request> prompts =
+      some_rows(sample, prompts_from, rows_max, first_rate * kPromptSeconds, 1, prompt_tokens);
+  const size_t answers_from = (prompts_from + prompts.size()) % sample.size();
+  const Result<Answers> prompts_run = run_and_time(std::move(prompts), run, clock);
+  if (!prompts_run) return prompts_run.error();
+  Calibration calibration;
+  calibration.prompt_tokens_per_s =
+      per_second(static_cast<double>(prompt_tokens), seconds(prompts_run->took));
+
+  const Result<Answers> answers =
+      run_and_time(some_rows(sample, answers_from, rows_max,
+                             calibration.prompt_tokens_per_s * kAnswerPromptSeconds,
+                             kCalibrationTokens, prompt_tokens),
+                   run, clock);
+  if (!answers) return answers.error();
+  const double all_s = seconds(answers->took);
+  const double prompts_s = static_cast<double>(prompt_tokens) / calibration.prompt_tokens_per_s;
+  // The first token of an answer comes with its prompt. Prompts cannot have taken all of the time:
+  // where the difference drowns in noise, a tenth is left for the answers.
+  const auto later_tokens = static_cast<double>(answers->generated_tokens - answers->rows);
+  calibration.generated_tokens_per_s =
+      per_second(std::max(later_tokens, 1.0), std::max(all_s - prompts_s, all_s / 10));
+  calibration.rows = answers->rows;
+  calibration.rows_ended = answers->ended;
+  calibration.generated_tokens = answers->generated_tokens;
+  calibration.took = clock.now() - start;
+  return calibration;
+}
+
+Estimate estimate_time(const Survey& survey, const Calibration& calibration) {
+  const auto rows = static_cast<double>(survey.rows_good());
+  const double prompts_s =
+      static_cast<double>(survey.prompt_tokens) / calibration.prompt_tokens_per_s;
+  const auto with_answers = [&](double answer_tokens) {
+    // The first token of an answer comes with its prompt.
+    const double later_tokens = std::max(0.0, answer_tokens - 1) * rows;
+    return time_of(prompts_s + later_tokens / calibration.generated_tokens_per_s);
+  };
+  Estimate estimate{.shortest = with_answers(1),
+                    .longest = with_answers(answer_tokens_max(survey))};
+  if (calibration.rows_ended >= kEndedForLikely) {
+    // The mean of lengths of which some were cut short, if an answer is as likely to end at one
+    // token as at the next: all tokens by all ends.
+    estimate.likely_answer_tokens =
+        std::min(answer_tokens_max(survey), static_cast<double>(calibration.generated_tokens) /
+                                                static_cast<double>(calibration.rows_ended));
+    estimate.likely = with_answers(estimate.likely_answer_tokens);
+  }
+  return estimate;
+}
+
+std::string dry_run_to_text(const DryRun& dry_run) {
+  const Survey& survey = dry_run.survey;
+  std::string text;
+  const auto row = [&](std::string_view name, std::string_view words) {
+    text += fmt::format("{:<14}{}\n", name, words);
+  };
+  row("input", dry_run.input);
+  row("rows", fmt::format("{}, {} of them at fault", with_thousands(survey.rows),
+                          with_thousands(survey.rows_at_fault)));
+  for (const FailureCount& fault : survey.faults) {
+    row("", fmt::format("{} x {} {}", with_thousands(fault.rows), fault.status, fault.code));
+  }
+  row("prompts", fmt::format("{} tokens, the longest {}", with_thousands(survey.prompt_tokens),
+                             with_thousands(survey.prompt_tokens_longest)));
+  row("shared prefix", fmt::format("{} of the prompt tokens repeat the beginning of another prompt",
+                                   percent(survey.shared_prefix)));
+  row("answers",
+      fmt::format("at most {} tokens, by max_tokens", with_thousands(survey.output_tokens_max)));
+  if (!dry_run.calibration) return text;
+
+  const Calibration& calibration = *dry_run.calibration;
+  const Estimate estimate = estimate_time(survey, calibration);
+  row("speed", fmt::format("{} prompt tokens/s, {} generated tokens/s with {} rows together "
+                           "(measured in {})",
+                           human_rate(calibration.prompt_tokens_per_s),
+                           human_rate(calibration.generated_tokens_per_s), calibration.rows,
+                           human_duration(calibration.took)));
+  if (estimate.likely) {
+    row("time", fmt::format("about {}, if answers have {:.0f} tokens on average ({} of {} ended by "
+                            "themselves within {})",
+                            human_duration(*estimate.likely), estimate.likely_answer_tokens,
+                            calibration.rows_ended, calibration.rows, kCalibrationTokens));
+  }
+  row(estimate.likely ? "" : "time",
+      fmt::format("between {} (answers of one token) and {} (as long as max_tokens allows)",
+                  human_duration(estimate.shortest), human_duration(estimate.longest)));
+  row("", "assuming that no prompt token is shared and that the speed stays");
+  return text;
+}
+
+json::object dry_run_to_json(const DryRun& dry_run) {
+  const Survey& survey = dry_run.survey;
+  json::array faults;
+  for (const FailureCount& fault : survey.faults) {
+    faults.push_back(
+        json::object{{"status", fault.status}, {"code", fault.code}, {"rows", fault.rows}});
+  }
+  json::object result{{"input", dry_run.input},
+                      {"rows", survey.rows},
+                      {"rows_at_fault", survey.rows_at_fault},
+                      {"faults", std::move(faults)},
+                      {"prompt_tokens", survey.prompt_tokens},
+                      {"prompt_tokens_longest", survey.prompt_tokens_longest},
+                      {"shared_prefix", survey.shared_prefix},
+                      {"output_tokens_max", survey.output_tokens_max},
+                      {"calibration", nullptr},
+                      {"estimate", nullptr}};
+  if (!dry_run.calibration) return result;
+
+  const Calibration& calibration = *dry_run.calibration;
+  const Estimate estimate = estimate_time(survey, calibration);
+  result["calibration"] =
+      json::object{{"prompt_tokens_per_s", calibration.prompt_tokens_per_s},
+                   {"generated_tokens_per_s", calibration.generated_tokens_per_s},
+                   {"rows", calibration.rows},
+                   {"rows_ended", calibration.rows_ended},
+                   {"generated_tokens", calibration.generated_tokens},
+                   {"took_s", seconds(calibration.took)}};
+  result["estimate"] = json::object{
+      {"shortest_s", seconds(estimate.shortest)},
+      {"likely_s", estimate.likely ? json::value(seconds(*estimate.likely)) : json::value(nullptr)},
+      {"likely_answer_tokens",
+       estimate.likely ? json::value(estimate.likely_answer_tokens) : json::value(nullptr)},
+      {"longest_s", seconds(estimate.longest)},
+      {"assumes", "no prompt token is shared; the speed stays"}};
+  return result;
+}
+
+}  // namespace windrow::batch
