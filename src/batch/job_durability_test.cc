@@ -73,10 +73,12 @@ std::string fault_in_part(store::Disk& disk, const std::string& input) {
 
 class TornLogTest : public ::testing::TestWithParam<std::string> {};
 
+std::string name_of(const ::testing::TestParamInfo<std::string>& tested) {
+  return tested.param == "r.jsonl" ? "Results" : "Errors";
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, TornLogTest, ::testing::Values("r.jsonl", "r.errors.jsonl"),
-                         [](const auto& info) {
-                           return std::string(info.param == "r.jsonl" ? "Results" : "Errors");
-                         });
+                         name_of);
 
 TEST_P(TornLogTest, CutAtEveryByteOfItsLastThreeLinesItIsContinuedExactly) {
   MemoryDisk whole;
@@ -173,8 +175,7 @@ TEST(FullDisk, AFileSizeLimitOfTheSystemIsOne) {
   const std::string results = *disk.read_all(job.options.output_path);
   EXPECT_LE(results.size(), 30'000U);
   const size_t safe = split_lines(results).size();
-  EXPECT_GT(safe, 0U);
-  EXPECT_LT(safe, 200U);
+  EXPECT_LT(safe, 200U);  // none where all rows came in one group, which then did not fit
   const JobOutcome again = run_job(disk, job);
   ASSERT_TRUE(again.completed()) << again.error();
   EXPECT_EQ(again.submitted, static_cast<int64_t>(200 - safe));
