@@ -17,7 +17,8 @@ bool RowIndex::add_finished(const Hash128& identity, uint64_t fingerprint, bool 
 
 Verdict RowIndex::see_row(Pass pass, const RowKey& key, uint64_t raw_fingerprint) {
   const uint64_t fingerprint = key.fingerprint & kFingerprintMask;
-  const auto [found, added] = rows_.try_emplace(key.identity, Entry{.fingerprint = fingerprint});
+  const auto [found, added] =
+      rows_.try_emplace(key.identity, Entry{.fingerprint = key.fingerprint & kFingerprintMask});
   Entry& entry = found->second;
   std::optional<Known> known;
   if (!added) {
