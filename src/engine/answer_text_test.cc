@@ -58,7 +58,9 @@ TEST(AnswerText, AnyCutGivesTheSameAnswer) {
     // A stop that begins later but ends earlier is met first: tokens come one by one.
     ASSERT_EQ(stopped, expected != std::string::npos);
     ASSERT_TRUE(whole.starts_with(text.bytes()));
-    if (!stopped) ASSERT_EQ(text.bytes(), whole);
+    if (!stopped) {
+      ASSERT_EQ(text.bytes(), whole);
+    }
   }
 }
 

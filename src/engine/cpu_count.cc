@@ -17,7 +17,7 @@ int32_t allowed_physical_cores(const std::string& root) {
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
   std::set<std::string> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
     // Threads of one core list the same siblings.
     std::ifstream file(

@@ -86,7 +86,7 @@ std::vector<Candidate> filtered(std::span<const float> logits, const llm::Sampli
 }
 
 double draw_of(uint64_t seed, int32_t index) {
-  Random mixed(seed ^ (static_cast<uint64_t>(index) * 0xD1B54A32D192ED03ULL));
+  Random mixed(seed ^ (static_cast<uint64_t>(index) * uint64_t{0xD1B54A32D192ED03}));
   mixed.next();
   return mixed.unit();
 }

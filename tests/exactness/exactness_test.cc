@@ -188,7 +188,7 @@ TEST_P(Exactness, DefaultModeStaysWithinTheArithmetic) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Exactness,
                          ::testing::Values("llama", "qwen3", "moe", "hybrid", "swa"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& family) { return std::string(family.param); });
 
 }  // namespace
 }  // namespace windrow::exactness

@@ -15,7 +15,7 @@ constexpr Token kSpoilt = -7;
 std::vector<float> scripted_logits(std::span<const Token> tokens, int32_t vocabulary_size) {
   uint64_t state = 0x57494E44;
   for (const Token token : tokens) {
-    Random mixed(state ^ static_cast<uint64_t>(token + 1) * 0x9E3779B97F4A7C15ULL);
+    Random mixed(state ^ static_cast<uint64_t>(token + 1) * uint64_t{0x9E3779B97F4A7C15});
     state = mixed.next();
   }
   Random random(state);
