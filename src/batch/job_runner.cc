@@ -519,8 +519,13 @@ Result<JobReport> Runner::run(std::span<const ModelRoute> routes, RunHooks hooks
     JobRecord record{.input = environment_.input.name(), .settings = settings_of(options_)};
     for (JobSetting& setting : hooks.late_settings)
       record.settings.push_back(std::move(setting));
+    counters_.log_bytes = static_cast<int64_t>(files_.results_bytes + files_.errors_bytes);
     auto log = begin_job_files(files_, record, environment_.disk);
-    if (!log) return log.error();
+    if (!log) {
+      const ErrorKind kind = log.error().kind;
+      const bool of_the_disk = kind == ErrorKind::kDiskFull || kind == ErrorKind::kIo;
+      return of_the_disk ? with_what_is_safe(log.error()) : log.error();
+    }
     return run_rows(*std::move(log));
   }();
   if (prescan_thread_.joinable()) {
