@@ -2,26 +2,33 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 
 #include "app/load_settings.h"
+#include "batch/pretty_json.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
 
 namespace json = boost::json;
 
-json::array settings_json(const ResolvedSettings& settings) {
-  json::array list;
+json::object settings_json(const ResolvedSettings& settings) {
+  json::object object;
   for (const SettingRow& row : setting_rows()) {
-    list.push_back(json::object{{"name", row.name},
-                                {"value", value_of(settings.values, row)},
-                                {"source", settings.source_of(row)}});
+    json::object shown{{"value", value_of(settings.values, row)},
+                       {"source", settings.source_of(row)}};
+    if (is_body_defaults(row)) {
+      json::object sources;
+      for (const auto& [field, source] : settings.body_default_sources)
+        sources[field] = source;
+      shown["sources"] = std::move(sources);
+    }
+    object[row.name] = std::move(shown);
   }
-  return list;
+  return object;
 }
 
 std::string settings_text(const ResolvedSettings& settings) {
@@ -31,18 +38,26 @@ std::string settings_text(const ResolvedSettings& settings) {
     std::string source;
   };
   std::vector<Line> lines;
-  size_t value_width = 0;
   for (const SettingRow& row : setting_rows()) {
     const std::string source = settings.source_of(row);
-    std::string value = json::serialize(value_of(settings.values, row));
+    if (is_body_defaults(row) && source != "default") {
+      for (const auto& [field, value] : settings.values.body_defaults) {
+        lines.push_back({fmt::format("{}.{}", row.name, field), batch::plain_json(value),
+                         settings.body_default_sources.at(field)});
+      }
+      continue;
+    }
+    std::string value = batch::plain_json(value_of(settings.values, row));
     // A stand-in says more in words: 0 threads are "one per core".
     if (source == "default" && !row.default_words.empty()) value = std::string(row.default_words);
-    value_width = std::max(value_width, value.size());
     lines.push_back({std::string(row.name), std::move(value), source});
   }
+  constexpr size_t kNameWidth = 20;
+  constexpr size_t kValueWidth = 44;
   std::string text;
   for (const Line& line : lines) {
-    text += fmt::format("{:<20}{:<{}}{}\n", line.name, line.value, value_width + 2, line.source);
+    text += fmt::format("{:<{}}{:<{}}  {}\n", line.name, kNameWidth, line.value, kValueWidth,
+                        line.source);
   }
   return text;
 }
@@ -57,8 +72,8 @@ int config_show_command(const ConfigShowCommand& command, const Environment& env
   for (const std::string& warning : settings->warnings) {
     fmt::print(stderr, "windrow: {}\n", warning);
   }
-  fmt::print("{}", command.json ? json::serialize(settings_json(*settings)) + "\n"
-                                : settings_text(*settings));
+  fmt::print(
+      "{}", command.json ? batch::pretty_json(settings_json(*settings)) : settings_text(*settings));
   return 0;
 }
 

@@ -1,7 +1,7 @@
 // `windrow config show`: every setting with its value and where that came from.
 #pragma once
 
-#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <string>
 
 #include "app/command_line.h"
@@ -9,7 +9,8 @@
 
 namespace windrow::app {
 
-boost::json::array settings_json(const ResolvedSettings& settings);
+// {"rows-max": {"value", "source"}, ...}; of `set` also "sources" by field.
+boost::json::object settings_json(const ResolvedSettings& settings);
 std::string settings_text(const ResolvedSettings& settings);
 
 // Print to standard output; the exit code of the program.

@@ -2,81 +2,183 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
-#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/console.h"
+#include "app/dry_run_command.h"
 #include "app/load_settings.h"
 #include "app/model_choice.h"
 #include "app/open_backend.h"
+#include "app/progress_reporter.h"
+#include "app/run_options.h"
+#include "app/run_summary.h"
 #include "app/signals.h"
 #include "app/stop_relay.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "batch/input.h"
 #include "batch/job_runner.h"
-#include "batch/progress.h"
+#include "batch/report_html.h"
+#include "batch/summary.h"
 #include "dispatch/dispatcher.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
 namespace {
 
-constexpr int kExitUnusable = 2;
-constexpr int kExitModel = 3;
+namespace json = boost::json;
 
-int say(const Error& error, int exit_code) {
-  fmt::print(stderr, "windrow: {}\n", error.message);
-  return exit_code;
+constexpr int kExitInterrupted = 130;
+
+int fail(Console& console, const Error& error) {
+  console.error(error.message);
+  return batch::exit_code(error);
 }
 
-// The model's own failures are 3; a file that is no model, or an option it cannot take, is 2.
-int exit_code_of_model(const Error& error) {
-  return error.kind == ErrorKind::kUnavailable || error.kind == ErrorKind::kNoSpace ? kExitModel
-                                                                                    : kExitUnusable;
+// --- what is said at the start ---
+
+void say_what_was_there(const batch::JobStart& start, Console& console) {
+  if (!start.put_aside.empty()) {
+    std::string names;
+    for (const std::string& name : start.put_aside) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    }
+    console.note(fmt::format("what was there is kept as {}", names));
+  }
+  if (start.resumed) {
+    console.note(fmt::format("continuing: {} results and {} failures are there",
+                             with_thousands(start.results_before),
+                             with_thousands(start.errors_before)));
+  }
+  if (start.torn_bytes > 0) {
+    console.note(
+        fmt::format("an earlier run ended while it wrote; the last {} bytes are no whole "
+                    "line and those rows run again",
+                    with_thousands(start.torn_bytes)));
+  }
 }
 
-// What a job that is continued must find unchanged.
-Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
-                                                    const std::vector<ModelChoice>& choices) {
-  std::vector<batch::JobSetting> list;
+void say_start(const RunCommand& command, const std::vector<ModelChoice>& choices,
+               Console& console) {
+  json::array models;
   for (const ModelChoice& choice : choices) {
-    const Result<std::string> identity = model_identity(choice.path);
-    if (!identity) return identity.error();
-    list.push_back({choice.name.empty() ? "model" : "model " + choice.name, *identity});
+    models.push_back(json::object{{"name", served_name(choice)}, {"path", choice.path}});
   }
-  for (const SettingRow& row : setting_rows()) {
-    // The context comes later, when the model has said what it gives; body defaults the job adds.
-    const bool is_elsewhere = row.name == "model" || row.name == "ctx" || is_body_defaults(row);
-    if (!row.alters_answers || is_elsewhere) continue;
-    const boost::json::value value = value_of(settings, row);
-    list.push_back({std::string(row.name), value.is_string() ? std::string(value.get_string())
-                                                             : boost::json::serialize(value)});
+  console.event(
+      "start",
+      {{"input", command.input}, {"output", command.output}, {"models", std::move(models)}});
+  if (choices.front().name.empty()) {
+    console.note(
+        fmt::format("{} answers every row, whatever model it names", choices.front().path));
   }
-  return list;
 }
 
-batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
-                              const std::vector<ModelChoice>& choices,
-                              std::vector<batch::JobSetting> job_settings) {
-  batch::JobOptions options{.input_name = command.input,
-                            .output_path = command.output,
-                            .fresh = settings.fresh,
-                            .retry_failed = settings.retry_failed,
-                            .strict = settings.strict,
-                            .ordered = settings.ordered,
-                            .any_model = choices.front().name.empty(),
-                            .settings = std::move(job_settings),
-                            .grace = std::chrono::seconds(settings.grace_s)};
-  if (settings.limit > 0) options.rows_max = settings.limit;
-  for (const auto& [field, value] : settings.body_defaults)
-    options.body_defaults[field] = value;
+// --- the models ---
+
+// The context of a row alters answers, and is known only now.
+batch::JobSetting context_setting(const OpenModel& model) {
+  return {model.name.empty() ? "context of a row" : "context of a row, model " + model.name,
+          fmt::format("{} tokens", model.backend->limits().row_tokens_max)};
+}
+
+batch::RunHooks hooks_for(const std::vector<OpenModel>& models, const Settings& settings,
+                          const std::string& input, Console& console) {
+  batch::RunHooks hooks;
+  for (const OpenModel& model : models)
+    hooks.late_settings.push_back(context_setting(model));
+  hooks.check = [&](const llm::Request& request) -> std::optional<llm::Failure> {
+    auto measured = measure_request(model_for(models, request), request, settings);
+    if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
+    return std::nullopt;
+  };
+  hooks.on_fault = [&console, input](const batch::LineFault& fault) {
+    const std::string id =
+        fault.custom_id.empty() ? "" : fmt::format(", custom_id \"{}\"", fault.custom_id);
+    console.error(fmt::format("{}: line {}{}: {}", input, fault.line, id, fault.failure.message));
+  };
+  return hooks;
+}
+
+// What a signal does while rows run.
+StopRelay::Target stop_target(batch::JobRunner& job, const Settings& settings, Console& console) {
+  return {.stop =
+              [&job, &console, grace_s = settings.grace_s] {
+                console.note(
+                    fmt::format("stopping: rows that run may finish within {} s; Ctrl-C "
+                                "again ends them at once",
+                                grace_s));
+                job.stop();
+              },
+          .stop_now =
+              [&job, &console] {
+                console.note("stopping at once");
+                job.stop_now();
+              }};
+}
+
+// --- the dry run ---
+
+int dry_run_command(batch::Input& input, const batch::JobOptions& options,
+                    const std::vector<ModelChoice>& choices, const Settings& settings,
+                    const Clock& clock, Console& console) {
+  console.note("loading the model");
+  const Result<std::unique_ptr<engine::LlamaLibrary>> library =
+      engine::LlamaLibrary::start(backends_folder());
+  if (!library) return fail(console, library.error());
+  std::vector<OpenModel> models;
   for (const ModelChoice& choice : choices) {
-    options.models.push_back(choice.name.empty() ? choice.path : choice.name);
+    Result<OpenModel> model = open_model(**library, choice, settings, clock);
+    if (!model) return fail(console, model.error());
+    models.push_back(*std::move(model));
   }
-  return options;
+  const Result<batch::DryRun> found = dry_run(input, options, models, settings, clock, console);
+  if (!found) return fail(console, found.error());
+  if (settings.json) {
+    json::object event{{"event", "dry_run"}};
+    for (const auto& [name, value] : batch::dry_run_to_json(*found))
+      event[name] = value;
+    console.print(json::serialize(event) + "\n");
+  } else {
+    console.print(batch::dry_run_to_text(*found));
+  }
+  return 0;
+}
+
+// --- what is left behind at the end ---
+
+// Neither can spoil the results, so a failure is only said.
+void leave_behind(store::Disk& disk, batch::Summary& summary,
+                  const batch::ThroughputHistory& history, Console& console) {
+  Result<std::vector<batch::FailureCount>> failures =
+      batch::count_failures(disk, summary.files.errors);
+  if (failures) summary.failures = *std::move(failures);
+  if (!summary.report.empty()) {
+    const Result<void> report =
+        disk.write_atomically(summary.report, batch::report_html(summary, history));
+    if (!report) {
+      console.warn(fmt::format("there is no report: {}", report.error().message));
+      summary.report.clear();
+    }
+  }
+  const Result<void> written = batch::write_summary(disk, summary);
+  if (!written) console.warn(fmt::format("there is no summary: {}", written.error().message));
+}
+
+void say_end(const batch::Summary& summary, const Settings& settings, Console& console) {
+  console.event("end", batch::summary_to_json(summary));
+  if (settings.summary) {
+    console.show(batch::summary_to_text(summary));
+  } else if (!settings.json) {
+    console.note(fmt::format("{} rows succeeded, {} failed", with_thousands(summary.rows_succeeded),
+                             with_thousands(summary.rows_failed)));
+  }
+  if (summary.end == batch::RunEnd::kInterrupted) console.error(interrupted_text(summary));
 }
 
 }  // namespace
@@ -86,55 +188,104 @@ int run_command(const RunCommand& command, const Environment& environment) {
   StopRelay relay;
   const SignalWatch signals([&](std::string_view) { relay.stop(); }, [&] { relay.stop_now(); });
 
+  // What was asked for, and where to say so.
   const SystemClock clock;
   store::PosixDisk disk;
   const Result<ResolvedSettings> resolved = load_settings(command.flags, environment, disk);
-  if (!resolved) return say(resolved.error(), kExitUnusable);
+  if (!resolved) {
+    Console console({}, environment, clock);
+    return fail(console, resolved.error());
+  }
   const Settings& settings = resolved->values;
-  const Result<std::vector<ModelChoice>> choices = parse_model_choices(settings.models);
-  if (!choices) return say(choices.error(), kExitUnusable);
-  Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, *choices);
-  if (!fixed) return say(fixed.error(), kExitUnusable);
+  Console console({.quiet = settings.quiet, .json = settings.json, .color = settings.color},
+                  environment, clock);
+  for (const std::string& warning : resolved->warnings)
+    console.warn(warning);
 
-  // The job: its files, its lock, what an earlier run left.
+  // What can be known to be wrong without opening anything.
+  const Result<std::vector<ModelChoice>> choices = parse_model_choices(settings.models);
+  if (!choices) return fail(console, choices.error());
+  const Result<void> defaults_checked = check_body_defaults(*resolved);
+  if (!defaults_checked) return fail(console, defaults_checked.error());
+  const Result<void> report_checked = check_report_path(settings.report);
+  if (!report_checked) return fail(console, report_checked.error());
+  Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, *choices);
+  if (!fixed) return fail(console, fixed.error());
+  const batch::JobOptions options = job_options(command, settings, *choices, *std::move(fixed));
   const Result<std::unique_ptr<batch::Input>> input = batch::open_input(command.input);
-  if (!input) return say(input.error(), kExitUnusable);
+  if (!input) return fail(console, input.error());
+
+  // Until rows run there is nothing to finish and nothing to lose.
+  const auto leave = [&] {
+    console.error("interrupted before any row ran; the same command starts again");
+    std::_Exit(kExitInterrupted);
+  };
+  std::optional<StopRelay::Attachment> until_rows_run(std::in_place, relay,
+                                                      StopRelay::Target{leave, leave});
+
+  // The job: its files, its lock, what an earlier run left. It counts its rows in the background.
+  if (settings.dry_run)
+    return dry_run_command(*input->get(), options, *choices, settings, clock, console);
+  const TimePoint started_at = clock.now();
+  const int64_t started_unix_s = clock.unix_seconds();
   batch::JobCounters counters;
   const Result<std::unique_ptr<batch::JobRunner>> job =
-      batch::JobRunner::open(job_options(command, settings, *choices, *std::move(fixed)),
-                             {disk, clock, **input}, counters);
-  if (!job) return say(job.error(), kExitUnusable);
-  relay.attach({[&] { (*job)->stop(); }, [&] { (*job)->stop_now(); }});
+      batch::JobRunner::open(options, {disk, clock, **input}, counters);
+  if (!job) return fail(console, job.error());
+  say_what_was_there((*job)->start(), console);
+  say_start(command, *choices, console);
 
-  // The models, while the job counts its rows.
-  const Result<std::unique_ptr<engine::LlamaLibrary>> library =
-      engine::LlamaLibrary::start(backends_folder());
-  if (!library) return say(library.error(), kExitModel);
+  // Library, weights, and how rows get to them; the reporter watches from the start and ends first.
+  std::unique_ptr<engine::LlamaLibrary> library;
   std::vector<OpenModel> models;
   std::vector<std::unique_ptr<dispatch::Dispatcher>> dispatchers;
   std::vector<batch::ModelRoute> routes;
-  batch::RunHooks hooks;
+  BackendGroup backends;
+  ProgressReporter reporter(
+      console, [&] { return batch::read_progress(counters, backends.stats(), clock.now()); });
+  Result<std::unique_ptr<engine::LlamaLibrary>> started =
+      engine::LlamaLibrary::start(backends_folder());
+  if (!started) return fail(console, started.error());
+  library = *std::move(started);
   for (const ModelChoice& choice : *choices) {
-    Result<OpenModel> model = open_model(**library, choice, settings, clock);
-    if (!model) {
-      relay.detach();
-      return say(model.error(), exit_code_of_model(model.error()));
-    }
-    dispatchers.push_back(
-        std::make_unique<dispatch::Dispatcher>(*model->backend, dispatch::DispatchOptions{}));
-    routes.push_back({choice.name.empty() ? choice.path : choice.name, dispatchers.back().get()});
-    hooks.late_settings.push_back(
-        {choice.name.empty() ? "context of a row" : "context of a row, model " + choice.name,
-         fmt::format("{} tokens", model->backend->limits().row_tokens_max)});
+    if (const std::optional<Error> refusal = (*job)->refusal()) return fail(console, *refusal);
+    Result<OpenModel> model = open_model(*library, choice, settings, clock);
+    if (!model) return fail(console, model.error());
     models.push_back(*std::move(model));
+    backends.add(*models.back().backend);
+    dispatchers.push_back(std::make_unique<dispatch::Dispatcher>(*models.back().backend,
+                                                                 dispatch::DispatchOptions{}));
+    routes.push_back({served_name(choice), dispatchers.back().get()});
   }
 
-  const Result<batch::JobReport> report = (*job)->run(routes, std::move(hooks));
-  relay.detach();
-  if (!report) return say(report.error(), batch::exit_code(report));
-  fmt::print(stderr, "windrow: {} rows succeeded, {} failed\n", report->rows_succeeded,
-             report->rows_failed);
-  return batch::exit_code(report);
+  // The rows.
+  const TimePoint loaded_at = clock.now();
+  until_rows_run.reset();
+  const Result<batch::JobReport> result = [&] {
+    const StopRelay::Attachment stops_job(relay, stop_target(**job, settings, console));
+    return (*job)->run(routes, hooks_for(models, settings, command.input, console));
+  }();
+  const TimePoint ended_at = clock.now();
+  reporter.stop();
+
+  // What is left behind.
+  if (!result) console.error(result.error().message);
+  if (!did_something(counters, result)) return batch::exit_code(result);
+  batch::Summary summary{.version = WINDROW_VERSION,
+                         .runtime = engine::LlamaLibrary::version(),
+                         .input = command.input,
+                         .files = (*job)->paths(),
+                         .report = settings.report,
+                         .started_unix_s = started_unix_s,
+                         .ended_unix_s = clock.unix_seconds(),
+                         .loading = loaded_at - started_at,
+                         .running = ended_at - loaded_at,
+                         .backend = backends.stats(),
+                         .settings = settings_with_sources(*resolved)};
+  add_result(counters, result, summary);
+  leave_behind(disk, summary, reporter.history(), console);
+  say_end(summary, settings, console);
+  return summary.exit_code;
 }
 
 }  // namespace windrow::app

@@ -28,18 +28,23 @@ std::string_view name_of(uint32_t signal) {
   }
 }
 
-sigset_t watched() {
+// What nohup, or a script that starts something in the background, made the process ignore stays
+// ignored.
+sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGHUP);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action{};
+    const bool ignored = sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+    if (!ignored) sigaddset(&set, signal);
+  }
   return set;
 }
 
 }  // namespace
 
 struct SignalWatch::Previous {
+  sigset_t watched{};
   sigset_t mask{};
   struct sigaction pipe{};
   struct sigaction file_size{};
@@ -54,9 +59,9 @@ SignalWatch::SignalWatch(std::function<void(std::string_view)> on_stop,
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &previous_->pipe);
   sigaction(SIGXFSZ, &ignore, &previous_->file_size);
-  const sigset_t set = watched();
-  pthread_sigmask(SIG_BLOCK, &set, &previous_->mask);
-  descriptor_ = signalfd(-1, &set, SFD_CLOEXEC);
+  previous_->watched = watched_signals();
+  pthread_sigmask(SIG_BLOCK, &previous_->watched, &previous_->mask);
+  descriptor_ = signalfd(-1, &previous_->watched, SFD_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC);
   ENSURE(descriptor_ >= 0 && wake_ >= 0, "the system gives no descriptor for signals");
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
@@ -91,8 +96,7 @@ void SignalWatch::watch(const std::stop_token& stop) {
       // Whoever asks a third time wants the process gone, not its good manners.
       const auto number = static_cast<int>(signal.ssi_signo);
       std::signal(number, SIG_DFL);
-      const sigset_t set = watched();
-      pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+      pthread_sigmask(SIG_UNBLOCK, &previous_->watched, nullptr);
       raise(number);
     }
   }

@@ -1,5 +1,6 @@
 // SignalWatch: SIGINT, SIGTERM and SIGHUP as calls on an ordinary thread. The first asks for an
-// end, the second for an end at once, a third does what the system does by default.
+// end, the second for an end at once, a third does what the system does by default. One that the
+// process ignored when it started (nohup) stays ignored.
 #pragma once
 
 #include <functional>

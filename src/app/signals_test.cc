@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <future>
 #include <string>
 
@@ -60,6 +61,19 @@ TEST(SignalWatch, TheThirdSignalEndsTheProcess) {
               return 1;
             }),
             1000 + SIGINT);
+}
+
+TEST(SignalWatch, WhatNohupIgnoresStaysIgnored) {
+  EXPECT_EQ(in_child([] {
+              std::signal(SIGHUP, SIG_IGN);
+              std::promise<std::string> stopped;
+              const SignalWatch watch(
+                  [&](std::string_view name) { stopped.set_value(std::string(name)); }, [] {});
+              kill(getpid(), SIGHUP);
+              kill(getpid(), SIGTERM);
+              return stopped.get_future().get() == "SIGTERM" ? 7 : 1;
+            }),
+            7);
 }
 
 TEST(SignalWatch, AClosedPipeIsAnErrorOfTheWrite) {

@@ -21,6 +21,14 @@ bool StopRelay::stopping() const {
   return stop_ || stop_now_;
 }
 
+StopRelay::Attachment::Attachment(StopRelay& relay, Target target) : relay_(relay) {
+  relay_.attach(std::move(target));
+}
+
+StopRelay::Attachment::~Attachment() {
+  relay_.detach();
+}
+
 void StopRelay::attach(Target target) {
   const std::scoped_lock lock(mutex_);
   target_ = std::move(target);

@@ -18,11 +18,23 @@ class StopRelay {
   void stop_now();
   bool stopping() const;
 
-  // Calls at once what was asked before. The functions must work until detach() returned.
+  // Who hears, for as long as this lives; one at a time. Calls at once what was asked before.
+  class Attachment {
+   public:
+    // `relay` outlives the attachment.
+    Attachment(StopRelay& relay, Target target);
+    ~Attachment();
+    Attachment(const Attachment&) = delete;
+    Attachment& operator=(const Attachment&) = delete;
+
+   private:
+    StopRelay& relay_;
+  };
+
+ private:
   void attach(Target target);
   void detach();
 
- private:
   mutable std::mutex mutex_;
   Target target_;
   bool stop_ = false;

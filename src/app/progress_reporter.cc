@@ -1,0 +1,54 @@
+#include "app/progress_reporter.h"
+
+#include <utility>
+
+namespace windrow::app {
+namespace {
+
+constexpr std::chrono::milliseconds kInterval(200);
+
+bool rows_run(batch::JobPhase phase) {
+  return phase == batch::JobPhase::kRunning || phase == batch::JobPhase::kStopping;
+}
+
+}  // namespace
+
+ProgressReporter::ProgressReporter(Console& console, Read read)
+    : console_(console), read_(std::move(read)), thread_([this] { run(); }) {}
+
+ProgressReporter::~ProgressReporter() {
+  stop();
+}
+
+void ProgressReporter::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  stopped_.notify_all();
+  if (!thread_.joinable()) return;
+  thread_.join();
+  watch_.look(read_(), console_);
+  console_.end_progress();
+}
+
+void ProgressReporter::Watch::look(const batch::ProgressReading& reading, Console& console) {
+  progress.observe(reading);
+  // The charts show the time in which rows ran, up to the reading in which they no longer do.
+  const bool running_now = rows_run(reading.phase);
+  if (running_now || running) history.observe(reading);
+  running = running_now;
+  console.progress(progress.numbers());
+}
+
+void ProgressReporter::run() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    lock.unlock();
+    watch_.look(read_(), console_);
+    lock.lock();
+    stopped_.wait_for(lock, kInterval, [this] { return stop_; });
+  }
+}
+
+}  // namespace windrow::app

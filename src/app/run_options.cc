@@ -1,0 +1,153 @@
+#include "app/run_options.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <filesystem>
+#include <variant>
+
+#include "app/open_backend.h"
+#include "app/suggest.h"
+#include "llm/request_json.h"
+
+namespace windrow::app {
+namespace {
+
+namespace json = boost::json;
+
+// "--set temperature" for a flag, "windrow.toml:3: temperature" for a file.
+std::string place_of_default(const ResolvedSettings& settings, const std::string& field) {
+  constexpr std::string_view kFlag = "flag ";
+  const auto source = settings.body_default_sources.find(field);
+  if (source == settings.body_default_sources.end()) return field;
+  const std::string_view text = source->second;
+  if (text.starts_with(kFlag)) return fmt::format("{} {}", text.substr(kFlag.size()), field);
+  return fmt::format("{}: {}", text, field);
+}
+
+const llm::FieldRule* find_rule(std::string_view field) {
+  for (const llm::FieldRule& rule : llm::field_rules()) {
+    if (rule.name == field) return &rule;
+  }
+  return nullptr;
+}
+
+Error unknown_field(const ResolvedSettings& settings, const std::string& field) {
+  std::vector<std::string_view> names;
+  for (const llm::FieldRule& rule : llm::field_rules())
+    names.push_back(rule.name);
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("{}: no request has a field of this name{}", place_of_default(settings, field),
+                  did_you_mean(field, names, "; docs/formats.md lists them"))};
+}
+
+// A body that lacks nothing else.
+json::object body_with(const llm::FieldRule& rule, const json::value& value) {
+  json::object body{{"model", "m"}};
+  if (rule.chat) {
+    body["messages"] = json::array{json::object{{"role", "user"}, {"content", "x"}}};
+  } else {
+    body["prompt"] = "x";
+  }
+  body[rule.name] = value;
+  return body;
+}
+
+}  // namespace
+
+std::string served_name(const ModelChoice& choice) {
+  if (!choice.name.empty()) return choice.name;
+  const std::string stem = std::filesystem::path(choice.path).stem().string();
+  return stem.empty() ? choice.path : stem;
+}
+
+Result<void> check_body_defaults(const ResolvedSettings& settings) {
+  for (const auto& [field, value] : settings.values.body_defaults) {
+    const llm::FieldRule* rule = find_rule(field);
+    if (rule == nullptr) return unknown_field(settings, field);
+    const llm::Endpoint endpoint =
+        rule->chat ? llm::Endpoint::kChatCompletions : llm::Endpoint::kCompletions;
+    const auto parsed = llm::parse_request(endpoint, body_with(*rule, value), 0);
+    if (const auto* failure = std::get_if<llm::Failure>(&parsed)) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{}: {}", place_of_default(settings, field), failure->message)};
+    }
+  }
+  return {};
+}
+
+Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
+                                                    const std::vector<ModelChoice>& choices) {
+  std::vector<batch::JobSetting> list;
+  for (const ModelChoice& choice : choices) {
+    const Result<std::string> identity = model_identity(choice.path);
+    if (!identity) return identity.error();
+    list.push_back({choice.name.empty() ? "model" : "model " + choice.name, *identity});
+  }
+  for (const SettingRow& row : setting_rows()) {
+    // The context comes later, when the model has said what it gives; body defaults the job adds.
+    const bool is_elsewhere = row.name == "model" || row.name == "ctx" || is_body_defaults(row);
+    if (!row.alters_answers || is_elsewhere) continue;
+    const json::value value = value_of(settings, row);
+    list.push_back({std::string(row.name),
+                    value.is_string() ? std::string(value.get_string()) : json::serialize(value)});
+  }
+  return list;
+}
+
+batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
+                              const std::vector<ModelChoice>& choices,
+                              std::vector<batch::JobSetting> job_settings) {
+  batch::JobOptions options{.input_name = command.input,
+                            .output_path = command.output,
+                            .fresh = settings.fresh,
+                            .retry_failed = settings.retry_failed,
+                            .strict = settings.strict,
+                            .ordered = settings.ordered,
+                            .any_model = choices.front().name.empty(),
+                            .settings = std::move(job_settings),
+                            .grace = std::chrono::seconds(settings.grace_s)};
+  if (settings.limit > 0) options.rows_max = settings.limit;
+  for (const auto& [field, value] : settings.body_defaults)
+    options.body_defaults[field] = value;
+  for (const ModelChoice& choice : choices)
+    options.models.push_back(served_name(choice));
+  return options;
+}
+
+std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings& settings) {
+  std::vector<batch::SummarySetting> list;
+  for (const SettingRow& row : setting_rows()) {
+    if (is_body_defaults(row)) {
+      for (const auto& [field, value] : settings.values.body_defaults) {
+        const auto source = settings.body_default_sources.find(field);
+        list.push_back({fmt::format("{}.{}", row.name, field), value,
+                        source == settings.body_default_sources.end() ? "" : source->second});
+      }
+    } else {
+      list.push_back(
+          {std::string(row.name), value_of(settings.values, row), settings.source_of(row)});
+    }
+  }
+  return list;
+}
+
+Result<void> check_report_path(const std::string& path) {
+  if (path.empty()) return {};
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("--report {} is a folder; name a file in it", path)};
+  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+    return Error{ErrorKind::kNotFound,
+                 fmt::format("the folder of --report {} does not exist; make it first", path)};
+  }
+  return {};
+}
+
+}  // namespace windrow::app

@@ -1,0 +1,37 @@
+// Settings -> what a job and its record are told, and what can be checked before a model is loaded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/command_line.h"
+#include "app/model_choice.h"
+#include "app/resolve_settings.h"
+#include "base/result.h"
+#include "batch/job_options.h"
+#include "batch/summary.h"
+
+namespace windrow::app {
+
+// By which name rows find the model; that of the file where --model gave none.
+std::string served_name(const ModelChoice& choice);
+
+// kInvalid for a default (--set) of a field that no body has, or of a value that no row could have.
+Result<void> check_body_defaults(const ResolvedSettings& settings);
+
+// What a job that is continued must find unchanged, as far as it is known before a model is loaded.
+// kNotFound when a model's file cannot be read.
+Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
+                                                    const std::vector<ModelChoice>& choices);
+
+batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
+                              const std::vector<ModelChoice>& choices,
+                              std::vector<batch::JobSetting> job_settings);
+
+// Every setting with its source, for the summary; each body default is one of its own, "set.seed".
+std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings& settings);
+
+// kInvalid or kNotFound when no page could be written there.
+Result<void> check_report_path(const std::string& path);
+
+}  // namespace windrow::app

@@ -1,0 +1,73 @@
+#include "app/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace windrow::app {
+
+void BackendGroup::add(const llm::Backend& backend) {
+  const std::scoped_lock lock(mutex_);
+  backends_.push_back(&backend);
+}
+
+llm::BackendStats BackendGroup::stats() const {
+  const std::scoped_lock lock(mutex_);
+  llm::BackendStats sum;
+  for (const llm::Backend* backend : backends_) {
+    const llm::BackendStats one = backend->stats();
+    sum.prompt_tokens += one.prompt_tokens;
+    sum.generated_tokens += one.generated_tokens;
+    sum.steps += one.steps;
+    sum.preemptions += one.preemptions;
+    sum.recomputed_tokens += one.recomputed_tokens;
+    sum.rows_running += one.rows_running;
+    sum.rows_waiting += one.rows_waiting;
+    sum.cells_used += one.cells_used;
+    sum.cells_max += one.cells_max;
+    sum.device_bytes_used = std::max(sum.device_bytes_used, one.device_bytes_used);
+    sum.device_bytes_max = std::max(sum.device_bytes_max, one.device_bytes_max);
+  }
+  return sum;
+}
+
+void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,
+                batch::Summary& summary) {
+  summary.exit_code = batch::exit_code(result);
+  if (!result) {
+    summary.end = batch::RunEnd::kFailed;
+    summary.error = result.error().message;
+  } else {
+    summary.end = result->end == batch::JobEnd::kCompleted ? batch::RunEnd::kCompleted
+                                                           : batch::RunEnd::kInterrupted;
+    summary.ordered = result->ordered;
+  }
+  const int64_t before_failed = counters.rows_before_failed;
+  summary.rows_total = counters.rows_total;
+  summary.rows_before = counters.rows_before;
+  summary.rows_succeeded = summary.rows_before - before_failed + counters.rows_succeeded;
+  summary.rows_failed = before_failed + counters.rows_failed;
+  summary.rows_this_run = counters.rows_succeeded + counters.rows_failed;
+  summary.attempts = counters.attempts;
+  summary.prompt_tokens = counters.prompt_tokens;
+  summary.completion_tokens = counters.completion_tokens;
+}
+
+bool did_something(const batch::JobCounters& counters, const Result<batch::JobReport>& result) {
+  return result.has_value() || counters.attempts > 0 ||
+         counters.rows_succeeded + counters.rows_failed > 0;
+}
+
+std::string interrupted_text(const batch::Summary& summary) {
+  const int64_t done = summary.rows_succeeded + summary.rows_failed;
+  if (summary.rows_total < 0) {
+    return fmt::format("interrupted: {} rows are done; the same command continues",
+                       with_thousands(done));
+  }
+  return fmt::format("interrupted: {} of {} rows are done; the same command continues",
+                     with_thousands(done), with_thousands(summary.rows_total));
+}
+
+}  // namespace windrow::app

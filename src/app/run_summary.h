@@ -1,0 +1,41 @@
+// What a run did, put together from what its parts know.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "batch/job_counters.h"
+#include "batch/job_runner.h"
+#include "batch/summary.h"
+#include "llm/backend.h"
+
+namespace windrow::app {
+
+// The backends of a run, which come one by one while somebody already watches. Thread-safe.
+class BackendGroup {
+ public:
+  // `backend` outlives the group.
+  void add(const llm::Backend& backend);
+
+  // Sums; of the device, which they share, the largest reading.
+  llm::BackendStats stats() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<const llm::Backend*> backends_;
+};
+
+// Fills what `counters` and `result` know: the end, the rows, the tokens.
+void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,
+                batch::Summary& summary);
+
+// Whether the run did anything: one that was refused leaves the summary of the run before it.
+bool did_something(const batch::JobCounters& counters, const Result<batch::JobReport>& result);
+
+// "interrupted: 12 of 400 rows are done; the same command continues".
+std::string interrupted_text(const batch::Summary& summary);
+
+}  // namespace windrow::app
