@@ -6,21 +6,16 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 #include <fstream>
 #include <thread>
+
+#include "store/testing/temporary_folder.h"
 
 namespace windrow::batch {
 namespace {
 
 class InputTest : public ::testing::Test {
  protected:
-  InputTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~InputTest() override { std::filesystem::remove_all(folder_); }
-
   static std::string read_all(ByteSource& source) {
     std::string text;
     std::array<char, 7> buffer = {};
@@ -32,11 +27,11 @@ class InputTest : public ::testing::Test {
     }
   }
 
-  std::filesystem::path folder_;
+  store::testing::TemporaryFolder folder_;
 };
 
 TEST_F(InputTest, AFileCanBeReadAgainAndAgain) {
-  const std::string path = (folder_ / "in.jsonl").string();
+  const std::string path = folder_ / "in.jsonl";
   std::ofstream(path) << "one\ntwo\n";
   auto input = open_input(path);
   ASSERT_TRUE(input.has_value());
@@ -48,14 +43,14 @@ TEST_F(InputTest, AFileCanBeReadAgainAndAgain) {
 }
 
 TEST_F(InputTest, WhatCannotBeReadIsNamed) {
-  const auto missing = open_input((folder_ / "no.jsonl").string());
+  const auto missing = open_input(folder_ / "no.jsonl");
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
   EXPECT_NE(missing.error().message.find("no.jsonl"), std::string::npos);
-  EXPECT_EQ(open_input(folder_.string()).error().kind, ErrorKind::kInvalid);
+  EXPECT_EQ(open_input(folder_.path()).error().kind, ErrorKind::kInvalid);
 }
 
 TEST_F(InputTest, ANamedPipeIsReadOnceAndWaitedFor) {
-  const std::string path = (folder_ / "pipe").string();
+  const std::string path = folder_ / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   auto input = open_input(path);
   ASSERT_TRUE(input.has_value());
@@ -70,7 +65,7 @@ TEST_F(InputTest, ANamedPipeIsReadOnceAndWaitedFor) {
 }
 
 TEST_F(InputTest, AReadThatWaitsCanBeInterrupted) {
-  const std::string path = (folder_ / "pipe").string();
+  const std::string path = folder_ / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   auto input = open_input(path);
   auto source = (*input)->open();

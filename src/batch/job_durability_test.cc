@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "base/random.h"
@@ -18,11 +16,11 @@
 #include "store/posix_disk.h"
 #include "store/testing/faulty_disk.h"
 #include "store/testing/memory_disk.h"
+#include "store/testing/temporary_folder.h"
 
 namespace windrow::batch {
 namespace {
 
-using store::testing::Faults;
 using store::testing::FaultyDisk;
 using store::testing::MemoryDisk;
 using testing::Entries;
@@ -147,13 +145,12 @@ TEST(FullDisk, TheMessageSaysHowMuchIsSafe) {
 
 // A real file, a real limit: in a process of its own, as the limit stays with it.
 TEST(FullDisk, AFileSizeLimitOfTheSystemIsOne) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(pattern.data());
+  const store::testing::TemporaryFolder folder;
   std::string input;
   for (int i = 0; i < 200; ++i)
     input += row_line(fmt::format("r{}", i), fmt::format("p{}", i));
   JobRun job{.input = input, .options = job_options()};
-  job.options.output_path = (folder / "r.jsonl").string();
+  job.options.output_path = folder / "r.jsonl";
 
   const pid_t child = fork();
   if (child == 0) {
@@ -180,7 +177,6 @@ TEST(FullDisk, AFileSizeLimitOfTheSystemIsOne) {
   ASSERT_TRUE(again.completed()) << again.error();
   EXPECT_EQ(again.submitted, static_cast<int64_t>(200 - safe));
   EXPECT_EQ(entries_of(*disk.read_all(job.options.output_path)), expected_of(input).results);
-  std::filesystem::remove_all(folder);
 }
 
 // --- disks that fail otherwise ----------------------------------------------------------------
@@ -351,10 +347,9 @@ TEST(Killed, WhileStartingFreshNoOldFileIsLost) {
 // --- the lock ---------------------------------------------------------------------------------
 
 TEST(OutputLock, IsHeldAgainstAnotherProcess) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(pattern.data());
+  const store::testing::TemporaryFolder folder;
   JobOptions options = job_options();
-  options.output_path = (folder / "r.jsonl").string();
+  options.output_path = folder / "r.jsonl";
   store::PosixDisk disk;
   windrow::testing::ManualClock clock;
   testing::MemoryInput input(kInput);
@@ -383,7 +378,6 @@ TEST(OutputLock, IsHeldAgainstAnotherProcess) {
   EXPECT_EQ(open(again).error().kind, ErrorKind::kConflict);
   *runner = nullptr;
   EXPECT_TRUE(open(again).has_value());
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -7,13 +7,12 @@
 
 #include "batch/testing/job_rig.h"
 #include "store/posix_disk.h"
-#include "store/testing/faulty_disk.h"
 #include "store/testing/memory_disk.h"
+#include "store/testing/temporary_folder.h"
 
 namespace windrow::batch {
 namespace {
 
-using store::testing::FaultyDisk;
 using store::testing::MemoryDisk;
 using testing::job_options;
 using testing::row_line;
@@ -151,16 +150,14 @@ TEST_F(JobFilesTest, WhatAKilledOrderingLeftIsRemoved) {
 }
 
 TEST_F(JobFilesTest, TheInputIsNoOutput) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(pattern.data());
-  const std::string input = (folder / "requests.jsonl").string();
+  const store::testing::TemporaryFolder folder;
+  const std::string input = folder / "requests.jsonl";
   std::ofstream(input) << row_line("a", "1");
   std::filesystem::create_hard_link(input, folder / "same.jsonl");
   store::PosixDisk disk;
   JobOptions options = job_options();
   options.input_name = input;
-  for (const std::string& output :
-       {input, (folder / "." / "requests.jsonl").string(), (folder / "same.jsonl").string()}) {
+  for (const std::string& output : {input, folder / "./requests.jsonl", folder / "same.jsonl"}) {
     options.output_path = output;
     for (const bool fresh : {false, true}) {
       options.fresh = fresh;
@@ -169,11 +166,10 @@ TEST_F(JobFilesTest, TheInputIsNoOutput) {
       EXPECT_EQ(files.error().kind, ErrorKind::kInvalid);
     }
   }
-  options.output_path = (folder / "no" / "r.jsonl").string();
+  options.output_path = folder / "no/r.jsonl";
   const auto missing = open_job_files(options, disk);
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
   EXPECT_NE(missing.error().message.find("folder of the output"), std::string::npos);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

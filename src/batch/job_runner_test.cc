@@ -8,13 +8,11 @@
 
 #include "batch/testing/job_rig.h"
 #include "batch/testing/pack.h"
-#include "store/testing/faulty_disk.h"
 #include "store/testing/memory_disk.h"
 
 namespace windrow::batch {
 namespace {
 
-using store::testing::FaultyDisk;
 using store::testing::MemoryDisk;
 using testing::echo;
 using testing::Entries;

@@ -33,6 +33,7 @@ ReadLines lines_of(const std::string& bytes, size_t piece_bytes = 65536, LineLim
 std::vector<std::string> texts_of(const std::string& bytes) {
   std::vector<std::string> texts;
   const ReadLines read = lines_of(bytes);
+  texts.reserve(read.lines.size() + 1);
   for (const FoundLine& line : read.lines)
     texts.push_back(line.bytes);
   if (!read.error.empty()) texts.push_back("error: " + read.error);

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,24 +11,10 @@
 #include "store/posix_disk.h"
 #include "store/testing/faulty_disk.h"
 #include "store/testing/memory_disk.h"
+#include "store/testing/temporary_folder.h"
 
 namespace windrow::store {
 namespace {
-
-// A folder of its own for each test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 enum class Which : uint8_t { kPosix, kMemory, kFaultless };
 
@@ -58,7 +43,7 @@ class DiskTest : public ::testing::TestWithParam<Which> {
     ASSERT_TRUE((*file)->append(text).has_value());
   }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
   std::string path_ = folder_ / "a.txt";
 
  private:

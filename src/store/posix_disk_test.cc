@@ -12,18 +12,14 @@
 #include <filesystem>
 #include <functional>
 
+#include "store/testing/temporary_folder.h"
+
 namespace windrow::store {
 namespace {
 
 class PosixDiskTest : public ::testing::Test {
  protected:
-  PosixDiskTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~PosixDiskTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_ / name; }
 
   // What `code` returns in a process of its own.
   static int in_child(const std::function<int()>& code) {
@@ -35,12 +31,12 @@ class PosixDiskTest : public ::testing::Test {
   }
 
   PosixDisk disk_;
-  std::filesystem::path folder_;
+  testing::TemporaryFolder folder_;
 };
 
 TEST_F(PosixDiskTest, OnlyRegularFilesAreOpened) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  for (const std::string& name : {path("pipe"), folder_.string(), std::string("/dev/null")}) {
+  for (const std::string& name : {path("pipe"), folder_.path(), std::string("/dev/null")}) {
     EXPECT_EQ(disk_.open_append(name).error().kind,
               name == path("pipe") ? ErrorKind::kIo : ErrorKind::kInvalid)
         << name;

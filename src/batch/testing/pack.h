@@ -4,11 +4,9 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -16,14 +14,15 @@
 #include <string_view>
 #include <vector>
 
+#include "store/testing/temporary_folder.h"
+
 namespace windrow::batch::testing {
 
 // What `program` writes when it reads `bytes`; throws when it fails.
 inline std::string filtered(const std::vector<std::string>& program, std::string_view bytes) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "windrow-XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(pattern.data());
-  const std::string in = (folder / "in").string();
-  const std::string out = (folder / "out").string();
+  const store::testing::TemporaryFolder folder;
+  const std::string in = folder / "in";
+  const std::string out = folder / "out";
   std::ofstream(in, std::ios::binary) << bytes;
 
   posix_spawn_file_actions_t actions;
@@ -32,6 +31,7 @@ inline std::string filtered(const std::vector<std::string>& program, std::string
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
   std::vector<std::string> words = program;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -45,7 +45,6 @@ inline std::string filtered(const std::vector<std::string>& program, std::string
   }
   std::ifstream file(out, std::ios::binary);
   std::string packed{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::filesystem::remove_all(folder);
   return packed;
 }
 
