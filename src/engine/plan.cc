@@ -91,6 +91,13 @@ void Plan::preempt(RowId id) {
   ++preemptions_;
 }
 
+std::optional<RowId> Plan::youngest_but(RowId id) const {
+  const auto other = std::find_if(running_.rbegin(), running_.rend(),
+                                  [&](RowId running) { return running != id; });
+  if (other == running_.rend()) return std::nullopt;
+  return *other;
+}
+
 void Plan::admit_waiting() {
   if (running_.empty()) admitting_ = true;
   if (!admitting_) return;
@@ -137,10 +144,9 @@ StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
   const int32_t count = std::min(
       {row.tokens - row.computed, std::max(prefill_tokens_max, 1), limits_.step_tokens_max});
   while (count > cells_free()) {
-    // The youngest of the others: preempting this one would gain nothing.
-    const auto other = std::find_if(running_.rbegin(), running_.rend(),
-                                    [&](RowId running) { return running != id; });
-    ENSURE(other != running_.rend(), "one row alone does not fit {} cells", limits_.cells_max);
+    // Preempting this one would gain nothing.
+    const std::optional<RowId> other = youngest_but(id);
+    ENSURE(other.has_value(), "one row alone does not fit {} cells", limits_.cells_max);
     preempt(*other);
   }
   StepPlan step;
@@ -198,9 +204,12 @@ void Plan::step_ran(const StepPlan& step) {
          limits_.cells_max);
 }
 
-bool Plan::step_had_no_space() {
+bool Plan::step_had_no_space(const StepPlan& step) {
+  ENSURE(!step.slices.empty(), "an empty step fits");
   if (running_.size() < 2) return false;
-  preempt(running_.back());
+  // A row that is alone in its steps would come back at once and meet the same memory.
+  const bool alone = step.slices.size() == 1;
+  preempt(alone ? *youngest_but(step.slices.front().row) : running_.back());
   return true;
 }
 

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -71,8 +72,9 @@ class Plan {
   void step_ran(const StepPlan& step);
 
   // The step did not fit the model's memory although it fitted the count: the youngest row gives
-  // way. False when there is only one row, which then can never fit.
-  bool step_had_no_space();
+  // way, of the others when the step was one row alone. False when there is only one row, which
+  // then can never fit.
+  bool step_had_no_space(const StepPlan& step);
 
   // The step failed and nobody knows which row is to blame: its rows start over, each alone in its
   // steps until it has got past this point. True when the step was one row alone: it is to blame.
@@ -106,6 +108,7 @@ class Plan {
   void start(RowId row);
   void stop(Row& row);
   void preempt(RowId row);
+  std::optional<RowId> youngest_but(RowId row) const;
   void make_room_for_decoding();
   StepPlan alone_step(RowId row, int32_t prefill_tokens_max);
   void push_slice(StepPlan& step, RowId row, int32_t tokens_count);

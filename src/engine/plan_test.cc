@@ -150,10 +150,28 @@ TEST_F(PlanTest, WithoutSpaceTheYoungestGivesWayUnlessItIsTheOnlyOne) {
   Plan plan({.cells_max = 100, .sequences_max = 4, .step_tokens_max = 100});
   plan.add(RowId(1), 5, 9);
   plan.add(RowId(2), 6, 9);
-  ASSERT_EQ(plan.next(100).slices.size(), 2U);
-  EXPECT_TRUE(plan.step_had_no_space());
+  const StepPlan both = plan.next(100);
+  ASSERT_EQ(both.slices.size(), 2U);
+  EXPECT_TRUE(plan.step_had_no_space(both));
   EXPECT_EQ(plan.counts().rows_running, 1);
-  EXPECT_FALSE(plan.step_had_no_space());
+  EXPECT_FALSE(plan.step_had_no_space(plan.next(100)));
+}
+
+// Preempting the suspect itself would give the same step again, for ever.
+TEST_F(PlanTest, WithoutSpaceForASuspectTheOthersGiveWay) {
+  Plan plan({.cells_max = 100, .sequences_max = 4, .step_tokens_max = 100});
+  plan.add(RowId(1), 5, 9);
+  plan.add(RowId(2), 6, 9);
+  EXPECT_FALSE(plan.step_failed(plan.next(100)));
+  run(plan);  // the first is past it
+  const StepPlan suspect = plan.next(100);
+  EXPECT_THAT(suspect.slices, ElementsAre(slice(2, 0, 6, true)));
+  ASSERT_EQ(plan.counts().rows_running, 2);
+  EXPECT_TRUE(plan.step_had_no_space(suspect));
+  const StepPlan again = plan.next(100);
+  EXPECT_THAT(again.slices, ElementsAre(slice(2, 0, 6, true)));
+  EXPECT_EQ(plan.counts().rows_running, 1);
+  EXPECT_FALSE(plan.step_had_no_space(again));
 }
 
 // Whatever happens to rows, in whatever order: every step keeps to what libllama would otherwise
@@ -229,7 +247,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         continue;
       }
       if (fate < 0.08 && plan.counts().rows_running > 1) {
-        ASSERT_TRUE(plan.step_had_no_space());
+        ASSERT_TRUE(plan.step_had_no_space(step));
         continue;
       }
       plan.step_ran(step);

@@ -137,7 +137,7 @@ void StepLoop::step_failed(const StepPlan& plan, const Error& error) {
       fail_for_good(error);
       return;
     case ErrorKind::kNoSpace:
-      if (!plan_.step_had_no_space()) {
+      if (!plan_.step_had_no_space(plan)) {
         end(plan.slices.front().row, row_failure("out_of_memory", error.message));
       }
       return;
