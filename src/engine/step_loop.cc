@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/ensure.h"
@@ -104,11 +105,23 @@ void StepLoop::run(const StepPlan& plan) {
                                                   static_cast<size_t>(slice.tokens_count)),
                            .wants_logits = slice.wants_logits});
   }
-  const Result<void> result = runner_.run(step);
+  const Result<void> result = run_model(step);
   if (result) {
     step_ran(plan, clock_.now() - start);
   } else {
     step_failed(plan, result.error());
+  }
+}
+
+// Some devices throw through the library when they are lost or out of memory (Vulkan does).
+Result<void> StepLoop::run_model(std::span<const StepRow> step) {
+  try {
+    return runner_.run(step);
+  } catch (const std::exception& error) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("the model's device failed: {}; results already written are safe, and "
+                             "the same command continues",
+                             error.what())};
   }
 }
 

@@ -71,6 +71,7 @@ class StepLoop {
   };
 
   void run(const StepPlan& plan);
+  Result<void> run_model(std::span<const StepRow> step);
   void step_ran(const StepPlan& plan, Duration duration);
   void step_failed(const StepPlan& plan, const Error& error);
   void answer_with(RowId id, size_t output);

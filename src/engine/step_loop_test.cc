@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <stdexcept>
 
 #include "base/random.h"
 #include "base/testing/manual_clock.h"
@@ -147,6 +148,21 @@ TEST_F(StepLoopTest, AModelThatFailsEveryRowIsGivenUp) {
   EXPECT_EQ(given_up, 4) << "two rows fail on their own account before the third settles it";
   add(loop, 7, request({1}, 9));
   EXPECT_EQ(failure(7).failure_class, llm::FailureClass::kBackend);
+}
+
+TEST_F(StepLoopTest, ADeviceThatThrowsIsGivenUpWithItsReason) {
+  ScriptedRunner runner(kLimits);
+  runner.fault = [](std::span<const StepRow>) -> std::optional<Error> {
+    throw std::runtime_error("ErrorDeviceLost");
+  };
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  for (int name = 0; name < 3; ++name)
+    add(loop, name, request({name}, 9));
+  run_all(loop);
+  for (int name = 0; name < 3; ++name) {
+    EXPECT_EQ(failure(name).failure_class, llm::FailureClass::kBackend);
+    EXPECT_NE(failure(name).message.find("ErrorDeviceLost"), std::string::npos);
+  }
 }
 
 TEST_F(StepLoopTest, MemoryThatIsSmallerThanItSaysOnlyCostsTime) {
