@@ -12,8 +12,12 @@ bool more_likely(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
 }
 
-bool any_nan(std::span<const float> logits) {
-  return std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); });
+// The largest logit is a number, and none is worse than minus infinity, which only means never.
+bool usable(std::span<const float> logits) {
+  const bool any_nan =
+      std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); });
+  return !logits.empty() && !any_nan &&
+         std::isfinite(*std::max_element(logits.begin(), logits.end()));
 }
 
 // Probabilities at `temperature`, relative to the most likely one; returns their sum.
@@ -94,7 +98,7 @@ double draw_of(uint64_t seed, int32_t index) {
 }  // namespace
 
 Token most_likely(std::span<const float> logits) {
-  if (any_nan(logits)) return -1;
+  if (!usable(logits)) return -1;
   return static_cast<Token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
@@ -107,7 +111,7 @@ double log_probability(std::span<const float> logits, Token token) {
 }
 
 std::vector<Candidate> distribution(std::span<const float> logits, const llm::Sampling& sampling) {
-  if (logits.empty() || any_nan(logits)) return {};
+  if (!usable(logits)) return {};
   std::vector<Candidate> candidates = filtered(logits, sampling);
   std::sort(candidates.begin(), candidates.end(), more_likely);
   return candidates;
@@ -115,7 +119,7 @@ std::vector<Candidate> distribution(std::span<const float> logits, const llm::Sa
 
 Token sample(std::span<const float> logits, const llm::Sampling& sampling, int32_t index) {
   if (sampling.temperature <= 0.0F) return most_likely(logits);
-  if (logits.empty() || any_nan(logits)) return -1;
+  if (!usable(logits)) return -1;
   // In whatever order the filters left the candidates, which depends on nothing but the logits.
   const std::vector<Candidate> candidates = filtered(logits, sampling);
   double left = draw_of(sampling.seed, index);

@@ -21,18 +21,21 @@ struct Candidate {
   double probability = 0;
 };
 
-// The token with the largest logit, the lowest of equal ones. -1 when any logit is not a number.
+// Logits are usable when none is NaN and the largest is finite: weights that overflow their number
+// format give infinities too.
+
+// The token with the largest logit, the lowest of equal ones. -1 when the logits are not usable.
 Token most_likely(std::span<const float> logits);
 
 // log softmax(logits)[token]: what the model thinks, before any filter or temperature.
 double log_probability(std::span<const float> logits, Token token);
 
 // What temperature > 0 draws from: the candidates that pass the filters, with probabilities that
-// add up to 1, most likely first. Empty when a logit is not a number.
+// add up to 1, most likely first. Empty when the logits are not usable.
 std::vector<Candidate> distribution(std::span<const float> logits, const llm::Sampling& sampling);
 
 // Temperature 0 takes the most likely token. `index` counts the row's sampled tokens from 0.
-// -1 when a logit is not a number.
+// -1 when the logits are not usable.
 Token sample(std::span<const float> logits, const llm::Sampling& sampling, int32_t index);
 
 }  // namespace windrow::engine

@@ -85,6 +85,24 @@ TEST(Sampler, LogProbabilityIsTheLogOfTheSoftmax) {
   EXPECT_NEAR(log_probability(kLogits, 2), std::log(0.5 / sum), 1e-6);
 }
 
+TEST(Sampler, InfiniteLogitsAreNeverSampled) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const std::vector<float>& broken :
+       {std::vector<float>{1, kInfinity, 2}, std::vector<float>{-kInfinity, -kInfinity}}) {
+    EXPECT_EQ(sample(broken, {}, 0), -1);
+    EXPECT_EQ(sample(broken, {.temperature = 0}, 0), -1);
+    EXPECT_TRUE(distribution(broken, {}).empty());
+  }
+  // One that can never come is no fault.
+  EXPECT_EQ(sample(std::vector<float>{-kInfinity, 1}, {}, 0), 1);
+}
+
+TEST(Sampler, ATinyTemperatureIsGreedy) {
+  for (const float temperature : {1e-6F, 1e-30F, std::numeric_limits<float>::denorm_min()}) {
+    EXPECT_EQ(sample(kLogits, {.temperature = temperature, .seed = 3}, 0), 2) << temperature;
+  }
+}
+
 TEST(Sampler, WhatIsNotANumberIsNeverSampled) {
   const std::vector<float> broken = {1, std::numeric_limits<float>::quiet_NaN(), 2};
   EXPECT_EQ(sample(broken, {}, 0), -1);
