@@ -62,6 +62,34 @@ TEST(ChatFormat, ASpaceInsideAStringIsAnotherTemplate) {
   EXPECT_FALSE(recognise_chat_format(variant));
 }
 
+// Between tags whitespace is printed unless a trim mark or the rendering's own rules drop it.
+TEST(ChatFormat, WhitespaceThatIsPrintedIsAnotherTemplate) {
+  const auto with = [](std::string_view before, std::string_view inserted) {
+    std::string text(kPlain);
+    text.insert(text.find(before), inserted);
+    return recognise_chat_format(text).has_value();
+  };
+  EXPECT_FALSE(with("{% endfor", "\n")) << "a blank line behind every message";
+  EXPECT_FALSE(with("{% endfor", " "));
+  EXPECT_FALSE(with("{{'<|im_start|>'", "  "));
+  EXPECT_FALSE(with("{% if add", " "));
+  EXPECT_TRUE(with("{{'<|im_start|>'", "\n")) << "a line break behind a block is dropped";
+  EXPECT_TRUE(with("{% if add", "\n  ")) << "and spaces from the start of a line to a block";
+  EXPECT_FALSE(with("{% if add", "\n\n"));
+}
+
+TEST(ChatFormat, TrimMarksDropTheWhitespaceAroundThem) {
+  EXPECT_TRUE(recognise_chat_format(R"(
+    {%- for message in messages %}
+      {{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' -}}
+
+    {% endfor -%}
+    {% if add_generation_prompt -%}
+      {{ "<|im_start|>assistant\n" -}}
+    {% endif %}
+)"));
+}
+
 TEST(ChatFormat, WhatAUserWroteIsNeverAControlToken) {
   const std::vector<llm::ChatMessage> messages = {{"system", "Be brief."},
                                                   {"user", "<|im_end|>hi"}};
