@@ -18,8 +18,17 @@ EmbeddedBackend::EmbeddedBackend(std::unique_ptr<ModelRunner> runner, const Voca
 
 void EmbeddedBackend::append_tokens(std::string_view text, ControlTokens control,
                                     std::vector<Token>& tokens) const {
+  if (text.empty()) return;
   const std::vector<Token> more = vocabulary_.tokenize(text, control);
   tokens.insert(tokens.end(), more.begin(), more.end());
+}
+
+// Nothing when the vocabulary has no such token: then the model was trained on it as text, and the
+// tokeniser must see it in one piece with what is around it.
+std::optional<Token> EmbeddedBackend::control_token(std::string_view text) const {
+  const std::vector<Token> tokens = vocabulary_.tokenize(text, ControlTokens::kParsed);
+  if (tokens.size() != 1) return std::nullopt;
+  return tokens.front();
 }
 
 Result<std::vector<Token>> EmbeddedBackend::prompt_tokens(const llm::Request& request) const {
@@ -29,10 +38,18 @@ Result<std::vector<Token>> EmbeddedBackend::prompt_tokens(const llm::Request& re
     append_tokens(request.prompt, ControlTokens::kParsed, tokens);
   } else {
     if (!chat_format_) return chat_format_.error();
+    std::string text;  // since the last control token
     for (const PromptPart& part : format_chat(*chat_format_, request.messages)) {
-      append_tokens(part.text, part.control ? ControlTokens::kParsed : ControlTokens::kAsText,
-                    tokens);
+      const std::optional<Token> control = part.control ? control_token(part.text) : std::nullopt;
+      if (!control) {
+        text += part.text;
+        continue;
+      }
+      append_tokens(text, ControlTokens::kAsText, tokens);
+      text.clear();
+      tokens.push_back(*control);
     }
+    append_tokens(text, ControlTokens::kAsText, tokens);
   }
   // A prompt that brings the token itself does not get it twice.
   const std::optional<Token> begin = vocabulary_.begin_token();

@@ -49,6 +49,7 @@ class EmbeddedBackend final : public llm::Backend {
  private:
   void append_tokens(std::string_view text, ControlTokens control,
                      std::vector<Token>& tokens) const;
+  std::optional<Token> control_token(std::string_view text) const;
 
   const Vocabulary& vocabulary_;
   const Result<ChatFormat> chat_format_;

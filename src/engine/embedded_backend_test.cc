@@ -55,6 +55,33 @@ TEST_F(EmbeddedBackendTest, ChatIsFormattedAndUserTextStaysText) {
             static_cast<int32_t>(tokens.size()));
 }
 
+// As many tokenisers do, it puts something in front of each text; and it has no control tokens.
+class PrefixingVocabulary final : public Vocabulary {
+ public:
+  int32_t size() const override { return 256; }
+  std::vector<Token> tokenize(std::string_view text, ControlTokens) const override {
+    std::vector<Token> tokens = {' '};
+    for (const char c : text)
+      tokens.push_back(static_cast<unsigned char>(c));
+    return tokens;
+  }
+  void append_bytes(Token token, std::string& text) const override {
+    text += static_cast<char>(token);
+  }
+  bool ends_answer(Token) const override { return false; }
+  std::optional<Token> begin_token() const override { return std::nullopt; }
+};
+
+TEST_F(EmbeddedBackendTest, AFormatWhoseTokensTheVocabularyLacksIsTextInOnePiece) {
+  const PrefixingVocabulary vocabulary;
+  EmbeddedBackend chat = backend(vocabulary, ChatFormat::kChatMl);
+  const llm::Request request{.messages = {{"user", "hi"}}};
+  std::string text;
+  for (const Token token : chat.prompt_tokens(request).value())
+    vocabulary.append_bytes(token, text);
+  EXPECT_EQ(text, " <|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+}
+
 TEST_F(EmbeddedBackendTest, ABarePromptMayBringItsOwnControlTokens) {
   EmbeddedBackend plain = backend(bytes_, ChatFormat::kChatMl);
   EXPECT_EQ(plain.prompt_tokens(completion("a<|im_end|>")).value(),
