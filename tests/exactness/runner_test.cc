@@ -10,6 +10,7 @@
 #include "engine/chat_format.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
+#include "engine/llama/llama_runner.h"
 #include "engine/plan.h"
 #include "exactness/plain_row.h"
 
@@ -66,6 +67,35 @@ TEST_F(Runner, AnEncoderIsLoadedButAnswersNothing) {
   EXPECT_EQ(runner.error().message,
             "bert is an encoder (an embedding model): it cannot generate text, and this version "
             "answers only chat and completions");
+}
+
+// Not every encoder says in its metadata that it is one.
+TEST_F(Runner, AModelWithoutMemoryGetsNoRunner) {
+  const PlainModel bert(test_model("bert", "f32"));
+  const auto runner = engine::LlamaRunner::make(
+      library(), *bert.get(), {.architecture = "bert", .context_trained = 512}, {});
+  ASSERT_FALSE(runner);
+  EXPECT_EQ(runner.error().message,
+            "bert keeps no memory of what came before (it is an encoder): it cannot generate text; "
+            "use a model that was trained to");
+}
+
+// libllama would end the process at the first text it has to tokenise.
+TEST_F(Runner, AModelWithoutAVocabularyIsRefused) {
+  std::ifstream in(test_model("llama", "f32"), std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const size_t kind = bytes.find("gpt2", bytes.find("tokenizer.ggml.model"));
+  ASSERT_NE(kind, std::string::npos);
+  bytes.replace(kind, 4, "none");
+  const std::string path = file_with("mute.gguf", bytes);
+  EXPECT_EQ(refusal(path), path +
+                               ": the file has no vocabulary, so no text can be given to this "
+                               "llama model; convert it again with its tokeniser");
+}
+
+TEST_F(Runner, CellsOfAHybridCostMemoryToo) {
+  // Its first layer has no attention, and libllama tells the heads of that one.
+  EXPECT_GT(load("hybrid")->facts().cell_bytes_f16, 0U);
 }
 
 TEST_F(Runner, RefusesWhatIsNoModelAndSaysWhatItIs) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 
 #include "facts/plain_llama.h"
 
@@ -113,6 +115,23 @@ TEST(KillsTheProcess, AContextWithASmallerBatchThanItHasSequences) {
 // The batch is capped to the context as asked for, before rounding.
 TEST(KillsTheProcess, AContextAskedForWithFewerTokensThanSequences) {
   EXPECT_LLAMA_ABORT(make_context_of(7, 8, 2048, 0), "GGML_ASSERT.*n_outputs_max");
+}
+
+void tokenise_without_a_vocabulary() {
+  std::ifstream whole(model_path("llama"), std::ios::binary);
+  std::string content((std::istreambuf_iterator<char>(whole)), {});
+  content.replace(content.find("gpt2", content.find("tokenizer.ggml.model")), 4, "none");
+  const std::string path = ::testing::TempDir() + "no_vocabulary.gguf";
+  std::ofstream(path, std::ios::binary) << content;
+  const Model model = load_file(path);
+  if (!model) return;
+  std::vector<llama_token> tokens(8);
+  llama_tokenize(llama_model_get_vocab(model.get()), "a", 1, tokens.data(), 8, false, false);
+}
+
+// Such a model loads like any other.
+TEST(KillsTheProcess, ATextForAModelWithoutAVocabulary) {
+  EXPECT_LLAMA_ABORT(tokenise_without_a_vocabulary(), "GGML_ASSERT.*tokenizer");
 }
 
 void remove_a_sequence_beyond_256() {

@@ -65,8 +65,9 @@ ModelFacts read_facts(const llama_model* model) {
 #if WINDROW_HAVE_LLAMA_MODEL_IS_HYBRID
   facts.hybrid = llama_model_is_hybrid(model);
 #endif
-  // libllama says nothing of attention being causal; the metadata does for every encoder.
-  facts.encoder_only = metadata(model, facts.architecture + ".attention.causal") == "false";
+  // libllama says nothing of attention being causal; the metadata does for most encoders.
+  facts.encoder_only = metadata(model, facts.architecture + ".attention.causal") == "false" ||
+                       !llama_model_has_decoder(model);
   facts.pooling = pooling_name(metadata_number(model, facts.architecture + ".pooling_type", -1));
   facts.sharing = sharing_of(facts);
   const int32_t heads = std::max(llama_model_n_head(model), 1);
@@ -74,8 +75,10 @@ ModelFacts read_facts(const llama_model* model) {
   const std::string attention = facts.architecture + ".attention.";
   const int64_t kv_lengths = metadata_number(model, attention + "key_length", head_length) +
                              metadata_number(model, attention + "value_length", head_length);
+  // Of its first layer, which in a hybrid may be one without attention.
+  const int32_t heads_kv = llama_model_n_head_kv(model);
   facts.cell_bytes_f16 = static_cast<uint64_t>(facts.layers) *
-                         static_cast<uint64_t>(llama_model_n_head_kv(model)) *
+                         static_cast<uint64_t>(heads_kv == 0 && facts.hybrid ? heads : heads_kv) *
                          static_cast<uint64_t>(kv_lengths) * 2;
   const char* chat_template = llama_model_chat_template(model, nullptr);
   if (chat_template != nullptr) facts.chat_template = chat_template;
@@ -142,6 +145,12 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
   }
   std::unique_ptr<LlamaModel> model(new LlamaModel(library, raw));
   const std::string& architecture = model->facts().architecture;
+  if (llama_vocab_type(llama_model_get_vocab(raw)) == LLAMA_VOCAB_TYPE_NONE) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{}: the file has no vocabulary, so no text can be given to this {} "
+                             "model; convert it again with its tokeniser",
+                             path, architecture)};
+  }
   if (llama_model_has_encoder(raw) && llama_model_has_decoder(raw)) {
     return Error{
         ErrorKind::kUnavailable,

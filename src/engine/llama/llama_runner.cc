@@ -201,6 +201,14 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
                     "smaller --ctx, fewer --rows-max or another --kv-type need less memory",
                     params.n_ctx, to_string(options.kv_type), options.sequences_max, reason)};
   }
+  if (llama_get_memory(context) == nullptr) {
+    // Decoding would be encoding, under other limits.
+    llama_free(context);
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{} keeps no memory of what came before (it is an encoder): it cannot "
+                             "generate text; use a model that was trained to",
+                             facts.architecture)};
+  }
   const auto cells = static_cast<int32_t>(llama_n_ctx(context));
   const RunnerLimits limits{.cells_max = cells,
                             .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
