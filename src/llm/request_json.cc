@@ -164,8 +164,10 @@ Problem read_message(const json::value& value, size_t index, ChatMessage& messag
       if (Problem problem = read_content(field, param + ".content", message.content)) {
         return problem;
       }
-    } else if (key == "name" || key == "refusal" || field.is_null()) {
+    } else if (key == "name" || key == "refusal") {
       continue;  // the prompt formats in use have no place for them
+    } else if (field.is_null() || (field.is_array() && field.get_array().empty())) {
+      continue;  // an answer that is sent back has "annotations": [] and such
     } else {
       return unsupported(fmt::format("{}.{}", param, std::string_view(key)),
                          fmt::format("{}.{} is not supported; a message has role and content",
@@ -293,8 +295,12 @@ Problem read_ignore_eos(const json::value& value, Request& request) {
 
 // Fields that are refused unless they ask for what happens anyway.
 
+bool is_one(const json::value& value) {
+  return value.is_number() && value.to_number<double>() == 1;
+}
+
 Problem read_n(const json::value& value, Request&) {
-  if (value.is_int64() && value.get_int64() == 1) return std::nullopt;
+  if (is_one(value)) return std::nullopt;
   return unsupported("n", "n must be 1; for several answers give several rows");
 }
 
@@ -351,7 +357,7 @@ Problem read_echo(const json::value& value, Request&) {
 }
 
 Problem read_best_of(const json::value& value, Request&) {
-  if (value.is_int64() && value.get_int64() == 1) return std::nullopt;
+  if (is_one(value)) return std::nullopt;
   return unsupported("best_of", "best_of must be 1");
 }
 

@@ -68,6 +68,22 @@ TEST(RequestJson, TextPartsAreJoined) {
   EXPECT_EQ(std::get<Request>(result).messages[0].content, "ab");
 }
 
+TEST(RequestJson, AnAnswerOfTheApiMayBeSentBackAsItCame) {
+  const auto result = parse(Endpoint::kChatCompletions, R"({"messages":[
+    {"role":"user","content":"hi"},
+    {"role":"assistant","content":"ho","refusal":null,"annotations":[],"tool_calls":[],
+     "audio":null,"function_call":null}]})");
+  ASSERT_TRUE(std::holds_alternative<Request>(result)) << std::get<Failure>(result).message;
+  EXPECT_EQ(std::get<Request>(result).messages[1], (ChatMessage{"assistant", "ho"}));
+}
+
+TEST(RequestJson, WholeNumbersMayBeWrittenWithAPoint) {
+  const Request request = accepted(R"("n":1.0,"max_tokens":7.0,"top_k":4e1,"seed":5.0)");
+  EXPECT_EQ(request.output_tokens_max, 7);
+  EXPECT_EQ(request.sampling.top_k, 40);
+  EXPECT_EQ(request.sampling.seed, 5U);
+}
+
 TEST(RequestJson, CompletionsTakesAPrompt) {
   const auto result = parse(Endpoint::kCompletions, R"({"prompt":"once","stop":"."})");
   EXPECT_EQ(std::get<Request>(result).prompt, "once");
