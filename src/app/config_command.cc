@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -52,11 +53,17 @@ std::string settings_text(const ResolvedSettings& settings) {
     if (source == "default" && !row.default_words.empty()) value = std::string(row.default_words);
     lines.push_back({std::string(row.name), std::move(value), source});
   }
-  constexpr size_t kNameWidth = 20;
-  constexpr size_t kValueWidth = 44;
+  // One long value does not push all the others apart.
+  constexpr size_t kValueWidthMax = 44;
+  size_t name_width = 0;
+  size_t value_width = 0;
+  for (const Line& line : lines) {
+    name_width = std::max(name_width, line.name.size());
+    value_width = std::max(value_width, std::min(line.value.size(), kValueWidthMax));
+  }
   std::string text;
   for (const Line& line : lines) {
-    text += fmt::format("{:<{}}{:<{}}  {}\n", line.name, kNameWidth, line.value, kValueWidth,
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", line.name, name_width, line.value, value_width,
                         line.source);
   }
   return text;

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/serialize.hpp>
-
 #include "app/terminal.h"
+#include "batch/pretty_json.h"
 
 namespace windrow::app {
 namespace {
@@ -181,7 +180,7 @@ void Console::write_event(std::string_view name, const json::object& members) {
   for (const json::key_value_pair& member : members)
     event.emplace(member.key(), member.value());
   if (!output_gone_) {
-    output_gone_ = !write_all(options_.output_fd, json::serialize(event) + "\n");
+    output_gone_ = !write_all(options_.output_fd, batch::plain_json(event) + "\n");
   }
 }
 

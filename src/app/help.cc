@@ -41,7 +41,8 @@ std::string setting_line(const SettingRow& row) {
     }
   }
   const std::string by_default = default_text(row);
-  if (!is_flag(row) && !by_default.empty()) text += fmt::format(" (default: {})", by_default);
+  if (!is_flag(row) && !by_default.empty() && by_default != "none")
+    text += fmt::format(" (default: {})", by_default);
   return help_line(flag, std::move(text));
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "app/dry_run_command.h"
 #include "app/load_settings.h"
 #include "app/model_choice.h"
+#include "app/model_file.h"
 #include "app/open_backend.h"
 #include "app/progress_reporter.h"
 #include "app/run_options.h"
@@ -24,6 +24,7 @@
 #include "base/format.h"
 #include "batch/input.h"
 #include "batch/job_runner.h"
+#include "batch/pretty_json.h"
 #include "batch/report_html.h"
 #include "batch/summary.h"
 #include "dispatch/dispatcher.h"
@@ -73,10 +74,11 @@ void say_start(const RunCommand& command, const std::vector<ModelChoice>& choice
   console.event(
       "start",
       {{"input", command.input}, {"output", command.output}, {"models", std::move(models)}});
-  if (choices.front().name.empty()) {
-    console.note(
-        fmt::format("{} answers every row, whatever model it names", choices.front().path));
-  }
+}
+
+void say_who_answers(const std::vector<ModelChoice>& choices, Console& console) {
+  if (!choices.front().name.empty()) return;
+  console.note(fmt::format("{} answers every row, whatever model it names", choices.front().path));
 }
 
 // --- the models ---
@@ -143,7 +145,7 @@ int dry_run_command(batch::Input& input, const batch::JobOptions& options,
     json::object event{{"event", "dry_run"}};
     for (const auto& [name, value] : batch::dry_run_to_json(*found))
       event[name] = value;
-    console.print(json::serialize(event) + "\n");
+    console.print(batch::plain_json(event) + "\n");
   } else {
     console.print(batch::dry_run_to_text(*found));
   }
@@ -205,6 +207,10 @@ int run_command(const RunCommand& command, const Environment& environment) {
   // What can be known to be wrong without opening anything.
   const Result<std::vector<ModelChoice>> choices = parse_model_choices(settings.models);
   if (!choices) return fail(console, choices.error());
+  for (const ModelChoice& choice : *choices) {
+    const Result<void> checked = check_model_file(choice.path);
+    if (!checked) return fail(console, checked.error());
+  }
   const Result<void> defaults_checked = check_body_defaults(*resolved);
   if (!defaults_checked) return fail(console, defaults_checked.error());
   const Result<void> report_checked = check_report_path(settings.report);
@@ -257,6 +263,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
                                                                  dispatch::DispatchOptions{}));
     routes.push_back({served_name(choice), dispatchers.back().get()});
   }
+
+  say_who_answers(*choices, console);
 
   // The rows.
   const TimePoint loaded_at = clock.now();

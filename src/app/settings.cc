@@ -57,6 +57,7 @@ constexpr SettingRow kRows[] = {
      .group = SettingGroup::kModel,
      .value_name = "PATH|NAME=PATH",
      .help = "GGUF file; with NAME= it answers only the rows whose model is NAME (repeatable)",
+     .default_words = "none",
      .alters_answers = true},
     {.name = "ctx",
      .field = &Settings::ctx_tokens,
@@ -159,6 +160,7 @@ constexpr SettingRow kRows[] = {
      .group = SettingGroup::kEnd,
      .value_name = "FILE.html",
      .help = "write a page with charts of the run",
+     .default_words = "none",
      .reach = SettingReach::kFlagOnly},
 
     // What is said while it runs
@@ -179,7 +181,7 @@ constexpr SettingRow kRows[] = {
      .field = &Settings::color,
      .group = SettingGroup::kConsole,
      .value_name = "WHEN",
-     .help = "colours; --no-color and the variable NO_COLOR mean never",
+     .help = "colours (--no-color or the variable NO_COLOR: never)",
      .choices = kColor},
 };
 

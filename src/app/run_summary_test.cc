@@ -1,0 +1,110 @@
+#include "app/run_summary.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow::app {
+namespace {
+
+class StillBackend final : public llm::Backend {
+ public:
+  explicit StillBackend(const llm::BackendStats& stats) : stats_(stats) {}
+
+  void submit(llm::Request, Done) override {}
+  void cancel_waiting() override {}
+  void cancel_all() override {}
+  int32_t in_flight_target() const override { return 1; }
+  llm::BackendStats stats() const override { return stats_; }
+
+ private:
+  llm::BackendStats stats_;
+};
+
+TEST(BackendGroup, AddsUpWhatModelsDoAndSharesTheDevice) {
+  BackendGroup group;
+  EXPECT_EQ(group.stats().steps, 0);
+  const StillBackend one({.prompt_tokens = 10,
+                          .generated_tokens = 1,
+                          .steps = 2,
+                          .preemptions = 1,
+                          .recomputed_tokens = 5,
+                          .rows_running = 3,
+                          .rows_waiting = 4,
+                          .cells_used = 6,
+                          .cells_max = 7,
+                          .device_bytes_used = 100,
+                          .device_bytes_max = 200});
+  const StillBackend other({.prompt_tokens = 20,
+                            .generated_tokens = 2,
+                            .steps = 3,
+                            .rows_running = 1,
+                            .device_bytes_used = 120,
+                            .device_bytes_max = 200});
+  group.add(one);
+  group.add(other);
+  const llm::BackendStats sum = group.stats();
+  EXPECT_EQ(sum.prompt_tokens, 30);
+  EXPECT_EQ(sum.generated_tokens, 3);
+  EXPECT_EQ(sum.steps, 5);
+  EXPECT_EQ(sum.preemptions, 1);
+  EXPECT_EQ(sum.recomputed_tokens, 5);
+  EXPECT_EQ(sum.rows_running, 4);
+  EXPECT_EQ(sum.rows_waiting, 4);
+  EXPECT_EQ(sum.cells_used, 6);
+  EXPECT_EQ(sum.cells_max, 7);
+  EXPECT_EQ(sum.device_bytes_used, 120U);
+  EXPECT_EQ(sum.device_bytes_max, 200U);
+}
+
+void fill(batch::JobCounters& counters) {
+  counters.rows_total = 100;
+  counters.rows_before = 40;
+  counters.rows_before_failed = 4;
+  counters.rows_succeeded = 50;
+  counters.rows_failed = 2;
+  counters.attempts = 53;
+  counters.prompt_tokens = 1000;
+  counters.completion_tokens = 200;
+}
+
+TEST(RunSummary, CountsTheWholeJobAndThisRun) {
+  batch::JobCounters counters;
+  fill(counters);
+  batch::Summary summary;
+  add_result(counters, batch::JobReport{.end = batch::JobEnd::kInterrupted}, summary);
+  EXPECT_EQ(summary.end, batch::RunEnd::kInterrupted);
+  EXPECT_EQ(summary.exit_code, 130);
+  EXPECT_EQ(summary.rows_total, 100);
+  EXPECT_EQ(summary.rows_succeeded, 86);
+  EXPECT_EQ(summary.rows_failed, 6);
+  EXPECT_EQ(summary.rows_left(), 8);
+  EXPECT_EQ(summary.rows_before, 40);
+  EXPECT_EQ(summary.rows_this_run, 52);
+  EXPECT_EQ(summary.attempts, 53);
+  EXPECT_EQ(summary.completion_tokens, 200);
+  EXPECT_EQ(interrupted_text(summary),
+            "interrupted: 92 of 100 rows are done; the same command continues");
+  summary.rows_total = -1;
+  EXPECT_EQ(interrupted_text(summary), "interrupted: 92 rows are done; the same command continues");
+}
+
+TEST(RunSummary, SaysWhyARunFailed) {
+  batch::JobCounters counters;
+  fill(counters);
+  batch::Summary summary;
+  add_result(counters, Error{ErrorKind::kDiskFull, "results.jsonl: no space"}, summary);
+  EXPECT_EQ(summary.end, batch::RunEnd::kFailed);
+  EXPECT_EQ(summary.error, "results.jsonl: no space");
+  EXPECT_EQ(summary.exit_code, 2);
+}
+
+TEST(RunSummary, ARefusedRunDidNothing) {
+  batch::JobCounters counters;
+  const Result<batch::JobReport> refused = Error{ErrorKind::kConflict, "changed"};
+  EXPECT_FALSE(did_something(counters, refused));
+  EXPECT_TRUE(did_something(counters, batch::JobReport{}));
+  counters.rows_failed = 1;
+  EXPECT_TRUE(did_something(counters, refused));
+}
+
+}  // namespace
+}  // namespace windrow::app
