@@ -186,6 +186,28 @@ TEST_P(Exactness, DefaultModeStaysWithinTheArithmetic) {
       << "of " << comparison.tokens << ", the worst by " << comparison.logprob_difference_max;
 }
 
+class SlidingWindow : public Exactness {};
+
+// Room for three windows and a step, 256 cells, while the rows hold up to 600 tokens: cells behind
+// the window are used again all the time.
+TEST_P(SlidingWindow, CellsAreUsedAgainWithoutATrace) {
+  const std::string path = test_model(GetParam(), "f32");
+  const auto model = LlamaModel::load(library(), path, {}).value();
+  ASSERT_EQ(model->facts().sliding_window, 32);
+  const PlainModel plain(path);
+  Random random(29);
+  const std::vector<Row> rows = some_rows(random, 24);
+  LlamaRunnerOptions options = exact_options();
+  options.cells_max = 2048;
+  options.sequences_max = 3;
+  const Run run = run_batched(*model, rows, options, random);
+  ASSERT_EQ(run.answers.size(), rows.size());
+  EXPECT_EQ(compare(plain, rows, run, {}, 1e-5).tokens_apart, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, SlidingWindow, ::testing::Values("swa"),
+                         [](const auto& info) { return std::string(info.param); });
+
 INSTANTIATE_TEST_SUITE_P(Families, Exactness,
                          ::testing::Values("llama", "qwen3", "moe", "hybrid", "swa"),
                          [](const auto& family) { return std::string(family.param); });
