@@ -87,7 +87,7 @@ else()
   list(JOIN WINDROW_RUNTIME_VERSION ", " WINDROW_RUNTIME_VERSION)
 
   target_include_directories(windrow_llama SYSTEM INTERFACE "${_windrow_llama_include}")
-  # By name and folder, not by path: CMake would add the folder to the run path itself, and warn that
+  # By name and folder, not by path: CMake would add the folder to the run path itself and warn that
   # it hides libraries of the system, which is what the run path below is for.
   target_link_options(windrow_llama INTERFACE "-L${_windrow_lib}")
   target_link_libraries(windrow_llama INTERFACE -lllama -lggml -lggml-base)

@@ -5,15 +5,17 @@ function(windrow_module)
   cmake_parse_arguments(M "" "NAME" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${M_NAME} STATIC ${M_SOURCES})
   target_include_directories(${M_NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${M_NAME} PUBLIC ${M_DEPENDS} PRIVATE ${M_PRIVATE_DEPENDS} windrow_warnings)
+  target_link_libraries(
+    ${M_NAME} PUBLIC ${M_DEPENDS} PRIVATE ${M_PRIVATE_DEPENDS} windrow_warnings)
 endfunction()
 
 # windrow_test(NAME base_tests SOURCES a_test.cc DEPENDS base [LLAMA] [LABELS x])
-# One GoogleTest program of a module. LLAMA gives it the loader and run path of the libllama runtime.
+# One GoogleTest program of a module. LLAMA gives it the loader and run path of libllama's runtime.
 function(windrow_test)
   cmake_parse_arguments(T "LLAMA" "NAME;TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
   add_executable(${T_NAME} ${T_SOURCES})
-  target_link_libraries(${T_NAME} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main windrow_warnings)
+  target_link_libraries(
+    ${T_NAME} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main windrow_warnings)
   if(T_LLAMA)
     windrow_use_llama_runtime(${T_NAME})
   endif()
