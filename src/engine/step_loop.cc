@@ -129,15 +129,20 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
   failures_in_a_row_ = 0;
   ++steps_;
   plan_.step_ran(plan);
-  int32_t tokens = 0;
+  int32_t prefill_tokens = 0;
+  int32_t decoding_rows = 0;
   for (const Slice& slice : plan.slices) {
-    tokens += slice.tokens_count;
+    if (slice.tokens_count > 1) {
+      prefill_tokens += slice.tokens_count;
+    } else {
+      ++decoding_rows;
+    }
     Row& row = rows_.at(slice.row);
     const int32_t prefilled = std::min(slice.first + slice.tokens_count, row.prompt_tokens);
     prompt_tokens_ += std::max(0, prefilled - row.prompt_tokens_counted);
     row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);
   }
-  step_size_.step_took(tokens, duration);
+  step_size_.step_took(prefill_tokens, decoding_rows, duration);
   size_t output = 0;
   for (const Slice& slice : plan.slices) {
     if (slice.wants_logits) answer_with(slice.row, output++);

@@ -5,13 +5,12 @@
 namespace windrow::engine {
 namespace {
 
-// Enough to see the cost of a token behind the cost of a pass.
-constexpr int32_t kInformativeTokensMin = 64;
-
 // What a first step takes, when nothing is known; it settles within a few steps.
 constexpr int32_t kFirstTokens = 512;
 
-// Less would spend more on passes than on tokens.
+// Less would spend more on passes than on tokens, and teach nothing about tokens. The smallest
+// chunk must teach: else one slow step, such as the first while the weights come from the disk,
+// would leave all later ones small.
 constexpr int32_t kTokensMin = 32;
 
 constexpr double kWeight = 0.3;
@@ -23,9 +22,9 @@ StepSize::StepSize(Duration step_target, int32_t step_tokens_max)
       step_tokens_max_(step_tokens_max),
       prefill_tokens_max_(std::min(kFirstTokens, step_tokens_max)) {}
 
-void StepSize::step_took(int32_t tokens, Duration duration) {
-  if (tokens < std::min(kInformativeTokensMin, step_tokens_max_)) return;
-  const double token_s = seconds(duration) / tokens;
+void StepSize::step_took(int32_t prefill_tokens, int32_t decoding_rows, Duration duration) {
+  if (prefill_tokens < std::min(kTokensMin, step_tokens_max_)) return;
+  const double token_s = seconds(duration) / (prefill_tokens + decoding_rows);
   token_s_ = token_s_ == 0 ? token_s : token_s_ + kWeight * (token_s - token_s_);
   if (token_s_ <= 0) {
     prefill_tokens_max_ = step_tokens_max_;

@@ -17,13 +17,13 @@ class StepSize {
 
   int32_t prefill_tokens_max() const { return prefill_tokens_max_; }
 
-  void step_took(int32_t tokens, Duration duration);
+  void step_took(int32_t prefill_tokens, int32_t decoding_rows, Duration duration);
 
  private:
   double step_target_s_;
   int32_t step_tokens_max_;
   int32_t prefill_tokens_max_;
-  double token_s_ = 0;  // moving mean over steps that mostly prefill; 0: none seen
+  double token_s_ = 0;  // moving mean over steps that prefill; 0: none seen
 };
 
 }  // namespace windrow::engine
