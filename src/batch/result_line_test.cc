@@ -15,7 +15,7 @@ const RowKey kKey{.line = 12,
                   .identity = {.low = 0x10, .high = 0x20},
                   .fingerprint = 0x1};
 
-// docs/formats.md shows these two.
+// docs/formats.md describes these.
 TEST(ResultLine, AResultHasTheShapeOfTheApi) {
   const llm::Answer answer{.text = "hi\n",
                            .usage = {.prompt_tokens = 3, .completion_tokens = 2},

@@ -169,6 +169,15 @@ TEST(RowReader, MessagesSayWhere) {
       << fault_of("{\"custom_id\":\"a\",x}").failure.message;
 }
 
+TEST(RowReader, DepthHasALimit) {
+  const auto nested = [](size_t depth) {
+    return R"({"custom_id":"a","url":"/v1/completions","body":{"prompt":"p"},"note":)" +
+           std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  EXPECT_EQ(row_of(nested(127)).request.prompt, "p");  // the line itself is one more
+  EXPECT_EQ(fault_of(nested(128)).failure.code, "invalid_json_line");
+}
+
 TEST(RowReader, ADuplicateKeepsItsNameButGoesByItsLine) {
   const Line line = line_of(kGood, 9);
   const RowFault fault = duplicate_fault(row_of(kGood).key, line);
