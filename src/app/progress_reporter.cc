@@ -34,10 +34,14 @@ void ProgressReporter::stop() {
 
 void ProgressReporter::Watch::look(const batch::ProgressReading& reading, Console& console) {
   progress.observe(reading);
-  // The charts show the time in which rows ran, up to the reading in which they no longer do.
+  // The charts show the time in which rows ran, up to the reading in which they no longer do. A run
+  // may begin and end between two looks; then it took all of the time between them.
   const bool running_now = rows_run(reading.phase);
-  if (running_now || running) history.observe(reading);
+  const bool missed = !running_now && !running && reading.rows_this_run > last.rows_this_run;
+  if (missed) history.observe(last);
+  if (running_now || running || missed) history.observe(reading);
   running = running_now;
+  last = reading;
   console.progress(progress.numbers());
 }
 

@@ -32,6 +32,7 @@ class ProgressReporter {
     batch::Progress progress;
     batch::ThroughputHistory history;
     bool running = false;
+    batch::ProgressReading last;
 
     void look(const batch::ProgressReading& reading, Console& console);
   };

@@ -47,6 +47,15 @@ TEST_F(ProgressReporterTest, TheHistoryBeginsWithTheFirstRowAndEndsWithTheLast) 
   EXPECT_DOUBLE_EQ(rows, 10);
 }
 
+TEST_F(ProgressReporterTest, ARunBetweenTwoLooksIsNotMissed) {
+  ProgressReporter::Watch watch;
+  watch.look(reading(batch::JobPhase::kWaiting, 0), console_);
+  clock_.advance(std::chrono::milliseconds(150));
+  watch.look(reading(batch::JobPhase::kEnded, 6), console_);
+  ASSERT_EQ(watch.history.points().size(), 1U);
+  EXPECT_DOUBLE_EQ(watch.history.points()[0].rows, 6);
+}
+
 TEST_F(ProgressReporterTest, LooksWhileItLivesAndOnceMoreAtTheEnd) {
   std::promise<void> looked_twice;
   int looks = 0;

@@ -26,7 +26,7 @@ StopRelay::Attachment::Attachment(StopRelay& relay, Target target) : relay_(rela
 }
 
 StopRelay::Attachment::~Attachment() {
-  relay_.detach();
+  relay_.let_go();
 }
 
 void StopRelay::attach(Target target) {
@@ -36,7 +36,7 @@ void StopRelay::attach(Target target) {
   if (stop_now_) target_.stop_now();
 }
 
-void StopRelay::detach() {
+void StopRelay::let_go() {
   const std::scoped_lock lock(mutex_);
   target_ = {};
 }

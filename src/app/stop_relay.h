@@ -33,7 +33,7 @@ class StopRelay {
 
  private:
   void attach(Target target);
-  void detach();
+  void let_go();
 
   mutable std::mutex mutex_;
   Target target_;

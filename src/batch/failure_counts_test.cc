@@ -10,8 +10,8 @@ namespace {
 
 std::string line(int status, std::string_view code) {
   return fmt::format(
-      R"({{"id":"batch_req_1","response":{{"status_code":{},"body":{{}}}},"error":{{"code":"{}"}}}})",
-      status, code);
+      R"({{"id":"batch_req_1","response":{{"status_code":{}}},"error":{{"code":"{}"}}}})", status,
+      code);
 }
 
 class FailureCountsTest : public ::testing::Test {
