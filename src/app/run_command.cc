@@ -213,6 +213,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
   }
   const Result<void> defaults_checked = check_body_defaults(*resolved);
   if (!defaults_checked) return fail(console, defaults_checked.error());
+  const Result<void> output_checked = check_output_path(command.output);
+  if (!output_checked) return fail(console, output_checked.error());
   const Result<void> report_checked = check_report_path(settings.report);
   if (!report_checked) return fail(console, report_checked.error());
   Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, *choices);

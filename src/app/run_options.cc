@@ -135,6 +135,13 @@ std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings&
   return list;
 }
 
+Result<void> check_output_path(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("the output {} is a folder; name a file in it", path)};
+}
+
 Result<void> check_report_path(const std::string& path) {
   if (path.empty()) return {};
   std::error_code error;

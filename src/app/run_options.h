@@ -31,6 +31,9 @@ batch::JobOptions job_options(const RunCommand& command, const Settings& setting
 // Every setting with its source, for the summary; each body default is one of its own, "set.seed".
 std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings& settings);
 
+// kInvalid for a folder. The job itself checks the rest.
+Result<void> check_output_path(const std::string& path);
+
 // kInvalid or kNotFound when no page could be written there.
 Result<void> check_report_path(const std::string& path);
 

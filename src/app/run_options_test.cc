@@ -91,6 +91,11 @@ TEST(RunOptions, TheSummaryListsEverySettingWithItsSource) {
   EXPECT_EQ(find("ctx").source, "default");
 }
 
+TEST(RunOptions, AnOutputIsNoFolder) {
+  EXPECT_TRUE(check_output_path("results.jsonl").has_value());
+  EXPECT_EQ(check_output_path("/").error().message, "the output / is a folder; name a file in it");
+}
+
 TEST(RunOptions, AReportNeedsAPlace) {
   EXPECT_TRUE(check_report_path("").has_value());
   EXPECT_TRUE(check_report_path("report.html").has_value());

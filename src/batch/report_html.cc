@@ -15,7 +15,7 @@ namespace {
 // More would be finer than a screen.
 constexpr size_t kBinsMax = 240;
 
-constexpr std::string_view kHead = R"(<!doctype html>
+constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

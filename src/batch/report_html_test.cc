@@ -47,7 +47,7 @@ ThroughputHistory history_of(Duration length) {
 ::testing::AssertionResult is_well_formed(std::string_view html) {
   const std::set<std::string_view> never_closed = {"meta"};
   std::vector<std::string_view> open;
-  size_t at = html.find('>') + 1;  // behind <!doctype html>
+  size_t at = html.find('>') + 1;  // behind <!DOCTYPE html>
   while (true) {
     at = html.find('<', at);
     if (at == std::string_view::npos) break;
