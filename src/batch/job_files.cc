@@ -95,6 +95,11 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   if (auto done = check_input_is_another_file(options.input_name, files.paths); !done) {
     return done.error();
   }
+  std::error_code no_status;
+  if (std::filesystem::is_directory(files.paths.results, no_status)) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("the output {} is a folder; name a file in it", files.paths.results)};
+  }
   auto lock = lock_output(disk, files.paths);
   if (!lock) return lock.error();
   files.lock = *std::move(lock);
