@@ -1,0 +1,95 @@
+// A program run as a child process: its words, its environment, what it reads, what it says, how it
+// ends. Waiting is for events, with a deadline that only a program that hangs reaches.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace windrow::end_to_end {
+
+struct Command {
+  std::vector<std::string> words;                // the program comes first
+  std::string folder;                            // to work in
+  std::map<std::string, std::string> variables;  // the whole environment
+  std::string input;                             // what standard input holds
+  bool input_stays_open = false;                 // it does not end before close_input()
+
+  // Standard input, output and error are a terminal of 100 columns; `input` is what is typed.
+  bool terminal = false;
+
+  // RLIMIT_FSIZE: no file may grow above this.
+  std::optional<uint64_t> file_bytes_max;
+
+  // File permissions count, even when the test is run by root.
+  bool obeys_permissions = false;
+};
+
+struct Ended {
+  int code = -1;       // of exit; -1 when a signal ended it
+  int signal = 0;      // that signal
+  std::string output;  // of a terminal, errors too
+  std::string errors;
+};
+
+// All of it, for the messages of failed tests.
+std::ostream& operator<<(std::ostream& stream, const Ended& ended);
+
+class Process {
+ public:
+  explicit Process(const Command& command);
+
+  // Kills what still runs.
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t id() const { return id_; }
+  void send(int signal) const;
+
+  void write(std::string_view text) { input_ += text; }
+  void close_input() { input_stays_open_ = false; }
+
+  // Nobody reads what it says any more.
+  void close_outputs();
+
+  // True as soon as `condition` is; it is asked every fifth of a millisecond, and whenever the
+  // program says something. False when the program ended first, or never gets there: then the test
+  // has failed and the program is killed.
+  bool wait_until(const std::function<bool()>& condition);
+  bool wait_for_errors(std::string_view text);
+
+  // So far.
+  const std::string& output() const { return ended_.output; }
+  const std::string& errors() const { return ended_.errors; }
+
+  // Waits for the end; once.
+  Ended wait();
+
+ private:
+  // Moves bytes both ways for at most that long. False when there is nothing left to move.
+  bool pump(int64_t wait_us);
+  void read_from(int& fd, std::string& text) const;
+  void write_input();
+
+  pid_t id_ = -1;
+  int input_fd_ = -1;
+  int output_fd_ = -1;
+  int errors_fd_ = -1;
+  std::string input_;
+  bool input_stays_open_ = false;
+  bool terminal_ = false;
+  Ended ended_;
+};
+
+// Runs it to its end.
+Ended run(const Command& command);
+
+}  // namespace windrow::end_to_end
