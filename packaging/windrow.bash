@@ -16,7 +16,7 @@ _windrow() {
     run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --device --gpu-layers --threads --set --max-tokens-default --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
   esac
   case $before in
-    --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0 iq4_nl' -- "$word") && return ;;
+    --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0' -- "$word") && return ;;
     --flash-attn) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$word") && return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word") && return ;;
     -o|--output|--model|--report)

@@ -83,17 +83,9 @@ void say_who_answers(const std::vector<ModelChoice>& choices, Console& console) 
 
 // --- the models ---
 
-// The context of a row alters answers, and is known only now.
-batch::JobSetting context_setting(const OpenModel& model) {
-  return {model.name.empty() ? "context of a row" : "context of a row, model " + model.name,
-          fmt::format("{} tokens", model.backend->limits().row_tokens_max)};
-}
-
 batch::RunHooks hooks_for(const std::vector<OpenModel>& models, const Settings& settings,
                           const std::string& input, Console& console) {
   batch::RunHooks hooks;
-  for (const OpenModel& model : models)
-    hooks.late_settings.push_back(context_setting(model));
   hooks.check = [&](const llm::Request& request) -> std::optional<llm::Failure> {
     auto measured = measure_request(model_for(models, request), request, settings);
     if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);

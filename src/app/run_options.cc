@@ -56,6 +56,15 @@ json::object body_with(const llm::FieldRule& rule, const json::value& value) {
   return body;
 }
 
+// What is left to the machine follows it, the context its free memory: then only that it is left is
+// an option of the job, and the same command continues on a day with less.
+std::string job_value(const Settings& settings, const SettingRow& row) {
+  const json::value value = value_of(settings, row);
+  const bool left_to_the_machine = !row.default_words.empty() && value == value_of({}, row);
+  if (left_to_the_machine) return std::string(row.default_words);
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
 }  // namespace
 
 std::string served_name(const ModelChoice& choice) {
@@ -88,12 +97,9 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
     list.push_back({choice.name.empty() ? "model" : "model " + choice.name, *identity});
   }
   for (const SettingRow& row : setting_rows()) {
-    // The context comes later, when the model has said what it gives; body defaults the job adds.
-    const bool is_elsewhere = row.name == "model" || row.name == "ctx" || is_body_defaults(row);
-    if (!row.alters_answers || is_elsewhere) continue;
-    const json::value value = value_of(settings, row);
-    list.push_back({std::string(row.name),
-                    value.is_string() ? std::string(value.get_string()) : json::serialize(value)});
+    // Models are named above; body defaults the job adds.
+    if (!row.alters_answers || row.name == "model" || is_body_defaults(row)) continue;
+    list.push_back({std::string(row.name), job_value(settings, row)});
   }
   return list;
 }

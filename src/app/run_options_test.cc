@@ -68,7 +68,17 @@ TEST(RunOptions, ASettingIsRecordedExactlyWhenItAltersAnswers) {
   const Result<std::vector<batch::JobSetting>> list = job_settings({}, {});
   ASSERT_TRUE(list.has_value());
   EXPECT_EQ(*list,
-            (std::vector<batch::JobSetting>{{"kv-type", "f16"}, {"max-tokens-default", "4096"}}));
+            (std::vector<batch::JobSetting>{{"ctx", "chosen from the model and the free memory"},
+                                            {"kv-type", "f16"},
+                                            {"max-tokens-default", "4096"}}));
+}
+
+// A context chosen for the machine follows the memory that is free; that must not stop a job from
+// being continued. One that somebody asked for is another matter.
+TEST(RunOptions, OnlyAContextThatWasAskedForIsRecordedAsANumber) {
+  const Result<std::vector<batch::JobSetting>> list = job_settings({.ctx_tokens = 8192}, {});
+  ASSERT_TRUE(list.has_value());
+  EXPECT_EQ(list->front(), (batch::JobSetting{"ctx", "8192"}));
 }
 
 TEST(RunOptions, TheSummaryListsEverySettingWithItsSource) {

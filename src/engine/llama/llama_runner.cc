@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/ensure.h"
+#include "base/format.h"
 #include "engine/cpu_count.h"
 
 namespace windrow::engine {
@@ -76,11 +77,17 @@ int32_t round_up(int64_t value, int32_t granularity) {
   return static_cast<int32_t>((value + granularity - 1) / granularity * granularity);
 }
 
+// Bytes of one cell of the KV cache in a number format.
+double cell_bytes(const ModelFacts& facts, KvType type) {
+  const ggml_type format = ggml_type_of(type);
+  const double of_number =
+      static_cast<double>(ggml_type_size(format)) / static_cast<double>(ggml_blck_size(format));
+  return std::max(1.0, static_cast<double>(facts.cell_bytes_f16) / 2 * of_number);
+}
+
 int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  const double kv_scale = options.kv_type == KvType::kF32 ? 2.0 : 1.0;
-  const double cell_bytes = std::max(1.0, static_cast<double>(facts.cell_bytes_f16) * kv_scale);
-  const double cells_by_memory =
-      static_cast<double>(free_memory_bytes()) * kFreeMemoryShare / cell_bytes;
+  const double cells_by_memory = static_cast<double>(free_memory_bytes()) * kFreeMemoryShare /
+                                 cell_bytes(facts, options.kv_type);
   const int64_t cells_wanted =
       std::max<int64_t>(facts.context_trained, int64_t{options.sequences_max} * kRowTokensExpected);
   const int64_t cells = std::min({cells_wanted, int64_t{kCellsDefaultMax},
@@ -102,13 +109,21 @@ Result<void> check_options(const LlamaRunnerOptions& options) {
                     "the one or lower the other",
                     options.step_tokens_max, options.sequences_max)};
   }
-  if (options.cells_max != 0 && options.cells_max < options.step_tokens_max &&
-      options.cells_max < options.sequences_max) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("--ctx is {}, but --rows-max {} rows need a cell each",
-                             options.cells_max, options.sequences_max)};
-  }
   return {};
+}
+
+// The system would not refuse more memory than there is; it would end the process while that is
+// filled. Only where a cell's size is known well: for hybrids and sliding windows it is a bound.
+Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+  if (options.cells_max == 0 || facts.sharing != Sharing::kAnyRange) return {};
+  const double bytes = cell_bytes(facts, options.kv_type) * options.cells_max;
+  const uint64_t free_bytes = free_memory_bytes();
+  if (bytes <= static_cast<double>(free_bytes)) return {};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("--ctx {} needs {} of memory in {}, and {} are free; a smaller --ctx or "
+                           "another --kv-type need less",
+                           options.cells_max, human_bytes(static_cast<uint64_t>(bytes)),
+                           to_string(options.kv_type), human_bytes(free_bytes))};
 }
 
 llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options) {
@@ -190,6 +205,7 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
                                                        const ModelFacts& facts,
                                                        const LlamaRunnerOptions& options) {
   if (Result<void> usable = check_options(options); !usable) return usable.error();
+  if (Result<void> fits = check_memory(facts, options); !fits) return fits.error();
   const llama_context_params params = context_params(facts, options);
   llama_context* context = nullptr;
   const std::string reason =
