@@ -210,9 +210,10 @@ Outcomes outcomes(const std::vector<LogLine>& log) {
         id != nullptr && id->is_string() && response != nullptr && response->is_object();
     const std::string key = named ? std::string(id->get_string())
                                   : fmt::format("line {}", member(same, "windrow.line"));
-    if (json::object* windrow = same["windrow"].if_object()) windrow->erase("timings");
+    // at(), not operator[]: that makes room for a new member first, and moves the others.
+    if (json::object* windrow = same.at("windrow").if_object()) windrow->erase("timings");
     if (named && response->get_object().contains("body")) {
-      if (json::object* body = same["response"].get_object()["body"].if_object()) {
+      if (json::object* body = same.at("response").get_object().at("body").if_object()) {
         body->erase("created");
       }
     }

@@ -71,9 +71,10 @@ TEST_F(Runner, AnEncoderIsLoadedButAnswersNothing) {
 
 // Not every encoder says in its metadata that it is one.
 TEST_F(Runner, AModelWithoutMemoryGetsNoRunner) {
+  LlamaLibrary& started = library();  // before any model: it brings the devices
   const PlainModel bert(test_model("bert", "f32"));
   const auto runner = engine::LlamaRunner::make(
-      library(), *bert.get(), {.architecture = "bert", .context_trained = 512}, {});
+      started, *bert.get(), {.architecture = "bert", .context_trained = 512}, {});
   ASSERT_FALSE(runner);
   EXPECT_EQ(runner.error().message,
             "bert keeps no memory of what came before (it is an encoder): it cannot generate text; "
