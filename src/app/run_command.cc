@@ -225,7 +225,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
 
   // The job: its files, its lock, what an earlier run left. It counts its rows in the background.
   if (settings.dry_run)
-    return dry_run_command(*input->get(), options, *choices, settings, clock, console);
+    return dry_run_command(**input, options, *choices, settings, clock, console);
   const TimePoint started_at = clock.now();
   const int64_t started_unix_s = clock.unix_seconds();
   batch::JobCounters counters;
