@@ -22,6 +22,7 @@ struct Shape {
   int prompt_tokens = 128;
   int answer_tokens = 32;
   int pairs = 3;
+  int step_ms = 2000;  // what `windrow run` aims at
 };
 
 engine::Token token_of(int row, int position, int vocabulary) {
@@ -164,7 +165,8 @@ int run(const std::string& path, const Shape& shape, int threads) {
   {
     PlainLoop plain(raw, shape, cells, threads);
     const int vocabulary = model->vocabulary().size();
-    engine::Engine engine(*std::move(runner), model->vocabulary(), clock, std::chrono::seconds(2));
+    engine::Engine engine(*std::move(runner), model->vocabulary(), clock,
+                          std::chrono::milliseconds(shape.step_ms));
     fmt::print("{} rows, {} at once, {} prompt + {} answer tokens, {} threads\n", shape.rows,
                shape.at_once, shape.prompt_tokens, shape.answer_tokens, threads);
     for (int pair = 0; pair < shape.pairs; ++pair) {
@@ -194,6 +196,7 @@ int main(int argc, char** argv) try {
   app.add_option("--prompt", shape.prompt_tokens);
   app.add_option("--answer", shape.answer_tokens);
   app.add_option("--pairs", shape.pairs);
+  app.add_option("--step-ms", shape.step_ms, "how long a step of the engine should take");
   app.add_option("--threads", threads);
   CLI11_PARSE(app, argc, argv);
   return windrow::run(path, shape, threads);
