@@ -1,0 +1,45 @@
+// Reasoning models think aloud before they answer. This tells the two apart, as DeepSeek's API
+// introduced it: `reasoning_content` beside `content`. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace windrow::chat {
+
+struct ReasoningFormat {
+  enum class Kind : uint8_t {
+    kNone,      // the model does not mark its thoughts
+    kTags,      // <think> ... </think> answer
+    kChannels,  // GPT-OSS (harmony): messages, each on a channel that says what it is
+  };
+
+  Kind kind = Kind::kNone;
+  std::string open;   // kTags
+  std::string close;  // kTags
+
+  // The marks are control tokens, so the text to split must be written with those shown.
+  bool needs_control_tokens() const { return kind == Kind::kChannels; }
+
+  friend bool operator==(const ReasoningFormat&, const ReasoningFormat&) = default;
+};
+
+// By the marks that a chat template writes or looks for.
+ReasoningFormat recognise_reasoning(std::string_view template_source);
+
+struct SplitAnswer {
+  std::optional<std::string> reasoning;  // absent when there is none
+  std::string content;
+
+  friend bool operator==(const SplitAnswer&, const SplitAnswer&) = default;
+};
+
+// `prompt` is what was rendered (its end is enough): some templates open the thoughts themselves.
+// An answer that ends while the model still thinks is all reasoning and no content. Line breaks
+// around both are dropped where the marks stood.
+SplitAnswer split_reasoning(const ReasoningFormat& format, std::string_view prompt,
+                            std::string_view answer);
+
+}  // namespace windrow::chat

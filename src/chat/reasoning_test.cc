@@ -1,0 +1,97 @@
+#include "chat/reasoning.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow::chat {
+namespace {
+
+const ReasoningFormat kThink = recognise_reasoning("{{ '<think>' }}..{{ '</think>' }}");
+const ReasoningFormat kHarmony = recognise_reasoning("<|channel|>analysis<|message|>");
+
+SplitAnswer split(const ReasoningFormat& format, std::string_view answer,
+                  std::string_view prompt = "<|im_start|>assistant\n") {
+  return split_reasoning(format, prompt, answer);
+}
+
+SplitAnswer both(std::string_view reasoning, std::string_view content) {
+  return {.reasoning = std::string(reasoning), .content = std::string(content)};
+}
+
+SplitAnswer only(std::string_view content) {
+  return {.reasoning = std::nullopt, .content = std::string(content)};
+}
+
+TEST(RecogniseReasoning, ByTheMarksInTheTemplate) {
+  EXPECT_EQ(recognise_reasoning("{{ message.content }}").kind, ReasoningFormat::Kind::kNone);
+  EXPECT_EQ(kThink.kind, ReasoningFormat::Kind::kTags);
+  EXPECT_EQ(kThink.open, "<think>");
+  EXPECT_EQ(recognise_reasoning("content.split('</think>')[-1]").open, "<think>")
+      << "a template may only look for the end";
+  EXPECT_EQ(recognise_reasoning("[THINK]{{ t }}[/THINK]").close, "[/THINK]");
+  EXPECT_EQ(kHarmony.kind, ReasoningFormat::Kind::kChannels);
+  EXPECT_TRUE(kHarmony.needs_control_tokens());
+  EXPECT_FALSE(kThink.needs_control_tokens());
+}
+
+TEST(SplitReasoning, AModelThatDoesNotThinkSaysEverything) {
+  EXPECT_EQ(split({}, "a <think> b </think> c"), only("a <think> b </think> c"));
+}
+
+TEST(SplitReasoning, ThoughtsBetweenTags) {
+  EXPECT_EQ(split(kThink, "<think>\nhm\nyes\n</think>\n\nIt is 4."), both("hm\nyes", "It is 4."));
+  EXPECT_EQ(split(kThink, "\n<think>hm</think>4"), both("hm", "4"));
+  EXPECT_EQ(split(kThink, "It is 4."), only("It is 4."));
+}
+
+TEST(SplitReasoning, AThoughtOfNothingIsNone) {
+  EXPECT_EQ(split(kThink, "<think>\n\n</think>\n\nIt is 4."), only("It is 4."));
+}
+
+TEST(SplitReasoning, TheTemplateMayHaveOpenedTheThoughts) {
+  const std::string_view prompt = "<|im_start|>assistant\n<think>\n";
+  EXPECT_EQ(split(kThink, "hm</think>4", prompt), both("hm", "4"));
+  EXPECT_EQ(split(kThink, "hm, cut sho", prompt), both("hm, cut sho", ""));
+  EXPECT_EQ(split(kThink, "<think>hm</think>4", prompt), both("hm", "4"))
+      << "the model opens them again";
+}
+
+TEST(SplitReasoning, TheTemplateMayHaveClosedThem) {
+  EXPECT_EQ(split(kThink, "It is 4.", "assistant\n<think>\n\n</think>\n\n"), only("It is 4."));
+}
+
+TEST(SplitReasoning, AnAnswerCutWhileThinkingHasNoContent) {
+  EXPECT_EQ(split(kThink, "<think>\nhm, cut"), both("hm, cut", ""));
+  EXPECT_EQ(split(kThink, "<think>"), only(""));
+}
+
+TEST(SplitReasoning, AMissingOpeningTagIsImplied) {
+  EXPECT_EQ(split(kThink, "hm</think>4"), both("hm", "4"));
+}
+
+TEST(SplitReasoning, WhatIsIndentedInTheAnswerStaysSo) {
+  EXPECT_EQ(split(kThink, "<think>x</think>\n\n  - a\n"), both("x", "  - a\n"));
+}
+
+TEST(SplitReasoning, ChannelsOfHarmony) {
+  EXPECT_EQ(split(kHarmony,
+                  "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final"
+                  "<|message|>It is 4."),
+            both("hm", "It is 4."));
+  EXPECT_EQ(split(kHarmony, "<|channel|>final<|message|>It is 4.<|return|>"), only("It is 4."));
+  EXPECT_EQ(split(kHarmony, "<|channel|>analysis<|message|>hm, cut"), both("hm, cut", ""));
+  EXPECT_EQ(split(kHarmony, "<|channel|>analysis<|message|>hm<|end|><|start|>assist"),
+            both("hm", ""))
+      << "cut within a header";
+  EXPECT_EQ(split(kHarmony, "no format at all"), only("no format at all"));
+}
+
+TEST(SplitReasoning, WhatIsSaidOnTheCommentaryChannelIsContent) {
+  EXPECT_EQ(split(kHarmony,
+                  "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>analysis"
+                  "<|message|>b<|end|><|start|>assistant<|channel|>commentary<|message|>c<|end|>"
+                  "<|start|>assistant<|channel|>final<|message|>d"),
+            both("a\nb", "c\nd"));
+}
+
+}  // namespace
+}  // namespace windrow::chat
