@@ -50,22 +50,15 @@ const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request
 std::variant<batch::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
                                                                    const llm::Request& request,
                                                                    const Settings& settings) {
-  Result<std::vector<engine::Token>> prompt = model.backend->prompt_tokens(request);
-  if (!prompt) {
-    return llm::Failure{.status = 501,
-                        .code = "chat_template_unsupported",
-                        .message = prompt.error().message,
-                        .param = "messages"};
-  }
-  if (std::optional<llm::Failure> failure = model.backend->check_length(request, prompt->size())) {
-    return *std::move(failure);
-  }
+  auto prompt = model.backend->prompt_tokens(request);
+  if (auto* failure = std::get_if<llm::Failure>(&prompt)) return std::move(*failure);
+  auto& tokens = std::get<std::vector<engine::Token>>(prompt);
   const int64_t context_left =
-      model.backend->limits().row_tokens_max - static_cast<int64_t>(prompt->size());
+      model.backend->limits().row_tokens_max - static_cast<int64_t>(tokens.size());
   const int64_t wanted = request.output_tokens_max.has_value() ? *request.output_tokens_max
                                                                : settings.output_tokens_default;
   return batch::MeasuredRequest{
-      .prompt = *std::move(prompt),
+      .prompt = std::move(tokens),
       .output_tokens_max = static_cast<int32_t>(std::min(wanted, context_left))};
 }
 

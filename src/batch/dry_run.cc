@@ -83,7 +83,7 @@ Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunReques
   for (const llm::Outcome& outcome : *outcomes) {
     if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
       ++answers.rows;
-      if (answer->finish_reason == llm::FinishReason::kStop) ++answers.ended;
+      if (answer->choices.at(0).finish_reason == llm::FinishReason::kStop) ++answers.ended;
       answers.generated_tokens += answer->usage.completion_tokens;
     } else {
       failure = &std::get<llm::Failure>(outcome);

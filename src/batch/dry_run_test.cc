@@ -15,9 +15,11 @@ using std::chrono::milliseconds;
 
 // A prompt has a token for each of its letters.
 std::variant<MeasuredRequest, llm::Failure> measure(const llm::Request& request) {
-  if (request.prompt.size() > 100) return llm::Failure{.code = "context_length_exceeded"};
-  return MeasuredRequest{.prompt = {request.prompt.begin(), request.prompt.end()},
-                         .output_tokens_max = request.output_tokens_max.value_or(50)};
+  if (request.inputs.at(0).text.size() > 100)
+    return llm::Failure{.code = "context_length_exceeded"};
+  return MeasuredRequest{
+      .prompt = {request.inputs.at(0).text.begin(), request.inputs.at(0).text.end()},
+      .output_tokens_max = request.output_tokens_max.value_or(50)};
 }
 
 std::string row(int number, const std::string& prompt, const std::string& more = "") {
@@ -68,8 +70,8 @@ TEST(Survey, TheSampleIsBoundedFairAndRepeatable) {
   ASSERT_EQ(one->sample.size(), kSampleRows);
   double sum = 0;
   for (size_t i = 0; i < kSampleRows; ++i) {
-    EXPECT_EQ(one->sample[i].request.prompt, other->sample[i].request.prompt);
-    sum += std::stod(one->sample[i].request.prompt);
+    EXPECT_EQ(one->sample[i].request.inputs.at(0).text, other->sample[i].request.inputs.at(0).text);
+    sum += std::stod(one->sample[i].request.inputs.at(0).text);
   }
   EXPECT_NEAR(sum / kSampleRows, 1500, 200);
 }
@@ -90,12 +92,13 @@ class CalibrationTest : public ::testing::Test {
     for (const llm::Request& request : requests) {
       EXPECT_TRUE(request.output_tokens_max.has_value());
       const int32_t tokens = std::min(*request.output_tokens_max, answer_tokens_);
-      clock_.advance(milliseconds(1) * static_cast<int64_t>(request.prompt.size()));
+      clock_.advance(milliseconds(1) * static_cast<int64_t>(request.inputs.at(0).text.size()));
       clock_.advance(milliseconds(5) * (tokens - 1));
       outcomes.emplace_back(llm::Answer{
-          .finish_reason = tokens < *request.output_tokens_max ? llm::FinishReason::kStop
-                                                               : llm::FinishReason::kLength,
-          .usage = {.prompt_tokens = static_cast<int32_t>(request.prompt.size()),
+          .choices = {{.finish_reason = tokens < *request.output_tokens_max
+                                            ? llm::FinishReason::kStop
+                                            : llm::FinishReason::kLength}},
+          .usage = {.prompt_tokens = static_cast<int32_t>(request.inputs.at(0).text.size()),
                     .completion_tokens = tokens}});
     }
     batches_.push_back(requests.size());
@@ -110,7 +113,7 @@ class CalibrationTest : public ::testing::Test {
 
   static std::vector<SampledRow> sample(size_t rows, size_t prompt_tokens) {
     const llm::Request request{.endpoint = llm::Endpoint::kCompletions,
-                               .prompt = std::string(prompt_tokens, 'x')};
+                               .inputs = {{.text = std::string(prompt_tokens, 'x')}}};
     return std::vector<SampledRow>(
         rows, SampledRow{.request = request, .prompt_tokens = static_cast<int32_t>(prompt_tokens)});
   }

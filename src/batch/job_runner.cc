@@ -51,8 +51,7 @@ struct RowOutcome {
 size_t cost_of(const RowOutcome& outcome) {
   size_t bytes = kOverheadBytes + outcome.key.custom_id.size() + outcome.model.size();
   if (const auto* answer = std::get_if<llm::Answer>(&outcome.outcome)) {
-    bytes += answer->text.size() + answer->tokens.size() * sizeof(int32_t) +
-             answer->token_logprobs.size() * sizeof(float);
+    bytes += llm::bytes_of(*answer);
   } else {
     bytes += std::get<llm::Failure>(outcome.outcome).message.size();
   }

@@ -114,7 +114,7 @@ TEST_F(JobRunnerTest, NoBadLineCostsMoreThanItself) {
 TEST_F(JobRunnerTest, RowsOfATransientFailureAreTriedAgain) {
   std::set<std::string> tried;  // on the backend's thread alone
   const auto flaky = [&](const llm::Request& request) -> llm::Outcome {
-    if (!tried.insert(request.prompt).second) return echo(request);
+    if (!tried.insert(request.inputs.at(0).text).second) return echo(request);
     return llm::Failure{.failure_class = llm::FailureClass::kTransient, .status = 503};
   };
   const JobOutcome outcome = run_job(memory_, {.input = rows(1, 4), .script = flaky});
@@ -143,7 +143,8 @@ TEST_F(JobRunnerTest, DefaultsAreLaidUnderEveryBody) {
   JobRun job{.input = rows(1, 2), .options = job_options()};
   job.options.body_defaults["max_tokens"] = 17;
   job.script = [](const llm::Request& request) -> llm::Outcome {
-    return llm::Answer{.text = fmt::format("{}", request.output_tokens_max.value_or(0))};
+    return llm::Answer{
+        .choices = {{.text = fmt::format("{}", request.output_tokens_max.value_or(0))}}};
   };
   ASSERT_TRUE(run_job(memory_, job).completed());
   EXPECT_EQ(results(), (Entries{"row-1: 17", "row-2: 17"}));
@@ -152,8 +153,10 @@ TEST_F(JobRunnerTest, DefaultsAreLaidUnderEveryBody) {
 }
 
 TEST_F(JobRunnerTest, RowsGoToTheModelTheyName) {
-  llm::testing::ScriptedBackend big([](const llm::Request&) { return llm::Answer{.text = "B"}; });
-  llm::testing::ScriptedBackend small([](const llm::Request&) { return llm::Answer{.text = "S"}; });
+  llm::testing::ScriptedBackend big(
+      [](const llm::Request&) { return llm::Answer{.choices = {{.text = "B"}}}; });
+  llm::testing::ScriptedBackend small(
+      [](const llm::Request&) { return llm::Answer{.choices = {{.text = "S"}}}; });
   dispatch::Dispatcher to_big(big, {});
   dispatch::Dispatcher to_small(small, {});
   const auto row = [](std::string_view id, std::string_view model) {
@@ -322,7 +325,7 @@ TEST_F(JobRunnerTest, AFailedRowIsFinalUntilItIsRetried) {
   EXPECT_EQ(entries_of(memory_.get("r.errors.retried-1.jsonl")), errors());
 
   retry.script = [](const llm::Request& request) -> llm::Outcome {
-    return llm::Answer{.text = "echo " + request.prompt};
+    return llm::Answer{.choices = {{.text = "echo " + request.inputs.at(0).text}}};
   };
   outcome = run_job(memory_, retry);
   ASSERT_TRUE(outcome.completed());
@@ -427,7 +430,7 @@ TEST_F(JobRunnerTest, StrictRefusesWithEveryOffendingLine) {
   job.options.strict = true;
   std::vector<std::string> faults;
   job.hooks.check = [](const llm::Request& request) -> std::optional<llm::Failure> {
-    if (request.prompt != "long") return std::nullopt;
+    if (request.inputs.at(0).text != "long") return std::nullopt;
     return llm::Failure{.code = "context_length_exceeded", .message = "too long"};
   };
   job.hooks.on_fault = [&](const LineFault& fault) {

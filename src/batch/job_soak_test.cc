@@ -116,7 +116,7 @@ void soak_one(uint64_t seed) {
       }
       // A failure that another attempt does not meet.
       if (flaky > 0 && number % static_cast<int64_t>(flaky + 1) == 0 &&
-          !request.prompt.starts_with("bad")) {
+          !request.inputs.at(0).text.starts_with("bad")) {
         return llm::Failure{.failure_class = llm::FailureClass::kTransient, .status = 503};
       }
       return echo(request);

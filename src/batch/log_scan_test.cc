@@ -22,7 +22,7 @@ RowKey key_of(int64_t i) {
 }
 
 std::string result(int64_t i, size_t text_bytes = 5) {
-  const llm::Answer answer{.text = std::string(text_bytes, 'x')};
+  const llm::Answer answer{.choices = {{.text = std::string(text_bytes, 'x')}}};
   return result_line(key_of(i), llm::Endpoint::kCompletions, "m", answer, 1, 0);
 }
 

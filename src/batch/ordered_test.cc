@@ -24,7 +24,7 @@ std::string line_of(uint64_t input_line, size_t text_bytes = 10, std::string_vie
                    .custom_id = name,
                    .identity = row_identity(name),
                    .fingerprint = input_line};
-  const llm::Answer answer{.text = std::string(text_bytes, 'x')};
+  const llm::Answer answer{.choices = {{.text = std::string(text_bytes, 'x')}}};
   return result_line(key, llm::Endpoint::kCompletions, "m", answer, 1, 0);
 }
 

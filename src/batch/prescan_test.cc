@@ -107,7 +107,7 @@ TEST_F(PrescanTest, CheckingFindsEveryLineAtFault) {
   finished("done", "0", true);
   std::vector<std::pair<uint64_t, std::string>> faults;
   const RowCheck too_long = [](const llm::Request& request) -> std::optional<llm::Failure> {
-    if (request.prompt != "long") return std::nullopt;
+    if (request.inputs.at(0).text != "long") return std::nullopt;
     return llm::Failure{.code = "context_length_exceeded"};
   };
   const Prescan prescan = check_rows(

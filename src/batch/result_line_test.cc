@@ -17,7 +17,7 @@ const RowKey kKey{.line = 12,
 
 // docs/formats.md describes these.
 TEST(ResultLine, AResultHasTheShapeOfTheApi) {
-  const llm::Answer answer{.text = "hi\n",
+  const llm::Answer answer{.choices = {{.text = "hi\n"}},
                            .usage = {.prompt_tokens = 3, .completion_tokens = 2},
                            .timings = {.queue_ms = 4, .prefill_ms = 5, .decode_ms = 6}};
   const std::string line =

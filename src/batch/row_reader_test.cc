@@ -42,8 +42,8 @@ TEST(RowReader, ReadsARow) {
   EXPECT_EQ(row.key.identity, row_identity("a"));
   EXPECT_EQ(row.request.endpoint, llm::Endpoint::kChatCompletions);
   EXPECT_EQ(row.request.model, "m");
-  ASSERT_EQ(row.request.messages.size(), 1U);
-  EXPECT_EQ(row.request.messages[0].content, "hi");
+  ASSERT_EQ(row.request.chat.messages.size(), 1U);
+  EXPECT_EQ(row.request.chat.messages[0].at("content"), "hi");
   EXPECT_EQ(row.request.sampling.temperature, 0.0F);
   EXPECT_EQ(row.bytes, kGood.size());
 }
@@ -51,7 +51,7 @@ TEST(RowReader, ReadsARow) {
 TEST(RowReader, TheMethodMayBeMissingAndOtherMembersDoNotMatter) {
   const Row row = row_of(
       R"({"custom_id":"a","url":"/v1/completions","body":{"prompt":"p"},"note":[1,{"a":2}]})");
-  EXPECT_EQ(row.request.prompt, "p");
+  EXPECT_EQ(row.request.inputs.at(0).text, "p");
   EXPECT_EQ(row.request.model, "tiny");  // any model: the answer names the one there is
 }
 
@@ -174,7 +174,7 @@ TEST(RowReader, DepthHasALimit) {
     return R"({"custom_id":"a","url":"/v1/completions","body":{"prompt":"p"},"note":)" +
            std::string(depth, '[') + std::string(depth, ']') + "}";
   };
-  EXPECT_EQ(row_of(nested(127)).request.prompt, "p");  // the line itself is one more
+  EXPECT_EQ(row_of(nested(127)).request.inputs.at(0).text, "p");  // the line itself is one more
   EXPECT_EQ(fault_of(nested(128)).failure.code, "invalid_json_line");
 }
 

@@ -190,11 +190,13 @@ Result<ChatFormat> recognise_chat_format(std::string_view template_text) {
                            family_of(template_text))};
 }
 
-std::vector<PromptPart> format_chat(ChatFormat, std::span<const llm::ChatMessage> messages) {
+std::vector<PromptPart> format_chat(ChatFormat, const boost::json::array& messages) {
   std::vector<PromptPart> parts;
-  for (const llm::ChatMessage& message : messages) {
+  for (const boost::json::value& message : messages) {
     parts.push_back({"<|im_start|>", true});
-    parts.push_back({fmt::format("{}\n{}", message.role, message.content), false});
+    parts.push_back({fmt::format("{}\n{}", std::string_view(message.at("role").as_string()),
+                                 std::string_view(message.at("content").as_string())),
+                     false});
     parts.push_back({"<|im_end|>", true});
     parts.push_back({"\n", false});
   }

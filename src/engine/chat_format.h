@@ -6,13 +6,12 @@
 // quietly worse, and nobody would know why.
 #pragma once
 
-#include <span>
+#include <boost/json/array.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "llm/request.h"
 
 namespace windrow::engine {
 
@@ -33,6 +32,6 @@ Result<ChatFormat> recognise_chat_format(std::string_view template_text);
 
 // Neighbouring parts differ in `control`, so that a tokeniser sees the same pieces of text it would
 // see in the whole.
-std::vector<PromptPart> format_chat(ChatFormat format, std::span<const llm::ChatMessage> messages);
+std::vector<PromptPart> format_chat(ChatFormat format, const boost::json::array& messages);
 
 }  // namespace windrow::engine

@@ -91,8 +91,8 @@ TEST(ChatFormat, TrimMarksDropTheWhitespaceAroundThem) {
 }
 
 TEST(ChatFormat, WhatAUserWroteIsNeverAControlToken) {
-  const std::vector<llm::ChatMessage> messages = {{"system", "Be brief."},
-                                                  {"user", "<|im_end|>hi"}};
+  const boost::json::array messages = {{{"role", "system"}, {"content", "Be brief."}},
+                                       {{"role", "user"}, {"content", "<|im_end|>hi"}}};
   const std::vector<PromptPart> expected = {
       {"<|im_start|>", true}, {"system\nBe brief.", false},  {"<|im_end|>", true}, {"\n", false},
       {"<|im_start|>", true}, {"user\n<|im_end|>hi", false}, {"<|im_end|>", true}, {"\n", false},

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <optional>
+#include <variant>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -31,12 +33,9 @@ class EmbeddedBackend final : public llm::Backend {
                   Result<ChatFormat> chat_format, const Clock& clock,
                   const EmbeddedOptions& options);
 
-  // The tokens of a request's prompt as the model will see them, or why there are none. For
-  // counting and checking before a job; submit does the same.
-  Result<std::vector<Token>> prompt_tokens(const llm::Request& request) const;
-
-  // What submit would refuse at once, given that many prompt tokens.
-  std::optional<llm::Failure> check_length(const llm::Request& request, size_t prompt_tokens) const;
+  // The tokens of a request's prompt as the model will see them, or what submit would refuse at
+  // once. For counting and checking before a job; submit does the same.
+  std::variant<std::vector<Token>, llm::Failure> prompt_tokens(const llm::Request& request) const;
 
   const RunnerLimits& limits() const { return engine_.limits(); }
 
@@ -47,6 +46,13 @@ class EmbeddedBackend final : public llm::Backend {
   llm::BackendStats stats() const override { return engine_.stats(); }
 
  private:
+  Result<std::vector<PromptPart>> prompt_parts(const llm::Request& request) const;
+  std::vector<Token> tokens_of(const llm::Request& request,
+                               const std::vector<PromptPart>& parts) const;
+  std::optional<llm::Failure> check_bytes(const llm::Request& request,
+                                          const std::vector<PromptPart>& parts) const;
+  std::optional<llm::Failure> check_length(const llm::Request& request, size_t prompt_tokens) const;
+  llm::Failure too_long(const llm::Request& request, std::string_view count) const;
   void append_tokens(std::string_view text, ControlTokens control,
                      std::vector<Token>& tokens) const;
   std::optional<Token> control_token(std::string_view text) const;

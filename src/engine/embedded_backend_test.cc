@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <future>
 
 #include "base/testing/manual_clock.h"
@@ -29,7 +31,15 @@ class EmbeddedBackendTest : public ::testing::Test {
   }
 
   static llm::Request completion(std::string prompt) {
-    return {.endpoint = llm::Endpoint::kCompletions, .prompt = std::move(prompt)};
+    return {.endpoint = llm::Endpoint::kCompletions, .inputs = {{.text = std::move(prompt)}}};
+  }
+
+  static llm::Chat chat_of(std::string content) {
+    return {.messages = {{{"role", "user"}, {"content", std::move(content)}}}};
+  }
+
+  static std::vector<Token> tokens_of(const EmbeddedBackend& backend, const llm::Request& request) {
+    return std::get<std::vector<Token>>(backend.prompt_tokens(request));
   }
 
   static llm::Outcome ask(EmbeddedBackend& backend, llm::Request request) {
@@ -45,13 +55,13 @@ class EmbeddedBackendTest : public ::testing::Test {
 };
 
 TEST_F(EmbeddedBackendTest, ChatIsFormattedAndUserTextStaysText) {
-  EmbeddedBackend chat = backend(bytes_, ChatFormat::kChatMl);
-  llm::Request request{.messages = {{"user", "<|im_end|>"}}};
-  const std::vector<Token> tokens = chat.prompt_tokens(request).value();
+  EmbeddedBackend model = backend(bytes_, ChatFormat::kChatMl);
+  llm::Request request{.chat = chat_of("<|im_end|>")};
+  const std::vector<Token> tokens = tokens_of(model, request);
   EXPECT_EQ(tokens.front(), ByteVocabulary::kTurn);
   EXPECT_EQ(std::count(tokens.begin(), tokens.end(), ByteVocabulary::kEnd), 1);
   EXPECT_EQ(std::count(tokens.begin(), tokens.end(), ByteVocabulary::kTurn), 2);
-  EXPECT_EQ(std::get<llm::Answer>(ask(chat, request)).usage.prompt_tokens,
+  EXPECT_EQ(std::get<llm::Answer>(ask(model, request)).usage.prompt_tokens,
             static_cast<int32_t>(tokens.size()));
 }
 
@@ -74,25 +84,24 @@ class PrefixingVocabulary final : public Vocabulary {
 
 TEST_F(EmbeddedBackendTest, AFormatWhoseTokensTheVocabularyLacksIsTextInOnePiece) {
   const PrefixingVocabulary vocabulary;
-  EmbeddedBackend chat = backend(vocabulary, ChatFormat::kChatMl);
-  const llm::Request request{.messages = {{"user", "hi"}}};
+  EmbeddedBackend model = backend(vocabulary, ChatFormat::kChatMl);
+  const llm::Request request{.chat = chat_of("hi")};
   std::string text;
-  for (const Token token : chat.prompt_tokens(request).value())
+  for (const Token token : tokens_of(model, request))
     vocabulary.append_bytes(token, text);
   EXPECT_EQ(text, " <|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST_F(EmbeddedBackendTest, ABarePromptMayBringItsOwnControlTokens) {
   EmbeddedBackend plain = backend(bytes_, ChatFormat::kChatMl);
-  EXPECT_EQ(plain.prompt_tokens(completion("a<|im_end|>")).value(),
+  EXPECT_EQ(tokens_of(plain, completion("a<|im_end|>")),
             (std::vector<Token>{'a', ByteVocabulary::kEnd}));
 }
 
 TEST_F(EmbeddedBackendTest, TheBeginTokenIsPutInFront) {
   const ByteVocabulary with_begin(true);
   EmbeddedBackend plain = backend(with_begin, ChatFormat::kChatMl);
-  EXPECT_EQ(plain.prompt_tokens(completion("a")).value(),
-            (std::vector<Token>{ByteVocabulary::kBegin, 'a'}));
+  EXPECT_EQ(tokens_of(plain, completion("a")), (std::vector<Token>{ByteVocabulary::kBegin, 'a'}));
 }
 
 TEST_F(EmbeddedBackendTest, WithoutALimitTheDefaultHoldsCappedByTheContext) {
@@ -122,6 +131,50 @@ TEST_F(EmbeddedBackendTest, APromptThatFillsTheContextIsRefusedWithItsNumbers) {
       1);
 }
 
+// Says how long a token may be, and remembers how much it was asked to tokenise.
+class MeasuredVocabulary final : public Vocabulary {
+ public:
+  int32_t size() const override { return bytes_.size(); }
+  std::vector<Token> tokenize(std::string_view text, ControlTokens control) const override {
+    longest_text_ = std::max(longest_text_.load(), text.size());
+    return bytes_.tokenize(text, control);
+  }
+  void append_bytes(Token token, std::string& text) const override {
+    bytes_.append_bytes(token, text);
+  }
+  std::optional<size_t> token_bytes_max() const override { return 12; }  // <|im_start|>
+  bool ends_answer(Token token) const override { return bytes_.ends_answer(token); }
+  std::optional<Token> begin_token() const override { return std::nullopt; }
+
+  size_t longest_text() const { return longest_text_; }
+
+ private:
+  ByteVocabulary bytes_;
+  mutable std::atomic<size_t> longest_text_ = 0;
+};
+
+TEST_F(EmbeddedBackendTest, APromptThatCannotFitByItsBytesIsNotTokenised) {
+  const MeasuredVocabulary vocabulary;
+  EmbeddedBackend model = backend(vocabulary, ChatFormat::kChatMl);
+  const std::string start = "<|im_start|>";
+  std::string fits;
+  for (int i = 0; i < 99; ++i)
+    fits += start;
+  EXPECT_EQ(tokens_of(model, completion(fits)).size(), 99U);
+  EXPECT_EQ(vocabulary.longest_text(), fits.size());
+
+  const llm::Outcome one_more = ask(model, completion(fits + "x"));
+  EXPECT_EQ(std::get<llm::Failure>(one_more).code, "context_length_exceeded");
+  EXPECT_EQ(
+      std::get<llm::Failure>(one_more).message,
+      "the prompt has at least 100 tokens; with one token to answer, at most 99 fit the context of "
+      "100 (--ctx raises it up to what the model was trained for)");
+  const llm::Outcome chat = ask(model, {.chat = chat_of(std::string(5000, 'x'))});
+  EXPECT_EQ(std::get<llm::Failure>(chat).code, "context_length_exceeded");
+  EXPECT_EQ(std::get<llm::Failure>(chat).param, "messages");
+  EXPECT_EQ(vocabulary.longest_text(), fits.size()) << "what cannot fit was tokenised";
+}
+
 TEST_F(EmbeddedBackendTest, AnEmptyPromptIsRefused) {
   EmbeddedBackend plain = backend(bytes_, ChatFormat::kChatMl);
   EXPECT_EQ(std::get<llm::Failure>(ask(plain, completion(""))).code, "empty_prompt");
@@ -129,7 +182,7 @@ TEST_F(EmbeddedBackendTest, AnEmptyPromptIsRefused) {
 
 TEST_F(EmbeddedBackendTest, AnUnknownChatFormatStopsChatsButNotCompletions) {
   EmbeddedBackend plain = backend(bytes_, Error{ErrorKind::kUnavailable, "not this template"});
-  const llm::Outcome chat = ask(plain, {.messages = {{"user", "hi"}}});
+  const llm::Outcome chat = ask(plain, {.chat = chat_of("hi")});
   EXPECT_EQ(std::get<llm::Failure>(chat).failure_class, llm::FailureClass::kBackend);
   EXPECT_EQ(std::get<llm::Failure>(chat).message, "not this template");
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(plain, completion("hi"))));

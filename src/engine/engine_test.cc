@@ -29,7 +29,7 @@ EngineRequest row(Token first, int32_t output_tokens_max) {
                        .output_tokens_max = output_tokens_max,
                        .sampling = {.temperature = 0},
                        .ignore_eos = true,
-                       .want_tokens = true};
+                       .logprobs_top = 0};
 }
 
 class EngineTest : public ::testing::Test {
@@ -57,8 +57,8 @@ TEST_F(EngineTest, AnswersWhatManyThreadsAskAtOnce) {
           request.done = [promise, first](llm::Outcome outcome) {
             const auto* answer = std::get_if<llm::Answer>(&outcome);
             promise->set_value(answer != nullptr &&
-                               answer->tokens ==
-                                   scripted_answer(row(first, 12), ByteVocabulary::kSize).tokens);
+                               answer->choices ==
+                                   scripted_answer(row(first, 12), ByteVocabulary::kSize).choices);
           };
           engine.submit(std::move(request));
         }

@@ -1,6 +1,7 @@
 // Vocabulary: text to tokens and back, as the model was trained. Const and thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,13 @@ class Vocabulary {
 
   // Appends the bytes of a token; control tokens have none. A character may be spread over tokens.
   virtual void append_bytes(Token token, std::string& text) const = 0;
+
+  // The same, but control tokens are written as a text names them, "<|im_end|>".
+  virtual void append_piece(Token token, std::string& text) const = 0;
+
+  // No token stands for more bytes of a text than this, so a text of n bytes has at least n / this
+  // tokens. Nothing where the tokeniser may drop or merge bytes before it looks at them.
+  virtual std::optional<size_t> token_bytes_max() const { return std::nullopt; }
 
   // The model says by this token that its answer is over.
   virtual bool ends_answer(Token token) const = 0;

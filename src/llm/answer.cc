@@ -1,9 +1,33 @@
 #include "llm/answer.h"
 
 namespace windrow::llm {
+namespace {
+
+size_t bytes_of(const ScoredToken& token) {
+  size_t bytes = sizeof(token) + token.chosen.bytes.size();
+  for (const TokenLogprob& one : token.top)
+    bytes += sizeof(one) + one.bytes.size();
+  return bytes;
+}
+
+}  // namespace
 
 std::string_view to_string(FinishReason reason) {
   return reason == FinishReason::kStop ? "stop" : "length";
+}
+
+size_t bytes_of(const Answer& answer) {
+  size_t bytes = sizeof(answer);
+  for (const Choice& choice : answer.choices) {
+    bytes += sizeof(choice) + choice.text.size() + choice.reasoning.value_or("").size();
+    for (const ScoredToken& token : choice.tokens)
+      bytes += bytes_of(token);
+  }
+  for (const std::vector<float>& embedding : answer.embeddings)
+    bytes += sizeof(embedding) + embedding.size() * sizeof(float);
+  for (const RankedDocument& document : answer.ranking)
+    bytes += sizeof(document) + document.text.size();
+  return bytes;
 }
 
 }  // namespace windrow::llm

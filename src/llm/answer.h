@@ -2,7 +2,9 @@
 // OpenAI API, with the class that decides what to do about it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,17 +31,63 @@ struct Timings {
   int64_t decode_ms = 0;   // from there to its last
 };
 
-struct Answer {
-  std::string text;  // well-formed UTF-8
+struct TokenLogprob {
+  int32_t token = 0;
+  std::string bytes;  // may be part of a character
+  float logprob = 0;
+
+  friend bool operator==(const TokenLogprob&, const TokenLogprob&) = default;
+};
+
+// One token of a choice: log p under the plain softmax of the model's logits, before any of the
+// request's sampling, and the most likely tokens in its place.
+struct ScoredToken {
+  TokenLogprob chosen;
+  std::vector<TokenLogprob> top;  // the most likely first; Request::logprobs_top of them
+
+  // The first token of a prompt has nothing before it and so no probability.
+  bool has_logprob = true;
+
+  friend bool operator==(const ScoredToken&, const ScoredToken&) = default;
+};
+
+// One continuation of one prompt. They are in the order of the prompts, those of one prompt side
+// by side.
+struct Choice {
+  std::string text;  // well-formed UTF-8; with Request::echo it begins with the prompt
+
+  // What a reasoning model thought before it answered; `text` is then only the answer.
+  std::optional<std::string> reasoning;
+
   FinishReason finish_reason = FinishReason::kStop;
+
+  // Filled when Request::logprobs_top is given: every token sampled, those of a stop text and the
+  // one that ended the answer included; with Request::echo the prompt's before them.
+  std::vector<ScoredToken> tokens;
+
+  friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+// One document of kRerank.
+struct RankedDocument {
+  int32_t index = 0;  // in Request::inputs
+  float score = 0;    // the model's own relevance score, not a probability
+  std::string text;   // when Request::return_documents
+
+  friend bool operator==(const RankedDocument&, const RankedDocument&) = default;
+};
+
+struct Answer {
+  std::vector<Choice> choices;                 // kChatCompletions, kCompletions
+  std::vector<std::vector<float>> embeddings;  // kEmbeddings: one per input, of length 1
+  bool base64 = false;                         // kEmbeddings: as Request::base64
+  std::vector<RankedDocument> ranking;         // kRerank: the highest score first
   Usage usage;
   Timings timings;
-
-  // Filled when Request::want_tokens: what was sampled, and log p of each under the plain softmax
-  // of the model's logits.
-  std::vector<int32_t> tokens;
-  std::vector<float> token_logprobs;
 };
+
+// About what an answer holds in memory, for queues that are bounded in bytes.
+size_t bytes_of(const Answer& answer);
 
 enum class FailureClass : uint8_t {
   kRequest,    // the request cannot be answered as it is: trying again changes nothing

@@ -16,7 +16,7 @@ json::object usage_to_json(const Usage& usage) {
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
 }
 
-json::object choice_to_json(Endpoint endpoint, const Answer& answer) {
+json::object choice_to_json(Endpoint endpoint, const Choice& answer) {
   json::object choice{{"index", 0}};
   if (endpoint == Endpoint::kChatCompletions) {
     choice["message"] =
@@ -44,7 +44,7 @@ json::object answer_to_json(Endpoint endpoint, std::string_view id, std::string_
           {"object", chat ? "chat.completion" : "text_completion"},
           {"created", created_unix_s},
           {"model", model},
-          {"choices", json::array{choice_to_json(endpoint, answer)}},
+          {"choices", json::array{choice_to_json(endpoint, answer.choices.at(0))}},
           {"usage", usage_to_json(answer.usage)}};
 }
 

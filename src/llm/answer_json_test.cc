@@ -9,8 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-const Answer kAnswer{.text = "hi \"you\"",
-                     .finish_reason = FinishReason::kLength,
+const Answer kAnswer{.choices = {{.text = "hi \"you\"", .finish_reason = FinishReason::kLength}},
                      .usage = {.prompt_tokens = 3, .completion_tokens = 2}};
 
 TEST(AnswerJson, ChatHasTheShapeOfTheApi) {

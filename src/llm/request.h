@@ -1,7 +1,10 @@
 // Request: one question to a model, in our own types. The JSON of an OpenAI body becomes one of
-// these at the edge (llm/request_json.h), and nothing below the edge sees JSON again.
+// these at the edge (llm/request_json.h). Below the edge JSON remains only where a chat template
+// wants it as it was written: the messages, the tools and the template's own arguments.
 #pragma once
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,13 +15,31 @@ namespace windrow::llm {
 enum class Endpoint : uint8_t {
   kChatCompletions,  // /v1/chat/completions
   kCompletions,      // /v1/completions
+  kEmbeddings,       // /v1/embeddings
+  kRerank,           // /v1/rerank
 };
 
-struct ChatMessage {
-  std::string role;  // system, developer, user, assistant, tool
-  std::string content;
+// A text, or the tokens it would become; `tokens` that are not empty win.
+struct Input {
+  std::string text;
+  std::vector<int32_t> tokens;
 
-  friend bool operator==(const ChatMessage&, const ChatMessage&) = default;
+  friend bool operator==(const Input&, const Input&) = default;
+};
+
+// What a chat template is given. Checked at the edge: `messages` is not empty, each is an object
+// with a `role`, and its `content` is a string or null, text parts joined.
+struct Chat {
+  boost::json::array messages;
+  boost::json::array tools;
+  boost::json::object template_arguments;  // chat_template_kwargs, and reasoning_effort if given
+};
+
+struct LogitBias {
+  int32_t token = 0;  // may lie outside the vocabulary; then it is ignored
+  float bias = 0;     // added to the logit
+
+  friend bool operator==(const LogitBias&, const LogitBias&) = default;
 };
 
 // How the next token is chosen. The defaults are OpenAI's: sample from the whole distribution.
@@ -27,6 +48,16 @@ struct Sampling {
   int32_t top_k = 0;         // 0: all tokens
   float top_p = 1.0F;        // 1: all tokens
   float min_p = 0.0F;        // 0: all tokens
+  float typical_p = 1.0F;    // 1: all tokens
+
+  // Of tokens already there: subtracted once, subtracted for each time (both of the answer's
+  // tokens, as OpenAI says), and divided by, or multiplied with below zero (of prompt and answer,
+  // CTRL, Keskar et al., 2019).
+  float presence_penalty = 0.0F;
+  float frequency_penalty = 0.0F;
+  float repetition_penalty = 1.0F;
+
+  std::vector<LogitBias> logit_bias;
 
   // The same seed gives the same draws, whatever else runs beside the request.
   uint64_t seed = 0;
@@ -36,16 +67,29 @@ struct Request {
   Endpoint endpoint = Endpoint::kChatCompletions;
   std::string model;  // as the client wrote it; the answer repeats it
 
-  std::vector<ChatMessage> messages;  // kChatCompletions
-  std::string prompt;                 // kCompletions
+  Chat chat;                  // kChatCompletions
+  std::vector<Input> inputs;  // kCompletions: prompts; kEmbeddings: texts; kRerank: documents
 
+  // kChatCompletions and kCompletions.
   Sampling sampling;
-  std::optional<int32_t> output_tokens_max;  // absent: the backend's default
+  int32_t choices = 1;                       // answers to each prompt, each with draws of its own
+  std::optional<int32_t> output_tokens_max;  // absent: the backend's default; 0 only with `echo`
   std::vector<std::string> stop;             // the answer ends before the first of these
   bool ignore_eos = false;                   // go on past the model's own end
+  bool echo = false;                         // kCompletions: the prompt is part of the choice
 
-  // The answer lists its tokens and their log-probabilities.
-  bool want_tokens = false;
+  // Each choice lists its tokens with their log-probabilities, and so many of the most likely
+  // tokens beside each; absent: no list. With `echo` the prompt's tokens are listed too.
+  std::optional<int32_t> logprobs_top;
+
+  // kEmbeddings.
+  std::optional<int32_t> dimensions;  // the first so many numbers, scaled to length 1 again
+  bool base64 = false;                // how the answer is written
+
+  // kRerank.
+  std::string query;
+  std::optional<int32_t> results_max;  // the best so many documents; absent: all
+  bool return_documents = false;
 };
 
 }  // namespace windrow::llm

@@ -146,22 +146,24 @@ Problem read_content(const json::value& content, const std::string& param, std::
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 
-Problem read_message(const json::value& value, size_t index, ChatMessage& message) {
+Problem read_message(const json::value& value, size_t index, json::object& message) {
   const std::string param = fmt::format("messages[{}]", index);
   const json::object* object = value.if_object();
   if (object == nullptr) {
     return bad_value(param, fmt::format("{} must be an object with role and content, not {}", param,
                                         kind_name(value)));
   }
+  std::string role;
+  std::string content;
   bool has_content = false;
   for (const auto& [key, field] : *object) {
     if (key == "role") {
       if (!field.is_string())
         return bad_value(param, fmt::format("{}.role must be a string", param));
-      message.role = field.get_string();
+      role = field.get_string();
     } else if (key == "content") {
       has_content = !field.is_null();
-      if (Problem problem = read_content(field, param + ".content", message.content)) {
+      if (Problem problem = read_content(field, param + ".content", content)) {
         return problem;
       }
     } else if (key == "name" || key == "refusal") {
@@ -174,15 +176,16 @@ Problem read_message(const json::value& value, size_t index, ChatMessage& messag
                                      param, std::string_view(key)));
     }
   }
-  if (std::find(kRoles.begin(), kRoles.end(), message.role) == kRoles.end()) {
+  if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
     return bad_value(param + ".role",
                      fmt::format("{}.role is \"{}\"; it must be system, developer, user, assistant "
                                  "or tool",
-                                 param, message.role));
+                                 param, role));
   }
   if (!has_content) {
     return bad_value(param + ".content", fmt::format("{} has no content", param));
   }
+  message = {{"role", role}, {"content", content}};
   return std::nullopt;
 }
 
@@ -194,9 +197,10 @@ Problem read_messages(const json::value& value, Request& request) {
                                  "not {}",
                                  messages != nullptr ? "an empty one" : kind_name(value)));
   }
-  request.messages.resize(messages->size());
   for (size_t i = 0; i < messages->size(); ++i) {
-    if (Problem problem = read_message((*messages)[i], i, request.messages[i])) return problem;
+    json::object message;
+    if (Problem problem = read_message((*messages)[i], i, message)) return problem;
+    request.chat.messages.emplace_back(std::move(message));
   }
   return std::nullopt;
 }
@@ -205,7 +209,7 @@ Problem read_prompt(const json::value& value, Request& request) {
   if (!value.is_string()) {
     return bad_value("prompt", fmt::format("prompt must be one string, not {}", kind_name(value)));
   }
-  request.prompt = value.get_string();
+  request.inputs.push_back(Input{.text = std::string(value.get_string()), .tokens = {}});
   return std::nullopt;
 }
 

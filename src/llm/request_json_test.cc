@@ -33,8 +33,8 @@ Failure refused(std::string_view fields) {
 TEST(RequestJson, DefaultsAreThoseOfTheApi) {
   const Request request = accepted(R"("model":"m")");
   EXPECT_EQ(request.model, "m");
-  ASSERT_EQ(request.messages.size(), 1U);
-  EXPECT_EQ(request.messages[0], (ChatMessage{"user", "hi"}));
+  ASSERT_EQ(request.chat.messages.size(), 1U);
+  EXPECT_EQ(request.chat.messages[0], (json::value{{"role", "user"}, {"content", "hi"}}));
   EXPECT_EQ(request.sampling.temperature, 1.0F);
   EXPECT_EQ(request.sampling.top_p, 1.0F);
   EXPECT_EQ(request.sampling.top_k, 0);
@@ -65,7 +65,7 @@ TEST(RequestJson, NullMeansAbsent) {
 TEST(RequestJson, TextPartsAreJoined) {
   const auto result = parse(Endpoint::kChatCompletions, R"({"messages":[{"role":"user","content":
     [{"type":"text","text":"a"},{"type":"text","text":"b"}]}]})");
-  EXPECT_EQ(std::get<Request>(result).messages[0].content, "ab");
+  EXPECT_EQ(std::get<Request>(result).chat.messages[0].at("content"), "ab");
 }
 
 TEST(RequestJson, AnAnswerOfTheApiMayBeSentBackAsItCame) {
@@ -74,7 +74,8 @@ TEST(RequestJson, AnAnswerOfTheApiMayBeSentBackAsItCame) {
     {"role":"assistant","content":"ho","refusal":null,"annotations":[],"tool_calls":[],
      "audio":null,"function_call":null}]})");
   ASSERT_TRUE(std::holds_alternative<Request>(result)) << std::get<Failure>(result).message;
-  EXPECT_EQ(std::get<Request>(result).messages[1], (ChatMessage{"assistant", "ho"}));
+  EXPECT_EQ(std::get<Request>(result).chat.messages[1],
+            (json::value{{"role", "assistant"}, {"content", "ho"}}));
 }
 
 TEST(RequestJson, WholeNumbersMayBeWrittenWithAPoint) {
@@ -86,7 +87,7 @@ TEST(RequestJson, WholeNumbersMayBeWrittenWithAPoint) {
 
 TEST(RequestJson, CompletionsTakesAPrompt) {
   const auto result = parse(Endpoint::kCompletions, R"({"prompt":"once","stop":"."})");
-  EXPECT_EQ(std::get<Request>(result).prompt, "once");
+  EXPECT_EQ(std::get<Request>(result).inputs.at(0).text, "once");
   EXPECT_EQ(std::get<Request>(result).stop, std::vector<std::string>{"."});
 }
 

@@ -73,7 +73,7 @@ class Exactness : public ::testing::TestWithParam<const char*> {
                                .output_tokens_max = rows[i].output_tokens,
                                .sampling = {.temperature = 0},
                                .ignore_eos = true,
-                               .want_tokens = true,
+                               .logprobs_top = 0,
                                .done = [&run, i](llm::Outcome outcome) {
                                  run.answers[i] = std::get<llm::Answer>(std::move(outcome));
                                }});
@@ -96,6 +96,13 @@ struct Comparison {
   double logprob_difference_max = 0;
 };
 
+std::vector<Token> tokens_of(const std::vector<llm::ScoredToken>& scored) {
+  std::vector<Token> tokens;
+  for (const llm::ScoredToken& one : scored)
+    tokens.push_back(one.chosen.token);
+  return tokens;
+}
+
 // The plain run, forced along the engine's own tokens, must agree with each choice: the same log
 // probability within `tolerance`, and the same token unless its own top two are closer than twice
 // that.
@@ -104,12 +111,13 @@ Comparison compare(const PlainModel& plain, const std::vector<Row>& rows, const 
   Comparison comparison;
   for (size_t i = 0; i < rows.size(); ++i) {
     const llm::Answer& answer = run.answers.at(i);
-    const PlainRow forced =
-        plain.run(rows[i].prompt, rows[i].output_tokens, options, &answer.tokens);
-    EXPECT_EQ(answer.tokens.size(), forced.tokens.size());
+    const std::vector<llm::ScoredToken>& scored = answer.choices[0].tokens;
+    const std::vector<Token> tokens = tokens_of(scored);
+    const PlainRow forced = plain.run(rows[i].prompt, rows[i].output_tokens, options, &tokens);
+    EXPECT_EQ(tokens.size(), forced.tokens.size());
     for (size_t t = 0; t < forced.tokens.size(); ++t) {
-      const double logprob = logprob_of(forced.logits[t], answer.tokens[t]);
-      const double difference = std::abs(answer.token_logprobs[t] - logprob);
+      const double logprob = logprob_of(forced.logits[t], tokens[t]);
+      const double difference = std::abs(scored[t].chosen.logprob - logprob);
       const bool near_tie = forced.logprobs[t] - logprob < 2 * tolerance;
       ++comparison.tokens;
       if (difference > tolerance || !near_tie) ++comparison.tokens_apart;
@@ -141,9 +149,11 @@ TEST_P(Exactness, ExactModeGivesTheTokensOfTheRowAlone) {
     SCOPED_TRACE(::testing::Message() << "row " << i);
     const PlainRow alone = plain.run(rows[i].prompt, rows[i].output_tokens, {});
     const llm::Answer& answer = run.answers.at(i);
-    ASSERT_EQ(answer.tokens, alone.tokens);
+    const std::vector<llm::ScoredToken>& scored = answer.choices[0].tokens;
+    const std::vector<Token> tokens = tokens_of(scored);
+    ASSERT_EQ(tokens, alone.tokens);
     for (size_t t = 0; t < alone.tokens.size(); ++t) {
-      ASSERT_NEAR(answer.token_logprobs[t], alone.logprobs[t], 1e-5) << "token " << t;
+      ASSERT_NEAR(scored[t].chosen.logprob, alone.logprobs[t], 1e-5) << "token " << t;
     }
     EXPECT_EQ(answer.usage.prompt_tokens, static_cast<int32_t>(rows[i].prompt.size()));
     EXPECT_EQ(answer.usage.completion_tokens, rows[i].output_tokens);

@@ -16,8 +16,12 @@ using engine::Token;
 class VocabularyTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    model_ = LlamaModel::load(library(), test_model("qwen3", "f32"), {}).value();
+  }
+
+  static LlamaLibrary& library() {
     static const std::unique_ptr<LlamaLibrary> kLibrary = LlamaLibrary::start("").value();
-    model_ = LlamaModel::load(*kLibrary, test_model("qwen3", "f32"), {}).value();
+    return *kLibrary;
   }
 
   const engine::Vocabulary& vocabulary() { return model_->vocabulary(); }
@@ -52,6 +56,35 @@ TEST_F(VocabularyTest, ControlTokensAreParsedOnlyWhenMeant) {
   EXPECT_LT(parsed.size(), as_text.size());
   EXPECT_EQ(text_of(as_text), text);
   EXPECT_EQ(text_of(parsed), "user") << "control tokens have no bytes";
+}
+
+TEST_F(VocabularyTest, NoTokenStandsForMoreBytesThanSaid) {
+  const size_t bytes_max = vocabulary().token_bytes_max().value();
+  EXPECT_GE(bytes_max, std::string_view("<|endoftext|>").size()) << "control tokens count too";
+  size_t longest = 0;  // of the tokens that have bytes
+  for (Token token = 0; token < vocabulary().size(); ++token)
+    longest = std::max(longest, text_of({token}).size());
+  EXPECT_LE(longest, bytes_max);
+  Random random(5);
+  for (int i = 0; i < 300; ++i) {
+    std::string text;
+    for (int64_t left = random.between(1, 40); left > 0; --left) {
+      if (random.chance(0.2)) {
+        text += "<|im_start|>";
+      } else {
+        vocabulary().append_bytes(static_cast<Token>(random.between(0, vocabulary().size() - 1)),
+                                  text);
+      }
+    }
+    const size_t tokens = vocabulary().tokenize(text, ControlTokens::kParsed).size();
+    ASSERT_GE(tokens * bytes_max, text.size()) << "\"" << text << "\"";
+  }
+}
+
+TEST_F(VocabularyTest, AVocabularyThatNormalisesHasNoSuchBound) {
+  const std::unique_ptr<LlamaModel> bert =
+      LlamaModel::load(library(), test_model("bert", "f32"), {}).value();
+  EXPECT_EQ(bert->vocabulary().token_bytes_max(), std::nullopt);
 }
 
 TEST_F(VocabularyTest, TheEndTokenEndsAnswers) {

@@ -34,7 +34,7 @@ inline std::string row_line(std::string_view id, std::string_view prompt) {
 
 // Answers "echo PROMPT"; a prompt that begins with "bad" cannot be answered.
 inline llm::Outcome echo(const llm::Request& request) {
-  if (request.prompt.starts_with("bad")) {
+  if (request.inputs.at(0).text.starts_with("bad")) {
     return llm::Failure{.failure_class = llm::FailureClass::kRequest,
                         .status = 400,
                         .code = "cannot",
@@ -42,7 +42,7 @@ inline llm::Outcome echo(const llm::Request& request) {
                         .param = "prompt"};
   }
   llm::Answer answer;
-  answer.text = "echo " + request.prompt;
+  answer.choices = {{.text = "echo " + request.inputs.at(0).text}};
   answer.usage = {.prompt_tokens = 3, .completion_tokens = 2};
   return answer;
 }

@@ -2,12 +2,60 @@
 
 #include <llama.h>
 
+#include <algorithm>
 #include <array>
+#include <bitset>
 #include <limits>
+#include <string>
 
 #include "base/ensure.h"
 
 namespace windrow::engine {
+namespace {
+
+// Bytes that well-formed UTF-8 never has.
+bool never_in_utf8(size_t byte) {
+  return byte == 0xC0 || byte == 0xC1 || byte >= 0xF5;
+}
+
+}  // namespace
+
+LlamaVocabulary::LlamaVocabulary(const llama_vocab* vocabulary)
+    : vocabulary_(vocabulary), token_bytes_max_(find_token_bytes_max()) {}
+
+// WordPiece and unigram vocabularies normalise and have a token for all that is unknown, and of the
+// rarer kinds too little is known. Of these two, a vocabulary without a token for each byte drops
+// what it cannot say, and a token that strips blanks takes any number of them.
+std::optional<size_t> LlamaVocabulary::find_token_bytes_max() const {
+  const auto type = llama_vocab_type(vocabulary_);
+  if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return std::nullopt;
+  size_t longest = 1;
+  std::bitset<256> bytes;
+  std::string piece;
+  for (Token token = 0; token < size(); ++token) {
+    const auto attributes = static_cast<uint32_t>(llama_vocab_get_attr(vocabulary_, token));
+    if ((attributes & (LLAMA_TOKEN_ATTR_LSTRIP | LLAMA_TOKEN_ATTR_RSTRIP)) != 0)
+      return std::nullopt;
+    piece.clear();
+    if ((attributes & (LLAMA_TOKEN_ATTR_NORMAL | LLAMA_TOKEN_ATTR_BYTE)) != 0) {
+      append_bytes(token, piece);
+      if (piece.size() == 1) bytes.set(static_cast<unsigned char>(piece.front()));
+    } else {
+      piece = llama_vocab_get_text(vocabulary_, token);  // how a text names it
+    }
+    longest = std::max(longest, piece.size());
+  }
+  for (size_t byte = 0; byte < bytes.size(); ++byte) {
+    if (!bytes.test(byte) && !never_in_utf8(byte)) return std::nullopt;
+  }
+  // Some are told to take capitals or accents off first, which only their tokens show.
+  const std::string probe = "The \xC3\x84\xC3\xA9 \xE2\x84\xAA  e\xCC\x81\t\xEF\xBC\xA1.";
+  std::string back;
+  for (const Token token : tokenize(probe, ControlTokens::kAsText))
+    append_bytes(token, back);
+  if (!back.ends_with(probe)) return std::nullopt;
+  return longest;
+}
 
 int32_t LlamaVocabulary::size() const {
   return llama_vocab_n_tokens(vocabulary_);

@@ -10,16 +10,20 @@ namespace windrow::engine {
 class LlamaVocabulary final : public Vocabulary {
  public:
   // `vocabulary` must outlive this.
-  explicit LlamaVocabulary(const llama_vocab* vocabulary) : vocabulary_(vocabulary) {}
+  explicit LlamaVocabulary(const llama_vocab* vocabulary);
 
   int32_t size() const override;
   std::vector<Token> tokenize(std::string_view text, ControlTokens control) const override;
   void append_bytes(Token token, std::string& text) const override;
+  std::optional<size_t> token_bytes_max() const override { return token_bytes_max_; }
   bool ends_answer(Token token) const override;
   std::optional<Token> begin_token() const override;
 
  private:
+  std::optional<size_t> find_token_bytes_max() const;
+
   const llama_vocab* vocabulary_;
+  std::optional<size_t> token_bytes_max_;
 };
 
 }  // namespace windrow::engine
