@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
              "color",
              "\"always\"",
              "WINDROW_COLOR"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(ResolveSettings, BodyDefaultsKnowWhereEachCameFrom) {
   const Result<ResolvedSettings> resolved =

@@ -91,7 +91,7 @@ const Form kForms[] = {
 class InputForms : public ::testing::TestWithParam<Form> {};
 
 INSTANTIATE_TEST_SUITE_P(All, InputForms, ::testing::ValuesIn(kForms),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& tested) { return tested.param.name; });
 
 std::map<std::string, std::string> answers(const std::vector<LogLine>& log) {
   std::map<std::string, std::string> result;

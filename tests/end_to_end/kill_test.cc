@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Job{"swa", "swa", 56, 16, {"--rows-max", "8", "--batch-tokens", "32"}},
                       Job{"hybrid", "hybrid", 42, 24, {"--rows-max", "3"}},
                       Job{"ordered", "llama", 84, 12, {"--rows-max", "5", "--ordered"}, true}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& tested) { return tested.param.name; });
 
 // --- killed while the logs are put in order -----------------------------------------------------
 

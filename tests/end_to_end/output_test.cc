@@ -200,7 +200,7 @@ class AgainstPlain : public ::testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Families, AgainstPlain,
                          ::testing::Values("llama", "qwen3", "moe", "hybrid", "swa"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& tested) { return std::string(tested.param); });
 
 TEST_P(AgainstPlain, GreedyAnswersAndUsageAreThoseOfEachRowAlone) {
   JobFolder folder;

@@ -154,7 +154,7 @@ const Changed kChanged[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(All, ChangedOption, ::testing::ValuesIn(kChanged),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& tested) { return tested.param.name; });
 
 TEST_P(ChangedOption, StopsTheJobAndIsNamed) {
   const Changed& changed = GetParam();

@@ -216,7 +216,7 @@ TEST_P(SlidingWindow, CellsAreUsedAgainWithoutATrace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, SlidingWindow, ::testing::Values("swa"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& tested) { return std::string(tested.param); });
 
 INSTANTIATE_TEST_SUITE_P(Families, Exactness,
                          ::testing::Values("llama", "qwen3", "moe", "hybrid", "swa"),
