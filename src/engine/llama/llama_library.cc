@@ -4,6 +4,10 @@
 #include <ggml-backend.h>
 #include <llama.h>
 
+#include <algorithm>
+
+#include "base/utf8.h"
+
 namespace windrow::engine {
 namespace {
 
@@ -22,6 +26,22 @@ DeviceKind kind_of(ggml_backend_dev_t device) {
 }
 
 }  // namespace
+
+std::string in_one_line(std::string_view log) {
+  std::string joined;
+  while (!log.empty()) {
+    const size_t end = std::min(log.find('\n'), log.size());
+    std::string_view line = log.substr(0, end);
+    log.remove_prefix(std::min(end + 1, log.size()));
+    constexpr std::string_view kBlanks = " \t\r;";
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    line = line.substr(0, line.find_last_not_of(kBlanks) + 1);
+    if (line.empty()) continue;
+    if (!joined.empty()) joined += "; ";
+    joined += line;
+  }
+  return joined;
+}
 
 Result<std::unique_ptr<LlamaLibrary>> LlamaLibrary::start(const std::string& backends_folder) {
   std::unique_ptr<LlamaLibrary> library(new LlamaLibrary());
@@ -89,13 +109,9 @@ std::string LlamaLibrary::reason_of_failure(const std::function<void()>& call) {
   }
   call();
   const std::scoped_lock lock(log_mutex_);
-  std::string reason;
-  for (const char c : errors_)
-    reason += c == '\n' ? ';' : c;
-  while (!reason.empty() && (reason.back() == ';' || reason.back() == ' '))
-    reason.pop_back();
-  if (reason.size() > kReasonBytesMax) reason.resize(kReasonBytesMax);
-  return reason.empty() ? "no reason given" : reason;
+  const std::string reason = in_one_line(errors_);
+  return reason.empty() ? "no reason given"
+                        : utf8_repair(std::string_view(reason).substr(0, kReasonBytesMax));
 }
 
 }  // namespace windrow::engine

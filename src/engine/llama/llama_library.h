@@ -24,6 +24,9 @@ struct Device {
   uint64_t memory_free_bytes = 0;
 };
 
+// What a log said in several lines, in one: "cannot open the file; cannot load the model".
+std::string in_one_line(std::string_view log);
+
 class LlamaLibrary {
  public:
   // Loads the plug-ins of all devices: from `backends_folder`, or when that is empty from the
