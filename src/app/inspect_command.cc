@@ -38,6 +38,8 @@ std::string kind_of(const engine::Device& device) {
       return "CPU";
     case engine::DeviceKind::kGpu:
       return "GPU";
+    case engine::DeviceKind::kIntegratedGpu:
+      return "integrated GPU";
     case engine::DeviceKind::kOther:
       break;
   }

@@ -1,5 +1,6 @@
 // What a model says of itself, what it refuses, and that a step never reaches an assert of
 // libllama.
+#include <ggml-backend.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -74,7 +75,8 @@ TEST_F(Runner, AModelWithoutMemoryGetsNoRunner) {
   LlamaLibrary& started = library();  // before any model: it brings the devices
   const PlainModel bert(test_model("bert", "f32"));
   const auto runner = engine::LlamaRunner::make(
-      started, *bert.get(), {.architecture = "bert", .context_trained = 512}, {});
+      started, *bert.get(), *ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU),
+      {.architecture = "bert", .context_trained = 512}, {});
   ASSERT_FALSE(runner);
   EXPECT_EQ(runner.error().message,
             "bert keeps no memory of what came before (it is an encoder): it cannot generate text; "

@@ -18,8 +18,9 @@ DeviceKind kind_of(ggml_backend_dev_t device) {
     case GGML_BACKEND_DEVICE_TYPE_CPU:
       return DeviceKind::kCpu;
     case GGML_BACKEND_DEVICE_TYPE_GPU:
-    case GGML_BACKEND_DEVICE_TYPE_IGPU:
       return DeviceKind::kGpu;
+    case GGML_BACKEND_DEVICE_TYPE_IGPU:
+      return DeviceKind::kIntegratedGpu;
     default:
       return DeviceKind::kOther;
   }

@@ -14,7 +14,7 @@
 
 namespace windrow::engine {
 
-enum class DeviceKind : uint8_t { kCpu, kGpu, kOther };
+enum class DeviceKind : uint8_t { kCpu, kGpu, kIntegratedGpu, kOther };
 
 struct Device {
   std::string name;         // as --device takes it

@@ -13,6 +13,7 @@
 
 #include "engine/llama/llama_runner.h"
 #include "engine/llama/llama_vocabulary.h"
+#include "engine/llama/memory_device.h"
 
 namespace windrow::engine {
 namespace {
@@ -124,6 +125,7 @@ Result<ggml_backend_dev_t> find_device(const LlamaLibrary& library, const std::s
 
 Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, const std::string& path,
                                                      const LlamaModelOptions& options) {
+  LlamaModelOptions known = options;
   if (Result<void> usable = check_file(path); !usable) return usable.error();
   llama_model_params params = llama_model_default_params();
   params.n_gpu_layers = options.gpu_layers;
@@ -131,6 +133,7 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
   if (!options.device.empty()) {
     Result<ggml_backend_dev_t> device = find_device(library, options.device);
     if (!device) return device.error();
+    known.device = ggml_backend_dev_name(*device);  // the case of letters did not matter
     // The CPU is always there besides; naming it alone means no other.
     if (ggml_backend_dev_type(*device) != GGML_BACKEND_DEVICE_TYPE_CPU) devices[0] = *device;
     params.devices = devices.data();
@@ -143,7 +146,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
                  fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
                              LlamaLibrary::version())};
   }
-  std::unique_ptr<LlamaModel> model(new LlamaModel(library, raw));
+  std::unique_ptr<LlamaModel> model(
+      new LlamaModel(library, raw, ggml_backend_dev_get(memory_device(library.devices(), known))));
   const std::string& architecture = model->facts().architecture;
   if (llama_vocab_type(llama_model_get_vocab(raw)) == LLAMA_VOCAB_TYPE_NONE) {
     return Error{ErrorKind::kUnavailable,
@@ -169,9 +173,10 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
   return model;
 }
 
-LlamaModel::LlamaModel(LlamaLibrary& library, llama_model* model)
+LlamaModel::LlamaModel(LlamaLibrary& library, llama_model* model, ggml_backend_device* device)
     : library_(library),
       model_(model),
+      device_(device),
       vocabulary_(std::make_unique<LlamaVocabulary>(llama_model_get_vocab(model))),
       facts_(read_facts(model)) {}
 
@@ -187,7 +192,7 @@ Result<std::unique_ptr<ModelRunner>> LlamaModel::make_runner(
                              "this version answers only chat and completions",
                              facts_.architecture)};
   }
-  return LlamaRunner::make(library_, *model_, facts_, options);
+  return LlamaRunner::make(library_, *model_, *device_, facts_, options);
 }
 
 }  // namespace windrow::engine

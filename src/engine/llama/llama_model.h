@@ -13,6 +13,7 @@
 #include "engine/model_runner.h"
 #include "engine/vocabulary.h"
 
+struct ggml_backend_device;
 struct llama_model;
 
 namespace windrow::engine {
@@ -82,10 +83,11 @@ class LlamaModel {
   Result<std::unique_ptr<ModelRunner>> make_runner(const LlamaRunnerOptions& options) const;
 
  private:
-  LlamaModel(LlamaLibrary& library, llama_model* model);
+  LlamaModel(LlamaLibrary& library, llama_model* model, ggml_backend_device* device);
 
   LlamaLibrary& library_;
   llama_model* model_;
+  ggml_backend_device* device_;  // whose memory it fills
   std::unique_ptr<Vocabulary> vocabulary_;
   ModelFacts facts_;
 };

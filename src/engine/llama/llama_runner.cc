@@ -60,17 +60,17 @@ llama_flash_attn_type flash_attention_of(FlashAttention flash) {
   return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
 
-// The device whose memory is counted: the first GPU, else the CPU.
-ggml_backend_dev_t main_device() {
-  ggml_backend_dev_t gpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU);
-  return gpu != nullptr ? gpu : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-}
-
-uint64_t free_memory_bytes() {
+DeviceMemory memory_of(ggml_backend_device& device) {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
-  ggml_backend_dev_memory(main_device(), &free_bytes, &total_bytes);
-  return free_bytes;
+  ggml_backend_dev_memory(&device, &free_bytes, &total_bytes);
+  return DeviceMemory{.used_bytes = total_bytes - std::min(free_bytes, total_bytes),
+                      .max_bytes = total_bytes};
+}
+
+uint64_t free_bytes_of(ggml_backend_device& device) {
+  const DeviceMemory memory = memory_of(device);
+  return memory.max_bytes - memory.used_bytes;
 }
 
 int32_t round_up(int64_t value, int32_t granularity) {
@@ -85,9 +85,10 @@ double cell_bytes(const ModelFacts& facts, KvType type) {
   return std::max(1.0, static_cast<double>(facts.cell_bytes_f16) / 2 * of_number);
 }
 
-int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  const double cells_by_memory = static_cast<double>(free_memory_bytes()) * kFreeMemoryShare /
-                                 cell_bytes(facts, options.kv_type);
+int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options,
+                      uint64_t free_bytes) {
+  const double cells_by_memory =
+      static_cast<double>(free_bytes) * kFreeMemoryShare / cell_bytes(facts, options.kv_type);
   const int64_t cells_wanted =
       std::max<int64_t>(facts.context_trained, int64_t{options.sequences_max} * kRowTokensExpected);
   const int64_t cells = std::min({cells_wanted, int64_t{kCellsDefaultMax},
@@ -114,10 +115,10 @@ Result<void> check_options(const LlamaRunnerOptions& options) {
 
 // The system would not refuse more memory than there is; it would end the process while that is
 // filled. Only where a cell's size is known well: for hybrids and sliding windows it is a bound.
-Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& options,
+                          uint64_t free_bytes) {
   if (options.cells_max == 0 || facts.sharing != Sharing::kAnyRange) return {};
   const double bytes = cell_bytes(facts, options.kv_type) * options.cells_max;
-  const uint64_t free_bytes = free_memory_bytes();
   if (bytes <= static_cast<double>(free_bytes)) return {};
   return Error{ErrorKind::kInvalid,
                fmt::format("--ctx {} needs {} of memory in {}, and {} are free; a smaller --ctx or "
@@ -126,8 +127,10 @@ Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& opt
                            to_string(options.kv_type), human_bytes(free_bytes))};
 }
 
-llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  const int32_t cells = options.cells_max != 0 ? options.cells_max : default_cells(facts, options);
+llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options,
+                                    uint64_t free_bytes) {
+  const int32_t cells =
+      options.cells_max != 0 ? options.cells_max : default_cells(facts, options, free_bytes);
   const int32_t threads = options.threads != 0 ? options.threads : usable_cores();
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<uint32_t>(round_up(cells, kCellsGranularity));
@@ -202,11 +205,13 @@ struct LlamaRunner::Batch {
 };
 
 Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, llama_model& model,
+                                                       ggml_backend_device& device,
                                                        const ModelFacts& facts,
                                                        const LlamaRunnerOptions& options) {
   if (Result<void> usable = check_options(options); !usable) return usable.error();
-  if (Result<void> fits = check_memory(facts, options); !fits) return fits.error();
-  const llama_context_params params = context_params(facts, options);
+  const uint64_t free_bytes = free_bytes_of(device);
+  if (Result<void> fits = check_memory(facts, options, free_bytes); !fits) return fits.error();
+  const llama_context_params params = context_params(facts, options, free_bytes);
   llama_context* context = nullptr;
   const std::string reason =
       library.reason_of_failure([&] { context = llama_init_from_model(&model, params); });
@@ -233,11 +238,13 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
                             .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
                             .vocabulary_size = facts.vocabulary_size,
                             .sharing = facts.sharing};
-  return std::unique_ptr<ModelRunner>(new LlamaRunner(context, limits));
+  return std::unique_ptr<ModelRunner>(new LlamaRunner(context, device, limits));
 }
 
-LlamaRunner::LlamaRunner(llama_context* context, const RunnerLimits& limits)
+LlamaRunner::LlamaRunner(llama_context* context, ggml_backend_device& device,
+                         const RunnerLimits& limits)
     : context_(context),
+      device_(device),
       limits_(limits),
       batch_(std::make_unique<Batch>(limits.step_tokens_max)),
       ends_(static_cast<size_t>(limits.sequences_max), 0) {}
@@ -320,11 +327,7 @@ std::span<const float> LlamaRunner::logits(size_t index) const {
 }
 
 DeviceMemory LlamaRunner::device_memory() const {
-  size_t free_bytes = 0;
-  size_t total_bytes = 0;
-  ggml_backend_dev_memory(main_device(), &free_bytes, &total_bytes);
-  return DeviceMemory{.used_bytes = total_bytes - std::min(free_bytes, total_bytes),
-                      .max_bytes = total_bytes};
+  return memory_of(device_);
 }
 
 }  // namespace windrow::engine

@@ -9,13 +9,16 @@
 #include "engine/llama/llama_model.h"
 #include "engine/model_runner.h"
 
+struct ggml_backend_device;
 struct llama_context;
 
 namespace windrow::engine {
 
 class LlamaRunner final : public ModelRunner {
  public:
+  // `device`: whose memory the model fills, and so do the cells.
   static Result<std::unique_ptr<ModelRunner>> make(LlamaLibrary& library, llama_model& model,
+                                                   ggml_backend_device& device,
                                                    const ModelFacts& facts,
                                                    const LlamaRunnerOptions& options);
   ~LlamaRunner() override;
@@ -31,11 +34,12 @@ class LlamaRunner final : public ModelRunner {
  private:
   struct Batch;  // llama_batch with its memory
 
-  LlamaRunner(llama_context* context, const RunnerLimits& limits);
+  LlamaRunner(llama_context* context, ggml_backend_device& device, const RunnerLimits& limits);
 
   void check(std::span<const StepRow> step) const;
 
   llama_context* context_;
+  ggml_backend_device& device_;
   RunnerLimits limits_;
   std::unique_ptr<Batch> batch_;
   std::vector<int32_t> output_indices_;  // of the last step: where in the batch logits were wanted
