@@ -42,8 +42,9 @@ class Dispatcher {
   // submit answers false from now on; what is in flight goes on.
   void stop_admitting();
 
-  // End with kCancelled what has not started, or everything. Nothing is tried again after either: a
-  // failure that would have been ends as kCancelled too.
+  // End with kCancelled what has not started, or everything: also what is handed to the backend at
+  // this moment, for the first time or again. Nothing is tried again after either: a failure that
+  // would have been ends as kCancelled too. Any thread, also from within a Done.
   void cancel_waiting();
   void cancel_all();
 
@@ -55,11 +56,12 @@ class Dispatcher {
 
  private:
   struct Attempt;
+  enum class Cancel : uint8_t { kNothing, kWaiting, kAll };
 
-  void start(const std::shared_ptr<Attempt>& attempt);
+  void start(const std::shared_ptr<Attempt>& attempt, int64_t cancels_seen);
   void ended(const std::shared_ptr<Attempt>& attempt, llm::Outcome outcome);
-  bool may_succeed_later(const Attempt& attempt, const llm::Outcome& outcome) const;
-  bool cancelled() const;
+  void cancel(Cancel what);
+  void pass_on(Cancel what);
 
   llm::Backend& backend_;
   const int32_t attempts_max_;
@@ -68,8 +70,10 @@ class Dispatcher {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int32_t in_flight_ = 0;
+  int32_t starting_ = 0;  // calls of start() that go on
   bool admitting_ = true;
-  bool cancelled_ = false;
+  Cancel cancelled_ = Cancel::kNothing;  // the most that was asked for
+  int64_t cancels_ = 0;                  // how often it was
 };
 
 }  // namespace windrow::dispatch

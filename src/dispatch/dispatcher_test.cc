@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -13,7 +14,11 @@ namespace {
 // A backend that keeps what it is given until the test answers it.
 class HeldBackend final : public llm::Backend {
  public:
+  // Called in the middle of a submit: the request was handed over and is not yet in.
+  std::function<void()> before_submit = [] {};
+
   void submit(llm::Request, Done done) override {
+    before_submit();
     const std::scoped_lock lock(mutex_);
     held_.push_back(std::move(done));
     changed_.notify_all();
@@ -121,6 +126,61 @@ TEST(Dispatcher, AfterCancelNothingIsTriedAgain) {
   backend.answer_next(failure(llm::FailureClass::kTransient));
   EXPECT_EQ(last, llm::FailureClass::kCancelled);  // another attempt might have met no failure
 }
+
+// The order of events that a retry and a cancel of the same instant may come in: the retry was
+// decided, the cancel found nothing in the backend, and then the request got there.
+class CancelDuringSubmit : public ::testing::TestWithParam<void (Dispatcher::*)()> {
+ protected:
+  // Nobody shall wait for what escaped after all.
+  void TearDown() override { backend_.cancel_all(); }
+
+  // Lets the cancel happen in the middle of the given submit.
+  void cancel_within(int submit) {
+    backend_.before_submit = [this, submit, submits = 0]() mutable {
+      if (++submits != submit) return;
+      dispatcher_.stop_admitting();
+      (dispatcher_.*GetParam())();
+    };
+  }
+
+  bool submit() {
+    return dispatcher_.submit({},
+                              [this](const DispatchResult& result) { ends_.push_back(result); });
+  }
+
+  llm::FailureClass last() const {
+    return std::get<llm::Failure>(ends_.back().outcome).failure_class;
+  }
+
+  HeldBackend backend_;
+  Dispatcher dispatcher_{backend_, {}};
+  std::vector<DispatchResult> ends_;
+};
+
+TEST_P(CancelDuringSubmit, ARetryDoesNotEscape) {
+  cancel_within(2);
+  ASSERT_TRUE(submit());
+  backend_.answer_next(failure(llm::FailureClass::kTransient));
+  ASSERT_EQ(ends_.size(), 1U) << "it is in the backend and nobody will cancel it";
+  EXPECT_EQ(last(), llm::FailureClass::kCancelled);
+  EXPECT_EQ(ends_.back().attempts, 2);
+  dispatcher_.wait_idle();
+}
+
+TEST_P(CancelDuringSubmit, AFirstAttemptDoesNotEscape) {
+  cancel_within(1);
+  ASSERT_TRUE(submit());
+  ASSERT_EQ(ends_.size(), 1U);
+  EXPECT_EQ(last(), llm::FailureClass::kCancelled);
+  EXPECT_FALSE(submit());
+  dispatcher_.wait_idle();
+}
+
+INSTANTIATE_TEST_SUITE_P(EitherCancel, CancelDuringSubmit,
+                         ::testing::Values(&Dispatcher::cancel_waiting, &Dispatcher::cancel_all),
+                         [](const auto& info) {
+                           return info.param == &Dispatcher::cancel_all ? "All" : "Waiting";
+                         });
 
 }  // namespace
 }  // namespace windrow::dispatch
