@@ -13,58 +13,27 @@
 #include "async/bounded_queue.h"
 #include "base/ensure.h"
 #include "base/format.h"
-#include "batch/fingerprint.h"
+#include "batch/job_end.h"
+#include "batch/job_reader.h"
 #include "batch/line_source.h"
-#include "batch/ordered.h"
+#include "batch/outcome_writer.h"
 #include "batch/prescan.h"
-#include "batch/result_line.h"
+#include "batch/row_outcome.h"
 #include "batch/row_reader.h"
 #include "dispatch/dispatcher.h"
 
 namespace windrow::batch {
 namespace {
 
-// What lies between reader and submitter, and between backend and writer. Each is an addend of the
-// memory a job needs, whatever the number of its rows.
+// What lies between reader and submitter: an addend of the memory a job needs, whatever the number
+// of its rows.
 constexpr size_t kRowsBytesMax = size_t{8} << 20;
-constexpr size_t kOutcomesBytesMax = size_t{16} << 20;
 
 // A wait that a clock can still count.
 constexpr Duration kGraceMax = std::chrono::hours(24 * 365);
 
-// What a queued value needs besides its texts.
-constexpr size_t kOverheadBytes = 512;
-
 // How far a run is told to stop.
 enum class Stop : uint8_t { kNo, kFinishRunning, kNow };
-
-// What became of one row, on its way to the log.
-struct RowOutcome {
-  RowKey key;
-  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
-  std::string model;
-  llm::Outcome outcome;
-  int32_t attempts = 0;  // 0: never submitted
-  bool of_line = false;
-};
-
-size_t cost_of(const RowOutcome& outcome) {
-  size_t bytes = kOverheadBytes + outcome.key.custom_id.size() + outcome.model.size();
-  if (const auto* answer = std::get_if<llm::Answer>(&outcome.outcome)) {
-    bytes += llm::bytes_of(*answer);
-  } else {
-    bytes += std::get<llm::Failure>(outcome.outcome).message.size();
-  }
-  return bytes;
-}
-
-// What a group adds to the counters once it is safe.
-struct GroupSums {
-  int64_t succeeded = 0;
-  int64_t failed = 0;
-  int64_t prompt_tokens = 0;
-  int64_t completion_tokens = 0;
-};
 
 class Runner final : public JobRunner {
  public:
@@ -75,7 +44,13 @@ class Runner final : public JobRunner {
         reader_(RowRules{.body_defaults = options_.body_defaults,
                          .models = options_.models,
                          .any_model = options_.any_model}),
-        files_(std::move(files)) {}
+        files_(std::move(files)),
+        writer_(environment_.clock, counters_,
+                {.backend_gone = [this](const Error& error) { fail(error, Stop::kNow); },
+                 .disk_failed =
+                     [this](const Error& error) {
+                       fail(with_what_is_safe(error, files_, counters_), Stop::kNow);
+                     }}) {}
 
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -108,22 +83,16 @@ class Runner final : public JobRunner {
   Result<bool> check_strictly(const RunHooks& hooks);
   void count_before(const Prescan& prescan);
   void wait_for_rows();
-  void cancel_all();
   Result<JobReport> end_of_job();
   JobReport report(JobEnd end) const;
-  Error with_what_is_safe(const Error& error) const;
 
   // --- a thread each ---
   void prescan();
   void read_rows();
-  void read_row(const Line& line);
   void submit_rows();
-  void write_outcomes(ResultLog log);
-  bool write_group(ResultLog& log, std::vector<RowOutcome> outcomes);
 
-  // --- reader, submitter, backend ---
-  void finish(RowOutcome outcome);
-  void finish_fault(RowFault fault);
+  // --- reader, submitter ---
+  void queue_row(Row row);
   void submit_row(Row row);
   dispatch::Dispatcher& dispatcher_of(const std::string& model) const;
 
@@ -135,14 +104,13 @@ class Runner final : public JobRunner {
   std::vector<ModelRoute> routes_;
 
   async::BoundedQueue<Row> rows_{kRowsBytesMax};
-  async::BoundedQueue<RowOutcome> outcomes_{kOutcomesBytesMax};
+  OutcomeWriter writer_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Under the mutex:
   Stop stop_ = Stop::kNo;
-  std::optional<Error> fatal_;        // why the job stops; the first reason
-  std::optional<Error> input_error_;  // why the input ended early
+  std::optional<Error> fatal_;  // why the job stops; the first reason
   std::optional<Prescan> prescan_;
   std::unique_ptr<LineSource> prescan_lines_;
   std::unique_ptr<LineSource> lines_;
@@ -150,13 +118,8 @@ class Runner final : public JobRunner {
   bool submitter_ended_ = false;
   bool rows_ended_ = false;  // all threads but the pre-scan's have ended
 
-  // Written by the reader, read after it was joined:
-  bool read_to_end_ = false;
-  bool before_known_ = false;  // rows_before was set before it began
-  int64_t rows_read_ = 0;
-  int64_t rows_to_write_ = 0;  // those that needed a line in a log
-  int64_t skipped_succeeded_ = 0;
-  int64_t skipped_failed_ = 0;
+  bool before_known_ = false;  // rows_before was set before the reader began
+  JobReader::Report read_;     // the reader's, until it was joined
 
   std::thread prescan_thread_;
 };
@@ -293,88 +256,22 @@ Result<bool> Runner::check_strictly(const RunHooks& hooks) {
 // --- the reader -------------------------------------------------------------------------------
 
 void Runner::read_rows() {
-  while (stopping() == Stop::kNo) {
-    if (options_.rows_max && rows_read_ >= *options_.rows_max) {
-      read_to_end_ = true;
-      break;
-    }
-    const auto line = lines_->next();
-    counters_.input_bytes_read = static_cast<int64_t>(lines_->input_bytes_read());
-    if (!line) {
-      const std::scoped_lock lock(mutex_);
-      input_error_ = line.error();
-      break;
-    }
-    if (!*line) {
-      read_to_end_ = stopping() == Stop::kNo;
-      break;
-    }
-    ++rows_read_;
-    read_row(**line);
-  }
-  if (read_to_end_) counters_.rows_total = rows_read_;
+  JobReader reader(reader_, files_.index, counters_,
+                   {.input_name = environment_.input.name(),
+                    .rows_max = options_.rows_max,
+                    .before_known = before_known_},
+                   {.run = [this](Row row) { queue_row(std::move(row)); },
+                    .finish = [this](RowOutcome row) { writer_.finish(std::move(row)); },
+                    .fail = [this](const Error& error) { fail(error, Stop::kFinishRunning); },
+                    .stopping = [this] { return stopping() != Stop::kNo; }});
+  read_ = reader.read(*lines_);
   rows_.close();
 }
 
-void Runner::read_row(const Line& line) {
-  auto opened = reader_.open(line);
-  auto* const unnamed = std::get_if<RowFault>(&opened);
-  const RowKey& key = unnamed != nullptr ? unnamed->key : std::get<Envelope>(opened).key;
-  const Verdict verdict =
-      unnamed != nullptr
-          ? files_.index.see_line(key)
-          : files_.index.see_row(Pass::kRun, key, line_fingerprint(line.bytes, line.length));
-  switch (verdict) {
-    case Verdict::kSucceeded:
-    case Verdict::kFailed:
-    case Verdict::kReportedBefore: {
-      const bool failed = verdict != Verdict::kSucceeded;
-      ++(failed ? skipped_failed_ : skipped_succeeded_);
-      ++counters_.rows_skipped;
-      if (before_known_) return;
-      ++counters_.rows_before;
-      if (failed) ++counters_.rows_before_failed;
-      return;
-    }
-    case Verdict::kChanged: {
-      // An input that can be read only once, or a file that was written to since its pre-scan.
-      Prescan found;
-      found.changed.push_back({.line = key.line,
-                               .custom_id = key.custom_id,
-                               .succeeded = files_.index.succeeded(key.identity)});
-      found.rows_changed = 1;
-      found.rows_changed_failed = found.changed.front().succeeded ? 0 : 1;
-      fail(changed_rows_error(found, environment_.input.name()), Stop::kFinishRunning);
-      return;
-    }
-    case Verdict::kDuplicate:
-      finish_fault(duplicate_fault(key, line));
-      return;
-    case Verdict::kReport:
-      finish_fault(std::move(*unnamed));
-      return;
-    case Verdict::kRun:
-      break;
-  }
-  RowOrFault finished = reader_.finish(std::move(std::get<Envelope>(opened)));
-  if (auto* fault = std::get_if<RowFault>(&finished)) {
-    finish_fault(std::move(*fault));
-    return;
-  }
-  ++rows_to_write_;
-  auto& row = std::get<Row>(finished);
-  const size_t cost = row.bytes + kOverheadBytes;
+void Runner::queue_row(Row row) {
+  const size_t cost = row.bytes + kQueuedOverheadBytes;
   ++counters_.rows_queued;
   if (!rows_.push(std::move(row), cost)) --counters_.rows_queued;
-}
-
-void Runner::finish_fault(RowFault fault) {
-  ++rows_to_write_;
-  RowOutcome outcome;
-  outcome.key = std::move(fault.key);
-  outcome.outcome = std::move(fault.failure);
-  outcome.of_line = fault.of_line;
-  finish(std::move(outcome));
 }
 
 // --- the submitter ----------------------------------------------------------------------------
@@ -419,88 +316,11 @@ void Runner::submit_row(Row row) {
     outcome.outcome = std::move(result.outcome);
     outcome.attempts = result.attempts;
     counters_.attempts += result.attempts;
-    finish(std::move(outcome));
+    // Blocks while the writer is far behind; the backend's thread then waits for the disk.
+    writer_.finish(std::move(outcome));
     ended();
   };
   if (!dispatcher.submit(std::move(row.request), std::move(done))) ended();
-}
-
-// Blocks while the writer is far behind; the backend's thread then waits for the disk.
-void Runner::finish(RowOutcome outcome) {
-  const size_t cost = cost_of(outcome);
-  ++counters_.rows_unwritten;
-  if (!outcomes_.push(std::move(outcome), cost)) --counters_.rows_unwritten;
-}
-
-// --- the writer -------------------------------------------------------------------------------
-
-void Runner::write_outcomes(ResultLog log) {
-  counters_.log_bytes = static_cast<int64_t>(log.bytes());
-  for (;;) {
-    std::vector<RowOutcome> group = outcomes_.pop_all();
-    if (group.empty()) return;
-    const auto size = static_cast<int64_t>(group.size());
-    const bool written = write_group(log, std::move(group));
-    counters_.rows_unwritten -= size;
-    // Nobody shall wait for a log that takes nothing any more.
-    if (!written) outcomes_.close();
-  }
-}
-
-bool Runner::write_group(ResultLog& log, std::vector<RowOutcome> outcomes) {
-  const int64_t now_unix_s = environment_.clock.unix_seconds();
-  ResultLog::Group group;
-  GroupSums sums;
-  for (RowOutcome& row : outcomes) {
-    if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
-      group.results +=
-          result_line(row.key, row.endpoint, row.model, *answer, row.attempts, now_unix_s);
-      ++sums.succeeded;
-      sums.prompt_tokens += answer->usage.prompt_tokens;
-      sums.completion_tokens += answer->usage.completion_tokens;
-      continue;
-    }
-    auto& failure = std::get<llm::Failure>(row.outcome);
-    switch (failure.failure_class) {
-      case llm::FailureClass::kCancelled:
-        continue;  // not a result: the next run does it
-      case llm::FailureClass::kBackend:
-        fail(Error{ErrorKind::kUnavailable, failure.message}, Stop::kNow);
-        continue;
-      case llm::FailureClass::kRequest:
-      case llm::FailureClass::kTransient:
-        break;
-    }
-    group.errors += error_line(
-        RowFault{.key = std::move(row.key), .failure = std::move(failure), .of_line = row.of_line},
-        row.attempts);
-    ++sums.failed;
-  }
-  const auto done = log.commit(group, [&](LogKind kind) {
-    if (kind == LogKind::kErrors) {
-      counters_.rows_failed += sums.failed;
-    } else {
-      counters_.rows_succeeded += sums.succeeded;
-      counters_.prompt_tokens += sums.prompt_tokens;
-      counters_.completion_tokens += sums.completion_tokens;
-    }
-    counters_.log_bytes = static_cast<int64_t>(log.bytes());
-  });
-  if (!done) fail(with_what_is_safe(done.error()), Stop::kNow);
-  return done.has_value();
-}
-
-Error Runner::with_what_is_safe(const Error& error) const {
-  const int64_t rows = files_.start.results_before + files_.start.errors_before +
-                       counters_.rows_succeeded + counters_.rows_failed;
-  return Error{error.kind,
-               fmt::format("{}; {} rows ({}) are safe in {} and {}. {}, then run the same command "
-                           "again: it continues",
-                           error.message, with_thousands(rows),
-                           human_bytes(static_cast<uint64_t>(counters_.log_bytes.load())),
-                           files_.paths.results, files_.paths.errors,
-                           error.kind == ErrorKind::kDiskFull ? "Make room on the disk"
-                                                              : "See to the disk")};
 }
 
 // --- run()'s thread ---------------------------------------------------------------------------
@@ -523,7 +343,7 @@ Result<JobReport> Runner::run(std::span<const ModelRoute> routes, RunHooks hooks
     if (!log) {
       const ErrorKind kind = log.error().kind;
       const bool of_the_disk = kind == ErrorKind::kDiskFull || kind == ErrorKind::kIo;
-      return of_the_disk ? with_what_is_safe(log.error()) : log.error();
+      return of_the_disk ? with_what_is_safe(log.error(), files_, counters_) : log.error();
     }
     return run_rows(*std::move(log));
   }();
@@ -550,14 +370,14 @@ Result<JobReport> Runner::run_rows(ResultLog log) {
   }
   counters_.phase = JobPhase::kRunning;
   std::thread writer = start_thread(
-      "writer", [this, log = std::move(log)]() mutable { write_outcomes(std::move(log)); });
+      "writer", [this, log = std::move(log)]() mutable { writer_.write(std::move(log)); });
   std::thread submitter = start_thread("submitter", [this] { submit_rows(); });
   std::thread reader = start_thread("reader", [this] { read_rows(); });
 
   wait_for_rows();
   reader.join();
   submitter.join();
-  outcomes_.close();
+  writer_.close();
   writer.join();
   return end_of_job();
 }
@@ -580,19 +400,10 @@ void Runner::wait_for_rows() {
   if (idle()) return;
 
   lock.unlock();
-  cancel_all();
-  lock.lock();
-  changed_.wait(lock, [&] { return submitter_ended_; });
-  lock.unlock();
-  // A row that was just being submitted may have come in behind the first call.
-  cancel_all();
-  lock.lock();
-  changed_.wait(lock, idle);
-}
-
-void Runner::cancel_all() {
   for (const ModelRoute& route : routes_)
     route.dispatcher->cancel_all();
+  lock.lock();
+  changed_.wait(lock, idle);
 }
 
 // All threads have ended and the logs are closed.
@@ -600,36 +411,26 @@ Result<JobReport> Runner::end_of_job() {
   {
     const std::scoped_lock lock(mutex_);
     if (fatal_) return *fatal_;
-    if (input_error_) return *input_error_;
   }
+  if (read_.error) return *read_.error;
   const int64_t written = counters_.rows_succeeded + counters_.rows_failed;
-  if (!read_to_end_ || written != rows_to_write_) return report(JobEnd::kInterrupted);
+  if (!read_.to_end || written != read_.rows_to_write) return report(JobEnd::kInterrupted);
   if (!options_.ordered) return report(JobEnd::kCompleted);
 
   counters_.phase = JobPhase::kOrdering;
   files_.index.clear();
-  const auto interrupted = [&] { return stopping() != Stop::kNo; };
-  bool ordered = true;
-  for (const auto& [path, kind] : {std::pair(files_.paths.results, LogKind::kResults),
-                                   std::pair(files_.paths.errors, LogKind::kErrors)}) {
-    const auto done = order_log(environment_.disk, path, kind, interrupted);
-    if (!done) {
-      return Error{done.error().kind,
-                   fmt::format("every row has its result in {}, but putting them in order failed: "
-                               "{}; the same command tries again",
-                               files_.paths.results, done.error().message)};
-    }
-    ordered = ordered && *done;
-  }
-  JobReport end = report(ordered ? JobEnd::kCompleted : JobEnd::kInterrupted);
-  end.ordered = ordered;
+  const auto ordered =
+      order_logs(environment_.disk, files_.paths, [this] { return stopping() != Stop::kNo; });
+  if (!ordered) return ordered.error();
+  JobReport end = report(*ordered ? JobEnd::kCompleted : JobEnd::kInterrupted);
+  end.ordered = *ordered;
   return end;
 }
 
 JobReport Runner::report(JobEnd end) const {
   return JobReport{.end = end,
-                   .rows_succeeded = skipped_succeeded_ + counters_.rows_succeeded,
-                   .rows_failed = skipped_failed_ + counters_.rows_failed};
+                   .rows_succeeded = read_.skipped_succeeded + counters_.rows_succeeded,
+                   .rows_failed = read_.skipped_failed + counters_.rows_failed};
 }
 
 }  // namespace

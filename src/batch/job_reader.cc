@@ -1,0 +1,107 @@
+#include "batch/job_reader.h"
+
+#include <utility>
+#include <variant>
+
+#include "batch/fingerprint.h"
+#include "batch/prescan.h"
+
+namespace windrow::batch {
+
+JobReader::JobReader(const RowReader& rows, RowIndex& index, JobCounters& counters, Options options,
+                     Out out)
+    : rows_(rows),
+      index_(index),
+      counters_(counters),
+      options_(std::move(options)),
+      out_(std::move(out)) {}
+
+JobReader::Report JobReader::read(LineSource& lines) {
+  int64_t rows_read = 0;
+  while (!out_.stopping()) {
+    if (options_.rows_max && rows_read >= *options_.rows_max) {
+      report_.to_end = true;
+      break;
+    }
+    const auto line = lines.next();
+    counters_.input_bytes_read = static_cast<int64_t>(lines.input_bytes_read());
+    if (!line) {
+      report_.error = line.error();
+      break;
+    }
+    if (!*line) {
+      report_.to_end = !out_.stopping();
+      break;
+    }
+    ++rows_read;
+    read_row(**line);
+  }
+  if (report_.to_end) counters_.rows_total = rows_read;
+  return report_;
+}
+
+void JobReader::read_row(const Line& line) {
+  auto opened = rows_.open(line);
+  auto* const unnamed = std::get_if<RowFault>(&opened);
+  const RowKey& key = unnamed != nullptr ? unnamed->key : std::get<Envelope>(opened).key;
+  const Verdict verdict =
+      unnamed != nullptr
+          ? index_.see_line(key)
+          : index_.see_row(Pass::kRun, key, line_fingerprint(line.bytes, line.length));
+  switch (verdict) {
+    case Verdict::kSucceeded:
+      skip(false);
+      return;
+    case Verdict::kFailed:
+    case Verdict::kReportedBefore:
+      skip(true);
+      return;
+    case Verdict::kChanged:
+      out_.fail(changed(key));
+      return;
+    case Verdict::kDuplicate:
+      finish_fault(duplicate_fault(key, line));
+      return;
+    case Verdict::kReport:
+      finish_fault(std::move(*unnamed));
+      return;
+    case Verdict::kRun:
+      break;
+  }
+  RowOrFault finished = rows_.finish(std::move(std::get<Envelope>(opened)));
+  if (auto* fault = std::get_if<RowFault>(&finished)) {
+    finish_fault(std::move(*fault));
+    return;
+  }
+  ++report_.rows_to_write;
+  out_.run(std::move(std::get<Row>(finished)));
+}
+
+void JobReader::skip(bool failed) {
+  ++(failed ? report_.skipped_failed : report_.skipped_succeeded);
+  ++counters_.rows_skipped;
+  if (options_.before_known) return;
+  ++counters_.rows_before;
+  if (failed) ++counters_.rows_before_failed;
+}
+
+void JobReader::finish_fault(RowFault fault) {
+  ++report_.rows_to_write;
+  RowOutcome outcome;
+  outcome.key = std::move(fault.key);
+  outcome.outcome = std::move(fault.failure);
+  outcome.of_line = fault.of_line;
+  out_.finish(std::move(outcome));
+}
+
+// An input that can be read only once, or a file that was written to since its pre-scan.
+Error JobReader::changed(const RowKey& key) const {
+  const bool succeeded = index_.succeeded(key.identity);
+  Prescan found;
+  found.changed.push_back({.line = key.line, .custom_id = key.custom_id, .succeeded = succeeded});
+  found.rows_changed = 1;
+  found.rows_changed_failed = succeeded ? 0 : 1;
+  return changed_rows_error(found, options_.input_name);
+}
+
+}  // namespace windrow::batch

@@ -1,0 +1,66 @@
+// JobReader: the lines of an input, each to where it belongs: a row to run, an outcome that is
+// known without running it (a line at fault, a duplicate), nothing for what has a result, or the
+// end of the job where a finished row changed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "batch/job_counters.h"
+#include "batch/line_source.h"
+#include "batch/row.h"
+#include "batch/row_index.h"
+#include "batch/row_outcome.h"
+#include "batch/row_reader.h"
+
+namespace windrow::batch {
+
+// Used by one thread; what it is given outlives it.
+class JobReader {
+ public:
+  // Called on the thread that reads. The first two may block it.
+  struct Out {
+    std::function<void(Row)> run;
+    std::function<void(RowOutcome)> finish;
+    std::function<void(const Error&)> fail;  // and `stopping` is true from then on
+    std::function<bool()> stopping;
+  };
+
+  struct Options {
+    std::string input_name;  // for messages
+    std::optional<int64_t> rows_max;
+    bool before_known = false;  // JobCounters::rows_before needs no counting
+  };
+
+  struct Report {
+    bool to_end = false;        // the end was reached, or rows_max
+    int64_t rows_to_write = 0;  // those that needed a line in a log
+    int64_t skipped_succeeded = 0;
+    int64_t skipped_failed = 0;
+    std::optional<Error> error;  // why the input ended early
+  };
+
+  JobReader(const RowReader& rows, RowIndex& index, JobCounters& counters, Options options,
+            Out out);
+
+  // Until the input ends or the job stops.
+  Report read(LineSource& lines);
+
+ private:
+  void read_row(const Line& line);
+  void skip(bool failed);
+  void finish_fault(RowFault fault);
+  Error changed(const RowKey& key) const;
+
+  const RowReader& rows_;
+  RowIndex& index_;
+  JobCounters& counters_;
+  const Options options_;
+  const Out out_;
+  Report report_;
+};
+
+}  // namespace windrow::batch

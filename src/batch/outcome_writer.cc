@@ -1,0 +1,92 @@
+#include "batch/outcome_writer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include "batch/result_line.h"
+
+namespace windrow::batch {
+namespace {
+
+// What lies between backend and writer: an addend of the memory a job needs, whatever the number of
+// its rows.
+constexpr size_t kOutcomesBytesMax = size_t{16} << 20;
+
+// What a group adds to the counters once it is safe.
+struct GroupSums {
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+  int64_t prompt_tokens = 0;
+  int64_t completion_tokens = 0;
+};
+
+}  // namespace
+
+OutcomeWriter::OutcomeWriter(const Clock& clock, JobCounters& counters, Out out)
+    : clock_(clock), counters_(counters), out_(std::move(out)), outcomes_(kOutcomesBytesMax) {}
+
+void OutcomeWriter::finish(RowOutcome outcome) {
+  const size_t cost = cost_of(outcome);
+  ++counters_.rows_unwritten;
+  if (!outcomes_.push(std::move(outcome), cost)) --counters_.rows_unwritten;
+}
+
+void OutcomeWriter::write(ResultLog log) {
+  counters_.log_bytes = static_cast<int64_t>(log.bytes());
+  for (;;) {
+    std::vector<RowOutcome> group = outcomes_.pop_all();
+    if (group.empty()) return;
+    const auto size = static_cast<int64_t>(group.size());
+    const bool written = write_group(log, std::move(group));
+    counters_.rows_unwritten -= size;
+    // Nobody shall wait for a log that takes nothing any more.
+    if (!written) outcomes_.close();
+  }
+}
+
+bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes) {
+  const int64_t now_unix_s = clock_.unix_seconds();
+  ResultLog::Group group;
+  GroupSums sums;
+  for (RowOutcome& row : outcomes) {
+    if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
+      group.results +=
+          result_line(row.key, row.endpoint, row.model, *answer, row.attempts, now_unix_s);
+      ++sums.succeeded;
+      sums.prompt_tokens += answer->usage.prompt_tokens;
+      sums.completion_tokens += answer->usage.completion_tokens;
+      continue;
+    }
+    auto& failure = std::get<llm::Failure>(row.outcome);
+    switch (failure.failure_class) {
+      case llm::FailureClass::kCancelled:
+        continue;  // not a result: the next run does it
+      case llm::FailureClass::kBackend:
+        out_.backend_gone(Error{ErrorKind::kUnavailable, failure.message});
+        continue;
+      case llm::FailureClass::kRequest:
+      case llm::FailureClass::kTransient:
+        break;
+    }
+    group.errors += error_line(
+        RowFault{.key = std::move(row.key), .failure = std::move(failure), .of_line = row.of_line},
+        row.attempts);
+    ++sums.failed;
+  }
+  const auto done = log.commit(group, [&](LogKind kind) {
+    if (kind == LogKind::kErrors) {
+      counters_.rows_failed += sums.failed;
+    } else {
+      counters_.rows_succeeded += sums.succeeded;
+      counters_.prompt_tokens += sums.prompt_tokens;
+      counters_.completion_tokens += sums.completion_tokens;
+    }
+    counters_.log_bytes = static_cast<int64_t>(log.bytes());
+  });
+  if (!done) out_.disk_failed(done.error());
+  return done.has_value();
+}
+
+}  // namespace windrow::batch

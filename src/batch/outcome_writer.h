@@ -1,0 +1,46 @@
+// OutcomeWriter: outcomes of rows from any thread, appended to the logs in groups: all that is
+// waiting is one write and one sync per file. A row counts only after that.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "async/bounded_queue.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "batch/job_counters.h"
+#include "batch/result_log.h"
+#include "batch/row_outcome.h"
+
+namespace windrow::batch {
+
+class OutcomeWriter {
+ public:
+  // Called on the writing thread, each as often as it happens.
+  struct Out {
+    std::function<void(const Error&)> backend_gone;  // it can answer nothing any more
+    std::function<void(const Error&)> disk_failed;   // nothing is written from then on
+  };
+
+  // `clock` and `counters` outlive it.
+  OutcomeWriter(const Clock& clock, JobCounters& counters, Out out);
+
+  // Any thread. Blocks while the writer is far behind; what comes after the end is dropped.
+  void finish(RowOutcome outcome);
+
+  // Any thread: what was finished so far is the last there is.
+  void close() { outcomes_.close(); }
+
+  // On a thread of its own, once: until it is closed and all is written.
+  void write(ResultLog log);
+
+ private:
+  bool write_group(ResultLog& log, std::vector<RowOutcome> outcomes);
+
+  const Clock& clock_;
+  JobCounters& counters_;
+  const Out out_;
+  async::BoundedQueue<RowOutcome> outcomes_;
+};
+
+}  // namespace windrow::batch

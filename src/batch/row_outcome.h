@@ -1,0 +1,38 @@
+// RowOutcome: what became of one row, on its way to the log.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "batch/row.h"
+#include "llm/answer.h"
+#include "llm/request.h"
+
+namespace windrow::batch {
+
+// What a value in a queue needs besides its texts.
+inline constexpr size_t kQueuedOverheadBytes = 512;
+
+struct RowOutcome {
+  RowKey key;
+  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  std::string model;
+  llm::Outcome outcome;
+  int32_t attempts = 0;  // 0: never submitted
+  bool of_line = false;  // see RowFault
+};
+
+// Bytes it takes while it waits to be written.
+inline size_t cost_of(const RowOutcome& outcome) {
+  size_t bytes = kQueuedOverheadBytes + outcome.key.custom_id.size() + outcome.model.size();
+  if (const auto* answer = std::get_if<llm::Answer>(&outcome.outcome)) {
+    bytes += llm::bytes_of(*answer);
+  } else {
+    bytes += std::get<llm::Failure>(outcome.outcome).message.size();
+  }
+  return bytes;
+}
+
+}  // namespace windrow::batch
