@@ -32,6 +32,9 @@ constexpr size_t kRowsBytesMax = size_t{8} << 20;
 // A wait that a clock can still count.
 constexpr Duration kGraceMax = std::chrono::hours(24 * 365);
 
+// How often the clock is looked at meanwhile: it can wake nobody.
+constexpr std::chrono::milliseconds kGraceLookInterval(20);
+
 // How far a run is told to stop.
 enum class Stop : uint8_t { kNo, kFinishRunning, kNow };
 
@@ -389,14 +392,17 @@ void Runner::wait_for_rows() {
   if (idle()) return;
 
   counters_.phase = JobPhase::kStopping;
+  const TimePoint grace_over = environment_.clock.now() + std::min(options_.grace, kGraceMax);
   lock.unlock();
   for (const ModelRoute& route : routes_) {
     route.dispatcher->stop_admitting();
     route.dispatcher->cancel_waiting();
   }
   lock.lock();
-  changed_.wait_for(lock, std::min(options_.grace, kGraceMax),
-                    [&] { return idle() || stop_ == Stop::kNow; });
+  const auto ended = [&] { return idle() || stop_ == Stop::kNow; };
+  while (!ended() && environment_.clock.now() < grace_over) {
+    changed_.wait_for(lock, kGraceLookInterval, ended);
+  }
   if (idle()) return;
 
   lock.unlock();

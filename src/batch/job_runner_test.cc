@@ -603,6 +603,15 @@ TEST_F(StoppedJobTest, AGraceThatIsOverEndsRunningRows) {
   EXPECT_TRUE(results().empty());
 }
 
+TEST_F(StoppedJobTest, TheGraceIsMeasuredByTheClockThatWasGiven) {
+  start(rows(1, 10), std::chrono::hours(24));
+  runner_->stop();
+  backend_.wait_for_pending(2);
+  clock_.advance(std::chrono::hours(24));
+  EXPECT_EQ(end()->end, JobEnd::kInterrupted);
+  EXPECT_TRUE(results().empty());
+}
+
 TEST_F(StoppedJobTest, AStopThatCostsNoRowIsNoInterruption) {
   start(rows(1, 2), std::chrono::hours(24), false, 2);
   while (counters_.rows_total < 2)
