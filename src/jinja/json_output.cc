@@ -1,0 +1,181 @@
+#include "jinja/json_output.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "jinja/failure.h"
+#include "jinja/number.h"
+#include "jinja/stable_order.h"
+#include "jinja/unicode.h"
+
+namespace windrow::jinja {
+namespace {
+
+class JsonWriter {
+ public:
+  JsonWriter(Runtime& runtime, const JsonStyle& style)
+      : runtime_(runtime), style_(style), out_(runtime.budget) {}
+
+  TextPtr run(const Value& value) {
+    write(value, Origin::kTemplate);
+    return out_.finish();
+  }
+
+ private:
+  // `origin`: of what holds the value.
+  void write(const Value& value, Origin holder) {
+    runtime_.budget.check_stack();
+    runtime_.budget.spend(1);
+    const Origin origin = value.origin() == Origin::kInput ? Origin::kInput : holder;
+    switch (value.kind()) {
+      case Value::Kind::kNone:
+        return out_.append("null", origin);
+      case Value::Kind::kBool:
+        return out_.append(value.boolean() ? "true" : "false", origin);
+      case Value::Kind::kInteger:
+        return out_.append(integer_text(value.integral()), origin);
+      case Value::Kind::kFloat:
+        return out_.append(number(value.number()), origin);
+      case Value::Kind::kText:
+        return write_text(*value.text());
+      case Value::Kind::kList:
+        return write_list(value.list());
+      case Value::Kind::kDict:
+        return write_dict(value.dict());
+      default:
+        break;
+    }
+    if (value.is_undefined()) fail("{}, so it is nothing for JSON", describe(value.undefined()));
+    fail("'{}' object is nothing for JSON", type_name(value));
+  }
+
+  static std::string number(double value) {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+    return float_text(value);
+  }
+
+  std::string escape(char32_t c) const {
+    switch (c) {
+      case '"':
+        return "\\\"";
+      case '\\':
+        return "\\\\";
+      case '\n':
+        return "\\n";
+      case '\r':
+        return "\\r";
+      case '\t':
+        return "\\t";
+      case '\f':
+        return "\\f";
+      case '\b':
+        return "\\b";
+      default:
+        break;
+    }
+    if (c >= 0x20 && (c < 0x7F || !style_.ensure_ascii)) return {};
+    if (c == 0x7F) return {};
+    const auto code = static_cast<uint32_t>(c);
+    if (code < 0x10000) return fmt::format("\\u{:04x}", code);
+    return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10),
+                       0xDC00 + ((code - 0x10000) & 0x3FF));
+  }
+
+  void write_text(const Text& text) {
+    const std::string& bytes = text.bytes();
+    out_.append("\"", text.origin_at(0));
+    size_t plain = 0;
+    for (size_t at = 0; at < bytes.size();) {
+      const size_t begin = at;
+      const auto byte = static_cast<unsigned char>(bytes[at]);
+      if (byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\') {
+        ++at;
+        continue;
+      }
+      const std::string escaped = escape(next_character(bytes, at));
+      if (escaped.empty()) continue;
+      out_.append(text, plain, begin);
+      out_.append(escaped, text.origin_at(begin));
+      plain = at;
+    }
+    out_.append(text, plain, bytes.size());
+    out_.append("\"", text.origin_at(bytes.empty() ? 0 : bytes.size() - 1));
+  }
+
+  void line_break(Origin origin) {
+    if (!style_.indent) return;
+    out_.append("\n", origin);
+    for (int i = 0; i < level_; ++i) out_.append(*style_.indent, origin);
+  }
+
+  void write_list(const List& list) {
+    const Origin origin = list.origin();
+    if (list.items().empty()) return out_.append("[]", origin);
+    out_.append("[", origin);
+    ++level_;
+    bool first = true;
+    for (const Value& item : list.items()) {
+      if (!first) out_.append(style_.item_separator, origin);
+      first = false;
+      line_break(origin);
+      write(item, origin);
+    }
+    --level_;
+    line_break(origin);
+    out_.append("]", origin);
+  }
+
+  void write_key(const Value& key, Origin origin) {
+    if (key.is_text()) return write_text(*key.text());
+    std::string text;
+    if (key.is_none()) {
+      text = "null";
+    } else if (key.is(Value::Kind::kBool)) {
+      text = key.boolean() ? "true" : "false";
+    } else if (key.is_integral()) {
+      text = integer_text(key.integral());
+    } else if (key.is_number()) {
+      text = number(key.number());
+    } else {
+      fail("'{}' is nothing for a key in JSON", type_name(key));
+    }
+    out_.append("\"" + text + "\"", origin);
+  }
+
+  void write_dict(const Dict& dict) {
+    const Origin origin = dict.origin();
+    if (dict.entries().empty()) return out_.append("{}", origin);
+    const auto& entries = dict.entries();
+    const std::vector<size_t> order = stable_order(entries.size(), [&](size_t a, size_t b) {
+      return style_.sort_keys && runtime_.is_less(entries[a].first, entries[b].first);
+    });
+    out_.append("{", origin);
+    ++level_;
+    bool first = true;
+    for (const size_t i : order) {
+      if (!first) out_.append(style_.item_separator, origin);
+      first = false;
+      line_break(origin);
+      write_key(entries[i].first, origin);
+      out_.append(style_.key_separator, origin);
+      write(entries[i].second, origin);
+    }
+    --level_;
+    line_break(origin);
+    out_.append("}", origin);
+  }
+
+  Runtime& runtime_;
+  const JsonStyle& style_;
+  TextBuilder out_;
+  int level_ = 0;
+};
+
+}  // namespace
+
+TextPtr to_json(Runtime& runtime, const Value& value, const JsonStyle& style) {
+  return JsonWriter(runtime, style).run(value);
+}
+
+}  // namespace windrow::jinja

@@ -1,0 +1,162 @@
+#include "jinja/loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jinja/failure.h"
+#include "jinja/function.h"
+
+namespace windrow::jinja {
+namespace {
+
+class FilteredItems final : public Iterator {
+ public:
+  FilteredItems(Interpreter& interpreter, const For& node, std::unique_ptr<Iterator> items,
+                Scope* parent)
+      : interpreter_(interpreter), node_(node), items_(std::move(items)), parent_(parent) {}
+
+  bool next(Value& value) override {
+    while (items_->next(value)) {
+      interpreter_.runtime().budget.spend(1);
+      if (interpreter_.meets_condition(node_, value, parent_)) return true;
+    }
+    return false;
+  }
+
+ private:
+  Interpreter& interpreter_;
+  const For& node_;
+  std::unique_ptr<Iterator> items_;
+  Scope* parent_;
+};
+
+}  // namespace
+
+std::unique_ptr<Iterator> filtered_items(Interpreter& interpreter, const For& node,
+                                         std::unique_ptr<Iterator> items, Scope* parent) {
+  return std::make_unique<FilteredItems>(interpreter, node, std::move(items), parent);
+}
+
+class LoopMethod final : public Object {
+ public:
+  LoopMethod(Loop& loop, bool changes) : loop_(loop), changes_(changes) {}
+  const char* type_name() const override { return "method"; }
+  bool callable() const override { return true; }
+  Value call(Runtime& runtime, Arguments& arguments) override {
+    if (!arguments.named.empty()) fail("'loop' methods take no named arguments");
+    return changes_ ? loop_.changed(runtime, arguments) : loop_.cycle(arguments);
+  }
+
+ private:
+  Loop& loop_;
+  bool changes_;
+};
+
+Loop::Loop(Interpreter& interpreter, const For& node, Value iterable,
+           std::unique_ptr<Iterator> items, int depth, Scope* parent)
+    : interpreter_(interpreter),
+      node_(node),
+      iterable_(std::move(iterable)),
+      items_(std::move(items)),
+      depth_(depth),
+      parent_(parent) {}
+
+const Value* Loop::peek() {
+  if (ahead_.empty()) {
+    Value item;
+    if (!items_->next(item)) return nullptr;
+    ahead_.push_back(std::move(item));
+  }
+  return &ahead_.back();
+}
+
+bool Loop::advance(Value& item) {
+  if (peek() == nullptr) return false;
+  item = std::move(ahead_.back());
+  ahead_.pop_back();
+  ++index0_;
+  previous_ = std::exchange(current_, item);
+  return true;
+}
+
+int64_t Loop::length() {
+  if (length_) return *length_;
+  const bool is_sized =
+      !node_.condition && (!iterable_.is(Value::Kind::kObject) || iterable_.object().has_length());
+  if (is_sized) {
+    length_ = length_of(iterable_);
+  } else {
+    std::vector<Value> rest(ahead_.rbegin(), ahead_.rend());
+    for (Value item; items_->next(item);) {
+      interpreter_.runtime().budget.spend(1);
+      rest.push_back(std::move(item));
+    }
+    std::reverse(rest.begin(), rest.end());
+    ahead_ = std::move(rest);
+    length_ = static_cast<int64_t>(ahead_.size()) + index0_ + 1;
+  }
+  return *length_;
+}
+
+void Loop::print(Runtime&, TextBuilder& out) {
+  out.append(fmt::format("<LoopContext {}/{}>", index0_ + 1, length()), Origin::kTemplate);
+}
+
+bool Loop::attribute(Runtime& runtime, std::string_view name, Value& value) {
+  const auto integer = [&](int64_t number) {
+    value = Value::integer(number);
+    return true;
+  };
+  if (name == "index") return integer(index0_ + 1);
+  if (name == "index0") return integer(index0_);
+  if (name == "revindex") return integer(length() - index0_);
+  if (name == "revindex0") return integer(length() - index0_ - 1);
+  if (name == "length") return integer(length());
+  if (name == "depth") return integer(depth_ + 1);
+  if (name == "depth0") return integer(depth_);
+  if (name == "first") {
+    value = Value(index0_ == 0);
+    return true;
+  }
+  if (name == "last") {
+    value = Value(peek() == nullptr);
+    return true;
+  }
+  if (name == "previtem") {
+    value = index0_ == 0 ? Value(Undefined{}) : previous_;
+    return true;
+  }
+  if (name == "nextitem") {
+    const Value* next = peek();
+    value = next == nullptr ? Value(Undefined{}) : *next;
+    return true;
+  }
+  if (name == "cycle" || name == "changed") {
+    value = Value(runtime.make<LoopMethod>(*this, name == "changed"));
+    return true;
+  }
+  return false;
+}
+
+Value Loop::cycle(const Arguments& arguments) const {
+  if (arguments.positional.empty()) fail("there is nothing for loop.cycle to go through");
+  const auto count = static_cast<int64_t>(arguments.positional.size());
+  return arguments.positional[static_cast<size_t>(index0_ % count)];
+}
+
+Value Loop::changed(Runtime& runtime, const Arguments& arguments) {
+  const auto same = [&](const Value& a, const Value& b) { return runtime.equal(a, b); };
+  const bool is_same =
+      last_changed_ && std::equal(last_changed_->begin(), last_changed_->end(),
+                                  arguments.positional.begin(), arguments.positional.end(), same);
+  if (!is_same) last_changed_ = arguments.positional;
+  return Value(!is_same);
+}
+
+Value Loop::call(Runtime&, Arguments& arguments) {
+  if (!node_.recursive) fail("only a loop with 'recursive' can be called");
+  const Bound bound(arguments, "loop", {"iterable"}, 1);
+  return Value(interpreter_.render_loop(node_, bound[0], depth_ + 1, parent_));
+}
+
+}  // namespace windrow::jinja

@@ -1,0 +1,56 @@
+// `loop`: what the body of a for loop knows of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "jinja/ast.h"
+#include "jinja/interpreter.h"
+#include "jinja/value.h"
+
+namespace windrow::jinja {
+
+class Loop final : public Object {
+ public:
+  Loop(Interpreter& interpreter, const For& node, Value iterable, std::unique_ptr<Iterator> items,
+       int depth, Scope* parent);
+
+  // The next item becomes the current one.
+  bool advance(Value& item);
+
+  const char* type_name() const override { return "LoopContext"; }
+  void print(Runtime& runtime, TextBuilder& out) override;
+  bool truth() override { return length() > 0; }
+  bool attribute(Runtime& runtime, std::string_view name, Value& value) override;
+  bool callable() const override { return true; }
+  Value call(Runtime& runtime, Arguments& arguments) override;
+  bool has_length() const override { return true; }
+  int64_t length() override;
+
+ private:
+  friend class LoopMethod;
+
+  const Value* peek();
+  Value cycle(const Arguments& arguments) const;
+  Value changed(Runtime& runtime, const Arguments& arguments);
+
+  Interpreter& interpreter_;
+  const For& node_;
+  Value iterable_;
+  std::unique_ptr<Iterator> items_;
+  std::vector<Value> ahead_;  // read already, the next one last
+  std::optional<int64_t> length_;
+  int64_t index0_ = -1;
+  Value previous_;
+  Value current_;
+  std::optional<std::vector<Value>> last_changed_;
+  int depth_;
+  Scope* parent_;
+};
+
+// The items that meet the loop's condition, each looked at when it is its turn.
+std::unique_ptr<Iterator> filtered_items(Interpreter& interpreter, const For& node,
+                                         std::unique_ptr<Iterator> items, Scope* parent);
+
+}  // namespace windrow::jinja

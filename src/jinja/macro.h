@@ -1,0 +1,28 @@
+// Macros, and the `caller` of a call block, which is one without a name.
+#pragma once
+
+#include "jinja/ast.h"
+#include "jinja/interpreter.h"
+#include "jinja/value.h"
+
+namespace windrow::jinja {
+
+class Macro final : public Object {
+ public:
+  Macro(Interpreter& interpreter, const Signature& signature, TextPtr name, Scope* scope)
+      : interpreter_(interpreter), signature_(signature), name_(std::move(name)), scope_(scope) {}
+
+  const char* type_name() const override { return "Macro"; }
+  void print(Runtime& runtime, TextBuilder& out) override;
+  bool attribute(Runtime& runtime, std::string_view name, Value& value) override;
+  bool callable() const override { return true; }
+  Value call(Runtime& runtime, Arguments& arguments) override;
+
+ private:
+  Interpreter& interpreter_;
+  const Signature& signature_;
+  TextPtr name_;  // null: a caller
+  Scope* scope_;  // where it was defined
+};
+
+}  // namespace windrow::jinja

@@ -1,0 +1,28 @@
+// The methods of strings, dicts, lists and tuples that templates may call.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "jinja/function.h"
+#include "jinja/value.h"
+
+namespace windrow::jinja {
+
+// Null when there is none of that name; with the name as it lasts.
+std::pair<MethodPointer, std::string_view> find_method(const Value& self, std::string_view name);
+
+// Whether Python has such a thing and the sandbox hides it: what would change a value, and names
+// with underscores.
+bool is_hidden_method(const Value& self, std::string_view name);
+
+// The tables, one a type (methods_*.cc).
+struct MethodEntry {
+  std::string_view name;
+  MethodPointer method;
+};
+MethodPointer find_string_method(std::string_view name, std::string_view& shown);
+MethodPointer find_dict_method(std::string_view name, std::string_view& shown);
+MethodPointer find_list_method(std::string_view name, bool is_tuple, std::string_view& shown);
+
+}  // namespace windrow::jinja

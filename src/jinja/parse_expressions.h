@@ -1,0 +1,97 @@
+// Expressions of the template language, from tokens. The grammar and its precedences are Jinja2's,
+// with their surprises: `~` binds tighter than `+`, `**` groups to the left, and a filter belongs
+// to the whole signed operand before it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jinja/ast.h"
+#include "jinja/budget.h"
+#include "jinja/lexer.h"
+
+namespace windrow::jinja {
+
+class ExpressionParser {
+ public:
+  explicit ExpressionParser(std::vector<Token> tokens);
+
+ protected:
+  // --- tokens
+  const Token& current() const { return tokens_[at_]; }
+  const Token& look() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
+  const Token& take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
+  bool skip_operator(std::string_view op);
+  bool skip_name(std::string_view name);
+  void expect_operator(std::string_view op);
+  void expect(Token::Type type, std::string_view what);
+  const Token& expect_name(std::string_view what);
+  [[noreturn]] void unexpected(std::string_view expected) const;
+
+  // --- expressions
+  ExpressionPtr parse_expression(bool with_conditional = true);
+  // One expression, or several with commas as a tuple; `end_name` may end it.
+  ExpressionPtr parse_tuple(bool with_conditional = true, bool in_brackets = false,
+                            std::string_view end_name = {});
+  ExpressionPtr parse_filters(ExpressionPtr input, bool inline_start);
+  bool tuple_ends(std::string_view end_name) const;
+
+  TextPtr text_of(std::string_view bytes) const;
+
+  // --- what the statements need to know of expressions
+  struct Unknown {  // a filter or test that does not exist
+    size_t offset;
+    std::string message;
+    bool is_certain;  // an error whether it is reached or not
+  };
+  struct Uses {
+    bool loop = false;
+    bool caller = false;
+    bool varargs = false;
+    bool kwargs = false;
+  };
+
+  std::vector<Unknown> unknown_;
+  Uses uses_;
+  Names names_;
+
+  // As Budget::Level, for the parser's own recursion.
+  void check_stack() const { stack_.check_stack(); }
+
+ private:
+  ExpressionPtr parse_or();
+  ExpressionPtr parse_and();
+  ExpressionPtr parse_not();
+  ExpressionPtr parse_compare();
+  ExpressionPtr parse_sum();
+  ExpressionPtr parse_concat();
+  ExpressionPtr parse_product();
+  ExpressionPtr parse_power();
+  ExpressionPtr parse_unary(bool with_filter = true);
+  ExpressionPtr parse_primary();
+  ExpressionPtr parse_string();
+  ExpressionPtr parse_integer_token();
+  ExpressionPtr parse_list();
+  ExpressionPtr parse_dict();
+  ExpressionPtr parse_postfix(ExpressionPtr node);
+  ExpressionPtr parse_subscript(ExpressionPtr node);
+  ExpressionPtr parse_subscribed();
+  ExpressionPtr parse_call(ExpressionPtr callee);
+  ExpressionPtr parse_filter_or_test(ExpressionPtr node);
+  ExpressionPtr parse_test(ExpressionPtr subject);
+  CallArguments parse_arguments();
+  std::string parse_dotted_name();
+  ExpressionPtr parse_binary(ExpressionPtr left, Operator op, ExpressionPtr right, size_t offset);
+
+  // Forgets unknown filters that need not be reached.
+  void forgive_unknown_since(size_t count);
+
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  Budget stack_;
+
+  friend class StatementParser;
+};
+
+}  // namespace windrow::jinja

@@ -1,0 +1,13 @@
+// The parser: a template's source as a tree.
+#pragma once
+
+#include <string_view>
+
+#include "jinja/ast.h"
+
+namespace windrow::jinja {
+
+// `source` has normal lines (lexer.h). Throws Failure.
+Tree parse_template(std::string_view source);
+
+}  // namespace windrow::jinja

@@ -1,0 +1,39 @@
+// range(), which knows its numbers without holding them.
+#pragma once
+
+#include "jinja/runtime.h"
+#include "jinja/value.h"
+
+namespace windrow::jinja {
+
+// As the sandbox, fails for more than 100,000 numbers.
+Value make_range(Runtime& runtime, Arguments& arguments);
+
+class Range final : public Object {
+ public:
+  Range(int64_t start, int64_t step, int64_t count) : start_(start), step_(step), count_(count) {}
+
+  const char* type_name() const override { return "range"; }
+  void print(Runtime& runtime, TextBuilder& out) override;
+  bool truth() override { return count_ > 0; }
+  std::unique_ptr<Iterator> iterate(Runtime& runtime) override;
+  bool has_length() const override { return true; }
+  int64_t length() override { return count_; }
+  bool item(Runtime& runtime, const Value& index, Value& value) override;
+  bool is_sequence() const override { return true; }
+
+  Value at(int64_t index) const { return Value::integer(start_ + step_ * index); }
+  // Some of its numbers, as one of them.
+  Value part(Runtime& runtime, int64_t start, int64_t step, int64_t count) const;
+  bool equals(const Range& other) const;
+
+ private:
+  int64_t start_;
+  int64_t step_;
+  int64_t count_;
+  int64_t stop_shown_ = 0;
+
+  friend Value make_range(Runtime& runtime, Arguments& arguments);
+};
+
+}  // namespace windrow::jinja

@@ -1,0 +1,72 @@
+// Runtime: what one rendering shares among its parts - the budget, what was asked for, and the
+// objects that can change. Those refer to each other freely; they go together when it goes.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "jinja/budget.h"
+#include "jinja/template.h"
+#include "jinja/value.h"
+
+namespace windrow::jinja {
+
+class Runtime {
+ public:
+  explicit Runtime(const RenderOptions& render_options)
+      : budget(render_options.limits), options(render_options) {}
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  Budget budget;
+  const RenderOptions& options;
+
+  template <class T, class... A>
+  T* make(A&&... arguments) {
+    budget.spend(4);
+    auto owned = std::make_unique<T>(std::forward<A>(arguments)...);
+    T* made = owned.get();
+    objects_.push_back(std::move(owned));
+    return made;
+  }
+
+  Value text(std::string_view bytes, Origin origin = Origin::kTemplate);
+  Value list(std::vector<Value> items, ListKind kind = ListKind::kList,
+             Origin origin = Origin::kTemplate);
+  Value tuple(std::vector<Value> items) { return list(std::move(items), ListKind::kTuple); }
+  // Of equal keys the last value stays, at the place of the first. Fails for unhashable keys.
+  Value dict(std::vector<Dict::Entry> entries, Origin origin = Origin::kTemplate);
+  Value integer(Integer value, Origin origin = Origin::kTemplate);  // fails when out of range
+
+  // Fails for what cannot be iterated over.
+  std::unique_ptr<Iterator> iterate(const Value& value);
+  std::vector<Value> collect(const Value& value);
+
+  // As the functions of value.h, paid for.
+  bool equal(const Value& a, const Value& b);
+  bool is_less(const Value& a, const Value& b);
+
+  // Calls a callable value; fails for others.
+  Value call(const Value& callable, Arguments& arguments);
+
+ private:
+  std::vector<std::unique_ptr<Object>> objects_;
+};
+
+// obj.name, obj['name'] or obj[0], and obj[a:b:c] with the rules of the sandbox: what is not there
+// is undefined.
+Value get_attribute(Runtime& runtime, const Value& object, const TextPtr& name);
+Value get_item(Runtime& runtime, const Value& object, const Value& index);
+Value get_slice(Runtime& runtime, const Value& object, const Value& start, const Value& stop,
+                const Value& step);
+
+// The attribute itself, without the fallback to items; false: there is none.
+bool find_attribute(Runtime& runtime, const Value& object, const TextPtr& name, Value& value);
+
+int64_t length_of(const Value& value);  // Python's len; fails for what has none
+bool contains(Runtime& runtime, const Value& container, const Value& value);
+
+}  // namespace windrow::jinja

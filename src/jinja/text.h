@@ -1,0 +1,91 @@
+// Text: an immutable string of which every character knows where it comes from - the template or
+// its input. Positions inside are bytes; Python's indices are characters, so it also knows how many
+// there are and where they lie.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jinja/budget.h"
+
+namespace windrow::jinja {
+
+enum class Origin : bool { kTemplate, kInput };
+
+class Text {
+ public:
+  // A stretch of one origin, from the end of the one before.
+  struct Run {
+    size_t end;
+    Origin origin;
+  };
+
+  Text() = default;
+  Text(std::string bytes, Origin origin, bool markup = false);
+
+  const std::string& bytes() const { return bytes_; }
+  size_t length() const { return length_; }  // in characters
+  bool empty() const { return bytes_.empty(); }
+
+  // Made by `safe` or `escape`: adding to it escapes what is added, as markupsafe does.
+  bool markup() const { return markup_; }
+
+  Origin origin_at(size_t byte) const;
+
+  // Where the character of that index begins; the length gives the end of the text.
+  size_t position_of(size_t index) const;
+  size_t index_of(size_t position) const;
+
+  // Calls piece(bytes, origin) for each stretch of [begin, end).
+  template <class Function>
+  void for_each_run(size_t begin, size_t end, Function&& piece) const {
+    const std::string_view all(bytes_);
+    if (runs_.empty()) {
+      if (begin < end) piece(all.substr(begin, end - begin), origin_);
+      return;
+    }
+    size_t at = 0;
+    for (const Run& run : runs_) {
+      const size_t from = at < begin ? begin : at;
+      const size_t to = run.end < end ? run.end : end;
+      if (from < to) piece(all.substr(from, to - from), run.origin);
+      at = run.end;
+      if (at >= end) break;
+    }
+  }
+
+ private:
+  friend class TextBuilder;
+
+  std::string bytes_;
+  std::vector<Run> runs_;  // none: all of it is of origin_
+  size_t length_ = 0;
+  Origin origin_ = Origin::kTemplate;
+  bool markup_ = false;
+};
+
+using TextPtr = std::shared_ptr<const Text>;
+
+// The one way a text is made of others.
+class TextBuilder {
+ public:
+  explicit TextBuilder(Budget& budget) : budget_(budget) {}
+
+  void append(std::string_view bytes, Origin origin);
+  void append(const Text& text) { append(text, 0, text.bytes().size()); }
+  void append(const Text& text, size_t begin, size_t end);
+
+  size_t size() const { return text_.bytes_.size(); }
+  void set_markup(bool markup) { text_.markup_ = markup; }
+
+  TextPtr finish();  // the builder is spent
+
+ private:
+  Budget& budget_;
+  Text text_;
+};
+
+}  // namespace windrow::jinja

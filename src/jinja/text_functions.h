@@ -1,0 +1,42 @@
+// What can be done to a text without losing where its characters come from. Positions are bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "jinja/runtime.h"
+#include "jinja/text.h"
+
+namespace windrow::jinja {
+
+// [begin, end) as a text of its own; markup stays markup.
+TextPtr part_of(Runtime& runtime, const TextPtr& text, size_t begin, size_t end);
+
+enum class Side : uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };
+
+// Without the characters of `characters` (null: white space) at the sides.
+TextPtr strip(Runtime& runtime, const TextPtr& text, const Text* characters, Side side);
+
+enum class Case : uint8_t { kUpper, kLower, kCapitalize, kTitle, kSwap };
+TextPtr change_case(Runtime& runtime, const Text& text, Case to);
+
+// Whether all letters that have case are upper (or lower), and there are some.
+bool is_all_case(const Text& text, bool upper);
+
+// At most `count` times when that is not negative.
+TextPtr replace(Runtime& runtime, const Text& text, const Text& old, const Text& with,
+                int64_t count);
+
+// str.split and rsplit: by a separator (null: by white space), at most `count` cuts unless negative.
+std::vector<Value> split(Runtime& runtime, const TextPtr& text, const Text* separator,
+                         int64_t count, bool from_right);
+std::vector<Value> split_lines(Runtime& runtime, const TextPtr& text, bool keep_ends);
+
+TextPtr join(Runtime& runtime, const Text& separator, const std::vector<Value>& texts);
+
+// Filled up to `width` characters.
+enum class Adjust : uint8_t { kLeft, kRight, kCenter };
+TextPtr adjust(Runtime& runtime, const TextPtr& text, int64_t width, const Text& fill, Adjust how);
+
+}  // namespace windrow::jinja
