@@ -15,6 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kFamilyNames = {"llama",  "qwen3", "moe",
                                                           "hybrid", "swa",   "bert"};
 constexpr std::array<std::string_view, 3> kTypeNames = {"f32", "f16", "q8_0"};
+constexpr std::array<std::string_view, 5> kPoolingNames = {"unsaid", "mean", "cls", "last", "rank"};
 
 constexpr int64_t kQuantBlock = 32;  // weights a Q8_0 block holds
 constexpr int64_t kConvolution = 3;  // positions a short convolution of kHybrid sees
@@ -119,6 +120,8 @@ class TensorLister {
       }
       if (norms_after) add_norm("post_ffw_norm");
     }
+    // Two classes, of which libllama takes the softmax.
+    if (spec_.pooling == Pooling::kRank) add_classifier(2);
   }
 
   void add_attention() {
@@ -172,6 +175,18 @@ class TensorLister {
       add_matrix_with_bias("ffn_down", shape_.ff, shape_.embd);
       add_norm_with_bias("layer_output_norm");
     }
+    if (spec_.pooling == Pooling::kRank) {
+      prefix_.clear();
+      add_matrix_with_bias("cls", shape_.embd, shape_.embd);
+      add_classifier(1);
+      add_bias("cls.output", 1);
+    }
+  }
+
+  void add_classifier(int64_t classes) {
+    prefix_.clear();
+    add_matrix("cls.output", shape_.embd, classes);
+    tensors_.back().always_f32 = true;
   }
 
   // Keeps the variance of what goes through it, times gain^2.
@@ -224,6 +239,10 @@ void add_hyperparameters(const ModelSpec& spec, std::vector<MetaEntry>& entries)
   const auto add = [&](std::string_view key, MetaValue value) {
     entries.push_back({fmt::format("{}.{}", architecture_of(spec.family), key), std::move(value)});
   };
+  const auto add_pooling = [&] {
+    if (spec.pooling == Pooling::kUnsaid) return;
+    add("pooling_type", static_cast<uint32_t>(spec.pooling));
+  };
   add("block_count", u32(shape.layers));
   add("context_length", u32(shape.ctx));
   add("embedding_length", u32(shape.embd));
@@ -247,7 +266,7 @@ void add_hyperparameters(const ModelSpec& spec, std::vector<MetaEntry>& entries)
   if (spec.family == Family::kBert) {
     add("attention.layer_norm_epsilon", 1e-12F);
     add("attention.causal", false);
-    add("pooling_type", uint32_t{1});  // mean
+    add_pooling();
     return;
   }
   add("attention.layer_norm_rms_epsilon", 1e-6F);
@@ -263,9 +282,13 @@ void add_hyperparameters(const ModelSpec& spec, std::vector<MetaEntry>& entries)
     add("attention.sliding_window", u32(shape.window));
     add("attention.sliding_window_pattern", u32(kSwaPeriod));
   }
+  add_pooling();
+  if (spec.pooling == Pooling::kRank) {
+    add("classifier.output_labels", std::vector<std::string>{"yes", "no"});
+  }
 }
 
-void add_bpe_vocabulary(Vocabulary vocabulary, std::vector<MetaEntry>& entries) {
+void add_bpe_vocabulary(Vocabulary vocabulary, Pooling pooling, std::vector<MetaEntry>& entries) {
   const auto add = [&](std::string_view key, MetaValue value) {
     entries.push_back({fmt::format("tokenizer.ggml.{}", key), std::move(value)});
   };
@@ -275,7 +298,7 @@ void add_bpe_vocabulary(Vocabulary vocabulary, std::vector<MetaEntry>& entries) 
   add("padding_token_id", id_of(vocabulary, kEndOfText));
   add("eos_token_id", id_of(vocabulary, kImEnd));
   add("add_bos_token", false);
-  add("add_eos_token", false);
+  add("add_eos_token", pooling == Pooling::kLast);
   add("tokens", std::move(vocabulary.tokens));
   add("token_type", std::move(vocabulary.kinds));
   add("merges", std::move(vocabulary.merges));
@@ -308,6 +331,13 @@ std::span<const std::string_view> family_names() {
 }
 std::span<const std::string_view> type_names() {
   return kTypeNames;
+}
+std::span<const std::string_view> pooling_names() {
+  return kPoolingNames;
+}
+
+Pooling default_pooling(Family family) {
+  return family == Family::kBert ? Pooling::kMean : Pooling::kUnsaid;
 }
 
 std::string_view chatml() {
@@ -401,6 +431,11 @@ Result<void> check(const ModelSpec& spec) {
   if (spec.tied && family == Family::kSwa) {
     return Error{ErrorKind::kInvalid, "--tied cannot be had with --family swa: olmo2 has a head"};
   }
+  if (spec.pooling == Pooling::kRank && family != Family::kBert && family != Family::kQwen3) {
+    return Error{ErrorKind::kInvalid,
+                 "--pooling rank is for --family bert and qwen3: libllama knows a classification "
+                 "head of those"};
+  }
   if (spec.type == WeightType::kQ8_0) {
     for (const Result<void>& multiple :
          {check_multiple("embd", shape.embd, kQuantBlock),
@@ -429,10 +464,14 @@ std::vector<MetaEntry> list_metadata(const ModelSpec& spec) {
   if (spec.family == Family::kBert) {
     add_word_piece_vocabulary(make_word_piece_vocabulary(spec.shape.vocab), entries);
   } else {
-    add_bpe_vocabulary(make_bpe_vocabulary(spec.shape.vocab), entries);
+    add_bpe_vocabulary(make_bpe_vocabulary(spec.shape.vocab), spec.pooling, entries);
   }
   if (spec.chat_template) {
     entries.push_back({"tokenizer.chat_template", *spec.chat_template});
+  }
+  if (spec.pooling == Pooling::kRank && spec.family != Family::kBert) {
+    entries.push_back({"tokenizer.chat_template.rerank",
+                       "<|im_start|>query: {query}\ndocument: {document}<|im_end|>\n"});
   }
   return entries;
 }

@@ -20,10 +20,19 @@ enum class Family {
   kMoe,     // qwen3moe: a mixture of experts, normalised weights of the chosen ones
   kHybrid,  // lfm2: short convolutions (recurrent state) and attention in turn
   kSwa,     // olmo2: sliding-window and full attention in turn
-  kBert,    // bert: an encoder with mean pooling
+  kBert,    // bert: an encoder, with mean pooling unless told otherwise
 };
 
 enum class WeightType { kF32, kF16, kQ8_0 };
+
+// How the file says its embeddings are pooled, as GGUF files number it.
+enum class Pooling : uint32_t {
+  kUnsaid = 0,
+  kMean = 1,
+  kCls = 2,
+  kLast = 3,  // texts then end with the end token, as those models have it
+  kRank = 4,  // with a classification head; of kQwen3 also a template for reranking
+};
 
 struct Shape {
   int64_t layers = 0;
@@ -43,6 +52,7 @@ struct ModelSpec {
   Family family = Family::kLlama;
   WeightType type = WeightType::kF32;
   uint64_t seed = 1;
+  Pooling pooling = Pooling::kUnsaid;
   bool tied = false;  // no output head of its own: the token embedding serves as one
   std::optional<std::string> chat_template;  // none: the file has no template
   Shape shape;
@@ -51,9 +61,13 @@ struct ModelSpec {
 // In the order of the enums; the names the command line knows them by.
 std::span<const std::string_view> family_names();
 std::span<const std::string_view> type_names();
+std::span<const std::string_view> pooling_names();
 
 // The smallest shape of a family that still has all its features; a file of it is well under 2 MB.
 Shape default_shape(Family family);
+
+// What a family's file says when nobody asks otherwise.
+Pooling default_pooling(Family family);
 
 // The ChatML template.
 std::string_view chatml();

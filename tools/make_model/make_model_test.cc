@@ -60,6 +60,7 @@ ModelSpec spec_of(Family family, WeightType type = WeightType::kF32) {
   return {.family = family,
           .type = type,
           .seed = 7,
+          .pooling = default_pooling(family),
           .tied = false,
           .chat_template = std::string(chatml()),
           .shape = default_shape(family)};

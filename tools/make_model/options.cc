@@ -81,7 +81,7 @@ Result<std::vector<Setting>> read_settings(std::span<const char* const> argument
     const std::string_view flag = arguments[i];
     const bool known =
         flag == "--family" || flag == "--type" || flag == "--seed" || flag == "--template" ||
-        flag == "--tied" || flag == "-o" ||
+        flag == "--pooling" || flag == "--tied" || flag == "-o" ||
         std::any_of(kShapeFlags.begin(), kShapeFlags.end(),
                     [&](const ShapeFlag& shape_flag) { return shape_flag.name == flag; });
     if (!known) return invalid(fmt::format("unknown argument '{}': --help lists the flags", flag));
@@ -123,6 +123,10 @@ Result<void> apply(const Setting& setting, Options& options) {
     const Result<size_t> type = parse_name(setting, type_names());
     if (!type) return type.error();
     options.spec.type = static_cast<WeightType>(*type);
+  } else if (flag == "--pooling") {
+    const Result<size_t> pooling = parse_name(setting, pooling_names());
+    if (!pooling) return pooling.error();
+    options.spec.pooling = static_cast<Pooling>(*pooling);
   } else if (flag == "--seed") {
     const Result<uint64_t> seed = parse_number<uint64_t>(setting);
     if (!seed) return seed.error();
@@ -149,6 +153,8 @@ usage: make_model --family FAMILY [options] -o FILE
   --seed N          another model of the same shape (default 1)
   --template T      chat template: chatml, none or the name of a file with one
                     (default chatml; none for bert)
+  --pooling P       how embeddings are pooled: mean (bert's default), cls, last, rank (bert and
+                    qwen3: adds a classification head) or unsaid (the default of the others)
   --tied            no output head of its own: the token embedding serves as one
   --layers N --embd N --heads N --kv-heads N --head-dim N --ff N --vocab N --ctx N
                     another shape than the family's tiny default (ff: of one expert for moe)
@@ -159,6 +165,10 @@ usage: make_model --family FAMILY [options] -o FILE
 The shape of Qwen3-0.6B (about 640 MB):
   make_model --family qwen3 --type q8_0 --tied --layers 28 --embd 1024 --heads 16 --kv-heads 8 \
     --head-dim 128 --ff 3072 --vocab 151936 --ctx 40960 -o qwen3-0.6b.gguf
+
+The shape of all-MiniLM-L6 (25 MB):
+  make_model --family bert --type q8_0 --layers 6 --embd 384 --heads 12 --kv-heads 12 \
+    --head-dim 32 --ff 1536 --vocab 30522 --ctx 512 -o minilm.gguf
 )";
 }
 
@@ -186,6 +196,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   Options options;
   options.spec.family = static_cast<Family>(*family);
   options.spec.shape = default_shape(options.spec.family);
+  options.spec.pooling = default_pooling(options.spec.family);
   if (options.spec.family != Family::kBert) options.spec.chat_template = std::string(chatml());
   for (const Setting& setting : *settings) {
     if (Result<void> applied = apply(setting, options); !applied) return applied.error();
