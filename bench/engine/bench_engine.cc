@@ -126,13 +126,15 @@ void run_engine(engine::Engine& engine, const Shape& shape, int vocabulary) {
   for (int row = 0; row < shape.rows; ++row) {
     auto promise = std::make_shared<std::promise<bool>>();
     answers.push_back(promise->get_future());
-    engine.submit({.prompt = prompt_of(shape, row, vocabulary),
+    std::vector<engine::EngineRequest> one;
+    one.push_back({.prompt = prompt_of(shape, row, vocabulary),
                    .output_tokens_max = shape.answer_tokens,
                    .sampling = {.temperature = 0},
                    .ignore_eos = true,
                    .done = [promise](const llm::Outcome& outcome) {
                      promise->set_value(std::holds_alternative<llm::Answer>(outcome));
                    }});
+    engine.submit(std::move(one));
   }
   for (std::future<bool>& answer : answers) {
     if (!answer.get()) throw std::runtime_error("the engine failed");

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/fan_out.h"
+
 namespace windrow::engine {
 namespace {
 
@@ -21,7 +23,8 @@ EmbeddedBackend::EmbeddedBackend(std::unique_ptr<ModelRunner> runner, const Voca
       chat_format_(std::move(chat_format)),
       clock_(clock),
       options_(options),
-      engine_(std::move(runner), vocabulary, clock, options.step_target) {}
+      engine_(std::move(runner), vocabulary, clock, options.step_target, options.sampling_threads) {
+}
 
 void EmbeddedBackend::append_tokens(std::string_view text, ControlTokens control,
                                     std::vector<Token>& tokens) const {
@@ -133,18 +136,12 @@ void EmbeddedBackend::submit(llm::Request request, Done done) {
     done(std::move(*failure));
     return;
   }
-  auto& tokens = std::get<std::vector<Token>>(prompt);
-  const int32_t context_left = limits().row_tokens_max - static_cast<int32_t>(tokens.size());
-  engine_.submit(EngineRequest{
-      .prompt = std::move(tokens),
-      .output_tokens_max = std::min(
-          request.output_tokens_max.value_or(options_.output_tokens_default), context_left),
-      .sampling = request.sampling,
-      .stop = std::move(request.stop),
-      .ignore_eos = request.ignore_eos,
-      .logprobs_top = request.logprobs_top,
-      .submitted_at = clock_.now(),
-      .done = std::move(done)});
+  std::vector<std::vector<Token>> prompts;
+  prompts.push_back(std::get<std::vector<Token>>(std::move(prompt)));
+  engine_.submit(fan_out(std::move(request), std::move(prompts), vocabulary_,
+                         {.row_tokens_max = limits().row_tokens_max,
+                          .output_tokens_default = options_.output_tokens_default},
+                         clock_.now(), std::move(done)));
 }
 
 // Twice the rows that can run: while one half decodes, the other is ready to take a place the

@@ -23,6 +23,8 @@ struct EmbeddedOptions {
 
   // Of a request that names no limit itself; always capped by the context that is left.
   int32_t output_tokens_default = 4096;
+
+  SamplingThreads sampling_threads;
 };
 
 class EmbeddedBackend final : public llm::Backend {

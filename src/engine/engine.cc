@@ -5,10 +5,10 @@
 namespace windrow::engine {
 
 Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
-               const Clock& clock, Duration step_target)
+               const Clock& clock, Duration step_target, const SamplingThreads& threads)
     : runner_(std::move(runner)),
       limits_(runner_->limits()),
-      loop_(*runner_, vocabulary, clock, step_target),
+      loop_(*runner_, vocabulary, clock, step_target, threads),
       stats_(loop_.stats()),
       thread_([this] { run(); }) {}
 
@@ -20,10 +20,11 @@ Engine::~Engine() {
   inbox_filled_.notify_one();
 }
 
-void Engine::submit(EngineRequest request) {
+void Engine::submit(std::vector<EngineRequest> rows) {
   {
     const std::scoped_lock lock(mutex_);
-    inbox_.requests.push_back(std::move(request));
+    for (EngineRequest& row : rows)
+      inbox_.rows.push_back(std::move(row));
   }
   inbox_filled_.notify_one();
 }
@@ -47,7 +48,7 @@ void Engine::cancel_all() {
 llm::BackendStats Engine::stats() const {
   const std::scoped_lock lock(mutex_);
   llm::BackendStats stats = stats_;
-  stats.rows_waiting += static_cast<int32_t>(inbox_.requests.size());
+  stats.rows_waiting += static_cast<int32_t>(inbox_.rows.size());
   return stats;
 }
 
@@ -62,8 +63,8 @@ void Engine::run() {
   bool idle = true;
   while (true) {
     Inbox inbox = take_inbox(idle);
-    for (EngineRequest& request : inbox.requests)
-      loop_.add(std::move(request));
+    for (EngineRequest& row : inbox.rows)
+      loop_.add(std::move(row));
     if (inbox.cancel_waiting) loop_.cancel_waiting();
     if (inbox.cancel_all || inbox.close) loop_.cancel_all();
     if (inbox.close) return;

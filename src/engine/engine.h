@@ -21,15 +21,15 @@ class Engine {
  public:
   // `vocabulary` and `clock` must outlive the engine. `step_target`: how long one step should take.
   Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary, const Clock& clock,
-         Duration step_target);
+         Duration step_target, const SamplingThreads& threads = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const RunnerLimits& limits() const { return limits_; }
 
-  // Never blocks on the model; the request joins at the next step.
-  void submit(EngineRequest request);
+  // Never blocks on the model; the rows join at the next step, all of them at once.
+  void submit(std::vector<EngineRequest> rows);
 
   // Take effect between two steps.
   void cancel_waiting();
@@ -41,12 +41,12 @@ class Engine {
  private:
   // What other threads want of the engine thread.
   struct Inbox {
-    std::vector<EngineRequest> requests;
+    std::vector<EngineRequest> rows;
     bool cancel_waiting = false;
     bool cancel_all = false;
     bool close = false;
 
-    bool empty() const { return requests.empty() && !cancel_waiting && !cancel_all && !close; }
+    bool empty() const { return rows.empty() && !cancel_waiting && !cancel_all && !close; }
   };
 
   void run();

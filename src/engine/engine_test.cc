@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <future>
+#include <optional>
+#include <thread>
 
 #include "base/testing/manual_clock.h"
+#include "engine/fan_out.h"
 #include "engine/testing/byte_vocabulary.h"
 #include "engine/testing/scripted_answer.h"
 #include "engine/testing/scripted_runner.h"
@@ -32,6 +35,12 @@ EngineRequest row(Token first, int32_t output_tokens_max) {
                        .logprobs_top = 0};
 }
 
+void submit(Engine& engine, EngineRequest request) {
+  std::vector<EngineRequest> rows;
+  rows.push_back(std::move(request));
+  engine.submit(std::move(rows));
+}
+
 class EngineTest : public ::testing::Test {
  protected:
   windrow::testing::ManualClock clock_;
@@ -56,11 +65,14 @@ TEST_F(EngineTest, AnswersWhatManyThreadsAskAtOnce) {
           EngineRequest request = row(first, 12);
           request.done = [promise, first](llm::Outcome outcome) {
             const auto* answer = std::get_if<llm::Answer>(&outcome);
-            promise->set_value(answer != nullptr &&
-                               answer->choices ==
-                                   scripted_answer(row(first, 12), ByteVocabulary::kSize).choices);
+            std::string why;
+            promise->set_value(
+                answer != nullptr &&
+                testing::same_choice(
+                    answer->choices[0],
+                    scripted_answer(row(first, 12), kLimits.vocabulary_size).choices[0], why));
           };
-          engine.submit(std::move(request));
+          submit(engine, std::move(request));
         }
         for (std::future<bool>& answer : answers)
           right += answer.get() ? 1 : 0;
@@ -81,7 +93,7 @@ TEST_F(EngineTest, CancelsFromAnotherThreadAndEndsEveryRowExactlyOnce) {
       request.done = [&](const llm::Outcome& outcome) {
         ++(std::holds_alternative<llm::Answer>(outcome) ? answered : cancelled);
       };
-      engine.submit(std::move(request));
+      submit(engine, std::move(request));
       if (i == 50) engine.cancel_waiting();
       if (i == 90) engine.cancel_all();
     }
@@ -90,13 +102,50 @@ TEST_F(EngineTest, CancelsFromAnotherThreadAndEndsEveryRowExactlyOnce) {
   EXPECT_GE(cancelled, 1) << "the destructor cancels what is left";
 }
 
+// Rows of one request, sampled on several threads, with rows that fail and cancels at any moment.
+TEST_F(EngineTest, RequestsOfManyRowsEndExactlyOnce) {
+  constexpr int kRequests = 60;
+  std::vector<std::atomic<int>> ended(kRequests);
+  std::atomic<int> answered = 0;
+  {
+    auto runner = std::make_unique<ScriptedRunner>(kLimits);
+    runner->fault = [](std::span<const StepRow> step) -> std::optional<Error> {
+      for (const StepRow& row : step) {
+        if (row.tokens.front() == 13) return Error{ErrorKind::kInvalid, "an unlucky row"};
+      }
+      return std::nullopt;
+    };
+    Engine engine(std::move(runner), vocabulary_, clock_, std::chrono::seconds(2),
+                  {.count = 3, .logits_min = 0});
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 2; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = thread; i < kRequests; i += 2) {
+          const llm::Request request{.choices = 3, .output_tokens_max = 20, .logprobs_top = 1};
+          engine.submit(fan_out(request, {{i, 1}, {i + 1, 2}}, vocabulary_,
+                                {.row_tokens_max = kLimits.row_tokens_max}, clock_.now(),
+                                [&ended, &answered, i](const llm::Outcome& outcome) {
+                                  ++ended[static_cast<size_t>(i)];
+                                  if (std::holds_alternative<llm::Answer>(outcome)) ++answered;
+                                }));
+          if (i == 40) engine.cancel_waiting();
+          if (i == 55) engine.cancel_all();
+        }
+      });
+    }
+  }
+  for (const std::atomic<int>& times : ended)
+    EXPECT_EQ(times, 1);
+  EXPECT_LE(answered, kRequests - 2) << "the requests with an unlucky row";
+}
+
 TEST_F(EngineTest, StatsCanBeReadWhileItRuns) {
   Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_,
                 std::chrono::seconds(2));
   std::promise<void> ended;
   EngineRequest request = row(1, 50);
   request.done = [&](const llm::Outcome&) { ended.set_value(); };
-  engine.submit(std::move(request));
+  submit(engine, std::move(request));
   for (int i = 0; i < 100; ++i)
     EXPECT_LE(engine.stats().generated_tokens, 50);
   ended.get_future().wait();

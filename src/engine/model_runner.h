@@ -30,7 +30,7 @@ struct RunnerLimits {
   int32_t cells_max = 0;         // tokens that all sequences together may hold
   int32_t sequences_max = 0;     // sequence ids are 0 .. sequences_max - 1
   int32_t step_tokens_max = 0;   // tokens in one step
-  int32_t step_outputs_max = 0;  // rows that want logits in one step
+  int32_t step_outputs_max = 0;  // logits in one step; at least sequences_max
   int32_t row_tokens_max = 0;    // tokens in one sequence
   int32_t vocabulary_size = 0;
   Sharing sharing = Sharing::kNothing;
@@ -41,7 +41,7 @@ struct StepRow {
   SequenceId sequence;
   Position first = 0;             // position of tokens[0]: what the sequence holds so far
   std::span<const Token> tokens;  // at least one
-  bool wants_logits = false;      // those after its last token
+  int32_t outputs_count = 0;      // logits are wanted after each of the last so many tokens
 };
 
 struct DeviceMemory {
@@ -62,12 +62,12 @@ class ModelRunner {
   // One forward pass over all rows; no two of them share a sequence. The rows must keep to
   // limits(); that is the caller's promise, checked with ENSURE.
   //   kNoSpace      the memory cannot take the step; every sequence is as before
-  //   kInvalid      the step failed; the sequences in it hold unknown contents and must be
-  //   forgotten kUnavailable  the model can run nothing any more
+  //   kInvalid      the step failed; what its sequences hold is unknown, and must be forgotten
+  //   kUnavailable  the model can run nothing any more
   virtual Result<void> run(std::span<const StepRow> step) = 0;
 
-  // The logits of the index-th row of the last step that wanted them; vocabulary_size numbers,
-  // valid until the next call of run.
+  // The index-th logits of the last step, in the order of its rows and of their tokens;
+  // vocabulary_size numbers, valid until the next call of run.
   virtual std::span<const float> logits(size_t index) const = 0;
 
   virtual DeviceMemory device_memory() const { return {}; }

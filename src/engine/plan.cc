@@ -24,6 +24,9 @@ Plan::Plan(PlanLimits limits) : limits_(limits), output_tokens_expected_(kOutput
   ENSURE(limits.cells_max > 0 && limits.sequences_max > 0, "a plan needs cells and sequences");
   ENSURE(limits.step_tokens_max >= limits.sequences_max,
          "a step of {} tokens cannot decode {} rows", limits.step_tokens_max, limits.sequences_max);
+  ENSURE(limits.step_outputs_max >= limits.sequences_max,
+         "{} outputs a step are too few for {} rows", limits.step_outputs_max,
+         limits.sequences_max);
   // Handed out from the back: low ids first.
   for (int32_t id = limits.sequences_max - 1; id >= 0; --id)
     sequences_free_.emplace_back(id);
@@ -35,8 +38,10 @@ Plan::Row& Plan::at(RowId row) {
   return found->second;
 }
 
-void Plan::add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max) {
+void Plan::add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max, Position outputs_from) {
   ENSURE(prompt_tokens > 0 && output_tokens_max > 0, "a row needs a prompt and room for an answer");
+  ENSURE(outputs_from >= 0 && outputs_from < prompt_tokens,
+         "a row of {} tokens wants logits from {}", prompt_tokens, outputs_from);
   // The last token sampled is never computed, so it needs no cell.
   ENSURE(prompt_tokens + output_tokens_max - 1 <= limits_.cells_max,
          "a row of up to {} tokens can never fit {} cells", prompt_tokens + output_tokens_max,
@@ -44,7 +49,8 @@ void Plan::add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max) {
   const bool is_new = rows_
                           .emplace(row, Row{.tokens = prompt_tokens,
                                             .tokens_max = prompt_tokens + output_tokens_max,
-                                            .prompt_tokens = prompt_tokens})
+                                            .prompt_tokens = prompt_tokens,
+                                            .outputs_from = outputs_from})
                           .second;
   ENSURE(is_new, "row {} was added twice", row.value());
   waiting_.push_back(row);
@@ -124,13 +130,21 @@ void Plan::make_room_for_decoding() {
   }
 }
 
+int32_t Plan::outputs_of(const Row& row, int32_t tokens_count) {
+  return std::max(0, row.computed + tokens_count - std::max(row.computed, row.outputs_from));
+}
+
+int32_t Plan::tokens_for_outputs(const Row& row, int32_t outputs_max) {
+  return std::max(0, row.outputs_from - row.computed) + outputs_max;
+}
+
 void Plan::push_slice(StepPlan& step, RowId id, int32_t tokens_count) {
   const Row& row = at(id);
   step.slices.push_back(Slice{.row = id,
                               .sequence = SequenceId(row.sequence),
                               .first = row.computed,
                               .tokens_count = tokens_count,
-                              .wants_logits = row.computed + tokens_count == row.tokens});
+                              .outputs_count = outputs_of(row, tokens_count)});
 }
 
 StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
@@ -141,8 +155,9 @@ StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
       preempt(running_.back());
     start(id);
   }
-  const int32_t count = std::min(
-      {row.tokens - row.computed, std::max(prefill_tokens_max, 1), limits_.step_tokens_max});
+  const int32_t count =
+      std::min({row.tokens - row.computed, std::max(prefill_tokens_max, 1), limits_.step_tokens_max,
+                tokens_for_outputs(row, limits_.step_outputs_max)});
   while (count > cells_free()) {
     // Preempting this one would gain nothing.
     const std::optional<RowId> other = youngest_but(id);
@@ -172,12 +187,16 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
   int32_t budget =
       std::min({std::max(prefill_tokens_max, 1), limits_.step_tokens_max - decoding_count,
                 cells_free() - decoding_count});
+  int32_t outputs_left = limits_.step_outputs_max - decoding_count;
   for (const RowId id : running_) {
     const Row& row = at(id);
-    if (decoding(row) || budget <= 0) continue;
-    const int32_t count = std::min(row.tokens - row.computed, budget);
+    if (decoding(row)) continue;
+    const int32_t count =
+        std::min({row.tokens - row.computed, budget, tokens_for_outputs(row, outputs_left)});
+    if (count <= 0) continue;
     push_slice(step, id, count);
     budget -= count;
+    outputs_left -= step.slices.back().outputs_count;
   }
   if (step.slices.empty() && !running_.empty()) {
     // Prefills hold each other's cells: the youngest gives way.
@@ -196,9 +215,10 @@ void Plan::step_ran(const StepPlan& step) {
     ENSURE(row.computed == slice.first && row.sequence == slice.sequence.value(),
            "row {} moved while its step ran", slice.row.value());
     row.computed += slice.tokens_count;
+    if (slice.outputs_count > 0) row.outputs_from = row.computed;
     cells_used_ += slice.tokens_count;
     recomputed_tokens_ += std::clamp(row.computed_before - slice.first, 0, slice.tokens_count);
-    if (slice.wants_logits) row.alone = false;
+    if (row.computed == row.tokens) row.alone = false;
   }
   ENSURE(cells_used_ <= limits_.cells_max, "{} cells are used of {}", cells_used_,
          limits_.cells_max);
@@ -238,7 +258,9 @@ void Plan::remove(RowId id) {
   if (row.sequence >= 0) {
     // The row that ends has sampled one token more than it was extended by.
     const int32_t generated = row.tokens - row.prompt_tokens + 1;
-    output_tokens_expected_ += kEstimateWeight * (generated - output_tokens_expected_);
+    // Rows that may say one token at most, or only score their prompt, teach nothing of the others.
+    if (row.tokens_max - row.prompt_tokens > 1)
+      output_tokens_expected_ += kEstimateWeight * (generated - output_tokens_expected_);
     stop(row);
     std::erase(running_, id);
     admitting_ = true;

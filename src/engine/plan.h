@@ -6,8 +6,9 @@
 // Invariants:
 //  * A step keeps to the limits: tokens, outputs, sequences, and cells after it has run.
 //  * Positions of a row are computed once each and in order, from 0 again after a preemption.
+//  * The logits that a row wants are handed out once each and in order, preempted or not.
 //  * A sequence belongs to one row; between two owners it is forgotten.
-//  * Decoding rows come first in a step; prefill fills what is left of it.
+//  * Decoding rows come first in a step; prefill fills what is left of its tokens and outputs.
 //  * No row overtakes another on its way in, so none waits for ever; the oldest row is never
 //    preempted, so there is always progress.
 //
@@ -31,7 +32,8 @@ namespace windrow::engine {
 struct PlanLimits {
   int32_t cells_max = 0;
   int32_t sequences_max = 0;
-  int32_t step_tokens_max = 0;  // at least sequences_max, so that every row can decode
+  int32_t step_tokens_max = 0;   // at least sequences_max, so that every row can decode
+  int32_t step_outputs_max = 0;  // the same
 };
 
 struct Slice {
@@ -39,7 +41,7 @@ struct Slice {
   SequenceId sequence;
   Position first = 0;
   int32_t tokens_count = 0;
-  bool wants_logits = false;  // the slice ends with the row's last known token
+  int32_t outputs_count = 0;  // of its last so many tokens the logits are wanted
 };
 
 struct StepPlan {
@@ -61,14 +63,15 @@ class Plan {
   explicit Plan(PlanLimits limits);
 
   // A new row with that many known tokens, which may grow by that many more. Together they must fit
-  // the cells.
-  void add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max);
+  // the cells. Logits are wanted of its tokens from `outputs_from` on: of the last one for an
+  // answer, of all to score a prompt.
+  void add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max, Position outputs_from);
 
   // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'. Says
   // the same again until told how it went.
   StepPlan next(int32_t prefill_tokens_max);
 
-  // The step ran. Rows whose slice wanted logits are then extended or removed.
+  // The step ran. Rows whose last known token it computed are then extended or removed.
   void step_ran(const StepPlan& step);
 
   // The step did not fit the model's memory although it fitted the count: the youngest row gives
@@ -83,6 +86,8 @@ class Plan {
   // The row has one more known token.
   void extend(RowId row);
 
+  bool contains(RowId row) const { return rows_.contains(row); }
+
   // The row is over, in whatever state it is.
   void remove(RowId row);
 
@@ -93,6 +98,7 @@ class Plan {
     int32_t tokens = 0;      // known: prompt and what was sampled
     int32_t tokens_max = 0;  // where it must end
     int32_t prompt_tokens = 0;
+    Position outputs_from = 0;    // the first token whose logits were not handed out yet
     int32_t computed = 0;         // in the cells of its sequence
     int32_t computed_before = 0;  // the most it ever had there
     int32_t sequence = -1;        // -1: waiting
@@ -111,6 +117,10 @@ class Plan {
   std::optional<RowId> youngest_but(RowId row) const;
   void make_room_for_decoding();
   StepPlan alone_step(RowId row, int32_t prefill_tokens_max);
+
+  // So many of the row's next tokens bring no more outputs than that.
+  static int32_t tokens_for_outputs(const Row& row, int32_t outputs_max);
+  static int32_t outputs_of(const Row& row, int32_t tokens_count);
   void push_slice(StepPlan& step, RowId row, int32_t tokens_count);
 
   PlanLimits limits_;

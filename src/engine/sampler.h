@@ -1,41 +1,52 @@
-// The choice of the next token: logits -> distribution -> draw. Pure.
+// Sampler: the choice of the next token. The parts lie in sampling/: penalties change logits,
+// filters take tokens out, draw picks one of the rest, probabilities say what the model thought.
 //
-// The filters are those of llama.cpp in its order: top_k, top_p, min_p, then temperature, so that a
-// row here keeps the candidates it keeps there. Draws come from a counter, not from a stream: the
-// n-th token of a row is drawn by hash(seed, n), whatever runs beside it and however often it was
-// preempted.
+// What is chosen depends on the logits, the request and the row's own tokens, and on nothing else.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/sampling/candidates.h"
+#include "engine/sampling/draw.h"
+#include "engine/sampling/filters.h"
+#include "engine/sampling/logit_blocks.h"
+#include "engine/sampling/penalties.h"
+#include "engine/sampling/probabilities.h"
 #include "engine/types.h"
 #include "llm/request.h"
 
 namespace windrow::engine {
 
-struct Candidate {
-  Token token = 0;
-  float logit = 0;
-  double probability = 0;
+// Used by one thread at a time; keeps its memory from row to row, and nothing else.
+class Sampler {
+ public:
+  // The row's next token. Temperature 0 takes the most likely one, the lowest of equal ones; biases
+  // and penalties hold there too. Nothing when the logits are not usable (sampling/logit_blocks.h).
+  std::optional<Token> sample(std::span<const float> logits, const llm::Sampling& sampling,
+                              const History& history);
+
+  // What temperature > 0 draws from: the tokens that pass the filters, with probabilities that add
+  // up to 1, most likely first. Empty when the logits are not usable.
+  std::vector<Candidate> distribution(std::span<const float> logits, const llm::Sampling& sampling,
+                                      const History& history);
+
+  // The log-probability of a token and the most likely ones beside it, of usable logits.
+  TokenScores score(std::span<const float> logits, Token token, int32_t top_count);
+
+  bool usable(std::span<const float> logits) { return raw_.scan(logits); }
+
+ private:
+  // Looks at the logits with penalties; none when they are not usable.
+  const LogitBlocks* look(std::span<const float> logits, const llm::Sampling& sampling,
+                          const History& history);
+
+  LogitBlocks raw_;
+  LogitBlocks changed_;
+  Penalties penalties_;
+  Filters filters_;
+  std::vector<double> sums_;
 };
-
-// Logits are usable when none is NaN and the largest is finite: weights that overflow their number
-// format give infinities too.
-
-// The token with the largest logit, the lowest of equal ones. -1 when the logits are not usable.
-Token most_likely(std::span<const float> logits);
-
-// log softmax(logits)[token]: what the model thinks, before any filter or temperature.
-double log_probability(std::span<const float> logits, Token token);
-
-// What temperature > 0 draws from: the candidates that pass the filters, with probabilities that
-// add up to 1, most likely first. Empty when the logits are not usable.
-std::vector<Candidate> distribution(std::span<const float> logits, const llm::Sampling& sampling);
-
-// Temperature 0 takes the most likely token. `index` counts the row's sampled tokens from 0.
-// -1 when the logits are not usable.
-Token sample(std::span<const float> logits, const llm::Sampling& sampling, int32_t index);
 
 }  // namespace windrow::engine

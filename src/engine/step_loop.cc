@@ -38,23 +38,24 @@ llm::Failure row_failure(std::string_view code, std::string message) {
 }
 
 PlanLimits plan_limits(const RunnerLimits& limits) {
-  ENSURE(limits.step_outputs_max >= limits.sequences_max,
-         "{} outputs a step are too few for {} rows", limits.step_outputs_max,
-         limits.sequences_max);
   return PlanLimits{.cells_max = limits.cells_max,
                     .sequences_max = limits.sequences_max,
-                    .step_tokens_max = limits.step_tokens_max};
+                    .step_tokens_max = limits.step_tokens_max,
+                    .step_outputs_max = limits.step_outputs_max};
 }
 
 }  // namespace
 
 StepLoop::StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Clock& clock,
-                   Duration step_target)
+                   Duration step_target, const SamplingThreads& threads)
     : runner_(runner),
       vocabulary_(vocabulary),
       clock_(clock),
       plan_(plan_limits(runner.limits())),
-      step_size_(step_target, runner.limits().step_tokens_max) {}
+      step_size_(step_target, runner.limits().step_tokens_max),
+      threads_(threads),
+      workers_(threads.count),
+      samplers_(static_cast<size_t>(threads.count)) {}
 
 StepLoop::~StepLoop() {
   cancel_all();
@@ -69,17 +70,34 @@ void StepLoop::add(EngineRequest request) {
   ENSURE(prompt_tokens + request.output_tokens_max <= runner_.limits().row_tokens_max,
          "a row of up to {} tokens came in, the model takes {}",
          prompt_tokens + request.output_tokens_max, runner_.limits().row_tokens_max);
+  ENSURE(!request.score_prompt || request.logprobs_top, "scores that nobody asked for");
   const RowId id(next_row_++);
-  plan_.add(id, prompt_tokens, request.output_tokens_max);
   std::vector<Token> tokens = std::move(request.prompt);
   AnswerText text(std::move(request.stop));
-  rows_.emplace(id, Row{.request = std::move(request),
-                        .tokens = std::move(tokens),
-                        .prompt_tokens = prompt_tokens,
-                        .text = std::move(text)});
+  Row& row = rows_
+                 .emplace(id, Row{.request = std::move(request),
+                                  .tokens = std::move(tokens),
+                                  .prompt_tokens = prompt_tokens,
+                                  .text = std::move(text)})
+                 .first->second;
+  const bool scores = row.request.score_prompt;
+  if (scores) {
+    // Nothing is before the first token, so nothing is known of it.
+    row.scored.push_back({.chosen = token_logprob(row.tokens.front(), 0), .has_logprob = false});
+  }
+  if (row.request.output_tokens_max > 0) {
+    plan_.add(id, prompt_tokens, row.request.output_tokens_max, scores ? 0 : prompt_tokens - 1);
+  } else if (scores && prompt_tokens > 1) {
+    // The last token is scored by those before it and need not be computed.
+    plan_.add(id, prompt_tokens - 1, 1, 0);
+  } else {
+    row.started_at = clock_.now();
+    finish(id, llm::FinishReason::kLength);
+  }
 }
 
 bool StepLoop::step() {
+  end_abandoned();
   const StepPlan plan = plan_.next(step_size_.prefill_tokens_max());
   if (plan.slices.empty()) return false;
   run(plan);
@@ -97,13 +115,14 @@ void StepLoop::run(const StepPlan& plan) {
     if (!row.started) {
       row.started = true;
       row.started_at = start;
+      if (row.request.group) row.request.group->started = true;
     }
     step.push_back(StepRow{.sequence = slice.sequence,
                            .first = slice.first,
                            .tokens = std::span(row.tokens)
                                          .subspan(static_cast<size_t>(slice.first),
                                                   static_cast<size_t>(slice.tokens_count)),
-                           .wants_logits = slice.wants_logits});
+                           .outputs_count = slice.outputs_count});
   }
   const Result<void> result = run_model(step);
   if (result) {
@@ -143,10 +162,26 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
     row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);
   }
   step_size_.step_took(prefill_tokens, decoding_rows, duration);
-  size_t output = 0;
+  std::vector<Output> outputs = outputs_of(plan);
+  const int64_t logits = static_cast<int64_t>(outputs.size()) * runner_.limits().vocabulary_size;
+  workers_.run(outputs.size(), logits >= threads_.logits_min ? threads_.count : 1,
+               [&](size_t i, size_t worker) { judge(outputs[i], samplers_[worker]); });
+  for (Output& output : outputs)
+    take(output);
+}
+
+std::vector<StepLoop::Output> StepLoop::outputs_of(const StepPlan& plan) const {
+  std::vector<Output> outputs;
   for (const Slice& slice : plan.slices) {
-    if (slice.wants_logits) answer_with(slice.row, output++);
+    const Position end = slice.first + slice.tokens_count;
+    for (Position position = end - slice.outputs_count; position < end; ++position) {
+      outputs.push_back({.id = slice.row,
+                         .row = &rows_.at(slice.row),
+                         .position = position,
+                         .logits = runner_.logits(outputs.size())});
+    }
   }
+  return outputs;
 }
 
 void StepLoop::step_failed(const StepPlan& plan, const Error& error) {
@@ -170,24 +205,48 @@ void StepLoop::step_failed(const StepPlan& plan, const Error& error) {
   end(plan.slices.front().row, row_failure("engine_error", error.message));
 }
 
-void StepLoop::answer_with(RowId id, size_t output) {
-  Row& row = rows_.at(id);
-  const llm::Sampling& sampling = row.request.sampling;
-  const std::span<const float> logits = runner_.logits(output);
-  const int32_t index = row.generated_tokens();
-  const Token token = sample(logits, sampling, index);
-  if (token < 0) {
-    end(id, row_failure("engine_error",
-                        "the model's logits are not numbers; its file may be damaged, or its "
-                        "weights overflow the number format in use (try --kv-type f32)"));
+// On any of the workers: reads what the engine thread leaves alone meanwhile.
+void StepLoop::judge(Output& output, Sampler& sampler) const {
+  const Row& row = *output.row;
+  const auto next = static_cast<size_t>(output.position) + 1;
+  const auto prompt_tokens = static_cast<size_t>(row.prompt_tokens);
+  const std::span<const Token> tokens = row.tokens;
+  if (next < tokens.size()) {
+    if (sampler.usable(output.logits)) output.token = tokens[next];
+  } else {
+    output.token = sampler.sample(output.logits, row.request.sampling,
+                                  {tokens.first(prompt_tokens), tokens.subspan(prompt_tokens)});
+  }
+  if (!output.token || !row.request.logprobs_top) return;
+  const TokenScores scores = sampler.score(output.logits, *output.token, *row.request.logprobs_top);
+  output.scored.chosen = token_logprob(*output.token, scores.logprob);
+  for (const TokenScore& one : scores.top)
+    output.scored.top.push_back(token_logprob(one.token, one.logprob));
+}
+
+void StepLoop::take(Output& output) {
+  const auto found = rows_.find(output.id);
+  if (found == rows_.end()) return;  // an earlier output of this step ended it
+  Row& row = found->second;
+  if (!output.token) {
+    end(output.id,
+        row_failure("engine_error",
+                    "the model's logits are not numbers; its file may be damaged, or its weights "
+                    "overflow the number format in use (try --kv-type f32)"));
     return;
   }
-  if (index == 0) row.answering_since = clock_.now();
+  if (row.request.logprobs_top) row.scored.push_back(std::move(output.scored));
+  if (output.position + 1 == static_cast<Position>(row.tokens.size())) {
+    take_token(output.id, row, *output.token);
+  } else if (row.request.output_tokens_max == 0 && output.position + 2 == row.prompt_tokens) {
+    finish(output.id, llm::FinishReason::kLength);
+  }
+}
+
+void StepLoop::take_token(RowId id, Row& row, Token token) {
+  if (!row.answering_since) row.answering_since = clock_.now();
   ++generated_tokens_;
   row.tokens.push_back(token);
-  if (row.request.want_tokens) {
-    row.token_logprobs.push_back(static_cast<float>(log_probability(logits, token)));
-  }
   if (vocabulary_.ends_answer(token)) {
     if (!row.request.ignore_eos) {
       finish(id, llm::FinishReason::kStop);
@@ -201,33 +260,37 @@ void StepLoop::answer_with(RowId id, size_t output) {
       return;
     }
   }
-  if (index + 1 == row.request.output_tokens_max) {
+  if (row.generated_tokens() == row.request.output_tokens_max) {
     finish(id, llm::FinishReason::kLength);
     return;
   }
   plan_.extend(id);
 }
 
+llm::TokenLogprob StepLoop::token_logprob(Token token, double logprob) const {
+  llm::TokenLogprob one{.token = token, .logprob = static_cast<float>(logprob)};
+  vocabulary_.append_piece(token, one.bytes);
+  return one;
+}
+
 void StepLoop::finish(RowId id, llm::FinishReason reason) {
   Row& row = rows_.at(id);
   const TimePoint now = clock_.now();
+  const TimePoint answering_since = row.answering_since.value_or(now);
   llm::Answer answer{
-      .text = utf8_repair(row.text.bytes()),
-      .finish_reason = reason,
+      .choices = {{.text = utf8_repair(row.request.text_before + row.text.bytes()),
+                   .finish_reason = reason,
+                   .tokens = std::move(row.scored)}},
       .usage = {.prompt_tokens = row.prompt_tokens, .completion_tokens = row.generated_tokens()},
       .timings = {.queue_ms = milliseconds(row.started_at - row.request.submitted_at),
-                  .prefill_ms = milliseconds(row.answering_since - row.started_at),
-                  .decode_ms = milliseconds(now - row.answering_since)}};
-  if (row.request.want_tokens) {
-    answer.tokens.assign(row.tokens.begin() + row.prompt_tokens, row.tokens.end());
-    answer.token_logprobs = std::move(row.token_logprobs);
-  }
+                  .prefill_ms = milliseconds(answering_since - row.started_at),
+                  .decode_ms = milliseconds(now - answering_since)}};
   end(id, std::move(answer));
 }
 
 // The row leaves before its Done is called, so that what Done sees is settled.
 void StepLoop::end(RowId id, llm::Outcome outcome) {
-  plan_.remove(id);
+  if (plan_.contains(id)) plan_.remove(id);
   const auto found = rows_.find(id);
   ENSURE(found != rows_.end(), "row {} ends twice", id.value());
   const llm::Backend::Done done = std::move(found->second.request.done);
@@ -248,9 +311,19 @@ void StepLoop::fail_for_good(const Error& error) {
 void StepLoop::cancel_waiting() {
   std::vector<RowId> waiting;
   for (const auto& [id, row] : rows_) {
-    if (!row.started) waiting.push_back(id);
+    const RowGroup* group = row.request.group.get();
+    if (!row.started && (group == nullptr || !group->started)) waiting.push_back(id);
   }
   for (const RowId id : waiting)
+    end(id, cancelled());
+}
+
+void StepLoop::end_abandoned() {
+  std::vector<RowId> abandoned;
+  for (const auto& [id, row] : rows_) {
+    if (row.request.group && row.request.group->abandoned) abandoned.push_back(id);
+  }
+  for (const RowId id : abandoned)
     end(id, cancelled());
 }
 

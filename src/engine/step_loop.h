@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,23 +13,43 @@
 #include "engine/answer_text.h"
 #include "engine/model_runner.h"
 #include "engine/plan.h"
+#include "engine/sampler.h"
 #include "engine/step_size.h"
 #include "engine/types.h"
 #include "engine/vocabulary.h"
+#include "engine/worker_pool.h"
 #include "llm/backend.h"
 
 namespace windrow::engine {
 
-// A request as the engine thread takes it: tokenised and checked on the caller's side.
+// Rows that are one request together. The engine thread's, once they are submitted.
+struct RowGroup {
+  bool started = false;    // one of them has taken part in a step, so none counts as waiting
+  bool abandoned = false;  // nobody wants them any more: they end with kCancelled before the next
+                           // step
+};
+
+// One row as the engine thread takes it: tokenised and checked on the caller's side.
 struct EngineRequest {
   std::vector<Token> prompt;      // at least one token
-  int32_t output_tokens_max = 1;  // prompt and answer fit RunnerLimits::row_tokens_max
+  int32_t output_tokens_max = 1;  // prompt and answer fit RunnerLimits::row_tokens_max; may be 0
   llm::Sampling sampling;
   std::vector<std::string> stop;
   bool ignore_eos = false;
-  bool want_tokens = false;
+  std::optional<int32_t> logprobs_top;
+  bool score_prompt = false;        // Choice::tokens begins with the prompt's; needs logprobs_top
+  std::string text_before;          // Choice::text begins with it
+  std::shared_ptr<RowGroup> group;  // none: a row of its own
   TimePoint submitted_at;
   llm::Backend::Done done;
+};
+
+// How the rows of a step are sampled. What they say does not depend on it.
+struct SamplingThreads {
+  int32_t count = 1;  // the engine thread is one of them
+
+  // A step with fewer logits is not worth waking them.
+  int64_t logits_min = int64_t{1} << 18;
 };
 
 // Used by one thread at a time. Every Done is called from within a method.
@@ -36,7 +57,7 @@ class StepLoop {
  public:
   // `runner`, `vocabulary` and `clock` must outlive the loop.
   StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Clock& clock,
-           Duration step_target);
+           Duration step_target, const SamplingThreads& threads = {});
 
   // Cancels what is unfinished.
   ~StepLoop();
@@ -64,20 +85,36 @@ class StepLoop {
     int32_t prompt_tokens = 0;
     int32_t prompt_tokens_counted = 0;  // in the statistics, where a token counts once
     AnswerText text;
-    std::vector<float> token_logprobs;
+    std::vector<llm::ScoredToken> scored;
     TimePoint started_at;
-    TimePoint answering_since;
+    std::optional<TimePoint> answering_since;
     bool started = false;
+  };
+
+  // Logits of a step, and what is made of them: the score of the prompt's next token, or the next
+  // token of the answer.
+  struct Output {
+    RowId id;
+    const Row* row = nullptr;
+    Position position = 0;  // of the token they follow
+    std::span<const float> logits;
+    std::optional<Token> token;  // none: the logits are not numbers
+    llm::ScoredToken scored;     // when the row wants it
   };
 
   void run(const StepPlan& plan);
   Result<void> run_model(std::span<const StepRow> step);
   void step_ran(const StepPlan& plan, Duration duration);
   void step_failed(const StepPlan& plan, const Error& error);
-  void answer_with(RowId id, size_t output);
+  std::vector<Output> outputs_of(const StepPlan& plan) const;
+  void judge(Output& output, Sampler& sampler) const;
+  void take(Output& output);
+  void take_token(RowId id, Row& row, Token token);
+  llm::TokenLogprob token_logprob(Token token, double logprob) const;
   void finish(RowId id, llm::FinishReason reason);
   void end(RowId id, llm::Outcome outcome);
   void end_all(const llm::Failure& failure);
+  void end_abandoned();
   void fail_for_good(const Error& error);
 
   ModelRunner& runner_;
@@ -85,6 +122,9 @@ class StepLoop {
   const Clock& clock_;
   Plan plan_;
   StepSize step_size_;
+  const SamplingThreads threads_;
+  WorkerPool workers_;
+  std::vector<Sampler> samplers_;  // one per worker
   std::unordered_map<RowId, Row> rows_;
   uint64_t next_row_ = 0;
   int64_t prompt_tokens_ = 0;

@@ -33,7 +33,7 @@ class StepLoopTest : public ::testing::Test {
     return EngineRequest{.prompt = std::move(prompt),
                          .output_tokens_max = output_tokens_max,
                          .sampling = {.temperature = 0},
-                         .want_tokens = true,
+                         .logprobs_top = 0,
                          .submitted_at = clock_.now()};
   }
 
@@ -60,12 +60,11 @@ class StepLoopTest : public ::testing::Test {
 };
 
 void expect_same(const llm::Answer& answer, const llm::Answer& expected) {
-  EXPECT_EQ(answer.tokens, expected.tokens);
-  EXPECT_EQ(answer.text, expected.text);
-  EXPECT_EQ(answer.finish_reason, expected.finish_reason);
+  ASSERT_EQ(answer.choices.size(), 1U);
+  std::string why;
+  EXPECT_TRUE(testing::same_choice(answer.choices[0], expected.choices[0], why)) << why;
   EXPECT_EQ(answer.usage.prompt_tokens, expected.usage.prompt_tokens);
   EXPECT_EQ(answer.usage.completion_tokens, expected.usage.completion_tokens);
-  EXPECT_EQ(answer.token_logprobs, expected.token_logprobs);
 }
 
 TEST_F(StepLoopTest, OneRowIsAnsweredAsThePlainLoopAnswersIt) {
@@ -98,7 +97,7 @@ TEST_F(StepLoopTest, IgnoreEosGoesOnToTheLimit) {
   std::optional<Token> ends;
   for (Token first = 0; first < 200 && !ends; ++first) {
     const llm::Answer alone = scripted_answer(request({first}, 190), kLimits.vocabulary_size);
-    if (alone.finish_reason == llm::FinishReason::kStop) ends = first;
+    if (alone.choices[0].finish_reason == llm::FinishReason::kStop) ends = first;
   }
   ASSERT_TRUE(ends);
   add(loop, 1, request({*ends}, 190));
@@ -106,9 +105,9 @@ TEST_F(StepLoopTest, IgnoreEosGoesOnToTheLimit) {
   on.ignore_eos = true;
   add(loop, 2, std::move(on));
   run_all(loop);
-  EXPECT_EQ(answer(1).finish_reason, llm::FinishReason::kStop);
-  EXPECT_EQ(answer(1).tokens.back(), ByteVocabulary::kEnd);
-  EXPECT_EQ(answer(2).finish_reason, llm::FinishReason::kLength);
+  EXPECT_EQ(answer(1).choices[0].finish_reason, llm::FinishReason::kStop);
+  EXPECT_EQ(answer(1).choices[0].tokens.back().chosen.token, ByteVocabulary::kEnd);
+  EXPECT_EQ(answer(2).choices[0].finish_reason, llm::FinishReason::kLength);
   EXPECT_EQ(answer(2).usage.completion_tokens, 190);
 }
 
@@ -191,7 +190,7 @@ TEST_F(StepLoopTest, CancelWaitingLeavesRunningRowsAlone) {
   EXPECT_EQ(failure(5).failure_class, llm::FailureClass::kCancelled);
   run_all(loop);
   EXPECT_EQ(outcomes_.size(), 6U);
-  EXPECT_FALSE(answer(3).tokens.empty());
+  EXPECT_FALSE(answer(3).choices[0].tokens.empty());
 }
 
 TEST_F(StepLoopTest, NothingIsLeftUnansweredWhenTheLoopEnds) {
@@ -220,6 +219,58 @@ TEST_F(StepLoopTest, CountsEachTokenOnce) {
   EXPECT_EQ(loop.stats().cells_used, 0);
 }
 
+TEST_F(StepLoopTest, APromptIsScoredOnceWhateverIsComputedAgain) {
+  RunnerLimits limits = kLimits;
+  limits.step_outputs_max = 5;
+  ScriptedRunner runner(limits);
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  for (int name = 0; name < 3; ++name) {
+    EngineRequest row = request(std::vector<Token>(40, name), name == 0 ? 0 : 70);
+    row.ignore_eos = true;
+    row.logprobs_top = 3;
+    row.score_prompt = true;
+    add(loop, name, std::move(row));
+  }
+  run_all(loop);
+  for (int name = 0; name < 3; ++name) {
+    EngineRequest row = request(std::vector<Token>(40, name), name == 0 ? 0 : 70);
+    row.ignore_eos = true;
+    row.logprobs_top = 3;
+    row.score_prompt = true;
+    expect_same(answer(name), scripted_answer(row, limits.vocabulary_size));
+  }
+  EXPECT_EQ(answer(0).choices[0].tokens.size(), 40U);
+  EXPECT_EQ(answer(0).choices[0].finish_reason, llm::FinishReason::kLength);
+}
+
+TEST_F(StepLoopTest, WithNothingToComputeTheAnswerIsThereAtOnce) {
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  add(loop, 1, request({1, 2, 3}, 0));
+  EngineRequest scored = request({7}, 0);
+  scored.score_prompt = true;
+  add(loop, 2, std::move(scored));
+  EXPECT_FALSE(loop.step());
+  EXPECT_EQ(answer(1).usage.prompt_tokens, 3);
+  EXPECT_EQ(answer(1).choices[0].finish_reason, llm::FinishReason::kLength);
+  ASSERT_EQ(answer(2).choices[0].tokens.size(), 1U);
+  EXPECT_FALSE(answer(2).choices[0].tokens[0].has_logprob);
+}
+
+TEST_F(StepLoopTest, TheTokenThatEndsAnAnswerIsListedButNotInTheText) {
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  EngineRequest ends = request({1}, 9);
+  ends.sampling.logit_bias = {{.token = ByteVocabulary::kEnd, .bias = 100}};
+  ends.text_before = "before";
+  add(loop, 1, std::move(ends));
+  run_all(loop);
+  EXPECT_EQ(answer(1).choices[0].text, "before");
+  EXPECT_EQ(answer(1).choices[0].finish_reason, llm::FinishReason::kStop);
+  ASSERT_EQ(answer(1).choices[0].tokens.size(), 1U);
+  EXPECT_EQ(answer(1).choices[0].tokens[0].chosen.bytes, "<|im_end|>");
+}
+
 // Rows of all kinds, arriving at any time, in a memory that is far too small, with steps that fail
 // and are cut anywhere: each is answered exactly as alone.
 TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
@@ -233,7 +284,7 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
         .cells_max = cells,
         .sequences_max = sequences,
         .step_tokens_max = static_cast<int32_t>(random.between(sequences, 48)),
-        .step_outputs_max = sequences,
+        .step_outputs_max = static_cast<int32_t>(random.between(sequences, 20)),
         .row_tokens_max = cells,
         .vocabulary_size = ByteVocabulary::kSize};
     ScriptedRunner runner(limits);
@@ -245,7 +296,8 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       if (step.size() > 1 && random.chance(0.02)) return Error{ErrorKind::kNoSpace, "by chance"};
       return std::nullopt;
     };
-    StepLoop loop(runner, vocabulary_, clock_, std::chrono::milliseconds(random.between(1, 2000)));
+    StepLoop loop(runner, vocabulary_, clock_, std::chrono::milliseconds(random.between(1, 2000)),
+                  {.count = static_cast<int32_t>(random.between(1, 3)), .logits_min = 0});
     std::map<int, llm::Answer> expected;
     for (int name = 0; name < 24; ++name) {
       const auto prompt = static_cast<size_t>(random.between(1, cells - 2));
@@ -257,7 +309,13 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
                   static_cast<int32_t>(random.between(1, cells - static_cast<int>(prompt))));
       row.sampling = {.temperature = random.chance(0.5) ? 0.0F : 1.0F,
                       .top_k = static_cast<int32_t>(random.below(20)),
+                      .frequency_penalty = random.chance(0.3) ? 1.5F : 0.0F,
+                      .repetition_penalty = random.chance(0.3) ? 1.2F : 1.0F,
                       .seed = random.next()};
+      if (random.chance(0.7)) row.logprobs_top = static_cast<int32_t>(random.below(6));
+      if (random.chance(0.4)) row.logprobs_top = std::nullopt;
+      row.score_prompt = row.logprobs_top && random.chance(0.5);
+      if (row.score_prompt && random.chance(0.5)) row.output_tokens_max = 0;
       row.ignore_eos = random.chance(0.3);
       if (random.chance(0.3)) row.stop = {std::string(1, static_cast<char>(random.below(256)))};
       expected.emplace(name, scripted_answer(row, limits.vocabulary_size));

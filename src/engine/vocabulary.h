@@ -28,7 +28,7 @@ class Vocabulary {
   virtual void append_bytes(Token token, std::string& text) const = 0;
 
   // The same, but control tokens are written as a text names them, "<|im_end|>".
-  virtual void append_piece(Token token, std::string& text) const = 0;
+  virtual void append_piece(Token token, std::string& text) const { append_bytes(token, text); }
 
   // No token stands for more bytes of a text than this, so a text of n bytes has at least n / this
   // tokens. Nothing where the tokeniser may drop or merge bytes before it looks at them.

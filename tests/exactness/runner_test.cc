@@ -171,7 +171,8 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
       const engine::RunnerLimits limits = runner->limits();
       engine::Plan plan({.cells_max = limits.cells_max,
                          .sequences_max = limits.sequences_max,
-                         .step_tokens_max = limits.step_tokens_max});
+                         .step_tokens_max = limits.step_tokens_max,
+                         .step_outputs_max = limits.step_outputs_max});
       std::map<uint64_t, std::vector<engine::Token>> rows;
       std::map<uint64_t, size_t> ends;
       uint64_t next_row = 0;
@@ -185,7 +186,10 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
           const auto left = limits.row_tokens_max - static_cast<int32_t>(prompt);
           const auto answer = static_cast<int32_t>(random.between(1, std::min(left, 20)));
           ends[next_row] = prompt + static_cast<size_t>(answer);
-          plan.add(engine::RowId(next_row++), static_cast<int32_t>(prompt), answer);
+          // Some score their prompts.
+          const int32_t last = static_cast<int32_t>(prompt) - 1;
+          plan.add(engine::RowId(next_row++), static_cast<int32_t>(prompt), answer,
+                   random.chance(0.5) ? last : static_cast<int32_t>(random.between(0, last)));
         }
         const engine::StepPlan step = plan.next(static_cast<int32_t>(random.between(1, 300)));
         if (step.slices.empty()) continue;
@@ -198,14 +202,15 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
                             .tokens = std::span(rows.at(slice.row.value()))
                                           .subspan(static_cast<size_t>(slice.first),
                                                    static_cast<size_t>(slice.tokens_count)),
-                            .wants_logits = slice.wants_logits});
+                            .outputs_count = slice.outputs_count});
         }
         const Result<void> ran = runner->run(ragged);
         ASSERT_TRUE(ran) << ran.error().message;
         plan.step_ran(step);
         for (const engine::Slice& slice : step.slices) {
-          if (!slice.wants_logits) continue;
           const uint64_t id = slice.row.value();
+          const int32_t computed = slice.first + slice.tokens_count;
+          if (static_cast<size_t>(computed) < rows.at(id).size()) continue;
           rows.at(id).push_back(token());
           if (rows.at(id).size() == ends.at(id) || random.chance(0.05)) {
             plan.remove(slice.row);

@@ -23,6 +23,9 @@ constexpr int32_t kCellsGranularity = 256;
 constexpr int32_t kRowTokensExpected = 1024;
 constexpr double kFreeMemoryShare = 0.4;
 
+// Room for the logits of prompts that are scored, besides those of the rows that answer.
+constexpr int64_t kScoringBytesMax = int64_t{128} << 20;
+
 // Above this nobody should get cells without asking.
 constexpr int32_t kCellsDefaultMax = 131072;
 
@@ -127,6 +130,13 @@ Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& opt
                            to_string(options.kv_type), human_bytes(free_bytes))};
 }
 
+int32_t step_outputs_max(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+  const int64_t output_bytes =
+      int64_t{std::max(facts.vocabulary_size, 1)} * static_cast<int64_t>(sizeof(float));
+  return static_cast<int32_t>(std::min(options.sequences_max + kScoringBytesMax / output_bytes,
+                                       int64_t{options.step_tokens_max}));
+}
+
 llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options,
                                     uint64_t free_bytes) {
   const int32_t cells =
@@ -149,7 +159,7 @@ llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOp
   params.swa_full = false;
 #if WINDROW_HAVE_N_OUTPUTS_MAX
   // The default reserves logits for every token of a step: 313 MB at a vocabulary of 152,000.
-  params.n_outputs_max = static_cast<uint32_t>(options.sequences_max);
+  params.n_outputs_max = static_cast<uint32_t>(step_outputs_max(facts, options));
 #endif
   return params;
 }
@@ -234,7 +244,7 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
   const RunnerLimits limits{.cells_max = cells,
                             .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
                             .step_tokens_max = static_cast<int32_t>(llama_n_batch(context)),
-                            .step_outputs_max = options.sequences_max,
+                            .step_outputs_max = step_outputs_max(facts, options),
                             .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
                             .vocabulary_size = facts.vocabulary_size,
                             .sharing = facts.sharing};
@@ -282,7 +292,9 @@ void LlamaRunner::check(std::span<const StepRow> step) const {
       ENSURE(token >= 0 && token < limits_.vocabulary_size, "there is no token {}", token);
     }
     tokens += row.tokens.size();
-    outputs += row.wants_logits ? 1 : 0;
+    ENSURE(row.outputs_count >= 0 && static_cast<size_t>(row.outputs_count) <= row.tokens.size(),
+           "{} outputs of {} tokens", row.outputs_count, row.tokens.size());
+    outputs += row.outputs_count;
   }
   ENSURE(tokens <= static_cast<size_t>(limits_.step_tokens_max), "a step has {} tokens of {}",
          tokens, limits_.step_tokens_max);
@@ -295,8 +307,9 @@ Result<void> LlamaRunner::run(std::span<const StepRow> step) {
   batch_->batch.n_tokens = 0;
   output_indices_.clear();
   for (const StepRow& row : step) {
+    const size_t outputs_from = row.tokens.size() - static_cast<size_t>(row.outputs_count);
     for (size_t i = 0; i < row.tokens.size(); ++i) {
-      const bool wants_logits = row.wants_logits && i + 1 == row.tokens.size();
+      const bool wants_logits = i >= outputs_from;
       if (wants_logits) output_indices_.push_back(batch_->batch.n_tokens);
       batch_->add(row.tokens[i], row.first + static_cast<Position>(i), row.sequence, wants_logits);
     }

@@ -82,17 +82,17 @@ std::vector<Token> LlamaVocabulary::tokenize(std::string_view text, ControlToken
   return tokens;
 }
 
-void LlamaVocabulary::append_bytes(Token token, std::string& text) const {
+void LlamaVocabulary::append(Token token, bool control, std::string& text) const {
   std::array<char, 64> piece{};
   int32_t length = llama_token_to_piece(vocabulary_, token, piece.data(),
-                                        static_cast<int32_t>(piece.size()), 0, /*special=*/false);
+                                        static_cast<int32_t>(piece.size()), 0, control);
   if (length >= 0) {
     text.append(piece.data(), static_cast<size_t>(length));
     return;
   }
   std::string longer(static_cast<size_t>(-length), '\0');
   length = llama_token_to_piece(vocabulary_, token, longer.data(),
-                                static_cast<int32_t>(longer.size()), 0, /*special=*/false);
+                                static_cast<int32_t>(longer.size()), 0, control);
   ENSURE(length >= 0, "token {} is longer than libllama said", token);
   text.append(longer.data(), static_cast<size_t>(length));
 }

@@ -14,12 +14,18 @@ class LlamaVocabulary final : public Vocabulary {
 
   int32_t size() const override;
   std::vector<Token> tokenize(std::string_view text, ControlTokens control) const override;
-  void append_bytes(Token token, std::string& text) const override;
+  void append_bytes(Token token, std::string& text) const override {
+    append(token, /*control=*/false, text);
+  }
+  void append_piece(Token token, std::string& text) const override {
+    append(token, /*control=*/true, text);
+  }
   std::optional<size_t> token_bytes_max() const override { return token_bytes_max_; }
   bool ends_answer(Token token) const override;
   std::optional<Token> begin_token() const override;
 
  private:
+  void append(Token token, bool control, std::string& text) const;
   std::optional<size_t> find_token_bytes_max() const;
 
   const llama_vocab* vocabulary_;

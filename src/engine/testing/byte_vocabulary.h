@@ -38,6 +38,13 @@ class ByteVocabulary final : public Vocabulary {
     if (token < 256) text += static_cast<char>(token);
   }
 
+  void append_piece(Token token, std::string& text) const override {
+    append_bytes(token, text);
+    if (token == kEnd) text += "<|im_end|>";
+    if (token == kTurn) text += "<|im_start|>";
+    if (token == kBegin) text += "<|begin|>";
+  }
+
   bool ends_answer(Token token) const override { return token == kEnd; }
 
   std::optional<Token> begin_token() const override {

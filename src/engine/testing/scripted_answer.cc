@@ -1,26 +1,91 @@
 #include "engine/testing/scripted_answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "base/utf8.h"
 #include "engine/sampler.h"
 #include "engine/testing/scripted_runner.h"
 
 namespace windrow::engine::testing {
+namespace {
+
+constexpr double kLogprobTolerance = 1e-5;
+
+std::vector<double> log_softmax(const std::vector<float>& logits) {
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits)
+    sum += std::exp(static_cast<double>(logit) - most);
+  std::vector<double> logprobs;
+  for (const float logit : logits)
+    logprobs.push_back(static_cast<double>(logit) - most - std::log(sum));
+  return logprobs;
+}
+
+llm::TokenLogprob token_logprob(Token token, double logprob) {
+  llm::TokenLogprob one{.token = token, .logprob = static_cast<float>(logprob)};
+  ByteVocabulary().append_piece(token, one.bytes);
+  return one;
+}
+
+llm::ScoredToken scored(const std::vector<float>& logits, Token token, int32_t top) {
+  const std::vector<double> logprobs = log_softmax(logits);
+  llm::ScoredToken result{.chosen = token_logprob(token, logprobs[static_cast<size_t>(token)])};
+  std::vector<Token> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](Token a, Token b) {
+    const float logit_a = logits[static_cast<size_t>(a)];
+    const float logit_b = logits[static_cast<size_t>(b)];
+    return logit_a != logit_b ? logit_a > logit_b : a < b;
+  });
+  for (int32_t i = 0; i < top; ++i) {
+    const Token one = order[static_cast<size_t>(i)];
+    result.top.push_back(token_logprob(one, logprobs[static_cast<size_t>(one)]));
+  }
+  return result;
+}
+
+bool same_token(const llm::TokenLogprob& a, const llm::TokenLogprob& b) {
+  return a.token == b.token && a.bytes == b.bytes &&
+         std::abs(static_cast<double>(a.logprob) - static_cast<double>(b.logprob)) <
+             kLogprobTolerance;
+}
+
+bool same_scored(const llm::ScoredToken& a, const llm::ScoredToken& b) {
+  return a.has_logprob == b.has_logprob && same_token(a.chosen, b.chosen) &&
+         std::equal(a.top.begin(), a.top.end(), b.top.begin(), b.top.end(), same_token);
+}
+
+}  // namespace
 
 llm::Answer scripted_answer(const EngineRequest& request, int32_t vocabulary_size) {
   const ByteVocabulary vocabulary;
   llm::Choice choice{.finish_reason = llm::FinishReason::kLength};
   std::vector<Token> tokens = request.prompt;
+  const size_t prompt_tokens = tokens.size();
+  const auto logits_after = [&](size_t count) {
+    return scripted_logits(std::span(tokens).first(count), vocabulary_size);
+  };
+  const int32_t top = request.logprobs_top.value_or(0);
+  if (request.score_prompt) {
+    choice.tokens.push_back({.chosen = token_logprob(tokens[0], 0), .has_logprob = false});
+    for (size_t i = 1; i < prompt_tokens; ++i)
+      choice.tokens.push_back(scored(logits_after(i), tokens[i], top));
+  }
   std::string text;
   for (int32_t index = 0; index < request.output_tokens_max; ++index) {
-    const std::vector<float> logits = scripted_logits(tokens, vocabulary_size);
-    const Token token = sample(logits, request.sampling, index);
+    const std::vector<float> logits = logits_after(tokens.size());
+    const std::span<const Token> known = tokens;
+    const Token token = Sampler()
+                            .sample(logits, request.sampling,
+                                    {known.first(prompt_tokens), known.subspan(prompt_tokens)})
+                            .value();
     tokens.push_back(token);
-    llm::ScoredToken scored{
-        .chosen = {.token = token, .logprob = static_cast<float>(log_probability(logits, token))}};
-    vocabulary.append_bytes(token, scored.chosen.bytes);
-    choice.tokens.push_back(std::move(scored));
+    if (request.logprobs_top) choice.tokens.push_back(scored(logits, token, top));
     if (vocabulary.ends_answer(token) && !request.ignore_eos) {
       choice.finish_reason = llm::FinishReason::kStop;
       break;
@@ -35,11 +100,29 @@ llm::Answer scripted_answer(const EngineRequest& request, int32_t vocabulary_siz
       break;
     }
   }
-  choice.text = utf8_repair(text);
-  const auto tokens_count = static_cast<int32_t>(choice.tokens.size());
-  return llm::Answer{.choices = {std::move(choice)},
-                     .usage = {.prompt_tokens = static_cast<int32_t>(request.prompt.size()),
-                               .completion_tokens = tokens_count}};
+  choice.text = utf8_repair(request.text_before + text);
+  return llm::Answer{
+      .choices = {std::move(choice)},
+      .usage = {.prompt_tokens = static_cast<int32_t>(prompt_tokens),
+                .completion_tokens = static_cast<int32_t>(tokens.size() - prompt_tokens)}};
+}
+
+bool same_choice(const llm::Choice& a, const llm::Choice& b, std::string& why) {
+  if (a.text != b.text) why = fmt::format("texts of {} and {} bytes", a.text.size(), b.text.size());
+  if (a.finish_reason != b.finish_reason)
+    why = fmt::format("{} and {}", to_string(a.finish_reason), to_string(b.finish_reason));
+  if (a.tokens.size() != b.tokens.size()) {
+    why = fmt::format("{} and {} tokens listed", a.tokens.size(), b.tokens.size());
+    return false;
+  }
+  for (size_t i = 0; i < a.tokens.size(); ++i) {
+    if (same_scored(a.tokens[i], b.tokens[i])) continue;
+    why = fmt::format("token {}: {} at {} and {} at {}, or what is beside them", i,
+                      a.tokens[i].chosen.token, a.tokens[i].chosen.logprob,
+                      b.tokens[i].chosen.token, b.tokens[i].chosen.logprob);
+    break;
+  }
+  return why.empty();
 }
 
 }  // namespace windrow::engine::testing

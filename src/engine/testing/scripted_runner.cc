@@ -54,7 +54,9 @@ Result<void> ScriptedRunner::run(std::span<const StepRow> step) {
     ENSURE(row.first + static_cast<Position>(row.tokens.size()) <= limits_.row_tokens_max,
            "a row past {}", limits_.row_tokens_max);
     tokens += row.tokens.size();
-    outputs += row.wants_logits ? 1 : 0;
+    ENSURE(row.outputs_count >= 0 && static_cast<size_t>(row.outputs_count) <= row.tokens.size(),
+           "{} outputs of {} tokens", row.outputs_count, row.tokens.size());
+    outputs += static_cast<size_t>(row.outputs_count);
   }
   ENSURE(tokens <= static_cast<size_t>(limits_.step_tokens_max), "{} tokens in a step", tokens);
   ENSURE(outputs <= static_cast<size_t>(limits_.step_outputs_max), "{} outputs", outputs);
@@ -74,7 +76,10 @@ Result<void> ScriptedRunner::run(std::span<const StepRow> step) {
   for (const StepRow& row : step) {
     std::vector<Token>& sequence = sequences_[static_cast<size_t>(row.sequence.value())];
     sequence.insert(sequence.end(), row.tokens.begin(), row.tokens.end());
-    if (row.wants_logits) outputs_.push_back(scripted_logits(sequence, limits_.vocabulary_size));
+    for (auto left = static_cast<size_t>(row.outputs_count); left > 0; --left) {
+      outputs_.push_back(scripted_logits(std::span(sequence).first(sequence.size() - left + 1),
+                                         limits_.vocabulary_size));
+    }
   }
   cells_used_max_ = std::max(cells_used_max_, cells_used());
   return {};

@@ -1,0 +1,118 @@
+#include "engine/fan_out.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/ensure.h"
+#include "base/random.h"
+
+namespace windrow::engine {
+namespace {
+
+// The answers of the rows, as they come in. The engine thread's.
+class Join {
+ public:
+  Join(size_t rows, int32_t choices, llm::Backend::Done done)
+      : group(std::make_shared<RowGroup>()),
+        answers_(rows),
+        left_(rows),
+        choices_(static_cast<size_t>(choices)),
+        done_(std::move(done)) {}
+
+  void take(size_t row, llm::Outcome outcome) {
+    if (!done_) return;  // of an abandoned row
+    if (auto* failure = std::get_if<llm::Failure>(&outcome)) {
+      group->abandoned = true;
+      std::exchange(done_, nullptr)(std::move(*failure));
+      return;
+    }
+    answers_[row] = std::get<llm::Answer>(std::move(outcome));
+    if (--left_ == 0) std::exchange(done_, nullptr)(whole());
+  }
+
+  const std::shared_ptr<RowGroup> group;
+
+ private:
+  llm::Answer whole() {
+    constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+    int64_t started_ms = kNever;
+    int64_t answering_ms = kNever;
+    int64_t ended_ms = 0;
+    llm::Answer whole;
+    for (size_t row = 0; row < answers_.size(); ++row) {
+      llm::Answer& answer = answers_[row].value();
+      whole.choices.push_back(std::move(answer.choices.at(0)));
+      if (row % choices_ == 0) whole.usage.prompt_tokens += answer.usage.prompt_tokens;
+      whole.usage.completion_tokens += answer.usage.completion_tokens;
+      const llm::Timings& timings = answer.timings;
+      started_ms = std::min(started_ms, timings.queue_ms);
+      answering_ms = std::min(answering_ms, timings.queue_ms + timings.prefill_ms);
+      ended_ms = std::max(ended_ms, timings.queue_ms + timings.prefill_ms + timings.decode_ms);
+    }
+    whole.timings = {.queue_ms = started_ms,
+                     .prefill_ms = answering_ms - started_ms,
+                     .decode_ms = ended_ms - answering_ms};
+    return whole;
+  }
+
+  std::vector<std::optional<llm::Answer>> answers_;
+  size_t left_;
+  size_t choices_;
+  llm::Backend::Done done_;  // none: it was called
+};
+
+std::string text_of(const llm::Input& input, const Vocabulary& vocabulary) {
+  if (input.tokens.empty()) return input.text;
+  std::string text;
+  for (const Token token : input.tokens)
+    vocabulary.append_piece(token, text);
+  return text;
+}
+
+}  // namespace
+
+uint64_t seed_of_choice(uint64_t seed, int32_t choice) {
+  if (choice == 0) return seed;
+  // Far from the seeds next to it, which a client may well use for other requests.
+  return Random(seed ^ Random(static_cast<uint64_t>(choice)).next()).next();
+}
+
+std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector<Token>> prompts,
+                                   const Vocabulary& vocabulary, const FanOutLimits& limits,
+                                   TimePoint submitted_at, llm::Backend::Done done) {
+  ENSURE(!prompts.empty() && request.choices > 0, "a request without prompts or choices");
+  ENSURE(!request.echo || prompts.size() == request.inputs.size(), "{} prompts of {} inputs",
+         prompts.size(), request.inputs.size());
+  const size_t rows_count = prompts.size() * static_cast<size_t>(request.choices);
+  const auto join = std::make_shared<Join>(rows_count, request.choices, std::move(done));
+  std::vector<EngineRequest> rows;
+  rows.reserve(rows_count);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const int32_t context_left = limits.row_tokens_max - static_cast<int32_t>(prompts[i].size());
+    EngineRequest row{
+        .prompt = std::move(prompts[i]),
+        .output_tokens_max = std::min(
+            request.output_tokens_max.value_or(limits.output_tokens_default), context_left),
+        .sampling = request.sampling,
+        .stop = request.stop,
+        .ignore_eos = request.ignore_eos,
+        .logprobs_top = request.logprobs_top,
+        .score_prompt = request.echo && request.logprobs_top.has_value(),
+        .text_before = request.echo ? text_of(request.inputs[i], vocabulary) : std::string(),
+        .group = join->group,
+        .submitted_at = submitted_at};
+    for (int32_t choice = 0; choice < request.choices; ++choice) {
+      rows.push_back(row);
+      rows.back().sampling.seed = seed_of_choice(request.sampling.seed, choice);
+      rows.back().done = [join, at = rows.size() - 1](llm::Outcome outcome) {
+        join->take(at, std::move(outcome));
+      };
+    }
+  }
+  return rows;
+}
+
+}  // namespace windrow::engine

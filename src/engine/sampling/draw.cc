@@ -1,0 +1,95 @@
+#include "engine/sampling/draw.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+
+namespace windrow::engine {
+namespace {
+
+// Of a block, with what lies beyond the cut among equal logits taken out.
+double weigh_cut(const LogitBlocks& blocks, size_t block, const Cut& cut, float temperature,
+                 BlockWeights& weights) {
+  double sum = blocks.weigh(block, temperature, cut.logit, weights);
+  const auto first = static_cast<Token>(blocks.first_of(block));
+  const std::span<const float> logits = blocks.block(block);
+  const auto last = first + static_cast<Token>(logits.size()) - 1;
+  if (cut.token >= last) return sum;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] == cut.logit && first + static_cast<Token>(i) > cut.token) {
+      sum -= static_cast<double>(weights[i]);
+      weights[i] = 0;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+double unit_draw(uint64_t seed, int32_t index) {
+  Random mixed(seed ^ (static_cast<uint64_t>(index) * uint64_t{0xD1B54A32D192ED03}));
+  mixed.next();
+  return mixed.unit();
+}
+
+Token draw_from(const LogitBlocks& blocks, const Cut& cut, float temperature, double unit,
+                std::vector<double>& sums) {
+  BlockWeights weights;
+  sums.resize(blocks.count());
+  double total = 0;
+  for (size_t block = 0; block < blocks.count(); ++block) {
+    sums[block] = blocks.maxima()[block] < cut.logit
+                      ? 0.0
+                      : weigh_cut(blocks, block, cut, temperature, weights);
+    total += sums[block];
+  }
+  double left = unit * total;
+  size_t chosen = 0;
+  for (size_t block = 0; block < blocks.count(); ++block) {
+    if (sums[block] <= 0) continue;
+    chosen = block;  // the last one with weight, should rounding take us past the end
+    if (left < sums[block]) break;
+    left -= sums[block];
+  }
+  weigh_cut(blocks, chosen, cut, temperature, weights);
+  size_t last = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] <= 0) continue;
+    last = i;
+    left -= static_cast<double>(weights[i]);
+    if (left < 0) break;
+  }
+  return static_cast<Token>(blocks.first_of(chosen) + last);
+}
+
+Token draw_from(std::vector<Candidate>& candidates, double unit) {
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.token < b.token; });
+  double left = unit;
+  Token last = -1;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.probability <= 0) continue;
+    last = candidate.token;
+    left -= candidate.probability;
+    if (left < 0) break;
+  }
+  return last;
+}
+
+void set_probabilities(std::vector<Candidate>& candidates, float temperature) {
+  const float logit_max =
+      std::max_element(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+        return a.logit < b.logit;
+      })->logit;
+  double sum = 0;
+  for (Candidate& candidate : candidates) {
+    candidate.probability = std::exp((static_cast<double>(candidate.logit) - logit_max) /
+                                     static_cast<double>(temperature));
+    sum += candidate.probability;
+  }
+  for (Candidate& candidate : candidates)
+    candidate.probability /= sum;
+}
+
+}  // namespace windrow::engine

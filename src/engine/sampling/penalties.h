@@ -1,0 +1,40 @@
+// Penalties: what a request does to logits before anything is filtered: biases, then penalties for
+// tokens that were there before. Pure.
+//
+// The order and the arithmetic are those of llama.cpp and vLLM; what counts as there before is what
+// OpenAI's and vLLM's documents say: presence and frequency penalties look at the answer, the
+// repetition penalty (CTRL, Keskar et al., 2019) at prompt and answer. llama.cpp looks at the last
+// tokens of both for all three.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/types.h"
+#include "llm/request.h"
+
+namespace windrow::engine {
+
+// What a row holds so far.
+struct History {
+  std::span<const Token> prompt;
+  std::span<const Token> answer;
+};
+
+// Used by one thread at a time; keeps its memory from row to row.
+class Penalties {
+ public:
+  // Whether a request changes logits at all.
+  static bool needed(const llm::Sampling& sampling);
+
+  // The changed logits, valid until the next call.
+  std::span<const float> apply(std::span<const float> logits, const llm::Sampling& sampling,
+                               const History& history);
+
+ private:
+  std::vector<float> logits_;
+  std::vector<int32_t> counts_;  // per token; zero between two calls
+};
+
+}  // namespace windrow::engine
