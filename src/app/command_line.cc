@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "app/help.h"
@@ -52,9 +53,12 @@ class FlagSet {
     if (is_flag(row)) known_.push_back(fmt::format("--no-{}", row.name));
   }
 
+  // Another word for one value of a setting.
+  void add_no_color() { add_switch("--no-color", no_color_); }
+
   bool help() const { return help_; }
 
-  // Every setting that was given, in the order of the table.
+  // Every setting that was given, in the order of the table, and then the other words.
   std::vector<GivenFlag> given() const {
     std::vector<GivenFlag> flags;
     for (const auto& [row, option] : settings_) {
@@ -67,6 +71,10 @@ class FlagSet {
                                   .written = fmt::format("--{}{}", negated ? "no-" : "", row->name),
                                   .text = texts[i]});
       }
+    }
+    if (no_color_) {
+      flags.push_back(
+          GivenFlag{.row = find_setting("color"), .written = "--no-color", .text = "never"});
     }
     return flags;
   }
@@ -107,6 +115,7 @@ class FlagSet {
   std::vector<std::pair<const SettingRow*, CLI::Option*>> settings_;
   std::vector<std::string> known_;
   bool help_ = false;
+  bool no_color_ = false;
 };
 
 // CLI11 throws for what it cannot read; its texts begin with the name of the flag.
@@ -125,6 +134,17 @@ Result<void> parse(CLI::App& app, std::span<const std::string> arguments) {
   }
 }
 
+// The words of one command into what its flags are bound to. The help, if that was asked for:
+// then nothing else counts.
+Result<std::optional<HelpCommand>> read_words(CLI::App& app, const FlagSet& flags,
+                                              std::span<const std::string> arguments,
+                                              std::string (*help_text)()) {
+  if (const Result<void> parsed = parse(app, arguments); !parsed) return parsed.error();
+  if (flags.help()) return std::optional(HelpCommand{help_text()});
+  if (const Result<void> known = flags.check_nothing_left(); !known) return known.error();
+  return std::optional<HelpCommand>();
+}
+
 Result<Command> parse_run(std::span<const std::string> arguments) {
   CLI::App app;
   FlagSet flags(app, "windrow run");
@@ -133,19 +153,12 @@ Result<Command> parse_run(std::span<const std::string> arguments) {
   flags.add_text("-o,--output", command.output);
   for (const SettingRow& row : setting_rows())
     flags.add_setting(row);
-  bool no_color = false;
-  flags.add_switch("--no-color", no_color);
+  flags.add_no_color();
 
-  const Result<void> parsed = parse(app, arguments);
-  if (!parsed) return parsed.error();
-  if (flags.help()) return Command(HelpCommand{run_help_text()});
-  const Result<void> nothing_left = flags.check_nothing_left();
-  if (!nothing_left) return nothing_left.error();
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, run_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
   command.flags = flags.given();
-  if (no_color) {
-    command.flags.push_back(
-        GivenFlag{.row = find_setting("color"), .written = "--no-color", .text = "never"});
-  }
   if (command.input.empty()) {
     return Error{ErrorKind::kInvalid,
                  "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for "
@@ -164,11 +177,9 @@ Result<Command> parse_inspect(std::span<const std::string> arguments) {
   flags.add_positional("model", command.model);
   flags.add_switch("--json", command.json);
 
-  const Result<void> parsed = parse(app, arguments);
-  if (!parsed) return parsed.error();
-  if (flags.help()) return Command(HelpCommand{inspect_help_text()});
-  const Result<void> nothing_left = flags.check_nothing_left();
-  if (!nothing_left) return nothing_left.error();
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, inspect_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
   if (command.model.empty()) {
     return Error{ErrorKind::kInvalid, "no model was named; write windrow inspect MODEL.gguf"};
   }
@@ -180,22 +191,15 @@ Result<Command> parse_config_show(std::span<const std::string> arguments) {
   FlagSet flags(app, "windrow config show");
   ConfigShowCommand command;
   flags.add_switch("--json", command.json);
-  bool no_color = false;
-  flags.add_switch("--no-color", no_color);
+  flags.add_no_color();
   for (const SettingRow& row : setting_rows()) {
     if (row.name != "json") flags.add_setting(row);
   }
 
-  const Result<void> parsed = parse(app, arguments);
-  if (!parsed) return parsed.error();
-  if (flags.help()) return Command(HelpCommand{config_help_text()});
-  const Result<void> nothing_left = flags.check_nothing_left();
-  if (!nothing_left) return nothing_left.error();
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, config_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
   command.flags = flags.given();
-  if (no_color) {
-    command.flags.push_back(
-        GivenFlag{.row = find_setting("color"), .written = "--no-color", .text = "never"});
-  }
   return Command(std::move(command));
 }
 
