@@ -16,8 +16,14 @@ namespace {
 namespace json = boost::json;
 
 Error not_accepted(std::string_view place, const SettingRow& row, const json::value& given) {
-  return Error{ErrorKind::kInvalid, fmt::format("{} takes {}, not {}", place, accepted_text(row),
-                                                json::serialize(given))};
+  // Where the default is no value that could be written, it is had by writing none.
+  const json::value otherwise = value_of(Settings{}, row);
+  const bool only_left_out = otherwise.is_int64() && otherwise.get_int64() < row.value_min;
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format(
+          "{} takes {}, not {}{}", place, accepted_text(row), json::serialize(given),
+          only_left_out ? fmt::format("; leave it out for {}", default_text(row)) : std::string())};
 }
 
 std::optional<bool> bool_of(std::string_view text) {

@@ -20,7 +20,7 @@ using BodyDefaults = std::map<std::string, boost::json::value>;
 
 struct Settings {
   // Which rows
-  int64_t limit = 0;  // 0: all
+  int64_t limit = 0;  // 0: all; nobody can write that, as it reads like none
   bool strict = false;
   bool retry_failed = false;
   bool fresh = false;

@@ -33,7 +33,8 @@ TEST(Settings, DefaultsAreWithinTheirOwnLimits) {
   for (const SettingRow& row : setting_rows()) {
     const boost::json::value value = value_of(Settings{}, row);
     if (const int64_t* number = value.if_int64()) {
-      EXPECT_GE(*number, row.value_min) << row.name;
+      // A stand-in may lie below what can be written: "all rows" is no number of rows.
+      if (row.default_words.empty()) EXPECT_GE(*number, row.value_min) << row.name;
       EXPECT_LE(*number, row.value_max) << row.name;
     }
     if (const boost::json::string* text = value.if_string();

@@ -44,7 +44,7 @@ struct JobOptions {
   // --- which rows, in which order ---
 
   // Only the first so many rows of the input are considered (blank lines do not count); a later
-  // run without it goes on. 0 takes none.
+  // run without it goes on. 0 takes none, which nobody can ask for by a flag.
   std::optional<int64_t> rows_max;
 
   // Check the whole input first; refuse to run when any line is at fault.
