@@ -152,7 +152,9 @@ void leave_behind(store::Disk& disk, batch::Summary& summary,
   Result<std::vector<batch::FailureCount>> failures =
       batch::count_failures(disk, summary.files.errors);
   if (failures) summary.failures = *std::move(failures);
-  if (!summary.report.empty()) {
+  if (!summary.report.empty() && !summary.ran() && disk.exists(summary.report)) {
+    console.note(fmt::format("no row ran, so {} stays as it is", summary.report));
+  } else if (!summary.report.empty()) {
     const Result<void> report =
         disk.write_atomically(summary.report, batch::report_html(summary, history));
     if (!report) {

@@ -131,7 +131,8 @@ Result<Survey> survey_rows(LineSource& lines, std::optional<int64_t> rows_max,
     const RowOrFault read = reader.read(**line);
     if (const auto* fault = std::get_if<RowFault>(&read)) {
       ++survey.rows_at_fault;
-      faults.add(fault->failure.status, fault->failure.code);
+      // As in the errors file, which has no response where there was no request.
+      faults.add(fault->of_line ? 0 : fault->failure.status, fault->failure.code);
       continue;
     }
     const llm::Request& request = std::get<Row>(read).request;
@@ -231,7 +232,7 @@ std::string dry_run_to_text(const DryRun& dry_run) {
   row("rows", fmt::format("{}, {} of them at fault", with_thousands(survey.rows),
                           with_thousands(survey.rows_at_fault)));
   for (const FailureCount& fault : survey.faults) {
-    row("", fmt::format("{} x {} {}", with_thousands(fault.rows), fault.status, fault.code));
+    row("", failure_text(fault));
   }
   row("prompts", fmt::format("{} tokens, the longest {}", with_thousands(survey.prompt_tokens),
                              with_thousands(survey.prompt_tokens_longest)));
@@ -263,15 +264,10 @@ std::string dry_run_to_text(const DryRun& dry_run) {
 
 json::object dry_run_to_json(const DryRun& dry_run) {
   const Survey& survey = dry_run.survey;
-  json::array faults;
-  for (const FailureCount& fault : survey.faults) {
-    faults.push_back(
-        json::object{{"status", fault.status}, {"code", fault.code}, {"rows", fault.rows}});
-  }
   json::object result{{"input", dry_run.input},
                       {"rows", survey.rows},
                       {"rows_at_fault", survey.rows_at_fault},
-                      {"faults", std::move(faults)},
+                      {"faults", failures_to_json(survey.faults)},
                       {"prompt_tokens", survey.prompt_tokens},
                       {"prompt_tokens_longest", survey.prompt_tokens_longest},
                       {"shared_prefix", survey.shared_prefix},

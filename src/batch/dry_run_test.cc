@@ -51,7 +51,8 @@ TEST(Survey, CountsRowsTokensAndFaults) {
   EXPECT_DOUBLE_EQ(result->shared_prefix, 0.25);
   EXPECT_EQ(result->sample.size(), 2U);
   ASSERT_EQ(result->faults.size(), 2U);
-  EXPECT_EQ(result->faults[0].code, "context_length_exceeded");
+  EXPECT_EQ(result->faults[0], (FailureCount{0, "invalid_json_line", 1})) << "no request";
+  EXPECT_EQ(result->faults[1], (FailureCount{400, "context_length_exceeded", 1}));
 }
 
 TEST(Survey, StopsAtTheLimit) {

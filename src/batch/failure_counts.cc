@@ -1,10 +1,15 @@
 #include "batch/failure_counts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "base/format.h"
 
 namespace windrow::batch {
 namespace {
@@ -40,6 +45,21 @@ Kind kind_of(std::string_view line) {
 }
 
 }  // namespace
+
+json::array failures_to_json(const std::vector<FailureCount>& failures) {
+  json::array array;
+  for (const FailureCount& failure : failures) {
+    json::object object{{"status", failure.status}, {"code", failure.code}, {"rows", failure.rows}};
+    if (failure.status == 0) object["status"] = nullptr;
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+std::string failure_text(const FailureCount& failure) {
+  const std::string status = failure.status == 0 ? "" : fmt::format("{} ", failure.status);
+  return fmt::format("{} x {}{}", with_thousands(failure.rows), status, failure.code);
+}
 
 void FailureCounter::add(int32_t status, std::string_view code) {
   Kind kind{status, code};

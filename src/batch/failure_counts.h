@@ -1,6 +1,7 @@
 // Why rows failed, counted: while they are looked at, or from the errors file of a whole job.
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,12 +15,17 @@
 namespace windrow::batch {
 
 struct FailureCount {
-  int32_t status = 0;  // as HTTP would say it; 0 where a line has none
+  int32_t status = 0;  // as HTTP would say it; 0: the lines were no requests
   std::string code;
   int64_t rows = 0;
 
   friend bool operator==(const FailureCount&, const FailureCount&) = default;
 };
+
+// [{"status": 404, "code": "model_not_found", "rows": 12}], where no status is null, and
+// "12 x 404 model_not_found".
+boost::json::array failures_to_json(const std::vector<FailureCount>& failures);
+std::string failure_text(const FailureCount& failure);
 
 inline constexpr size_t kFailureKindsMax = 50;
 

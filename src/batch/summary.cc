@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/array.hpp>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <span>
+#include <utility>
 
 #include "base/format.h"
 #include "batch/pretty_json.h"
@@ -28,15 +31,6 @@ json::value or_null(int64_t count) {
 
 json::value text_or_null(const std::string& text) {
   return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
-json::array failures_to_json(const std::vector<FailureCount>& failures) {
-  json::array array;
-  for (const FailureCount& failure : failures) {
-    array.push_back(
-        json::object{{"status", failure.status}, {"code", failure.code}, {"rows", failure.rows}});
-  }
-  return array;
 }
 
 json::object settings_to_json(const std::vector<SummarySetting>& settings) {
@@ -73,9 +67,41 @@ std::string rows_text(const Summary& summary) {
   return text;
 }
 
-std::string failure_text(const FailureCount& failure) {
-  const std::string status = failure.status == 0 ? "" : fmt::format("{} ", failure.status);
-  return fmt::format("{} x {}{}", with_thousands(failure.rows), status, failure.code);
+// What tells of a run, not of the job.
+constexpr std::array<std::string_view, 6> kFigures = {"windrow",  "runtime",  "started_at",
+                                                      "ended_at", "this_run", "settings"};
+constexpr std::array<std::string_view, 2> kRowFigures = {"earlier_runs", "this_run"};
+
+const json::object* object_in(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+void copy_members(const json::object& from, std::span<const std::string_view> names,
+                  json::object& to) {
+  for (const std::string_view name : names) {
+    if (const json::value* value = from.if_contains(name)) to[name] = *value;
+  }
+}
+
+// Those of the last run in which rows ran, as the file has them. Nothing happens when there is
+// none.
+void keep_figures(store::Disk& disk, const std::string& path, json::object& summary) {
+  const Result<std::string> text = disk.read_all(path);
+  if (!text) return;
+  boost::system::error_code not_json;
+  const json::value parsed = json::parse(*text, not_json);
+  const json::object* before = not_json ? nullptr : parsed.if_object();
+  if (before == nullptr || object_in(*before, "this_run") == nullptr) return;
+  const json::object* rows = object_in(*before, "rows");
+  const json::object* files = object_in(*before, "files");
+  if (rows == nullptr || files == nullptr) return;
+  copy_members(*before, kFigures, summary);
+  copy_members(*rows, kRowFigures, summary["rows"].as_object());
+  json::object& files_now = summary["files"].as_object();
+  if (files_now["report"].is_null() && files->contains("report")) {
+    files_now["report"] = files->at("report");
+  }
 }
 
 }  // namespace
@@ -171,7 +197,9 @@ std::string summary_to_text(const Summary& summary) {
 }
 
 Result<void> write_summary(store::Disk& disk, const Summary& summary) {
-  return disk.write_atomically(summary.files.summary, pretty_json(summary_to_json(summary)));
+  json::object object = summary_to_json(summary);
+  if (!summary.ran()) keep_figures(disk, summary.files.summary, object);
+  return disk.write_atomically(summary.files.summary, pretty_json(object));
 }
 
 }  // namespace windrow::batch

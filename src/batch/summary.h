@@ -63,6 +63,9 @@ struct Summary {
 
   std::vector<SummarySetting> settings;
 
+  // Whether a row ran. None does where all have a result already.
+  bool ran() const { return rows_this_run > 0 || attempts > 0; }
+
   int64_t rows_left() const {
     return rows_total < 0 ? -1 : rows_total - rows_succeeded - rows_failed;
   }
@@ -73,7 +76,8 @@ boost::json::object summary_to_json(const Summary& summary);
 // A table of two columns, each line with its end.
 std::string summary_to_text(const Summary& summary);
 
-// results.summary.json, whole or not at all. kDiskFull, kIo.
+// results.summary.json, whole or not at all. Where no row ran, the figures of the run before are
+// kept, and only how the job stands is new. kDiskFull, kIo.
 Result<void> write_summary(store::Disk& disk, const Summary& summary);
 
 }  // namespace windrow::batch

@@ -100,7 +100,7 @@ TEST(Summary, TheFileHoldsEveryNumber) {
     "rows": {"total": 2400, "succeeded": 2387, "failed": 13, "left": 0, "earlier_runs": 0,
              "this_run": 2400},
     "failures": [{"status": 404, "code": "model_not_found", "rows": 12},
-                 {"status": 0, "code": "others", "rows": 1}],
+                 {"status": null, "code": "others", "rows": 1}],
     "this_run": {"loading_s": 0.8, "running_s": 20.0, "rows_per_s": 120.0, "attempts": 2401,
                  "usage": {"prompt_tokens": 40000, "completion_tokens": 10000},
                  "computed": {"prompt_tokens": 42000, "generated_tokens": 10100,
@@ -108,6 +108,55 @@ TEST(Summary, TheFileHoldsEveryNumber) {
                               "forward_passes": 700, "preemptions": 0, "recomputed_tokens": 0}},
     "settings": {"rows-max": {"value": 16, "source": "windrow.toml:1"},
                  "set": {"value": {}, "source": "default"}}})"));
+}
+
+TEST(Summary, ARunInWhichNoRowRanKeepsTheFiguresOfTheOneBefore) {
+  store::testing::MemoryDisk disk;
+  Summary first = example();
+  first.rows_total = 2500;
+  first.end = RunEnd::kInterrupted;
+  first.exit_code = 130;
+  first.report = "report.html";
+  ASSERT_TRUE(write_summary(disk, first).has_value());
+  const boost::json::value before = boost::json::parse(*disk.read_all(first.files.summary));
+
+  Summary second = example();  // the input lost the rows that were missing
+  second.started_unix_s += 3600;
+  second.ended_unix_s += 3600;
+  second.loading = second.running = milliseconds(1);
+  second.rows_before = 2400;
+  second.rows_this_run = second.attempts = 0;
+  second.prompt_tokens = second.completion_tokens = 0;
+  second.backend = {};
+  second.ordered = true;
+  ASSERT_TRUE(write_summary(disk, second).has_value());
+  const boost::json::value after = boost::json::parse(*disk.read_all(first.files.summary));
+  for (const char* kept : {"windrow", "runtime", "started_at", "ended_at", "this_run", "settings"})
+    EXPECT_EQ(after.at(kept), before.at(kept)) << kept;
+  EXPECT_EQ(after.at("files"), before.at("files")) << "the report is of that run too";
+  EXPECT_EQ(after.at("end"), "completed");
+  EXPECT_EQ(after.at("exit_code"), 1);
+  EXPECT_EQ(after.at("ordered"), true);
+  EXPECT_EQ(after.at("rows"), boost::json::parse(R"({"total": 2400, "succeeded": 2387, "failed": 13,
+    "left": 0, "earlier_runs": 0, "this_run": 2400})"));
+
+  // And the next in which a row runs speaks for itself.
+  Summary third = second;
+  third.rows_before = 2399;
+  third.rows_this_run = third.attempts = 1;
+  ASSERT_TRUE(write_summary(disk, third).has_value());
+  EXPECT_EQ(boost::json::parse(*disk.read_all(first.files.summary)), summary_to_json(third));
+}
+
+TEST(Summary, WhereNoneWasBeforeARunWithoutRowsWritesItsOwn) {
+  Summary empty = example();
+  empty.rows_this_run = empty.attempts = 0;
+  for (const char* there : {"", "no JSON", "[]", "{\"this_run\": 1}"}) {
+    store::testing::MemoryDisk disk;
+    if (*there != '\0') disk.put(empty.files.summary, there);
+    ASSERT_TRUE(write_summary(disk, empty).has_value());
+    EXPECT_EQ(boost::json::parse(*disk.read_all(empty.files.summary)), summary_to_json(empty));
+  }
 }
 
 TEST(Summary, WhatIsNotKnownIsNull) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <filesystem>
 #include <ostream>
 #include <string>
@@ -237,6 +239,26 @@ TEST_F(Resume, LimitTakesTheFirstRowsAndWithoutItTheJobGoesOn) {
   const Ended all = run_job();
   EXPECT_EQ(all.code, 0) << all;
   EXPECT_EQ(ids().size(), 5U);
+}
+
+TEST_F(Resume, ARunWithNothingToDoKeepsTheFiguresOfTheOneBefore) {
+  folder_.write("requests.jsonl", some_requests(3));
+  const Ended first = run_job({"--report", "report.html"});
+  EXPECT_EQ(first.code, 0) << first;
+  const auto summary = [&] {
+    return boost::json::parse(folder_.read("results.summary.json")).as_object();
+  };
+  const boost::json::object before = summary();
+  const std::string report = folder_.read("report.html");
+  const Ended second = run_job({"--report", "report.html", "--ordered"});
+  EXPECT_EQ(second.code, 0) << second;
+  boost::json::object after = summary();
+  EXPECT_GT(after.at("this_run").at("running_s").to_number<double>(), 0);
+  EXPECT_EQ(after.at("this_run").at("attempts"), 3);
+  EXPECT_EQ(after.at("ordered"), true);
+  after["ordered"] = false;
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(folder_.read("report.html"), report);
 }
 
 TEST_F(Resume, FreshCountsUpAndKeepsEveryFile) {
