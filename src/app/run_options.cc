@@ -10,6 +10,7 @@
 
 #include "app/open_backend.h"
 #include "app/suggest.h"
+#include "batch/output_file.h"
 #include "llm/request_json.h"
 
 namespace windrow::app {
@@ -142,19 +143,13 @@ std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings&
 }
 
 Result<void> check_output_path(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return {};
-  return Error{ErrorKind::kInvalid,
-               fmt::format("the output {} is a folder; name a file in it", path)};
+  return batch::check_output_file("the output", path);
 }
 
 Result<void> check_report_path(const std::string& path) {
   if (path.empty()) return {};
+  if (Result<void> file = batch::check_output_file("--report", path); !file) return file;
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("--report {} is a folder; name a file in it", path)};
-  }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
     return Error{ErrorKind::kNotFound,

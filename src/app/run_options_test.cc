@@ -101,15 +101,23 @@ TEST(RunOptions, TheSummaryListsEverySettingWithItsSource) {
   EXPECT_EQ(find("ctx").source, "default");
 }
 
-TEST(RunOptions, AnOutputIsNoFolder) {
+TEST(RunOptions, AnOutputIsAFile) {
   EXPECT_TRUE(check_output_path("results.jsonl").has_value());
   EXPECT_EQ(check_output_path("/").error().message, "the output / is a folder; name a file in it");
+  EXPECT_EQ(
+      check_output_path("/dev/null").error().message,
+      "the output /dev/null is a device, which keeps nothing; name a file, and delete it when "
+      "it is not wanted");
 }
 
 TEST(RunOptions, AReportNeedsAPlace) {
   EXPECT_TRUE(check_report_path("").has_value());
   EXPECT_TRUE(check_report_path("report.html").has_value());
   EXPECT_EQ(check_report_path("/").error().message, "--report / is a folder; name a file in it");
+  EXPECT_EQ(
+      check_report_path("/dev/null").error().message,
+      "--report /dev/null is a device, which keeps nothing; name a file, and delete it when it "
+      "is not wanted");
   EXPECT_EQ(check_report_path("/nowhere/at/all.html").error().message,
             "the folder of --report /nowhere/at/all.html does not exist; make it first");
 }

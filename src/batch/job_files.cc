@@ -8,6 +8,7 @@
 
 #include "batch/log_scan.h"
 #include "batch/ordered.h"
+#include "batch/output_file.h"
 
 namespace windrow::batch {
 namespace {
@@ -37,8 +38,14 @@ Result<std::unique_ptr<store::FileLock>> lock_output(store::Disk& disk, const Jo
     case ErrorKind::kConflict:
       return Error{ErrorKind::kConflict,
                    fmt::format("another run writes {}: {}", paths.results, lock.error().message)};
-    default:
+    case ErrorKind::kDiskFull:
       return lock.error();
+    default:
+      return Error{
+          lock.error().kind,
+          fmt::format("nothing can be written beside the output {}: {}; name an output in a "
+                      "folder that you may write to",
+                      paths.results, lock.error().message)};
   }
 }
 
@@ -95,10 +102,8 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   if (auto done = check_input_is_another_file(options.input_name, files.paths); !done) {
     return done.error();
   }
-  std::error_code no_status;
-  if (std::filesystem::is_directory(files.paths.results, no_status)) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("the output {} is a folder; name a file in it", files.paths.results)};
+  if (auto done = check_output_file("the output", files.paths.results); !done) {
+    return done.error();
   }
   auto lock = lock_output(disk, files.paths);
   if (!lock) return lock.error();

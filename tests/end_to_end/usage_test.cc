@@ -55,6 +55,8 @@ TEST_F(Usage, MistypedCommandsAndFlags) {
                  "\"more.jsonl\" is one word too many; `windrow run --help` shows the form");
   expect_refused(run_with({"--rows-max", "many"}),
                  "--rows-max takes a whole number from 1 to 256, not \"many\"");
+  expect_refused(run_with({"--limit", "0"}),
+                 "--limit takes a whole number from 1 up, not 0; leave it out for all rows");
   expect_refused(
       run_with({"--set", "temprature=0"}),
       "--set temprature: no request has a field of this name; did you mean temperature?");
@@ -108,11 +110,40 @@ TEST_F(Usage, InputsAndOutputsThatCannotBe) {
                  "the output folder is a folder; name a file in it");
   expect_refused({"run", "in.jsonl", "-o", "none/out.jsonl", "--model", "model.gguf"},
                  "the folder of the output none/out.jsonl does not exist; make it first");
+  expect_refused(
+      {"run", "in.jsonl", "-o", "in.jsonl/out.jsonl", "--model", "model.gguf"},
+      "nothing can be written beside the output in.jsonl/out.jsonl: cannot lock "
+      "in.jsonl/out.lock: Not a directory; name an output in a folder that you may write "
+      "to");
   expect_refused({"run", "in.jsonl", "-o", "-", "--model", "model.gguf"},
                  "the output must be a file, as a job continues from what it finds there; name one "
                  "with -o results.jsonl");
   expect_refused(run_with({"--report", "none/report.html"}),
                  "the folder of --report none/report.html does not exist; make it first");
+}
+
+TEST_F(Usage, OutputsThatKeepNothing) {
+  const std::string advice =
+      ", which keeps nothing; name a file, and delete it when it is not wanted";
+  expect_refused({"run", "in.jsonl", "-o", "/dev/null", "--model", "model.gguf"},
+                 "the output /dev/null is a device" + advice);
+  EXPECT_FALSE(std::filesystem::exists("/dev/null.lock"));
+  // What the test reads it by is a pipe.
+  expect_refused({"run", "in.jsonl", "-o", "/dev/stdout", "--model", "model.gguf"},
+                 "the output /dev/stdout is a pipe" + advice);
+  expect_refused(run_with({"--report", "/dev/null"}), "--report /dev/null is a device" + advice);
+}
+
+TEST_F(Usage, AnOutputFolderThatMayNotBeWrittenTo) {
+  std::filesystem::permissions(folder_.path("folder"), std::filesystem::perms::owner_read |
+                                                           std::filesystem::perms::owner_exec);
+  Command command =
+      folder_.command({"run", "in.jsonl", "-o", "folder/out.jsonl", "--model", "model.gguf"});
+  command.obeys_permissions = true;
+  expect_command_refused(command,
+                         "nothing can be written beside the output folder/out.jsonl: cannot lock "
+                         "folder/out.lock: Permission denied; name an output in a folder that you "
+                         "may write to");
 }
 
 TEST_F(Usage, AVariableThatIsNearlyASettingIsMentioned) {
