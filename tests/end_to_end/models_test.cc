@@ -96,6 +96,37 @@ TEST(Models, EveryFamilyAnswers) {
   }
 }
 
+// Refused as a model, whatever the rows: nothing is written but what a run begins with.
+void expect_unusable(const JobFolder& folder, const std::string& message) {
+  folder.write("requests.jsonl", some_requests(3));
+  for (const Words& more : {Words{}, Words{"--dry-run"}, Words{"--strict"}}) {
+    const Ended ended = folder.windrow(exact_run("requests.jsonl", "results.jsonl", more));
+    EXPECT_EQ(ended.code, 3) << ended;
+    EXPECT_THAT(ended.errors, HasSubstr("windrow: " + message));
+    EXPECT_FALSE(folder.has("results.jsonl"));
+    EXPECT_FALSE(folder.has("results.summary.json"));
+  }
+}
+
+TEST(Models, ATruncatedFileIsRefusedWithTheReason) {
+  JobFolder whole;
+  whole.use_model(model_path("qwen3"));
+  const std::string bytes = whole.read("model.gguf");
+  for (const size_t kept : {size_t{40}, bytes.size() / 3, bytes.size() - 1}) {
+    SCOPED_TRACE(kept);
+    JobFolder folder;
+    folder.write("model.gguf", bytes.substr(0, kept));
+    expect_unusable(folder, "model.gguf: libllama cannot load this model: ");
+  }
+}
+
+TEST(Models, AnEncoderIsRefusedAsOne) {
+  JobFolder folder;
+  folder.use_model(model_path("bert"));
+  expect_unusable(folder,
+                  "model.gguf: bert is an encoder (an embedding model): it cannot generate text");
+}
+
 TEST(Models, OneOfAnUnknownTemplateStillCompletes) {
   JobFolder folder;
   folder.use_model(inst_model_path());
