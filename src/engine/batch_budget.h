@@ -1,0 +1,70 @@
+// BudgetSearch: how many tokens a pass over many inputs should have. It is measured, because it
+// cannot be known: a pass has fixed costs, and libllama attends over the whole packed batch, so
+// small passes waste the one and large ones the other; where the best lies depends on the model and
+// the machine (often 200 to 700 tokens).
+//
+// Pure: it says which size to time next, is told how long that took, and decides from these points
+// alone. Sizes are tried in powers of two from below, twice each for the shorter time, until they
+// have become clearly worse; then halfway steps beside the best. It ends after a given time, so a
+// large model tries few sizes; there the choice matters least.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace windrow::engine {
+
+// What was measured: a pass of `tokens` took `duration`.
+struct BudgetPoint {
+  int32_t tokens = 0;
+  Duration duration{};
+
+  friend bool operator==(const BudgetPoint&, const BudgetPoint&) = default;
+};
+
+double tokens_per_second(const BudgetPoint& point);
+
+// Of the best points (within a fiftieth of the best rate) the one with the fewest tokens: it
+// answers sooner. `points` is not empty.
+int32_t best_budget(const std::vector<BudgetPoint>& points);
+
+// Used by one thread at a time.
+class BudgetSearch {
+ public:
+  static constexpr int32_t kTokensMin = 64;
+  static constexpr int32_t kTokensMax = 2048;
+
+  // Sizes up to `tokens_max`, while the passes together took less than `time_max`.
+  BudgetSearch(int32_t tokens_max, Duration time_max);
+
+  // How many tokens the next pass to time should have; nothing when the search is over.
+  std::optional<int32_t> next() const;
+
+  // What next() said took so long. The first pass of all is forgotten: it warms up.
+  void took(Duration duration);
+
+  // No further pass: timing them failed.
+  void stop() { stopped_ = true; }
+
+  // The best so far; 256, or what is possible, when nothing was measured.
+  int32_t best() const;
+
+  const std::vector<BudgetPoint>& points() const { return points_; }
+
+ private:
+  std::optional<int32_t> next_size() const;
+  bool has(int32_t tokens) const;
+
+  const int32_t tokens_max_;
+  const Duration time_max_;
+  std::vector<BudgetPoint> points_;  // the last is being measured while repeats_ is 1
+  Duration time_{};
+  int repeats_ = 0;  // of the last point
+  bool warm_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace windrow::engine

@@ -1,0 +1,51 @@
+#include "engine/embedding_batch.h"
+
+#include <algorithm>
+
+#include "base/ensure.h"
+
+namespace windrow::engine {
+
+void EmbeddingBatch::add(InputId id, int32_t tokens) {
+  ENSURE(tokens >= 1 && tokens <= limits_.input_tokens_max,
+         "an input of {} tokens came in, the model takes 1 to {}", tokens,
+         limits_.input_tokens_max);
+  waiting_.push_back({.id = id, .tokens = tokens});
+}
+
+std::vector<InputId> EmbeddingBatch::next(int32_t budget) {
+  ENSURE(running_.empty(), "a pass of {} inputs has not ended", running_.size());
+  const int32_t tokens_max = std::min(budget, limits_.batch_tokens_max);
+  int32_t tokens = 0;
+  while (!waiting_.empty() && running_.size() < static_cast<size_t>(limits_.inputs_max)) {
+    const Input& input = waiting_.front();
+    const bool fits = !input.alone && tokens + input.tokens <= tokens_max;
+    if (!running_.empty() && !fits) break;
+    tokens += input.tokens;
+    running_.push_back(input);
+    waiting_.pop_front();
+    if (!fits) break;
+  }
+  std::vector<InputId> pass;
+  pass.reserve(running_.size());
+  for (const Input& input : running_)
+    pass.push_back(input.id);
+  return pass;
+}
+
+bool EmbeddingBatch::failed() {
+  const bool had_several = running_.size() > 1;
+  if (had_several) {
+    for (Input& input : running_)
+      input.alone = true;
+    waiting_.insert(waiting_.begin(), running_.begin(), running_.end());
+  }
+  running_.clear();
+  return had_several;
+}
+
+void EmbeddingBatch::remove_if(const std::function<bool(InputId)>& predicate) {
+  std::erase_if(waiting_, [&](const Input& input) { return predicate(input.id); });
+}
+
+}  // namespace windrow::engine
