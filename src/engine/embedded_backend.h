@@ -24,7 +24,7 @@ struct EmbeddedOptions {
   // Of a request that names no limit itself; always capped by the context that is left.
   int32_t output_tokens_default = 4096;
 
-  SamplingThreads sampling_threads;
+  SamplingThreads sampling_threads = {.count = 0};
 };
 
 class EmbeddedBackend final : public llm::Backend {

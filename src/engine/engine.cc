@@ -1,14 +1,28 @@
 #include "engine/engine.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "engine/cpu_count.h"
+
 namespace windrow::engine {
+namespace {
+
+// More would wait for memory.
+constexpr int32_t kSamplingThreadsMax = 8;
+
+SamplingThreads chosen(SamplingThreads threads) {
+  if (threads.count == 0) threads.count = std::min(usable_cores(), kSamplingThreadsMax);
+  return threads;
+}
+
+}  // namespace
 
 Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
                const Clock& clock, Duration step_target, const SamplingThreads& threads)
     : runner_(std::move(runner)),
       limits_(runner_->limits()),
-      loop_(*runner_, vocabulary, clock, step_target, threads),
+      loop_(*runner_, vocabulary, clock, step_target, chosen(threads)),
       stats_(loop_.stats()),
       thread_([this] { run(); }) {}
 

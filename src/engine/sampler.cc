@@ -49,9 +49,9 @@ std::vector<Candidate> Sampler::distribution(std::span<const float> logits,
     std::erase_if(candidates, [&](const Candidate& candidate) {
       return more_likely(cut.logit, cut.token, candidate.logit, candidate.token);
     });
-    std::sort(candidates.begin(), candidates.end(),
-              [](const Candidate& a, const Candidate& b) { return more_likely(a, b); });
   }
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return more_likely(a, b); });
   set_probabilities(candidates, sampling.temperature);
   return candidates;
 }

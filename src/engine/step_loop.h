@@ -46,7 +46,7 @@ struct EngineRequest {
 
 // How the rows of a step are sampled. What they say does not depend on it.
 struct SamplingThreads {
-  int32_t count = 1;  // the engine thread is one of them
+  int32_t count = 1;  // the engine thread is one of them; 0, for an Engine: the cores, up to 8
 
   // A step with fewer logits is not worth waking them.
   int64_t logits_min = int64_t{1} << 18;

@@ -101,10 +101,12 @@ TEST_P(Scoring, EveryTokenOfAPromptHasTheProbabilityItHasAlone) {
                       static_cast<int32_t>(random.between(6, 30)));
     std::vector<Row> rows(14);
     for (Row& row : rows) {
-      row.prompt.resize(static_cast<size_t>(random.between(1, 120)));
+      row.prompt.resize(static_cast<size_t>(random.chance(0.3) ? random.between(60, 120)
+                                                               : random.between(1, 40)));
       for (Token& token : row.prompt)
         token = static_cast<Token>(random.below(500));
-      row.output_tokens = random.chance(0.4) ? 0 : static_cast<int32_t>(random.between(1, 90));
+      // Longer answers than the plan expects at first, so that its memory ends.
+      row.output_tokens = random.chance(0.4) ? 0 : static_cast<int32_t>(random.between(80, 130));
       row.top = static_cast<int32_t>(random.below(6));
     }
     std::map<size_t, llm::Answer> answers;

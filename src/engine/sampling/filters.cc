@@ -100,10 +100,19 @@ Cut Filters::top_p_cut(const LogitBlocks& blocks, float top_p) {
     reached += buckets_[bucket++];
   if (bucket == kBuckets) return {.logit = floor};
   // A little wider than the band, whose borders are rounded; then exactly it.
-  const float lowest = blocks.max() - (static_cast<float>(bucket) + 1.5F) / scale;
-  find_at_least(blocks, bucket + 1 == kBuckets ? floor : lowest, candidates_);
-  std::erase_if(candidates_,
-                [&](const Candidate& candidate) { return bucket_of(candidate.logit) != bucket; });
+  const float highest = blocks.max() - (static_cast<float>(bucket) - 0.5F) / scale;
+  const float lowest =
+      bucket + 1 == kBuckets ? floor : blocks.max() - (static_cast<float>(bucket) + 1.5F) / scale;
+  candidates_.clear();
+  for (size_t block = 0; block < blocks.count(); ++block) {
+    if (blocks.maxima()[block] < lowest) continue;
+    auto token = static_cast<Token>(blocks.first_of(block));
+    for (const float logit : blocks.block(block)) {
+      if (logit >= lowest && logit <= highest && bucket_of(logit) == bucket)
+        candidates_.push_back({.token = token, .logit = logit});
+      ++token;
+    }
+  }
   if (candidates_.empty()) return {.logit = floor};
   set_weights(candidates_, blocks.max());
   const size_t kept = sort_until(candidates_, by_likelihood,
@@ -116,35 +125,76 @@ std::vector<Candidate>& Filters::list(const LogitBlocks& blocks, const llm::Samp
       sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < blocks.logits().size();
   if (top_k) find_most_likely(blocks, static_cast<size_t>(sampling.top_k), candidates_);
   if (sampling.typical_p < 1.0F) {
-    if (!top_k) find_at_least(blocks, std::numeric_limits<float>::lowest(), candidates_);
-    keep_typical(blocks, sampling);
+    keep_typical(top_k ? spread_of(candidates_) : find_typical(blocks, sampling.typical_p),
+                 sampling.typical_p);
   }
-  std::sort(candidates_.begin(), candidates_.end(), by_likelihood);
-  if (sampling.top_p < 1.0F) keep_top_p(sampling.top_p);
+  if (sampling.top_p < 1.0F) {
+    std::sort(candidates_.begin(), candidates_.end(), by_likelihood);
+    keep_top_p(sampling.top_p);
+  }
   if (sampling.min_p > 0.0F) keep_min_p(sampling.min_p);
   return candidates_;
 }
 
+Filters::Spread Filters::spread_of(const std::vector<Candidate>& candidates) {
+  const double logit_max = candidates.front().logit;
+  Spread spread;
+  double energy = 0;  // of weights times how far they lie below the largest logit
+  for (const Candidate& candidate : candidates) {
+    const double below = logit_max - static_cast<double>(candidate.logit);
+    const double weight = std::exp(-below);
+    spread.sum += weight;
+    if (weight > 0) energy += weight * below;
+  }
+  spread.logit_max = logit_max;
+  spread.entropy = std::log(spread.sum) + energy / spread.sum;
+  return spread;
+}
+
+// Lists what typical_p may keep of the whole vocabulary.
+Filters::Spread Filters::find_typical(const LogitBlocks& blocks, float typical_p) {
+  BlockWeights weights;
+  Spread spread{.logit_max = blocks.max()};
+  double energy = 0;
+  for (size_t block = 0; block < blocks.count(); ++block) {
+    spread.sum += blocks.weigh(block, 1.0F, -kInfinity, weights);
+    const std::span<const float> logits = blocks.block(block);
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (weights[i] > 0)
+        energy += static_cast<double>(weights[i]) * static_cast<double>(blocks.max() - logits[i]);
+    }
+  }
+  spread.entropy = std::log(spread.sum) + energy / spread.sum;
+  // Nothing likely lies as far from the entropy as a token of more than twice its surprise, so what
+  // is as far or farther is at most as likely as that token; and all of it together has to make up
+  // 1 - typical_p.
+  const double rest = std::max(1.0 - static_cast<double>(typical_p), 1e-9);
+  const double probability_min =
+      std::min(std::exp(-2 * spread.entropy), rest / static_cast<double>(blocks.logits().size()));
+  const double limit = spread.logit_max + std::log(probability_min * spread.sum) - 1e-3;
+  find_at_least(blocks, std::max(static_cast<float>(limit), std::numeric_limits<float>::lowest()),
+                candidates_);
+  return spread;
+}
+
 // The fewest tokens that reach typical_p, those first whose surprise is nearest to what is to be
 // expected, the entropy (Meister et al., 2022).
-void Filters::keep_typical(const LogitBlocks& blocks, const llm::Sampling& sampling) {
-  const double sum = set_weights(candidates_, blocks.max());
-  const double log_sum = std::log(sum);
-  double entropy = 0;
+void Filters::keep_typical(const Spread& spread, float typical_p) {
+  const double log_sum = std::log(spread.sum);
   for (Candidate& candidate : candidates_) {
-    const double surprise = log_sum - (static_cast<double>(candidate.logit) - blocks.max());
-    candidate.probability /= sum;
-    if (candidate.probability > 0) entropy += candidate.probability * surprise;
+    candidate.probability =
+        std::exp(static_cast<double>(candidate.logit) - spread.logit_max - log_sum);
   }
   const auto distance = [&](const Candidate& candidate) {
-    return std::abs(log_sum - (static_cast<double>(candidate.logit) - blocks.max()) - entropy);
+    return std::abs(log_sum - (static_cast<double>(candidate.logit) - spread.logit_max) -
+                    spread.entropy);
   };
   const auto before = [&](const Candidate& a, const Candidate& b) {
     const double distance_a = distance(a);
     const double distance_b = distance(b);
     return distance_a != distance_b ? distance_a < distance_b : more_likely(a, b);
   };
-  const auto wanted = static_cast<double>(sampling.typical_p);
+  const auto wanted = static_cast<double>(typical_p);
   candidates_.resize(
       sort_until(candidates_, before, [&](double so_far) { return so_far > wanted; }));
 }
@@ -160,7 +210,9 @@ void Filters::keep_top_p(float top_p) {
 }
 
 void Filters::keep_min_p(float min_p) {
-  const float limit = candidates_.front().logit + std::log(min_p);
+  const float logit_max =
+      std::min_element(candidates_.begin(), candidates_.end(), by_likelihood)->logit;
+  const float limit = logit_max + std::log(min_p);
   std::erase_if(candidates_, [&](const Candidate& candidate) { return candidate.logit < limit; });
 }
 

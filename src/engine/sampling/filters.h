@@ -30,13 +30,21 @@ class Filters {
   // What stays of a request that leaves none: top_p and min_p.
   Cut cut(const LogitBlocks& blocks, const llm::Sampling& sampling);
 
-  // What stays of a request that does, most likely first; probabilities are not set. Valid until
-  // the next call.
+  // What stays of a request that does, in any order; probabilities are not set. Valid until the
+  // next call.
   std::vector<Candidate>& list(const LogitBlocks& blocks, const llm::Sampling& sampling);
 
  private:
+  struct Spread {
+    double logit_max = 0;
+    double sum = 0;  // of exp(logit - logit_max)
+    double entropy = 0;
+  };
+
   Cut top_p_cut(const LogitBlocks& blocks, float top_p);
-  void keep_typical(const LogitBlocks& blocks, const llm::Sampling& sampling);
+  static Spread spread_of(const std::vector<Candidate>& candidates);
+  Spread find_typical(const LogitBlocks& blocks, float typical_p);
+  void keep_typical(const Spread& spread, float typical_p);
   void keep_top_p(float top_p);
   void keep_min_p(float min_p);
 
