@@ -9,7 +9,7 @@
 #include <future>
 #include <vector>
 
-#include "engine/embedded_backend.h"
+#include "engine/engine.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 

@@ -48,18 +48,12 @@ const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request
 }
 
 std::variant<batch::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
-                                                                   const llm::Request& request,
-                                                                   const Settings& settings) {
-  auto prompt = model.backend->prompt_tokens(request);
-  if (auto* failure = std::get_if<llm::Failure>(&prompt)) return std::move(*failure);
-  auto& tokens = std::get<std::vector<engine::Token>>(prompt);
-  const int64_t context_left =
-      model.backend->limits().row_tokens_max - static_cast<int64_t>(tokens.size());
-  const int64_t wanted = request.output_tokens_max.has_value() ? *request.output_tokens_max
-                                                               : settings.output_tokens_default;
-  return batch::MeasuredRequest{
-      .prompt = std::move(tokens),
-      .output_tokens_max = static_cast<int32_t>(std::min(wanted, context_left))};
+                                                                   const llm::Request& request) {
+  auto measured = model.backend->measure(request);
+  if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
+  auto& [prompts, output_tokens_max] = std::get<engine::MeasuredPrompts>(measured);
+  return batch::MeasuredRequest{.prompts = std::move(prompts),
+                                .output_tokens_max = output_tokens_max};
 }
 
 Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& options,
@@ -72,7 +66,7 @@ Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& opti
                                  .models = options.models,
                                  .any_model = options.any_model});
   const auto measure = [&](const llm::Request& request) {
-    return measure_request(model_for(models, request), request, settings);
+    return measure_request(model_for(models, request), request);
   };
   Result<batch::Survey> survey = batch::survey_rows(**lines, options.rows_max, reader, measure);
   if (!survey) return survey.error();

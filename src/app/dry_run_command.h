@@ -19,8 +19,7 @@ const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request
 
 // The request as its model sees it, or why that cannot answer it.
 std::variant<batch::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
-                                                                   const llm::Request& request,
-                                                                   const Settings& settings);
+                                                                   const llm::Request& request);
 
 // Reads all of `input`, then runs some of its rows. Errors as survey_rows and calibrate.
 Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& options,

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "app/open_backend.h"
+#include "app/open_chat_template.h"
 #include "base/format.h"
-#include "engine/chat_format.h"
 
 namespace windrow::app {
 
@@ -27,9 +27,10 @@ std::string_view kind_of(const engine::ModelFacts& facts) {
 // What `windrow run` can ask of it.
 std::string chat_of(const engine::ModelFacts& facts) {
   if (facts.encoder_only) return "no: an encoder generates no text";
-  const Result<engine::ChatFormat> format = engine::recognise_chat_format(facts.chat_template);
-  if (format) return std::string(engine::to_string(*format));
-  return "no: " + format.error().message;
+  const Result<chat::ChatTemplate> own = own_chat_template(facts);
+  if (!own) return "no: " + own.error().message;
+  return own->reasoning().kind == chat::ReasoningFormat::Kind::kNone ? "yes"
+                                                                     : "yes, thinks before it answers";
 }
 
 std::string kind_of(const engine::Device& device) {
@@ -63,15 +64,18 @@ std::vector<Line> lines_of(const std::string& path, const engine::ModelFacts& fa
   if (facts.sliding_window > 0) {
     lines.emplace_back("sliding window", with_thousands(facts.sliding_window) + " tokens");
   }
-  if (facts.encoder_only) {
-    lines.emplace_back("pooling", facts.pooling.empty() ? "not said" : facts.pooling);
-  } else {
+  lines.emplace_back("pooling", facts.pooling.empty() ? "mean (the file does not say)"
+                                                      : facts.pooling);
+  if (!facts.encoder_only) {
     lines.emplace_back("context memory",
                        fmt::format("{} a token in f16", human_bytes(facts.cell_bytes_f16)));
     lines.emplace_back("prefix sharing", std::string(engine::to_string(facts.sharing)));
   }
   lines.emplace_back("/v1/chat/completions", chat_of(facts));
   lines.emplace_back("/v1/completions", facts.encoder_only ? "no" : "yes");
+  const bool ranks = facts.pooling == "rank";
+  lines.emplace_back("/v1/embeddings", ranks ? "no: it is a reranker" : "yes");
+  lines.emplace_back("/v1/rerank", ranks ? "yes" : "no");
   return lines;
 }
 
@@ -105,7 +109,7 @@ json::object inspection_json(const std::string& path, const engine::ModelFacts& 
           {"sharing", engine::to_string(facts.sharing)},
           {"cell_bytes_f16", facts.cell_bytes_f16},
           {"chat_supported",
-           !facts.encoder_only && engine::recognise_chat_format(facts.chat_template).has_value()},
+           !facts.encoder_only && own_chat_template(facts).has_value()},
           {"chat_template", facts.chat_template},
           {"devices", device_list}};
 }

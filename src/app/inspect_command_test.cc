@@ -36,11 +36,15 @@ TEST(Inspect, TheTableSaysWhatAModelIsAndWhatItCannotDo) {
             "layers                28, 1024 wide\n"
             "trained context       40,960 tokens\n"
             "vocabulary            151,936 tokens\n"
+            "pooling               mean (the file does not say)\n"
             "context memory        112 KiB a token in f16\n"
             "prefix sharing        any range\n"
             "/v1/chat/completions  no: the model has no chat template, so it cannot answer "
-            "/v1/chat/completions; send its prompts as text to /v1/completions\n"
+            "/v1/chat/completions; name one with --chat-template, or send its prompts as text to "
+            "/v1/completions\n"
             "/v1/completions       yes\n"
+            "/v1/embeddings        yes\n"
+            "/v1/rerank            no\n"
             "device                CPU (a processor, CPU, 4.00 GiB free of 8.00 GiB)\n");
 }
 

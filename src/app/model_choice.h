@@ -1,17 +1,25 @@
-// What --model says: a file, and the name rows call it by.
+// What --model says: a file, and the name rows call it by; and what other settings say of it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "engine/embedding_runner.h"
+#include "engine/llama/llama_adapters.h"
 
 namespace windrow::app {
 
 struct ModelChoice {
   std::string name;  // empty: it answers whatever model a row names
   std::string path;
+
+  // model_options.h
+  std::string chat_template;               // empty: the model's own
+  std::optional<engine::Pooling> pooling;  // absent: the model's own
+  std::vector<engine::AdapterChoice> adapters;
 
   friend bool operator==(const ModelChoice&, const ModelChoice&) = default;
 };

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <utility>
 
+#include "app/open_chat_template.h"
 #include "base/hash.h"
-#include "engine/chat_format.h"
 
 namespace windrow::app {
 namespace {
@@ -22,6 +22,14 @@ engine::FlashAttention flash_attention_of(const std::string& name) {
   return engine::FlashAttention::kAuto;
 }
 
+engine::LlamaEmbeddingOptions embedding_options(const Settings& settings,
+                                                const ModelChoice& choice) {
+  return {.pooling = choice.pooling,
+          .threads = static_cast<int32_t>(settings.threads),
+          .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),
+          .flash_attention = flash_attention_of(settings.flash_attn)};
+}
+
 engine::LlamaRunnerOptions runner_options(const Settings& settings) {
   return {.cells_max = static_cast<int32_t>(settings.ctx_tokens),
           .sequences_max = static_cast<int32_t>(settings.rows_max),
@@ -29,6 +37,40 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
           .threads = static_cast<int32_t>(settings.threads),
           .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),
           .flash_attention = flash_attention_of(settings.flash_attn)};
+}
+
+// How the two kinds of context are opened. `model` outlives the backend, as a member in front of it.
+engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
+                               const Settings& settings, Result<chat::ChatTemplate> chat_template,
+                               const Clock& clock) {
+  engine::ModelKinds kinds;
+  kinds.generation = [&model, &clock, settings, path = choice.path,
+                      chat_template = std::move(chat_template)]()
+      -> Result<std::unique_ptr<engine::GenerationBackend>> {
+    Result<std::unique_ptr<engine::ModelRunner>> runner =
+        model.make_runner(runner_options(settings));
+    if (!runner) return runner.error().in(path);
+    return std::make_unique<engine::GenerationBackend>(
+        *std::move(runner), model.vocabulary(), chat_template, clock,
+        engine::GenerationOptions{
+            .step_target = std::chrono::milliseconds(settings.step_ms),
+            .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default)});
+  };
+  kinds.embedding = [&model, &clock, options = embedding_options(settings, choice),
+                     path = choice.path]() -> Result<std::unique_ptr<engine::EmbeddingBackend>> {
+    Result<std::unique_ptr<engine::EmbeddingRunner>> runner = model.make_embedding_runner(options);
+    if (!runner) return runner.error().in(path);
+    return std::make_unique<engine::EmbeddingBackend>(*std::move(runner), model.vocabulary(),
+                                                      model.pair_format(), clock,
+                                                      engine::EmbeddingOptions{});
+  };
+  if (model.facts().encoder_only) {
+    kinds.no_generation =
+        fmt::format("{} is an encoder: it answers /v1/embeddings and /v1/rerank and generates no "
+                    "text; send this row to a model that does",
+                    choice.path);
+  }
+  return kinds;
 }
 
 }  // namespace
@@ -62,21 +104,19 @@ Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& c
                              const Settings& settings, const Clock& clock) {
   Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(
       library, choice.path,
-      {.gpu_layers = static_cast<int32_t>(settings.gpu_layers), .device = settings.device});
+      {.gpu_layers = static_cast<int32_t>(settings.gpu_layers),
+       .device = settings.device,
+       .adapters = choice.adapters});
   if (!model) return model.error();
-  Result<std::unique_ptr<engine::ModelRunner>> runner =
-      (*model)->make_runner(runner_options(settings));
-  if (!runner) return runner.error().in(choice.path);
-  auto backend = std::make_unique<engine::EmbeddedBackend>(
-      *std::move(runner), (*model)->vocabulary(),
-      engine::recognise_chat_format((*model)->facts().chat_template), clock,
-      engine::EmbeddedOptions{
-          .step_target = std::chrono::milliseconds(settings.step_ms),
-          .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default)});
-  return OpenModel{.name = choice.name,
-                   .path = choice.path,
-                   .model = *std::move(model),
-                   .backend = std::move(backend)};
+  Result<chat::ChatTemplate> chat_template =
+      open_chat_template(**model, choice.chat_template);
+  if (!chat_template && !choice.chat_template.empty()) {
+    return chat_template.error();
+  }
+  OpenModel open{.name = choice.name, .path = choice.path, .model = *std::move(model), .backend = {}};
+  open.backend = std::make_unique<engine::ModelBackend>(
+      model_kinds(*open.model, choice, settings, std::move(chat_template), clock));
+  return open;
 }
 
 }  // namespace windrow::app

@@ -9,9 +9,9 @@
 #include "app/settings.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/embedded_backend.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
+#include "engine/model_backend.h"
 
 namespace windrow::app {
 
@@ -21,7 +21,7 @@ struct OpenModel {
   std::string name;  // as in NAME=PATH; empty: it answers whatever a row asks for
   std::string path;
   std::unique_ptr<engine::LlamaModel> model;
-  std::unique_ptr<engine::EmbeddedBackend> backend;
+  std::unique_ptr<engine::ModelBackend> backend;
 };
 
 // "FILE, BYTES bytes, HASH": what a resumed job compares, so that another file under the same name
@@ -33,7 +33,8 @@ Result<std::string> model_identity(const std::string& path);
 // installed tree beside the executable, else empty (the one of this build).
 std::string backends_folder();
 
-// `library` and `clock` must outlive the model. Errors as LlamaModel::load and make_runner.
+// Loads the weights; contexts are opened when rows ask for them. `library` and `clock` must outlive
+// the model. Errors as LlamaModel::load and open_chat_template.
 Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& choice,
                              const Settings& settings, const Clock& clock);
 

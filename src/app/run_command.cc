@@ -14,6 +14,7 @@
 #include "app/load_settings.h"
 #include "app/model_choice.h"
 #include "app/model_file.h"
+#include "app/model_options.h"
 #include "app/open_backend.h"
 #include "app/progress_reporter.h"
 #include "app/run_options.h"
@@ -83,11 +84,11 @@ void say_who_answers(const std::vector<ModelChoice>& choices, Console& console) 
 
 // --- the models ---
 
-batch::RunHooks hooks_for(const std::vector<OpenModel>& models, const Settings& settings,
-                          const std::string& input, Console& console) {
+batch::RunHooks hooks_for(const std::vector<OpenModel>& models, const std::string& input,
+                          Console& console) {
   batch::RunHooks hooks;
   hooks.check = [&](const llm::Request& request) -> std::optional<llm::Failure> {
-    auto measured = measure_request(model_for(models, request), request, settings);
+    auto measured = measure_request(model_for(models, request), request);
     if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
     return std::nullopt;
   };
@@ -199,8 +200,10 @@ int run_command(const RunCommand& command, const Environment& environment) {
     console.warn(warning);
 
   // What can be known to be wrong without opening anything.
-  const Result<std::vector<ModelChoice>> choices = parse_model_choices(settings.models);
+  Result<std::vector<ModelChoice>> choices = parse_model_choices(settings.models);
   if (!choices) return fail(console, choices.error());
+  const Result<void> options_added = add_model_options(*choices, settings);
+  if (!options_added) return fail(console, options_added.error());
   for (const ModelChoice& choice : *choices) {
     const Result<void> checked = check_model_file(choice.path);
     if (!checked) return fail(console, checked.error());
@@ -267,7 +270,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   until_rows_run.reset();
   const Result<batch::JobReport> result = [&] {
     const StopRelay::Attachment stops_job(relay, stop_target(**job, settings, console));
-    return (*job)->run(routes, hooks_for(models, settings, command.input, console));
+    return (*job)->run(routes, hooks_for(models, command.input, console));
   }();
   const TimePoint ended_at = clock.now();
   reporter.stop();

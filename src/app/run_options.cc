@@ -1,12 +1,13 @@
 #include "app/run_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <filesystem>
-#include <variant>
+#include <optional>
+#include <utility>
 
 #include "app/open_backend.h"
 #include "app/suggest.h"
@@ -28,13 +29,6 @@ std::string place_of_default(const ResolvedSettings& settings, const std::string
   return fmt::format("{}: {}", text, field);
 }
 
-const llm::FieldRule* find_rule(std::string_view field) {
-  for (const llm::FieldRule& rule : llm::field_rules()) {
-    if (rule.name == field) return &rule;
-  }
-  return nullptr;
-}
-
 Error unknown_field(const ResolvedSettings& settings, const std::string& field) {
   std::vector<std::string_view> names;
   for (const llm::FieldRule& rule : llm::field_rules())
@@ -45,16 +39,24 @@ Error unknown_field(const ResolvedSettings& settings, const std::string& field) 
                   did_you_mean(field, names, "; docs/formats.md lists them"))};
 }
 
-// A body that lacks nothing else.
-json::object body_with(const llm::FieldRule& rule, const json::value& value) {
-  json::object body{{"model", "m"}};
-  if (rule.chat) {
-    body["messages"] = json::array{json::object{{"role", "user"}, {"content", "x"}}};
-  } else {
-    body["prompt"] = "x";
+// What is wrong with a default, or nothing where one endpoint at least takes it. Of several
+// endpoints that do not, one that honours the field knows best what it would take.
+Result<void> check_default(const ResolvedSettings& settings, const std::string& field,
+                           const json::value& value) {
+  std::optional<llm::Failure> problem;
+  bool honoured = false;
+  for (const llm::Endpoint endpoint : llm::endpoints()) {
+    const llm::FieldRule* rule = llm::find_rule(endpoint, field);
+    if (rule == nullptr) continue;
+    std::optional<llm::Failure> failure = llm::check_field(endpoint, field, value);
+    if (!failure) return {};
+    const bool better = !honoured && rule->use != llm::FieldUse::kRefused;
+    if (!problem || better) problem = std::move(failure);
+    honoured = honoured || better;
   }
-  body[rule.name] = value;
-  return body;
+  if (!problem) return unknown_field(settings, field);
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{}: {}", place_of_default(settings, field), problem->message)};
 }
 
 // What is left to the machine follows it, the context its free memory: then only that it is left is
@@ -64,6 +66,25 @@ std::string job_value(const Settings& settings, const SettingRow& row) {
   const bool left_to_the_machine = !row.default_words.empty() && value == value_of({}, row);
   if (left_to_the_machine) return std::string(row.default_words);
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+// What was chosen for a model besides its file, with the contents of the files that were named.
+Result<std::string> options_identity(const ModelChoice& choice) {
+  std::vector<std::string> parts;
+  if (!choice.chat_template.empty()) {
+    Result<std::string> file = model_identity(choice.chat_template);
+    parts.push_back("chat template " + (file ? *file : choice.chat_template));
+  }
+  if (choice.pooling) parts.push_back(fmt::format("pooling {}", engine::to_string(*choice.pooling)));
+  for (const engine::AdapterChoice& adapter : choice.adapters) {
+    Result<std::string> file = model_identity(adapter.path);
+    if (!file) {
+      return Error{file.error().kind,
+                   fmt::format("--lora {}: the file cannot be read", adapter.path)};
+    }
+    parts.push_back(fmt::format("adapter {} at {}", *file, adapter.scale));
+  }
+  return parts.empty() ? std::string("its own") : fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -76,15 +97,7 @@ std::string served_name(const ModelChoice& choice) {
 
 Result<void> check_body_defaults(const ResolvedSettings& settings) {
   for (const auto& [field, value] : settings.values.body_defaults) {
-    const llm::FieldRule* rule = find_rule(field);
-    if (rule == nullptr) return unknown_field(settings, field);
-    const llm::Endpoint endpoint =
-        rule->chat ? llm::Endpoint::kChatCompletions : llm::Endpoint::kCompletions;
-    const auto parsed = llm::parse_request(endpoint, body_with(*rule, value), 0);
-    if (const auto* failure = std::get_if<llm::Failure>(&parsed)) {
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("{}: {}", place_of_default(settings, field), failure->message)};
-    }
+    if (Result<void> checked = check_default(settings, field, value); !checked) return checked;
   }
   return {};
 }
@@ -95,11 +108,15 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
   for (const ModelChoice& choice : choices) {
     const Result<std::string> identity = model_identity(choice.path);
     if (!identity) return identity.error();
-    list.push_back({choice.name.empty() ? "model" : "model " + choice.name, *identity});
+    const std::string of = choice.name.empty() ? "" : " " + choice.name;
+    list.push_back({"model" + of, *identity});
+    const Result<std::string> options = options_identity(choice);
+    if (!options) return options.error();
+    list.push_back({"model options" + of, *options});
   }
   for (const SettingRow& row : setting_rows()) {
-    // Models are named above; body defaults the job adds.
-    if (!row.alters_answers || row.name == "model" || is_body_defaults(row)) continue;
+    // Models and what belongs to them are above; body defaults the job adds.
+    if (!row.alters_answers || is_list(row) || is_body_defaults(row)) continue;
     list.push_back({std::string(row.name), job_value(settings, row)});
   }
   return list;

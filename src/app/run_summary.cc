@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/format.h"
 
 namespace windrow::app {
@@ -16,20 +14,8 @@ void BackendGroup::add(const llm::Backend& backend) {
 llm::BackendStats BackendGroup::stats() const {
   const std::scoped_lock lock(mutex_);
   llm::BackendStats sum;
-  for (const llm::Backend* backend : backends_) {
-    const llm::BackendStats one = backend->stats();
-    sum.prompt_tokens += one.prompt_tokens;
-    sum.generated_tokens += one.generated_tokens;
-    sum.steps += one.steps;
-    sum.preemptions += one.preemptions;
-    sum.recomputed_tokens += one.recomputed_tokens;
-    sum.rows_running += one.rows_running;
-    sum.rows_waiting += one.rows_waiting;
-    sum.cells_used += one.cells_used;
-    sum.cells_max += one.cells_max;
-    sum.device_bytes_used = std::max(sum.device_bytes_used, one.device_bytes_used);
-    sum.device_bytes_max = std::max(sum.device_bytes_max, one.device_bytes_max);
-  }
+  for (const llm::Backend* backend : backends_)
+    sum += backend->stats();
   return sum;
 }
 

@@ -35,6 +35,11 @@ struct Settings {
   int64_t gpu_layers = -1;  // -1: as many as the model has
   int64_t threads = 0;      // 0: one per core
 
+  // Of a model: VALUE or NAME=VALUE (model_options.h)
+  std::vector<std::string> chat_templates;
+  std::vector<std::string> adapters;
+  std::vector<std::string> poolings;
+
   // The answers
   BodyDefaults body_defaults;
   int64_t output_tokens_default = 4096;

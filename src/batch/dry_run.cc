@@ -73,6 +73,14 @@ struct Answers {
   Duration took{};
 };
 
+// An embedding or a ranking has no answer whose length could be guessed from it.
+bool ended_by_itself(const llm::Answer& answer) {
+  return !answer.choices.empty() &&
+         std::all_of(answer.choices.begin(), answer.choices.end(), [](const llm::Choice& choice) {
+           return choice.finish_reason == llm::FinishReason::kStop;
+         });
+}
+
 Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunRequests& run,
                              const Clock& clock) {
   const TimePoint start = clock.now();
@@ -83,7 +91,7 @@ Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunReques
   for (const llm::Outcome& outcome : *outcomes) {
     if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
       ++answers.rows;
-      if (answer->choices.at(0).finish_reason == llm::FinishReason::kStop) ++answers.ended;
+      if (ended_by_itself(*answer)) ++answers.ended;
       answers.generated_tokens += answer->usage.completion_tokens;
     } else {
       failure = &std::get<llm::Failure>(outcome);
@@ -142,13 +150,17 @@ Result<Survey> survey_rows(LineSource& lines, std::optional<int64_t> rows_max,
       faults.add(failure->status, failure->code);
       continue;
     }
-    const auto& [prompt, output_tokens_max] = std::get<MeasuredRequest>(measured);
-    survey.prompt_tokens += static_cast<int64_t>(prompt.size());
-    survey.prompt_tokens_longest =
-        std::max(survey.prompt_tokens_longest, static_cast<int64_t>(prompt.size()));
+    const auto& [prompts, output_tokens_max] = std::get<MeasuredRequest>(measured);
+    size_t prompt_tokens = 0;
+    for (const std::vector<int32_t>& prompt : prompts) {
+      prompt_tokens += prompt.size();
+      survey.prompt_tokens_longest =
+          std::max(survey.prompt_tokens_longest, static_cast<int64_t>(prompt.size()));
+      shared.add(prompt);
+    }
+    survey.prompt_tokens += static_cast<int64_t>(prompt_tokens);
     survey.output_tokens_max += output_tokens_max;
-    shared.add(prompt);
-    sampler.add(request, prompt.size());
+    sampler.add(request, prompt_tokens);
   }
   survey.shared_prefix = shared.share();
   survey.faults = faults.counts();

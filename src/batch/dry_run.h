@@ -24,8 +24,8 @@ namespace windrow::batch {
 
 // A request as the model sees it.
 struct MeasuredRequest {
-  std::vector<int32_t> prompt;    // its tokens
-  int32_t output_tokens_max = 0;  // how long the answer may become
+  std::vector<std::vector<int32_t>> prompts;  // their tokens; most requests have one
+  int64_t output_tokens_max = 0;              // how long its answers may become together
 };
 
 // A Failure for a row that could not be answered.

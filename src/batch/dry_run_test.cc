@@ -18,7 +18,7 @@ std::variant<MeasuredRequest, llm::Failure> measure(const llm::Request& request)
   if (request.inputs.at(0).text.size() > 100)
     return llm::Failure{.code = "context_length_exceeded"};
   return MeasuredRequest{
-      .prompt = {request.inputs.at(0).text.begin(), request.inputs.at(0).text.end()},
+      .prompts = {{request.inputs.at(0).text.begin(), request.inputs.at(0).text.end()}},
       .output_tokens_max = request.output_tokens_max.value_or(50)};
 }
 

@@ -34,9 +34,10 @@ TEST(ChatTemplate, ChatMlIsBuiltIn) {
 }
 
 TEST(ChatTemplate, ATemplateSeesTheNamesItExpects) {
-  EXPECT_EQ(text("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}{{ tools is none }}"
-                 "{{ documents is none }}{{ add_generation_prompt }}{{ strftime_now('%Y-%m-%d') }}"),
-            "<s>hi</s>TrueTrueTrue2023-11-14");
+  EXPECT_EQ(
+      text("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}{{ tools is none }}"
+           "{{ documents is none }}{{ add_generation_prompt }}{{ strftime_now('%Y-%m-%d') }}"),
+      "<s>hi</s>TrueTrueTrue2023-11-14");
 }
 
 TEST(ChatTemplate, TheCallersArgumentsWin) {

@@ -65,9 +65,9 @@ SplitAnswer split_tags(const ReasoningFormat& format, std::string_view prompt,
     return {.reasoning = thoughts(rest), .content = ""};
   }
   // Some models leave out the opening mark, which no part of an answer would close.
-  return {.reasoning = thoughts(rest.substr(0, close)),
-          .content =
-              std::string(without_line_breaks_before(rest.substr(close + format.close.size())))};
+  return {
+      .reasoning = thoughts(rest.substr(0, close)),
+      .content = std::string(without_line_breaks_before(rest.substr(close + format.close.size())))};
 }
 
 // One message after the other: [<|start|>ROLE] [<|channel|>NAME] <|message|>TEXT end. What is on

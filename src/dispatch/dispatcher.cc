@@ -33,8 +33,11 @@ struct Dispatcher::Attempt {
 Dispatcher::Dispatcher(llm::Backend& backend, DispatchOptions options)
     : backend_(backend),
       attempts_max_(std::max(options.attempts_max, 1)),
-      in_flight_max_(options.in_flight_max > 0 ? options.in_flight_max
-                                               : std::max(backend.in_flight_target(), 1)) {}
+      in_flight_max_(options.in_flight_max) {}
+
+int32_t Dispatcher::in_flight_max() const {
+  return in_flight_max_ > 0 ? in_flight_max_ : std::max(backend_.in_flight_target(), 1);
+}
 
 Dispatcher::~Dispatcher() {
   stop_admitting();
@@ -45,7 +48,7 @@ bool Dispatcher::submit(llm::Request request, Done done) {
   int64_t cancels_seen = 0;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !admitting_ || in_flight_ < in_flight_max_; });
+    changed_.wait(lock, [&] { return !admitting_ || in_flight_ < in_flight_max(); });
     if (!admitting_) return false;
     ++in_flight_;
     ++starting_;

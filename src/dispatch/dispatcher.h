@@ -52,7 +52,8 @@ class Dispatcher {
   void wait_idle();
 
   int32_t in_flight() const;
-  int32_t in_flight_max() const { return in_flight_max_; }
+  // What a backend says may change: it may open more of itself when it is asked to.
+  int32_t in_flight_max() const;
 
  private:
   struct Attempt;

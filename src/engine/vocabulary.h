@@ -15,6 +15,14 @@ namespace windrow::engine {
 // Whether "<|im_end|>" in a text is that control token or eleven characters.
 enum class ControlTokens : uint8_t { kAsText, kParsed };
 
+// A token that means something by itself and is written in a template by its text.
+struct ControlToken {
+  std::string text;  // "<|im_end|>"
+  Token token = 0;
+  bool strips_before = false;  // blanks in front of it belong to it and vanish, or behind
+  bool strips_behind = false;
+};
+
 class Vocabulary {
  public:
   virtual ~Vocabulary() = default;
@@ -23,6 +31,14 @@ class Vocabulary {
 
   // Nothing is added in front or behind.
   virtual std::vector<Token> tokenize(std::string_view text, ControlTokens control) const = 0;
+
+  // An input to embed: with the tokens that the model wants around a text (CLS and SEP, or BOS and
+  // EOS), and no control token that the text might name.
+  virtual std::vector<Token> tokenize_input(std::string_view text) const {
+    std::vector<Token> tokens = tokenize(text, ControlTokens::kAsText);
+    if (const std::optional<Token> begin = begin_token()) tokens.insert(tokens.begin(), *begin);
+    return tokens;
+  }
 
   // Appends the bytes of a token; control tokens have none. A character may be spread over tokens.
   virtual void append_bytes(Token token, std::string& text) const = 0;
@@ -39,6 +55,8 @@ class Vocabulary {
 
   // What the model expects in front of every context, if anything.
   virtual std::optional<Token> begin_token() const = 0;
+
+  virtual std::vector<ControlToken> control_tokens() const { return {}; }
 };
 
 }  // namespace windrow::engine

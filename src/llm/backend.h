@@ -24,6 +24,9 @@ struct BackendStats {
   int32_t cells_max = 0;
   uint64_t device_bytes_used = 0;  // memory of the device the model runs on; 0 when unknown
   uint64_t device_bytes_max = 0;
+
+  // Of several backends together; what they read of a device is taken for the same device.
+  BackendStats& operator+=(const BackendStats& other);
 };
 
 // Thread-safe. Outlives every request given to it: the destructor cancels what is unfinished and

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "engine/chat_format.h"
+#include "chat/chat_template.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "engine/llama/llama_runner.h"
@@ -56,7 +56,7 @@ TEST_F(Runner, SaysWhatEachFamilyCanShare) {
 }
 
 TEST_F(Runner, KnowsTheChatFormatOfTheTestModels) {
-  EXPECT_TRUE(engine::recognise_chat_format(load("qwen3")->facts().chat_template));
+  EXPECT_TRUE(chat::ChatTemplate::make(load("qwen3")->facts().chat_template, {}));
 }
 
 TEST_F(Runner, AnEncoderIsLoadedButAnswersNothing) {
@@ -75,7 +75,7 @@ TEST_F(Runner, AModelWithoutMemoryGetsNoRunner) {
   LlamaLibrary& started = library();  // before any model: it brings the devices
   const PlainModel bert(test_model("bert", "f32"));
   const auto runner = engine::LlamaRunner::make(
-      started, *bert.get(), *ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU),
+      started, *bert.get(), *ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), {},
       {.architecture = "bert", .context_trained = 512}, {});
   ASSERT_FALSE(runner);
   EXPECT_EQ(runner.error().message,

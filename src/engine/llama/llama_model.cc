@@ -11,6 +11,7 @@
 #include <fstream>
 #include <utility>
 
+#include "engine/llama/llama_embedding_runner.h"
 #include "engine/llama/llama_runner.h"
 #include "engine/llama/llama_vocabulary.h"
 #include "engine/llama/memory_device.h"
@@ -42,10 +43,16 @@ Sharing sharing_of(const ModelFacts& facts) {
   return whole_cache ? Sharing::kAnyRange : Sharing::kExactEnd;
 }
 
+// Empty also for "none", which no embedding can follow.
 std::string pooling_name(int32_t type) {
-  constexpr std::array<std::string_view, 5> kNames = {"none", "mean", "cls", "last", "rank"};
+  constexpr std::array<std::string_view, 5> kNames = {"", "mean", "cls", "last", "rank"};
   if (type < 0 || static_cast<size_t>(type) >= kNames.size()) return "";
   return std::string(kNames.at(static_cast<size_t>(type)));
+}
+
+std::string text_of(const llama_vocab* vocabulary, llama_token token) {
+  const char* text = token < 0 ? nullptr : llama_vocab_get_text(vocabulary, token);
+  return text == nullptr ? "" : text;
 }
 
 ModelFacts read_facts(const llama_model* model) {
@@ -83,6 +90,9 @@ ModelFacts read_facts(const llama_model* model) {
                          static_cast<uint64_t>(kv_lengths) * 2;
   const char* chat_template = llama_model_chat_template(model, nullptr);
   if (chat_template != nullptr) facts.chat_template = chat_template;
+  const llama_vocab* vocabulary = llama_model_get_vocab(model);
+  facts.begin_text = text_of(vocabulary, llama_vocab_bos(vocabulary));
+  facts.end_text = text_of(vocabulary, llama_vocab_eos(vocabulary));
   return facts;
 }
 
@@ -146,8 +156,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
                  fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
                              LlamaLibrary::version())};
   }
-  std::unique_ptr<LlamaModel> model(
-      new LlamaModel(library, raw, ggml_backend_dev_get(memory_device(library.devices(), known))));
+  std::unique_ptr<LlamaModel> model(new LlamaModel(
+      library, path, raw, ggml_backend_dev_get(memory_device(library.devices(), known))));
   const std::string& architecture = model->facts().architecture;
   if (llama_vocab_type(llama_model_get_vocab(raw)) == LLAMA_VOCAB_TYPE_NONE) {
     return Error{ErrorKind::kUnavailable,
@@ -170,11 +180,16 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
                              path, architecture)};
   }
 #endif
+  Result<LlamaAdapters> adapters = LlamaAdapters::load(library, *raw, options.adapters);
+  if (!adapters) return adapters.error();
+  model->adapters_ = *std::move(adapters);
   return model;
 }
 
-LlamaModel::LlamaModel(LlamaLibrary& library, llama_model* model, ggml_backend_device* device)
+LlamaModel::LlamaModel(LlamaLibrary& library, std::string path, llama_model* model,
+                       ggml_backend_device* device)
     : library_(library),
+      path_(std::move(path)),
       model_(model),
       device_(device),
       vocabulary_(std::make_unique<LlamaVocabulary>(llama_model_get_vocab(model))),
@@ -192,7 +207,36 @@ Result<std::unique_ptr<ModelRunner>> LlamaModel::make_runner(
                              "this version answers only chat and completions",
                              facts_.architecture)};
   }
-  return LlamaRunner::make(library_, *model_, *device_, facts_, options);
+  return LlamaRunner::make(library_, *model_, *device_, adapters_, facts_, options);
+}
+
+Result<std::unique_ptr<EmbeddingRunner>> LlamaModel::make_embedding_runner(
+    const LlamaEmbeddingOptions& options) const {
+  return LlamaEmbeddingRunner::make(library_, *model_, *device_, adapters_, path_, facts_, options);
+}
+
+PairFormat LlamaModel::pair_format() const {
+  PairFormat format;
+  const char* pair_template = llama_model_chat_template(model_, "rerank");
+  if (pair_template != nullptr) format.pair_template = pair_template;
+  const llama_vocab* vocab = llama_model_get_vocab(model_);
+  const auto token = [](bool wanted, llama_token id) {
+    return wanted && id >= 0 ? std::optional<Token>(id) : std::nullopt;
+  };
+  const llama_token separator = llama_vocab_sep(vocab);
+  const llama_token end = llama_vocab_eos(vocab);
+  format.begin = token(llama_vocab_get_add_bos(vocab), llama_vocab_bos(vocab));
+  // Where texts end by a separator, the vocabulary may have no other end.
+  format.end = token(llama_vocab_get_add_eos(vocab), end >= 0 ? end : separator);
+  format.separator = token(llama_vocab_get_add_sep(vocab), separator);
+  return format;
+}
+
+std::optional<std::string> LlamaModel::named_chat_template(const std::string& name) const {
+  // libllama falls back to the default for names it does not find.
+  if (metadata(model_, "tokenizer.chat_template." + name).empty()) return std::nullopt;
+  const char* text = llama_model_chat_template(model_, name.c_str());
+  return text == nullptr ? std::nullopt : std::optional<std::string>(text);
 }
 
 }  // namespace windrow::engine

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/embedding_runner.h"
+#include "engine/llama/llama_adapters.h"
 #include "engine/llama/llama_library.h"
 #include "engine/model_runner.h"
+#include "engine/pair_format.h"
 #include "engine/vocabulary.h"
 
 struct ggml_backend_device;
@@ -21,6 +24,7 @@ namespace windrow::engine {
 struct LlamaModelOptions {
   int32_t gpu_layers = -1;  // layers on the GPU; -1: as many as fit
   std::string device;       // a name of LlamaLibrary::devices(); empty: all of them
+  std::vector<AdapterChoice> adapters = {};  // every context of the model runs with them
 };
 
 // Number format of the KV cache.
@@ -40,6 +44,14 @@ struct LlamaRunnerOptions {
   FlashAttention flash_attention = FlashAttention::kAuto;
 };
 
+struct LlamaEmbeddingOptions {
+  std::optional<Pooling> pooling;  // absent: as the file says, else the mean
+  int32_t input_tokens_max = 0;    // of one input; 0: chosen by the model's context and memory
+  int32_t threads = 0;             // 0: the cores this process may use
+  KvType kv_type = KvType::kF16;   // of models that attend over a cache; encoders have none
+  FlashAttention flash_attention = FlashAttention::kAuto;
+};
+
 // What a model is, for people and for the checks before a job.
 struct ModelFacts {
   std::string architecture;  // "qwen3"
@@ -55,10 +67,12 @@ struct ModelFacts {
   bool recurrent = false;
   bool hybrid = false;
   bool encoder_only = false;
-  std::string pooling;  // of embedding models
+  std::string pooling;  // as the file says, "mean"; empty: it does not, and the mean is taken
   Sharing sharing = Sharing::kNothing;
   uint64_t cell_bytes_f16 = 0;  // KV cache of one token in f16; an upper bound for hybrids
   std::string chat_template;    // empty: none
+  std::string begin_text;       // of the tokens that templates call bos_token and eos_token;
+  std::string end_text;         // empty: none
 };
 
 // Const and thread-safe once loaded.
@@ -77,17 +91,32 @@ class LlamaModel {
   const ModelFacts& facts() const { return facts_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 
+  // Files may carry further chat templates beside the default one, each under a name ("tool_use").
+  std::optional<std::string> named_chat_template(const std::string& name) const;
+
   // A context of its own on these weights, for generation. The model must outlive it. kInvalid for
   // options that cannot be, kUnavailable when memory ends or the model answers nothing (an
   // encoder).
   Result<std::unique_ptr<ModelRunner>> make_runner(const LlamaRunnerOptions& options) const;
 
+  // A context of its own on these weights, for embeddings, or with Pooling::kRank for reranking.
+  // The model must outlive it. kInvalid for options that cannot be and for kRank where the model
+  // has no classification head, kUnavailable when memory ends.
+  Result<std::unique_ptr<EmbeddingRunner>> make_embedding_runner(
+      const LlamaEmbeddingOptions& options) const;
+
+  // How a query and a document are put together for it, if it is a reranker.
+  PairFormat pair_format() const;
+
  private:
-  LlamaModel(LlamaLibrary& library, llama_model* model, ggml_backend_device* device);
+  LlamaModel(LlamaLibrary& library, std::string path, llama_model* model,
+             ggml_backend_device* device);
 
   LlamaLibrary& library_;
+  const std::string path_;
   llama_model* model_;
   ggml_backend_device* device_;  // whose memory it fills
+  LlamaAdapters adapters_;
   std::unique_ptr<Vocabulary> vocabulary_;
   ModelFacts facts_;
 };

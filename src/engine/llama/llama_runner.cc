@@ -9,6 +9,7 @@
 #include "base/ensure.h"
 #include "base/format.h"
 #include "engine/cpu_count.h"
+#include "engine/llama/llama_types.h"
 
 namespace windrow::engine {
 namespace {
@@ -28,40 +29,6 @@ constexpr int64_t kScoringBytesMax = int64_t{128} << 20;
 
 // Above this nobody should get cells without asking.
 constexpr int32_t kCellsDefaultMax = 131072;
-
-ggml_type ggml_type_of(KvType type) {
-  switch (type) {
-    case KvType::kF32:
-      return GGML_TYPE_F32;
-    case KvType::kF16:
-      return GGML_TYPE_F16;
-    case KvType::kBf16:
-      return GGML_TYPE_BF16;
-    case KvType::kQ8_0:
-      return GGML_TYPE_Q8_0;
-    case KvType::kQ5_1:
-      return GGML_TYPE_Q5_1;
-    case KvType::kQ5_0:
-      return GGML_TYPE_Q5_0;
-    case KvType::kQ4_1:
-      return GGML_TYPE_Q4_1;
-    case KvType::kQ4_0:
-      return GGML_TYPE_Q4_0;
-  }
-  return GGML_TYPE_F16;
-}
-
-llama_flash_attn_type flash_attention_of(FlashAttention flash) {
-  switch (flash) {
-    case FlashAttention::kAuto:
-      return LLAMA_FLASH_ATTN_TYPE_AUTO;
-    case FlashAttention::kOn:
-      return LLAMA_FLASH_ATTN_TYPE_ENABLED;
-    case FlashAttention::kOff:
-      return LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  }
-  return LLAMA_FLASH_ATTN_TYPE_AUTO;
-}
 
 DeviceMemory memory_of(ggml_backend_device& device) {
   size_t free_bytes = 0;
@@ -216,6 +183,7 @@ struct LlamaRunner::Batch {
 
 Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, llama_model& model,
                                                        ggml_backend_device& device,
+                                                       const LlamaAdapters& adapters,
                                                        const ModelFacts& facts,
                                                        const LlamaRunnerOptions& options) {
   if (Result<void> usable = check_options(options); !usable) return usable.error();
@@ -239,6 +207,10 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
                  fmt::format("{} keeps no memory of what came before (it is an encoder): it cannot "
                              "generate text; use a model that was trained to",
                              facts.architecture)};
+  }
+  if (Result<void> applied = adapters.apply_to(*context); !applied) {
+    llama_free(context);
+    return applied.error();
   }
   const auto cells = static_cast<int32_t>(llama_n_ctx(context));
   const RunnerLimits limits{.cells_max = cells,

@@ -19,6 +19,7 @@ class LlamaRunner final : public ModelRunner {
   // `device`: whose memory the model fills, and so do the cells.
   static Result<std::unique_ptr<ModelRunner>> make(LlamaLibrary& library, llama_model& model,
                                                    ggml_backend_device& device,
+                                                   const LlamaAdapters& adapters,
                                                    const ModelFacts& facts,
                                                    const LlamaRunnerOptions& options);
   ~LlamaRunner() override;

@@ -62,15 +62,23 @@ int32_t LlamaVocabulary::size() const {
 }
 
 std::vector<Token> LlamaVocabulary::tokenize(std::string_view text, ControlTokens control) const {
+  return tokenize(text, /*add_special=*/false, control == ControlTokens::kParsed);
+}
+
+std::vector<Token> LlamaVocabulary::tokenize_input(std::string_view text) const {
+  return tokenize(text, /*add_special=*/true, /*parse_special=*/false);
+}
+
+std::vector<Token> LlamaVocabulary::tokenize(std::string_view text, bool add_special,
+                                             bool parse_special) const {
   ENSURE(text.size() < size_t{std::numeric_limits<int32_t>::max()} / 2,
          "a text of {} bytes was given to the tokeniser", text.size());
   const auto length = static_cast<int32_t>(text.size());
-  const bool parse = control == ControlTokens::kParsed;
   // Never more tokens than bytes, but for a space that some vocabularies put in front.
   std::vector<Token> tokens(text.size() + 2);
   const auto call = [&] {
     return llama_tokenize(vocabulary_, text.data(), length, tokens.data(),
-                          static_cast<int32_t>(tokens.size()), /*add_special=*/false, parse);
+                          static_cast<int32_t>(tokens.size()), add_special, parse_special);
   };
   int32_t count = call();
   if (count < 0) {
@@ -106,6 +114,22 @@ std::optional<Token> LlamaVocabulary::begin_token() const {
   const llama_token token = llama_vocab_bos(vocabulary_);
   if (token < 0) return std::nullopt;
   return token;
+}
+
+// What libllama itself looks for in a text whose control tokens are meant.
+std::vector<ControlToken> LlamaVocabulary::control_tokens() const {
+  std::vector<ControlToken> found;
+  for (Token token = 0; token < size(); ++token) {
+    const auto attributes = static_cast<uint32_t>(llama_vocab_get_attr(vocabulary_, token));
+    if ((attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) == 0) continue;
+    const std::string_view text = llama_vocab_get_text(vocabulary_, token);
+    if (text.empty()) continue;
+    found.push_back({.text = std::string(text),
+                     .token = token,
+                     .strips_before = (attributes & LLAMA_TOKEN_ATTR_LSTRIP) != 0,
+                     .strips_behind = (attributes & LLAMA_TOKEN_ATTR_RSTRIP) != 0});
+  }
+  return found;
 }
 
 }  // namespace windrow::engine

@@ -14,6 +14,7 @@ class LlamaVocabulary final : public Vocabulary {
 
   int32_t size() const override;
   std::vector<Token> tokenize(std::string_view text, ControlTokens control) const override;
+  std::vector<Token> tokenize_input(std::string_view text) const override;
   void append_bytes(Token token, std::string& text) const override {
     append(token, /*control=*/false, text);
   }
@@ -23,8 +24,10 @@ class LlamaVocabulary final : public Vocabulary {
   std::optional<size_t> token_bytes_max() const override { return token_bytes_max_; }
   bool ends_answer(Token token) const override;
   std::optional<Token> begin_token() const override;
+  std::vector<ControlToken> control_tokens() const override;
 
  private:
+  std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const;
   void append(Token token, bool control, std::string& text) const;
   std::optional<size_t> find_token_bytes_max() const;
 

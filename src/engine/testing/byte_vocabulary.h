@@ -51,6 +51,12 @@ class ByteVocabulary final : public Vocabulary {
     return has_begin_ ? std::optional(kBegin) : std::nullopt;
   }
 
+  std::vector<ControlToken> control_tokens() const override {
+    return {{.text = "<|im_end|>", .token = kEnd},
+            {.text = "<|im_start|>", .token = kTurn},
+            {.text = "<|begin|>", .token = kBegin}};
+  }
+
  private:
   bool has_begin_;
 };

@@ -1,0 +1,17 @@
+// The settings that belong to one model: --chat-template, --lora, --pooling. Each is given as VALUE
+// for every model, or as NAME=VALUE for the one that --model calls NAME.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/model_choice.h"
+#include "app/settings.h"
+#include "base/result.h"
+
+namespace windrow::app {
+
+// Sets them in every choice. kInvalid for values that mean nothing; files are not looked at.
+Result<void> add_model_options(std::vector<ModelChoice>& choices, const Settings& settings);
+
+}  // namespace windrow::app

@@ -1,0 +1,191 @@
+#include "engine/embedding_backend.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/embedding_answer.h"
+
+namespace windrow::engine {
+namespace {
+
+// The body field that holds the index-th input. One input may have been given without a list.
+std::string param_of_input(const llm::Request& request, size_t index) {
+  if (request.endpoint == llm::Endpoint::kRerank) return fmt::format("documents[{}]", index);
+  return request.inputs.size() == 1 ? "input" : fmt::format("input[{}]", index);
+}
+
+int32_t sum_of_tokens(const EmbeddingBackend::Inputs& inputs) {
+  size_t tokens = 0;
+  for (const std::vector<Token>& input : inputs)
+    tokens += input.size();
+  return static_cast<int32_t>(tokens);
+}
+
+}  // namespace
+
+EmbeddingBackend::EmbeddingBackend(std::unique_ptr<EmbeddingRunner> runner,
+                                   const Vocabulary& vocabulary, PairFormat pair_format,
+                                   const Clock& clock, const EmbeddingOptions& options)
+    : vocabulary_(vocabulary),
+      pair_tokens_(std::move(pair_format), vocabulary),
+      clock_(clock),
+      embedder_(std::move(runner), clock, options.batch_tokens) {}
+
+// What can be said before a text is looked at.
+std::optional<llm::Failure> EmbeddingBackend::check(const llm::Request& request) const {
+  const bool ranks = limits().pooling == Pooling::kRank;
+  const bool rerank = request.endpoint == llm::Endpoint::kRerank;
+  if (!rerank && request.endpoint != llm::Endpoint::kEmbeddings) {
+    return llm::Failure{.code = "model_cannot_generate",
+                        .message =
+                            "this model is open for embeddings and cannot answer chats and "
+                            "completions; send them to a model that generates text"};
+  }
+  if (rerank && !ranks) {
+    return llm::Failure{
+        .code = "model_cannot_rerank",
+        .message = fmt::format("this model makes embeddings ({} pooling) and cannot rerank; that "
+                               "takes a model with a classification head, used with --pooling rank",
+                               to_string(limits().pooling))};
+  }
+  if (!rerank && ranks) {
+    return llm::Failure{.code = "model_cannot_embed",
+                        .message =
+                            "this model is a reranker (rank pooling) and makes no "
+                            "embeddings; use an embedding model, or another --pooling"};
+  }
+  if (request.inputs.empty()) {
+    return llm::Failure{.code = "empty_input",
+                        .message = "there is no input; give at least one",
+                        .param = rerank ? "documents" : "input"};
+  }
+  const int32_t dimensions = request.dimensions.value_or(1);
+  if (!rerank && (dimensions < 1 || dimensions > limits().dimensions)) {
+    return llm::Failure{
+        .code = "invalid_dimensions",
+        .message = fmt::format("dimensions is {}; this model's embeddings have {}, of which 1 to "
+                               "{} can be had",
+                               dimensions, limits().dimensions, limits().dimensions),
+        .param = "dimensions"};
+  }
+  return std::nullopt;
+}
+
+std::optional<llm::Failure> EmbeddingBackend::check_tokens(const llm::Request& request,
+                                                           size_t index) const {
+  const std::string param = param_of_input(request, index);
+  if (request.endpoint == llm::Endpoint::kRerank) {
+    return llm::Failure{.code = "invalid_input",
+                        .message = fmt::format("{} is a list of tokens; it must be a text", param),
+                        .param = param};
+  }
+  const std::vector<int32_t>& tokens = request.inputs[index].tokens;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= 0 && tokens[i] < limits().vocabulary_size) continue;
+    return llm::Failure{
+        .code = "invalid_token",
+        .message = fmt::format("token {} of {} is {}; this model's tokens are 0 to {}", i, param,
+                               tokens[i], limits().vocabulary_size - 1),
+        .param = param};
+  }
+  return std::nullopt;
+}
+
+// Tokenising takes seconds where a text is many megabytes: what cannot fit by its bytes alone is
+// refused before that.
+std::optional<llm::Failure> EmbeddingBackend::check_bytes(const llm::Request& request,
+                                                          size_t index) const {
+  const std::optional<size_t> token_bytes_max = vocabulary_.token_bytes_max();
+  if (!token_bytes_max) return std::nullopt;
+  const size_t bytes = request.inputs[index].text.size() + request.query.size();
+  const size_t tokens_min = (bytes + *token_bytes_max - 1) / *token_bytes_max;
+  if (tokens_min <= static_cast<size_t>(limits().input_tokens_max)) return std::nullopt;
+  return too_long(request, index, fmt::format("at least {}", tokens_min));
+}
+
+std::optional<llm::Failure> EmbeddingBackend::check_length(const llm::Request& request,
+                                                           size_t index, size_t tokens) const {
+  if (tokens == 0) {
+    const std::string param = param_of_input(request, index);
+    return llm::Failure{
+        .code = "empty_input",
+        .message = fmt::format("{} has no tokens; there is nothing to embed", param),
+        .param = param};
+  }
+  if (tokens <= static_cast<size_t>(limits().input_tokens_max)) return std::nullopt;
+  return too_long(request, index, fmt::format("{}", tokens));
+}
+
+llm::Failure EmbeddingBackend::too_long(const llm::Request& request, size_t index,
+                                        std::string_view count) const {
+  const std::string param = param_of_input(request, index);
+  return llm::Failure{
+      .code = "context_length_exceeded",
+      .message = fmt::format("{} has {} tokens{}; this model takes at most {} at once, so cut the "
+                             "text into parts",
+                             param, count,
+                             request.endpoint == llm::Endpoint::kRerank ? " with the query" : "",
+                             limits().input_tokens_max),
+      .param = param};
+}
+
+std::variant<std::vector<Token>, llm::Failure> EmbeddingBackend::tokens_of(
+    const llm::Request& request, size_t index) const {
+  const llm::Input& input = request.inputs[index];
+  std::vector<Token> tokens;
+  if (!input.tokens.empty()) {
+    if (std::optional<llm::Failure> failure = check_tokens(request, index))
+      return *std::move(failure);
+    tokens = input.tokens;
+  } else {
+    if (std::optional<llm::Failure> failure = check_bytes(request, index))
+      return *std::move(failure);
+    tokens = request.endpoint == llm::Endpoint::kRerank ? pair_tokens_.of(request.query, input.text)
+                                                        : vocabulary_.tokenize_input(input.text);
+  }
+  if (std::optional<llm::Failure> failure = check_length(request, index, tokens.size()))
+    return *std::move(failure);
+  return tokens;
+}
+
+std::variant<EmbeddingBackend::Inputs, llm::Failure> EmbeddingBackend::input_tokens(
+    const llm::Request& request) const {
+  if (std::optional<llm::Failure> failure = check(request)) return *std::move(failure);
+  Inputs inputs;
+  inputs.reserve(request.inputs.size());
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    std::variant<std::vector<Token>, llm::Failure> tokens = tokens_of(request, i);
+    if (auto* failure = std::get_if<llm::Failure>(&tokens)) return std::move(*failure);
+    inputs.push_back(std::get<std::vector<Token>>(std::move(tokens)));
+  }
+  return inputs;
+}
+
+void EmbeddingBackend::submit(llm::Request request, Done done) {
+  std::variant<Inputs, llm::Failure> inputs = input_tokens(request);
+  if (auto* failure = std::get_if<llm::Failure>(&inputs)) {
+    done(std::move(*failure));
+    return;
+  }
+  auto& tokens = std::get<Inputs>(inputs);
+  const int32_t prompt_tokens = sum_of_tokens(tokens);
+  embedder_.submit(
+      EmbeddingWork{.inputs = std::move(tokens),
+                    .submitted_at = clock_.now(),
+                    .done = [request = std::move(request), prompt_tokens,
+                             done = std::move(done)](EmbeddingOutcome outcome) {
+                      if (auto* result = std::get_if<EmbeddingResult>(&outcome)) {
+                        done(embedding_answer(request, std::move(*result), prompt_tokens));
+                      } else {
+                        done(std::get<llm::Failure>(std::move(outcome)));
+                      }
+                    }});
+}
+
+// Enough for two passes when each request has one short input: while one runs, the next is ready.
+int32_t EmbeddingBackend::in_flight_target() const {
+  return 2 * limits().inputs_max;
+}
+
+}  // namespace windrow::engine

@@ -1,0 +1,88 @@
+#include "engine/generation_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "base/testing/manual_clock.h"
+#include "engine/testing/byte_vocabulary.h"
+#include "engine/testing/scripted_runner.h"
+
+namespace windrow::engine {
+namespace {
+
+using testing::ByteVocabulary;
+using testing::ScriptedRunner;
+
+constexpr RunnerLimits kLimits{.cells_max = 500,
+                               .sequences_max = 4,
+                               .step_tokens_max = 128,
+                               .step_outputs_max = 4,
+                               .row_tokens_max = 100,
+                               .vocabulary_size = ByteVocabulary::kSize};
+
+class GenerationBackendTest : public ::testing::Test {
+ protected:
+  GenerationBackend backend(Result<chat::ChatTemplate> chat_template) {
+    return GenerationBackend(std::make_unique<ScriptedRunner>(kLimits), bytes_,
+                             std::move(chat_template), clock_, {.output_tokens_default = 7});
+  }
+
+  GenerationBackend backend() { return backend(chat::ChatTemplate::make("chatml", {})); }
+
+  static llm::Request completion(std::string prompt) {
+    return {.endpoint = llm::Endpoint::kCompletions, .inputs = {{.text = std::move(prompt)}}};
+  }
+
+  static llm::Request chat_of(std::string content) {
+    return {.chat = {.messages = {{{"role", "user"}, {"content", std::move(content)}}}}};
+  }
+
+  static llm::Outcome ask(GenerationBackend& backend, llm::Request request) {
+    std::promise<llm::Outcome> promise;
+    request.ignore_eos = true;
+    backend.submit(std::move(request),
+                   [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
+    return promise.get_future().get();
+  }
+
+  windrow::testing::ManualClock clock_;
+  ByteVocabulary bytes_;
+};
+
+TEST_F(GenerationBackendTest, AChatIsAnsweredAsItsPromptIsCounted) {
+  GenerationBackend model = backend();
+  const llm::Request request = chat_of("<|im_end|>");
+  const size_t tokens = std::get<Prompts>(model.prompts(request)).tokens.at(0).size();
+  EXPECT_EQ(std::get<llm::Answer>(ask(model, request)).usage.prompt_tokens,
+            static_cast<int32_t>(tokens));
+}
+
+TEST_F(GenerationBackendTest, WithoutALimitTheDefaultHoldsCappedByTheContext) {
+  GenerationBackend model = backend();
+  const auto tokens = [&](llm::Request request) {
+    return std::get<llm::Answer>(ask(model, std::move(request))).usage.completion_tokens;
+  };
+  EXPECT_EQ(tokens(completion("abc")), 7);
+  llm::Request more = completion("abc");
+  more.output_tokens_max = 1000;
+  EXPECT_EQ(tokens(more), 97);
+  EXPECT_EQ(tokens(completion(std::string(99, 'x'))), 1);
+}
+
+TEST_F(GenerationBackendTest, WhatCannotBeAskedEndsAtOnce) {
+  GenerationBackend model = backend();
+  EXPECT_EQ(std::get<llm::Failure>(ask(model, completion(std::string(100, 'x')))).code,
+            "context_length_exceeded");
+}
+
+TEST_F(GenerationBackendTest, WithoutAChatTemplateCompletionsAreAnswered) {
+  GenerationBackend model = backend(Error{ErrorKind::kUnavailable, "not this template"});
+  const llm::Outcome chat = ask(model, chat_of("hi"));
+  EXPECT_EQ(std::get<llm::Failure>(chat).failure_class, llm::FailureClass::kBackend);
+  EXPECT_EQ(std::get<llm::Failure>(chat).message, "not this template");
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(model, completion("hi"))));
+}
+
+}  // namespace
+}  // namespace windrow::engine

@@ -1,0 +1,69 @@
+// ModelBackend: one model behind the llm::Backend interface, whatever is asked of it. Generating
+// and embedding need contexts of their own, because they use the model's memory differently, and
+// most jobs need one of the two: each is opened when it is first asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/embedding_backend.h"
+#include "engine/generation_backend.h"
+#include "llm/backend.h"
+
+namespace windrow::engine {
+
+struct ModelKinds {
+  // Open a context and what runs on it. Called once at most, and again after a failure.
+  std::function<Result<std::unique_ptr<GenerationBackend>>()> generation;
+  std::function<Result<std::unique_ptr<EmbeddingBackend>>()> embedding;
+
+  // Why the model cannot generate (it is an encoder); empty: it can.
+  std::string no_generation;
+};
+
+// What a request would bring to the model.
+struct MeasuredPrompts {
+  std::vector<std::vector<Token>> prompts;
+  int64_t output_tokens_max = 0;  // of all its answers together
+};
+
+// Thread-safe.
+class ModelBackend final : public llm::Backend {
+ public:
+  explicit ModelBackend(ModelKinds kinds);
+  ~ModelBackend() override;
+
+  // What submit would refuse at once, or what it would run. Opens what the request needs.
+  std::variant<MeasuredPrompts, llm::Failure> measure(const llm::Request& request);
+
+  // Opens what the request needs, which takes as long as it takes, on the caller's thread. When
+  // that fails the request ends with kBackend.
+  void submit(llm::Request request, Done done) override;
+  void cancel_waiting() override;
+  void cancel_all() override;
+
+  // Of what is open; it grows when more is opened.
+  int32_t in_flight_target() const override;
+  llm::BackendStats stats() const override;
+
+ private:
+  std::variant<GenerationBackend*, llm::Failure> generation();
+  std::variant<EmbeddingBackend*, llm::Failure> embedding();
+  std::variant<llm::Backend*, llm::Failure> backend_for(llm::Endpoint endpoint);
+  std::vector<llm::Backend*> open_backends() const;
+
+  const ModelKinds kinds_;
+  std::mutex opening_;         // held while one is opened; never with `mutex_` waited for
+  mutable std::mutex mutex_;   // of the two below, which only go from empty to open
+  std::unique_ptr<GenerationBackend> generation_;
+  std::unique_ptr<EmbeddingBackend> embedding_;
+};
+
+}  // namespace windrow::engine

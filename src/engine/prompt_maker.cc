@@ -1,0 +1,173 @@
+#include "engine/prompt_maker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace windrow::engine {
+namespace {
+
+// Of a rendered chat, as much as can matter to whoever reads the answer.
+constexpr size_t kChatEndBytes = 256;
+
+llm::Failure request_failure(std::string_view code, std::string message, std::string_view param) {
+  return llm::Failure{
+      .code = std::string(code), .message = std::move(message), .param = std::string(param)};
+}
+
+llm::Failure failure_of_template(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::kInvalid:
+      return request_failure(
+          "chat_template_refused",
+          fmt::format("the model's chat template refuses these messages: {}", error.message),
+          "messages");
+    case ErrorKind::kNotFound:
+      return request_failure("unsupported_by_model", error.message, "messages");
+    default:
+      return request_failure(
+          "chat_template_failed",
+          fmt::format("the model's chat template cannot write these messages: {}", error.message),
+          "messages");
+  }
+}
+
+size_t bytes_of(const jinja::Rendered& rendered) {
+  size_t bytes = 0;
+  for (const jinja::Segment& segment : rendered.segments)
+    bytes += segment.text.size();
+  return bytes;
+}
+
+std::string end_of(const jinja::Rendered& rendered) {
+  std::string end;
+  for (auto segment = rendered.segments.rbegin();
+       segment != rendered.segments.rend() && end.size() < kChatEndBytes; ++segment) {
+    end.insert(0, segment->text);
+  }
+  return end.substr(end.size() - std::min(end.size(), kChatEndBytes));
+}
+
+}  // namespace
+
+PromptMaker::PromptMaker(const Vocabulary& vocabulary, Result<chat::ChatTemplate> chat_template,
+                         const PromptLimits& limits)
+    : vocabulary_(vocabulary),
+      prompt_tokens_(vocabulary),
+      chat_template_(std::move(chat_template)),
+      limits_(limits) {}
+
+const chat::ReasoningFormat* PromptMaker::reasoning() const {
+  return chat_template_ ? &chat_template_->reasoning() : nullptr;
+}
+
+std::variant<Prompts, llm::Failure> PromptMaker::make(const llm::Request& request) const {
+  return request.endpoint == llm::Endpoint::kChatCompletions ? make_chat(request)
+                                                             : make_completion(request);
+}
+
+std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& request) const {
+  if (!chat_template_) {
+    // Not this row's fault: no chat of the job can be answered by this model.
+    return llm::Failure{.failure_class = llm::FailureClass::kBackend,
+                        .status = 501,
+                        .code = "chat_template_unsupported",
+                        .message = chat_template_.error().message,
+                        .param = "messages"};
+  }
+  const Result<jinja::Rendered> rendered =
+      chat_template_->render({.messages = request.chat.messages,
+                              .tools = request.chat.tools,
+                              .arguments = request.chat.template_arguments},
+                             limits_.now_unix_s);
+  if (!rendered) return failure_of_template(rendered.error());
+  if (auto failure = check_bytes(request, bytes_of(*rendered), "messages")) {
+    return *std::move(failure);
+  }
+  std::vector<Token> tokens = prompt_tokens_.of(rendered->segments);
+  put_begin_in_front(tokens);
+  if (auto failure = check_length(request, tokens.size(), "messages")) return *std::move(failure);
+  return Prompts{.tokens = {std::move(tokens)}, .chat_end = end_of(*rendered)};
+}
+
+std::variant<Prompts, llm::Failure> PromptMaker::make_completion(
+    const llm::Request& request) const {
+  Prompts prompts;
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const llm::Input& input = request.inputs[i];
+    const std::string param =
+        request.inputs.size() == 1 ? std::string("prompt") : fmt::format("prompt[{}]", i);
+    std::vector<Token> tokens = input.tokens;
+    if (tokens.empty()) {
+      if (auto failure = check_bytes(request, input.text.size(), param)) return *std::move(failure);
+      // Whoever sends a bare prompt has formatted it, control tokens included.
+      tokens = vocabulary_.tokenize(input.text, ControlTokens::kParsed);
+      put_begin_in_front(tokens);
+    } else if (auto failure = check_ids(tokens, param)) {
+      return *std::move(failure);
+    }
+    if (auto failure = check_length(request, tokens.size(), param)) return *std::move(failure);
+    prompts.tokens.push_back(std::move(tokens));
+  }
+  return prompts;
+}
+
+// A prompt that brings the token itself does not get it twice.
+void PromptMaker::put_begin_in_front(std::vector<Token>& tokens) const {
+  const std::optional<Token> begin = vocabulary_.begin_token();
+  if (begin && (tokens.empty() || tokens.front() != *begin)) tokens.insert(tokens.begin(), *begin);
+}
+
+std::optional<llm::Failure> PromptMaker::check_ids(const std::vector<Token>& tokens,
+                                                   std::string_view param) const {
+  const auto wrong = std::find_if(tokens.begin(), tokens.end(), [&](Token token) {
+    return token < 0 || token >= vocabulary_.size();
+  });
+  if (wrong == tokens.end()) return std::nullopt;
+  return request_failure("invalid_value",
+                         fmt::format("{} holds the token {} at place {}; the model's tokens are 0 "
+                                     "to {}",
+                                     param, *wrong, wrong - tokens.begin(), vocabulary_.size() - 1),
+                         param);
+}
+
+// What only reads the prompt needs no room for an answer.
+int32_t PromptMaker::prompt_tokens_max(const llm::Request& request) const {
+  return request.output_tokens_max == 0 ? limits_.row_tokens_max : limits_.row_tokens_max - 1;
+}
+
+// Tokenising takes seconds where a text is many megabytes: what cannot fit by its bytes alone is
+// refused before that.
+std::optional<llm::Failure> PromptMaker::check_bytes(const llm::Request& request, size_t bytes,
+                                                     std::string_view param) const {
+  const std::optional<size_t> token_bytes_max = vocabulary_.token_bytes_max();
+  if (!token_bytes_max) return std::nullopt;
+  const size_t tokens_min = (bytes + *token_bytes_max - 1) / *token_bytes_max;
+  if (tokens_min <= static_cast<size_t>(prompt_tokens_max(request))) return std::nullopt;
+  return too_long(request, fmt::format("at least {}", tokens_min), param);
+}
+
+std::optional<llm::Failure> PromptMaker::check_length(const llm::Request& request, size_t tokens,
+                                                      std::string_view param) const {
+  if (tokens == 0) {
+    return request_failure("empty_prompt",
+                           "the prompt has no tokens; there is nothing to go on from", param);
+  }
+  if (tokens <= static_cast<size_t>(prompt_tokens_max(request))) return std::nullopt;
+  return too_long(request, fmt::format("{}", tokens), param);
+}
+
+llm::Failure PromptMaker::too_long(const llm::Request& request, std::string_view tokens,
+                                   std::string_view param) const {
+  const int32_t max = prompt_tokens_max(request);
+  return request_failure(
+      "context_length_exceeded",
+      fmt::format("the prompt has {} tokens; {}at most {} fit the context of {} (--ctx raises it "
+                  "up to what the model was trained for)",
+                  tokens, max < limits_.row_tokens_max ? "with one token to answer, " : "", max,
+                  limits_.row_tokens_max),
+      param);
+}
+
+}  // namespace windrow::engine
