@@ -1,0 +1,22 @@
+#include "llm/backend.h"
+
+#include <algorithm>
+
+namespace windrow::llm {
+
+BackendStats& BackendStats::operator+=(const BackendStats& other) {
+  prompt_tokens += other.prompt_tokens;
+  generated_tokens += other.generated_tokens;
+  steps += other.steps;
+  preemptions += other.preemptions;
+  recomputed_tokens += other.recomputed_tokens;
+  rows_running += other.rows_running;
+  rows_waiting += other.rows_waiting;
+  cells_used += other.cells_used;
+  cells_max += other.cells_max;
+  device_bytes_used = std::max(device_bytes_used, other.device_bytes_used);
+  device_bytes_max = std::max(device_bytes_max, other.device_bytes_max);
+  return *this;
+}
+
+}  // namespace windrow::llm
