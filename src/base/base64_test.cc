@@ -1,0 +1,38 @@
+#include "base/base64.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow {
+namespace {
+
+std::string base64(std::string_view bytes) {
+  std::string text;
+  append_base64(bytes, text);
+  EXPECT_EQ(text.size(), base64_length(bytes.size()));
+  return text;
+}
+
+// RFC 4648, section 10.
+TEST(Base64, TheVectorsOfTheStandard) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foob"), "Zm9vYg==");
+  EXPECT_EQ(base64("fooba"), "Zm9vYmE=");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+}
+
+TEST(Base64, BytesAboveAsciiReachTheEndOfTheAlphabet) {
+  EXPECT_EQ(base64("\xFB\xFF\xBF"), "+/+/");
+  EXPECT_EQ(base64(std::string_view("\0\0\0", 3)), "AAAA");
+}
+
+TEST(Base64, IsAppended) {
+  std::string text = "data:";
+  append_base64("foo", text);
+  EXPECT_EQ(text, "data:Zm9v");
+}
+
+}  // namespace
+}  // namespace windrow
