@@ -28,31 +28,23 @@ json::object about(const RowKey& key, int32_t attempts) {
   return {{"line", key.line}, {"attempts", attempts}, {"fingerprint", to_hex(key.fingerprint)}};
 }
 
-std::string line_text(const RowKey& key, json::value response, json::value error,
-                      json::object windrow) {
-  json::object line;
-  line["id"] = fmt::format("batch_req_{}", row_id(key));
-  if (key.custom_id.empty()) {
-    line["custom_id"] = nullptr;
-  } else {
-    line["custom_id"] = key.custom_id;
-  }
-  line["response"] = std::move(response);
-  line["error"] = std::move(error);
-  line["windrow"] = std::move(windrow);
-  std::string text = json::serialize(line);
-  text += '\n';
-  return text;
-}
-
 json::value text_or_null(const std::string& text) {
   return text.empty() ? json::value(nullptr) : json::value(text);
 }
 
-json::object response_of(const RowKey& key, int32_t status, json::object body) {
-  return {{"status_code", status},
-          {"request_id", fmt::format("req_{}", request_id(key))},
-          {"body", std::move(body)}};
+// `response` is JSON already: an answer may be large.
+std::string line_text(const RowKey& key, std::string_view response, const json::value& error,
+                      const json::object& windrow) {
+  return fmt::format(
+      R"({{"id":"batch_req_{}","custom_id":{},"response":{},"error":{},"windrow":{}}})"
+      "\n",
+      row_id(key), json::serialize(text_or_null(key.custom_id)), response, json::serialize(error),
+      json::serialize(windrow));
+}
+
+std::string response_of(const RowKey& key, int32_t status, std::string_view body) {
+  return fmt::format(R"({{"status_code":{},"request_id":"req_{}","body":{}}})", status,
+                     request_id(key), body);
 }
 
 }  // namespace
@@ -67,16 +59,17 @@ std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_v
       key,
       response_of(key, 200,
                   llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer)),
-      nullptr, std::move(windrow));
+      nullptr, windrow);
 }
 
 std::string error_line(const RowFault& fault, int32_t attempts) {
   const llm::Failure& failure = fault.failure;
-  json::value response = nullptr;
+  std::string response = "null";
   if (!fault.of_line) {
-    response = response_of(fault.key, failure.status, llm::failure_to_json(failure));
+    response =
+        response_of(fault.key, failure.status, json::serialize(llm::failure_to_json(failure)));
   }
-  return line_text(fault.key, std::move(response),
+  return line_text(fault.key, response,
                    json::object{{"code", text_or_null(failure.code)},
                                 {"message", failure.message},
                                 {"param", text_or_null(failure.param)},

@@ -86,18 +86,14 @@ std::optional<llm::Failure> check_envelope(const json::object& line, llm::Endpoi
   const json::value* url = line.if_contains("url");
   if (url == nullptr || !url->is_string()) {
     return failure(400, "missing_url",
-                   fmt::format("the line has no url; it must be {} or {}",
-                               llm::url_of(llm::Endpoint::kChatCompletions),
-                               llm::url_of(llm::Endpoint::kCompletions)),
-                   "url");
+                   fmt::format("the line has no url; it must be {}", llm::endpoint_urls()), "url");
   }
   const std::optional<llm::Endpoint> known = llm::endpoint_of(url->get_string());
   if (!known) {
-    return failure(404, "unknown_url",
-                   fmt::format("url is {}; it must be {} or {}", quoted(url->get_string()),
-                               llm::url_of(llm::Endpoint::kChatCompletions),
-                               llm::url_of(llm::Endpoint::kCompletions)),
-                   "url");
+    return failure(
+        404, "unknown_url",
+        fmt::format("url is {}; it must be {}", quoted(url->get_string()), llm::endpoint_urls()),
+        "url");
   }
   endpoint = *known;
   const json::value* body = line.if_contains("body");

@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadLine{R"({"custom_id":null})", "invalid_custom_id", 400, true},
         BadLine{R"({"custom_id":"a"})", "missing_url", 400, false},
         BadLine{R"({"custom_id":"a","url":3})", "missing_url", 400, false},
-        BadLine{R"({"custom_id":"a","url":"/v1/embeddings"})", "unknown_url", 404, false},
+        BadLine{R"({"custom_id":"a","url":"/v1/responses"})", "unknown_url", 404, false},
         BadLine{R"({"custom_id":"a","method":"GET","url":"/v1/completions","body":{}})",
                 "invalid_method", 400, false},
         BadLine{R"({"custom_id":"a","url":"/v1/completions"})", "missing_body", 400, false},

@@ -26,7 +26,7 @@ size_t bytes_of(const Answer& answer) {
   for (const std::vector<float>& embedding : answer.embeddings)
     bytes += sizeof(embedding) + embedding.size() * sizeof(float);
   for (const RankedDocument& document : answer.ranking)
-    bytes += sizeof(document) + document.text.size();
+    bytes += sizeof(document) + document.text.value_or("").size();
   return bytes;
 }
 

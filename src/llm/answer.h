@@ -56,6 +56,10 @@ struct ScoredToken {
 struct Choice {
   std::string text;  // well-formed UTF-8; with Request::echo it begins with the prompt
 
+  // kCompletions without echo: how many characters the prompt has. The API counts where tokens
+  // begin from the start of the prompt.
+  int32_t text_begin = 0;
+
   // What a reasoning model thought before it answered; `text` is then only the answer.
   std::optional<std::string> reasoning;
 
@@ -72,7 +76,9 @@ struct Choice {
 struct RankedDocument {
   int32_t index = 0;  // in Request::inputs
   float score = 0;    // the model's own relevance score, not a probability
-  std::string text;   // when Request::return_documents
+
+  // Given when Request::return_documents.
+  std::optional<std::string> text;
 
   friend bool operator==(const RankedDocument&, const RankedDocument&) = default;
 };

@@ -2,7 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/array.hpp>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <iterator>
+
+#include "base/base64.h"
+#include "base/utf8.h"
+#include "llm/json_text.h"
+#include "llm/text_offsets.h"
 
 namespace windrow::llm {
 
@@ -10,23 +18,223 @@ namespace json = boost::json;
 
 namespace {
 
-json::object usage_to_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+template <class... Args>
+void append(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
 }
 
-json::object choice_to_json(Endpoint endpoint, const Choice& answer) {
-  json::object choice{{"index", 0}};
-  if (endpoint == Endpoint::kChatCompletions) {
-    choice["message"] =
-        json::object{{"role", "assistant"}, {"content", answer.text}, {"refusal", nullptr}};
-  } else {
-    choice["text"] = answer.text;
+// Writes the elements with commas between them.
+template <class List, class Write>
+void append_array(std::string& text, const List& list, Write write) {
+  text += '[';
+  bool first = true;
+  for (const auto& element : list) {
+    if (!first) text += ',';
+    first = false;
+    write(element);
   }
-  choice["logprobs"] = nullptr;
-  choice["finish_reason"] = to_string(answer.finish_reason);
-  return choice;
+  text += ']';
+}
+
+void append_usage(std::string& text, const Usage& usage) {
+  append(text, R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{}}})",
+         usage.prompt_tokens, usage.completion_tokens,
+         usage.prompt_tokens + usage.completion_tokens);
+}
+
+// JSON has no infinity; OpenAI says by this number that a token is as good as impossible.
+float finite_logprob(float logprob) {
+  return std::isfinite(logprob) ? logprob : -9999.0F;
+}
+
+// A token that is no text by itself, being a part of a character, is spelt as OpenAI does it: bytes
+// that are not printable ASCII as \xNN, with "bytes:" in front in completions and without in chat.
+std::string token_text(std::string_view bytes, std::string_view prefix) {
+  if (utf8_repair(bytes) == bytes) return std::string(bytes);
+  std::string text(prefix);
+  for (const char character : bytes) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (byte >= 0x20 && byte < 0x7F && byte != '\\') {
+      text += character;
+    } else {
+      append(text, "\\x{:02x}", byte);
+    }
+  }
+  return text;
+}
+
+// {"token", "logprob", "bytes"}, not closed. A control token has no bytes.
+void append_token(std::string& text, const TokenLogprob& token) {
+  text += R"({"token":)";
+  append_json(token_text(token.bytes, ""), text);
+  text += R"(,"logprob":)";
+  append_json(finite_logprob(token.logprob), text);
+  text += R"(,"bytes":)";
+  if (token.bytes.empty()) {
+    text += "null";
+    return;
+  }
+  append_array(text, token.bytes,
+               [&](char byte) { append(text, "{}", static_cast<unsigned char>(byte)); });
+}
+
+void append_chat_logprobs(std::string& text, const Choice& choice) {
+  text += R"({"content":)";
+  append_array(text, choice.tokens, [&](const ScoredToken& token) {
+    append_token(text, token.chosen);
+    text += R"(,"top_logprobs":)";
+    append_array(text, token.top, [&](const TokenLogprob& one) {
+      append_token(text, one);
+      text += '}';
+    });
+    text += '}';
+  });
+  text += R"(,"refusal":null})";
+}
+
+// The most likely tokens and, where it is not among them, the one that was taken. Of tokens that
+// are spelt alike the most likely counts, as an object has a name only once.
+void append_top_object(std::string& text, const ScoredToken& token) {
+  if (!token.has_logprob) {
+    text += "null";
+    return;
+  }
+  std::vector<std::string> names;
+  text += '{';
+  const auto add = [&](const TokenLogprob& one) {
+    std::string name = token_text(one.bytes, "bytes:");
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    if (!names.empty()) text += ',';
+    append_json(name, text);
+    text += ':';
+    append_json(finite_logprob(one.logprob), text);
+    names.push_back(std::move(name));
+  };
+  for (const TokenLogprob& one : token.top)
+    add(one);
+  add(token.chosen);
+  text += '}';
+}
+
+void append_completion_logprobs(std::string& text, const Choice& choice) {
+  text += R"({"tokens":)";
+  append_array(text, choice.tokens, [&](const ScoredToken& token) {
+    append_json(token_text(token.chosen.bytes, "bytes:"), text);
+  });
+  text += R"(,"token_logprobs":)";
+  append_array(text, choice.tokens, [&](const ScoredToken& token) {
+    if (token.has_logprob) {
+      append_json(finite_logprob(token.chosen.logprob), text);
+    } else {
+      text += "null";
+    }
+  });
+  text += R"(,"top_logprobs":)";
+  append_array(text, choice.tokens,
+               [&](const ScoredToken& token) { append_top_object(text, token); });
+  text += R"(,"text_offset":)";
+  append_array(text, text_offsets(choice), [&](int32_t offset) { append(text, "{}", offset); });
+  text += '}';
+}
+
+void append_message(std::string& text, const Choice& choice) {
+  text += R"({"role":"assistant","content":)";
+  append_json(choice.text, text);
+  if (choice.reasoning) {
+    text += R"(,"reasoning_content":)";
+    append_json(*choice.reasoning, text);
+  }
+  text += R"(,"refusal":null})";
+}
+
+void append_choices(std::string& text, bool chat, const std::vector<Choice>& choices) {
+  int32_t index = 0;
+  append_array(text, choices, [&](const Choice& choice) {
+    append(text, R"({{"index":{},)", index++);
+    text += chat ? R"("message":)" : R"("text":)";
+    if (chat) {
+      append_message(text, choice);
+    } else {
+      append_json(choice.text, text);
+    }
+    text += R"(,"logprobs":)";
+    if (choice.tokens.empty()) {
+      text += "null";
+    } else if (chat) {
+      append_chat_logprobs(text, choice);
+    } else {
+      append_completion_logprobs(text, choice);
+    }
+    append(text, R"(,"finish_reason":"{}"}})", to_string(choice.finish_reason));
+  });
+}
+
+std::string completion_to_json(bool chat, std::string_view id, std::string_view model,
+                               int64_t created_unix_s, const Answer& answer) {
+  std::string text = R"({"id":)";
+  append_json(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", id), text);
+  append(text, R"(,"object":"{}","created":{},"model":)",
+         chat ? "chat.completion" : "text_completion", created_unix_s);
+  append_json(model, text);
+  text += R"(,"choices":)";
+  append_choices(text, chat, answer.choices);
+  text += ',';
+  append_usage(text, answer.usage);
+  text += '}';
+  return text;
+}
+
+// The four bytes of each number, the lowest first.
+void append_base64_floats(std::string& text, const std::vector<float>& numbers) {
+  std::string bytes;
+  bytes.reserve(numbers.size() * sizeof(float));
+  for (const float number : numbers) {
+    const auto bits = std::bit_cast<uint32_t>(number);
+    for (uint32_t shift = 0; shift < 32; shift += 8)
+      bytes += static_cast<char>(bits >> shift & 0xFFU);
+  }
+  text += '"';
+  append_base64(bytes, text);
+  text += '"';
+}
+
+std::string embeddings_to_json(std::string_view model, const Answer& answer) {
+  std::string text = R"({"object":"list","data":)";
+  int32_t index = 0;
+  append_array(text, answer.embeddings, [&](const std::vector<float>& embedding) {
+    append(text, R"({{"object":"embedding","index":{},"embedding":)", index++);
+    if (answer.base64) {
+      append_base64_floats(text, embedding);
+    } else {
+      append_array(text, embedding, [&](float number) { append_json(number, text); });
+    }
+    text += '}';
+  });
+  text += R"(,"model":)";
+  append_json(model, text);
+  append(text, R"(,"usage":{{"prompt_tokens":{0},"total_tokens":{0}}}}})",
+         answer.usage.prompt_tokens);
+  return text;
+}
+
+std::string ranking_to_json(std::string_view id, std::string_view model, const Answer& answer) {
+  std::string text = R"({"id":)";
+  append_json(fmt::format("rerank-{}", id), text);
+  text += R"(,"model":)";
+  append_json(model, text);
+  text += R"(,"results":)";
+  append_array(text, answer.ranking, [&](const RankedDocument& document) {
+    append(text, R"({{"index":{},"relevance_score":)", document.index);
+    append_json(document.score, text);
+    if (document.text) {
+      text += R"(,"document":{"text":)";
+      append_json(*document.text, text);
+      text += '}';
+    }
+    text += '}';
+  });
+  append(text, R"(,"usage":{{"total_tokens":{}}}}})", answer.usage.prompt_tokens);
+  return text;
 }
 
 std::string_view error_type(const Failure& failure) {
@@ -37,15 +245,19 @@ std::string_view error_type(const Failure& failure) {
 
 }  // namespace
 
-json::object answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
-                            int64_t created_unix_s, const Answer& answer) {
+std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
+                           int64_t created_unix_s, const Answer& answer) {
+  switch (endpoint) {
+    case Endpoint::kEmbeddings:
+      return embeddings_to_json(model, answer);
+    case Endpoint::kRerank:
+      return ranking_to_json(id, model, answer);
+    case Endpoint::kChatCompletions:
+    case Endpoint::kCompletions:
+      break;
+  }
   const bool chat = endpoint == Endpoint::kChatCompletions;
-  return {{"id", fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", id)},
-          {"object", chat ? "chat.completion" : "text_completion"},
-          {"created", created_unix_s},
-          {"model", model},
-          {"choices", json::array{choice_to_json(endpoint, answer.choices.at(0))}},
-          {"usage", usage_to_json(answer.usage)}};
+  return completion_to_json(chat, id, model, created_unix_s, answer);
 }
 
 json::object failure_to_json(const Failure& failure) {

@@ -1,8 +1,10 @@
-// Answer -> the JSON of an OpenAI response body.
+// Answer -> the JSON of a response body, in the shapes of the OpenAI API and, for rerank, of
+// Jina's.
 #pragma once
 
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "llm/answer.h"
@@ -10,9 +12,9 @@
 
 namespace windrow::llm {
 
-// `id` without the prefix that the endpoint adds ("chatcmpl-", "cmpl-").
-boost::json::object answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
-                                   int64_t created_unix_s, const Answer& answer);
+// One line of JSON. `id` without the prefix that the endpoint adds ("chatcmpl-", "cmpl-"...).
+std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
+                           int64_t created_unix_s, const Answer& answer);
 
 // {"error": {"message", "type", "param", "code"}}
 boost::json::object failure_to_json(const Failure& failure);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
+#include <limits>
+#include <string>
 
 namespace windrow::llm {
 namespace {
@@ -12,8 +15,19 @@ namespace json = boost::json;
 const Answer kAnswer{.choices = {{.text = "hi \"you\"", .finish_reason = FinishReason::kLength}},
                      .usage = {.prompt_tokens = 3, .completion_tokens = 2}};
 
+json::value body_of(Endpoint endpoint, const Answer& answer) {
+  const std::string text = answer_to_json(endpoint, "7", "m", 1700000000, answer);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  return json::parse(text);
+}
+
+ScoredToken scored(std::string bytes, float logprob, std::vector<TokenLogprob> top = {}) {
+  return {.chosen = {.token = 1, .bytes = std::move(bytes), .logprob = logprob},
+          .top = std::move(top)};
+}
+
 TEST(AnswerJson, ChatHasTheShapeOfTheApi) {
-  EXPECT_EQ(answer_to_json(Endpoint::kChatCompletions, "7", "m", 1700000000, kAnswer),
+  EXPECT_EQ(body_of(Endpoint::kChatCompletions, kAnswer),
             json::parse(R"({"id":"chatcmpl-7","object":"chat.completion","created":1700000000,
       "model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi \"you\"",
       "refusal":null},"logprobs":null,"finish_reason":"length"}],
@@ -21,11 +35,88 @@ TEST(AnswerJson, ChatHasTheShapeOfTheApi) {
 }
 
 TEST(AnswerJson, CompletionsHasTheShapeOfTheApi) {
-  EXPECT_EQ(answer_to_json(Endpoint::kCompletions, "7", "m", 1700000000, kAnswer),
+  EXPECT_EQ(body_of(Endpoint::kCompletions, kAnswer),
             json::parse(R"({"id":"cmpl-7","object":"text_completion","created":1700000000,
       "model":"m","choices":[{"index":0,"text":"hi \"you\"","logprobs":null,
       "finish_reason":"length"}],
       "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}})"));
+}
+
+TEST(AnswerJson, ChoicesAreCountedAndThoughtsStandApart) {
+  const Answer answer{.choices = {{.text = "4", .reasoning = "2 + 2\n"}, {.text = "5"}}};
+  EXPECT_EQ(body_of(Endpoint::kChatCompletions, answer).at("choices"), json::parse(R"([
+      {"index":0,"message":{"role":"assistant","content":"4","reasoning_content":"2 + 2\n",
+       "refusal":null},"logprobs":null,"finish_reason":"stop"},
+      {"index":1,"message":{"role":"assistant","content":"5","refusal":null},"logprobs":null,
+       "finish_reason":"stop"}])"));
+}
+
+TEST(AnswerJson, ChatListsTokensWithTheirBytes) {
+  const float never = -std::numeric_limits<float>::infinity();
+  const Answer answer{
+      .choices = {{.text = "é",
+                   .tokens = {scored("\xC3", -0.25F,
+                                     {{.token = 1, .bytes = "\xC3", .logprob = -0.25F},
+                                      {.token = 2, .bytes = "a", .logprob = never}}),
+                              scored("\xA9", -0.1F), scored("", -2)}}}};
+  EXPECT_EQ(body_of(Endpoint::kChatCompletions, answer).at_pointer("/choices/0/logprobs"),
+            json::parse(R"({"content":[
+      {"token":"\\xc3","logprob":-0.25,"bytes":[195],"top_logprobs":[
+        {"token":"\\xc3","logprob":-0.25,"bytes":[195]},
+        {"token":"a","logprob":-9999.0,"bytes":[97]}]},
+      {"token":"\\xa9","logprob":-0.1,"bytes":[169],"top_logprobs":[]},
+      {"token":"","logprob":-2.0,"bytes":null,"top_logprobs":[]}],"refusal":null})"));
+}
+
+// A prompt that is scored: echo, no token of its own, and nothing before the first.
+TEST(AnswerJson, CompletionsListTokensInFourArrays) {
+  ScoredToken first = scored("one", 0);
+  first.has_logprob = false;
+  const Answer answer{
+      .choices = {
+          {.text = "one two é",
+           .tokens = {first,
+                      scored(" two", -0.5F, {{.token = 1, .bytes = " two", .logprob = -0.5F}}),
+                      scored(" \xC3", -3, {{.token = 5, .bytes = "x", .logprob = -0.75F}}),
+                      scored("\xA9", std::numeric_limits<float>::quiet_NaN())}}}};
+  EXPECT_EQ(body_of(Endpoint::kCompletions, answer).at_pointer("/choices/0/logprobs"),
+            json::parse(R"({"tokens":["one"," two","bytes: \\xc3","bytes:\\xa9"],
+      "token_logprobs":[null,-0.5,-3.0,-9999.0],
+      "top_logprobs":[null,{" two":-0.5},{"x":-0.75,"bytes: \\xc3":-3.0},{"bytes:\\xa9":-9999.0}],
+      "text_offset":[0,3,7,8]})"));
+}
+
+TEST(AnswerJson, TokensThatAreSpeltAlikeStandOnceInAnObject) {
+  const Answer answer{
+      .choices = {{.text = "",
+                   .tokens = {scored("", -1,
+                                     {{.token = 1, .bytes = "", .logprob = -1},
+                                      {.token = 2, .bytes = "", .logprob = -2}})}}}};
+  const std::string text = answer_to_json(Endpoint::kCompletions, "7", "m", 1, answer);
+  EXPECT_NE(text.find(R"("top_logprobs":[{"":-1.0}])"), std::string::npos) << text;
+}
+
+TEST(AnswerJson, EmbeddingsHaveTheShapeOfTheApi) {
+  Answer answer{.embeddings = {{0.1F, -1.0F}, {0.0F, 1e-9F}},
+                .usage = {.prompt_tokens = 9, .completion_tokens = 0}};
+  EXPECT_EQ(answer_to_json(Endpoint::kEmbeddings, "7", "m", 1, answer),
+            R"({"object":"list","data":[)"
+            R"({"object":"embedding","index":0,"embedding":[0.1,-1.0]},)"
+            R"({"object":"embedding","index":1,"embedding":[0.0,1e-09]}],)"
+            R"("model":"m","usage":{"prompt_tokens":9,"total_tokens":9}})");
+
+  // python: base64.b64encode(numpy.array([0.1, -1.0], dtype="<f4").tobytes())
+  answer.base64 = true;
+  EXPECT_EQ(body_of(Endpoint::kEmbeddings, answer).at_pointer("/data/0/embedding"), "zczMPQAAgL8=");
+}
+
+TEST(AnswerJson, RerankHasTheShapeOfJina) {
+  const Answer answer{.ranking = {{.index = 1, .score = 2.5F, .text = ""},
+                                  {.index = 0, .score = -3, .text = std::nullopt}},
+                      .usage = {.prompt_tokens = 9, .completion_tokens = 0}};
+  EXPECT_EQ(body_of(Endpoint::kRerank, answer), json::parse(R"({"id":"rerank-7","model":"m",
+      "results":[{"index":1,"relevance_score":2.5,"document":{"text":""}},
+      {"index":0,"relevance_score":-3.0}],"usage":{"total_tokens":9}})"));
 }
 
 TEST(AnswerJson, FailureSaysNullForWhatItDoesNotKnow) {

@@ -1,11 +1,13 @@
 // docs/formats.md shows what becomes of every body field; this holds it to the table in the code.
 // WINDROW_UPDATE_DOCS=1 writes the document instead of complaining.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "llm/request_json.h"
 
@@ -15,9 +17,15 @@ namespace {
 constexpr std::string_view kBegin = "<!-- body fields: begin -->\n";
 constexpr std::string_view kEnd = "<!-- body fields: end -->\n";
 
-std::string_view where(const FieldRule& rule) {
-  if (rule.chat && rule.completion) return "both";
-  return rule.chat ? "chat" : "completions";
+constexpr std::string_view kNames[] = {"chat", "completions", "embeddings", "rerank"};
+
+std::string where(const FieldRule& rule) {
+  std::vector<std::string_view> names;
+  for (const Endpoint endpoint : endpoints()) {
+    if (rule.endpoints.contains(endpoint)) names.push_back(kNames[static_cast<size_t>(endpoint)]);
+  }
+  if (names.size() == endpoints().size()) return "all";
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string list_of(FieldUse use) {
@@ -30,11 +38,30 @@ std::string list_of(FieldUse use) {
   return list;
 }
 
+// Names that are refused for one reason share a line.
+std::string refused() {
+  std::string list = "\n| field | of | accepted | why, or what instead |\n|---|---|---|---|\n";
+  std::string names;
+  const auto rules = field_rules();
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const FieldRule& rule = rules[i];
+    if (rule.use != FieldUse::kRefused) continue;
+    names += fmt::format("{}`{}`", names.empty() ? "" : ", ", rule.name);
+    const bool same = i + 1 < rules.size() && where(rules[i + 1]) == where(rule) &&
+                      rules[i + 1].values == rule.values && rules[i + 1].instead == rule.instead;
+    if (same) continue;
+    list += fmt::format("| {} | {} | {} | {} |\n", names, where(rule),
+                        rule.values.empty() ? "nothing" : rule.values, rule.instead);
+    names.clear();
+  }
+  return list;
+}
+
 std::string lists() {
   return fmt::format(
       "\n**Honoured**\n{}\n**Accepted without effect**\n{}\n"
       "**Refused**, unless the value asks for what happens anyway\n{}\n",
-      list_of(FieldUse::kHonoured), list_of(FieldUse::kWithoutEffect), list_of(FieldUse::kRefused));
+      list_of(FieldUse::kHonoured), list_of(FieldUse::kWithoutEffect), refused());
 }
 
 TEST(FormatsDocument, ListsEveryBodyFieldAsTheCodeHasIt) {

@@ -1,0 +1,26 @@
+#include "llm/json_text.h"
+
+#include <array>
+#include <boost/json/serialize.hpp>
+#include <charconv>
+#include <cmath>
+
+namespace windrow::llm {
+
+void append_json(std::string_view value, std::string& text) {
+  text += boost::json::serialize(boost::json::string_view(value));
+}
+
+void append_json(float value, std::string& text) {
+  if (!std::isfinite(value)) {
+    text += "null";
+    return;
+  }
+  std::array<char, 32> digits{};  // the longest is 15 characters
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  const std::string_view number(digits.data(), static_cast<size_t>(end - digits.data()));
+  text += number;
+  if (number.find_first_of(".e") == std::string_view::npos) text += ".0";
+}
+
+}  // namespace windrow::llm

@@ -1,0 +1,197 @@
+#include "llm/messages_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/object.hpp>
+#include <utility>
+
+#include "llm/tools_json.h"
+
+namespace windrow::llm {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
+                                                    "tool"};
+
+// What an answer that is sent back may carry beside what it says: "annotations": [] and such.
+bool says_nothing(const json::value& value) {
+  return value.is_null() || (value.is_array() && value.get_array().empty());
+}
+
+Problem read_part(const std::string& param, const json::value& value, std::string& text) {
+  const json::object* part = value.if_object();
+  if (part == nullptr) {
+    return wrong_kind(param, "a text part, {\"type\": \"text\", \"text\": \"...\"}", value);
+  }
+  const json::value* type = part->if_contains("type");
+  if (type == nullptr || !type->is_string()) {
+    return bad_value(param + ".type",
+                     fmt::format("{} must be an object with a type; the type must be text", param));
+  }
+  if (type->get_string() != "text") {
+    return unsupported(param, fmt::format("{} is of type {}; only text parts are accepted", param,
+                                          shown(type->get_string())));
+  }
+  std::string own_text;
+  bool has_text = false;
+  for (const auto& [key, member] : *part) {
+    if (key == "type" || says_nothing(member)) continue;
+    const std::string place = fmt::format("{}.{}", param, shown(key));
+    if (key != "text") {
+      return unsupported(place,
+                         fmt::format("{} is not supported; a text part has type and text", place));
+    }
+    if (Problem problem = read_string(member, place, own_text)) return problem;
+    has_text = true;
+  }
+  if (!has_text) {
+    return bad_value(param + ".text",
+                     fmt::format("{} has no text; it must have one, a string", param));
+  }
+  text += own_text;
+  return std::nullopt;
+}
+
+// A string, or parts that are joined without anything between them.
+Problem read_content(const std::string& param, const json::value& value, std::string& text) {
+  if (value.is_string()) return read_string(value, param, text);
+  const json::array* parts = value.if_array();
+  if (parts == nullptr) return wrong_kind(param, "a string or an array of text parts", value);
+  for (size_t i = 0; i < parts->size(); ++i) {
+    if (Problem problem = read_part(fmt::format("{}[{}]", param, i), (*parts)[i], text)) {
+      return problem;
+    }
+  }
+  return std::nullopt;
+}
+
+class MessageReader {
+ public:
+  explicit MessageReader(std::string param) : param_(std::move(param)) {}
+
+  Problem read(const json::value& value, json::object& message) {
+    const json::object* object = value.if_object();
+    if (object == nullptr) return wrong_kind(param_, "an object with role and content", value);
+    if (Problem problem = read_role(*object)) return problem;
+    for (const auto& [key, member] : *object) {
+      // Content may be an array without parts, and then is an empty text.
+      const bool nothing = key == "content" ? member.is_null() : says_nothing(member);
+      if (key == "role" || nothing) continue;
+      if (Problem problem = read_member(key, member)) return problem;
+    }
+    if (!content_ && tool_calls_.empty()) {
+      return bad_value(place("content"),
+                       fmt::format("{} has no content; it must be a string or an array of text "
+                                   "parts{}",
+                                   param_, assistant() ? ", or there must be tool_calls" : ""));
+    }
+    message = take();
+    return std::nullopt;
+  }
+
+ private:
+  std::string place(std::string_view key) const { return fmt::format("{}.{}", param_, shown(key)); }
+
+  bool assistant() const { return role_ == "assistant"; }
+
+  Problem read_role(const json::object& message) {
+    constexpr std::string_view kWanted = "system, developer, user, assistant or tool";
+    const json::value* role = message.if_contains("role");
+    if (role == nullptr) {
+      return bad_value(place("role"),
+                       fmt::format("{} has no role; it must be {}", param_, kWanted));
+    }
+    if (!role->is_string()) return wrong_kind(place("role"), kWanted, *role);
+    role_ = role->get_string();
+    if (std::find(kRoles.begin(), kRoles.end(), role_) != kRoles.end()) return std::nullopt;
+    return bad_value(place("role"),
+                     fmt::format("{} is \"{}\"; it must be {}{}", place("role"), shown(role_),
+                                 kWanted, role_ == "function" ? " (tool is its successor)" : ""));
+  }
+
+  Problem read_member(std::string_view key, const json::value& value) {
+    if (key == "content") return read_content(place(key), value, content_.emplace());
+    if (key == "name") return read_string(value, place(key), name_.emplace());
+    if (key == "tool_call_id") {
+      if (role_ != "tool") return of_another_role(key, "tool");
+      return read_string(value, place(key), tool_call_id_.emplace());
+    }
+    if (key == "tool_calls") {
+      if (!assistant()) return of_another_role(key, "assistant");
+      return read_tool_calls(place(key), value, tool_calls_);
+    }
+    if (key == "reasoning_content" || key == "reasoning") return read_reasoning(key, value);
+    if (key == "function_call") {
+      return unsupported(
+          place(key), fmt::format("{} is not supported; tool_calls is its successor", place(key)));
+    }
+    return unsupported(place(key),
+                       fmt::format("{} is not supported; a message has role, content, name, "
+                                   "tool_calls, tool_call_id and reasoning_content",
+                                   place(key)));
+  }
+
+  Problem of_another_role(std::string_view key, std::string_view role) const {
+    return bad_value(place(key), fmt::format("{} belongs to messages of the role {}; the role is "
+                                             "{}, so take it out",
+                                             place(key), role, role_));
+  }
+
+  Problem read_reasoning(std::string_view key, const json::value& value) {
+    if (!assistant()) return of_another_role(key, "assistant");
+    std::string text;
+    if (Problem problem = read_string(value, place(key), text)) return problem;
+    if (reasoning_ && *reasoning_ != text) {
+      return bad_value(place(key), fmt::format("{} has reasoning and reasoning_content, which are "
+                                               "one thing, and they differ; give one of them",
+                                               param_));
+    }
+    reasoning_ = std::move(text);
+    return std::nullopt;
+  }
+
+  json::object take() {
+    json::object message;
+    message["role"] = role_;
+    message["content"] = content_ ? json::value(*content_) : json::value(nullptr);
+    if (name_) message["name"] = *name_;
+    if (reasoning_) message["reasoning_content"] = *reasoning_;
+    if (!tool_calls_.empty()) message["tool_calls"] = std::move(tool_calls_);
+    if (tool_call_id_) message["tool_call_id"] = *tool_call_id_;
+    return message;
+  }
+
+  std::string param_;
+  std::string role_;
+  std::optional<std::string> content_;
+  std::optional<std::string> name_;
+  std::optional<std::string> reasoning_;
+  std::optional<std::string> tool_call_id_;
+  json::array tool_calls_;
+};
+
+}  // namespace
+
+Problem read_messages(std::string_view name, const json::value& value, json::array& messages) {
+  const json::array* array = value.if_array();
+  if (array == nullptr || array->empty()) {
+    return wrong_kind(name, "an array with at least one message", value);
+  }
+  messages.reserve(array->size());
+  for (size_t i = 0; i < array->size(); ++i) {
+    json::object message;
+    if (Problem problem =
+            MessageReader(fmt::format("{}[{}]", name, i)).read((*array)[i], message)) {
+      return problem;
+    }
+    messages.emplace_back(std::move(message));
+  }
+  return std::nullopt;
+}
+
+}  // namespace windrow::llm

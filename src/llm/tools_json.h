@@ -1,0 +1,19 @@
+// Tools as a request describes them, and the calls of them in earlier answers.
+#pragma once
+
+#include <boost/json/array.hpp>
+
+#include "llm/json_values.h"
+
+namespace windrow::llm {
+
+// Checked in what every template relies on, a type and a name, and passed on as they are.
+Problem read_tools(std::string_view name, const boost::json::value& value,
+                   boost::json::array& tools);
+
+// The calls of an assistant message. OpenAI has their arguments as a string of JSON; templates
+// want the object that it stands for, and get it, as from vLLM.
+Problem read_tool_calls(std::string_view name, const boost::json::value& value,
+                        boost::json::array& calls);
+
+}  // namespace windrow::llm
