@@ -170,11 +170,15 @@ Value Interpreter::evaluate_item(const Item& node) {
   return get_slice(runtime_, object, start, stop, step);
 }
 
-Arguments Interpreter::evaluate_arguments(const CallArguments& node) {
+Arguments Interpreter::evaluate_arguments(const CallArguments& node, const Value* caller) {
   Arguments arguments;
   arguments.positional = evaluate_all(node.positional);
   for (const auto& [name, expression] : node.named) {
+    if (caller != nullptr && name->bytes() == "caller") fail("'caller' is given twice");
     arguments.named.emplace_back(name, evaluate(*expression));
+  }
+  if (caller != nullptr) {
+    arguments.named.emplace_back(tree_.names.all()[Names::kCaller], *caller);
   }
   if (node.list) {
     for (Value& value : runtime_.collect(evaluate(*node.list))) {
@@ -199,14 +203,8 @@ Arguments Interpreter::evaluate_arguments(const CallArguments& node) {
 
 Value Interpreter::evaluate_call(const Call& node, const Value* caller) {
   const Value callee = evaluate(*node.callee);
-  Arguments arguments = evaluate_arguments(node.arguments);
+  Arguments arguments = evaluate_arguments(node.arguments, caller);
   at(node);
-  if (caller != nullptr) {
-    for (const auto& given : arguments.named) {
-      if (given.first->bytes() == "caller") fail("the argument 'caller' is given twice");
-    }
-    arguments.named.emplace_back(tree_.names.all()[Names::kCaller], *caller);
-  }
   return runtime_.call(callee, arguments);
 }
 

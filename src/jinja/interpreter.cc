@@ -257,7 +257,10 @@ Interpreter::Flow Interpreter::execute_filter_block(const FilterBlock& node) {
     if (flow != Flow::kNormal) return flow;
     value = Value(redirection.finish());
   }
-  write(evaluate_filter(static_cast<const Filter&>(*node.filter), &value));
+  const Value filtered = evaluate_filter(static_cast<const Filter&>(*node.filter), &value);
+  // What Jinja2 joins has to be a string here, and nothing is made one.
+  if (!filtered.is_text()) fail("the filter of a block made '{}', not a string", type_name(filtered));
+  write(filtered);
   return Flow::kNormal;
 }
 

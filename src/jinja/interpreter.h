@@ -76,7 +76,7 @@ class Interpreter {
   Value evaluate_call(const Call& node, const Value* caller);
   Value evaluate_filter(const Filter& node, const Value* block);
   Value evaluate_test(const Test& node);
-  Arguments evaluate_arguments(const CallArguments& node);
+  Arguments evaluate_arguments(const CallArguments& node, const Value* caller = nullptr);
   std::vector<Value> evaluate_all(const Expressions& nodes);
   bool compare(Comparison comparison, const Value& a, const Value& b);
 

@@ -316,7 +316,7 @@ constexpr std::array kMethods = std::to_array<MethodEntry>({
     {"replace", replace_method},
     {"upper", case_method<Case::kUpper>},
     {"lower", case_method<Case::kLower>},
-    {"casefold", case_method<Case::kLower>},
+    {"casefold", case_method<Case::kFold>},
     {"title", case_method<Case::kTitle>},
     {"capitalize", case_method<Case::kCapitalize>},
     {"swapcase", case_method<Case::kSwap>},

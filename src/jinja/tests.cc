@@ -119,9 +119,10 @@ bool same_as(Runtime& runtime, const Value& subject, Arguments& arguments) {
   return runtime.equal(subject, other);
 }
 
-const std::string& name_in(const Value& subject) {
-  if (!subject.is_text()) fail("a name is a string, not '{}'", type_name(subject));
-  return subject.text()->bytes();
+// Empty, which is nothing's name, for what is no string.
+std::string name_in(const Value& subject) {
+  if (!is_hashable(subject)) fail("unhashable type: '{}'", type_name(subject));
+  return subject.is_text() ? subject.text()->bytes() : "";
 }
 
 bool is_filter(Runtime&, const Value& subject, Arguments& arguments) {

@@ -152,6 +152,8 @@ TextPtr change_case(Runtime& runtime, const Text& text, Case to) {
     const bool is_cased = is_upper(c) || is_lower(c) || is_titlecase(c);
     if (to == Case::kUpper || (to == Case::kSwap && is_lower(c))) {
       append_upper(changed, c);
+    } else if (to == Case::kFold) {
+      append_casefold(changed, c);
     } else if (starts && (to == Case::kCapitalize || to == Case::kTitle)) {
       append_title(changed, c);
     } else if (to == Case::kSwap && !is_upper(c)) {

@@ -18,7 +18,7 @@ enum class Side : uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };
 // Without the characters of `characters` (null: white space) at the sides.
 TextPtr strip(Runtime& runtime, const TextPtr& text, const Text* characters, Side side);
 
-enum class Case : uint8_t { kUpper, kLower, kCapitalize, kTitle, kSwap };
+enum class Case : uint8_t { kUpper, kLower, kCapitalize, kTitle, kSwap, kFold };
 TextPtr change_case(Runtime& runtime, const Text& text, Case to);
 
 // Whether all letters that have case are upper (or lower), and there are some.

@@ -166,5 +166,8 @@ void append_lower(std::string& text, char32_t c) {
 void append_title(std::string& text, char32_t c) {
   append_case(text, c, kTitle, kTitleLong);
 }
+void append_casefold(std::string& text, char32_t c) {
+  append_case(text, c, kCasefold, kCasefoldLong);
+}
 
 }  // namespace windrow::jinja

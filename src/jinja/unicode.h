@@ -45,5 +45,6 @@ bool is_line_end(char32_t c);
 void append_upper(std::string& text, char32_t c);
 void append_lower(std::string& text, char32_t c);
 void append_title(std::string& text, char32_t c);
+void append_casefold(std::string& text, char32_t c);
 
 }  // namespace windrow::jinja

@@ -72,7 +72,7 @@ def main():
           f"{unicodedata.unidata_version}; do not edit.\n// clang-format off\n")
     table("constexpr PropertyRange kProperties[] = {",
           ((f"{a:#x}", f"{b:#x}", str(m)) for a, b, m in property_ranges()))
-    for method in ("upper", "lower", "title"):
+    for method in ("upper", "lower", "title", "casefold"):
         all_pairs = list(mappings(method))
         table(f"constexpr CaseRange k{method.capitalize()}[] = {{",
               ((f"{a:#x}", f"{b:#x}", str(s or 1), str(d)) for a, b, s, d in ranges_of(
