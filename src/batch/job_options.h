@@ -55,8 +55,8 @@ struct JobOptions {
 
   // --- how rows become requests ---
 
-  // Laid under every body: a field that the body lacks (or has as null) gets this value. Entered
-  // into the job record by JobRunner itself, as settings named "set FIELD".
+  // Laid under every body: a field that its endpoint has and the body lacks (or has as null) gets
+  // this value. Entered into the job record by JobRunner itself, as settings named "set FIELD".
   boost::json::object body_defaults;
 
   // The names that body.model may have. With `any_model` any name will do and the first of these

@@ -153,6 +153,8 @@ RowOrFault RowReader::finish(Envelope envelope) const {
 
   json::object& body = envelope.line["body"].get_object();
   for (const auto& [name, value] : rules_.body_defaults) {
+    // One of another endpoint says nothing about this row.
+    if (llm::find_rule(endpoint, name) == nullptr) continue;
     json::value& field = body[name];
     if (field.is_null()) field = value;
   }

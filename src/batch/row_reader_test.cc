@@ -80,6 +80,23 @@ TEST(RowReader, DefaultsFillWhatTheBodyLacks) {
   EXPECT_EQ(row.key.fingerprint, row_of(kLine, kAnyModel).key.fingerprint);
 }
 
+TEST(RowReader, ADefaultIsForTheEndpointsThatHaveTheField) {
+  const RowRules rules{
+      .body_defaults = {{"echo", false}, {"metadata", "m"}, {"max_completion_tokens", 3}},
+      .models = {"tiny"},
+      .any_model = true};
+  EXPECT_EQ(row_of(R"({"custom_id":"a","url":"/v1/completions","body":{"prompt":"p"}})", rules)
+                .request.output_tokens_max,
+            std::nullopt);
+  EXPECT_EQ(row_of(kGood, rules).request.output_tokens_max, 3);
+  // What the body itself says is another matter.
+  EXPECT_EQ(fault_of(R"({"custom_id":"a","url":"/v1/completions",)"
+                     R"("body":{"prompt":"p","max_completion_tokens":3}})",
+                     rules)
+                .failure.code,
+            "unsupported_parameter");
+}
+
 TEST(RowReader, ModelsAreMatchedExactlyWhenTheyHaveNames) {
   const RowRules rules{.body_defaults = {}, .models = {"big", "small"}, .any_model = false};
   const auto with_model = [](std::string_view model) {

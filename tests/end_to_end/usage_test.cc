@@ -64,6 +64,20 @@ TEST_F(Usage, MistypedCommandsAndFlags) {
                  "--set temperature: temperature is 9; it must be from 0 to 2");
 }
 
+TEST_F(Usage, ADefaultIsForTheRowsWhoseEndpointHasTheField) {
+  folder_.write("in.jsonl", chat_line("chat", "the", {{"max_tokens", 3}}) +
+                                completion_line("completion", "the", {{"ignore_eos", true}}));
+  const Ended ended = folder_.windrow(run_with(
+      {"--set", "metadata={}", "--set", "echo=false", "--set", "max_tokens=2", "--quiet"}));
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(ended.errors, "");
+  for (const LogLine& line : read_log(folder_, "out.jsonl")) {
+    if (member(line.json, "custom_id") != "\"completion\"") continue;
+    EXPECT_EQ(member(line.json, "response.body.usage.completion_tokens"), "2");
+  }
+  EXPECT_EQ(read_log(folder_, "out.jsonl").size(), 2U);
+}
+
 TEST_F(Usage, SettingsInFilesAndVariables) {
   Command command = folder_.command(run_with({}));
   command.variables["WINDROW_KV_TYPE"] = "f64";
