@@ -178,8 +178,8 @@ TEST_P(CancelDuringSubmit, AFirstAttemptDoesNotEscape) {
 
 INSTANTIATE_TEST_SUITE_P(EitherCancel, CancelDuringSubmit,
                          ::testing::Values(&Dispatcher::cancel_waiting, &Dispatcher::cancel_all),
-                         [](const auto& info) {
-                           return info.param == &Dispatcher::cancel_all ? "All" : "Waiting";
+                         [](const auto& tested) {
+                           return tested.param == &Dispatcher::cancel_all ? "All" : "Waiting";
                          });
 
 }  // namespace
