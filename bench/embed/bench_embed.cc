@@ -80,8 +80,9 @@ class PlainBatches {
     llama_context_params params = llama_context_default_params();
     params.embeddings = true;
     if (llama_model_has_decoder(model)) params.kv_unified = true;
-    params.n_ctx = params.n_batch = params.n_ubatch =
-        static_cast<uint32_t>(std::max<size_t>(tokens_max, 512));
+    // A multiple of every number of sequences: libllama dies of others.
+    const size_t batch = (std::max<size_t>(tokens_max, 512) + 255) / 256 * 256;
+    params.n_ctx = params.n_batch = params.n_ubatch = static_cast<uint32_t>(batch);
     params.n_seq_max = static_cast<uint32_t>(at_once);
     params.n_threads = params.n_threads_batch = threads;
     context_ = llama_init_from_model(model, params);

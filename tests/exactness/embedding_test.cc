@@ -201,6 +201,18 @@ TEST(EmbeddingRunner, APassAsLargeAsTheLimitsSayRuns) {
   }
 }
 
+// libllama would end the process while it makes the context.
+TEST(EmbeddingRunner, AnyLengthOfInputsMayBeAskedFor) {
+  for (const char* family : {"qwen3", "hybrid", "swa", "qwen3_last"}) {
+    SCOPED_TRACE(family);
+    const auto model = load(family, "f16");
+    const auto runner =
+        model->make_embedding_runner({.input_tokens_max = 3001, .threads = 1}).value();
+    EXPECT_EQ(runner->limits().input_tokens_max, 3001);
+    EXPECT_EQ(run(*runner, {some_input(3001, 1)}).size(), 1U);
+  }
+}
+
 // Last pooling alone may be computed in pieces.
 TEST(EmbeddingRunner, ALongInputInPiecesGivesWhatOnePassGives) {
   for (const char* family : {"qwen3_last", "hybrid", "swa"}) {

@@ -65,6 +65,21 @@ TEST(KillsTheProcess, AnEncoderInputLongerThanThePositionTableOfItsModel) {
   EXPECT_LLAMA_ABORT(encode_beyond_the_position_table(), "GGML_ASSERT.*ne01");
 }
 
+void make_an_encoder_context_of(uint32_t micro_batch, uint32_t sequences) {
+  const Model model = load_model("bert");
+  llama_context_params params = llama_context_default_params();
+  params.embeddings = true;
+  params.n_ctx = params.n_batch = params.n_ubatch = micro_batch;
+  params.n_seq_max = sequences;
+  const Context context = make_context(model, params);
+}
+
+// Of mean pooling; no decode is needed.
+TEST(KillsTheProcess, AMicroBatchThatIsNoMultipleOfTheSequences) {
+  make_an_encoder_context_of(576, 32);
+  EXPECT_LLAMA_ABORT(make_an_encoder_context_of(720, 32), "GGML_ASSERT.*ggml_can_mul_mat");
+}
+
 void copy_a_part_between_split_sequences() {
   const Model model = load_model("llama");
   llama_context_params params = exact_params(1024, 2);

@@ -32,6 +32,7 @@ constexpr double kFreeMemoryShare = 0.25;
 // libllama keeps a state for each sequence of a model that has one; of these passes few pay.
 constexpr int32_t kInputsMax = 256;
 constexpr int32_t kRecurrentInputsMax = 16;
+static_assert(kInputsMax % kRecurrentInputsMax == 0);
 
 enum llama_pooling_type llama_pooling_of(Pooling pooling) {
   switch (pooling) {
@@ -111,6 +112,8 @@ Sizes choose_sizes(const llama_model& model, ggml_backend_device& device, const 
   while (sizes.batch_tokens / 2 >= least &&
          pass_bytes(model, facts, sizes.batch_tokens) > memory_bytes)
     sizes.batch_tokens /= 2;
+  // libllama dies while it makes a context whose passes its sequences do not divide.
+  sizes.batch_tokens = (sizes.batch_tokens + kInputsMax - 1) / kInputsMax * kInputsMax;
   if (!can_chunk) {
     sizes.input_tokens = std::min(wanted, sizes.batch_tokens);
     return sizes;
