@@ -52,7 +52,7 @@ TEST(Commands, InspectSaysWhatAModelIs) {
   EXPECT_EQ(ended.errors, "");
   EXPECT_THAT(ended.output, HasSubstr("model.gguf"));
   EXPECT_THAT(ended.output, HasSubstr("4,096 tokens"));
-  EXPECT_THAT(ended.output, HasSubstr("ChatML"));
+  EXPECT_THAT(ended.output, HasSubstr("/v1/chat/completions  yes\n"));
   EXPECT_THAT(ended.output, HasSubstr("CPU"));
 }
 
