@@ -29,8 +29,9 @@ std::string chat_of(const engine::ModelFacts& facts) {
   if (facts.encoder_only) return "no: an encoder generates no text";
   const Result<chat::ChatTemplate> own = own_chat_template(facts);
   if (!own) return "no: " + own.error().message;
-  return own->reasoning().kind == chat::ReasoningFormat::Kind::kNone ? "yes"
-                                                                     : "yes, thinks before it answers";
+  return own->reasoning().kind == chat::ReasoningFormat::Kind::kNone
+             ? "yes"
+             : "yes, thinks before it answers";
 }
 
 std::string kind_of(const engine::Device& device) {
@@ -64,8 +65,8 @@ std::vector<Line> lines_of(const std::string& path, const engine::ModelFacts& fa
   if (facts.sliding_window > 0) {
     lines.emplace_back("sliding window", with_thousands(facts.sliding_window) + " tokens");
   }
-  lines.emplace_back("pooling", facts.pooling.empty() ? "mean (the file does not say)"
-                                                      : facts.pooling);
+  lines.emplace_back("pooling",
+                     facts.pooling.empty() ? "mean (the file does not say)" : facts.pooling);
   if (!facts.encoder_only) {
     lines.emplace_back("context memory",
                        fmt::format("{} a token in f16", human_bytes(facts.cell_bytes_f16)));
@@ -108,8 +109,7 @@ json::object inspection_json(const std::string& path, const engine::ModelFacts& 
           {"pooling", facts.pooling},
           {"sharing", engine::to_string(facts.sharing)},
           {"cell_bytes_f16", facts.cell_bytes_f16},
-          {"chat_supported",
-           !facts.encoder_only && own_chat_template(facts).has_value()},
+          {"chat_supported", !facts.encoder_only && own_chat_template(facts).has_value()},
           {"chat_template", facts.chat_template},
           {"devices", device_list}};
 }

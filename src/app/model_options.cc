@@ -60,9 +60,9 @@ Result<void> add_model_options(std::vector<ModelChoice>& choices, const Settings
     if (!poolings.empty()) {
       choice.pooling = engine::parse_pooling(poolings.back());
       if (!choice.pooling) {
-        return Error{ErrorKind::kInvalid,
-                     fmt::format("--pooling {}: it must be mean, cls, last or rank",
-                                 poolings.back())};
+        return Error{
+            ErrorKind::kInvalid,
+            fmt::format("--pooling {}: it must be mean, cls, last or rank", poolings.back())};
       }
     }
     for (const std::string& value : values_for(choice, settings.adapters, choices)) {

@@ -37,11 +37,11 @@ TEST(ModelOptions, AnEqualsSignBehindNoModelsNameBelongsToTheValue) {
 }
 
 TEST(ModelOptions, AdaptersAddUpAndMayHaveAScale) {
-  const auto choices =
-      with({.adapters = {"a.gguf", "b.gguf=0.5", "chat=c.gguf=-2", "d=e.gguf"}});
-  const std::vector<engine::AdapterChoice> expected = {
-      {.path = "a.gguf"}, {.path = "b.gguf", .scale = 0.5F}, {.path = "c.gguf", .scale = -2.0F},
-      {.path = "d=e.gguf"}};
+  const auto choices = with({.adapters = {"a.gguf", "b.gguf=0.5", "chat=c.gguf=-2", "d=e.gguf"}});
+  const std::vector<engine::AdapterChoice> expected = {{.path = "a.gguf"},
+                                                       {.path = "b.gguf", .scale = 0.5F},
+                                                       {.path = "c.gguf", .scale = -2.0F},
+                                                       {.path = "d=e.gguf"}};
   EXPECT_EQ(choices[0].adapters, expected);
   EXPECT_EQ(choices[1].adapters.size(), 3U);
 }

@@ -39,14 +39,15 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
           .flash_attention = flash_attention_of(settings.flash_attn)};
 }
 
-// How the two kinds of context are opened. `model` outlives the backend, as a member in front of it.
+// How the two kinds of context are opened. `model` outlives the backend, as a member in front of
+// it.
 engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
                                const Settings& settings, Result<chat::ChatTemplate> chat_template,
                                const Clock& clock) {
   engine::ModelKinds kinds;
   kinds.generation = [&model, &clock, settings, path = choice.path,
-                      chat_template = std::move(chat_template)]()
-      -> Result<std::unique_ptr<engine::GenerationBackend>> {
+                      chat_template = std::move(
+                          chat_template)]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
     Result<std::unique_ptr<engine::ModelRunner>> runner =
         model.make_runner(runner_options(settings));
     if (!runner) return runner.error().in(path);
@@ -65,10 +66,10 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
                                                       engine::EmbeddingOptions{});
   };
   if (model.facts().encoder_only) {
-    kinds.no_generation =
-        fmt::format("{} is an encoder: it answers /v1/embeddings and /v1/rerank and generates no "
-                    "text; send this row to a model that does",
-                    choice.path);
+    kinds.no_generation = fmt::format(
+        "{} is an encoder: it answers /v1/embeddings and /v1/rerank and generates no "
+        "text; send this row to a model that does",
+        choice.path);
   }
   return kinds;
 }
@@ -102,18 +103,18 @@ std::string backends_folder() {
 
 Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& choice,
                              const Settings& settings, const Clock& clock) {
-  Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(
-      library, choice.path,
-      {.gpu_layers = static_cast<int32_t>(settings.gpu_layers),
-       .device = settings.device,
-       .adapters = choice.adapters});
+  Result<std::unique_ptr<engine::LlamaModel>> model =
+      engine::LlamaModel::load(library, choice.path,
+                               {.gpu_layers = static_cast<int32_t>(settings.gpu_layers),
+                                .device = settings.device,
+                                .adapters = choice.adapters});
   if (!model) return model.error();
-  Result<chat::ChatTemplate> chat_template =
-      open_chat_template(**model, choice.chat_template);
+  Result<chat::ChatTemplate> chat_template = open_chat_template(**model, choice.chat_template);
   if (!chat_template && !choice.chat_template.empty()) {
     return chat_template.error();
   }
-  OpenModel open{.name = choice.name, .path = choice.path, .model = *std::move(model), .backend = {}};
+  OpenModel open{
+      .name = choice.name, .path = choice.path, .model = *std::move(model), .backend = {}};
   open.backend = std::make_unique<engine::ModelBackend>(
       model_kinds(*open.model, choice, settings, std::move(chat_template), clock));
   return open;

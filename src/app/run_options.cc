@@ -75,7 +75,8 @@ Result<std::string> options_identity(const ModelChoice& choice) {
     Result<std::string> file = model_identity(choice.chat_template);
     parts.push_back("chat template " + (file ? *file : choice.chat_template));
   }
-  if (choice.pooling) parts.push_back(fmt::format("pooling {}", engine::to_string(*choice.pooling)));
+  if (choice.pooling)
+    parts.push_back(fmt::format("pooling {}", engine::to_string(*choice.pooling)));
   for (const engine::AdapterChoice& adapter : choice.adapters) {
     Result<std::string> file = model_identity(adapter.path);
     if (!file) {

@@ -26,16 +26,36 @@ int32_t GenerationBackend::output_tokens_max(const llm::Request& request,
   return std::min(request.output_tokens_max.value_or(options_.output_tokens_default), context_left);
 }
 
+// What the model thought goes beside what it says.
+llm::Backend::Done GenerationBackend::split_reasoning(std::string chat_end, Done done) const {
+  return [format = prompt_maker_.reasoning(), chat_end = std::move(chat_end),
+          done = std::move(done)](llm::Outcome outcome) {
+    if (auto* answer = std::get_if<llm::Answer>(&outcome)) {
+      for (llm::Choice& choice : answer->choices) {
+        chat::SplitAnswer split = chat::split_reasoning(*format, chat_end, choice.text);
+        choice.reasoning = std::move(split.reasoning);
+        choice.text = std::move(split.content);
+      }
+    }
+    done(std::move(outcome));
+  };
+}
+
 void GenerationBackend::submit(llm::Request request, Done done) {
   std::variant<Prompts, llm::Failure> made = prompts(request);
   if (auto* failure = std::get_if<llm::Failure>(&made)) {
     done(std::move(*failure));
     return;
   }
-  engine_.submit(fan_out(std::move(request), std::get<Prompts>(std::move(made)).tokens, vocabulary_,
-                         {.row_tokens_max = limits().row_tokens_max,
-                          .output_tokens_default = options_.output_tokens_default},
-                         clock_.now(), std::move(done)));
+  auto& [tokens, chat_end] = std::get<Prompts>(made);
+  const bool chat = request.endpoint == llm::Endpoint::kChatCompletions;
+  if (chat) done = split_reasoning(std::move(chat_end), std::move(done));
+  engine_.submit(
+      fan_out(std::move(request), std::move(tokens), vocabulary_,
+              {.row_tokens_max = limits().row_tokens_max,
+               .output_tokens_default = options_.output_tokens_default,
+               .show_control_tokens = chat && prompt_maker_.reasoning()->needs_control_tokens()},
+              clock_.now(), std::move(done)));
 }
 
 // Twice the rows that can run: while one half decodes, the other is ready to take a place the

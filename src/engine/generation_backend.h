@@ -55,6 +55,8 @@ class GenerationBackend final : public llm::Backend {
   llm::BackendStats stats() const override { return engine_.stats(); }
 
  private:
+  Done split_reasoning(std::string chat_end, Done done) const;
+
   const Vocabulary& vocabulary_;
   const Clock& clock_;
   const GenerationOptions options_;

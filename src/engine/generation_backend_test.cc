@@ -76,10 +76,45 @@ TEST_F(GenerationBackendTest, WhatCannotBeAskedEndsAtOnce) {
             "context_length_exceeded");
 }
 
+// Nothing but this token is ever sampled.
+llm::Request saying(Token token, llm::Request request) {
+  request.sampling = {.temperature = 0, .logit_bias = {{.token = token, .bias = 100}}};
+  return request;
+}
+
+TEST_F(GenerationBackendTest, ThoughtsAreBesideTheAnswer) {
+  GenerationBackend opens =
+      backend(chat::ChatTemplate::make("{{ '</think>' }}{{ messages[0].content }}<think>\n", {}));
+  const llm::Outcome thinking = ask(opens, saying('a', chat_of("hi")));
+  EXPECT_EQ(std::get<llm::Answer>(thinking).choices.at(0).reasoning, "aaaaaaa");
+  EXPECT_EQ(std::get<llm::Answer>(thinking).choices.at(0).text, "");
+
+  GenerationBackend closes =
+      backend(chat::ChatTemplate::make("{{ messages[0].content }}<think></think>", {}));
+  const llm::Outcome speaking = ask(closes, saying('a', chat_of("hi")));
+  EXPECT_EQ(std::get<llm::Answer>(speaking).choices.at(0).reasoning, std::nullopt);
+  EXPECT_EQ(std::get<llm::Answer>(speaking).choices.at(0).text, "aaaaaaa");
+
+  const llm::Outcome completed = ask(opens, saying('a', completion("<think>")));
+  EXPECT_EQ(std::get<llm::Answer>(completed).choices.at(0).text, "aaaaaaa")
+      << "a completion has no thoughts";
+}
+
+TEST_F(GenerationBackendTest, ControlTokensAreShownToAFormatThatIsMadeOfThem) {
+  GenerationBackend harmony =
+      backend(chat::ChatTemplate::make("<|channel|>analysis{{ messages[0].content }}", {}));
+  llm::Request request = saying(ByteVocabulary::kTurn, chat_of("hi"));
+  request.output_tokens_max = 2;
+  const llm::Outcome shown = ask(harmony, request);
+  EXPECT_EQ(std::get<llm::Answer>(shown).choices.at(0).text, "<|im_start|><|im_start|>");
+  GenerationBackend plain = backend();
+  EXPECT_EQ(std::get<llm::Answer>(ask(plain, request)).choices.at(0).text, "");
+}
+
 TEST_F(GenerationBackendTest, WithoutAChatTemplateCompletionsAreAnswered) {
   GenerationBackend model = backend(Error{ErrorKind::kUnavailable, "not this template"});
   const llm::Outcome chat = ask(model, chat_of("hi"));
-  EXPECT_EQ(std::get<llm::Failure>(chat).failure_class, llm::FailureClass::kBackend);
+  EXPECT_EQ(std::get<llm::Failure>(chat).code, "unsupported_by_model");
   EXPECT_EQ(std::get<llm::Failure>(chat).message, "not this template");
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(model, completion("hi"))));
 }

@@ -60,8 +60,8 @@ class ModelBackend final : public llm::Backend {
   std::vector<llm::Backend*> open_backends() const;
 
   const ModelKinds kinds_;
-  std::mutex opening_;         // held while one is opened; never with `mutex_` waited for
-  mutable std::mutex mutex_;   // of the two below, which only go from empty to open
+  std::mutex opening_;        // held while one is opened; never with `mutex_` waited for
+  mutable std::mutex mutex_;  // of the two below, which only go from empty to open
   std::unique_ptr<GenerationBackend> generation_;
   std::unique_ptr<EmbeddingBackend> embedding_;
 };

@@ -69,12 +69,7 @@ std::variant<Prompts, llm::Failure> PromptMaker::make(const llm::Request& reques
 
 std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& request) const {
   if (!chat_template_) {
-    // Not this row's fault: no chat of the job can be answered by this model.
-    return llm::Failure{.failure_class = llm::FailureClass::kBackend,
-                        .status = 501,
-                        .code = "chat_template_unsupported",
-                        .message = chat_template_.error().message,
-                        .param = "messages"};
+    return request_failure("unsupported_by_model", chat_template_.error().message, "messages");
   }
   const Result<jinja::Rendered> rendered =
       chat_template_->render({.messages = request.chat.messages,

@@ -254,7 +254,11 @@ void StepLoop::take_token(RowId id, Row& row, Token token) {
     }
   } else {
     std::string bytes;
-    vocabulary_.append_bytes(token, bytes);
+    if (row.request.show_control_tokens) {
+      vocabulary_.append_piece(token, bytes);
+    } else {
+      vocabulary_.append_bytes(token, bytes);
+    }
     if (row.text.append(bytes)) {
       finish(id, llm::FinishReason::kStop);
       return;

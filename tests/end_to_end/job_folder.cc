@@ -146,6 +146,14 @@ std::string completion_line(std::string_view custom_id, std::string_view prompt,
   return line(custom_id, "/v1/completions", std::move(whole));
 }
 
+std::string embedding_line(std::string_view custom_id, std::string_view input,
+                           const json::object& body) {
+  json::object whole{{"model", "any"}, {"input", input}};
+  for (const auto& [name, value] : body)
+    whole.insert_or_assign(name, value);
+  return line(custom_id, "/v1/embeddings", std::move(whole));
+}
+
 std::string some_requests(int count, int output_tokens) {
   std::string text;
   for (int i = 1; i <= count; ++i) {

@@ -22,7 +22,7 @@ std::string model_path(std::string_view family, std::string_view type = "f32");
 // One of a long context: a row of it may go on for minutes.
 std::string endless_model_path();
 
-// One with a chat template that Windrow does not know.
+// One with a chat template that is not ChatML.
 std::string inst_model_path();
 
 class JobFolder {
@@ -61,6 +61,9 @@ std::string chat_line(std::string_view custom_id, std::string_view content,
                       const boost::json::object& body = {});
 std::string completion_line(std::string_view custom_id, std::string_view prompt,
                             const boost::json::object& body = {});
+
+std::string embedding_line(std::string_view custom_id, std::string_view input,
+                           const boost::json::object& body = {});
 
 // `count` small requests, "row-1" and so on: both endpoints, greedy and seeded.
 std::string some_requests(int count, int output_tokens = 8);

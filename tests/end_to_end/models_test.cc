@@ -12,6 +12,7 @@
 namespace windrow::end_to_end {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::map<std::string, std::string> texts(const JobFolder& folder, std::string_view log) {
@@ -120,34 +121,85 @@ TEST(Models, ATruncatedFileIsRefusedWithTheReason) {
   }
 }
 
-TEST(Models, AnEncoderIsRefusedAsOne) {
+// One row for the wrong endpoint costs one row.
+TEST(Models, AnEncoderEmbedsAndRefusesTheRowsItCannotAnswer) {
   JobFolder folder;
   folder.use_model(model_path("bert"));
-  expect_unusable(folder,
-                  "model.gguf: bert is an encoder (an embedding model): it cannot generate text");
+  folder.write("requests.jsonl", chat_line("chat", "the") + embedding_line("embedding", "the"));
+  const Ended ended = folder.windrow(exact_run("requests.jsonl", "results.jsonl"));
+  EXPECT_EQ(ended.code, 1) << ended;
+  EXPECT_THAT(custom_ids(read_log(folder, "results.jsonl")), ElementsAre("embedding"));
+  const std::vector<LogLine> errors = read_log(folder, "results.errors.jsonl");
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_THAT(member(errors[0].json, "error.message"),
+              HasSubstr("model.gguf is an encoder: it answers /v1/embeddings and /v1/rerank"));
 }
 
-TEST(Models, OneOfAnUnknownTemplateStillCompletes) {
+TEST(Models, AChatTemplateOfItsOwnIsUsed) {
   JobFolder folder;
   folder.use_model(inst_model_path());
-  folder.write("requests.jsonl", completion_line("a", "[INST] the [/INST]", {{"max_tokens", 2}}));
+  folder.write("requests.jsonl",
+               chat_line("chat", "the", {{"max_tokens", 5}, {"temperature", 0}}) +
+                   completion_line("same", "<|endoftext|>[INST] the [/INST]",
+                                   {{"max_tokens", 5}, {"temperature", 0}}));
   const Ended ended = folder.windrow(exact_run("requests.jsonl", "results.jsonl"));
   EXPECT_EQ(ended.code, 0) << ended;
-  EXPECT_EQ(read_log(folder, "results.jsonl").size(), 1U);
+  std::map<std::string, std::string> said;
+  std::map<std::string, std::string> usage;
+  for (const LogLine& line : read_log(folder, "results.jsonl")) {
+    const std::string id = member(line.json, "custom_id");
+    const boost::json::object& choice =
+        line.json.at("response").at("body").at("choices").at(0).as_object();
+    said[id] = id == "\"chat\"" ? member(choice, "message.content") : member(choice, "text");
+    usage[id] = member(line.json, "response.body.usage");
+  }
+  EXPECT_EQ(said["\"chat\""], said["\"same\""]);
+  EXPECT_EQ(usage["\"chat\""], usage["\"same\""]);
 }
 
-TEST(Models, OneOfAnUnknownTemplateRefusesChatsByName) {
+TEST(Models, AnotherChatTemplateMayBeNamed) {
   JobFolder folder;
   folder.use_model(inst_model_path());
-  folder.write("requests.jsonl", chat_line("a", "the", {{"max_tokens", 2}}));
-  const Ended ended = folder.windrow(exact_run("requests.jsonl", "results.jsonl"));
-  EXPECT_EQ(ended.code, 3) << ended;
-  EXPECT_THAT(ended.errors,
-              HasSubstr("the model's chat template (Mistral or Llama 2) is not supported by this "
-                        "version, which knows plain ChatML; send prompts that are already "
-                        "formatted to /v1/completions"));
-  EXPECT_TRUE(read_log(folder, "results.jsonl").empty());
-  EXPECT_TRUE(read_log(folder, "results.errors.jsonl").empty());
+  folder.write("own.jinja", "{{ messages[0].content }}");
+  folder.write("chat.jsonl", chat_line("a", "the house", {{"max_tokens", 5}}));
+  folder.write("plain.jsonl", completion_line("a", "the house", {{"max_tokens", 5}}));
+  EXPECT_EQ(
+      folder.windrow(exact_run("chat.jsonl", "1.jsonl", {"--chat-template", "own.jinja"})).code, 0);
+  EXPECT_EQ(folder.windrow(exact_run("plain.jsonl", "2.jsonl")).code, 0);
+  EXPECT_EQ(member(read_log(folder, "1.jsonl").at(0).json, "response.body.usage"),
+            member(read_log(folder, "2.jsonl").at(0).json, "response.body.usage"));
+
+  // It is an option of the job, contents and all.
+  folder.write("own.jinja", "{{ messages[0].content }}!");
+  const Ended changed =
+      folder.windrow(exact_run("chat.jsonl", "1.jsonl", {"--chat-template", "own.jinja"}));
+  EXPECT_EQ(changed.code, 2) << changed;
+  EXPECT_THAT(changed.errors, HasSubstr("model options"));
+
+  folder.write("broken.jinja", "{% if %}");
+  const Ended broken =
+      folder.windrow(exact_run("chat.jsonl", "3.jsonl", {"--chat-template", "broken.jinja"}));
+  EXPECT_EQ(broken.code, 2) << broken;
+  EXPECT_THAT(broken.errors, HasSubstr("--chat-template broken.jinja: "));
+  const Ended missing =
+      folder.windrow(exact_run("chat.jsonl", "3.jsonl", {"--chat-template", "no.jinja"}));
+  EXPECT_EQ(missing.code, 2) << missing;
+  EXPECT_THAT(missing.errors, HasSubstr("--chat-template no.jinja: there is no such file"));
+}
+
+TEST(Models, AnAdapterThatIsNoneIsRefused) {
+  JobFolder folder;
+  folder.use_model(model_path("qwen3"));
+  folder.write("requests.jsonl", some_requests(1));
+  const Ended missing =
+      folder.windrow(exact_run("requests.jsonl", "results.jsonl", {"--lora", "no.gguf"}));
+  EXPECT_EQ(missing.code, 2) << missing;
+  EXPECT_THAT(missing.errors, HasSubstr("--lora no.gguf: the file cannot be read"));
+  const Ended model =
+      folder.windrow(exact_run("requests.jsonl", "results.jsonl", {"--lora", "model.gguf=0.5"}));
+  EXPECT_EQ(model.code, 2) << model;
+  EXPECT_THAT(model.errors, HasSubstr("model.gguf: libllama cannot use it as a LoRA adapter"));
+  EXPECT_FALSE(folder.has("results.jsonl"));
 }
 
 }  // namespace

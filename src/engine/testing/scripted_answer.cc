@@ -90,7 +90,11 @@ llm::Answer scripted_answer(const EngineRequest& request, int32_t vocabulary_siz
       choice.finish_reason = llm::FinishReason::kStop;
       break;
     }
-    vocabulary.append_bytes(token, text);
+    if (request.show_control_tokens) {
+      vocabulary.append_piece(token, text);
+    } else {
+      vocabulary.append_bytes(token, text);
+    }
     size_t first = std::string::npos;
     for (const std::string& stop : request.stop)
       first = std::min(first, text.find(stop));
