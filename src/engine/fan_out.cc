@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/ensure.h"
@@ -72,6 +73,12 @@ std::string text_of(const llm::Input& input, const Vocabulary& vocabulary) {
   return text;
 }
 
+// Code points of well-formed UTF-8.
+int32_t characters_of(std::string_view text) {
+  return static_cast<int32_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
 }  // namespace
 
 uint64_t seed_of_choice(uint64_t seed, int32_t choice) {
@@ -92,6 +99,10 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
   rows.reserve(rows_count);
   for (size_t i = 0; i < prompts.size(); ++i) {
     const int32_t context_left = limits.row_tokens_max - static_cast<int32_t>(prompts[i].size());
+    // Of a chat the text is the template's, and no offsets are counted in it.
+    const std::string text =
+        i < request.inputs.size() ? text_of(request.inputs[i], vocabulary) : std::string();
+    const int32_t text_begin = request.echo ? 0 : characters_of(text);
     EngineRequest row{
         .prompt = std::move(prompts[i]),
         .output_tokens_max = std::min(
@@ -102,13 +113,16 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .logprobs_top = request.logprobs_top,
         .show_control_tokens = limits.show_control_tokens,
         .score_prompt = request.echo && request.logprobs_top.has_value(),
-        .text_before = request.echo ? text_of(request.inputs[i], vocabulary) : std::string(),
+        .text_before = request.echo ? text : std::string(),
         .group = join->group,
         .submitted_at = submitted_at};
     for (int32_t choice = 0; choice < request.choices; ++choice) {
       rows.push_back(row);
       rows.back().sampling.seed = seed_of_choice(request.sampling.seed, choice);
-      rows.back().done = [join, at = rows.size() - 1](llm::Outcome outcome) {
+      rows.back().done = [join, at = rows.size() - 1, text_begin](llm::Outcome outcome) {
+        if (auto* answer = std::get_if<llm::Answer>(&outcome)) {
+          answer->choices.at(0).text_begin = text_begin;
+        }
         join->take(at, std::move(outcome));
       };
     }

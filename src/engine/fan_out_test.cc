@@ -197,5 +197,18 @@ TEST_F(FanOutTest, CancellingAllEndsEachRequestOnce) {
   }
 }
 
+TEST_F(FanOutTest, AChoiceKnowsWhereInTheWholeTextItBegins) {
+  llm::Request asked = request({}, 1);
+  asked.inputs = {{.text = "h\xC3\xA9"}, {.text = "four"}};
+  std::vector<EngineRequest> rows =
+      fan_out(asked, {{1, 2}, {3}}, vocabulary_, {.row_tokens_max = 100}, clock_.now(),
+              [this](llm::Outcome outcome) { outcomes_.push_back(std::move(outcome)); });
+  for (EngineRequest& row : rows)
+    row.done(llm::Answer{.choices = {{.text = "x"}}});
+  const llm::Answer answer = std::get<llm::Answer>(outcomes_.at(0));
+  EXPECT_EQ(answer.choices.at(0).text_begin, 2) << "characters, not bytes";
+  EXPECT_EQ(answer.choices.at(1).text_begin, 4);
+}
+
 }  // namespace
 }  // namespace windrow::engine
