@@ -8,6 +8,13 @@ namespace windrow::llm {
 
 namespace json = boost::json;
 
+namespace {
+
+// Every choice of every prompt is there at once when the answer is written.
+constexpr int64_t kAnswersMax = 4096;
+
+}  // namespace
+
 Problem read_prompt(std::string_view name, const json::value& value, Draft& draft) {
   return read_inputs(name, value, draft.request.inputs);
 }
@@ -30,6 +37,13 @@ Problem settle_completions(Draft& draft) {
     return bad_value("max_tokens",
                      "max_tokens is 0, which scores a prompt and needs echo: true; without echo it "
                      "must be 1 or more");
+  }
+  const int64_t answers = int64_t{request.choices} * static_cast<int64_t>(request.inputs.size());
+  if (answers > kAnswersMax) {
+    return bad_value("n", fmt::format("{} prompts with n {} make {} answers in one row; at most {} "
+                                      "are accepted, so spread them over several rows",
+                                      request.inputs.size(), request.choices, answers,
+                                      kAnswersMax));
   }
   if (draft.best_of && *draft.best_of != request.choices) {
     return unsupported(

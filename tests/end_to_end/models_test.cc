@@ -138,10 +138,9 @@ TEST(Models, AnEncoderEmbedsAndRefusesTheRowsItCannotAnswer) {
 TEST(Models, AChatTemplateOfItsOwnIsUsed) {
   JobFolder folder;
   folder.use_model(inst_model_path());
-  folder.write("requests.jsonl",
-               chat_line("chat", "the", {{"max_tokens", 5}, {"temperature", 0}}) +
-                   completion_line("same", "<|endoftext|>[INST] the [/INST]",
-                                   {{"max_tokens", 5}, {"temperature", 0}}));
+  folder.write("requests.jsonl", chat_line("chat", "the", {{"max_tokens", 5}, {"temperature", 0}}) +
+                                     completion_line("same", "<|endoftext|>[INST] the [/INST]",
+                                                     {{"max_tokens", 5}, {"temperature", 0}}));
   const Ended ended = folder.windrow(exact_run("requests.jsonl", "results.jsonl"));
   EXPECT_EQ(ended.code, 0) << ended;
   std::map<std::string, std::string> said;
