@@ -35,11 +35,12 @@ double tokens_per_second(const BudgetPoint& point) {
 int32_t best_budget(const std::vector<BudgetPoint>& points) {
   ENSURE(!points.empty(), "nothing was measured");
   const double rate_min = kAsGood * tokens_per_second(fastest(points));
-  int32_t best = fastest(points).tokens;
+  std::vector<int32_t> good;
   for (const BudgetPoint& point : points) {
-    if (tokens_per_second(point) >= rate_min) best = std::min(best, point.tokens);
+    if (tokens_per_second(point) >= rate_min) good.push_back(point.tokens);
   }
-  return best;
+  std::sort(good.begin(), good.end());
+  return good[good.size() / 2];
 }
 
 BudgetSearch::BudgetSearch(int32_t tokens_max, Duration time_max)

@@ -116,11 +116,14 @@ TEST(BudgetSearch, AStoppedSearchIsOver) {
   EXPECT_EQ(search.best(), 256);
 }
 
-TEST(BestBudget, OfEquallyGoodSizesTheSmallestAnswersSoonest) {
-  EXPECT_EQ(best_budget({{.tokens = 512, .duration = milliseconds(512)},
-                         {.tokens = 128, .duration = milliseconds(129)},
-                         {.tokens = 64, .duration = milliseconds(70)}}),
-            128);
+TEST(BestBudget, OfEquallyGoodSizesTheOneInTheMiddleIsTaken) {
+  const BudgetPoint worse{.tokens = 64, .duration = milliseconds(70)};
+  const BudgetPoint small{.tokens = 128, .duration = milliseconds(129)};
+  const BudgetPoint middle{.tokens = 256, .duration = milliseconds(256)};
+  const BudgetPoint large{.tokens = 512, .duration = milliseconds(513)};
+  EXPECT_EQ(best_budget({large, small, worse, middle}), 256);
+  EXPECT_EQ(best_budget({small, worse, middle}), 256) << "of two the larger";
+  EXPECT_EQ(best_budget({worse}), 64);
 }
 
 }  // namespace
