@@ -1,7 +1,9 @@
 #include "engine/sampling/filters.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 
 namespace windrow::engine {
 namespace {
@@ -10,6 +12,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Where the nucleus ends is looked for among so many bands of logits.
 constexpr size_t kBuckets = 4096;
+constexpr auto kBucketsEnd = static_cast<float>(kBuckets);
 
 bool by_likelihood(const Candidate& a, const Candidate& b) {
   return more_likely(a, b);
@@ -74,23 +77,30 @@ Cut Filters::top_p_cut(const LogitBlocks& blocks, float top_p) {
   const auto depth = static_cast<float>(std::log(static_cast<double>(blocks.logits().size())) -
                                         std::log(rest) + 1e-3);
   const float extent = std::max(blocks.max() - blocks.min(), 1e-6F);
-  // Never so narrow that subtracting it changes nothing.
-  const float range =
-      std::max(std::min(depth, extent), blocks.max() - std::nextafter(blocks.max(), -kInfinity));
+  // Never so narrow that subtracting it changes nothing, and a little wider than what it is to
+  // hold.
+  const float range = 1.001F * std::max(std::min(depth, extent),
+                                        blocks.max() - std::nextafter(blocks.max(), -kInfinity));
   const float floor = blocks.max() - range;
   const float scale = static_cast<float>(kBuckets) / range;
-  const auto bucket_of = [&](float logit) {
-    return std::min(static_cast<size_t>((blocks.max() - logit) * scale), kBuckets - 1);
+  const auto bucket_of = [scale, max = blocks.max()](float logit) {
+    const float bucket = (max - logit) * scale;
+    return static_cast<int32_t>(bucket < kBucketsEnd ? bucket : kBucketsEnd);
   };
   buckets_.assign(kBuckets, 0.0);
   BlockWeights weights;
+  std::array<int32_t, kBlockSize> bucket_at;
   double sum = 0;
   for (size_t block = 0; block < blocks.count(); ++block) {
     sum += blocks.weigh(block, 1.0F, -kInfinity, weights);
     if (blocks.maxima()[block] < floor) continue;
     const std::span<const float> logits = blocks.block(block);
+    // Two loops: the first has no branch and is vectorised.
+    for (size_t i = 0; i < logits.size(); ++i)
+      bucket_at[i] = bucket_of(logits[i]);
     for (size_t i = 0; i < logits.size(); ++i) {
-      if (logits[i] >= floor) buckets_[bucket_of(logits[i])] += static_cast<double>(weights[i]);
+      const auto at = static_cast<size_t>(bucket_at[i]);
+      if (at < kBuckets) buckets_[at] += static_cast<double>(weights[i]);
     }
   }
   const double wanted = static_cast<double>(top_p) * sum;
@@ -101,14 +111,13 @@ Cut Filters::top_p_cut(const LogitBlocks& blocks, float top_p) {
   if (bucket == kBuckets) return {.logit = floor};
   // A little wider than the band, whose borders are rounded; then exactly it.
   const float highest = blocks.max() - (static_cast<float>(bucket) - 0.5F) / scale;
-  const float lowest =
-      bucket + 1 == kBuckets ? floor : blocks.max() - (static_cast<float>(bucket) + 1.5F) / scale;
+  const float lowest = blocks.max() - (static_cast<float>(bucket) + 1.5F) / scale;
   candidates_.clear();
   for (size_t block = 0; block < blocks.count(); ++block) {
     if (blocks.maxima()[block] < lowest) continue;
     auto token = static_cast<Token>(blocks.first_of(block));
     for (const float logit : blocks.block(block)) {
-      if (logit >= lowest && logit <= highest && bucket_of(logit) == bucket)
+      if (logit >= lowest && logit <= highest && bucket_of(logit) == static_cast<int32_t>(bucket))
         candidates_.push_back({.token = token, .logit = logit});
       ++token;
     }
