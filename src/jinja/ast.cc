@@ -7,17 +7,10 @@ Names::Names() {
     id_of(name);
 }
 
-std::optional<NameId> Names::find(std::string_view name) const {
-  for (NameId id = 0; id < all_.size(); ++id) {
-    if (all_[id]->bytes() == name) return id;
-  }
-  return std::nullopt;
-}
-
 NameId Names::id_of(std::string_view name) {
-  if (const auto id = find(name)) return *id;
-  all_.push_back(std::make_shared<const Text>(std::string(name), Origin::kTemplate));
-  return static_cast<NameId>(all_.size() - 1);
+  const auto [at, is_new] = ids_.try_emplace(std::string(name), static_cast<NameId>(all_.size()));
+  if (is_new) all_.push_back(std::make_shared<const Text>(at->first, Origin::kTemplate));
+  return at->second;
 }
 
 }  // namespace windrow::jinja

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -300,7 +300,6 @@ struct Jump final : Statement {
 class Names {
  public:
   NameId id_of(std::string_view name);
-  std::optional<NameId> find(std::string_view name) const;
   const std::vector<TextPtr>& all() const { return all_; }
 
   // Set once all are known to exist in every template.
@@ -313,6 +312,7 @@ class Names {
 
  private:
   std::vector<TextPtr> all_;
+  std::unordered_map<std::string, NameId> ids_;
 };
 
 struct Tree {

@@ -37,7 +37,8 @@ bool find_item(Runtime& runtime, const Value& object, const Value& index, Value&
         const size_t begin = text->position_of(static_cast<size_t>(at));
         size_t end = begin + 1;
         const std::string& bytes = text->bytes();
-        while (end < bytes.size() && (static_cast<uint8_t>(bytes[end]) & 0xC0) == 0x80) ++end;
+        while (end < bytes.size() && (static_cast<uint8_t>(bytes[end]) & 0xC0) == 0x80)
+          ++end;
         value = Value(part_of(runtime, text, begin, end));
       }
       return true;
@@ -49,7 +50,9 @@ bool find_item(Runtime& runtime, const Value& object, const Value& index, Value&
   }
 }
 
-[[noreturn]] void refuse_undefined(const Value& object) { fail("{}", describe(object.undefined())); }
+[[noreturn]] void refuse_undefined(const Value& object) {
+  fail("{}", describe(object.undefined()));
+}
 
 int64_t clamp_bound(const Value& bound, int64_t otherwise, int64_t length, int64_t step) {
   if (bound.is_none()) return otherwise;
@@ -123,12 +126,15 @@ Value get_slice(Runtime& runtime, const Value& object, const Value& start, const
     const uint64_t stride = back ? ~static_cast<uint64_t>(step) + 1 : static_cast<uint64_t>(step);
     count = static_cast<int64_t>(distance / stride) + 1;
   }
-  const auto index_at = [&](int64_t i) { return static_cast<size_t>(from + i * (count > 1 ? step : 0)); };
+  const auto index_at = [&](int64_t i) {
+    return static_cast<size_t>(from + i * (count > 1 ? step : 0));
+  };
   if (range != nullptr) return range->part(runtime, from, step, count);
   if (object.is_list_or_tuple()) {
     std::vector<Value> items;
     items.reserve(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) items.push_back(object.list().items()[index_at(i)]);
+    for (int64_t i = 0; i < count; ++i)
+      items.push_back(object.list().items()[index_at(i)]);
     return runtime.list(std::move(items),
                         object.list().is_tuple() ? ListKind::kTuple : ListKind::kList,
                         object.list().origin());

@@ -76,6 +76,7 @@ Value Interpreter::evaluate(const Expression& expression) {
 
 Value Interpreter::evaluate_name(const Name& name) {
   for (const Scope* scope = scope_; scope != nullptr; scope = scope->parent) {
+    runtime_.budget.spend(scope->variables.size() / 32);
     if (const Value* value = scope->find(name.id)) return *value;
   }
   return Value(Undefined{.name = name.text});
@@ -190,6 +191,7 @@ Arguments Interpreter::evaluate_arguments(const CallArguments& node, const Value
     if (!dict.is_dict()) fail("'{}' after ** is not a mapping", type_name(dict));
     for (const auto& [key, value] : dict.dict().entries()) {
       if (!key.is_text()) fail("the names of arguments must be strings");
+      runtime_.budget.spend(1 + arguments.named.size());
       for (const auto& given : arguments.named) {
         if (given.first->bytes() == key.text()->bytes()) {
           fail("the argument '{}' is given twice", key.text()->bytes());

@@ -61,7 +61,8 @@ Value round_integer(Runtime& runtime, Integer value, int64_t digits, Origin orig
   if (digits >= 0) return Value(value).with_origin(origin);
   if (digits < -20) return Value::integer(int64_t{0});
   Integer unit = 1;
-  for (int64_t i = digits; i < 0; ++i) unit *= 10;
+  for (int64_t i = digits; i < 0; ++i)
+    unit *= 10;
   Integer rest = value % unit;
   if (rest < 0) rest += unit;
   Integer rounded = value - rest;
@@ -82,7 +83,8 @@ Value round_filter(Runtime& runtime, const Value& input, Arguments& arguments) {
   }
   const int64_t digits = bound.integer(0, 0);
   if (method == "common") {
-    if (input.is_integral()) return round_integer(runtime, input.integral(), digits, input.origin());
+    if (input.is_integral())
+      return round_integer(runtime, input.integral(), digits, input.origin());
     return Value(round_half_even(input.number(), digits)).with_origin(input.origin());
   }
   const double power = std::pow(10.0, static_cast<double>(digits));

@@ -145,8 +145,7 @@ Value map(Runtime& runtime, const Value& input, Arguments& arguments) {
 template <bool by_attribute, bool wanted>
 Value select(Runtime& runtime, const Value& input, Arguments& arguments) {
   return Value(runtime.make<Generator>(
-      "generator",
-      std::make_unique<Select>(runtime, input, arguments, by_attribute, wanted)));
+      "generator", std::make_unique<Select>(runtime, input, arguments, by_attribute, wanted)));
 }
 
 }  // namespace

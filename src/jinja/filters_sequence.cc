@@ -40,7 +40,9 @@ Value deferred(Runtime& runtime, const char* type, std::function<std::vector<Val
   return Value(runtime.make<Generator>(type, std::make_unique<Deferred>(std::move(make))));
 }
 
-Value none_or(const Value* value) { return value == nullptr ? Value(None{}) : *value; }
+Value none_or(const Value* value) {
+  return value == nullptr ? Value(None{}) : *value;
+}
 
 Value length(Runtime&, const Value& input, Arguments& arguments) {
   const Bound bound(arguments, "length", {}, 0);
@@ -96,7 +98,8 @@ Value join_filter(Runtime& runtime, const Value& input, Arguments& arguments) {
   std::vector<Value> values = runtime.collect(input);
   if (bound.some(1)) {
     const AttributePath path(bound[1]);
-    for (Value& value : values) value = path.of(runtime, value);
+    for (Value& value : values)
+      value = path.of(runtime, value);
   }
   static const TextPtr kNothing = std::make_shared<const Text>();
   const TextPtr separator = bound.has(0) ? to_text(runtime, bound[0]) : kNothing;
@@ -113,7 +116,8 @@ std::vector<size_t> order_of(Runtime& runtime, const std::vector<Value>& keys, b
 std::vector<Value> in_order(const std::vector<Value>& values, const std::vector<size_t>& order) {
   std::vector<Value> sorted;
   sorted.reserve(values.size());
-  for (const size_t i : order) sorted.push_back(values[i]);
+  for (const size_t i : order)
+    sorted.push_back(values[i]);
   return sorted;
 }
 
@@ -168,8 +172,8 @@ Value extreme(Runtime& runtime, const Value& input, Arguments& arguments) {
   for (Value value; iterator->next(value);) {
     Value key = path.of(runtime, value);
     if (!bound.flag(0, false)) key = without_case(runtime, key);
-    const bool better = !any || (largest ? runtime.is_less(best_key, key)
-                                         : runtime.is_less(key, best_key));
+    const bool better =
+        !any || (largest ? runtime.is_less(best_key, key) : runtime.is_less(key, best_key));
     any = true;
     if (!better) continue;
     best = value;
@@ -229,12 +233,13 @@ Value groupby(Runtime& runtime, const Value& input, Arguments& arguments) {
   std::vector<Value> groups;
   for (size_t begin = 0; begin < order.size();) {
     size_t end = begin + 1;
-    while (end < order.size() && runtime.equal(keys[order[begin]], keys[order[end]])) ++end;
+    while (end < order.size() && runtime.equal(keys[order[begin]], keys[order[end]]))
+      ++end;
     std::vector<Value> members;
-    for (size_t i = begin; i < end; ++i) members.push_back(values[order[i]]);
+    for (size_t i = begin; i < end; ++i)
+      members.push_back(values[order[i]]);
     const Value key = case_sensitive ? keys[order[begin]] : path.of(runtime, members.front());
-    groups.push_back(
-        runtime.list({key, runtime.list(std::move(members))}, ListKind::kGroup));
+    groups.push_back(runtime.list({key, runtime.list(std::move(members))}, ListKind::kGroup));
     begin = end;
   }
   return runtime.list(std::move(groups));
@@ -311,12 +316,12 @@ Value refuse_random(Runtime&, const Value&, Arguments&) {
 
 const std::vector<FilterEntry>& sequence_filters() {
   static const std::vector<FilterEntry> kFilters = {
-      {"length", length},       {"count", length},      {"list", list},
-      {"first", first},         {"last", last},         {"reverse", reverse},
-      {"join", join_filter},    {"sort", sort},         {"dictsort", dictsort},
-      {"min", extreme<false>},  {"max", extreme<true>}, {"sum", sum},
-      {"unique", unique},       {"groupby", groupby},   {"batch", batch},
-      {"slice", slice},         {"items", items},       {"attr", attr},
+      {"length", length},        {"count", length},      {"list", list},
+      {"first", first},          {"last", last},         {"reverse", reverse},
+      {"join", join_filter},     {"sort", sort},         {"dictsort", dictsort},
+      {"min", extreme<false>},   {"max", extreme<true>}, {"sum", sum},
+      {"unique", unique},        {"groupby", groupby},   {"batch", batch},
+      {"slice", slice},          {"items", items},       {"attr", attr},
       {"random", refuse_random},
   };
   return kFilters;

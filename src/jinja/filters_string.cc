@@ -74,8 +74,8 @@ Value replace_filter(Runtime& runtime, const Value& input, Arguments& arguments)
 Value center(Runtime& runtime, const Value& input, Arguments& arguments) {
   const Bound bound(arguments, "center", {"width"}, 0);
   static const Text kBlank(" ", Origin::kTemplate);
-  return Value(adjust(runtime, to_text(runtime, input), bound.integer(0, 80), kBlank,
-                      Adjust::kCenter));
+  return Value(
+      adjust(runtime, to_text(runtime, input), bound.integer(0, 80), kBlank, Adjust::kCenter));
 }
 
 Value string_filter(Runtime& runtime, const Value& input, Arguments& arguments) {
@@ -92,7 +92,8 @@ Value format(Runtime& runtime, const Value& input, Arguments& arguments) {
     fail("'format' takes values by position or by name, not both");
   }
   std::vector<Dict::Entry> entries;
-  for (const auto& [name, value] : arguments.named) entries.emplace_back(Value(name), value);
+  for (const auto& [name, value] : arguments.named)
+    entries.emplace_back(Value(name), value);
   return percent_format(runtime, *text, runtime.dict(std::move(entries)));
 }
 
@@ -104,7 +105,8 @@ Value indent(Runtime& runtime, const Value& input, Arguments& arguments) {
     made.append(*bound.text(0));
   } else {
     const int64_t width = bound.integer(0, 4);
-    for (int64_t i = 0; i < width; ++i) made.append(" ", Origin::kTemplate);
+    for (int64_t i = 0; i < width; ++i)
+      made.append(" ", Origin::kTemplate);
   }
   const TextPtr indention = made.finish();
   const bool first = bound.flag(1, false);
@@ -153,6 +155,7 @@ Value truncate(Runtime& runtime, const Value& input, Arguments& arguments) {
 Value wordcount(Runtime& runtime, const Value& input, Arguments& arguments) {
   const Bound bound(arguments, "wordcount", {}, 0);
   const TextPtr text = to_text(runtime, input);
+  runtime.budget.spend(text->bytes().size() / 4);
   int64_t count = 0;
   bool inside = false;
   for (size_t at = 0; at < text->bytes().size();) {
@@ -219,7 +222,8 @@ Value urlencode(Runtime& runtime, const Value& input, Arguments& arguments) {
     append_quoted_url(out, *to_text(runtime, value), true);
   };
   if (input.is_dict()) {
-    for (const auto& [key, value] : input.dict().entries()) add(key, value);
+    for (const auto& [key, value] : input.dict().entries())
+      add(key, value);
   } else {
     for (const Value& pair : runtime.collect(input)) {
       const std::vector<Value> parts = runtime.collect(pair);

@@ -17,7 +17,9 @@ namespace {
 constexpr int64_t kWidthMax = 1'000'000;
 constexpr int64_t kPrecisionMax = 400;
 
-bool is_align(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
+bool is_align(char c) {
+  return c == '<' || c == '>' || c == '^' || c == '=';
+}
 
 std::string with_separators(const std::string& digits, char separator, size_t group) {
   std::string text;
@@ -29,8 +31,8 @@ std::string with_separators(const std::string& digits, char separator, size_t gr
 }
 
 // sign + prefix + digits, filled up to the width.
-std::string in_field(std::string sign, std::string digits, std::string rest,
-                     const FormatSpec& spec, size_t group) {
+std::string in_field(std::string sign, std::string digits, std::string rest, const FormatSpec& spec,
+                     size_t group) {
   const char align = spec.align != '\0' ? spec.align : spec.zero ? '=' : '>';
   const std::string fill = spec.zero && spec.align == '\0' ? "0" : spec.fill;
   const auto total = [&](const std::string& whole) {
@@ -40,15 +42,18 @@ std::string in_field(std::string sign, std::string digits, std::string rest,
       spec.separator != '\0' ? with_separators(digits, spec.separator, group) : digits;
   if (align == '=' && fill == "0" && spec.separator != '\0') {
     // Zeros count as digits, so they are grouped as well.
-    while (total(grouped) < spec.width) {
-      digits.insert(0, "0");
-      grouped = with_separators(digits, spec.separator, group);
-    }
+    size_t count = digits.size();
+    const auto length = [&] { return count + (count - 1) / group + sign.size() + rest.size(); };
+    while (count > 0 && length() < static_cast<size_t>(spec.width))
+      ++count;
+    digits.insert(0, count - digits.size(), '0');
+    grouped = with_separators(digits, spec.separator, group);
   }
   const int64_t lacking = spec.width - total(grouped);
   const auto filling = [&](int64_t count) {
     std::string text;
-    for (int64_t i = 0; i < count; ++i) text += fill;
+    for (int64_t i = 0; i < count; ++i)
+      text += fill;
     return text;
   };
   if (lacking <= 0) return sign + grouped + rest;
@@ -156,8 +161,8 @@ std::string format_integer(Integer value, const FormatSpec& spec) {
   std::string digits;
   do {
     const auto digit = static_cast<unsigned>(rest % base);
-    digits += static_cast<char>(digit < 10 ? '0' + digit
-                                           : (spec.type == 'X' ? 'A' : 'a') + (digit - 10));
+    digits +=
+        static_cast<char>(digit < 10 ? '0' + digit : (spec.type == 'X' ? 'A' : 'a') + (digit - 10));
     rest /= base;
   } while (rest != 0);
   std::reverse(digits.begin(), digits.end());
@@ -208,15 +213,16 @@ void append_padded(Runtime& runtime, TextBuilder& out, const TextPtr& text, cons
   if (spec.precision >= 0 && static_cast<uint64_t>(spec.precision) < text->length()) {
     shown = part_of(runtime, text, 0, text->position_of(static_cast<size_t>(spec.precision)));
   }
-  const int64_t lacking =
-      std::max<int64_t>(0, spec.width - static_cast<int64_t>(shown->length()));
+  const int64_t lacking = std::max<int64_t>(0, spec.width - static_cast<int64_t>(shown->length()));
   const char align = spec.align != '\0' ? spec.align : default_align;
   if (align == '=') fail("'=' aligns numbers only");
   const int64_t left = align == '<' ? 0 : align == '^' ? lacking / 2 : lacking;
   const std::string& fill = spec.zero && spec.align == '\0' ? "0" : spec.fill;
-  for (int64_t i = 0; i < left; ++i) out.append(fill, Origin::kTemplate);
+  for (int64_t i = 0; i < left; ++i)
+    out.append(fill, Origin::kTemplate);
   out.append(*shown);
-  for (int64_t i = left; i < lacking; ++i) out.append(fill, Origin::kTemplate);
+  for (int64_t i = left; i < lacking; ++i)
+    out.append(fill, Origin::kTemplate);
 }
 
 void append_formatted(Runtime& runtime, TextBuilder& out, const Value& value,

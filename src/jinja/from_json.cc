@@ -35,7 +35,8 @@ class Converter {
         const std::vector<std::string_view> inner = below(trusted, "*");
         std::vector<Value> items;
         items.reserve(json.get_array().size());
-        for (const auto& item : json.get_array()) items.push_back(convert(item, inner));
+        for (const auto& item : json.get_array())
+          items.push_back(convert(item, inner));
         return runtime_.list(std::move(items), ListKind::kList, origin);
       }
       case boost::json::kind::object: {

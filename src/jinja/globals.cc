@@ -25,23 +25,23 @@ class Cycler final : public Object {
       return true;
     }
     if (name == "next") {
-      value = Value(runtime.make<Method>(Value(this), "next", [](Runtime&, const Value& self,
-                                                                 Arguments& arguments) {
-        const Bound bound(arguments, "next", {}, 0);
-        auto& cycler = *self.as<Cycler>();
-        Value current = cycler.items_[cycler.at_];
-        cycler.at_ = (cycler.at_ + 1) % cycler.items_.size();
-        return current;
-      }));
+      value = Value(runtime.make<Method>(Value(this), "next",
+                                         [](Runtime&, const Value& self, Arguments& arguments) {
+                                           const Bound bound(arguments, "next", {}, 0);
+                                           auto& cycler = *self.as<Cycler>();
+                                           Value current = cycler.items_[cycler.at_];
+                                           cycler.at_ = (cycler.at_ + 1) % cycler.items_.size();
+                                           return current;
+                                         }));
       return true;
     }
     if (name == "reset") {
-      value = Value(runtime.make<Method>(Value(this), "reset", [](Runtime&, const Value& self,
-                                                                  Arguments& arguments) {
-        const Bound bound(arguments, "reset", {}, 0);
-        self.as<Cycler>()->at_ = 0;
-        return Value(None{});
-      }));
+      value = Value(runtime.make<Method>(Value(this), "reset",
+                                         [](Runtime&, const Value& self, Arguments& arguments) {
+                                           const Bound bound(arguments, "reset", {}, 0);
+                                           self.as<Cycler>()->at_ = 0;
+                                           return Value(None{});
+                                         }));
       return true;
     }
     return false;
@@ -84,7 +84,8 @@ std::vector<Dict::Entry> dict_entries(Runtime& runtime, std::string_view functio
       }
     }
   }
-  for (const auto& [name, value] : arguments.named) entries.emplace_back(Value(name), value);
+  for (const auto& [name, value] : arguments.named)
+    entries.emplace_back(Value(name), value);
   return entries;
 }
 

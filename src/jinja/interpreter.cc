@@ -259,7 +259,8 @@ Interpreter::Flow Interpreter::execute_filter_block(const FilterBlock& node) {
   }
   const Value filtered = evaluate_filter(static_cast<const Filter&>(*node.filter), &value);
   // What Jinja2 joins has to be a string here, and nothing is made one.
-  if (!filtered.is_text()) fail("the filter of a block made '{}', not a string", type_name(filtered));
+  if (!filtered.is_text())
+    fail("the filter of a block made '{}', not a string", type_name(filtered));
   write(filtered);
   return Flow::kNormal;
 }
@@ -300,6 +301,7 @@ void Interpreter::assign(const Target& target, const Value& value, Scope& scope)
     return;
   }
   if (!target.is_tuple) {
+    runtime_.budget.spend(scope.variables.size() / 32);
     scope.set(target.id, value);
     return;
   }

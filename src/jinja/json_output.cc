@@ -106,7 +106,8 @@ class JsonWriter {
   void line_break(Origin origin) {
     if (!style_.indent) return;
     out_.append("\n", origin);
-    for (int i = 0; i < level_; ++i) out_.append(*style_.indent, origin);
+    for (int i = 0; i < level_; ++i)
+      out_.append(*style_.indent, origin);
   }
 
   void write_list(const List& list) {

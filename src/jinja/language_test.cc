@@ -40,8 +40,9 @@ TEST(Language, WhiteSpaceAroundTags) {
 
 TEST(Language, Precedence) {
   check({
-      {"{{ 1 + 2 ~ 3 }}", "render: line 1, column 6: '+' is not possible between 'int' and 'str', in "
-                          "\"{{ 1 + 2 ~ 3 }}\""},
+      {"{{ 1 + 2 ~ 3 }}",
+       "render: line 1, column 6: '+' is not possible between 'int' and 'str', in "
+       "\"{{ 1 + 2 ~ 3 }}\""},
       {"{{ 2 ** 3 ** 2 }}", "64"},
       {"{{ -2 ** 2 }}", "4"},
       {"{{ -3|abs }}", "3"},

@@ -18,7 +18,8 @@ std::optional<ErrorKind> kind_of(std::string_view source, Limits limits = {}) {
 
 std::string repeated(std::string_view text, size_t count) {
   std::string all;
-  for (size_t i = 0; i < count; ++i) all += text;
+  for (size_t i = 0; i < count; ++i)
+    all += text;
   return all;
 }
 
@@ -55,8 +56,8 @@ TEST(Limits, OfText) {
 
 TEST(Limits, OfWidths) {
   for (const std::string_view source :
-       {"{{ '%999999999999d' % 1 }}", "{{ '{:9999999999}'.format(1) }}", "{{ '%.*f' % (999999, 1) }}",
-        "{{ {'a': 1}|tojson(indent=100000000) }}"}) {
+       {"{{ '%999999999999d' % 1 }}", "{{ '{:9999999999}'.format(1) }}",
+        "{{ '%.*f' % (999999, 1) }}", "{{ {'a': 1}|tojson(indent=100000000) }}"}) {
     EXPECT_TRUE(kind_of(source, kSmall)) << source;
   }
 }
@@ -82,10 +83,38 @@ TEST(Limits, OfDepth) {
   }
 }
 
+TEST(Limits, LeaveRoomForLongExpressions) {
+  EXPECT_EQ(kind_of("{{ 'a'" + repeated(" + x", 250) + " }}"), std::nullopt);
+  EXPECT_EQ(kind_of("{{ x" + repeated("|trim", 250) + " }}"), std::nullopt);
+  EXPECT_EQ(kind_of("{{ " + repeated("(", 60) + "x" + repeated(")", 60) + " }}"), std::nullopt);
+}
+
+TEST(Limits, SearchesThatWouldTakeForEverAreCounted) {
+  const Limits limits = {.operations_max = 500'000};
+  EXPECT_EQ(kind_of("{{ (('a' * 200000 + 'b') * 2).rfind('b' + 'a' * 100000) }}", limits),
+            ErrorKind::kNoSpace);
+  EXPECT_EQ(kind_of("{% for i in range(9) %}{{ ('a' * 100000 + 'b') in ('a' * 300000) }}"
+                    "{% endfor %}",
+                    {}),
+            std::nullopt);
+  EXPECT_EQ(kind_of("{{ '{:0999999,}'.format(1)|length }}", {}), std::nullopt);
+  EXPECT_EQ(kind_of("{% set ns = namespace(t='') %}{% for i in range(9999) %}"
+                    "{% set ns.t = ns.t ~ x ~ '-' %}{% endfor %}{{ ns.t|list|length }}",
+                    {}),
+            ErrorKind::kNoSpace);
+}
+
 TEST(Limits, NestedSourceIsRefused) {
-  for (const auto& [open, close] : std::vector<std::pair<std::string, std::string>>{
-           {"(", ")"}, {"[", "]"}, {"-", ""}, {"not ", ""}, {"{1:", "}"}, {"x(", ")"}, {"x|d(", ")"}}) {
-    const std::string source = "{{ " + repeated(open, 50'000) + "1" + repeated(close, 50'000) + " }}";
+  for (const auto& [open, close] :
+       std::vector<std::pair<std::string, std::string>>{{"(", ")"},
+                                                        {"[", "]"},
+                                                        {"-", ""},
+                                                        {"not ", ""},
+                                                        {"{1:", "}"},
+                                                        {"x(", ")"},
+                                                        {"x|d(", ")"}}) {
+    const std::string source =
+        "{{ " + repeated(open, 50'000) + "1" + repeated(close, 50'000) + " }}";
     EXPECT_TRUE(kind_of(source)) << open;
   }
   EXPECT_TRUE(kind_of("{{ 1" + repeated(" + 1", 50'000) + " }}"));
@@ -121,7 +150,8 @@ TEST(Limits, WhatOutlivesItsScopeIsSafe) {
 
 TEST(Limits, OfTheInputsDepth) {
   boost::json::value deep = 1;
-  for (int i = 0; i < 1000; ++i) deep = boost::json::array{std::move(deep)};
+  for (int i = 0; i < 1000; ++i)
+    deep = boost::json::array{std::move(deep)};
   const auto parsed = Template::parse("{{ x }}");
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->render({{"x", deep}}).error().kind, ErrorKind::kNoSpace);

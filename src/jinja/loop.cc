@@ -30,6 +30,21 @@ class FilteredItems final : public Iterator {
   Scope* parent_;
 };
 
+class Turns final : public Iterator {
+ public:
+  Turns(Runtime& runtime, Loop& loop) : runtime_(runtime), loop_(loop) {}
+  bool next(Value& value) override {
+    Value item;
+    if (!loop_.advance(item)) return false;
+    value = runtime_.tuple({item, Value(&loop_)});
+    return true;
+  }
+
+ private:
+  Runtime& runtime_;
+  Loop& loop_;
+};
+
 }  // namespace
 
 std::unique_ptr<Iterator> filtered_items(Interpreter& interpreter, const For& node,
@@ -151,6 +166,10 @@ Value Loop::changed(Runtime& runtime, const Arguments& arguments) {
                                   arguments.positional.begin(), arguments.positional.end(), same);
   if (!is_same) last_changed_ = arguments.positional;
   return Value(!is_same);
+}
+
+std::unique_ptr<Iterator> Loop::iterate(Runtime& runtime) {
+  return std::make_unique<Turns>(runtime, *this);
 }
 
 Value Loop::call(Runtime&, Arguments& arguments) {

@@ -25,6 +25,8 @@ class Loop final : public Object {
   bool attribute(Runtime& runtime, std::string_view name, Value& value) override;
   bool callable() const override { return true; }
   Value call(Runtime& runtime, Arguments& arguments) override;
+  // The turns that are left, which are then over: (item, loop).
+  std::unique_ptr<Iterator> iterate(Runtime& runtime) override;
   bool has_length() const override { return true; }
   int64_t length() override;
 

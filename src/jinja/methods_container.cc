@@ -40,7 +40,8 @@ Value copy(Runtime&, const Value& self, Arguments& arguments) {
 Value list_count(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Bound bound(arguments, "count", {""}, 1);
   int64_t count = 0;
-  for (const Value& item : self.list().items()) count += runtime.equal(item, bound[0]) ? 1 : 0;
+  for (const Value& item : self.list().items())
+    count += runtime.equal(item, bound[0]) ? 1 : 0;
   return Value::integer(count);
 }
 

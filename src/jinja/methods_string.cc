@@ -49,7 +49,9 @@ Value partition(Runtime& runtime, const Value& self, Arguments& arguments) {
   const TextPtr& text = self.text();
   const std::string& cut = bound.text(0)->bytes();
   if (cut.empty()) fail("the separator of a partition must not be empty");
-  const size_t found = from_right ? text->bytes().rfind(cut) : text->bytes().find(cut);
+  runtime.budget.spend(1 + text->bytes().size() / 16);
+  const size_t found =
+      from_right ? find_last_text(runtime, text->bytes(), cut) : find_text(text->bytes(), cut);
   const auto part = [&](size_t begin, size_t end) {
     return Value(part_of(runtime, text, begin, end));
   };
@@ -64,7 +66,9 @@ Value partition(Runtime& runtime, const Value& self, Arguments& arguments) {
 }
 
 // [start, stop) of a search in characters, as bytes; false when nothing can be there.
-bool search_bounds(const Bound& bound, const Text& text, size_t& begin, size_t& end) {
+bool search_bounds(Runtime& runtime, const Bound& bound, const Text& text, size_t& begin,
+                   size_t& end) {
+  if (bound.has(1)) runtime.budget.spend(text.bytes().size() / 16);
   const auto length = static_cast<int64_t>(text.length());
   const auto index = [&](size_t i, int64_t otherwise) {
     if (!bound.some(i)) return otherwise;
@@ -86,9 +90,9 @@ int64_t find_index(Runtime& runtime, const Value& self, const Bound& bound) {
   runtime.budget.spend(1 + text.bytes().size() / 16);
   size_t begin = 0;
   size_t end = 0;
-  if (!search_bounds(bound, text, begin, end)) return -1;
+  if (!search_bounds(runtime, bound, text, begin, end)) return -1;
   const std::string_view in = std::string_view(text.bytes()).substr(begin, end - begin);
-  const size_t found = from_right ? in.rfind(wanted) : in.find(wanted);
+  const size_t found = from_right ? find_last_text(runtime, in, wanted) : find_text(in, wanted);
   return found == std::string_view::npos ? -1 : static_cast<int64_t>(text.index_of(begin + found));
 }
 
@@ -113,12 +117,12 @@ Value count(Runtime& runtime, const Value& self, Arguments& arguments) {
   runtime.budget.spend(1 + text.bytes().size() / 16);
   size_t begin = 0;
   size_t end = 0;
-  if (!search_bounds(bound, text, begin, end)) return Value::integer(int64_t{0});
+  if (!search_bounds(runtime, bound, text, begin, end)) return Value::integer(int64_t{0});
   const std::string_view in = std::string_view(text.bytes()).substr(begin, end - begin);
   if (wanted.empty()) return Value::integer(count_characters(in) + 1);
   int64_t found = 0;
-  for (size_t at = in.find(wanted.bytes()); at != std::string_view::npos;
-       at = in.find(wanted.bytes(), at + wanted.bytes().size())) {
+  for (size_t at = find_text(in, wanted.bytes()); at != std::string_view::npos;
+       at = find_text(in, wanted.bytes(), at + wanted.bytes().size())) {
     ++found;
   }
   return Value::integer(found);
@@ -131,7 +135,7 @@ Value starts_or_ends(Runtime& runtime, const Value& self, Arguments& arguments) 
   runtime.budget.spend(1);
   size_t begin = 0;
   size_t end = 0;
-  const bool possible = search_bounds(bound, text, begin, end);
+  const bool possible = search_bounds(runtime, bound, text, begin, end);
   const auto matches = [&](const Value& wanted) {
     if (!wanted.is_text()) {
       fail("startswith and endswith take a string or a tuple of them, not '{}'", type_name(wanted));
@@ -200,7 +204,8 @@ Value zfill(Runtime& runtime, const Value& self, Arguments& arguments) {
   const bool has_sign = text->bytes().starts_with('-') || text->bytes().starts_with('+');
   TextBuilder out(runtime.budget);
   out.append(*text, 0, has_sign ? 1 : 0);
-  for (int64_t i = 0; i < lacking; ++i) out.append("0", Origin::kTemplate);
+  for (int64_t i = 0; i < lacking; ++i)
+    out.append("0", Origin::kTemplate);
   out.append(*text, has_sign ? 1 : 0, text->bytes().size());
   return Value(out.finish());
 }
@@ -217,7 +222,8 @@ Value expandtabs(Runtime& runtime, const Value& self, Arguments& arguments) {
     const char32_t c = next_character(bytes, at);
     if (c == '\t') {
       const int64_t blanks = size > 0 ? size - column % size : 0;
-      for (int64_t i = 0; i < blanks; ++i) out.append(" ", text.origin_at(begin));
+      for (int64_t i = 0; i < blanks; ++i)
+        out.append(" ", text.origin_at(begin));
       column += blanks;
       continue;
     }
@@ -239,7 +245,9 @@ Value all_are(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value(!bytes.empty());
 }
 
-bool is_ascii(char32_t c) { return c < 0x80; }
+bool is_ascii(char32_t c) {
+  return c < 0x80;
+}
 
 Value isascii(Runtime&, const Value& self, Arguments& arguments) {
   const Bound bound(arguments, "isascii", {}, 0);

@@ -145,13 +145,14 @@ Value repeat(Runtime& runtime, const Value& sequence, const Value& times) {
     const Text& text = *sequence.text();
     TextBuilder out(runtime.budget);
     out.set_markup(text.markup());
-    for (int64_t i = 0; i < count && !text.empty(); ++i) out.append(text);
+    for (int64_t i = 0; i < count && !text.empty(); ++i)
+      out.append(text);
     return Value(out.finish());
   }
   std::vector<Value> items;
   const auto& source = sequence.list().items();
   for (int64_t i = 0; i < count && !source.empty(); ++i) {
-    runtime.budget.spend(source.size());
+    runtime.budget.spend(source.size() * 3);
     items.insert(items.end(), source.begin(), source.end());
   }
   return runtime.list(std::move(items),
@@ -159,7 +160,7 @@ Value repeat(Runtime& runtime, const Value& sequence, const Value& times) {
 }
 
 Value add_lists(Runtime& runtime, const List& a, const List& b) {
-  runtime.budget.spend(a.items().size() + b.items().size());
+  runtime.budget.spend((a.items().size() + b.items().size()) * 3);
   std::vector<Value> items = a.items();
   items.insert(items.end(), b.items().begin(), b.items().end());
   const bool input = a.origin() == Origin::kInput || b.origin() == Origin::kInput;

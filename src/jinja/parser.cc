@@ -8,6 +8,11 @@
 #include "jinja/parse_expressions.h"
 
 namespace windrow::jinja {
+namespace {
+
+constexpr size_t kParametersMax = 1000;
+
+}  // namespace
 
 class StatementParser : private ExpressionParser {
  public:
@@ -285,6 +290,9 @@ class StatementParser : private ExpressionParser {
     while (!current().is_operator(")")) {
       if (!signature.parameters.empty()) expect_operator(",");
       const Target name = parse_name_target();
+      if (signature.parameters.size() >= kParametersMax) {
+        fail_at(name.offset, "too many parameters");
+      }
       for (const auto& other : signature.parameters) {
         if (other.id == name.id) {
           fail_at(name.offset, "two parameters have the name '{}'", name.name->bytes());

@@ -32,8 +32,9 @@ class PercentFormatter {
       at = at_;
     }
     // A list, a dict or what is missing may go unused: Python takes them for mappings.
-    const bool is_mapping = items_ == nullptr && !values_.is_text() &&
-                            (values_.is_dict() || values_.is_list_or_tuple() || values_.is_undefined());
+    const bool is_mapping =
+        items_ == nullptr && !values_.is_text() &&
+        (values_.is_dict() || values_.is_list_or_tuple() || values_.is_undefined());
     const size_t count = items_ != nullptr ? items_->size() : 1;
     if (!is_mapping && next_ < count) fail("the format uses fewer values than there are");
     out_.set_markup(format_.markup());
@@ -119,7 +120,8 @@ class PercentFormatter {
       if (ignored) spec.precision = 0;
     }
     if (spec.width > 1'000'000 || spec.precision > 1'000'000) fail("a field too wide");
-    while (peek() == 'h' || peek() == 'l' || peek() == 'L') ++at_;
+    while (peek() == 'h' || peek() == 'l' || peek() == 'L')
+      ++at_;
     const char type = take();
     if (type == '%') return out_.append(format_, percent, percent + 1);
     if (left) {

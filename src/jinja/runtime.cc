@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
-#include "base/ensure.h"
 #include "jinja/failure.h"
+#include "jinja/text_functions.h"
 
 namespace windrow::jinja {
 namespace {
+
+// A step stands for 16 bytes.
+constexpr uint64_t kStepsOfAValue = sizeof(Value) / 16;
 
 class ListIterator final : public Iterator {
  public:
@@ -92,7 +95,7 @@ Value Runtime::text(std::string_view bytes, Origin origin) {
 }
 
 Value Runtime::list(std::vector<Value> items, ListKind kind, Origin origin) {
-  budget.spend(1 + items.size());
+  budget.spend(1 + items.size() * kStepsOfAValue);
   Extent extent{1, 1};
   for (const Value& item : items)
     add(extent, item);
@@ -101,7 +104,7 @@ Value Runtime::list(std::vector<Value> items, ListKind kind, Origin origin) {
 }
 
 Value Runtime::dict(std::vector<Dict::Entry> entries, Origin origin) {
-  budget.spend(1 + entries.size());
+  budget.spend(1 + entries.size() * 2 * kStepsOfAValue);
   Extent extent{1, 1};
   for (const auto& [key, value] : entries) {
     if (!is_hashable(key)) fail("unhashable type: '{}'", type_name(key));
@@ -171,13 +174,13 @@ std::unique_ptr<Iterator> Runtime::iterate(const Value& value) {
 
 std::vector<Value> Runtime::collect(const Value& value) {
   if (value.is_list_or_tuple()) {
-    budget.spend(value.list().items().size());
+    budget.spend(value.list().items().size() * kStepsOfAValue);
     return value.list().items();
   }
   std::vector<Value> items;
   const auto iterator = iterate(value);
   for (Value item; iterator->next(item);) {
-    budget.spend(1);
+    budget.spend(kStepsOfAValue);
     items.push_back(std::move(item));
   }
   return items;
@@ -227,7 +230,7 @@ bool contains(Runtime& runtime, const Value& container, const Value& value) {
       fail("'in <string>' requires a string on its left, not '{}'", type_name(value));
     }
     runtime.budget.spend(1 + container.text()->bytes().size() / 16);
-    return container.text()->bytes().find(value.text()->bytes()) != std::string::npos;
+    return find_text(container.text()->bytes(), value.text()->bytes()) != std::string::npos;
   }
   if (container.is_dict()) {
     if (!is_hashable(value)) fail("unhashable type: '{}'", type_name(value));

@@ -13,7 +13,9 @@ constexpr std::array<std::string_view, 12> kMonths = {
     "January", "February", "March",     "April",   "May",      "June",
     "July",    "August",   "September", "October", "November", "December"};
 
-bool is_leap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
+bool is_leap(int year) {
+  return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
 
 int day_of_year(const CivilTime& time) {  // from 0
   static constexpr std::array<int, 12> kBefore = {0,   31,  59,  90,  120, 151,
@@ -110,7 +112,8 @@ std::string directive(char letter, const CivilTime& t) {
     case 'R':
       return strftime("%H:%M", t);
     case 's':
-      return fmt::format("{}", ((days_since_epoch(t) * 24 + t.hour) * 60 + t.minute) * 60 + t.second);
+      return fmt::format("{}",
+                         ((days_since_epoch(t) * 24 + t.hour) * 60 + t.minute) * 60 + t.second);
     case 'S':
       return fmt::format("{:02}", t.second);
     case 't':
@@ -145,7 +148,8 @@ std::string directive(char letter, const CivilTime& t) {
 // "%-d": the number without what fills it up.
 std::string unpadded(std::string text) {
   size_t begin = 0;
-  while (begin + 1 < text.size() && (text[begin] == '0' || text[begin] == ' ')) ++begin;
+  while (begin + 1 < text.size() && (text[begin] == '0' || text[begin] == ' '))
+    ++begin;
   return text.substr(begin);
 }
 

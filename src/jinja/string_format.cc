@@ -88,7 +88,8 @@ class Formatter {
 
   Value convert(const Value& value, char conversion) {
     if (conversion == 's') return Value(to_text(runtime_, value));
-    if (conversion != 'r') fail("'!{}' is no conversion that is supported; use !s or !r", conversion);
+    if (conversion != 'r')
+      fail("'!{}' is no conversion that is supported; use !s or !r", conversion);
     TextBuilder text(runtime_.budget);
     append_repr(runtime_, text, value);
     return Value(text.finish());
@@ -107,8 +108,8 @@ class Formatter {
         const size_t stop = path.find(']', at);
         if (stop == std::string_view::npos) fail("a '[' in a format has no end");
         const std::string_view index = path.substr(at + 1, stop - at - 1);
-        const bool is_number = !index.empty() && index.find_first_not_of("0123456789") ==
-                                                     std::string_view::npos;
+        const bool is_number =
+            !index.empty() && index.find_first_not_of("0123456789") == std::string_view::npos;
         const auto number = is_number ? parse_integer(index, 10) : std::nullopt;
         value = get_item(runtime_, value, number ? Value(*number) : Value(text(index)));
         at = stop + 1;

@@ -19,7 +19,8 @@ constexpr size_t kShownCharactersMax = 80;
 // "line 3, column 7: what is wrong: {{ the line }}"
 std::string located(const std::string& source, size_t offset, std::string_view message) {
   const size_t at = std::min(offset, source.size());
-  const auto line = std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
+  const auto line =
+      std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
   const size_t begin = at == 0 ? 0 : source.rfind('\n', at - 1) + 1;  // npos + 1 is 0
   const size_t end = std::min(source.find('\n', at), source.size());
   const size_t column = count_characters(std::string_view(source).substr(begin, at - begin)) + 1;
@@ -30,7 +31,8 @@ std::string located(const std::string& source, size_t offset, std::string_view m
     next_character(source, from);
   }
   size_t to = from;
-  for (size_t shown = 0; to < end && shown < kShownCharactersMax; ++shown) next_character(source, to);
+  for (size_t shown = 0; to < end && shown < kShownCharactersMax; ++shown)
+    next_character(source, to);
   std::string excerpt = source.substr(from, to - from);
   const size_t text = excerpt.find_first_not_of(" \t");
   excerpt.erase(0, std::min(text, excerpt.size()));
@@ -81,11 +83,10 @@ Result<Rendered> Template::render(const boost::json::object& variables,
     return rendered;
   } catch (const Failure& failure) {
     if (failure.kind == Failure::Kind::kRaised) return Error{ErrorKind::kInvalid, failure.message};
-    const size_t offset =
-        failure.offset == Failure::kHere ? interpreter.offset() : failure.offset;
-    return Error{failure.kind == Failure::Kind::kLimit ? ErrorKind::kNoSpace
-                                                       : ErrorKind::kUnavailable,
-                 located(parsed_->source, offset, failure.message)};
+    const size_t offset = failure.offset == Failure::kHere ? interpreter.offset() : failure.offset;
+    return Error{
+        failure.kind == Failure::Kind::kLimit ? ErrorKind::kNoSpace : ErrorKind::kUnavailable,
+        located(parsed_->source, offset, failure.message)};
   }
 }
 
@@ -94,11 +95,14 @@ bool Template::mentions(std::string_view name) const {
                      [&](const Token& word) { return word.text == name; });
 }
 
-const std::string& Template::source() const { return parsed_->source; }
+const std::string& Template::source() const {
+  return parsed_->source;
+}
 
 std::string Rendered::text() const {
   std::string all;
-  for (const Segment& segment : segments) all += segment.text;
+  for (const Segment& segment : segments)
+    all += segment.text;
   return all;
 }
 

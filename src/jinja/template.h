@@ -29,9 +29,9 @@ struct Limits {
   // Of the result, and of any one string made on the way.
   size_t output_bytes_max = size_t{64} << 20;
 
-  // Steps of the interpreter; making 16 bytes of text or one element of a list counts as one. A
-  // conversation of a hundred messages needs some ten thousand.
-  uint64_t operations_max = 20'000'000;
+  // Steps of the interpreter; making 16 bytes of text or of a list counts as one, so that this
+  // bounds the memory as well. A conversation of a hundred messages needs some ten thousand.
+  uint64_t operations_max = 10'000'000;
 
   // Macro calls, recursive loops and blocks within each other, and lists within lists.
   int depth_max = 200;

@@ -31,12 +31,72 @@ const std::vector<std::string> kTemplates = {
 };
 
 const std::vector<std::string> kPieces = {
-    "{{", "}}", "{%", "%}", "{#", "#}", "-", "+", "|", "(", ")", "[", "]", ".", ",", ":", "'", "\"",
-    "\\", "\n", " if ", " else ", " for x in ", "endfor", "endif", "set ", "macro ", "loop", "ns.x",
-    "**", "//", "~", "==", " in ", " is ", " not ", "none", "9999999999999999999", "0x", "1e999",
-    "1.5", "range(99999)", "'x' * 99999", "|list", "|tojson", "|sort", "|map('upper')", "|join",
-    ".format(", "%", "é", "🙂", "\xFF", "messages", "s", "d", "[::-1]", "caller()", "loop(",
-    "namespace(", "joiner()", "cycler(1, 2).next()", "|attr('x')", "{% break %}", "\r\n", "\t",
+    "{{",
+    "}}",
+    "{%",
+    "%}",
+    "{#",
+    "#}",
+    "-",
+    "+",
+    "|",
+    "(",
+    ")",
+    "[",
+    "]",
+    ".",
+    ",",
+    ":",
+    "'",
+    "\"",
+    "\\",
+    "\n",
+    " if ",
+    " else ",
+    " for x in ",
+    "endfor",
+    "endif",
+    "set ",
+    "macro ",
+    "loop",
+    "ns.x",
+    "**",
+    "//",
+    "~",
+    "==",
+    " in ",
+    " is ",
+    " not ",
+    "none",
+    "9999999999999999999",
+    "0x",
+    "1e999",
+    "1.5",
+    "range(99999)",
+    "'x' * 99999",
+    "|list",
+    "|tojson",
+    "|sort",
+    "|map('upper')",
+    "|join",
+    ".format(",
+    "%",
+    "é",
+    "🙂",
+    "\xFF",
+    "messages",
+    "s",
+    "d",
+    "[::-1]",
+    "caller()",
+    "loop(",
+    "namespace(",
+    "joiner()",
+    "cycler(1, 2).next()",
+    "|attr('x')",
+    "{% break %}",
+    "\r\n",
+    "\t",
 };
 
 class Deadline {
@@ -79,7 +139,8 @@ std::string mutated(Random& random) {
 
 std::string made_up(Random& random) {
   std::string text = "{{ ";
-  for (int64_t i = random.between(1, 20); i > 0; --i) text += kPieces[random.below(kPieces.size())];
+  for (int64_t i = random.between(1, 20); i > 0; --i)
+    text += kPieces[random.below(kPieces.size())];
   return text + " }}";
 }
 

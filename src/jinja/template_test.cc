@@ -20,8 +20,7 @@ constexpr std::string_view kHi =
     R"({"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": true})";
 
 TEST(Template, RendersChatMl) {
-  EXPECT_EQ(rendered(kChatMl, kHi),
-            "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(rendered(kChatMl, kHi), "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST(Template, RendersInManyThreadsAtATime) {
@@ -39,14 +38,17 @@ TEST(Template, RendersInManyThreadsAtATime) {
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads)
+    thread.join();
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
 TEST(Template, KnowsWhatItMentions) {
-  const auto parsed = Template::parse("text {% if tools %}{{ m.thinking }}{{ m['key'] }}{% endif %}");
+  const auto parsed =
+      Template::parse("text {% if tools %}{{ m.thinking }}{{ m['key'] }}{% endif %}");
   ASSERT_TRUE(parsed);
-  for (const std::string_view name : {"tools", "thinking", "key"}) EXPECT_TRUE(parsed->mentions(name));
+  for (const std::string_view name : {"tools", "thinking", "key"})
+    EXPECT_TRUE(parsed->mentions(name));
   for (const std::string_view name : {"text", "too", "enable_thinking"}) {
     EXPECT_FALSE(parsed->mentions(name));
   }
@@ -116,8 +118,9 @@ TEST(Errors, OfTextThatIsNotUtf8) {
 TEST(StrftimeNow, TellsTheTimeThatWasGiven) {
   RenderOptions options;
   options.now = {.year = 2024, .month = 7, .day = 6, .hour = 5, .minute = 4, .second = 3};
-  EXPECT_EQ(rendered("{{ strftime_now('%d %b %Y|%Y-%m-%d|%-d %B|%A %H:%M:%S|%j|%p') }}", "{}", options),
-            "06 Jul 2024|2024-07-06|6 July|Saturday 05:04:03|188|AM");
+  EXPECT_EQ(
+      rendered("{{ strftime_now('%d %b %Y|%Y-%m-%d|%-d %B|%A %H:%M:%S|%j|%p') }}", "{}", options),
+      "06 Jul 2024|2024-07-06|6 July|Saturday 05:04:03|188|AM");
   EXPECT_NE(rendered("{{ strftime_now('%d') }}").find("no time was given"), std::string::npos);
 }
 

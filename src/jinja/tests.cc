@@ -14,7 +14,9 @@
 namespace windrow::jinja {
 namespace {
 
-void no_arguments(const Arguments& arguments) { const Bound bound(arguments, "this test", {}, 0); }
+void no_arguments(const Arguments& arguments) {
+  const Bound bound(arguments, "this test", {}, 0);
+}
 
 template <bool (*is_so)(const Value&)>
 bool simple(Runtime&, const Value& subject, Arguments& arguments) {
@@ -22,18 +24,42 @@ bool simple(Runtime&, const Value& subject, Arguments& arguments) {
   return is_so(subject);
 }
 
-bool is_defined(const Value& v) { return !v.is_undefined(); }
-bool is_undefined(const Value& v) { return v.is_undefined(); }
-bool is_none(const Value& v) { return v.is_none(); }
-bool is_boolean(const Value& v) { return v.is(Value::Kind::kBool); }
-bool is_true(const Value& v) { return is_boolean(v) && v.boolean(); }
-bool is_false(const Value& v) { return is_boolean(v) && !v.boolean(); }
-bool is_integer(const Value& v) { return v.is(Value::Kind::kInteger); }
-bool is_float(const Value& v) { return v.is(Value::Kind::kFloat); }
-bool is_number(const Value& v) { return v.is_number(); }
-bool is_string(const Value& v) { return v.is_text(); }
-bool is_mapping(const Value& v) { return v.is_dict(); }
-bool is_escaped(const Value& v) { return v.is_text() && v.text()->markup(); }
+bool is_defined(const Value& v) {
+  return !v.is_undefined();
+}
+bool is_undefined(const Value& v) {
+  return v.is_undefined();
+}
+bool is_none(const Value& v) {
+  return v.is_none();
+}
+bool is_boolean(const Value& v) {
+  return v.is(Value::Kind::kBool);
+}
+bool is_true(const Value& v) {
+  return is_boolean(v) && v.boolean();
+}
+bool is_false(const Value& v) {
+  return is_boolean(v) && !v.boolean();
+}
+bool is_integer(const Value& v) {
+  return v.is(Value::Kind::kInteger);
+}
+bool is_float(const Value& v) {
+  return v.is(Value::Kind::kFloat);
+}
+bool is_number(const Value& v) {
+  return v.is_number();
+}
+bool is_string(const Value& v) {
+  return v.is_text();
+}
+bool is_mapping(const Value& v) {
+  return v.is_dict();
+}
+bool is_escaped(const Value& v) {
+  return v.is_text() && v.text()->markup();
+}
 // Undefined has the method of a call, which fails; that is enough for Python.
 bool is_callable(const Value& v) {
   return v.is_undefined() || (v.is(Value::Kind::kObject) && v.object().callable());
@@ -57,7 +83,9 @@ bool is_iterable(Runtime& runtime, const Value& subject, Arguments& arguments) {
 template <bool upper>
 bool is_case(Runtime& runtime, const Value& subject, Arguments& arguments) {
   no_arguments(arguments);
-  return is_all_case(*to_text(runtime, subject), upper);
+  const TextPtr text = to_text(runtime, subject);
+  runtime.budget.spend(text->bytes().size() / 4);
+  return is_all_case(*text, upper);
 }
 
 bool modulo_is(Runtime& runtime, const Value& subject, const Value& divisor, int64_t rest) {

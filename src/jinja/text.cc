@@ -13,10 +13,15 @@ Text::Text(std::string bytes, Origin origin, bool markup)
       origin_(origin),
       markup_(markup) {}
 
-Origin Text::origin_at(size_t byte) const {
+size_t Text::run_at(size_t byte) const {
   const auto run = std::upper_bound(runs_.begin(), runs_.end(), byte,
                                     [](size_t at, const Run& r) { return at < r.end; });
-  return run == runs_.end() ? origin_ : run->origin;
+  return static_cast<size_t>(run - runs_.begin());
+}
+
+Origin Text::origin_at(size_t byte) const {
+  const size_t run = run_at(byte);
+  return run < runs_.size() ? runs_[run].origin : origin_;
 }
 
 size_t Text::position_of(size_t index) const {

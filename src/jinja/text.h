@@ -47,18 +47,17 @@ class Text {
       if (begin < end) piece(all.substr(begin, end - begin), origin_);
       return;
     }
-    size_t at = 0;
-    for (const Run& run : runs_) {
-      const size_t from = at < begin ? begin : at;
-      const size_t to = run.end < end ? run.end : end;
-      if (from < to) piece(all.substr(from, to - from), run.origin);
-      at = run.end;
-      if (at >= end) break;
+    for (size_t run = run_at(begin); begin < end; ++run) {
+      const size_t to = runs_[run].end < end ? runs_[run].end : end;
+      piece(all.substr(begin, to - begin), runs_[run].origin);
+      begin = to;
     }
   }
 
  private:
   friend class TextBuilder;
+
+  size_t run_at(size_t byte) const;  // its index in runs_
 
   std::string bytes_;
   std::vector<Run> runs_;  // none: all of it is of origin_

@@ -1,6 +1,7 @@
 #include "jinja/text_functions.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "jinja/failure.h"
@@ -100,13 +101,28 @@ TextPtr part_of(Runtime& runtime, const TextPtr& text, size_t begin, size_t end)
   return out.finish();
 }
 
+size_t find_text(std::string_view text, std::string_view wanted, size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  if (wanted.empty()) return from;
+  const char* begin = text.data() + from;
+  const void* found = memmem(begin, text.size() - from, wanted.data(), wanted.size());
+  if (found == nullptr) return std::string_view::npos;
+  return from + static_cast<size_t>(static_cast<const char*>(found) - begin);
+}
+
+size_t find_last_text(Runtime& runtime, std::string_view text, std::string_view wanted) {
+  runtime.budget.spend(1 + text.size() / 16 * (1 + wanted.size() / 16));
+  return text.rfind(wanted);
+}
+
 TextPtr strip(Runtime& runtime, const TextPtr& text, const Text* characters, Side side) {
   const std::string& bytes = text->bytes();
-  runtime.budget.spend(1);
+  const uint64_t cost = characters == nullptr ? 1 : 1 + characters->length() / 4;
   size_t begin = 0;
   size_t end = bytes.size();
   if ((static_cast<int>(side) & static_cast<int>(Side::kLeft)) != 0) {
     while (begin < end) {
+      runtime.budget.spend(cost);
       size_t next = begin;
       if (!is_one_of(next_character(bytes, next), characters)) break;
       begin = next;
@@ -114,14 +130,13 @@ TextPtr strip(Runtime& runtime, const TextPtr& text, const Text* characters, Sid
   }
   if ((static_cast<int>(side) & static_cast<int>(Side::kRight)) != 0) {
     while (end > begin) {
+      runtime.budget.spend(cost);
       const size_t before = previous_position(bytes, end);
       size_t next = before;
       if (!is_one_of(next_character(bytes, next), characters)) break;
       end = before;
     }
   }
-  const size_t looked = bytes.size() - (end - begin);
-  runtime.budget.spend(looked * (characters == nullptr ? 1 : 1 + characters->length()) / 8);
   return part_of(runtime, text, begin, end);
 }
 
@@ -181,8 +196,9 @@ bool is_all_case(const Text& text, bool upper) {
 TextPtr replace(Runtime& runtime, const Text& text, const Text& old, const Text& with,
                 int64_t count) {
   const std::string& bytes = text.bytes();
-  const uint64_t most = count < 0 ? std::numeric_limits<uint64_t>::max()
-                                  : static_cast<uint64_t>(count);
+  const uint64_t most =
+      count < 0 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(count);
+  runtime.budget.spend(1 + bytes.size() / 16);
   TextBuilder out(runtime.budget);
   out.set_markup(text.markup());
   size_t at = 0;
@@ -199,7 +215,7 @@ TextPtr replace(Runtime& runtime, const Text& text, const Text& old, const Text&
     }
   } else {
     while (done < most) {
-      const size_t found = bytes.find(old.bytes(), at);
+      const size_t found = find_text(bytes, old.bytes(), at);
       if (found == std::string::npos) break;
       out.append(text, at, found);
       out.append(with);
@@ -213,7 +229,8 @@ TextPtr replace(Runtime& runtime, const Text& text, const Text& old, const Text&
 
 std::vector<Value> split(Runtime& runtime, const TextPtr& text, const Text* separator,
                          int64_t count, bool from_right) {
-  if (separator == nullptr && (!from_right || count < 0)) return split_by_space(runtime, text, count);
+  if (separator == nullptr && (!from_right || count < 0))
+    return split_by_space(runtime, text, count);
   std::vector<Value> parts;
   const std::string& bytes = text->bytes();
   if (separator == nullptr) {
@@ -223,11 +240,12 @@ std::vector<Value> split(Runtime& runtime, const TextPtr& text, const Text* sepa
   }
   if (separator->empty()) fail("the separator of a split must not be empty");
   const std::string& cut = separator->bytes();
+  runtime.budget.spend(1 + bytes.size() / 16);
   const auto another = [&] { return count < 0 || static_cast<int64_t>(parts.size()) < count; };
   if (!from_right) {
     size_t at = 0;
     while (another()) {
-      const size_t found = bytes.find(cut, at);
+      const size_t found = find_text(bytes, cut, at);
       if (found == std::string::npos) break;
       parts.emplace_back(part_of(runtime, text, at, found));
       at = found + cut.size();
@@ -237,7 +255,7 @@ std::vector<Value> split(Runtime& runtime, const TextPtr& text, const Text* sepa
   }
   size_t end = bytes.size();
   while (another() && end >= cut.size()) {
-    const size_t found = bytes.rfind(cut, end - cut.size());
+    const size_t found = find_last_text(runtime, std::string_view(bytes).substr(0, end), cut);
     if (found == std::string::npos) break;
     parts.emplace_back(part_of(runtime, text, found + cut.size(), end));
     end = found;
@@ -287,9 +305,11 @@ TextPtr adjust(Runtime& runtime, const TextPtr& text, int64_t width, const Text&
   if (how == Adjust::kCenter) left = lacking / 2 + (lacking & width & 1);
   TextBuilder out(runtime.budget);
   out.set_markup(text->markup());
-  for (int64_t i = 0; i < left; ++i) out.append(fill);
+  for (int64_t i = 0; i < left; ++i)
+    out.append(fill);
   out.append(*text);
-  for (int64_t i = left; i < lacking; ++i) out.append(fill);
+  for (int64_t i = left; i < lacking; ++i)
+    out.append(fill);
   return out.finish();
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "jinja/runtime.h"
@@ -12,6 +12,11 @@ namespace windrow::jinja {
 
 // [begin, end) as a text of its own; markup stays markup.
 TextPtr part_of(Runtime& runtime, const TextPtr& text, size_t begin, size_t end);
+
+// Where `wanted` begins in `text` from `from` on, or npos. Linear, whatever they are.
+size_t find_text(std::string_view text, std::string_view wanted, size_t from = 0);
+// The last place. Not linear, so it asks what it may cost.
+size_t find_last_text(Runtime& runtime, std::string_view text, std::string_view wanted);
 
 enum class Side : uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };
 
@@ -28,7 +33,8 @@ bool is_all_case(const Text& text, bool upper);
 TextPtr replace(Runtime& runtime, const Text& text, const Text& old, const Text& with,
                 int64_t count);
 
-// str.split and rsplit: by a separator (null: by white space), at most `count` cuts unless negative.
+// str.split and rsplit: by a separator (null: by white space), at most `count` cuts unless
+// negative.
 std::vector<Value> split(Runtime& runtime, const TextPtr& text, const Text* separator,
                          int64_t count, bool from_right);
 std::vector<Value> split_lines(Runtime& runtime, const TextPtr& text, bool keep_ends);

@@ -37,7 +37,8 @@ def first_difference(expected, got):
     if a is None or b is None:
         return f"   wanted {shown(expected)}\n   got    {shown(got)}"
     at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-    return f"   wanted ...{a[max(0, at - 60):at + 100]!r}\n   got    ...{b[max(0, at - 60):at + 100]!r}"
+    begin, end = max(0, at - 60), at + 100
+    return f"   wanted ...{a[begin:end]!r}\n   got    ...{b[begin:end]!r}"
 
 
 class Report:

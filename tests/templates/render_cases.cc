@@ -1,6 +1,7 @@
 // Renders cases for the comparison with other engines: a JSON object a line in, one out.
 //   in   {"template": text, "variables": {...}, "trusted": [...]?, "segments": true?}
-//   out  {"text": ...} or {"segments": [[text, from_input], ...]}, else {"raised": message} when the
+//   out  {"text": ...} or {"segments": [[text, from_input], ...]}, else {"raised": message} when
+//   the
 //        template refused, {"failed": message} for all other failures
 // The time is always the same, tests/templates/oracle.py says which.
 #include <boost/json.hpp>
