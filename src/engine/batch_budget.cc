@@ -13,8 +13,10 @@ constexpr int32_t kTokensUnmeasured = 256;
 // Each size is timed so often and the shortest time counts: a busy machine only ever adds.
 constexpr int kRepeats = 2;
 
-// Sizes below this share of the best rate are not worth a larger one beside them.
+// When so many sizes above the best have less than this share of its rate, no larger one is tried.
+// One alone may be a neighbour that woke up: what it slowed down would hide all that is larger.
 constexpr double kClearlyWorse = 0.85;
+constexpr int kClearlyWorseSizes = 2;
 
 // Rates this close to the best are the same.
 constexpr double kAsGood = 0.98;
@@ -66,14 +68,18 @@ std::optional<int32_t> BudgetSearch::next() const {
 }
 
 std::optional<int32_t> BudgetSearch::next_size() const {
-  const double best_rate = tokens_per_second(fastest(points_));
-  const BudgetPoint& largest = *std::max_element(
-      points_.begin(), points_.end(),
-      [](const BudgetPoint& a, const BudgetPoint& b) { return a.tokens < b.tokens; });
-  if (largest.tokens < tokens_max_ && tokens_per_second(largest) >= kClearlyWorse * best_rate) {
-    return std::min(2 * largest.tokens, tokens_max_);
+  const BudgetPoint& best_point = fastest(points_);
+  const double rate_min = kClearlyWorse * tokens_per_second(best_point);
+  int32_t largest = 0;
+  int worse = 0;  // sizes above the best
+  for (const BudgetPoint& point : points_) {
+    largest = std::max(largest, point.tokens);
+    if (point.tokens > best_point.tokens && tokens_per_second(point) < rate_min) ++worse;
   }
-  const int32_t best = fastest(points_).tokens;
+  if (largest < tokens_max_ && worse < kClearlyWorseSizes) {
+    return std::min(2 * largest, tokens_max_);
+  }
+  const int32_t best = best_point.tokens;
   for (const int32_t beside : {best + best / 2, best - best / 4}) {
     if (beside >= kTokensMin && beside <= tokens_max_ && !has(beside)) return beside;
   }

@@ -4,9 +4,9 @@
 // the machine (often 200 to 700 tokens).
 //
 // Pure: it says which size to time next, is told how long that took, and decides from these points
-// alone. Sizes are tried in powers of two from below, twice each for the shorter time, until they
-// have become clearly worse; then halfway steps beside the best. It ends after a given time, so a
-// large model tries few sizes; there the choice matters least.
+// alone. Sizes are tried in powers of two from below, twice each for the shorter time, until two of
+// them were clearly worse than the best; then halfway steps beside the best. It ends after a given
+// time, so a large model tries few sizes; there the choice matters least.
 #pragma once
 
 #include <cstdint>

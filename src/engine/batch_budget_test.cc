@@ -109,6 +109,14 @@ TEST(BudgetSearch, ASlowMomentDoesNotDecide) {
   }
 }
 
+// Both passes of one size were slow: the sizes above it are tried all the same.
+TEST(BudgetSearch, ASlowSizeDoesNotHideTheLargerOnes) {
+  const Machine machine{.pass_us = 5000, .token_us = 20, .pair_us = 0.01};
+  BudgetSearch search(2048, milliseconds(5000));
+  run(search, [&](int32_t tokens) { return machine.time(tokens) * (tokens == 128 ? 4 : 1); });
+  EXPECT_GE(machine.rate(search.best()), 0.93 * machine.best_rate(2048)) << search.best();
+}
+
 TEST(BudgetSearch, AStoppedSearchIsOver) {
   BudgetSearch search(2048, milliseconds(5000));
   search.stop();
