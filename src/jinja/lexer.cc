@@ -242,7 +242,7 @@ class Lexer {
     const char quote = source_[begin];
     size_t end = begin + 1;
     while (end < source_.size() && source_[end] != quote)
-      end += source_[end] == '\\' ? 2 : 1;
+      end += source_[end] == '\\' ? size_t{2} : size_t{1};
     if (end >= source_.size()) fail_at(begin, "this string has no end");
     const std::string_view inside = source_.substr(begin + 1, end - begin - 1);
     add(Token::Type::kString, unescape_string(inside, begin), begin);
