@@ -74,6 +74,12 @@ Engine::Inbox Engine::take_inbox(bool wait) {
 }
 
 void Engine::run() {
+  // Whoever hears of a row finds it counted.
+  loop_.set_before_done([this] {
+    const llm::BackendStats stats = loop_.stats();
+    const std::scoped_lock lock(mutex_);
+    stats_ = stats;
+  });
   bool idle = true;
   while (true) {
     Inbox inbox = take_inbox(idle);

@@ -35,7 +35,7 @@ class Engine {
   void cancel_waiting();
   void cancel_all();
 
-  // As of the last step.
+  // As of the last step; a row whose Done is called is counted.
   llm::BackendStats stats() const;
 
  private:

@@ -152,5 +152,17 @@ TEST_F(EngineTest, StatsCanBeReadWhileItRuns) {
   EXPECT_EQ(engine.stats().cells_max, kLimits.cells_max);
 }
 
+TEST_F(EngineTest, WhoeverHearsOfARowFindsItCounted) {
+  Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_,
+                std::chrono::seconds(1));
+  for (int i = 1; i <= 20; ++i) {
+    std::promise<int64_t> counted;
+    EngineRequest asked = row(i, 5);
+    asked.done = [&](const llm::Outcome&) { counted.set_value(engine.stats().generated_tokens); };
+    submit(engine, std::move(asked));
+    EXPECT_EQ(counted.get_future().get(), 5 * i);
+  }
+}
+
 }  // namespace
 }  // namespace windrow::engine

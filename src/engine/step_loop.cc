@@ -299,6 +299,7 @@ void StepLoop::end(RowId id, llm::Outcome outcome) {
   ENSURE(found != rows_.end(), "row {} ends twice", id.value());
   const llm::Backend::Done done = std::move(found->second.request.done);
   rows_.erase(found);
+  if (before_done_) before_done_();
   done(std::move(outcome));
 }
 

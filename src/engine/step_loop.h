@@ -3,10 +3,12 @@
 // AnswerText) to a ModelRunner and decides nothing itself.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -74,6 +76,9 @@ class StepLoop {
   void cancel_waiting();
   void cancel_all();
 
+  // Called before each Done, when the statistics already count what it reports.
+  void set_before_done(std::function<void()> before_done) { before_done_ = std::move(before_done); }
+
   // Without in_flight or device readings of other threads: a plain copy.
   llm::BackendStats stats() const;
 
@@ -132,6 +137,7 @@ class StepLoop {
   int64_t generated_tokens_ = 0;
   int64_t steps_ = 0;
   int failures_in_a_row_ = 0;
+  std::function<void()> before_done_;
   std::string broken_;  // why nothing can run any more; empty while it can
 };
 

@@ -4,6 +4,7 @@
 #include <gguf.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -46,8 +47,10 @@ struct Factors {
 class AdapterTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / "windrow-adapter-test";
-    std::filesystem::create_directories(folder_);
+    // Of its own for each process: others may run at the same time.
+    std::string made = ::testing::TempDir() + "/windrow-adapter-XXXXXX";
+    ASSERT_NE(mkdtemp(made.data()), nullptr);
+    folder_ = made;
     factors_ = draw_factors();
     write_adapter();
   }
