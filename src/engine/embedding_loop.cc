@@ -42,7 +42,8 @@ llm::Failure input_failure(size_t index, size_t inputs, std::string_view why) {
 
 // Of ordinary words, as far as a vocabulary of any kind lets one say: the middle of it.
 std::vector<std::vector<Token>> synthetic_inputs(int32_t tokens, const EmbeddingLimits& limits) {
-  const int32_t inputs_min = (tokens + kTypicalInputTokens - 1) / kTypicalInputTokens;
+  const int32_t typical = std::min(kTypicalInputTokens, limits.input_tokens_max);
+  const int32_t inputs_min = (tokens + typical - 1) / typical;
   const int32_t inputs = std::clamp(inputs_min, 1, limits.inputs_max);
   const int32_t third = std::max(limits.vocabulary_size / 3, 1);
   std::vector<std::vector<Token>> made(static_cast<size_t>(inputs));
