@@ -157,7 +157,7 @@ int run(const std::string& path, const Shape& shape, int threads) {
   const auto model = engine::LlamaModel::load(*library, path, {}).value();
   const int cells = (shape.prompt_tokens + shape.answer_tokens + 8) * shape.at_once;
   auto runner =
-      model->make_runner({.cells_max = cells, .sequences_max = shape.at_once, .threads = threads});
+      model->make_runner({.cells_max = cells, .rows_max = shape.at_once, .threads = threads});
   if (!runner) throw std::runtime_error(runner.error().message);
   // The plain loop brings its own weights: the engine's are hidden behind its seam.
   llama_model* raw = llama_model_load_from_file(path.c_str(), llama_model_default_params());

@@ -32,7 +32,7 @@ engine::LlamaEmbeddingOptions embedding_options(const Settings& settings,
 
 engine::LlamaRunnerOptions runner_options(const Settings& settings) {
   return {.cells_max = static_cast<int32_t>(settings.ctx_tokens),
-          .sequences_max = static_cast<int32_t>(settings.rows_max),
+          .rows_max = static_cast<int32_t>(settings.rows_max),
           .step_tokens_max = static_cast<int32_t>(settings.batch_tokens),
           .threads = static_cast<int32_t>(settings.threads),
           .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),

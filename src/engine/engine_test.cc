@@ -21,6 +21,7 @@ using testing::scripted_answer;
 using testing::ScriptedRunner;
 
 constexpr RunnerLimits kLimits{.cells_max = 2000,
+                               .rows_max = 8,
                                .sequences_max = 8,
                                .step_tokens_max = 256,
                                .step_outputs_max = 8,

@@ -46,7 +46,11 @@ class Join {
     for (size_t row = 0; row < answers_.size(); ++row) {
       llm::Answer& answer = answers_[row].value();
       whole.choices.push_back(std::move(answer.choices.at(0)));
-      if (row % choices_ == 0) whole.usage.prompt_tokens += answer.usage.prompt_tokens;
+      if (row % choices_ == 0) {
+        whole.usage.prompt_tokens += answer.usage.prompt_tokens;
+        // The other choices have from this one what it computed.
+        whole.usage.cached_tokens += answer.usage.cached_tokens;
+      }
       whole.usage.completion_tokens += answer.usage.completion_tokens;
       const llm::Timings& timings = answer.timings;
       started_ms = std::min(started_ms, timings.queue_ms);

@@ -19,6 +19,7 @@ using testing::ScriptedRunner;
 using windrow::testing::ManualClock;
 
 constexpr RunnerLimits kLimits{.cells_max = 300,
+                               .rows_max = 4,
                                .sequences_max = 4,
                                .step_tokens_max = 64,
                                .step_outputs_max = 9,

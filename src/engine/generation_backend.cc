@@ -61,7 +61,7 @@ void GenerationBackend::submit(llm::Request request, Done done) {
 // Twice the rows that can run: while one half decodes, the other is ready to take a place the
 // moment it is free.
 int32_t GenerationBackend::in_flight_target() const {
-  return 2 * limits().sequences_max;
+  return 2 * limits().rows_max;
 }
 
 }  // namespace windrow::engine

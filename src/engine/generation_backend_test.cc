@@ -15,6 +15,7 @@ using testing::ByteVocabulary;
 using testing::ScriptedRunner;
 
 constexpr RunnerLimits kLimits{.cells_max = 500,
+                               .rows_max = 4,
                                .sequences_max = 4,
                                .step_tokens_max = 128,
                                .step_outputs_max = 4,

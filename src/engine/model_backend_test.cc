@@ -22,6 +22,7 @@ class ModelBackendTest : public ::testing::Test {
       ++generations_opened_;
       if (!broken_.empty()) return Error{ErrorKind::kUnavailable, broken_};
       const RunnerLimits limits{.cells_max = 500,
+                                .rows_max = 4,
                                 .sequences_max = 4,
                                 .step_tokens_max = 128,
                                 .step_outputs_max = 4,

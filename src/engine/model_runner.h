@@ -27,10 +27,11 @@ enum class Sharing : uint8_t {
 std::string_view to_string(Sharing sharing);
 
 struct RunnerLimits {
-  int32_t cells_max = 0;         // tokens that all sequences together may hold
+  int32_t cells_max = 0;         // tokens that all sequences together may hold, shared ones once
+  int32_t rows_max = 0;          // rows in one step; the other sequences keep prefixes
   int32_t sequences_max = 0;     // sequence ids are 0 .. sequences_max - 1
   int32_t step_tokens_max = 0;   // tokens in one step
-  int32_t step_outputs_max = 0;  // logits in one step; at least sequences_max
+  int32_t step_outputs_max = 0;  // logits in one step; at least rows_max
   int32_t row_tokens_max = 0;    // tokens in one sequence
   int32_t vocabulary_size = 0;
   Sharing sharing = Sharing::kNothing;
@@ -42,6 +43,19 @@ struct StepRow {
   Position first = 0;             // position of tokens[0]: what the sequence holds so far
   std::span<const Token> tokens;  // at least one
   int32_t outputs_count = 0;      // logits are wanted after each of the last so many tokens
+};
+
+// What becomes of one sequence between two steps.
+struct MemoryChange {
+  enum class Kind : uint8_t {
+    kShare,  // it was empty and takes over the first `tokens` tokens of `from`
+    kCut,    // it keeps its first `tokens` tokens; 0: none
+  };
+
+  Kind kind;
+  SequenceId sequence;
+  int32_t tokens = 0;
+  SequenceId from;  // kShare
 };
 
 struct DeviceMemory {
@@ -56,8 +70,9 @@ class ModelRunner {
 
   virtual const RunnerLimits& limits() const = 0;
 
-  // Empties a sequence; nothing happens to an empty one. Cannot fail.
-  virtual void forget(SequenceId sequence) = 0;
+  // Cannot fail. A model that shares only ends is asked to share whole sequences and to keep no
+  // tokens, one that shares nothing only for the latter. Nothing happens to an empty sequence.
+  virtual void change(const MemoryChange& change) = 0;
 
   // One forward pass over all rows; no two of them share a sequence. The rows must keep to
   // limits(); that is the caller's promise, checked with ENSURE.

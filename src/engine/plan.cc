@@ -18,18 +18,29 @@ constexpr double kEstimateWeight = 0.05;
 // A row that is already longer than expected will still go on for a while.
 constexpr int32_t kOutputTokensLeftMin = 16;
 
+// A shorter beginning is worth neither waiting for nor a sequence id: the marks that every chat
+// begins with are that long.
+constexpr int32_t kPrefixTokensMin = 16;
+
+// What may be kept at rest beside the cells that running rows need, and at least. Measured: a cell
+// at rest costs a step about a fifth of what a cell in use does (bench/README.md).
+constexpr double kRestingShare = 0.5;
+constexpr int32_t kRestingCellsMin = 1024;
+
 }  // namespace
 
-Plan::Plan(PlanLimits limits) : limits_(limits), output_tokens_expected_(kOutputTokensFirstGuess) {
-  ENSURE(limits.cells_max > 0 && limits.sequences_max > 0, "a plan needs cells and sequences");
-  ENSURE(limits.step_tokens_max >= limits.sequences_max,
-         "a step of {} tokens cannot decode {} rows", limits.step_tokens_max, limits.sequences_max);
-  ENSURE(limits.step_outputs_max >= limits.sequences_max,
-         "{} outputs a step are too few for {} rows", limits.step_outputs_max,
-         limits.sequences_max);
-  // Handed out from the back: low ids first.
-  for (int32_t id = limits.sequences_max - 1; id >= 0; --id)
-    sequences_free_.emplace_back(id);
+Plan::Plan(PlanLimits limits)
+    : limits_(limits),
+      tree_(limits.sequences_max, limits.sharing),
+      keep_(static_cast<size_t>(limits.sequences_max), false),
+      output_tokens_expected_(kOutputTokensFirstGuess) {
+  ENSURE(limits.cells_max > 0 && limits.rows_max > 0, "a plan needs cells and rows");
+  ENSURE(limits.sequences_max >= limits.rows_max, "{} sequences are too few for {} rows",
+         limits.sequences_max, limits.rows_max);
+  ENSURE(limits.step_tokens_max >= limits.rows_max, "a step of {} tokens cannot decode {} rows",
+         limits.step_tokens_max, limits.rows_max);
+  ENSURE(limits.step_outputs_max >= limits.rows_max, "{} outputs a step are too few for {} rows",
+         limits.step_outputs_max, limits.rows_max);
 }
 
 Plan::Row& Plan::at(RowId row) {
@@ -38,22 +49,36 @@ Plan::Row& Plan::at(RowId row) {
   return found->second;
 }
 
-void Plan::add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max, Position outputs_from) {
-  ENSURE(prompt_tokens > 0 && output_tokens_max > 0, "a row needs a prompt and room for an answer");
-  ENSURE(outputs_from >= 0 && outputs_from < prompt_tokens,
-         "a row of {} tokens wants logits from {}", prompt_tokens, outputs_from);
+std::span<const Token> Plan::known(const Row& row) {
+  return std::span(*row.source).first(static_cast<size_t>(row.tokens));
+}
+
+// The token whose logits are wanted next has to be computed by the row itself.
+std::span<const Token> Plan::shareable(const Row& row) {
+  return known(row).first(static_cast<size_t>(std::min(row.tokens - 1, row.outputs_from)));
+}
+
+void Plan::add(const NewRow& row) {
+  ENSURE(row.prompt_tokens > 0 && row.output_tokens_max > 0,
+         "a row needs a prompt and room for an answer");
+  ENSURE(static_cast<size_t>(row.prompt_tokens) <= row.tokens->size(), "{} tokens of {} are known",
+         row.prompt_tokens, row.tokens->size());
+  ENSURE(row.outputs_from >= 0 && row.outputs_from < row.prompt_tokens,
+         "a row of {} tokens wants logits from {}", row.prompt_tokens, row.outputs_from);
   // The last token sampled is never computed, so it needs no cell.
-  ENSURE(prompt_tokens + output_tokens_max - 1 <= limits_.cells_max,
-         "a row of up to {} tokens can never fit {} cells", prompt_tokens + output_tokens_max,
-         limits_.cells_max);
-  const bool is_new = rows_
-                          .emplace(row, Row{.tokens = prompt_tokens,
-                                            .tokens_max = prompt_tokens + output_tokens_max,
-                                            .prompt_tokens = prompt_tokens,
-                                            .outputs_from = outputs_from})
-                          .second;
-  ENSURE(is_new, "row {} was added twice", row.value());
-  waiting_.push_back(row);
+  ENSURE(row.prompt_tokens + row.output_tokens_max - 1 <= limits_.cells_max,
+         "a row of up to {} tokens can never fit {} cells",
+         row.prompt_tokens + row.output_tokens_max, limits_.cells_max);
+  const auto [added, is_new] =
+      rows_.emplace(row.id, Row{.source = row.tokens,
+                                .tokens = row.prompt_tokens,
+                                .tokens_max = row.prompt_tokens + row.output_tokens_max,
+                                .prompt_tokens = row.prompt_tokens,
+                                .outputs_from = row.outputs_from,
+                                .keep = row.keep});
+  ENSURE(is_new, "row {} was added twice", row.id.value());
+  waiting_.push_back(row.id);
+  prompts_.add(row.id, shareable(added->second));
 }
 
 int32_t Plan::expected_cells(const Row& row) const {
@@ -63,26 +88,39 @@ int32_t Plan::expected_cells(const Row& row) const {
   return std::min(row.tokens + left, row.tokens_max - 1);
 }
 
+// --- in and out of a place ----------------------------------------------------------------------
+
+void Plan::stop_waiting(RowId id) {
+  if (waiting_.front() == id) {
+    waiting_.pop_front();
+  } else {
+    std::erase(waiting_, id);
+  }
+}
+
 void Plan::start(RowId id) {
   Row& row = at(id);
   ENSURE(row.sequence < 0 && row.computed == 0, "row {} runs already", id.value());
-  ENSURE(!sequences_free_.empty(), "no sequence is free");
-  row.sequence = sequences_free_.back().value();
-  sequences_free_.pop_back();
+  stop_waiting(id);
+  const std::optional<SequenceId> sequence = tree_.open();
+  ENSURE(sequence.has_value(), "no sequence is free");
+  row.sequence = sequence->value();
   running_.push_back(id);
 }
 
-// The row gives back its sequence and cells; the caller takes it out of running_.
-void Plan::stop(Row& row) {
+// The row gives back its sequence and what nobody else holds of its cells, and waits again, before
+// all others.
+void Plan::stop(RowId id) {
+  Row& row = at(id);
   ENSURE(row.sequence >= 0, "a waiting row has nothing to give back");
-  const SequenceId sequence(row.sequence);
-  forgotten_.push_back(sequence);
-  sequences_free_.push_back(sequence);
-  cells_used_ -= row.computed;
-  ENSURE(cells_used_ >= 0, "more cells were given back than taken");
+  tree_.close(SequenceId(row.sequence));
   row.computed_before = std::max(row.computed_before, row.computed);
   row.computed = 0;
   row.sequence = -1;
+  row.stop_at = 0;
+  std::erase(running_, id);
+  waiting_.push_front(id);
+  if (std::exchange(row.begun, false)) prompts_.add(id, shareable(row));
 }
 
 void Plan::preempt(RowId id) {
@@ -90,9 +128,7 @@ void Plan::preempt(RowId id) {
   // It was expected to be shorter; so were the others.
   output_tokens_expected_ =
       std::max(output_tokens_expected_, 2.0 * (row.tokens - row.prompt_tokens));
-  stop(row);
-  std::erase(running_, id);
-  waiting_.push_front(id);
+  stop(id);
   admitting_ = false;
   ++preemptions_;
 }
@@ -107,24 +143,171 @@ std::optional<RowId> Plan::youngest_but(RowId id) const {
 void Plan::admit_waiting() {
   if (running_.empty()) admitting_ = true;
   if (!admitting_) return;
-  int64_t cells_expected = 0;
+  // What is live now, and what rows are still expected to add to it.
+  int64_t cells_expected = tree_.cells() - tree_.cells_resting();
+  const auto growth = [&](const Row& row) {
+    return expected_cells(row) - (row.begun ? row.computed : row.share_expected);
+  };
   for (const RowId id : running_)
-    cells_expected += expected_cells(at(id));
-  while (!waiting_.empty() && !sequences_free_.empty()) {
+    cells_expected += growth(at(id));
+  while (!waiting_.empty() && running_.size() < static_cast<size_t>(limits_.rows_max)) {
     const RowId id = waiting_.front();
-    cells_expected += expected_cells(at(id));
+    Row& row = at(id);
+    const Beginning beginning = beginning_of(row);
+    // A prefix at rest becomes live with its first row.
+    const bool rests = beginning.there.tokens > 0 && !tree_.is_live(beginning.there.from);
+    row.share_expected = std::max(rests ? 0 : beginning.there.tokens,
+                                  beginning.worth_waiting() ? beginning.coming : 0);
+    cells_expected += growth(row);
     if (cells_expected > limits_.cells_max && !running_.empty()) return;
-    waiting_.pop_front();
+    if (!make_room_for_sequence()) return;
     start(id);
   }
 }
 
+// --- beginnings ---------------------------------------------------------------------------------
+
+bool Plan::Beginning::worth_waiting() const {
+  return coming >= there.tokens + kPrefixTokensMin;
+}
+
+Plan::Beginning Plan::beginning_of(const Row& row) {
+  Beginning beginning;
+  if (limits_.sharing == Sharing::kNothing) return beginning;
+  const std::span<const Token> wanted = shareable(row);
+  beginning.there = tree_.longest_match(wanted);
+  for (const RowId id : running_) {
+    Row& other = at(id);
+    if (&other == &row || !other.begun || other.alone || decoding(other)) continue;
+    const int32_t common = common_beginning(wanted, known(other));
+    // A model that shares only ends has to stop there, so it must not have passed it.
+    if (common <= other.computed) continue;
+    if (common > beginning.coming) {
+      beginning.coming = common;
+      beginning.coming_from = &other;
+    }
+  }
+  return beginning;
+}
+
+void Plan::begin_row(RowId id) {
+  Row& row = at(id);
+  const PrefixTree::Match there = tree_.longest_match(shareable(row));
+  tree_.share(SequenceId(row.sequence), there);
+  row.computed = there.tokens;
+  row.begun = true;
+  prompts_.remove(id, shareable(row));
+}
+
+// In order of age, so that of rows with the same beginning the oldest computes it.
+void Plan::begin_rows() {
+  for (const RowId id : running_)
+    at(id).stop_at = 0;
+  for (const RowId id : running_) {
+    Row& row = at(id);
+    if (row.begun) continue;
+    const Beginning beginning = beginning_of(row);
+    if (!beginning.worth_waiting()) {
+      begin_row(id);
+      continue;
+    }
+    row.share_expected = beginning.coming;
+    Row& leader = *beginning.coming_from;
+    leader.stop_at =
+        leader.stop_at == 0 ? beginning.coming : std::min(leader.stop_at, beginning.coming);
+  }
+  if (limits_.sharing != Sharing::kExactEnd) return;
+  for (const RowId id : running_)
+    stop_for_waiting(at(id));
+}
+
+// Where a model shares only ends, a row stops where those that wait go another way.
+void Plan::stop_for_waiting(Row& row) {
+  if (!row.begun || decoding(row)) return;
+  const int32_t common = prompts_.longest_common(known(row));
+  if (common <= row.computed || common < kPrefixTokensMin) return;
+  if (row.stop_at == 0 || common < row.stop_at) row.stop_at = common;
+}
+
+// --- prefixes at rest ---------------------------------------------------------------------------
+
+// How much of a path the rows that have not begun have in common with it.
+int32_t Plan::wanted_size(SequenceId sequence) const {
+  if (limits_.sharing == Sharing::kNothing) return 0;
+  const std::vector<Token> tokens = tree_.tokens(sequence);
+  const int32_t common = prompts_.longest_common(tokens);
+  if (common < kPrefixTokensMin) return 0;
+  if (limits_.sharing == Sharing::kExactEnd && common < tree_.size(sequence)) return 0;
+  return common;
+}
+
+// The row is over: its path is closed, or stays at rest as far as somebody wants it.
+void Plan::keep_what_is_wanted(Row& row) {
+  const SequenceId sequence(row.sequence);
+  const bool keep = row.keep && limits_.sharing != Sharing::kNothing;
+  const int32_t wanted = keep ? tree_.size(sequence) : wanted_size(sequence);
+  if (wanted == 0 || (!keep && wanted <= tree_.shared_size(sequence))) {
+    tree_.close(sequence);
+  } else {
+    tree_.cut(sequence, wanted);
+    tree_.rest(sequence);
+    keep_[static_cast<size_t>(sequence.value())] = keep;
+  }
+  row.sequence = -1;
+}
+
+void Plan::drop_unwanted() {
+  const auto cells_live = static_cast<double>(tree_.cells() - tree_.cells_resting());
+  const auto cells_kept_max =
+      std::max(kRestingCellsMin, static_cast<int32_t>(kRestingShare * cells_live));
+  for (const SequenceId sequence : tree_.resting()) {
+    const bool keep = keep_[static_cast<size_t>(sequence.value())];
+    if (keep && tree_.cells_resting() <= cells_kept_max) continue;
+    const int32_t wanted = wanted_size(sequence);
+    if (wanted == 0) {
+      tree_.close(sequence);
+    } else {
+      tree_.cut(sequence, wanted);
+    }
+  }
+}
+
+bool Plan::drop_oldest_resting() {
+  const std::vector<SequenceId> resting = tree_.resting();
+  if (resting.empty()) return false;
+  // One that nobody waits for, if there is one.
+  const auto unwanted = std::ranges::find_if(
+      resting, [&](SequenceId sequence) { return wanted_size(sequence) == 0; });
+  tree_.close(unwanted != resting.end() ? *unwanted : resting.front());
+  return true;
+}
+
+void Plan::drop_resting() {
+  while (drop_oldest_resting()) {
+  }
+}
+
+bool Plan::make_room(int32_t cells) {
+  while (cells > cells_free()) {
+    if (tree_.cells_resting() == 0 || !drop_oldest_resting()) return false;
+  }
+  return true;
+}
+
+bool Plan::make_room_for_sequence() {
+  return tree_.sequences_free() > 0 || drop_oldest_resting();
+}
+
+// --- the step -----------------------------------------------------------------------------------
+
 void Plan::make_room_for_decoding() {
   const auto cells_wanted = [&] {
-    return std::count_if(running_.begin(), running_.end(),
-                         [&](RowId id) { return decoding(at(id)); });
+    return static_cast<int32_t>(std::ranges::count_if(running_, [&](RowId id) {
+      const Row& row = at(id);
+      return row.begun && decoding(row);
+    }));
   };
-  while (cells_wanted() > cells_free()) {
+  while (!make_room(cells_wanted())) {
     ENSURE(running_.size() > 1, "one row alone does not fit {} cells", limits_.cells_max);
     preempt(running_.back());
   }
@@ -150,15 +333,15 @@ void Plan::push_slice(StepPlan& step, RowId id, int32_t tokens_count) {
 StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
   Row& row = at(id);
   if (row.sequence < 0) {
-    std::erase(waiting_, id);
-    while (sequences_free_.empty())
+    while (running_.size() >= static_cast<size_t>(limits_.rows_max) || !make_room_for_sequence())
       preempt(running_.back());
     start(id);
   }
+  if (!row.begun) begin_row(id);
   const int32_t count =
       std::min({row.tokens - row.computed, std::max(prefill_tokens_max, 1), limits_.step_tokens_max,
                 tokens_for_outputs(row, limits_.step_outputs_max)});
-  while (count > cells_free()) {
+  while (!make_room(count)) {
     // Preempting this one would gain nothing.
     const std::optional<RowId> other = youngest_but(id);
     ENSURE(other.has_value(), "one row alone does not fit {} cells", limits_.cells_max);
@@ -166,8 +349,33 @@ StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
   }
   StepPlan step;
   push_slice(step, id, count);
-  step.forgotten = forgotten_;
+  step.changes = tree_.take_changes();
   return step;
+}
+
+void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
+  const auto decoding_count = static_cast<int32_t>(step.slices.size());
+  int32_t budget =
+      std::min(std::max(prefill_tokens_max, 1), limits_.step_tokens_max - decoding_count);
+  int32_t wanted = 0;
+  for (const RowId id : running_) {
+    const Row& row = at(id);
+    if (row.begun && !decoding(row)) wanted = std::min(budget, wanted + row.tokens - row.computed);
+  }
+  make_room(decoding_count + wanted);
+  budget = std::min(budget, cells_free() - decoding_count);
+  int32_t outputs_left = limits_.step_outputs_max - decoding_count;
+  for (const RowId id : running_) {
+    const Row& row = at(id);
+    if (!row.begun || decoding(row)) continue;
+    const bool stops = limits_.sharing == Sharing::kExactEnd && row.stop_at > 0;
+    const int32_t count = std::min({(stops ? row.stop_at : row.tokens) - row.computed, budget,
+                                    tokens_for_outputs(row, outputs_left)});
+    if (count <= 0) continue;
+    push_slice(step, id, count);
+    budget -= count;
+    outputs_left -= step.slices.back().outputs_count;
+  }
 }
 
 StepPlan Plan::next(int32_t prefill_tokens_max) {
@@ -177,55 +385,52 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
       if (at(id).alone) return alone_step(id, prefill_tokens_max);
     }
   }
-  make_room_for_decoding();
-  admit_waiting();
-  StepPlan step;
-  for (const RowId id : running_) {
-    if (decoding(at(id))) push_slice(step, id, 1);
-  }
-  const auto decoding_count = static_cast<int32_t>(step.slices.size());
-  int32_t budget =
-      std::min({std::max(prefill_tokens_max, 1), limits_.step_tokens_max - decoding_count,
-                cells_free() - decoding_count});
-  int32_t outputs_left = limits_.step_outputs_max - decoding_count;
-  for (const RowId id : running_) {
-    const Row& row = at(id);
-    if (decoding(row)) continue;
-    const int32_t count =
-        std::min({row.tokens - row.computed, budget, tokens_for_outputs(row, outputs_left)});
-    if (count <= 0) continue;
-    push_slice(step, id, count);
-    budget -= count;
-    outputs_left -= step.slices.back().outputs_count;
-  }
-  if (step.slices.empty() && !running_.empty()) {
+  while (true) {
+    make_room_for_decoding();
+    admit_waiting();
+    drop_unwanted();
+    begin_rows();
+    // A row that shares all but its last token decodes at once, so room is made for it too.
+    make_room_for_decoding();
+    StepPlan step;
+    for (const RowId id : running_) {
+      const Row& row = at(id);
+      if (row.begun && decoding(row)) push_slice(step, id, 1);
+    }
+    push_prefills(step, prefill_tokens_max);
+    if (!step.slices.empty() || running_.empty()) {
+      step.changes = tree_.take_changes();
+      return step;
+    }
     // Prefills hold each other's cells: the youngest gives way.
     ENSURE(running_.size() > 1, "one row alone does not fit {} cells", limits_.cells_max);
     preempt(running_.back());
-    return next(prefill_tokens_max);
   }
-  step.forgotten = forgotten_;
-  return step;
 }
 
 void Plan::step_ran(const StepPlan& step) {
-  forgotten_.clear();
   for (const Slice& slice : step.slices) {
     Row& row = at(slice.row);
     ENSURE(row.computed == slice.first && row.sequence == slice.sequence.value(),
            "row {} moved while its step ran", slice.row.value());
+    tree_.extend(slice.sequence, known(row).subspan(static_cast<size_t>(slice.first),
+                                                    static_cast<size_t>(slice.tokens_count)));
     row.computed += slice.tokens_count;
     if (slice.outputs_count > 0) row.outputs_from = row.computed;
-    cells_used_ += slice.tokens_count;
     recomputed_tokens_ += std::clamp(row.computed_before - slice.first, 0, slice.tokens_count);
     if (row.computed == row.tokens) row.alone = false;
+    const bool stopped = limits_.sharing == Sharing::kExactEnd && row.computed == row.stop_at;
+    if (stopped && wanted_size(slice.sequence) == row.computed && make_room_for_sequence()) {
+      keep_[static_cast<size_t>(tree_.copy(slice.sequence)->value())] = false;
+    }
   }
-  ENSURE(cells_used_ <= limits_.cells_max, "{} cells are used of {}", cells_used_,
+  ENSURE(tree_.cells() <= limits_.cells_max, "{} cells are used of {}", tree_.cells(),
          limits_.cells_max);
 }
 
 bool Plan::step_had_no_space(const StepPlan& step) {
   ENSURE(!step.slices.empty(), "an empty step fits");
+  if (drop_oldest_resting()) return true;
   if (running_.size() < 2) return false;
   // A row that is alone in its steps would come back at once and meet the same memory.
   const bool alone = step.slices.size() == 1;
@@ -239,9 +444,7 @@ bool Plan::step_failed(const StepPlan& step) {
   for (auto slice = step.slices.rbegin(); slice != step.slices.rend(); ++slice) {
     Row& row = at(slice->row);
     row.alone = true;
-    stop(row);
-    std::erase(running_, slice->row);
-    waiting_.push_front(slice->row);
+    stop(slice->row);
   }
   return alone;
 }
@@ -250,22 +453,25 @@ void Plan::extend(RowId id) {
   Row& row = at(id);
   ENSURE(row.computed == row.tokens, "row {} has tokens left to compute", id.value());
   ++row.tokens;
+  ENSURE(static_cast<size_t>(row.tokens) <= row.source->size(), "row {} has no token {}",
+         id.value(), row.tokens);
   ENSURE(row.tokens < row.tokens_max, "row {} grows past its end", id.value());
 }
 
 void Plan::remove(RowId id) {
   Row& row = at(id);
+  if (!row.begun) prompts_.remove(id, shareable(row));
   if (row.sequence >= 0) {
     // The row that ends has sampled one token more than it was extended by.
     const int32_t generated = row.tokens - row.prompt_tokens + 1;
     // Rows that may say one token at most, or only score their prompt, teach nothing of the others.
     if (row.tokens_max - row.prompt_tokens > 1)
       output_tokens_expected_ += kEstimateWeight * (generated - output_tokens_expected_);
-    stop(row);
+    keep_what_is_wanted(row);
     std::erase(running_, id);
     admitting_ = true;
   } else {
-    std::erase(waiting_, id);
+    stop_waiting(id);
   }
   rows_.erase(id);
 }
@@ -273,7 +479,8 @@ void Plan::remove(RowId id) {
 PlanCounts Plan::counts() const {
   return PlanCounts{.rows_waiting = static_cast<int32_t>(waiting_.size()),
                     .rows_running = static_cast<int32_t>(running_.size()),
-                    .cells_used = cells_used_,
+                    .cells_used = tree_.cells(),
+                    .cells_resting = tree_.cells_resting(),
                     .preemptions = preemptions_,
                     .recomputed_tokens = recomputed_tokens_};
 }

@@ -1,51 +1,82 @@
-// Plan: which rows get which tokens in the next step. Pure: it counts tokens and never sees one.
+// Plan: which rows get which tokens in the next step, and what they need not compute. Pure: tokens
+// go in and counts come out.
 //
-// Rows wait in order of arrival, get a sequence when the memory has room for them, are prefilled in
-// chunks, then decode one token a step beside each other until they are removed.
+// Rows wait in order of arrival, get a sequence when the memory has room for them, take over what
+// of their beginning is computed already, are prefilled in chunks, then decode one token a step
+// beside each other until they are removed.
 //
 // Invariants:
 //  * A step keeps to the limits: tokens, outputs, sequences, and cells after it has run.
-//  * Positions of a row are computed once each and in order, from 0 again after a preemption.
+//  * Positions of a row are computed once each and in order, from what it shares; after a
+//    preemption again.
 //  * The logits that a row wants are handed out once each and in order, preempted or not.
-//  * A sequence belongs to one row; between two owners it is forgotten.
+//  * A sequence belongs to one row or one prefix at rest; between two owners it is emptied.
 //  * Decoding rows come first in a step; prefill fills what is left of its tokens and outputs.
 //  * No row overtakes another on its way in, so none waits for ever; the oldest row is never
 //    preempted, so there is always progress.
 //
+// Prefixes. A row that would begin with tokens that another is still computing waits for those
+// (it has its place, but brings nothing to the steps): a prefix that many wait for is computed
+// once. When a row is over, what a waiting row has in common with it stays at rest, and no more:
+// cells that nobody needs make every step slower. What is wanted again for other reasons (`keep`)
+// stays too, oldest first out, within a share of what the running rows need.
+//
 // Memory is given out optimistically: a row is admitted when its prompt and the answer expected of
 // it fit beside what is expected of the others (the mean length of the answers so far). When the
-// estimate was wrong and cells run out, the youngest row loses its place and is computed again
-// later (preemption by recomputation: vLLM, SOSP 2023). None is admitted then until a running row
-// has ended: the place a preemption made is for those who stayed.
+// estimate was wrong and cells run out, prefixes at rest go first; then the youngest row loses its
+// place and is computed again later (preemption by recomputation: vLLM, SOSP 2023). None is
+// admitted then until a running row has ended: the place a preemption made is for those who stayed.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "engine/model_runner.h"
+#include "engine/prefix_tree.h"
 #include "engine/types.h"
+#include "engine/waiting_prompts.h"
 
 namespace windrow::engine {
 
 struct PlanLimits {
   int32_t cells_max = 0;
-  int32_t sequences_max = 0;
-  int32_t step_tokens_max = 0;   // at least sequences_max, so that every row can decode
+  int32_t rows_max = 0;
+  int32_t sequences_max = 0;     // at least rows_max; the others are for prefixes at rest
+  int32_t step_tokens_max = 0;   // at least rows_max, so that every row can decode
   int32_t step_outputs_max = 0;  // the same
+  Sharing sharing = Sharing::kNothing;
+};
+
+struct NewRow {
+  RowId id;
+
+  // Stay where they are, and are only appended to, while the row is in the plan.
+  const std::vector<Token>* tokens = nullptr;
+
+  int32_t prompt_tokens = 0;      // so many of them are known
+  int32_t output_tokens_max = 0;  // it may grow by so many; together they must fit the cells
+
+  // Logits are wanted of its tokens from here on: of the last one for an answer, of all to score a
+  // prompt. What comes before may be shared.
+  Position outputs_from = 0;
+
+  bool keep = false;  // what it computed is likely to be asked for again
 };
 
 struct Slice {
   RowId row;
   SequenceId sequence;
-  Position first = 0;
+  Position first = 0;  // of a row's first slice: how many tokens it shares
   int32_t tokens_count = 0;
   int32_t outputs_count = 0;  // of its last so many tokens the logits are wanted
 };
 
 struct StepPlan {
-  std::vector<SequenceId> forgotten;  // to empty before the step runs
+  std::vector<MemoryChange> changes;  // to make, in this order, before the step runs
   std::vector<Slice> slices;          // empty: nothing to do
 };
 
@@ -53,6 +84,7 @@ struct PlanCounts {
   int32_t rows_waiting = 0;
   int32_t rows_running = 0;
   int32_t cells_used = 0;
+  int32_t cells_resting = 0;  // of these, such as no running row needs
   int64_t preemptions = 0;
   int64_t recomputed_tokens = 0;
 };
@@ -62,28 +94,26 @@ class Plan {
  public:
   explicit Plan(PlanLimits limits);
 
-  // A new row with that many known tokens, which may grow by that many more. Together they must fit
-  // the cells. Logits are wanted of its tokens from `outputs_from` on: of the last one for an
-  // answer, of all to score a prompt.
-  void add(RowId row, int32_t prompt_tokens, int32_t output_tokens_max, Position outputs_from);
+  void add(const NewRow& row);
 
-  // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'. Says
-  // the same again until told how it went.
+  // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'. Its
+  // changes are handed out once, whatever becomes of the step; the slices are the same again until
+  // told how it went.
   StepPlan next(int32_t prefill_tokens_max);
 
   // The step ran. Rows whose last known token it computed are then extended or removed.
   void step_ran(const StepPlan& step);
 
-  // The step did not fit the model's memory although it fitted the count: the youngest row gives
-  // way, of the others when the step was one row alone. False when there is only one row, which
-  // then can never fit.
+  // The step did not fit the model's memory although it fitted the count: prefixes at rest give
+  // way, or else the youngest row, of the others when the step was one row alone. False when there
+  // is nothing else, and the row can never fit.
   bool step_had_no_space(const StepPlan& step);
 
   // The step failed and nobody knows which row is to blame: its rows start over, each alone in its
   // steps until it has got past this point. True when the step was one row alone: it is to blame.
   bool step_failed(const StepPlan& step);
 
-  // The row has one more known token.
+  // The row has one more known token, which is in its tokens.
   void extend(RowId row);
 
   bool contains(RowId row) const { return rows_.contains(row); }
@@ -91,46 +121,79 @@ class Plan {
   // The row is over, in whatever state it is.
   void remove(RowId row);
 
+  // Nothing stays at rest: every cell and sequence id is free but for those of the rows.
+  void drop_resting();
+
   PlanCounts counts() const;
 
  private:
   struct Row {
+    const std::vector<Token>* source = nullptr;
     int32_t tokens = 0;      // known: prompt and what was sampled
     int32_t tokens_max = 0;  // where it must end
     int32_t prompt_tokens = 0;
-    Position outputs_from = 0;    // the first token whose logits were not handed out yet
+    Position outputs_from = 0;  // the first token whose logits were not handed out yet
+    bool keep = false;
     int32_t computed = 0;         // in the cells of its sequence
     int32_t computed_before = 0;  // the most it ever had there
     int32_t sequence = -1;        // -1: waiting
+    bool begun = false;           // it has what it shares, and computes the rest
+    int32_t share_expected = 0;   // while it has not begun
+    int32_t stop_at = 0;          // its chunk ends here, for others to share; 0: nowhere
     bool alone = false;           // suspected of making steps fail
   };
 
+  // What of a row's beginning others have: computed, or about to.
+  struct Beginning {
+    PrefixTree::Match there;
+    int32_t coming = 0;
+    Row* coming_from = nullptr;
+
+    bool worth_waiting() const;
+  };
+
   Row& at(RowId row);
+  static std::span<const Token> known(const Row& row);
+  static std::span<const Token> shareable(const Row& row);
   bool decoding(const Row& row) const { return row.computed + 1 == row.tokens; }
   int32_t expected_cells(const Row& row) const;
-  int32_t cells_free() const { return limits_.cells_max - cells_used_; }
+  int32_t cells_free() const { return limits_.cells_max - tree_.cells(); }
 
+  void stop_waiting(RowId row);
   void admit_waiting();
   void start(RowId row);
-  void stop(Row& row);
+  void begin_rows();
+  void begin_row(RowId row);
+  Beginning beginning_of(const Row& row);
+  void stop_for_waiting(Row& row);
+  void stop(RowId row);
   void preempt(RowId row);
   std::optional<RowId> youngest_but(RowId row) const;
   void make_room_for_decoding();
   StepPlan alone_step(RowId row, int32_t prefill_tokens_max);
 
+  // Prefixes at rest.
+  void keep_what_is_wanted(Row& row);
+  int32_t wanted_size(SequenceId sequence) const;
+  void drop_unwanted();
+  bool drop_oldest_resting();
+  bool make_room(int32_t cells);
+  bool make_room_for_sequence();
+
   // So many of the row's next tokens bring no more outputs than that.
   static int32_t tokens_for_outputs(const Row& row, int32_t outputs_max);
   static int32_t outputs_of(const Row& row, int32_t tokens_count);
   void push_slice(StepPlan& step, RowId row, int32_t tokens_count);
+  void push_prefills(StepPlan& step, int32_t prefill_tokens_max);
 
   PlanLimits limits_;
+  PrefixTree tree_;
+  WaitingPrompts prompts_;  // of all rows that have not begun
   std::unordered_map<RowId, Row> rows_;
   std::deque<RowId> waiting_;
   std::vector<RowId> running_;  // oldest first
-  std::vector<SequenceId> sequences_free_;
-  std::vector<SequenceId> forgotten_;  // given back since the last step that ran
-  int32_t cells_used_ = 0;
-  bool admitting_ = true;  // not between a preemption and the next row that ends
+  std::vector<bool> keep_;      // by sequence at rest
+  bool admitting_ = true;       // not between a preemption and the next row that ends
   double output_tokens_expected_;
   int64_t preemptions_ = 0;
   int64_t recomputed_tokens_ = 0;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,6 +36,7 @@ class PlanTest : public ::testing::Test {
  protected:
   static PlanLimits limits(int32_t cells_max, int32_t sequences_max, int32_t step_tokens_max) {
     return {.cells_max = cells_max,
+            .rows_max = sequences_max,
             .sequences_max = sequences_max,
             .step_tokens_max = step_tokens_max,
             .step_outputs_max = sequences_max};
@@ -43,9 +45,15 @@ class PlanTest : public ::testing::Test {
   // A row that wants an answer, and scores of its prompt from a token on.
   void add(Plan& plan, uint64_t row, int32_t prompt_tokens, int32_t output_tokens_max,
            std::optional<Position> outputs_from = std::nullopt) {
-    plan.add(RowId(row), prompt_tokens, output_tokens_max,
-             outputs_from.value_or(prompt_tokens - 1));
-    known_[row] = prompt_tokens;
+    std::vector<Token>& tokens = known_[row];
+    tokens.clear();
+    while (tokens.size() < static_cast<size_t>(prompt_tokens))
+      tokens.push_back(static_cast<Token>(row * 1000 + tokens.size()));
+    plan.add({.id = RowId(row),
+              .tokens = &tokens,
+              .prompt_tokens = prompt_tokens,
+              .output_tokens_max = output_tokens_max,
+              .outputs_from = outputs_from.value_or(prompt_tokens - 1)});
   }
 
   // Runs the next step and extends every row whose last known token it computed.
@@ -53,15 +61,16 @@ class PlanTest : public ::testing::Test {
     StepPlan step = plan.next(prefill_tokens_max);
     plan.step_ran(step);
     for (const Slice& done : step.slices) {
-      if (done.first + done.tokens_count < known_.at(done.row.value())) continue;
+      std::vector<Token>& tokens = known_.at(done.row.value());
+      if (done.first + done.tokens_count < static_cast<Position>(tokens.size())) continue;
+      tokens.push_back(-1 - static_cast<Token>(done.row.value()));
       plan.extend(done.row);
-      ++known_.at(done.row.value());
     }
     return step;
   }
 
  private:
-  std::map<uint64_t, int32_t> known_;
+  std::map<uint64_t, std::vector<Token>> known_;
 };
 
 TEST_F(PlanTest, APromptIsPrefilledThenDecodedTokenByToken) {
@@ -110,7 +119,9 @@ TEST_F(PlanTest, RowsWaitForASequenceInOrder) {
   plan.remove(RowId(1));
   const StepPlan step = run(plan);
   EXPECT_THAT(step.slices, ElementsAre(slice(2, 0, 3, 1)));
-  EXPECT_THAT(step.forgotten, ElementsAre(SequenceId(0)));
+  ASSERT_EQ(step.changes.size(), 1U);
+  EXPECT_EQ(step.changes[0].sequence, SequenceId(0));
+  EXPECT_EQ(step.changes[0].tokens, 0);
 }
 
 TEST_F(PlanTest, ARowThatDoesNotFitBesideTheOthersWaits) {
@@ -159,7 +170,7 @@ TEST_F(PlanTest, AFailedStepIsTriedAgainRowByRow) {
   EXPECT_FALSE(plan.step_failed(both));
   const StepPlan first = plan.next(100);
   EXPECT_THAT(first.slices, ElementsAre(slice(1, 0, 5, 1)));
-  EXPECT_EQ(first.forgotten.size(), 2U);
+  EXPECT_EQ(first.changes.size(), 2U);
   EXPECT_TRUE(plan.step_failed(first));
   plan.remove(RowId(1));
   EXPECT_THAT(run(plan).slices, ElementsAre(slice(2, 0, 6, 1)));
@@ -223,28 +234,252 @@ TEST_F(PlanTest, ScoresAreNotHandedOutAgainAfterAPreemption) {
   EXPECT_THAT(plan.next(100).slices, ElementsAre(slice(2, 0, 7, 4)));
 }
 
-// Whatever happens to rows, in whatever order: every step keeps to what libllama would otherwise
-// end the process for, every row is computed without gaps, and all rows end.
+class SharingTest : public ::testing::Test {
+ protected:
+  static PlanLimits limits(Sharing sharing, int32_t rows_max = 4, int32_t cells_max = 1000) {
+    return {.cells_max = cells_max,
+            .rows_max = rows_max,
+            .sequences_max = rows_max + 4,
+            .step_tokens_max = 100,
+            .step_outputs_max = rows_max,
+            .sharing = sharing};
+  }
+
+  // `shared` tokens that all rows of a group begin with, then its own.
+  void add(Plan& plan, uint64_t row, int32_t group, int32_t shared, int32_t own,
+           bool keep = false) {
+    std::vector<Token>& tokens = tokens_[row];
+    for (int32_t i = 0; i < shared; ++i)
+      tokens.push_back(group * 1000 + i);
+    for (int32_t i = 0; i < own; ++i)
+      tokens.push_back(static_cast<Token>(100'000 + row * 1000) + i);
+    plan.add({.id = RowId(row),
+              .tokens = &tokens,
+              .prompt_tokens = shared + own,
+              .output_tokens_max = 50,
+              .outputs_from = shared + own - 1,
+              .keep = keep});
+  }
+
+  StepPlan run(Plan& plan, int32_t prefill_tokens_max = 100) {
+    StepPlan step = plan.next(prefill_tokens_max);
+    plan.step_ran(step);
+    for (const Slice& done : step.slices) {
+      std::vector<Token>& tokens = tokens_.at(done.row.value());
+      if (done.first + done.tokens_count < static_cast<Position>(tokens.size())) continue;
+      tokens.push_back(static_cast<Token>(900'000 + done.row.value()));
+      plan.extend(done.row);
+    }
+    return step;
+  }
+
+ private:
+  std::map<uint64_t, std::vector<Token>> tokens_;
+};
+
+TEST_F(SharingTest, AColdPrefixIsComputedByOneWhileTheOthersWait) {
+  Plan plan(limits(Sharing::kAnyRange));
+  for (uint64_t row = 1; row <= 3; ++row)
+    add(plan, row, 7, 60, 5);
+  EXPECT_THAT(run(plan, 40).slices, ElementsAre(slice(1, 0, 40, 0)));
+  EXPECT_THAT(run(plan, 40).slices, ElementsAre(slice(1, 40, 25, 1)));
+  EXPECT_EQ(plan.counts().rows_running, 3);
+  EXPECT_THAT(run(plan, 40).slices,
+              ElementsAre(slice(1, 65, 1, 1), slice(2, 60, 5, 1), slice(3, 60, 5, 1)));
+  EXPECT_EQ(plan.counts().cells_used, 60 + 6 + 5 + 5);
+}
+
+TEST_F(SharingTest, RowsWithAnotherBeginningFillTheStepMeanwhile) {
+  Plan plan(limits(Sharing::kAnyRange));
+  add(plan, 1, 7, 60, 5);
+  add(plan, 2, 7, 60, 5);
+  add(plan, 3, 8, 60, 5);
+  EXPECT_THAT(run(plan, 100).slices, ElementsAre(slice(1, 0, 65, 1), slice(3, 0, 35, 0)));
+}
+
+TEST_F(SharingTest, AShortCommonBeginningIsNotWaitedForButTakenWhenItIsThere) {
+  Plan plan(limits(Sharing::kAnyRange));
+  add(plan, 1, 7, 8, 30);
+  add(plan, 2, 7, 8, 30);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 0, 38, 1), slice(2, 0, 38, 1)));
+  add(plan, 3, 7, 8, 30);
+  EXPECT_THAT(run(plan).slices,
+              ElementsAre(slice(1, 38, 1, 1), slice(2, 38, 1, 1), slice(3, 8, 30, 1)));
+}
+
+TEST_F(SharingTest, TheLastTokenOfAPromptIsAlwaysComputed) {
+  Plan plan(limits(Sharing::kAnyRange));
+  add(plan, 1, 7, 40, 0);
+  add(plan, 2, 7, 40, 0);
+  run(plan);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 40, 1, 1), slice(2, 39, 1, 1)));
+}
+
+TEST_F(SharingTest, WhenTheRowThatComputesAPrefixIsGoneAnotherGoesOn) {
+  Plan plan(limits(Sharing::kAnyRange));
+  add(plan, 1, 7, 60, 5);
+  add(plan, 2, 7, 60, 5);
+  EXPECT_THAT(run(plan, 40).slices, ElementsAre(slice(1, 0, 40, 0)));
+  plan.remove(RowId(1));
+  EXPECT_THAT(run(plan, 40).slices, ElementsAre(slice(2, 40, 25, 1)));
+}
+
+TEST_F(SharingTest, APrefixStaysAsLongAsARowWaitsForIt) {
+  Plan plan(limits(Sharing::kAnyRange, 1));
+  add(plan, 1, 7, 60, 5);
+  add(plan, 2, 8, 60, 5);
+  add(plan, 3, 7, 60, 5);
+  run(plan);
+  plan.remove(RowId(1));
+  EXPECT_EQ(plan.counts().cells_resting, 60);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(2, 0, 65, 1)));
+  plan.remove(RowId(2));
+  EXPECT_EQ(plan.counts().cells_resting, 60) << "nobody waits for the second";
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(3, 60, 5, 1)));
+  plan.remove(RowId(3));
+  plan.next(100);
+  EXPECT_EQ(plan.counts().cells_used, 0);
+}
+
+TEST_F(SharingTest, WhatIsKeptForLaterStaysWithinItsShare) {
+  Plan plan(limits(Sharing::kAnyRange, 1, 10'000));
+  for (uint64_t row = 1; row <= 40; ++row) {
+    add(plan, row, static_cast<int32_t>(row), 80, 5, true);
+    run(plan);
+    plan.remove(RowId(row));
+    EXPECT_LE(plan.counts().cells_resting, 1024 + 85);
+  }
+  // A session comes back; the oldest were dropped.
+  add(plan, 100, 40, 80, 5);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(100, 80, 5, 1)));
+  plan.remove(RowId(100));
+  add(plan, 101, 1, 80, 5);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(101, 0, 85, 1)));
+  plan.remove(RowId(101));
+  plan.drop_resting();
+  EXPECT_EQ(plan.counts().cells_used, 0);
+}
+
+TEST_F(SharingTest, PrefixesAtRestGiveWayBeforeRowsDo) {
+  Plan plan(limits(Sharing::kAnyRange, 2, 150));
+  add(plan, 1, 7, 80, 5, true);
+  run(plan);
+  plan.remove(RowId(1));
+  ASSERT_EQ(plan.counts().cells_resting, 85);
+  add(plan, 2, 8, 80, 5);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(2, 0, 85, 1)));
+  EXPECT_EQ(plan.counts().cells_resting, 0);
+  EXPECT_EQ(plan.counts().preemptions, 0);
+}
+
+TEST_F(SharingTest, WhereOnlyEndsAreSharedTheFirstRowStopsWhereTheOthersLeaveIt) {
+  Plan plan(limits(Sharing::kExactEnd, 2));
+  for (uint64_t row = 1; row <= 3; ++row)
+    add(plan, row, 7, 60, 5);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 0, 60, 0)));
+  // The third row waits for a place: what it shares stays for it.
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 60, 5, 1), slice(2, 60, 5, 1)));
+  plan.remove(RowId(1));
+  plan.remove(RowId(2));
+  EXPECT_EQ(plan.counts().cells_resting, 60);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(3, 60, 5, 1)));
+  plan.remove(RowId(3));
+  plan.next(100);
+  EXPECT_EQ(plan.counts().cells_used, 0);
+}
+
+TEST_F(SharingTest, WhereNothingCanBeSharedEveryRowComputesItsOwn) {
+  Plan plan(limits(Sharing::kNothing));
+  add(plan, 1, 7, 40, 5);
+  add(plan, 2, 7, 40, 5);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 0, 45, 1), slice(2, 0, 45, 1)));
+}
+
+// The memory of a model, as lists of cells: what each sequence holds after the changes of a plan
+// and its steps.
+class Memory {
+ public:
+  struct Cell {
+    int64_t id;
+    Token token;
+  };
+
+  explicit Memory(Sharing sharing) : sharing_(sharing) {}
+
+  void change(const MemoryChange& change) {
+    std::vector<Cell>& cells = sequences_[change.sequence.value()];
+    const auto count = static_cast<size_t>(change.tokens);
+    if (change.kind == MemoryChange::Kind::kShare) {
+      const std::vector<Cell>& from = sequences_.at(change.from.value());
+      ASSERT_TRUE(cells.empty()) << "a sequence was not emptied";
+      ASSERT_TRUE(sharing_ == Sharing::kAnyRange ||
+                  (sharing_ == Sharing::kExactEnd && count == from.size()));
+      ASSERT_LE(count, from.size());
+      cells.assign(from.begin(), from.begin() + change.tokens);
+    } else {
+      ASSERT_TRUE(count == 0 || sharing_ == Sharing::kAnyRange);
+      ASSERT_LE(count, cells.size());
+      cells.resize(count);
+    }
+  }
+
+  void compute(SequenceId sequence, std::span<const Token> tokens) {
+    for (const Token token : tokens)
+      sequences_[sequence.value()].push_back({next_cell_++, token});
+  }
+
+  std::vector<Token> tokens(SequenceId sequence) {
+    std::vector<Token> tokens;
+    for (const Cell& cell : sequences_[sequence.value()])
+      tokens.push_back(cell.token);
+    return tokens;
+  }
+
+  int32_t cells() const {
+    std::set<int64_t> cells;
+    for (const auto& [id, sequence] : sequences_) {
+      for (const Cell& cell : sequence)
+        cells.insert(cell.id);
+    }
+    return static_cast<int32_t>(cells.size());
+  }
+
+ private:
+  const Sharing sharing_;
+  std::map<int32_t, std::vector<Cell>> sequences_;
+  int64_t next_cell_ = 0;
+};
+
+// Whatever happens to rows, in whatever order, and whatever they share: every step keeps to what
+// libllama would otherwise end the process for, every row is computed without gaps on top of its
+// own tokens, all rows end, and nothing is left.
 TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
-    const auto sequences = static_cast<int32_t>(random.between(1, 8));
+    const auto rows_max = static_cast<int32_t>(random.between(1, 8));
     const PlanLimits limits{
-        .cells_max = static_cast<int32_t>(random.between(sequences, 200)),
-        .sequences_max = sequences,
-        .step_tokens_max = static_cast<int32_t>(random.between(sequences, 64)),
-        .step_outputs_max = static_cast<int32_t>(random.between(sequences, 24))};
+        .cells_max = static_cast<int32_t>(random.between(rows_max, 200)),
+        .rows_max = rows_max,
+        .sequences_max = static_cast<int32_t>(random.between(rows_max, rows_max + 5)),
+        .step_tokens_max = static_cast<int32_t>(random.between(rows_max, 64)),
+        .step_outputs_max = static_cast<int32_t>(random.between(rows_max, 24)),
+        .sharing = std::array{Sharing::kNothing, Sharing::kExactEnd,
+                              Sharing::kAnyRange}[static_cast<size_t>(random.below(3))]};
     Plan plan(limits);
+    Memory memory(limits.sharing);
     struct Truth {
-      int32_t tokens;
-      int32_t end;
+      std::vector<Token> tokens;
+      size_t end;
       int32_t output_next = 0;  // of this token the logits are wanted next
-      int32_t computed = 0;
-      int32_t sequence = -1;
     };
     std::map<uint64_t, Truth> rows;
-    std::map<int32_t, uint64_t> owner;  // of each sequence, until it is forgotten
+    std::vector<std::vector<Token>> ended;
+    const auto remove = [&](RowId id) {
+      plan.remove(id);
+      ended.push_back(rows.at(id.value()).tokens);
+      rows.erase(id.value());
+    };
     uint64_t next_row = 0;
     uint64_t oldest_seen = 0;
     for (int steps = 0; next_row < 40 || !rows.empty(); ++steps) {
@@ -253,56 +488,62 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         const auto prompt = static_cast<int32_t>(random.between(1, limits.cells_max));
         const auto answer = static_cast<int32_t>(random.between(1, limits.cells_max - prompt + 1));
         const auto outputs_from =
-            static_cast<int32_t>(random.chance(0.5) ? prompt - 1 : random.between(0, prompt - 1));
-        plan.add(RowId(next_row), prompt, answer, outputs_from);
-        rows[next_row++] = Truth{prompt, prompt + answer, outputs_from};
+            static_cast<int32_t>(random.chance(0.7) ? prompt - 1 : random.between(0, prompt - 1));
+        Truth& row = rows[next_row];
+        // Many begin as another one does, or go on where one ended.
+        if (!ended.empty() && random.chance(0.6)) {
+          row.tokens = ended[static_cast<size_t>(random.below(ended.size()))];
+          row.tokens.resize(std::min(row.tokens.size(), static_cast<size_t>(prompt)));
+        }
+        const auto group = static_cast<Token>(random.below(3));
+        while (row.tokens.size() < static_cast<size_t>(prompt))
+          row.tokens.push_back(random.chance(0.98) ? group : static_cast<Token>(random.below(3)));
+        row.end = static_cast<size_t>(prompt + answer);
+        row.output_next = outputs_from;
+        plan.add({.id = RowId(next_row++),
+                  .tokens = &row.tokens,
+                  .prompt_tokens = prompt,
+                  .output_tokens_max = answer,
+                  .outputs_from = outputs_from,
+                  .keep = random.chance(0.3)});
       }
       const auto budget = static_cast<int32_t>(random.between(1, 80));
       const StepPlan step = plan.next(budget);
-      for (const SequenceId id : step.forgotten) {
-        if (const auto found = owner.find(id.value()); found != owner.end()) {
-          if (const auto row = rows.find(found->second); row != rows.end()) {
-            row->second.computed = 0;
-            row->second.sequence = -1;
-          }
-          owner.erase(found);
-        }
-      }
+      for (const MemoryChange& change : step.changes)
+        memory.change(change);
       ASSERT_FALSE(step.slices.empty() && !rows.empty()) << "rows are there, but no step";
+      ASSERT_EQ(memory.cells(), plan.counts().cells_used);
       if (step.slices.empty()) continue;
       int32_t tokens = 0;
       int32_t outputs = 0;
       std::set<int32_t> sequences_seen;
       for (const Slice& part : step.slices) {
         const Truth& row = rows.at(part.row.value());
-        ASSERT_EQ(part.first, row.computed);
         ASSERT_GT(part.tokens_count, 0);
-        ASSERT_LE(part.first + part.tokens_count, row.tokens);
+        ASSERT_LE(static_cast<size_t>(part.first + part.tokens_count), row.tokens.size());
+        ASSERT_EQ(memory.tokens(part.sequence),
+                  std::vector(row.tokens.begin(), row.tokens.begin() + part.first));
         // Every output once and in order: the slice brings those that are next, and no others.
+        ASSERT_LE(part.first, row.output_next);
         ASSERT_EQ(part.outputs_count,
                   std::max(0, part.first + part.tokens_count - row.output_next));
         ASSERT_GE(part.sequence.value(), 0);
         ASSERT_LT(part.sequence.value(), limits.sequences_max);
         ASSERT_TRUE(sequences_seen.insert(part.sequence.value()).second);
-        const auto [found, is_new] = owner.emplace(part.sequence.value(), part.row.value());
-        ASSERT_EQ(found->second, part.row.value()) << "a sequence was not forgotten";
         tokens += part.tokens_count;
         outputs += part.outputs_count;
       }
+      ASSERT_LE(step.slices.size(), static_cast<size_t>(limits.rows_max));
       ASSERT_LE(outputs, limits.step_outputs_max);
       ASSERT_LE(tokens, limits.step_tokens_max);
-      int32_t cells = tokens;
-      for (const auto& [id, row] : rows)
-        cells += row.computed;
-      ASSERT_LE(cells, limits.cells_max);
+      ASSERT_LE(memory.cells() + tokens, limits.cells_max);
       const double fate = random.unit();
       if (fate < 0.05) {
         const bool alone = plan.step_failed(step);
         ASSERT_EQ(alone, step.slices.size() == 1);
-        if (alone) {
-          plan.remove(step.slices.front().row);
-          rows.erase(step.slices.front().row.value());
-        }
+        for (const Slice& part : step.slices)
+          memory.compute(part.sequence, std::vector<Token>{-7});
+        if (alone) remove(step.slices.front().row);
         continue;
       }
       if (fate < 0.08 && plan.counts().rows_running > 1) {
@@ -312,29 +553,31 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       plan.step_ran(step);
       for (const Slice& part : step.slices) {
         Truth& row = rows.at(part.row.value());
-        row.computed += part.tokens_count;
-        row.sequence = part.sequence.value();
+        memory.compute(part.sequence, std::span(row.tokens)
+                                          .subspan(static_cast<size_t>(part.first),
+                                                   static_cast<size_t>(part.tokens_count)));
         row.output_next += part.outputs_count;
-        if (row.computed < row.tokens) continue;
-        ASSERT_EQ(row.output_next, row.tokens);
-        ++row.tokens;
-        if (row.tokens == row.end || random.chance(0.05)) {
-          plan.remove(part.row);
-          rows.erase(part.row.value());
+        if (static_cast<size_t>(part.first + part.tokens_count) < row.tokens.size()) continue;
+        ASSERT_EQ(row.output_next, static_cast<int32_t>(row.tokens.size()));
+        row.tokens.push_back(static_cast<Token>(random.below(3)));
+        if (row.tokens.size() == row.end || random.chance(0.05)) {
+          remove(part.row);
         } else {
           plan.extend(part.row);
         }
       }
       if (!rows.empty() && random.chance(0.02)) {  // somebody changes their mind
-        const uint64_t victim = rows.begin()->first;
-        plan.remove(RowId(victim));
-        rows.erase(victim);
+        remove(RowId(rows.begin()->first));
       }
       if (!rows.empty()) {
         ASSERT_GE(rows.begin()->first, oldest_seen);
         oldest_seen = rows.begin()->first;
       }
     }
+    plan.drop_resting();
+    for (const MemoryChange& change : plan.next(1).changes)
+      memory.change(change);
+    EXPECT_EQ(memory.cells(), 0);
     EXPECT_EQ(plan.counts().cells_used, 0);
     EXPECT_EQ(plan.counts().rows_running + plan.counts().rows_waiting, 0);
   }

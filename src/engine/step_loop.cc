@@ -39,9 +39,11 @@ llm::Failure row_failure(std::string_view code, std::string message) {
 
 PlanLimits plan_limits(const RunnerLimits& limits) {
   return PlanLimits{.cells_max = limits.cells_max,
+                    .rows_max = limits.rows_max,
                     .sequences_max = limits.sequences_max,
                     .step_tokens_max = limits.step_tokens_max,
-                    .step_outputs_max = limits.step_outputs_max};
+                    .step_outputs_max = limits.step_outputs_max,
+                    .sharing = limits.sharing};
 }
 
 }  // namespace
@@ -85,11 +87,19 @@ void StepLoop::add(EngineRequest request) {
     // Nothing is before the first token, so nothing is known of it.
     row.scored.push_back({.chosen = token_logprob(row.tokens.front(), 0), .has_logprob = false});
   }
+  NewRow planned{.id = id,
+                 .tokens = &row.tokens,
+                 .prompt_tokens = prompt_tokens,
+                 .output_tokens_max = row.request.output_tokens_max,
+                 .outputs_from = scores ? 0 : prompt_tokens - 1,
+                 .keep = row.request.keep};
   if (row.request.output_tokens_max > 0) {
-    plan_.add(id, prompt_tokens, row.request.output_tokens_max, scores ? 0 : prompt_tokens - 1);
+    plan_.add(planned);
   } else if (scores && prompt_tokens > 1) {
     // The last token is scored by those before it and need not be computed.
-    plan_.add(id, prompt_tokens - 1, 1, 0);
+    planned.prompt_tokens = prompt_tokens - 1;
+    planned.output_tokens_max = 1;
+    plan_.add(planned);
   } else {
     row.started_at = clock_.now();
     finish(id, llm::FinishReason::kLength);
@@ -99,14 +109,14 @@ void StepLoop::add(EngineRequest request) {
 bool StepLoop::step() {
   end_abandoned();
   const StepPlan plan = plan_.next(step_size_.prefill_tokens_max());
+  for (const MemoryChange& change : plan.changes)
+    runner_.change(change);
   if (plan.slices.empty()) return false;
   run(plan);
   return true;
 }
 
 void StepLoop::run(const StepPlan& plan) {
-  for (const SequenceId sequence : plan.forgotten)
-    runner_.forget(sequence);
   const TimePoint start = clock_.now();
   std::vector<StepRow> step;
   step.reserve(plan.slices.size());
@@ -115,6 +125,9 @@ void StepLoop::run(const StepPlan& plan) {
     if (!row.started) {
       row.started = true;
       row.started_at = start;
+      // It begins behind what others have computed.
+      row.cached_tokens = row.prompt_tokens_counted = slice.first;
+      cached_tokens_ += slice.first;
       if (row.request.group) row.request.group->started = true;
     }
     step.push_back(StepRow{.sequence = slice.sequence,
@@ -285,7 +298,9 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
       .choices = {{.text = utf8_repair(row.request.text_before + row.text.bytes()),
                    .finish_reason = reason,
                    .tokens = std::move(row.scored)}},
-      .usage = {.prompt_tokens = row.prompt_tokens, .completion_tokens = row.generated_tokens()},
+      .usage = {.prompt_tokens = row.prompt_tokens,
+                .completion_tokens = row.generated_tokens(),
+                .cached_tokens = row.cached_tokens},
       .timings = {.queue_ms = milliseconds(row.started_at - row.request.submitted_at),
                   .prefill_ms = milliseconds(answering_since - row.started_at),
                   .decode_ms = milliseconds(now - answering_since)}};
@@ -340,6 +355,7 @@ llm::BackendStats StepLoop::stats() const {
   const PlanCounts counts = plan_.counts();
   const DeviceMemory memory = runner_.device_memory();
   return llm::BackendStats{.prompt_tokens = prompt_tokens_,
+                           .cached_tokens = cached_tokens_,
                            .generated_tokens = generated_tokens_,
                            .steps = steps_,
                            .preemptions = counts.preemptions,
@@ -347,6 +363,7 @@ llm::BackendStats StepLoop::stats() const {
                            .rows_running = counts.rows_running,
                            .rows_waiting = counts.rows_waiting,
                            .cells_used = counts.cells_used,
+                           .cells_resting = counts.cells_resting,
                            .cells_max = runner_.limits().cells_max,
                            .device_bytes_used = memory.used_bytes,
                            .device_bytes_max = memory.max_bytes};

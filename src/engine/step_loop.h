@@ -43,6 +43,7 @@ struct EngineRequest {
   bool score_prompt = false;         // Choice::tokens begins with the prompt's; needs logprobs_top
   std::string text_before;           // Choice::text begins with it
   std::shared_ptr<RowGroup> group;   // none: a row of its own
+  bool keep = false;                 // a later prompt is likely to begin with all of this
   TimePoint submitted_at;
   llm::Backend::Done done;
 };
@@ -90,6 +91,7 @@ class StepLoop {
     std::vector<Token> tokens;  // prompt and what was sampled
     int32_t prompt_tokens = 0;
     int32_t prompt_tokens_counted = 0;  // in the statistics, where a token counts once
+    int32_t cached_tokens = 0;          // of the prompt, that it did not have to compute
     AnswerText text;
     std::vector<llm::ScoredToken> scored;
     TimePoint started_at;
@@ -134,6 +136,7 @@ class StepLoop {
   std::unordered_map<RowId, Row> rows_;
   uint64_t next_row_ = 0;
   int64_t prompt_tokens_ = 0;
+  int64_t cached_tokens_ = 0;
   int64_t generated_tokens_ = 0;
   int64_t steps_ = 0;
   int failures_in_a_row_ = 0;

@@ -22,6 +22,7 @@ std::string_view to_string(FinishReason reason);
 struct Usage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // every token sampled, the end token and stop texts included
+  int32_t cached_tokens = 0;      // of the prompt's, those that were computed before for others
 };
 
 // Where the time of a request went, on the backend's clock.

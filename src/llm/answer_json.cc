@@ -37,9 +37,11 @@ void append_array(std::string& text, const List& list, Write write) {
 }
 
 void append_usage(std::string& text, const Usage& usage) {
-  append(text, R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{}}})",
+  append(text,
+         R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
+         R"("prompt_tokens_details":{{"cached_tokens":{}}}}})",
          usage.prompt_tokens, usage.completion_tokens,
-         usage.prompt_tokens + usage.completion_tokens);
+         usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens);
 }
 
 // JSON has no infinity; OpenAI says by this number that a token is as good as impossible.

@@ -13,7 +13,7 @@ namespace {
 namespace json = boost::json;
 
 const Answer kAnswer{.choices = {{.text = "hi \"you\"", .finish_reason = FinishReason::kLength}},
-                     .usage = {.prompt_tokens = 3, .completion_tokens = 2}};
+                     .usage = {.prompt_tokens = 3, .completion_tokens = 2, .cached_tokens = 1}};
 
 json::value body_of(Endpoint endpoint, const Answer& answer) {
   const std::string text = answer_to_json(endpoint, "7", "m", 1700000000, answer);
@@ -31,7 +31,8 @@ TEST(AnswerJson, ChatHasTheShapeOfTheApi) {
             json::parse(R"({"id":"chatcmpl-7","object":"chat.completion","created":1700000000,
       "model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi \"you\"",
       "refusal":null},"logprobs":null,"finish_reason":"length"}],
-      "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}})"));
+      "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,
+      "prompt_tokens_details":{"cached_tokens":1}}})"));
 }
 
 TEST(AnswerJson, CompletionsHasTheShapeOfTheApi) {
@@ -39,7 +40,8 @@ TEST(AnswerJson, CompletionsHasTheShapeOfTheApi) {
             json::parse(R"({"id":"cmpl-7","object":"text_completion","created":1700000000,
       "model":"m","choices":[{"index":0,"text":"hi \"you\"","logprobs":null,
       "finish_reason":"length"}],
-      "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}})"));
+      "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,
+      "prompt_tokens_details":{"cached_tokens":1}}})"));
 }
 
 TEST(AnswerJson, ChoicesAreCountedAndThoughtsStandApart) {

@@ -6,6 +6,7 @@ namespace windrow::llm {
 
 BackendStats& BackendStats::operator+=(const BackendStats& other) {
   prompt_tokens += other.prompt_tokens;
+  cached_tokens += other.cached_tokens;
   generated_tokens += other.generated_tokens;
   steps += other.steps;
   preemptions += other.preemptions;
@@ -13,6 +14,7 @@ BackendStats& BackendStats::operator+=(const BackendStats& other) {
   rows_running += other.rows_running;
   rows_waiting += other.rows_waiting;
   cells_used += other.cells_used;
+  cells_resting += other.cells_resting;
   cells_max += other.cells_max;
   device_bytes_used = std::max(device_bytes_used, other.device_bytes_used);
   device_bytes_max = std::max(device_bytes_max, other.device_bytes_max);

@@ -14,13 +14,15 @@ namespace windrow::llm {
 // Counters since the start, and readings of this moment.
 struct BackendStats {
   int64_t prompt_tokens = 0;     // prefilled, recomputation after preemption not counted
+  int64_t cached_tokens = 0;     // of prompts, and not prefilled: another row had computed them
   int64_t generated_tokens = 0;  // sampled
   int64_t steps = 0;             // forward passes
   int64_t preemptions = 0;       // rows that lost their place and were computed again
   int64_t recomputed_tokens = 0;
-  int32_t rows_running = 0;  // in the batch
-  int32_t rows_waiting = 0;  // submitted, not yet in the batch
-  int32_t cells_used = 0;    // KV cells that hold a token
+  int32_t rows_running = 0;   // in the batch
+  int32_t rows_waiting = 0;   // submitted, not yet in the batch
+  int32_t cells_used = 0;     // KV cells that hold a token
+  int32_t cells_resting = 0;  // of these, such as no running row needs
   int32_t cells_max = 0;
   uint64_t device_bytes_used = 0;  // memory of the device the model runs on; 0 when unknown
   uint64_t device_bytes_max = 0;

@@ -139,10 +139,13 @@ TEST_P(EveryPooling, APackedBatchOfF32WeightsGivesEachInputWhatItHasAlone) {
   });
 }
 
+// A mixture has near-ties between experts too; where one falls the other way, another part of the
+// model computes a token.
 TEST_P(EveryPooling, APackedBatchOfF16WeightsIsAsGood) {
-  compare("f16", false, [](const std::vector<float>& packed, const std::vector<float>& alone) {
+  const double cosine_min = GetParam().family == "moe" ? 0.998 : 0.9999;
+  compare("f16", false, [&](const std::vector<float>& packed, const std::vector<float>& alone) {
     if (alone.size() > 2) {
-      EXPECT_GE(cosine(packed, alone), 0.9999);
+      EXPECT_GE(cosine(packed, alone), cosine_min);
     } else {
       EXPECT_LT(largest_difference(packed, alone), 0.02);
     }

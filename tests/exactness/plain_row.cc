@@ -7,8 +7,24 @@
 
 namespace windrow::exactness {
 
-PlainModel::PlainModel(const std::string& path)
-    : model_(llama_model_load_from_file(path.c_str(), llama_model_default_params())) {
+namespace {
+
+// The AMX kernels compute models with recurrent state wrongly (facts/README.md).
+llama_model* load(const std::string& path) {
+  llama_model_params params = llama_model_default_params();
+  llama_model* model = llama_model_load_from_file(path.c_str(), params);
+#if WINDROW_HAVE_USE_EXTRA_BUFTS
+  if (model == nullptr || !llama_model_is_hybrid(model)) return model;
+  llama_model_free(model);
+  params.use_extra_bufts = false;
+  model = llama_model_load_from_file(path.c_str(), params);
+#endif
+  return model;
+}
+
+}  // namespace
+
+PlainModel::PlainModel(const std::string& path) : model_(load(path)) {
   EXPECT_NE(model_, nullptr) << path;
 }
 

@@ -35,7 +35,7 @@ class FewOutputs final : public engine::ModelRunner {
   }
 
   const engine::RunnerLimits& limits() const override { return limits_; }
-  void forget(engine::SequenceId sequence) override { runner_->forget(sequence); }
+  void change(const engine::MemoryChange& change) override { runner_->change(change); }
   Result<void> run(std::span<const engine::StepRow> step) override {
     int32_t outputs = 0;
     for (const engine::StepRow& row : step)
@@ -92,7 +92,7 @@ TEST_P(Scoring, EveryTokenOfAPromptHasTheProbabilityItHasAlone) {
     Random random(seed);
     FewOutputs runner(model
                           ->make_runner({.cells_max = 256,
-                                         .sequences_max = 6,
+                                         .rows_max = 6,
                                          .step_tokens_max = 64,
                                          .threads = 1,
                                          .kv_type = engine::KvType::kF32,

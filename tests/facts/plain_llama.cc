@@ -38,7 +38,16 @@ Model load_model(std::string_view family, std::string_view type) {
 
 Model load_file(const std::string& path) {
   load_backends();
-  return Model(llama_model_load_from_file(path.c_str(), llama_model_default_params()));
+  llama_model_params params = llama_model_default_params();
+  Model model(llama_model_load_from_file(path.c_str(), params));
+#if WINDROW_HAVE_USE_EXTRA_BUFTS
+  // With AMX kernels such a model is no statement about anything else (README.md).
+  if (model != nullptr && llama_model_is_hybrid(model.get())) {
+    params.use_extra_bufts = false;
+    model.reset(llama_model_load_from_file(path.c_str(), params));
+  }
+#endif
+  return model;
 }
 
 llama_context_params exact_params(uint32_t context_tokens, uint32_t sequences) {

@@ -131,6 +131,22 @@ Result<ggml_backend_dev_t> find_device(const LlamaLibrary& library, const std::s
                fmt::format("there is no device \"{}\"; this machine has {}", name, names)};
 }
 
+// Weights in the layout of a CPU's matrix units are faster, but with libggml's AMX kernels a model
+// with recurrent state is silently wrong, or ends the process, as soon as two sequences bring
+// equally many tokens: they compute the first and leave the others as they find them (libggml
+// 0.27, exactness/runner_test.cc). Such models are loaded again in the plain layout.
+llama_model* load_weights(const std::string& path, llama_model_params params) {
+  llama_model* model = llama_model_load_from_file(path.c_str(), params);
+  if (model == nullptr) return nullptr;
+#if WINDROW_HAVE_USE_EXTRA_BUFTS
+  if (!llama_model_is_recurrent(model) && !llama_model_is_hybrid(model)) return model;
+  llama_model_free(model);
+  params.use_extra_bufts = false;
+  model = llama_model_load_from_file(path.c_str(), params);
+#endif
+  return model;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, const std::string& path,
@@ -149,8 +165,7 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
     params.devices = devices.data();
   }
   llama_model* raw = nullptr;
-  const std::string reason =
-      library.reason_of_failure([&] { raw = llama_model_load_from_file(path.c_str(), params); });
+  const std::string reason = library.reason_of_failure([&] { raw = load_weights(path, params); });
   if (raw == nullptr) {
     return Error{ErrorKind::kUnavailable,
                  fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,

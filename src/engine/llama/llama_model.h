@@ -36,8 +36,8 @@ std::string_view to_string(KvType type);
 enum class FlashAttention : uint8_t { kAuto, kOn, kOff };
 
 struct LlamaRunnerOptions {
-  int32_t cells_max = 0;       // 0: chosen by the model's context and the memory that is free
-  int32_t sequences_max = 32;  // rows at once, 1 .. 256
+  int32_t cells_max = 0;  // 0: chosen by the model's context and the memory that is free
+  int32_t rows_max = 32;  // rows at once, 1 .. 256
   int32_t step_tokens_max = 2048;
   int32_t threads = 0;  // 0: the cores this process may use
   KvType kv_type = KvType::kF16;

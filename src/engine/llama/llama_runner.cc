@@ -27,6 +27,9 @@ constexpr double kFreeMemoryShare = 0.4;
 // Room for the logits of prompts that are scored, besides those of the rows that answer.
 constexpr int64_t kScoringBytesMax = int64_t{128} << 20;
 
+// Prefixes that can be kept beside the rows.
+constexpr int32_t kPrefixesMin = 32;
+
 // Above this nobody should get cells without asking.
 constexpr int32_t kCellsDefaultMax = 131072;
 
@@ -60,7 +63,7 @@ int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options
   const double cells_by_memory =
       static_cast<double>(free_bytes) * kFreeMemoryShare / cell_bytes(facts, options.kv_type);
   const int64_t cells_wanted =
-      std::max<int64_t>(facts.context_trained, int64_t{options.sequences_max} * kRowTokensExpected);
+      std::max<int64_t>(facts.context_trained, int64_t{options.rows_max} * kRowTokensExpected);
   const int64_t cells = std::min({cells_wanted, int64_t{kCellsDefaultMax},
                                   static_cast<int64_t>(std::min(cells_by_memory, 1e9))});
   return round_up(std::max<int64_t>(cells, kCellsGranularity), kCellsGranularity);
@@ -68,17 +71,17 @@ int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options
 
 Result<void> check_options(const LlamaRunnerOptions& options) {
   const auto sequences_limit = static_cast<int32_t>(llama_max_parallel_sequences());
-  if (options.sequences_max < 1 || options.sequences_max > sequences_limit) {
+  if (options.rows_max < 1 || options.rows_max > sequences_limit) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("--rows-max is {}; libllama can tell 1 to {} rows apart",
-                             options.sequences_max, sequences_limit)};
+                             options.rows_max, sequences_limit)};
   }
-  if (options.step_tokens_max < options.sequences_max) {
+  if (options.step_tokens_max < options.rows_max) {
     return Error{
         ErrorKind::kInvalid,
         fmt::format("--batch-tokens is {}, but --rows-max {} rows need a token each; raise "
                     "the one or lower the other",
-                    options.step_tokens_max, options.sequences_max)};
+                    options.step_tokens_max, options.rows_max)};
   }
   return {};
 }
@@ -97,10 +100,31 @@ Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& opt
                            to_string(options.kv_type), human_bytes(free_bytes))};
 }
 
+// Beside those of the rows, ids for prefixes that no row has at the moment. An attention cache
+// gives them for nothing; where each has a state or a window of its own, they take memory.
+int32_t prefixes_max(Sharing sharing, int32_t rows_max) {
+  switch (sharing) {
+    case Sharing::kAnyRange:
+      return std::max(rows_max, kPrefixesMin);
+    case Sharing::kExactEnd:
+      return std::max(rows_max / 2, kPrefixesMin / 8);
+    case Sharing::kNothing:
+      return 0;
+  }
+  return 0;
+}
+
+// A context of fewer cells, or with smaller steps, than sequences kills the process.
+int32_t sequences_max(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+  return std::min({options.rows_max + prefixes_max(facts.sharing, options.rows_max),
+                   static_cast<int32_t>(llama_max_parallel_sequences()), options.step_tokens_max,
+                   kCellsGranularity});
+}
+
 int32_t step_outputs_max(const ModelFacts& facts, const LlamaRunnerOptions& options) {
   const int64_t output_bytes =
       int64_t{std::max(facts.vocabulary_size, 1)} * static_cast<int64_t>(sizeof(float));
-  return static_cast<int32_t>(std::min(options.sequences_max + kScoringBytesMax / output_bytes,
+  return static_cast<int32_t>(std::min(options.rows_max + kScoringBytesMax / output_bytes,
                                        int64_t{options.step_tokens_max}));
 }
 
@@ -111,7 +135,7 @@ llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOp
   const int32_t threads = options.threads != 0 ? options.threads : usable_cores();
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<uint32_t>(round_up(cells, kCellsGranularity));
-  params.n_seq_max = static_cast<uint32_t>(options.sequences_max);
+  params.n_seq_max = static_cast<uint32_t>(sequences_max(facts, options));
   params.n_batch = static_cast<uint32_t>(options.step_tokens_max);
   params.n_ubatch = static_cast<uint32_t>(std::min(options.step_tokens_max, kUbatchTokensMax));
   params.n_threads = threads;
@@ -126,7 +150,9 @@ llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOp
   params.swa_full = false;
 #if WINDROW_HAVE_N_OUTPUTS_MAX
   // The default reserves logits for every token of a step: 313 MB at a vocabulary of 152,000.
-  params.n_outputs_max = static_cast<uint32_t>(step_outputs_max(facts, options));
+  // It may not be less than there are sequences; with a step of few tokens it would be.
+  params.n_outputs_max = static_cast<uint32_t>(
+      std::max(step_outputs_max(facts, options), sequences_max(facts, options)));
 #endif
   return params;
 }
@@ -198,7 +224,7 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
         ErrorKind::kUnavailable,
         fmt::format("libllama cannot make a context of {} cells in {} for {} rows: {}; a "
                     "smaller --ctx, fewer --rows-max or another --kv-type need less memory",
-                    params.n_ctx, to_string(options.kv_type), options.sequences_max, reason)};
+                    params.n_ctx, to_string(options.kv_type), options.rows_max, reason)};
   }
   if (llama_get_memory(context) == nullptr) {
     // Decoding would be encoding, under other limits.
@@ -214,6 +240,7 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
   }
   const auto cells = static_cast<int32_t>(llama_n_ctx(context));
   const RunnerLimits limits{.cells_max = cells,
+                            .rows_max = options.rows_max,
                             .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
                             .step_tokens_max = static_cast<int32_t>(llama_n_batch(context)),
                             .step_outputs_max = step_outputs_max(facts, options),
@@ -235,13 +262,49 @@ LlamaRunner::~LlamaRunner() {
   llama_free(context_);
 }
 
-void LlamaRunner::forget(SequenceId sequence) {
+Position& LlamaRunner::end_of(SequenceId sequence) {
   ENSURE(sequence.value() >= 0 && sequence.value() < limits_.sequences_max,
          "there is no sequence {}", sequence.value());
+  return ends_[static_cast<size_t>(sequence.value())];
+}
+
+void LlamaRunner::change(const MemoryChange& change) {
+  switch (change.kind) {
+    case MemoryChange::Kind::kShare:
+      share(change);
+      return;
+    case MemoryChange::Kind::kCut:
+      cut(change);
+      return;
+  }
+}
+
+// A copy in name only: the cells get a further owner.
+void LlamaRunner::share(const MemoryChange& change) {
+  Position& end = end_of(change.sequence);
+  const Position from_end = end_of(change.from);
+  ENSURE(end == 0, "sequence {} is not empty", change.sequence.value());
+  ENSURE(change.tokens > 0 && change.tokens <= from_end, "{} tokens of {} are shared",
+         change.tokens, from_end);
+  // A part of a recurrent state would be copied without a word, and be wrong.
+  ENSURE(limits_.sharing == Sharing::kAnyRange ||
+             (limits_.sharing == Sharing::kExactEnd && change.tokens == from_end),
+         "{} of {} tokens cannot be shared", change.tokens, from_end);
+  const llama_pos until = limits_.sharing == Sharing::kAnyRange ? change.tokens : -1;
+  llama_memory_seq_cp(llama_get_memory(context_), change.from.value(), change.sequence.value(), -1,
+                      until);
+  end = change.tokens;
+}
+
+void LlamaRunner::cut(const MemoryChange& change) {
+  Position& end = end_of(change.sequence);
+  ENSURE(change.tokens == 0 || limits_.sharing == Sharing::kAnyRange,
+         "the model cannot go back to {} tokens", change.tokens);
   // Of a whole sequence this succeeds with every kind of memory.
-  const bool removed = llama_memory_seq_rm(llama_get_memory(context_), sequence.value(), -1, -1);
-  ENSURE(removed, "libllama did not remove sequence {}", sequence.value());
-  ends_[static_cast<size_t>(sequence.value())] = 0;
+  const bool removed = llama_memory_seq_rm(llama_get_memory(context_), change.sequence.value(),
+                                           change.tokens == 0 ? -1 : change.tokens, -1);
+  ENSURE(removed, "libllama did not remove tokens of sequence {}", change.sequence.value());
+  end = std::min(end, change.tokens);
 }
 
 void LlamaRunner::check(std::span<const StepRow> step) const {

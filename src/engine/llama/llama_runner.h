@@ -27,7 +27,7 @@ class LlamaRunner final : public ModelRunner {
   LlamaRunner& operator=(const LlamaRunner&) = delete;
 
   const RunnerLimits& limits() const override { return limits_; }
-  void forget(SequenceId sequence) override;
+  void change(const MemoryChange& change) override;
   Result<void> run(std::span<const StepRow> step) override;
   std::span<const float> logits(size_t index) const override;
   DeviceMemory device_memory() const override;
@@ -38,6 +38,9 @@ class LlamaRunner final : public ModelRunner {
   LlamaRunner(llama_context* context, ggml_backend_device& device, const RunnerLimits& limits);
 
   void check(std::span<const StepRow> step) const;
+  Position& end_of(SequenceId sequence);
+  void share(const MemoryChange& change);
+  void cut(const MemoryChange& change);
 
   llama_context* context_;
   ggml_backend_device& device_;

@@ -1,6 +1,7 @@
 #include "engine/testing/scripted_runner.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/ensure.h"
 #include "base/random.h"
@@ -28,15 +29,36 @@ std::vector<float> scripted_logits(std::span<const Token> tokens, int32_t vocabu
 ScriptedRunner::ScriptedRunner(const RunnerLimits& limits)
     : limits_(limits), sequences_(static_cast<size_t>(limits.sequences_max)) {}
 
-void ScriptedRunner::forget(SequenceId sequence) {
-  sequences_.at(static_cast<size_t>(sequence.value())).clear();
+void ScriptedRunner::change(const MemoryChange& change) {
+  Sequence& sequence = sequences_.at(static_cast<size_t>(change.sequence.value()));
+  const auto count = static_cast<size_t>(change.tokens);
+  switch (change.kind) {
+    case MemoryChange::Kind::kShare: {
+      const Sequence& from = sequences_.at(static_cast<size_t>(change.from.value()));
+      ENSURE(sequence.tokens.empty(), "sequence {} is not empty", change.sequence.value());
+      ENSURE(count <= from.tokens.size(), "{} tokens of {} are shared", count, from.tokens.size());
+      ENSURE(limits_.sharing == Sharing::kAnyRange ||
+                 (limits_.sharing == Sharing::kExactEnd && count == from.tokens.size()),
+             "the model cannot share {} of {} tokens", count, from.tokens.size());
+      sequence.tokens.assign(from.tokens.begin(), from.tokens.begin() + change.tokens);
+      sequence.cells.assign(from.cells.begin(), from.cells.begin() + change.tokens);
+      return;
+    }
+    case MemoryChange::Kind::kCut:
+      ENSURE(count == 0 || limits_.sharing == Sharing::kAnyRange, "the model cannot go back");
+      ENSURE(count <= sequence.tokens.size(), "{} tokens of {} stay", count,
+             sequence.tokens.size());
+      sequence.tokens.resize(count);
+      sequence.cells.resize(count);
+      return;
+  }
 }
 
 int32_t ScriptedRunner::cells_used() const {
-  size_t cells = 0;
-  for (const auto& sequence : sequences_)
-    cells += sequence.size();
-  return static_cast<int32_t>(cells);
+  std::unordered_set<int64_t> cells;
+  for (const Sequence& sequence : sequences_)
+    cells.insert(sequence.cells.begin(), sequence.cells.end());
+  return static_cast<int32_t>(cells.size());
 }
 
 Result<void> ScriptedRunner::run(std::span<const StepRow> step) {
@@ -50,7 +72,8 @@ Result<void> ScriptedRunner::run(std::span<const StepRow> step) {
     ENSURE(id < sequences_.size() && !seen[id], "sequence {} is out of range or twice", id);
     seen[id] = true;
     ENSURE(!row.tokens.empty(), "a row without tokens");
-    ENSURE(row.first == static_cast<Position>(sequences_[id].size()), "a gap at {}", row.first);
+    ENSURE(row.first == static_cast<Position>(sequences_[id].tokens.size()), "a gap at {}",
+           row.first);
     ENSURE(row.first + static_cast<Position>(row.tokens.size()) <= limits_.row_tokens_max,
            "a row past {}", limits_.row_tokens_max);
     tokens += row.tokens.size();
@@ -64,7 +87,10 @@ Result<void> ScriptedRunner::run(std::span<const StepRow> step) {
     if (const std::optional<Error> error = fault(step)) {
       if (error->kind == ErrorKind::kInvalid) {
         for (const StepRow& row : step) {
-          sequences_[static_cast<size_t>(row.sequence.value())].assign(1, kSpoilt);
+          // What was there before may be others' too, and stays as it is.
+          Sequence& sequence = sequences_[static_cast<size_t>(row.sequence.value())];
+          sequence.tokens.push_back(kSpoilt);
+          sequence.cells.push_back(next_cell_++);
         }
       }
       return *error;
@@ -74,11 +100,14 @@ Result<void> ScriptedRunner::run(std::span<const StepRow> step) {
          "{} tokens for {} free cells", tokens, limits_.cells_max - cells_used());
   outputs_.clear();
   for (const StepRow& row : step) {
-    std::vector<Token>& sequence = sequences_[static_cast<size_t>(row.sequence.value())];
-    sequence.insert(sequence.end(), row.tokens.begin(), row.tokens.end());
+    Sequence& sequence = sequences_[static_cast<size_t>(row.sequence.value())];
+    sequence.tokens.insert(sequence.tokens.end(), row.tokens.begin(), row.tokens.end());
+    while (sequence.cells.size() < sequence.tokens.size())
+      sequence.cells.push_back(next_cell_++);
     for (auto left = static_cast<size_t>(row.outputs_count); left > 0; --left) {
-      outputs_.push_back(scripted_logits(std::span(sequence).first(sequence.size() - left + 1),
-                                         limits_.vocabulary_size));
+      const size_t size = sequence.tokens.size() - left + 1;
+      outputs_.push_back(
+          scripted_logits(std::span(sequence.tokens).first(size), limits_.vocabulary_size));
     }
   }
   cells_used_max_ = std::max(cells_used_max_, cells_used());

@@ -19,7 +19,7 @@ class ScriptedRunner final : public ModelRunner {
   explicit ScriptedRunner(const RunnerLimits& limits);
 
   const RunnerLimits& limits() const override { return limits_; }
-  void forget(SequenceId sequence) override;
+  void change(const MemoryChange& change) override;
   Result<void> run(std::span<const StepRow> step) override;
   std::span<const float> logits(size_t index) const override;
 
@@ -30,13 +30,19 @@ class ScriptedRunner final : public ModelRunner {
   // Called with every step that is about to run.
   std::function<void(std::span<const StepRow>)> on_step;
 
-  // What the sequences hold now, and the most they ever held.
+  // What the sequences hold now, shared cells once, and the most they ever held.
   int32_t cells_used() const;
   int32_t cells_used_max() const { return cells_used_max_; }
 
  private:
+  struct Sequence {
+    std::vector<Token> tokens;
+    std::vector<int64_t> cells;  // one each
+  };
+
   RunnerLimits limits_;
-  std::vector<std::vector<Token>> sequences_;
+  std::vector<Sequence> sequences_;
+  int64_t next_cell_ = 0;
   std::vector<std::vector<float>> outputs_;
   int32_t cells_used_max_ = 0;
 };

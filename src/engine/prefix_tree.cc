@@ -1,0 +1,286 @@
+#include "engine/prefix_tree.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ensure.h"
+#include "engine/waiting_prompts.h"
+
+namespace windrow::engine {
+
+struct PrefixTree::Node {
+  Node* parent = nullptr;
+  std::vector<Token> tokens;  // not empty but for the root
+  std::vector<std::unique_ptr<Node>> children;
+  std::vector<SequenceId> ends;  // paths that end with the last of the tokens
+  int32_t holders = 0;           // paths through it or to its end
+  int32_t holders_live = 0;
+
+  int32_t size() const { return static_cast<int32_t>(tokens.size()); }
+};
+
+PrefixTree::PrefixTree(int32_t sequences_max, Sharing sharing)
+    : sharing_(sharing),
+      root_(std::make_unique<Node>()),
+      paths_(static_cast<size_t>(sequences_max)) {
+  for (int32_t id = sequences_max - 1; id >= 0; --id)
+    free_.emplace_back(id);
+}
+
+PrefixTree::~PrefixTree() = default;
+
+bool PrefixTree::contains(SequenceId sequence) const {
+  const int32_t id = sequence.value();
+  return id >= 0 && static_cast<size_t>(id) < paths_.size() &&
+         paths_[static_cast<size_t>(id)].end != nullptr;
+}
+
+const PrefixTree::Path& PrefixTree::path(SequenceId sequence) const {
+  ENSURE(contains(sequence), "sequence {} has no path", sequence.value());
+  return paths_[static_cast<size_t>(sequence.value())];
+}
+
+PrefixTree::Path& PrefixTree::path(SequenceId sequence) {
+  ENSURE(contains(sequence), "sequence {} has no path", sequence.value());
+  return paths_[static_cast<size_t>(sequence.value())];
+}
+
+// --- looking ------------------------------------------------------------------------------------
+
+SequenceId PrefixTree::any_path_through(const Node& node) const {
+  const Node* below = &node;
+  while (below->ends.empty())
+    below = below->children.front().get();
+  return below->ends.front();
+}
+
+// Several children may begin alike: nodes are cells, and the same tokens may lie in two.
+PrefixTree::Match PrefixTree::match_below(const Node& node, int32_t depth,
+                                          std::span<const Token> tokens) const {
+  Match best;
+  if (!node.ends.empty()) best = {.tokens = depth, .from = node.ends.front()};
+  const auto rest = tokens.subspan(static_cast<size_t>(depth));
+  for (const auto& child : node.children) {
+    const int32_t common = common_beginning(child->tokens, rest);
+    if (common == child->size()) {
+      const Match deeper = match_below(*child, depth + common, tokens);
+      if (deeper.tokens > best.tokens) best = deeper;
+    } else if (sharing_ == Sharing::kAnyRange && common > 0 && depth + common > best.tokens) {
+      best = {.tokens = depth + common, .from = any_path_through(*child)};
+    }
+  }
+  if (sharing_ == Sharing::kAnyRange && best.tokens < depth) {
+    best = {.tokens = depth, .from = any_path_through(node)};
+  }
+  return best;
+}
+
+PrefixTree::Match PrefixTree::longest_match(std::span<const Token> tokens) const {
+  if (sharing_ == Sharing::kNothing || root_->holders == 0) return {};
+  const Match match = match_below(*root_, 0, tokens);
+  return match.tokens > 0 ? match : Match{};
+}
+
+std::vector<Token> PrefixTree::tokens(SequenceId sequence) const {
+  std::vector<const Node*> nodes;
+  for (const Node* node = path(sequence).end; node != nullptr; node = node->parent)
+    nodes.push_back(node);
+  std::vector<Token> tokens;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+    tokens.insert(tokens.end(), (*node)->tokens.begin(), (*node)->tokens.end());
+  return tokens;
+}
+
+int32_t PrefixTree::shared_size(SequenceId sequence) const {
+  int32_t size = path(sequence).tokens;
+  for (const Node* node = path(sequence).end; node->holders == 1 && node->parent != nullptr;
+       node = node->parent) {
+    size -= node->size();
+  }
+  return size;
+}
+
+std::vector<SequenceId> PrefixTree::resting() const {
+  std::vector<SequenceId> resting;
+  for (int32_t id = 0; static_cast<size_t>(id) < paths_.size(); ++id) {
+    const Path& path = paths_[static_cast<size_t>(id)];
+    if (path.end != nullptr && !path.live) resting.emplace_back(id);
+  }
+  std::ranges::sort(resting, {}, [&](SequenceId sequence) { return path(sequence).used; });
+  return resting;
+}
+
+// --- the shape of the tree ----------------------------------------------------------------------
+
+// The node's last tokens become a child of their own.
+void PrefixTree::split(Node& node, size_t tokens) {
+  ENSURE(tokens > 0 && tokens < node.tokens.size(), "a split leaves tokens on both sides");
+  auto below = std::make_unique<Node>();
+  below->parent = &node;
+  below->tokens.assign(node.tokens.begin() + static_cast<std::ptrdiff_t>(tokens),
+                       node.tokens.end());
+  node.tokens.resize(tokens);
+  below->children = std::exchange(node.children, {});
+  for (const auto& child : below->children)
+    child->parent = below.get();
+  below->ends = std::exchange(node.ends, {});
+  for (const SequenceId sequence : below->ends)
+    path(sequence).end = below.get();
+  below->holders = node.holders;
+  below->holders_live = node.holders_live;
+  node.children.push_back(std::move(below));
+}
+
+// Where the path's first so many tokens end; a node is split there if it has to be.
+PrefixTree::Node* PrefixTree::node_at(const Path& path, int32_t tokens) {
+  Node* node = path.end;
+  int32_t begin = path.tokens - node->size();
+  while (node->parent != nullptr && begin >= tokens) {
+    node = node->parent;
+    begin -= node->size();
+  }
+  if (node->parent != nullptr && tokens < begin + node->size()) {
+    split(*node, static_cast<size_t>(tokens - begin));
+  }
+  return node;
+}
+
+// One path more, or fewer, goes through `from` and everything above it.
+void PrefixTree::hold(Node* from, bool live, int32_t by) {
+  for (Node* node = from; node != nullptr; node = node->parent) {
+    if (node->holders == 0) cells_ += node->size();
+    if (live && node->holders_live == 0) cells_live_ += node->size();
+    node->holders += by;
+    if (live) node->holders_live += by;
+    if (node->holders == 0) cells_ -= node->size();
+    if (live && node->holders_live == 0) cells_live_ -= node->size();
+  }
+}
+
+// The way between old and new end is tidied afterwards.
+void PrefixTree::move_end(SequenceId sequence, Node* end) {
+  Path& moved = path(sequence);
+  Node* before = moved.end;
+  if (end != nullptr) {
+    hold(end, moved.live, +1);
+    end->ends.push_back(sequence);
+  }
+  hold(before, moved.live, -1);
+  before->ends.erase(std::ranges::find(before->ends, sequence));
+  if (end != nullptr) moved.end = end;
+  tidy(before);
+}
+
+// Takes away nodes that no path needs, and joins one that only one child is left of with it.
+void PrefixTree::tidy(Node* node) {
+  while (node->parent != nullptr && node->holders == 0) {
+    Node* parent = node->parent;
+    std::erase_if(parent->children, [&](const auto& child) { return child.get() == node; });
+    node = parent;
+  }
+  if (node->parent == nullptr || !node->ends.empty() || node->children.size() != 1) return;
+  const std::unique_ptr<Node> child = std::move(node->children.front());
+  node->tokens.insert(node->tokens.end(), child->tokens.begin(), child->tokens.end());
+  node->children = std::move(child->children);
+  for (const auto& grandchild : node->children)
+    grandchild->parent = node;
+  node->ends = std::move(child->ends);
+  for (const SequenceId sequence : node->ends)
+    path(sequence).end = node;
+}
+
+// --- the verbs ----------------------------------------------------------------------------------
+
+std::optional<SequenceId> PrefixTree::open() {
+  if (free_.empty()) return std::nullopt;
+  const SequenceId sequence = free_.back();
+  free_.pop_back();
+  paths_[static_cast<size_t>(sequence.value())] = Path{.end = root_.get(), .live = true};
+  root_->ends.push_back(sequence);
+  hold(root_.get(), true, +1);
+  return sequence;
+}
+
+void PrefixTree::share(SequenceId sequence, const Match& match) {
+  if (match.tokens == 0) return;
+  ENSURE(path(sequence).tokens == 0, "sequence {} has tokens already", sequence.value());
+  Path& from = path(match.from);
+  ENSURE(match.tokens <= from.tokens, "sequence {} has {} tokens of {}", match.from.value(),
+         from.tokens, match.tokens);
+  ENSURE(sharing_ == Sharing::kAnyRange ||
+             (sharing_ == Sharing::kExactEnd && match.tokens == from.tokens),
+         "the model cannot share {} of {} tokens", match.tokens, from.tokens);
+  from.used = ++time_;
+  move_end(sequence, node_at(from, match.tokens));
+  path(sequence).tokens = match.tokens;
+  changes_.push_back({.kind = MemoryChange::Kind::kShare,
+                      .sequence = sequence,
+                      .tokens = match.tokens,
+                      .from = match.from});
+}
+
+void PrefixTree::extend(SequenceId sequence, std::span<const Token> tokens) {
+  if (tokens.empty()) return;
+  Path& extended = path(sequence);
+  const auto added = static_cast<int32_t>(tokens.size());
+  Node* end = extended.end;
+  if (end->parent != nullptr && end->children.empty() && end->ends.size() == 1) {
+    end->tokens.insert(end->tokens.end(), tokens.begin(), tokens.end());
+    cells_ += added;
+    if (extended.live) cells_live_ += added;
+  } else {
+    auto child = std::make_unique<Node>();
+    child->parent = end;
+    child->tokens.assign(tokens.begin(), tokens.end());
+    Node* below = child.get();
+    end->children.push_back(std::move(child));
+    move_end(sequence, below);
+  }
+  extended.tokens += added;
+}
+
+void PrefixTree::cut(SequenceId sequence, int32_t tokens) {
+  Path& shortened = path(sequence);
+  ENSURE(tokens >= 0 && tokens <= shortened.tokens, "{} tokens of {} are to stay", tokens,
+         shortened.tokens);
+  if (tokens == shortened.tokens) return;
+  ENSURE(tokens == 0 || sharing_ == Sharing::kAnyRange, "the model cannot go back to {} tokens",
+         tokens);
+  move_end(sequence, node_at(shortened, tokens));
+  shortened.tokens = tokens;
+  changes_.push_back(
+      {.kind = MemoryChange::Kind::kCut, .sequence = sequence, .tokens = tokens, .from = sequence});
+}
+
+// Also one without tokens: a step that failed may have left some.
+void PrefixTree::close(SequenceId sequence) {
+  move_end(sequence, nullptr);
+  path(sequence) = {};
+  free_.push_back(sequence);
+  changes_.push_back({.kind = MemoryChange::Kind::kCut, .sequence = sequence, .from = sequence});
+}
+
+void PrefixTree::rest(SequenceId sequence) {
+  Path& resting = path(sequence);
+  ENSURE(resting.live, "sequence {} rests already", sequence.value());
+  for (Node* node = resting.end; node != nullptr; node = node->parent) {
+    if (--node->holders_live == 0) cells_live_ -= node->size();
+  }
+  resting.live = false;
+  resting.used = ++time_;
+}
+
+std::optional<SequenceId> PrefixTree::copy(SequenceId sequence) {
+  ENSURE(sharing_ != Sharing::kNothing, "this model shares nothing");
+  const std::optional<SequenceId> copied = open();
+  if (!copied) return std::nullopt;
+  share(*copied, {.tokens = size(sequence), .from = sequence});
+  rest(*copied);
+  return copied;
+}
+
+std::vector<MemoryChange> PrefixTree::take_changes() {
+  return std::exchange(changes_, {});
+}
+
+}  // namespace windrow::engine
