@@ -24,8 +24,12 @@ std::string system_says(int error) {
 // pipe. A regular file is always ready.
 class DescriptorSource final : public ByteSource {
  public:
-  DescriptorSource(int fd, int event, bool owned, std::string name)
-      : fd_(fd), event_(event), owned_(owned), name_(std::move(name)) {}
+  DescriptorSource(int fd, int event, bool owned, std::string name, BeforeWait before_wait)
+      : fd_(fd),
+        event_(event),
+        owned_(owned),
+        name_(std::move(name)),
+        before_wait_(std::move(before_wait)) {}
 
   DescriptorSource(const DescriptorSource&) = delete;
   DescriptorSource& operator=(const DescriptorSource&) = delete;
@@ -39,7 +43,12 @@ class DescriptorSource final : public ByteSource {
     for (;;) {
       std::array<pollfd, 2> waits = {pollfd{.fd = fd_, .events = POLLIN, .revents = 0},
                                      pollfd{.fd = event_, .events = POLLIN, .revents = 0}};
-      if (::poll(waits.data(), waits.size(), -1) < 0) {
+      int ready = before_wait_ ? ::poll(waits.data(), waits.size(), 0) : 0;
+      if (ready == 0) {
+        if (before_wait_) before_wait_();
+        ready = ::poll(waits.data(), waits.size(), -1);
+      }
+      if (ready < 0) {
         if (errno == EINTR) continue;
         return failure(errno);
       }
@@ -65,6 +74,7 @@ class DescriptorSource final : public ByteSource {
   const int event_;
   const bool owned_;
   const std::string name_;
+  const BeforeWait before_wait_;
 };
 
 class DescriptorInput final : public Input {
@@ -76,7 +86,7 @@ class DescriptorInput final : public Input {
         regular_(regular),
         size_(size) {}
 
-  Result<std::unique_ptr<ByteSource>> open() override {
+  Result<std::unique_ptr<ByteSource>> open(BeforeWait before_wait) override {
     if (!regular_) {
       const std::scoped_lock lock(mutex_);
       if (std::exchange(opened_, true)) {
@@ -97,7 +107,8 @@ class DescriptorInput final : public Input {
       if (!standard_input) ::close(fd);
       return Error{ErrorKind::kIo, fmt::format("cannot read {}: {}", name_, system_says(error))};
     }
-    return std::make_unique<DescriptorSource>(fd, event, !standard_input, name_);
+    return std::make_unique<DescriptorSource>(fd, event, !standard_input, name_,
+                                              std::move(before_wait));
   }
 
   bool rereadable() const override { return regular_; }

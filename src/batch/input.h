@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,14 +26,17 @@ class ByteSource {
   virtual void interrupt() = 0;
 };
 
+// Called on the thread that reads, each time before it waits for bytes that are not there yet.
+using BeforeWait = std::function<void()>;
+
 // Thread-safe.
 class Input {
  public:
   virtual ~Input() = default;
 
   // The bytes from the start, still compressed when they are. One that can be read only once gives
-  // them the first time and kConflict afterwards.
-  virtual Result<std::unique_ptr<ByteSource>> open() = 0;
+  // them the first time and kConflict afterwards. `before_wait` may be empty.
+  virtual Result<std::unique_ptr<ByteSource>> open(BeforeWait before_wait = nullptr) = 0;
 
   // A regular file can be opened again and again; a pipe or terminal cannot.
   virtual bool rereadable() const = 0;

@@ -64,6 +64,26 @@ TEST_F(InputTest, ANamedPipeIsReadOnceAndWaitedFor) {
   EXPECT_EQ((*input)->open().error().kind, ErrorKind::kConflict);
 }
 
+TEST_F(InputTest, ItIsSaidBeforeAReadWaits) {
+  const std::string path = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int writer = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(write(writer, "one", 3), 3);
+  int waits = 0;
+  auto input = open_input(path);
+  auto source = (*input)->open([&] {
+    ++waits;
+    ASSERT_EQ(write(writer, "three", 5), 5);  // what it would have waited for
+  });
+  ASSERT_TRUE(source.has_value());
+  char buffer[10];
+  EXPECT_EQ(*(*source)->read(buffer, sizeof buffer), 3U);
+  EXPECT_EQ(waits, 0);
+  EXPECT_EQ(*(*source)->read(buffer, sizeof buffer), 5U);
+  EXPECT_EQ(waits, 1);
+  close(writer);
+}
+
 TEST_F(InputTest, AReadThatWaitsCanBeInterrupted) {
   const std::string path = folder_ / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

@@ -52,7 +52,8 @@ class LineSource {
 std::unique_ptr<LineSource> make_line_source(std::unique_ptr<ByteSource> bytes, std::string name,
                                              LineLimits limits = {});
 
-// Both in one: opens `input` from the start.
-Result<std::unique_ptr<LineSource>> open_lines(Input& input, LineLimits limits = {});
+// Both in one: opens `input` from the start. `before_wait`: see Input::open.
+Result<std::unique_ptr<LineSource>> open_lines(Input& input, LineLimits limits = {},
+                                               BeforeWait before_wait = nullptr);
 
 }  // namespace windrow::batch

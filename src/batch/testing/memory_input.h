@@ -52,7 +52,7 @@ class MemoryInput final : public Input {
   explicit MemoryInput(std::string bytes, MemoryInputOptions options = {})
       : bytes_(std::move(bytes)), options_(options) {}
 
-  Result<std::unique_ptr<ByteSource>> open() override {
+  Result<std::unique_ptr<ByteSource>> open(BeforeWait) override {
     const std::scoped_lock lock(mutex_);
     if (!options_.rereadable && std::exchange(opened_, true)) {
       return Error{ErrorKind::kConflict, name_ + " can be read only once"};
