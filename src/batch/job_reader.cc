@@ -80,6 +80,7 @@ void JobReader::read_row(const Line& line) {
 void JobReader::skip(bool failed) {
   ++(failed ? report_.skipped_failed : report_.skipped_succeeded);
   ++counters_.rows_skipped;
+  out_.passed();
   if (options_.before_known) return;
   ++counters_.rows_before;
   if (failed) ++counters_.rows_before_failed;
@@ -92,6 +93,7 @@ void JobReader::finish_fault(RowFault fault) {
   outcome.outcome = std::move(fault.failure);
   outcome.of_line = fault.of_line;
   out_.finish(std::move(outcome));
+  out_.passed();
 }
 
 // An input that can be read only once, or a file that was written to since its pre-scan.

@@ -21,10 +21,11 @@ namespace windrow::batch {
 // Used by one thread; what it is given outlives it.
 class JobReader {
  public:
-  // Called on the thread that reads. The first two may block it.
+  // Called on the thread that reads. `run` and `finish` may block it.
   struct Out {
     std::function<void(Row)> run;
     std::function<void(RowOutcome)> finish;
+    std::function<void()> passed;            // a line that is no row to run
     std::function<void(const Error&)> fail;  // and `stopping` is true from then on
     std::function<bool()> stopping;
   };

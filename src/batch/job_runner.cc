@@ -10,13 +10,13 @@
 #include <utility>
 #include <variant>
 
-#include "async/bounded_queue.h"
 #include "base/ensure.h"
 #include "base/format.h"
 #include "batch/job_end.h"
 #include "batch/job_reader.h"
 #include "batch/line_source.h"
 #include "batch/outcome_writer.h"
+#include "batch/planned_rows.h"
 #include "batch/prescan.h"
 #include "batch/row_outcome.h"
 #include "batch/row_reader.h"
@@ -24,10 +24,6 @@
 
 namespace windrow::batch {
 namespace {
-
-// What lies between reader and submitter: an addend of the memory a job needs, whatever the number
-// of its rows.
-constexpr size_t kRowsBytesMax = size_t{8} << 20;
 
 // A wait that a clock can still count.
 constexpr Duration kGraceMax = std::chrono::hours(24 * 365);
@@ -106,7 +102,7 @@ class Runner final : public JobRunner {
   JobFiles files_;  // the index belongs to the pre-scan until it ended, then to the reader
   std::vector<ModelRoute> routes_;
 
-  async::BoundedQueue<Row> rows_{kRowsBytesMax};
+  PlannedRows rows_;
   OutcomeWriter writer_;
 
   mutable std::mutex mutex_;
@@ -265,6 +261,7 @@ void Runner::read_rows() {
                     .before_known = before_known_},
                    {.run = [this](Row row) { queue_row(std::move(row)); },
                     .finish = [this](RowOutcome row) { writer_.finish(std::move(row)); },
+                    .passed = [this] { rows_.pass_over(); },
                     .fail = [this](const Error& error) { fail(error, Stop::kFinishRunning); },
                     .stopping = [this] { return stopping() != Stop::kNo; }});
   read_ = reader.read(*lines_);
@@ -272,9 +269,8 @@ void Runner::read_rows() {
 }
 
 void Runner::queue_row(Row row) {
-  const size_t cost = row.bytes + kQueuedOverheadBytes;
   ++counters_.rows_queued;
-  if (!rows_.push(std::move(row), cost)) --counters_.rows_queued;
+  if (!rows_.push(std::move(row))) --counters_.rows_queued;
 }
 
 // --- the submitter ----------------------------------------------------------------------------
@@ -364,7 +360,7 @@ Result<JobReport> Runner::run(std::span<const ModelRoute> routes, RunHooks hooks
 }
 
 Result<JobReport> Runner::run_rows(ResultLog log) {
-  auto lines = open_lines(environment_.input);
+  auto lines = open_lines(environment_.input, {}, [this] { rows_.hand_out(); });
   if (!lines) return lines.error();
   {
     const std::scoped_lock lock(mutex_);

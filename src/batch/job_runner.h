@@ -2,8 +2,8 @@
 // takes the lock on the output, reads what an earlier run left and begins the pre-scan of the
 // input, so that all this happens while the model is loaded; run() then does the work.
 //
-//   reader thread     lines -> rows, those with a result skipped -> queue (bounded in bytes)
-//   submitter thread  queue -> Dispatcher::submit
+//   reader thread     lines -> rows, those with a result skipped -> planned rows (bounded in bytes)
+//   submitter thread  planned rows, those that begin alike together -> Dispatcher::submit
 //   backend's thread  outcome -> queue (bounded in bytes)
 //   writer thread     all that is queued -> one append and one sync per file -> the rows count
 //   run()'s thread    waits for these in that order, then puts the logs in order when asked
