@@ -223,6 +223,10 @@ Outcomes outcomes(const std::vector<LogLine>& log) {
     if (named && response->get_object().contains("body")) {
       if (json::object* body = same.at("response").get_object().at("body").if_object()) {
         body->erase("created");
+        // What was computed for others before depends on what ran beside it.
+        if (const auto usage = body->find("usage"); usage != body->end()) {
+          usage->value().as_object().erase("prompt_tokens_details");
+        }
       }
     }
     const bool added = result.emplace(key, json::serialize(same)).second;

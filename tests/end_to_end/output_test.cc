@@ -105,11 +105,15 @@ void expect_result(const json::object& line, bool chat, int64_t earliest_s) {
   }
 
   const json::object& usage = body.at("usage").as_object();
-  EXPECT_THAT(keys(usage), ElementsAre("completion_tokens", "prompt_tokens", "total_tokens"));
+  EXPECT_THAT(keys(usage), ElementsAre("completion_tokens", "prompt_tokens",
+                                       "prompt_tokens_details", "total_tokens"));
   EXPECT_GT(usage.at("prompt_tokens").as_int64(), 0);
   EXPECT_GT(usage.at("completion_tokens").as_int64(), 0);
   EXPECT_EQ(usage.at("total_tokens").as_int64(),
             usage.at("prompt_tokens").as_int64() + usage.at("completion_tokens").as_int64());
+  const int64_t cached = usage.at("prompt_tokens_details").at("cached_tokens").as_int64();
+  EXPECT_GE(cached, 0);
+  EXPECT_LT(cached, usage.at("prompt_tokens").as_int64());
   expect_windrow_object(line.at("windrow").as_object(), true);
   EXPECT_EQ(line.at("windrow").at("attempts").as_int64(), 1);
 }
