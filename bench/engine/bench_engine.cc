@@ -1,150 +1,77 @@
-// bench_engine: what the engine costs above libllama. The same rows through the engine and through
-// the plainest loop over libllama with the same batch shape, in turns within one run; what counts
-// is the ratio. Both share the weights, each has a context of its own.
+// bench_engine: what the engine costs above libllama, and what sharing prefixes saves. The same
+// rows through the engine and through the simplest good loop over libllama, in turns within one
+// run; what counts is the ratio. Each side has weights and a context of its own.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <llama.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <future>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/contenders.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
+#include "engine/workload.h"
 
-namespace windrow {
+namespace windrow::bench {
 namespace {
 
-struct Shape {
-  int rows = 32;
-  int at_once = 16;
-  int prompt_tokens = 128;
-  int answer_tokens = 32;
+struct Options {
+  std::string model;
+  Shape shape;
+  Limits limits;
   int pairs = 3;
-  int step_ms = 2000;  // what `windrow run` aims at
+  bool plain_only = false;
+  bool engine_only = false;
+  bool json = false;
+  std::string prompts_file;  // not empty: write the prompts there and measure nothing
 };
 
-engine::Token token_of(int row, int position, int vocabulary) {
-  return static_cast<engine::Token>((row * 7919 + position * 104729 + 13) %
-                                    std::min(vocabulary - 300, 2000)) +
-         200;
-}
-
-std::vector<engine::Token> prompt_of(const Shape& shape, int row, int vocabulary) {
-  std::vector<engine::Token> prompt;
-  for (int i = 0; i < shape.prompt_tokens; ++i)
-    prompt.push_back(token_of(row, i, vocabulary));
-  return prompt;
-}
-
-// Waves of `at_once` rows: prefill all in steps of 512 tokens, then decode them side by side.
-class PlainLoop {
- public:
-  PlainLoop(llama_model* model, const Shape& shape, int cells, int threads) : shape_(shape) {
-    llama_context_params params = llama_context_default_params();
-    params.n_ctx = static_cast<uint32_t>(cells);
-    params.n_batch = 2048;
-    params.n_ubatch = 512;
-    params.n_seq_max = static_cast<uint32_t>(shape.at_once);
-    params.kv_unified = true;
-    params.n_threads = params.n_threads_batch = threads;
-#if WINDROW_HAVE_N_OUTPUTS_MAX
-    params.n_outputs_max = static_cast<uint32_t>(shape.at_once);
-#endif
-    context_ = llama_init_from_model(model, params);
-    vocabulary_ = llama_vocab_n_tokens(llama_model_get_vocab(model));
-    batch_ = llama_batch_init(2048, 0, 1);
-  }
-  ~PlainLoop() {
-    llama_batch_free(batch_);
-    llama_free(context_);
-  }
-  PlainLoop(const PlainLoop&) = delete;
-  PlainLoop& operator=(const PlainLoop&) = delete;
-
-  void run() {
-    for (int first = 0; first < shape_.rows; first += shape_.at_once) {
-      wave(first, std::min(shape_.at_once, shape_.rows - first));
-    }
-  }
-
- private:
-  void wave(int first, int rows) {
-    llama_memory_clear(llama_get_memory(context_), false);
-    std::vector<engine::Token> last(static_cast<size_t>(rows));
-    std::vector<std::pair<int, int>> wanted;  // row, index in the batch
-    const auto flush = [&] {
-      if (batch_.n_tokens == 0) return;
-      if (llama_decode(context_, batch_) != 0) throw std::runtime_error("libllama failed");
-      for (const auto& [row, index] : wanted)
-        last[static_cast<size_t>(row)] = greedy(index);
-      wanted.clear();
-      batch_.n_tokens = 0;
-    };
-    for (int row = 0; row < rows; ++row) {
-      for (int i = 0; i < shape_.prompt_tokens; ++i) {
-        const bool logits = i + 1 == shape_.prompt_tokens;
-        if (logits) wanted.emplace_back(row, batch_.n_tokens);
-        add(token_of(first + row, i, vocabulary_), i, row, logits);
-        if (batch_.n_tokens == 512) flush();
-      }
-    }
-    flush();
-    for (int i = 1; i < shape_.answer_tokens; ++i) {
-      for (int row = 0; row < rows; ++row) {
-        wanted.emplace_back(row, batch_.n_tokens);
-        add(last[static_cast<size_t>(row)], shape_.prompt_tokens + i - 1, row, true);
-      }
-      flush();
-    }
-  }
-
-  void add(engine::Token token, int position, int sequence, bool logits) {
-    const int i = batch_.n_tokens++;
-    batch_.token[i] = token;
-    batch_.pos[i] = position;
-    batch_.n_seq_id[i] = 1;
-    batch_.seq_id[i][0] = sequence;
-    batch_.logits[i] = logits ? 1 : 0;
-  }
-
-  engine::Token greedy(int index) {
-    const float* logits = llama_get_logits_ith(context_, index);
-    return static_cast<engine::Token>(std::max_element(logits, logits + vocabulary_) - logits);
-  }
-
-  Shape shape_;
-  llama_context* context_ = nullptr;
-  int vocabulary_ = 0;
-  llama_batch batch_{};
+struct FreeModel {
+  void operator()(llama_model* model) const { llama_model_free(model); }
 };
+using Model = std::unique_ptr<llama_model, FreeModel>;
 
-// Through the engine's own door, all rows submitted at once.
-void run_engine(engine::Engine& engine, const Shape& shape, int vocabulary) {
-  std::vector<std::future<bool>> answers;
-  for (int row = 0; row < shape.rows; ++row) {
-    auto promise = std::make_shared<std::promise<bool>>();
-    answers.push_back(promise->get_future());
-    std::vector<engine::EngineRequest> one;
-    one.push_back({.prompt = prompt_of(shape, row, vocabulary),
-                   .output_tokens_max = shape.answer_tokens,
-                   .sampling = {.temperature = 0},
-                   .ignore_eos = true,
-                   .done = [promise](const llm::Outcome& outcome) {
-                     promise->set_value(std::holds_alternative<llm::Answer>(outcome));
-                   }});
-    engine.submit(std::move(one));
-  }
-  for (std::future<bool>& answer : answers) {
-    if (!answer.get()) throw std::runtime_error("the engine failed");
-  }
+Model load_plain_model(const std::string& path, bool vocabulary_only) {
+  llama_model_params params = llama_model_default_params();
+  params.vocab_only = vocabulary_only;
+  Model model(llama_model_load_from_file(path.c_str(), params));
+  if (model == nullptr) throw std::runtime_error("libllama cannot load " + path);
+  return model;
 }
 
-double timed(const Clock& clock, const auto& work) {
-  const TimePoint start = clock.now();
-  work();
-  return seconds(clock.now() - start);
+int size_of_vocabulary(const std::string& path) {
+  const Model model = load_plain_model(path, /*vocabulary_only=*/true);
+  return llama_vocab_n_tokens(llama_model_get_vocab(model.get()));
+}
+
+std::string to_json(const std::vector<Rounds>& pairs) {
+  std::vector<std::string> texts;
+  for (const Rounds& rounds : pairs) {
+    std::vector<std::string> of_pair;
+    for (const Round& round : rounds) {
+      of_pair.push_back(fmt::format(
+          R"({{"rows_per_second": {:.5g}, "prefilled_tokens": {}, "generated_tokens": {}}})",
+          round.rows_per_second, round.prefilled_tokens, round.generated_tokens));
+    }
+    texts.push_back(fmt::format("[{}]", fmt::join(of_pair, ", ")));
+  }
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+// The file of libggml's CPU plug-in in this process: which one was taken decides the speed.
+std::string cpu_plugin() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (const size_t at = line.find("/libggml-cpu"); at != std::string::npos)
+      return line.substr(at + 1);
+  }
+  return "";
 }
 
 double median(std::vector<double> values) {
@@ -152,56 +79,127 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-int run(const std::string& path, const Shape& shape, int threads) {
-  const auto library = engine::LlamaLibrary::start("").value();
-  const auto model = engine::LlamaModel::load(*library, path, {}).value();
-  const int cells = (shape.prompt_tokens + shape.answer_tokens + 8) * shape.at_once;
-  auto runner =
-      model->make_runner({.cells_max = cells, .rows_max = shape.at_once, .threads = threads});
-  if (!runner) throw std::runtime_error(runner.error().message);
+void print_pair(const Options& options, const Rounds& plain, const Rounds& engine) {
+  for (size_t i = 0; i < static_cast<size_t>(options.limits.rounds); ++i) {
+    fmt::print("  {:<9}", i == 0 ? "first" : "repeated");
+    if (!plain.empty()) {
+      fmt::print("  plain {:8.3f} rows/s, {} tokens prefilled", plain[i].rows_per_second,
+                 plain[i].prefilled_tokens);
+    }
+    if (!engine.empty()) {
+      fmt::print("  engine {:8.3f} rows/s, {} tokens prefilled", engine[i].rows_per_second,
+                 engine[i].prefilled_tokens);
+    }
+    if (!plain.empty() && !engine.empty()) {
+      fmt::print("  engine/plain {:.3f}", engine[i].rows_per_second / plain[i].rows_per_second);
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_medians(const std::vector<Rounds>& plain, const std::vector<Rounds>& engine) {
+  for (size_t round = 0; round < plain.front().size(); ++round) {
+    std::vector<double> ratios;
+    ratios.reserve(plain.size());
+    for (size_t pair = 0; pair < plain.size(); ++pair) {
+      ratios.push_back(engine[pair][round].rows_per_second / plain[pair][round].rows_per_second);
+    }
+    fmt::print("engine/plain, {}, median of {}: {:.3f} (target 0.95)\n",
+               round == 0 ? "first" : "repeated", ratios.size(), median(ratios));
+  }
+}
+
+void write_prompts(const Options& options) {
+  std::ofstream file(options.prompts_file);
+  for (const Row& row : make_rows(options.shape, size_of_vocabulary(options.model)))
+    file << to_json(row) << '\n';
+  file.close();
+  if (!file) throw std::runtime_error("cannot write " + options.prompts_file);
+}
+
+int run(Options options) {
+  const auto library = engine::LlamaLibrary::start("");
+  if (!library) throw std::runtime_error(library.error().message);
+  const Shape& shape = options.shape;
+  if (!options.prompts_file.empty()) {
+    write_prompts(options);
+    return 0;
+  }
+  if (options.limits.cells == 0) {
+    options.limits.cells =
+        (shape.prompt_tokens() + shape.answer_tokens + 8) * options.limits.at_once;
+  }
   // The plain loop brings its own weights: the engine's are hidden behind its seam.
-  llama_model* raw = llama_model_load_from_file(path.c_str(), llama_model_default_params());
-  if (raw == nullptr) throw std::runtime_error("libllama cannot load the model twice");
-  const SystemClock clock;
-  std::vector<double> ratios;
-  {
-    PlainLoop plain(raw, shape, cells, threads);
-    const int vocabulary = model->vocabulary().size();
-    engine::Engine engine(*std::move(runner), model->vocabulary(), clock,
-                          std::chrono::milliseconds(shape.step_ms));
-    fmt::print("{} rows, {} at once, {} prompt + {} answer tokens, {} threads\n", shape.rows,
-               shape.at_once, shape.prompt_tokens, shape.answer_tokens, threads);
-    for (int pair = 0; pair < shape.pairs; ++pair) {
-      const double plain_s = timed(clock, [&] { plain.run(); });
-      const double engine_s = timed(clock, [&] { run_engine(engine, shape, vocabulary); });
-      ratios.push_back(plain_s / engine_s);
-      fmt::print("  plain {:.3f} rows/s   engine {:.3f} rows/s   engine/plain {:.3f}\n",
-                 shape.rows / plain_s, shape.rows / engine_s, ratios.back());
+  const Model plain_model =
+      options.engine_only ? Model() : load_plain_model(options.model, /*vocabulary_only=*/false);
+  std::unique_ptr<engine::LlamaModel> engine_model;
+  if (!options.plain_only) {
+    auto model = engine::LlamaModel::load(**library, options.model, {});
+    if (!model) throw std::runtime_error(model.error().message);
+    engine_model = *std::move(model);
+  }
+  if (!options.json) {
+    fmt::print("{} rows of {} groups{}, {} shared + {} own + {} answer tokens\n", shape.rows,
+               shape.groups, shape.shuffle ? ", shuffled" : "", shape.shared_tokens,
+               shape.own_tokens, shape.answer_tokens);
+    fmt::print("{} at once, {} cells, {} threads\n", options.limits.at_once, options.limits.cells,
+               options.limits.threads);
+  }
+  std::vector<Rounds> plain;
+  std::vector<Rounds> engine;
+  for (int pair = 0; pair < options.pairs; ++pair) {
+    Shape other_tokens = shape;
+    other_tokens.seed += static_cast<uint64_t>(pair);
+    if (plain_model)
+      plain.push_back(measure_plain(plain_model.get(), other_tokens, options.limits));
+    if (engine_model) engine.push_back(measure_engine(*engine_model, other_tokens, options.limits));
+    if (!options.json) {
+      print_pair(options, plain.empty() ? Rounds() : plain.back(),
+                 engine.empty() ? Rounds() : engine.back());
     }
   }
-  fmt::print("engine/plain, median of {}: {:.3f} (target 0.95)\n", ratios.size(), median(ratios));
-  llama_model_free(raw);
+  if (options.json) {
+    fmt::print(R"({{"libllama": "{}", "cpu_plugin": "{}", "plain": {}, "engine": {}}})"
+               "\n",
+               engine::LlamaLibrary::version(), cpu_plugin(), to_json(plain), to_json(engine));
+  } else if (!plain.empty() && !engine.empty()) {
+    print_medians(plain, engine);
+  }
   return 0;
 }
 
 }  // namespace
-}  // namespace windrow
+}  // namespace windrow::bench
 
 int main(int argc, char** argv) try {
-  CLI::App app("The engine beside the plainest loop over libllama, same rows, same batch shape.");
-  std::string path;
-  windrow::Shape shape;
-  int threads = 2;
-  app.add_option("model", path, "a GGUF file")->required();
-  app.add_option("--rows", shape.rows);
-  app.add_option("--at-once", shape.at_once);
-  app.add_option("--prompt", shape.prompt_tokens);
-  app.add_option("--answer", shape.answer_tokens);
-  app.add_option("--pairs", shape.pairs);
-  app.add_option("--step-ms", shape.step_ms, "how long a step of the engine should take");
-  app.add_option("--threads", threads);
+  CLI::App app("The engine beside the simplest good loop over libllama, the same rows.");
+  windrow::bench::Options options;
+  windrow::bench::Shape& shape = options.shape;
+  app.add_option("model", options.model, "a GGUF file")->required();
+  app.add_option("--rows", shape.rows)->check(CLI::PositiveNumber);
+  app.add_option("--groups", shape.groups, "the rows are dealt to them")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--shared", shape.shared_tokens, "tokens that the rows of a group begin with")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--own,--prompt", shape.own_tokens, "tokens of each row behind them")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--answer", shape.answer_tokens)->check(CLI::PositiveNumber);
+  app.add_flag("--shuffle", shape.shuffle, "the rows of all groups mixed");
+  app.add_option("--seed", shape.seed, "of the tokens and the order; each pair takes the next");
+  app.add_option("--at-once", options.limits.at_once)->check(CLI::Range(1, 256));
+  app.add_option("--cells", options.limits.cells, "default: for so many rows that share nothing");
+  app.add_option("--threads", options.limits.threads)->check(CLI::PositiveNumber);
+  app.add_option("--step-ms", options.limits.step_ms, "how long a step of the engine should take");
+  app.add_option("--pairs", options.pairs)->check(CLI::PositiveNumber);
+  app.add_option("--rounds", options.limits.rounds, "the same rows so many times, in each pair")
+      ->check(CLI::PositiveNumber);
+  auto* plain_only = app.add_flag("--plain-only", options.plain_only);
+  app.add_flag("--engine-only", options.engine_only)->excludes(plain_only);
+  app.add_flag("--json", options.json, "one object instead of lines");
+  app.add_option("--write-prompts", options.prompts_file,
+                 "write the rows there, a line of JSON each, and measure nothing");
   CLI11_PARSE(app, argc, argv);
-  return windrow::run(path, shape, threads);
+  return windrow::bench::run(std::move(options));
 } catch (const std::exception& error) {
   fmt::print(stderr, "bench_engine: {}\n", error.what());
   return 1;
