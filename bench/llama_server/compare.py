@@ -46,7 +46,9 @@ def parse_arguments():
                         help="requests in flight to llama-server (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=2, metavar="N")
     parser.add_argument("--step-ms", type=int, metavar="N", help="of the engine (bench_engine)")
-    parser.add_argument("--sequences", type=int, metavar="N", help="of the engine (bench_engine)")
+    parser.add_argument("--cache-ram", type=int, metavar="MIB",
+                        help="llama-server's cache of prompts in RAM, 0 for none (default: as it "
+                        "comes, 8192)")
     parser.add_argument("--limit", type=int, default=1200, metavar="SECONDS",
                         help="for a round of a contender (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
@@ -79,8 +81,11 @@ class Comparison:
 
     def measure_server(self, configuration, shape, rows):
         arguments = self.arguments
+        settings = CONFIGURATIONS[configuration](shape.at_once)
+        if arguments.cache_ram is not None:
+            settings += ["--cache-ram", str(arguments.cache_ram)]
         with Server(self.server, arguments.model, shape.cells(), arguments.threads,
-                    CONFIGURATIONS[configuration](shape.at_once)) as server:
+                    settings) as server:
             self.plugins["llama-server"] = server.cpu_plugin()
             server.warm_up(rows)
             connections = min(arguments.connections, len(rows))
@@ -94,8 +99,6 @@ class Comparison:
                    f"--{contender}-only", "--seed", str(seed), "--threads", str(arguments.threads)]
         if arguments.step_ms:
             command += ["--step-ms", str(arguments.step_ms)]
-        if arguments.sequences:
-            command += ["--sequences", str(arguments.sequences)]
         with Child(command, read_output=True) as child:
             try:
                 text, _ = child.process.communicate(timeout=arguments.limit * shape.rounds + 60)
@@ -211,7 +214,10 @@ def compare(arguments):
               "load_before": load, "repeats": arguments.repeats, "scenarios": {}}
     if comparison.server:
         report["llama_server"] = version_of(comparison.server)
-        say(f"llama-server {report['llama_server']}: {comparison.server}")
+        report["cache_ram_mib"] = arguments.cache_ram  # null: as it comes
+        cache = "as it comes" if arguments.cache_ram is None else f"{arguments.cache_ram} MiB"
+        say(f"llama-server {report['llama_server']}, cache of prompts in RAM: {cache}\n"
+            f"  {comparison.server}")
     if load > BUSY_LOAD:
         say(f"the load of this machine was {load:.1f} before the start: something else may be "
             "running, and then no figure below means much")
