@@ -13,7 +13,7 @@ _windrow() {
   fi
   local flags='--json --help'
   case ${COMP_WORDS[1]} in
-    run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --device --gpu-layers --threads --chat-template --lora --pooling --set --max-tokens-default --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
+    run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --no-share --device --gpu-layers --threads --chat-template --lora --pooling --set --max-tokens-default --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
   esac
   case $before in
     --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0' -- "$word") && return ;;

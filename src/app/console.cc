@@ -54,6 +54,7 @@ json::object progress_event(const batch::ProgressNumbers& numbers) {
           {"rows_in_batch", numbers.rows_running},
           {"rows_per_s", numbers.rows_per_s},
           {"prompt_tokens_per_s", numbers.prompt_tokens_per_s},
+          {"prompt_reused", numbers.prompt_reused},
           {"generated_tokens_per_s", numbers.generated_tokens_per_s},
           {"device_bytes_used", numbers.device_bytes_used},
           {"device_bytes_max", numbers.device_bytes_max},

@@ -36,7 +36,8 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
           .step_tokens_max = static_cast<int32_t>(settings.batch_tokens),
           .threads = static_cast<int32_t>(settings.threads),
           .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),
-          .flash_attention = flash_attention_of(settings.flash_attn)};
+          .flash_attention = flash_attention_of(settings.flash_attn),
+          .share = settings.share};
 }
 
 // How the two kinds of context are opened. `model` outlives the backend, as a member in front of

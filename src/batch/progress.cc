@@ -57,6 +57,10 @@ std::string percent(int64_t part, int64_t whole) {
   return fmt::format("{:.1f} %", part < whole ? std::min(exact, 99.9) : 100.0);
 }
 
+std::string percent_of(double part) {
+  return fmt::format("{:.0f} %", 100 * part);
+}
+
 std::string rows_text(const ProgressNumbers& numbers) {
   if (numbers.rows_total < 0) return fmt::format("{} rows", with_thousands(numbers.rows_done));
   return fmt::format("{}/{}", with_thousands(numbers.rows_done),
@@ -93,6 +97,7 @@ void Progress::observe(const ProgressReading& reading) {
   samples_.push_back(Sample{.at = reading.at,
                             .rows = reading.rows_this_run,
                             .prompt_tokens = reading.backend.prompt_tokens,
+                            .cached_tokens = reading.backend.cached_tokens,
                             .generated_tokens = reading.backend.generated_tokens});
   if (samples_.size() > kSamplesMax) thin_out();
 }
@@ -137,6 +142,10 @@ ProgressNumbers Progress::numbers() const {
   const Sample& tokens_from = start_of_window(kWindow, 0);
   numbers.prompt_tokens_per_s =
       per_second(last.prompt_tokens - tokens_from.prompt_tokens, last.at - tokens_from.at);
+  const int64_t cached = last.cached_tokens - tokens_from.cached_tokens;
+  const int64_t prompts = last.prompt_tokens - tokens_from.prompt_tokens + cached;
+  if (prompts > 0)
+    numbers.prompt_reused = static_cast<double>(cached) / static_cast<double>(prompts);
   numbers.generated_tokens_per_s =
       per_second(last.generated_tokens - tokens_from.generated_tokens, last.at - tokens_from.at);
 
@@ -173,11 +182,15 @@ std::vector<ProgressPiece> progress_pieces(const ProgressNumbers& numbers) {
   pieces.push_back({.text = fmt::format("{} rows/s", human_rate(numbers.rows_per_s)), .rank = 2});
   pieces.push_back(
       {.text = fmt::format("{} prompt tok/s", human_rate(numbers.prompt_tokens_per_s)), .rank = 5});
+  if (numbers.prompt_reused > 0) {
+    pieces.push_back(
+        {.text = fmt::format("{} reused", percent_of(numbers.prompt_reused)), .rank = 6});
+  }
   pieces.push_back(
       {.text = fmt::format("{} tok/s", human_rate(numbers.generated_tokens_per_s)), .rank = 4});
-  pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 6});
+  pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 7});
   if (numbers.device_bytes_used > 0) {
-    pieces.push_back({.text = memory_text(numbers), .rank = 7});
+    pieces.push_back({.text = memory_text(numbers), .rank = 8});
   }
   if (numbers.phase == JobPhase::kRunning) {
     pieces.push_back({.text = fmt::format("ETA {}", left_text(numbers)), .rank = 1});
@@ -227,11 +240,14 @@ std::string progress_sentence(const ProgressNumbers& numbers) {
   if (numbers.rows_total > 0) {
     text += fmt::format(" ({})", percent(numbers.rows_done, numbers.rows_total));
   }
-  text +=
-      fmt::format(", {} failed; {} rows/s, {} prompt and {} generated tokens/s, {} rows in batch",
-                  with_thousands(numbers.rows_failed), human_rate(numbers.rows_per_s),
-                  human_rate(numbers.prompt_tokens_per_s),
-                  human_rate(numbers.generated_tokens_per_s), numbers.rows_running);
+  text += fmt::format(", {} failed; {} rows/s, {} prompt and {} generated tokens/s",
+                      with_thousands(numbers.rows_failed), human_rate(numbers.rows_per_s),
+                      human_rate(numbers.prompt_tokens_per_s),
+                      human_rate(numbers.generated_tokens_per_s));
+  if (numbers.prompt_reused > 0) {
+    text += fmt::format(", {} of the prompts reused", percent_of(numbers.prompt_reused));
+  }
+  text += fmt::format(", {} rows in batch", numbers.rows_running);
   if (numbers.device_bytes_used > 0) text += fmt::format(", memory {}", memory_text(numbers));
   if (numbers.phase == JobPhase::kRunning)
     text += fmt::format("; time left {}", left_text(numbers));

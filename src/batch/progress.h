@@ -36,6 +36,7 @@ struct ProgressNumbers {
   double rows_per_s = 0;
   double prompt_tokens_per_s = 0;
   double generated_tokens_per_s = 0;
+  double prompt_reused = 0;        // part of the prompts that need not be computed, from 0 to 1
   uint64_t device_bytes_used = 0;  // 0: not known
   uint64_t device_bytes_max = 0;
   std::optional<Duration> left;  // nothing while it would be a guess
@@ -54,6 +55,7 @@ class Progress {
     TimePoint at;
     int64_t rows = 0;
     int64_t prompt_tokens = 0;
+    int64_t cached_tokens = 0;
     int64_t generated_tokens = 0;
   };
 

@@ -157,6 +157,16 @@ TEST(ProgressText, TheLineHoldsEveryNumber) {
             "16 in batch  1.20 GiB of 23.4 GiB  ETA 12 h 58 min");
 }
 
+TEST(ProgressText, WhatIsReusedIsSaidWhereItIs) {
+  ProgressNumbers numbers = example();
+  numbers.prompt_reused = 0.614;
+  EXPECT_EQ(fit_pieces(progress_pieces(numbers), 200, false),
+            "1,204/170,000  0.7 %  12 failed  3.61 rows/s  2,130 prompt tok/s  61 % reused  "
+            "412 tok/s  16 in batch  1.20 GiB of 23.4 GiB  ETA 12 h 58 min");
+  EXPECT_NE(progress_sentence(numbers).find(", 61 % of the prompts reused, 16 rows in batch"),
+            std::string::npos);
+}
+
 TEST(ProgressText, ANarrowTerminalKeepsWhatMatters) {
   const std::vector<ProgressPiece> pieces = progress_pieces(example());
   EXPECT_EQ(fit_pieces(pieces, 80, false),

@@ -103,6 +103,9 @@ std::string header(const Summary& summary) {
   html += tile("running", human_duration(summary.running));
   html += tile("rows/s", human_rate(rate(summary.rows_this_run, summary.running)));
   html += tile("prompt tokens/s", human_rate(rate(summary.backend.prompt_tokens, summary.running)));
+  if (summary.backend.cached_tokens > 0) {
+    html += tile("prompt tokens reused", with_thousands(summary.backend.cached_tokens));
+  }
   html += tile("generated tokens/s",
                human_rate(rate(summary.backend.generated_tokens, summary.running)));
   html += tile("preemptions", with_thousands(summary.backend.preemptions));

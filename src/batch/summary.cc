@@ -150,6 +150,7 @@ json::object summary_to_json(const Summary& summary) {
            {"usage", json::object{{"prompt_tokens", summary.prompt_tokens},
                                   {"completion_tokens", summary.completion_tokens}}},
            {"computed", json::object{{"prompt_tokens", backend.prompt_tokens},
+                                     {"cached_tokens", backend.cached_tokens},
                                      {"generated_tokens", backend.generated_tokens},
                                      {"prompt_tokens_per_s",
                                       rounded(rate(backend.prompt_tokens, summary.running))},
@@ -183,6 +184,13 @@ std::string summary_to_text(const Summary& summary) {
             fmt::format("{} prompt, {} generated, in {} forward passes",
                         with_thousands(backend.prompt_tokens),
                         with_thousands(backend.generated_tokens), with_thousands(backend.steps)));
+  if (backend.cached_tokens > 0) {
+    const int64_t whole = backend.prompt_tokens + backend.cached_tokens;
+    table.row("reused", fmt::format("{:.0f} % of the prompts' tokens: {} were there already",
+                                    100 * static_cast<double>(backend.cached_tokens) /
+                                        static_cast<double>(whole),
+                                    with_thousands(backend.cached_tokens)));
+  }
   if (backend.preemptions > 0) {
     table.row("preempted",
               fmt::format("{} times, {} tokens computed again", with_thousands(backend.preemptions),

@@ -59,6 +59,7 @@ TEST(Summary, TheTableSpeaksOfWhatThereIs) {
   summary.failures.clear();
   summary.rows_before = 400;
   summary.rows_this_run = 600;
+  summary.backend.cached_tokens = 14'000;
   summary.backend.preemptions = 3;
   summary.backend.recomputed_tokens = 1234;
   summary.ordered = true;
@@ -69,6 +70,7 @@ TEST(Summary, TheTableSpeaksOfWhatThereIs) {
             "time          20 s running, 0.8 s loading the model\n"
             "speed         30.0 rows/s, 2,100 prompt and 505 generated tokens/s\n"
             "tokens        42,000 prompt, 10,100 generated, in 700 forward passes\n"
+            "reused        25 % of the prompts' tokens: 14,000 were there already\n"
             "preempted     3 times, 1,234 tokens computed again\n"
             "results       out/results.jsonl, in the order of the input\n"
             "summary       out/results.summary.json\n"
@@ -103,7 +105,7 @@ TEST(Summary, TheFileHoldsEveryNumber) {
                  {"status": null, "code": "others", "rows": 1}],
     "this_run": {"loading_s": 0.8, "running_s": 20.0, "rows_per_s": 120.0, "attempts": 2401,
                  "usage": {"prompt_tokens": 40000, "completion_tokens": 10000},
-                 "computed": {"prompt_tokens": 42000, "generated_tokens": 10100,
+                 "computed": {"prompt_tokens": 42000, "cached_tokens": 0, "generated_tokens": 10100,
                               "prompt_tokens_per_s": 2100.0, "generated_tokens_per_s": 505.0,
                               "forward_passes": 700, "preemptions": 0, "recomputed_tokens": 0}},
     "settings": {"rows-max": {"value": 16, "source": "windrow.toml:1"},

@@ -97,7 +97,7 @@ std::map<std::string, std::string> answers(const std::vector<LogLine>& log) {
   std::map<std::string, std::string> result;
   for (const LogLine& line : log)
     result[member(line.json, "custom_id")] = member(line.json, "response.body.choices") +
-                                             member(line.json, "response.body.usage") +
+                                             member(line.json, "response.body.usage.total_tokens") +
                                              member(line.json, "windrow.fingerprint");
   return result;
 }

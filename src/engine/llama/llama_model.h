@@ -42,6 +42,7 @@ struct LlamaRunnerOptions {
   int32_t threads = 0;  // 0: the cores this process may use
   KvType kv_type = KvType::kF16;
   FlashAttention flash_attention = FlashAttention::kAuto;
+  bool share = true;  // prefixes, as far as the model can
 };
 
 struct LlamaEmbeddingOptions {

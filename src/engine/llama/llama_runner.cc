@@ -100,6 +100,10 @@ Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& opt
                            to_string(options.kv_type), human_bytes(free_bytes))};
 }
 
+Sharing sharing_of(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+  return options.share ? facts.sharing : Sharing::kNothing;
+}
+
 // Beside those of the rows, ids for prefixes that no row has at the moment. An attention cache
 // gives them for nothing; where each has a state or a window of its own, they take memory.
 int32_t prefixes_max(Sharing sharing, int32_t rows_max) {
@@ -116,7 +120,7 @@ int32_t prefixes_max(Sharing sharing, int32_t rows_max) {
 
 // A context of fewer cells, or with smaller steps, than sequences kills the process.
 int32_t sequences_max(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  return std::min({options.rows_max + prefixes_max(facts.sharing, options.rows_max),
+  return std::min({options.rows_max + prefixes_max(sharing_of(facts, options), options.rows_max),
                    static_cast<int32_t>(llama_max_parallel_sequences()), options.step_tokens_max,
                    kCellsGranularity});
 }
@@ -246,7 +250,7 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
                             .step_outputs_max = step_outputs_max(facts, options),
                             .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
                             .vocabulary_size = facts.vocabulary_size,
-                            .sharing = facts.sharing};
+                            .sharing = sharing_of(facts, options)};
   return std::unique_ptr<ModelRunner>(new LlamaRunner(context, device, limits));
 }
 
