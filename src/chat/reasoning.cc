@@ -53,7 +53,12 @@ std::optional<std::string> thoughts(std::string_view text) {
 
 SplitAnswer split_tags(const ReasoningFormat& format, std::string_view prompt,
                        std::string_view answer) {
-  bool thinks = without_whitespace_behind(prompt).ends_with(format.open);
+  const std::string_view before = without_whitespace_behind(prompt);
+  // The template has closed the thoughts, so a mark in the answer is a part of what it says.
+  if (before.ends_with(format.close)) {
+    return {.reasoning = std::nullopt, .content = std::string(answer)};
+  }
+  bool thinks = before.ends_with(format.open);
   std::string_view rest = answer;
   if (without_whitespace_before(answer).starts_with(format.open)) {
     thinks = true;
@@ -71,7 +76,8 @@ SplitAnswer split_tags(const ReasoningFormat& format, std::string_view prompt,
 }
 
 // One message after the other: [<|start|>ROLE] [<|channel|>NAME] <|message|>TEXT end. What is on
-// the analysis channel is thought; everything else is said.
+// the analysis channel is thought; everything else is said. A message to somebody, " to=NAME" in
+// its header, calls a tool; its header says which, so it is said too.
 SplitAnswer split_channels(std::string_view answer) {
   std::string reasoning;
   std::string content;
@@ -88,10 +94,12 @@ SplitAnswer split_channels(std::string_view answer) {
     for (const std::string_view mark : kMessageEnds)
       end = std::min(end, answer.find(mark));
     const size_t channel = header.rfind(kChannel);
-    const bool thought = channel != std::string_view::npos &&
+    const bool calls = contains(header, " to=");
+    const bool thought = !calls && channel != std::string_view::npos &&
                          header.substr(channel + kChannel.size()).starts_with("analysis");
     std::string& target = thought ? reasoning : content;
     if (!target.empty()) target += '\n';
+    if (calls) target.append(header).append(kMessage);
     target += answer.substr(0, end);
     answer.remove_prefix(end);
     for (const std::string_view mark : {"<|end|>", "<|return|>", "<|call|>"}) {

@@ -57,6 +57,10 @@ TEST(SplitReasoning, TheTemplateMayHaveOpenedTheThoughts) {
 
 TEST(SplitReasoning, TheTemplateMayHaveClosedThem) {
   EXPECT_EQ(split(kThink, "It is 4.", "assistant\n<think>\n\n</think>\n\n"), only("It is 4."));
+  EXPECT_EQ(split(kThink, "Use `</think>` to close.", "assistant\n<think>\n\n</think>\n\n"),
+            only("Use `</think>` to close."))
+      << "a mark that is said";
+  EXPECT_EQ(split(kThink, "<think>a</think>b", "Assistant:</think>"), only("<think>a</think>b"));
 }
 
 TEST(SplitReasoning, AnAnswerCutWhileThinkingHasNoContent) {
@@ -91,6 +95,19 @@ TEST(SplitReasoning, WhatIsSaidOnTheCommentaryChannelIsContent) {
                   "<|message|>b<|end|><|start|>assistant<|channel|>commentary<|message|>c<|end|>"
                   "<|start|>assistant<|channel|>final<|message|>d"),
             both("a\nb", "c\nd"));
+}
+
+TEST(SplitReasoning, ACallKeepsTheNameOfItsTool) {
+  EXPECT_EQ(
+      split(kHarmony,
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
+            "to=functions.get_weather <|constrain|>json<|message|>{\"city\":\"Bern\"}<|call|>"),
+      both("hm",
+           "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json"
+           "<|message|>{\"city\":\"Bern\"}"));
+  EXPECT_EQ(split(kHarmony, "<|channel|>analysis to=python<|message|>1+1<|call|>"),
+            only("<|channel|>analysis to=python<|message|>1+1"))
+      << "no thought, though it is on their channel";
 }
 
 }  // namespace
