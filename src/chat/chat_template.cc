@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
+
+#include "chat/witnesses.h"
 
 namespace windrow::chat {
 
@@ -21,19 +26,25 @@ std::string_view built_in(std::string_view source) {
   return source == "chatml" ? kChatMl : source;
 }
 
-bool any_message_has(const json::array& messages, std::string_view member) {
-  for (const json::value& message : messages) {
-    const json::value* value = message.as_object().if_contains(member);
-    if (value != nullptr && !value->is_null()) return true;
-  }
-  return false;
+// A name that belongs to the body itself, or else to the template's own arguments.
+std::string field_of(std::string_view argument) {
+  return argument == "reasoning_effort" ? std::string(argument)
+                                        : fmt::format("chat_template_kwargs.{}", argument);
 }
 
-Error no_place_for(std::string_view what, std::string_view advice) {
-  return Error{ErrorKind::kNotFound,
-               fmt::format("the model's chat template has no place for {}, so they would be left "
-                           "out without a word; {}",
-                           what, advice)};
+Unwritable no_place_for(const Vanished& vanished) {
+  return {.error = {ErrorKind::kNotFound,
+                    fmt::format("the model's chat template has no place for {}, which would be "
+                                "left out without a word; {}",
+                                vanished.field, vanished.advice)},
+          .field = vanished.field};
+}
+
+// What a template without a branch for it makes of content that is null.
+bool prints_none(const jinja::Rendered& rendered) {
+  return std::ranges::any_of(rendered.segments, [](const jinja::Segment& segment) {
+    return segment.from_input && segment.text.find("None") != std::string::npos;
+  });
 }
 
 }  // namespace
@@ -50,41 +61,53 @@ ChatTemplate::ChatTemplate(jinja::Template parsed, SpecialTokens tokens)
       reasoning_(recognise_reasoning(template_.source())) {}
 
 // What a template never mentions it cannot honour.
-std::optional<Error> ChatTemplate::find_missing(const Conversation& conversation) const {
+std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& conversation) const {
   if (!conversation.tools.empty() && !template_.mentions("tools")) {
-    return no_place_for("tools", "describe them in a message, or use a model trained for them");
-  }
-  if (any_message_has(conversation.messages, "tool_calls") && !template_.mentions("tool_calls")) {
-    return no_place_for("the tool_calls of a message",
-                        "write them into its content, or use a model trained for them");
+    return no_place_for(vanished_tools());
   }
   for (const auto& argument : conversation.arguments) {
     const std::string_view name = argument.key();
     if (template_.mentions(name)) continue;
-    return Error{ErrorKind::kNotFound,
-                 fmt::format("the model's chat template does not know {}; take it out, or use a "
-                             "model that has it",
-                             name)};
+    return Unwritable{.error = {ErrorKind::kNotFound,
+                                fmt::format("the model's chat template does not know {}; take it "
+                                            "out, or use a model that has it",
+                                            name)},
+                      .field = field_of(name)};
   }
   return std::nullopt;
 }
 
-// OpenAI's name for the system role is newer than most templates.
-json::array ChatTemplate::messages_for(const Conversation& conversation) const {
-  json::array messages = conversation.messages;
-  if (template_.mentions("developer")) return messages;
-  for (json::value& message : messages) {
-    json::value& role = message.as_object()["role"];
-    if (role == "developer") role = "system";
+// The first form in which nothing vanishes. Where none can be rendered with other words in it, it
+// is for the conversation itself to show why.
+std::variant<MessageForm, Unwritable> ChatTemplate::choose_form(const Conversation& conversation,
+                                                                int64_t now_unix_s) const {
+  const Witnesses witnesses(conversation);
+  const std::span<const MessageForm> forms = forms_of(conversation.messages);
+  std::optional<Vanished> vanished;
+  for (const MessageForm form : forms) {
+    const Result<jinja::Rendered> rendered =
+        render_as_given(conversation, in_form(witnesses.messages(), form), now_unix_s);
+    if (!rendered || (form.content_as_null && prints_none(*rendered))) continue;
+    std::optional<Vanished> missing = witnesses.missing_from(rendered->text());
+    if (!missing) return form;
+    if (!vanished) vanished = std::move(missing);
   }
-  return messages;
+  if (vanished) return no_place_for(*vanished);
+  return forms.front();
 }
 
-Result<jinja::Rendered> ChatTemplate::render(const Conversation& conversation,
-                                             int64_t now_unix_s) const {
-  if (std::optional<Error> missing = find_missing(conversation)) return *std::move(missing);
+Result<jinja::Rendered> ChatTemplate::render_as_given(const Conversation& conversation,
+                                                      json::array messages,
+                                                      int64_t now_unix_s) const {
+  // OpenAI's name for the system role is newer than most templates.
+  if (!template_.mentions("developer")) {
+    for (json::value& message : messages) {
+      json::value& role = message.as_object()["role"];
+      if (role == "developer") role = "system";
+    }
+  }
   // The names transformers gives; those of the caller win, as there.
-  json::object variables{{"messages", messages_for(conversation)},
+  json::object variables{{"messages", std::move(messages)},
                          {"add_generation_prompt", true},
                          {"bos_token", tokens_.begin},
                          {"eos_token", tokens_.end},
@@ -97,6 +120,19 @@ Result<jinja::Rendered> ChatTemplate::render(const Conversation& conversation,
     if (!conversation.arguments.contains(name)) trusted.emplace_back(name);
   }
   return template_.render(variables, {.now = jinja::utc_time(now_unix_s), .trusted = trusted});
+}
+
+std::variant<jinja::Rendered, Unwritable> ChatTemplate::render(const Conversation& conversation,
+                                                               int64_t now_unix_s) const {
+  if (std::optional<Unwritable> missing = find_unmentioned(conversation)) {
+    return *std::move(missing);
+  }
+  std::variant<MessageForm, Unwritable> form = choose_form(conversation, now_unix_s);
+  if (auto* unwritable = std::get_if<Unwritable>(&form)) return std::move(*unwritable);
+  Result<jinja::Rendered> rendered = render_as_given(
+      conversation, in_form(conversation.messages, std::get<MessageForm>(form)), now_unix_s);
+  if (rendered) return *std::move(rendered);
+  return Unwritable{.error = rendered.error(), .field = "messages"};
 }
 
 }  // namespace windrow::chat

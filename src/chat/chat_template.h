@@ -5,14 +5,15 @@
 #pragma once
 
 #include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <variant>
 
 #include "base/result.h"
+#include "chat/conversation.h"
+#include "chat/message_form.h"
 #include "chat/reasoning.h"
 #include "jinja/template.h"
 
@@ -24,10 +25,10 @@ struct SpecialTokens {
   std::string end;    // eos_token
 };
 
-struct Conversation {
-  const boost::json::array& messages;  // at least one; each with a `role`
-  const boost::json::array& tools;
-  const boost::json::object& arguments;  // the template's own switches, such as enable_thinking
+// Why a conversation cannot be written, and the field of the body that is at fault.
+struct Unwritable {
+  Error error;
+  std::string field;  // "messages", "messages[1].content", "tools", "chat_template_kwargs.x", ...
 };
 
 // Immutable, cheap to copy; any number of threads may render at a time.
@@ -38,11 +39,13 @@ class ChatTemplate {
   static Result<ChatTemplate> make(std::string_view source, SpecialTokens tokens);
 
   // The prompt up to where the model begins to answer. `now_unix_s`: what a template that asks for
-  // the date is told, in UTC. Errors, all of which are about this conversation:
+  // the date is told, in UTC. Messages are put into the form that the template takes. Errors, all
+  // of which are about this conversation:
   //   kInvalid      the template refuses it, in its own words
-  //   kNotFound     the template has no place for something in it: tools, tool calls, a switch
+  //   kNotFound     the template has no place for something in it: a message, tools, a switch
   //   kNoSpace, kUnavailable  as jinja::Template::render
-  Result<jinja::Rendered> render(const Conversation& conversation, int64_t now_unix_s) const;
+  std::variant<jinja::Rendered, Unwritable> render(const Conversation& conversation,
+                                                   int64_t now_unix_s) const;
 
   const ReasoningFormat& reasoning() const { return reasoning_; }
 
@@ -52,8 +55,11 @@ class ChatTemplate {
  private:
   ChatTemplate(jinja::Template parsed, SpecialTokens tokens);
 
-  std::optional<Error> find_missing(const Conversation& conversation) const;
-  boost::json::array messages_for(const Conversation& conversation) const;
+  std::optional<Unwritable> find_unmentioned(const Conversation& conversation) const;
+  std::variant<MessageForm, Unwritable> choose_form(const Conversation& conversation,
+                                                    int64_t now_unix_s) const;
+  Result<jinja::Rendered> render_as_given(const Conversation& conversation,
+                                          boost::json::array messages, int64_t now_unix_s) const;
 
   jinja::Template template_;
   SpecialTokens tokens_;

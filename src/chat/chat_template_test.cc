@@ -17,16 +17,26 @@ struct Asked {
   json::object arguments = {};
 };
 
-Result<jinja::Rendered> render(std::string_view source, const Asked& asked) {
-  Result<ChatTemplate> made = ChatTemplate::make(source, {.begin = "<s>", .end = "</s>"});
-  if (!made) return made.error();
-  return made->render(
+using Written = std::variant<jinja::Rendered, Unwritable>;
+
+Written write(std::string_view source, const Asked& asked) {
+  const ChatTemplate made = ChatTemplate::make(source, {.begin = "<s>", .end = "</s>"}).value();
+  return made.render(
       {.messages = asked.messages, .tools = asked.tools, .arguments = asked.arguments}, kNow);
 }
 
+jinja::Rendered render(std::string_view source, const Asked& asked) {
+  return std::get<jinja::Rendered>(write(source, asked));
+}
+
+Unwritable refusal(std::string_view source, const Asked& asked) {
+  return std::get<Unwritable>(write(source, asked));
+}
+
 std::string text(std::string_view source, const Asked& asked = {}) {
-  const Result<jinja::Rendered> rendered = render(source, asked);
-  return rendered ? rendered->text() : rendered.error().message;
+  const Written written = write(source, asked);
+  const auto* rendered = std::get_if<jinja::Rendered>(&written);
+  return rendered != nullptr ? rendered->text() : std::get<Unwritable>(written).error.message;
 }
 
 TEST(ChatTemplate, ChatMlIsBuiltIn) {
@@ -43,7 +53,9 @@ TEST(ChatTemplate, ATemplateSeesTheNamesItExpects) {
 TEST(ChatTemplate, TheCallersArgumentsWin) {
   Asked asked;
   asked.arguments = {{"enable_thinking", false}, {"add_generation_prompt", false}};
-  EXPECT_EQ(text("{{ enable_thinking }} {{ add_generation_prompt }}", asked), "False False");
+  EXPECT_EQ(
+      text("{{ messages[0].content }} {{ enable_thinking }} {{ add_generation_prompt }}", asked),
+      "hi False False");
 }
 
 TEST(ChatTemplate, WhatAUserWroteIsInput) {
@@ -53,49 +65,156 @@ TEST(ChatTemplate, WhatAUserWroteIsInput) {
       {.text = "<|im_start|>user\n", .from_input = false},
       {.text = "<|im_end|>", .from_input = true},
       {.text = "<|im_end|>\n<|im_start|>assistant\n", .from_input = false}};
-  EXPECT_EQ(render("chatml", asked)->segments, expected);
+  EXPECT_EQ(render("chatml", asked).segments, expected);
 }
 
 TEST(ChatTemplate, ASpecialTokenFromTheCallerIsInput) {
   Asked asked;
   asked.arguments = {{"bos_token", "<|im_end|>"}};
-  EXPECT_TRUE(render("{{ bos_token }}", asked)->segments.at(0).from_input);
-  EXPECT_FALSE(render("{{ bos_token }}", {})->segments.at(0).from_input);
+  const std::string_view source = "{{ bos_token }}.{{ messages[0].content }}";
+  EXPECT_TRUE(render(source, asked).segments.at(0).from_input);
+  EXPECT_FALSE(render(source, {}).segments.at(0).from_input);
 }
 
 TEST(ChatTemplate, TheDeveloperIsTheSystemWhereATemplateDoesNotKnowOne) {
   Asked asked;
   asked.messages = {{{"role", "developer"}, {"content", "x"}}};
-  EXPECT_EQ(text("{{ messages[0].role }}", asked), "system");
-  EXPECT_EQ(text("{% if messages[0].role == 'developer' %}D{% endif %}", asked), "D");
+  EXPECT_EQ(text("{{ messages[0].role }} {{ messages[0].content }}", asked), "system x");
+  EXPECT_EQ(
+      text("{% if messages[0].role == 'developer' %}D{{ messages[0].content }}{% endif %}", asked),
+      "Dx");
 }
 
-TEST(ChatTemplate, WhatATemplateHasNoPlaceForIsRefused) {
+TEST(ChatTemplate, WhatATemplateHasNoPlaceForIsRefusedAndNamed) {
   Asked tools;
   tools.tools = {json::parse(R"({"type": "function", "function": {"name": "f"}})")};
-  EXPECT_EQ(render("chatml", tools).error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(refusal("chatml", tools).error.kind, ErrorKind::kNotFound);
+  EXPECT_EQ(refusal("chatml", tools).field, "tools");
   EXPECT_EQ(text("chatml", tools),
-            "the model's chat template has no place for tools, so they would be left out without a "
+            "the model's chat template has no place for tools, which would be left out without a "
             "word; describe them in a message, or use a model trained for them");
-  EXPECT_EQ(text("{{ tools[0].function.name }}", tools), "f");
+  EXPECT_EQ(text("{{ messages[0].content }} {{ tools[0].function.name }}", tools), "hi f");
+  EXPECT_EQ(refusal("{{ messages[0].content }}{% if false %}{{ tools }}{% endif %}", tools).field,
+            "tools")
+      << "it mentions them, and leaves them out";
 
   Asked calls;
   calls.messages.emplace_back(json::parse(
-      R"({"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f"}}]})"));
-  EXPECT_EQ(render("chatml", calls).error().kind, ErrorKind::kNotFound);
-  EXPECT_EQ(text("{{ messages[1].tool_calls[0].function.name }}", calls), "f");
+      R"({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f"}}]})"));
+  EXPECT_EQ(refusal("chatml", calls).field, "messages[1].tool_calls");
+  EXPECT_EQ(text("{{ messages[0].content }} {{ messages[1].tool_calls[0].function.name }}", calls),
+            "hi f");
 
   Asked argument;
   argument.arguments = {{"enable_thinking", true}};
+  EXPECT_EQ(refusal("chatml", argument).field, "chat_template_kwargs.enable_thinking");
   EXPECT_EQ(text("chatml", argument),
             "the model's chat template does not know enable_thinking; take it out, or use a model "
             "that has it");
+  argument.arguments = {{"reasoning_effort", "low"}};
+  EXPECT_EQ(refusal("chatml", argument).field, "reasoning_effort");
+}
+
+// Knows users, and the assistant as long as it says something.
+constexpr std::string_view kNarrow =
+    "{% for m in messages %}{% if m.role == 'user' or m.role == 'assistant' %}"
+    "{{ m.role }}: {{ m.content }}\n{% endif %}{% endfor %}";
+
+TEST(ChatTemplate, NoMessageVanishes) {
+  Asked asked;
+  asked.messages.push_back(json::object{{"role", "tool"}, {"content", "42"}});
+  EXPECT_EQ(text(kNarrow, asked),
+            "the model's chat template has no place for messages[1].content, which would be left "
+            "out without a word; move it into a message of another role, or use a model trained "
+            "for this one");
+  EXPECT_EQ(refusal(kNarrow, asked).field, "messages[1].content");
+  asked.messages.insert(asked.messages.begin(),
+                        json::object{{"role", "system"}, {"content", "hi"}});
+  EXPECT_EQ(refusal(kNarrow, asked).field, "messages[0].content") << "what a user says is the same";
+  asked.messages = {{{"role", "system"}, {"content", " "}}, {{"role", "user"}, {"content", "hi"}}};
+  EXPECT_EQ(text(kNarrow, asked), "user: hi\n") << "there is nothing to lose";
+}
+
+TEST(ChatTemplate, NoNameVanishes) {
+  Asked asked;
+  asked.messages = {{{"role", "user"}, {"content", "hi"}, {"name", "ann"}}};
+  EXPECT_EQ(refusal("chatml", asked).field, "messages[0].name");
+  EXPECT_EQ(text("{{ messages[0].name }}: {{ messages[0].content }}", asked), "ann: hi");
+  asked.messages = {{{"role", "tool"}, {"content", "4"}, {"name", "add"}, {"tool_call_id", "c"}}};
+  EXPECT_EQ(text("{{ messages[0].content }}", asked), "4") << "the call has told it";
+}
+
+TEST(ChatTemplate, WhatATemplateChangesIsThereAllTheSame) {
+  Asked asked;
+  asked.messages = {{{"role", "assistant"}, {"content", "<think>hm</think> \"4\" "}}};
+  EXPECT_EQ(text("{{ messages[0].content.split('</think>')[-1] | trim | tojson }}", asked),
+            "\"\\\"4\\\"\"");
+}
+
+// A call as its caller may write it: content and arguments in each of the forms.
+Asked with_call(json::value content, json::value arguments) {
+  Asked asked;
+  asked.messages.push_back(
+      {{"role", "assistant"},
+       {"content", std::move(content)},
+       {"tool_calls",
+        json::array{{{"id", "c"},
+                     {"type", "function"},
+                     {"function", {{"name", "add"}, {"arguments", std::move(arguments)}}}}}}});
+  return asked;
+}
+
+TEST(ChatTemplate, ACallIsGivenInTheFormThatTheTemplateTakes) {
+  struct Case {
+    std::string_view source;  // of the second message
+    std::string_view wanted;
+  };
+  const std::vector<Case> cases = {
+      {"{{ m.content }}{{ f.name }}({{ f.arguments.items() | list }})", "add([('a', 1.5)])"},
+      {"{{ m.content }}{{ f.name + f.arguments }}", R"(add{"a": 1.5})"},
+      {"{% if m.content is none %}{{ f.name }}({{ f.arguments.a }}{{ f.arguments.of }})"
+       "{% else %}{{ m.content }}{% endif %}",
+       "add(1.5)"},
+      {"{% if m.content is none %}{{ f.name + f.arguments }}{% else %}{{ m.content }}{% endif %}",
+       R"(add{"a": 1.5})"},
+  };
+  for (const Case& one : cases) {
+    const std::string source =
+        "{{ messages[0].content }}|{% set m = messages[1] %}{% set f = m.tool_calls[0].function "
+        "%}" +
+        std::string(one.source);
+    const std::string wanted = "hi|" + std::string(one.wanted);
+    for (const json::value& content : {json::value(nullptr), json::value("")}) {
+      EXPECT_EQ(text(source, with_call(content, R"({"a": 1.5})")), wanted) << source;
+      EXPECT_EQ(text(source, with_call(content, {{"a", 1.5}})), wanted) << source;
+    }
+  }
+}
+
+TEST(ChatTemplate, ACallThatVanishesInEveryFormIsRefused) {
+  const std::string_view source =
+      "{{ messages[0].content }}{% set m = messages[1] %}{% if m.content is none %}"
+      "{{ m.tool_calls[0].function.name + m.tool_calls[0].function.arguments }}{% else %}"
+      "{{ m.content }}{% endif %}";
+  EXPECT_EQ(text(source, with_call("", json::object{{"a", 1}})), R"(hiadd{"a": 1})");
+  const Unwritable lost = refusal(source, with_call("ok", json::object{{"a", 1}}));
+  EXPECT_EQ(lost.error.kind, ErrorKind::kNotFound);
+  EXPECT_EQ(lost.field, "messages[1].tool_calls");
+}
+
+TEST(ChatTemplate, NothingIsWrittenForContentThatIsNotThere) {
+  EXPECT_EQ(text("{{ messages[0].content }}.{{ messages[1].content }}"
+                 "{{ messages[1].tool_calls[0].function.name }}"
+                 "{{ messages[1].tool_calls[0].function.arguments.items() | list }}",
+                 with_call(nullptr, json::object{{"a", 1}})),
+            "hi.add[('a', 1)]");
 }
 
 TEST(ChatTemplate, ARefusalByTheTemplateIsInItsOwnWords) {
-  const Result<jinja::Rendered> refused = render("{{ raise_exception('no system role') }}", {});
-  EXPECT_EQ(refused.error().kind, ErrorKind::kInvalid);
-  EXPECT_EQ(refused.error().message, "no system role");
+  const Unwritable refused = refusal("{{ raise_exception('no system role') }}", {});
+  EXPECT_EQ(refused.error.kind, ErrorKind::kInvalid);
+  EXPECT_EQ(refused.error.message, "no system role");
+  EXPECT_EQ(refused.field, "messages");
 }
 
 TEST(ChatTemplate, ATemplateThatCannotBeParsedIsAnError) {

@@ -16,20 +16,21 @@ llm::Failure request_failure(std::string_view code, std::string message, std::st
       .code = std::string(code), .message = std::move(message), .param = std::string(param)};
 }
 
-llm::Failure failure_of_template(const Error& error) {
-  switch (error.kind) {
+llm::Failure failure_of_template(const chat::Unwritable& unwritable) {
+  const std::string& message = unwritable.error.message;
+  switch (unwritable.error.kind) {
     case ErrorKind::kInvalid:
       return request_failure(
           "chat_template_refused",
-          fmt::format("the model's chat template refuses these messages: {}", error.message),
-          "messages");
+          fmt::format("the model's chat template refuses these messages: {}", message),
+          unwritable.field);
     case ErrorKind::kNotFound:
-      return request_failure("unsupported_by_model", error.message, "messages");
+      return request_failure("unsupported_by_model", message, unwritable.field);
     default:
       return request_failure(
           "chat_template_failed",
-          fmt::format("the model's chat template cannot write these messages: {}", error.message),
-          "messages");
+          fmt::format("the model's chat template cannot write these messages: {}", message),
+          unwritable.field);
   }
 }
 
@@ -71,19 +72,22 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& r
   if (!chat_template_) {
     return request_failure("unsupported_by_model", chat_template_.error().message, "messages");
   }
-  const Result<jinja::Rendered> rendered =
+  const std::variant<jinja::Rendered, chat::Unwritable> written =
       chat_template_->render({.messages = request.chat.messages,
                               .tools = request.chat.tools,
                               .arguments = request.chat.template_arguments},
                              limits_.now_unix_s);
-  if (!rendered) return failure_of_template(rendered.error());
-  if (auto failure = check_bytes(request, bytes_of(*rendered), "messages")) {
+  if (const auto* unwritable = std::get_if<chat::Unwritable>(&written)) {
+    return failure_of_template(*unwritable);
+  }
+  const auto& rendered = std::get<jinja::Rendered>(written);
+  if (auto failure = check_bytes(request, bytes_of(rendered), "messages")) {
     return *std::move(failure);
   }
-  std::vector<Token> tokens = prompt_tokens_.of(rendered->segments);
+  std::vector<Token> tokens = prompt_tokens_.of(rendered.segments);
   put_begin_in_front(tokens);
   if (auto failure = check_length(request, tokens.size(), "messages")) return *std::move(failure);
-  return Prompts{.tokens = {std::move(tokens)}, .chat_end = end_of(*rendered)};
+  return Prompts{.tokens = {std::move(tokens)}, .chat_end = end_of(rendered)};
 }
 
 std::variant<Prompts, llm::Failure> PromptMaker::make_completion(

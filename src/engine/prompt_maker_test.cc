@@ -166,6 +166,8 @@ TEST(PromptMaker, WhatATemplateRefusesIsTheRowsFailure) {
   llm::Request thinking = chat_of("hi");
   thinking.chat.template_arguments["enable_thinking"] = true;
   EXPECT_EQ(refused(plain, thinking).code, "unsupported_by_model");
+  EXPECT_EQ(refused(plain, thinking).param, "chat_template_kwargs.enable_thinking");
+  EXPECT_EQ(refused(refuses, chat_of("hi")).param, "messages");
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ class MessageReader {
   json::object take() {
     json::object message;
     message["role"] = role_;
-    message["content"] = content_ ? json::value(*content_) : json::value(nullptr);
+    message["content"] = content_.value_or("");
     if (name_) message["name"] = *name_;
     if (reasoning_) message["reasoning_content"] = *reasoning_;
     if (!tool_calls_.empty()) message["tool_calls"] = std::move(tool_calls_);

@@ -1,5 +1,5 @@
-// The messages of a chat, checked and in the one form a template is given: content a string or
-// null, arguments of tool calls as objects, thoughts as `reasoning_content`.
+// The messages of a chat, checked and in one form: content a string, arguments of tool calls an
+// object or the text of one, thoughts as `reasoning_content`.
 #pragma once
 
 #include <boost/json/array.hpp>

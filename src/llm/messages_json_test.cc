@@ -49,12 +49,12 @@ TEST(Messages, AreBroughtIntoOneForm) {
        R"({"role":"assistant","content":"ho","reasoning_content":"hm"})"},
       {R"({"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",
            "function":{"name":"add","arguments":"{\"a\": [1, {\"b\": null}]}"}}]})",
-       R"({"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",
-           "function":{"name":"add","arguments":{"a":[1,{"b":null}]}}}]})"},
+       R"({"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function",
+           "function":{"name":"add","arguments":"{\"a\": [1, {\"b\": null}]}"}}]})"},
       {R"({"role":"assistant","tool_calls":[{"type":"function","function":{"name":"now"}},
            {"type":"function","function":{"name":"now","arguments":""}},
            {"type":"function","function":{"name":"now","arguments":{"zone":"UTC"}}}]})",
-       R"({"role":"assistant","content":null,"tool_calls":[
+       R"({"role":"assistant","content":"","tool_calls":[
            {"type":"function","function":{"name":"now","arguments":{}}},
            {"type":"function","function":{"name":"now","arguments":{}}},
            {"type":"function","function":{"name":"now","arguments":{"zone":"UTC"}}}]})"},

@@ -28,7 +28,7 @@ struct Input {
 };
 
 // What a chat template is given. Checked at the edge: `messages` is not empty, each is an object
-// with a `role`, and its `content` is a string or null, text parts joined.
+// with a `role`, and its `content` is a string, text parts joined.
 struct Chat {
   boost::json::array messages;
   boost::json::array tools;

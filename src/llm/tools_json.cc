@@ -43,11 +43,11 @@ Problem read_function(const std::string& param, const json::value& value,
       fmt::format("{}.function has no name; it must be a string that is not empty", param));
 }
 
-Problem read_arguments(const std::string& param, const json::value* value,
-                       json::object& arguments) {
+// An object, or the text of one, which is checked and stays as it was written.
+Problem read_arguments(const std::string& param, const json::value* value, json::value& arguments) {
   if (value == nullptr || value->is_null()) return std::nullopt;  // a call without any
-  if (const json::object* object = value->if_object()) {
-    arguments = *object;
+  if (value->is_object()) {
+    arguments = *value;
     return std::nullopt;
   }
   const json::string* text = value->if_string();
@@ -56,13 +56,13 @@ Problem read_arguments(const std::string& param, const json::value* value,
   json::parse_options options;
   options.max_depth = kDepthMax;
   boost::system::error_code error;
-  json::value parsed = json::parse(*text, error, json::storage_ptr(), options);
+  const json::value parsed = json::parse(*text, error, json::storage_ptr(), options);
   if (error || !parsed.is_object()) {
     return bad_value(
         param, fmt::format("{} is \"{}\", which is not a JSON object; it must be one, as text",
                            param, shown(*text)));
   }
-  arguments = std::move(parsed.get_object());
+  arguments = *value;
   return std::nullopt;
 }
 
@@ -90,7 +90,7 @@ Problem read_tool_call(const std::string& param, const json::value& value, json:
   if (Problem problem = check_members(function_param, *function, {"name", "arguments"})) {
     return problem;
   }
-  json::object arguments;
+  json::value arguments = json::object();
   if (Problem problem = read_arguments(function_param + ".arguments",
                                        function->if_contains("arguments"), arguments)) {
     return problem;

@@ -11,8 +11,8 @@ namespace windrow::llm {
 Problem read_tools(std::string_view name, const boost::json::value& value,
                    boost::json::array& tools);
 
-// The calls of an assistant message. OpenAI has their arguments as a string of JSON; templates
-// want the object that it stands for, and get it, as from vLLM.
+// The calls of an assistant message. OpenAI has their arguments as a string of JSON; some templates
+// want that and most the object that it stands for. Which it is, is seen where there is a template.
 Problem read_tool_calls(std::string_view name, const boost::json::value& value,
                         boost::json::array& calls);
 

@@ -1,0 +1,51 @@
+#include "chat/message_form.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <string_view>
+
+namespace windrow::chat {
+namespace {
+
+namespace json = boost::json;
+
+json::array call(std::string_view content, std::string_view arguments) {
+  const std::string text = R"([{"role":"assistant","content":)" + std::string(content) +
+                           R"(,"tool_calls":[{"function":{"name":"f","arguments":)" +
+                           std::string(arguments) + "}}]}]";
+  return json::parse(text).as_array();
+}
+
+TEST(MessageForm, OnlyCallsHaveMoreThanOne) {
+  EXPECT_EQ(forms_of(json::parse(R"([{"role":"user","content":""}])").as_array()).size(), 1U);
+  EXPECT_EQ(forms_of(call("null", "{}")).size(), 4U);
+}
+
+TEST(MessageForm, TextAndObjectStandForEachOther) {
+  EXPECT_EQ(in_form(call(R"("x")", R"("{\"a\":1}")"), {}), call(R"("x")", R"({"a":1})"));
+  EXPECT_EQ(in_form(call(R"("x")", R"({"a":1.5,"b":[true,null]})"), {.arguments_as_text = true}),
+            call(R"("x")", R"("{\"a\": 1.5, \"b\": [true, null]}")"));
+  EXPECT_EQ(in_form(call(R"("x")", R"("{ \"a\":1 }")"), {.arguments_as_text = true}),
+            call(R"("x")", R"("{ \"a\":1 }")"))
+      << "as it was written";
+}
+
+TEST(MessageForm, ContentThatIsNotThere) {
+  EXPECT_EQ(in_form(call("null", "{}"), {}), call(R"("")", "{}"));
+  EXPECT_EQ(in_form(call(R"("")", "{}"), {.content_as_null = true}), call("null", "{}"));
+  EXPECT_EQ(in_form(call(R"("x")", "{}"), {.content_as_null = true}), call(R"("x")", "{}"));
+  const json::array empty = {{{"role", "user"}, {"content", ""}}};
+  EXPECT_EQ(in_form(empty, {.content_as_null = true}), empty) << "where nothing is called";
+}
+
+TEST(MessageForm, DeepArgumentsAreStillArguments) {
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  const json::array given = call("null", R"("{\"a\":)" + deep + R"(}")");
+  const json::value& arguments =
+      in_form(given, {})[0].at("tool_calls").at(0).at("function").at("arguments");
+  EXPECT_TRUE(arguments.is_object());
+}
+
+}  // namespace
+}  // namespace windrow::chat

@@ -1,0 +1,58 @@
+// Writes conversations as a request's: with the checks of chat/, which change the form of messages
+// and refuse what a template would leave out. A JSON object a line in, one out.
+//   in   {"template": text, "messages": [...], "tools": [...]?, "arguments": {...}?}
+//   out  {"text": ...}, {"no_place_for": field}, or {"failed": message}
+// The time and the special tokens are those of tests/templates/oracle.py and conversations.py.
+#include <boost/json.hpp>
+#include <iostream>
+#include <string>
+#include <unordered_map>
+
+#include "chat/chat_template.h"
+
+namespace {
+
+using windrow::ErrorKind;
+using windrow::Result;
+using windrow::chat::ChatTemplate;
+using windrow::chat::Unwritable;
+using windrow::jinja::Rendered;
+namespace json = boost::json;
+
+constexpr int64_t kNow = 1'783'260'189;  // 5 July 2026, 14:03:09
+
+json::object answer(const json::object& request, const Result<ChatTemplate>& made) {
+  if (!made) return {{"failed", made.error().message}};
+  const json::value* tools = request.if_contains("tools");
+  const json::value* arguments = request.if_contains("arguments");
+  const json::array no_tools;
+  const json::object no_arguments;
+  const auto written =
+      made->render({.messages = request.at("messages").as_array(),
+                    .tools = tools != nullptr ? tools->as_array() : no_tools,
+                    .arguments = arguments != nullptr ? arguments->as_object() : no_arguments},
+                   kNow);
+  if (const auto* rendered = std::get_if<Rendered>(&written)) return {{"text", rendered->text()}};
+  const auto& unwritable = std::get<Unwritable>(written);
+  const bool no_place = unwritable.error.kind == ErrorKind::kNotFound;
+  return {{no_place ? "no_place_for" : "failed",
+           no_place ? unwritable.field : unwritable.error.message}};
+}
+
+}  // namespace
+
+int main() try {
+  std::ios::sync_with_stdio(false);
+  std::unordered_map<std::string, Result<ChatTemplate>> templates;
+  for (std::string line; std::getline(std::cin, line);) {
+    const json::object request = json::parse(line).as_object();
+    const std::string source(request.at("template").as_string());
+    const auto [made, is_new] =
+        templates.try_emplace(source, ChatTemplate::make(source, {.begin = "<s>", .end = "</s>"}));
+    std::cout << json::serialize(answer(request, made->second)) << '\n';
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << "chat_cases: " << error.what() << '\n';
+  return 1;
+}

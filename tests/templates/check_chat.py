@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Holds what chat/ makes of requests to jinja2: nothing vanishes, and nothing is refused in vain.
+
+usage: check_chat.py --ours PROGRAM [--fuzz COUNT] [--only NAME] [--show]
+
+Requests are written as OpenAI has them: the arguments of calls as text, no content beside them.
+Ours must give the bytes that jinja2 gives for the same messages in one of four forms (arguments as
+text or object, content "" or null), with every text of the request in them. What ours refuses for
+want of a place must be missing, or fail, in all four.
+"""
+
+import argparse
+import copy
+import glob
+import itertools
+import json
+import os
+import random
+import sys
+
+import engines
+import oracle
+from conversations import TOOLS, assistant, system, user
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SETTINGS = {"add_generation_prompt": True, "documents": None, "bos_token": "<s>",
+            "eos_token": "</s>"}
+
+
+def call(name="get_weather", value="Bern", call_id="abc123DEF"):
+    return {"id": call_id, "type": "function",
+            "function": {"name": name, "arguments": json.dumps({"city": value})}}
+
+
+def result(content="sunny", call_id="abc123DEF", **more):
+    return {"role": "tool", "content": content, "tool_call_id": call_id, **more}
+
+
+# Each text is a word that no other text and no template has.
+REQUESTS = {
+    "user": ([user("Whither")], None),
+    "system": ([system("Tersely"), user("Whither")], None),
+    "late-system": ([user("Whither"), system("Tersely")], None),
+    "two-systems": ([system("Tersely"), system("Gently"), user("Whither")], None),
+    "turns": ([user("Whither"), assistant("Yonder"), user("Wherefore")], None),
+    "named": ([{**user("Whither"), "name": "Annabel"}], None),
+    "tools": ([user("Whither")], TOOLS),
+    "call": ([user("Whither"), assistant(None, tool_calls=[call()]), result()], TOOLS),
+    "empty-call": ([user("Whither"), assistant("", tool_calls=[call()]), result()], TOOLS),
+    "call-without-tools": ([user("Whither"), assistant(None, tool_calls=[call()]), result()],
+                           None),
+    "call-answered": ([user("Whither"), assistant(None, tool_calls=[call()]), result(),
+                       assistant("Yonder"), user("Wherefore")], TOOLS),
+    "call-beside-content": ([user("Whither"), assistant("Presently", tool_calls=[call()]),
+                             result()], TOOLS),
+    "calls": ([user("Whither"),
+               assistant(None, tool_calls=[call(), call("fetch", "Basel", "XYZ456abc")]),
+               result(), result("cloudy", "XYZ456abc", name="fetch")], TOOLS),
+    "stray-result": ([user("Whither"), result()], None),
+}
+
+
+def random_request(seed):
+    """Turns in any order, each with a word of its own."""
+    rng = random.Random(seed)
+    words = (f"word{n}x" for n in itertools.count())
+    messages = []
+    for _ in range(rng.randrange(1, 7)):
+        kind = rng.randrange(7)
+        if kind < 2:
+            messages.append(user(next(words)))
+        elif kind == 2:
+            messages.append(system(next(words)))
+        elif kind < 5:
+            messages.append(assistant(next(words)))
+        else:
+            calls = [call(rng.choice(["get_weather", "fetch"]), next(words), f"call{n:05}")
+                     for n in range(rng.randrange(1, 3))]
+            messages.append(assistant(rng.choice([None, "", next(words)]), tool_calls=calls))
+            messages += [result(next(words), each["id"]) for each in calls]
+    return messages, rng.choice([None, TOOLS])
+
+
+def texts_of(messages):
+    """Field and text of all that must not vanish."""
+    for index, message in enumerate(messages):
+        for each in message.get("tool_calls", ()):
+            function = each["function"]
+            yield f"messages[{index}].tool_calls", function["name"]
+            yield f"messages[{index}].tool_calls", json.loads(function["arguments"])["city"]
+        if message.get("content"):
+            yield f"messages[{index}].content", message["content"]
+        if "name" in message and message["role"] != "tool":
+            yield f"messages[{index}].name", message["name"]
+
+
+def in_form(messages, as_text, null):
+    messages = copy.deepcopy(messages)
+    for message in messages:
+        if "tool_calls" not in message:
+            continue
+        if not message["content"]:
+            message["content"] = None if null else ""
+        if not as_text:
+            for each in message["tool_calls"]:
+                each["function"]["arguments"] = json.loads(each["function"]["arguments"])
+    return messages
+
+
+def lacks(text, field, messages, tools):
+    """Whether something of the field is not in the text."""
+    if field == "tools":
+        return any(tool["function"]["name"] not in text for tool in tools)
+    return any(word not in text for place, word in texts_of(messages) if place == field)
+
+
+def fault_of(source, messages, tools, answer):
+    forms = [in_form(messages, as_text, null) for null in (False, True) for as_text in (False, True)]
+    wanted = [oracle.render(source, {**SETTINGS, "messages": form, "tools": tools})
+              for form in forms]
+    written = [each["text"] for each in wanted if each and "text" in each]
+    if "text" in answer:
+        if answer["text"] not in written:
+            return "not what jinja2 renders in any form"
+        missing = [word for _, word in texts_of(messages) if word not in answer["text"]]
+        if missing or (tools and lacks(answer["text"], "tools", messages, tools)):
+            return f"left out: {missing or 'tools'}"
+        if "None" in answer["text"].replace("None'", "") and "None" not in source:
+            return "None stands in the text"
+    elif "no_place_for" in answer:
+        field = answer["no_place_for"]
+        whole = [text for text in written
+                 if not any(word not in text for _, word in texts_of(messages))
+                 and not (tools and lacks(text, "tools", messages, tools))
+                 and text.count("None") == min(t.count("None") for t in written)]
+        if whole:
+            return f"refused for {field}, and jinja2 writes it"
+        if written and not any(lacks(text, field, messages, tools) for text in written):
+            return f"refused for {field}, which is there"
+    elif len(written) == len(forms):
+        return f"failed: {answer['failed']}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--ours", required=True)
+    parser.add_argument("--fuzz", type=int, default=40, help="random requests a template")
+    parser.add_argument("--only", help="a template's name")
+    parser.add_argument("--show", action="store_true", help="what is refused, by template")
+    arguments = parser.parse_args()
+    faults = texts = refused = 0
+    for path in sorted(glob.glob(os.path.join(HERE, "corpus", "*.jinja"))):
+        name = os.path.basename(path)[:-len(".jinja")]
+        if arguments.only not in (None, name):
+            continue
+        with open(path, encoding="utf-8", newline="") as file:
+            source = file.read()
+        cases = dict(REQUESTS)
+        cases.update((f"fuzz-{n}", random_request(f"{name} {n}")) for n in range(arguments.fuzz))
+        answers = engines.ours(arguments.ours,
+                               [{"template": source, "messages": messages,
+                                 **({"tools": tools} if tools else {})}
+                                for messages, tools in cases.values()])
+        for (case, (messages, tools)), answer in zip(cases.items(), answers):
+            texts += "text" in answer
+            refused += "no_place_for" in answer
+            fault = fault_of(source, messages, tools, answer)
+            if fault:
+                faults += 1
+                print(f"{name} {case}: {fault}")
+            if arguments.show and case in REQUESTS and "text" not in answer:
+                print(f"  {name} {case}: {answer}")
+    print(f"{texts} texts compared, {refused} refused for want of a place, {faults} faults")
+    return 1 if faults or not texts or not refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
