@@ -65,7 +65,8 @@ std::string token_text(std::string_view bytes, std::string_view prefix) {
   return text;
 }
 
-// {"token", "logprob", "bytes"}, not closed. A control token has no bytes.
+// {"token", "logprob", "bytes"}, not closed. A control token has the bytes of its name; few tokens
+// have none.
 void append_token(std::string& text, const TokenLogprob& token) {
   text += R"({"token":)";
   append_json(token_text(token.bytes, ""), text);

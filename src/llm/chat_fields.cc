@@ -51,12 +51,20 @@ Problem read_template_arguments(std::string_view name, const json::value& value,
   if (arguments == nullptr) {
     return wrong_kind(name, "an object, such as {\"enable_thinking\": false}", value);
   }
-  for (const std::string_view own : {"messages", "tools"}) {
-    if (!arguments->contains(own)) continue;
-    return bad_value(fmt::format("{}.{}", name, own),
-                     fmt::format("{0}.{1} would replace what the body has; give {1} in the body "
-                                 "itself",
-                                 name, own));
+  struct Own {
+    std::string_view name;
+    std::string_view why;
+  };
+  for (const Own& own :
+       {Own{"messages", "it would replace what the body has; give it there"},
+        Own{"tools", "it would replace what the body has; give it there"},
+        Own{"add_generation_prompt", "a chat is always answered"},
+        Own{"bos_token", "the model's own is used"}, Own{"eos_token", "the model's own is used"}}) {
+    const json::value* given = arguments->if_contains(own.name);
+    if (given == nullptr) continue;
+    if (own.name == "add_generation_prompt" && *given == json::value(true)) continue;
+    return bad_value(fmt::format("{}.{}", name, own.name),
+                     fmt::format("{}.{} is not accepted: {}", name, own.name, own.why));
   }
   draft.request.chat.template_arguments = *arguments;
   return std::nullopt;

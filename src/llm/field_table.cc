@@ -54,7 +54,11 @@ constexpr std::array kFields = std::to_array<Field>({
       ""},
      read_chat_tools},
     {{"tool_choice", kHonoured, kChat, "\"auto\" or \"none\"", ""}, read_tool_choice},
-    {{"chat_template_kwargs", kHonoured, kChat, "an object", ""}, read_template_arguments},
+    {{"chat_template_kwargs", kHonoured, kChat,
+      "an object, without what the body or the model has: messages, tools, add_generation_prompt, "
+      "bos_token, eos_token",
+      ""},
+     read_template_arguments},
     {{"reasoning_effort", kHonoured, kChat, "a string the template knows", ""},
      read_reasoning_effort},
     {{"prompt", kHonoured, kText, kInputForms, ""}, read_prompt},
@@ -82,7 +86,7 @@ constexpr std::array kFields = std::to_array<Field>({
      read_repeat_penalty},
     {{"logit_bias", kHonoured, kBoth, "an object of token ids and numbers from -100 to 100", ""},
      read_logit_bias},
-    {{"seed", kHonoured, kBoth, "a whole number", ""}, read_seed},
+    {{"seed", kHonoured, kBoth, "a whole number from -2^63 to 2^64 - 1", ""}, read_seed},
 
     {{"input", kHonoured, kEmbed, kInputForms, ""}, read_input},
     {{"dimensions", kHonoured, kEmbed, "1 and more", ""}, read_dimensions},

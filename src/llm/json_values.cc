@@ -29,6 +29,13 @@ std::string number_text(const json::value& value) {
   return fmt::format("{}", value.get_double());
 }
 
+template <class Max>
+Failure no_whole_number(const json::value& value, std::string_view param, int64_t min, Max max) {
+  return bad_value(param,
+                   fmt::format("{} must be a whole number from {} to {}, not {}", param, min, max,
+                               value.is_number() ? number_text(value) : kind_name(value)));
+}
+
 template <class Number>
 Failure out_of_range(std::string_view param, Number number, Number min, Number max) {
   return bad_value(param,
@@ -95,14 +102,22 @@ Problem read_integer(const json::value& value, std::string_view param, int64_t m
                      int64_t& target) {
   boost::system::error_code error;
   const int64_t number = value.is_number() ? value.to_number<int64_t>(error) : 0;
-  if (!value.is_number() || error) {
-    return bad_value(param,
-                     fmt::format("{} must be a whole number from {} to {}, not {}", param, min, max,
-                                 value.is_number() ? number_text(value) : kind_name(value)));
-  }
+  if (!value.is_number() || error) return no_whole_number(value, param, min, max);
   if (number < min || number > max) return out_of_range(param, number, min, max);
   target = number;
   return std::nullopt;
+}
+
+Problem read_bits64(const json::value& value, std::string_view param, uint64_t& target) {
+  boost::system::error_code error;
+  if (value.is_number()) {
+    target = static_cast<uint64_t>(value.to_number<int64_t>(error));
+    if (!error) return std::nullopt;
+    target = value.to_number<uint64_t>(error);
+    if (!error) return std::nullopt;
+  }
+  return no_whole_number(value, param, std::numeric_limits<int64_t>::min(),
+                         std::numeric_limits<uint64_t>::max());
 }
 
 Problem read_int32(const json::value& value, std::string_view param, int32_t min, int32_t max,

@@ -37,6 +37,10 @@ Problem read_integer(const boost::json::value& value, std::string_view param, in
                      int64_t max, int64_t& target);
 Problem read_int32(const boost::json::value& value, std::string_view param, int32_t min,
                    int32_t max, int32_t& target);
+
+// Any whole number of 64 bits, with a sign or without one; -1 and 2^64 - 1 are the same.
+Problem read_bits64(const boost::json::value& value, std::string_view param, uint64_t& target);
+
 Problem read_bool(const boost::json::value& value, std::string_view param, bool& target);
 Problem read_string(const boost::json::value& value, std::string_view param, std::string& target);
 Problem read_filled_string(const boost::json::value& value, std::string_view param,

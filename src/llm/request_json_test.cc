@@ -115,6 +115,8 @@ const std::vector<Good>& good_fields() {
        [](R r) { return r.sampling.logit_bias.empty(); }},
       {kText, R"("seed":-1)", [](R r) { return r.sampling.seed == ~uint64_t{0}; }},
       {kText, R"("seed":5.0)", [](R r) { return r.sampling.seed == 5; }},
+      {kText, R"("seed":18446744073709551615)",
+       [](R r) { return r.sampling.seed == ~uint64_t{0}; }},
       {kText, R"("stop":".")", [](R r) { return r.stop == std::vector<std::string>{"."}; }},
       {kText, R"("stop":["a","b"])",
        [](R r) { return r.stop == std::vector<std::string>{"a", "b"}; }},
@@ -139,6 +141,8 @@ const std::vector<Good>& good_fields() {
        [](R r) { return r.logprobs_top == std::nullopt; }},
       {kChat, R"("chat_template_kwargs":{"enable_thinking":false})",
        [](R r) { return r.chat.template_arguments == json::object{{"enable_thinking", false}}; }},
+      {kChat, R"("chat_template_kwargs":{"add_generation_prompt":true})",
+       [](R r) { return r.chat.template_arguments.size() == 1; }},
       {kChat, R"("reasoning_effort":"low","chat_template_kwargs":{"a":1})",
        [](R r) {
          return r.chat.template_arguments == json::object{{"a", 1}, {"reasoning_effort", "low"}};
@@ -246,7 +250,7 @@ const std::vector<Bad>& bad_fields() {
       {kText, R"("logit_bias":{"5":101})", "logit_bias[\"5\"]",
        "logit_bias[\"5\"] is 101; it must be from -100 to 100"},
       {kText, R"("seed":1.5)", "seed",
-       "seed must be a whole number from -9223372036854775808 to 9223372036854775807, not 1.5"},
+       "seed must be a whole number from -9223372036854775808 to 18446744073709551615, not 1.5"},
       {kText, R"("stop":[""])", "stop",
        "stop must be a string that is not empty, or an array of such"},
       {kText, R"("stop":7)", "stop",
@@ -336,7 +340,15 @@ const std::vector<Bad>& bad_fields() {
        "chat_template_kwargs must be an object, such as {\"enable_thinking\": false}, not a "
        "string"},
       {kChat, R"("chat_template_kwargs":{"tools":[]})", "chat_template_kwargs.tools",
-       "chat_template_kwargs.tools would replace what the body has; give tools in the body itself"},
+       "chat_template_kwargs.tools is not accepted: it would replace what the body has; give it "
+       "there"},
+      {kChat, R"("chat_template_kwargs":{"add_generation_prompt":false})",
+       "chat_template_kwargs.add_generation_prompt",
+       "chat_template_kwargs.add_generation_prompt is not accepted: a chat is always answered"},
+      {kChat, R"("chat_template_kwargs":{"eos_token":"x"})", "chat_template_kwargs.eos_token",
+       "chat_template_kwargs.eos_token is not accepted: the model's own is used"},
+      {kChat, R"("chat_template_kwargs":{"bos_token":"x"})", "chat_template_kwargs.bos_token",
+       "chat_template_kwargs.bos_token is not accepted: the model's own is used"},
       {kChat, R"("reasoning_effort":"")", "reasoning_effort",
        "reasoning_effort must be a string that is not empty, not an empty string"},
       {kChat, R"("reasoning_effort":"low","chat_template_kwargs":{"reasoning_effort":"high"})",

@@ -119,13 +119,7 @@ Problem read_logit_bias(std::string_view name, const json::value& value, Draft& 
 }
 
 Problem read_seed(std::string_view name, const json::value& value, Draft& draft) {
-  int64_t seed = 0;
-  if (Problem problem = read_integer(value, name, std::numeric_limits<int64_t>::min(),
-                                     std::numeric_limits<int64_t>::max(), seed)) {
-    return problem;
-  }
-  draft.request.sampling.seed = static_cast<uint64_t>(seed);
-  return std::nullopt;
+  return read_bits64(value, name, draft.request.sampling.seed);
 }
 
 Problem read_stop(std::string_view name, const json::value& value, Draft& draft) {
