@@ -35,8 +35,8 @@ class GenerationBackendTest : public ::testing::Test {
     return {.endpoint = llm::Endpoint::kCompletions, .inputs = {{.text = std::move(prompt)}}};
   }
 
-  static llm::Request chat_of(std::string content) {
-    return {.chat = {.messages = {{{"role", "user"}, {"content", std::move(content)}}}}};
+  static llm::Request chat_of(const std::string& content) {
+    return {.chat = {.messages = {{{"role", "user"}, {"content", content}}}}};
   }
 
   static llm::Outcome ask(GenerationBackend& backend, llm::Request request) {

@@ -21,8 +21,8 @@ llm::Request completion(std::string prompt) {
   return {.endpoint = llm::Endpoint::kCompletions, .inputs = {{.text = std::move(prompt)}}};
 }
 
-llm::Request chat_of(std::string content) {
-  return {.chat = {.messages = {{{"role", "user"}, {"content", std::move(content)}}}}};
+llm::Request chat_of(const std::string& content) {
+  return {.chat = {.messages = {{{"role", "user"}, {"content", content}}}}};
 }
 
 Prompts made(const PromptMaker& maker, const llm::Request& request) {

@@ -115,7 +115,8 @@ def lacks(text, field, messages, tools):
 
 
 def fault_of(source, messages, tools, answer):
-    forms = [in_form(messages, as_text, null) for null in (False, True) for as_text in (False, True)]
+    forms = [in_form(messages, as_text, null)
+             for null in (False, True) for as_text in (False, True)]
     wanted = [oracle.render(source, {**SETTINGS, "messages": form, "tools": tools})
               for form in forms]
     written = [each["text"] for each in wanted if each and "text" in each]
