@@ -77,7 +77,7 @@ void Plan::add(const NewRow& row) {
                                 .outputs_from = row.outputs_from,
                                 .keep = row.keep});
   ENSURE(is_new, "row {} was added twice", row.id.value());
-  waiting_.push_back(row.id);
+  waiting_.insert(row.id);
   prompts_.add(row.id, shareable(added->second));
 }
 
@@ -90,18 +90,10 @@ int32_t Plan::expected_cells(const Row& row) const {
 
 // --- in and out of a place ----------------------------------------------------------------------
 
-void Plan::stop_waiting(RowId id) {
-  if (waiting_.front() == id) {
-    waiting_.pop_front();
-  } else {
-    std::erase(waiting_, id);
-  }
-}
-
 void Plan::start(RowId id) {
   Row& row = at(id);
   ENSURE(row.sequence < 0 && row.computed == 0, "row {} runs already", id.value());
-  stop_waiting(id);
+  waiting_.erase(id);
   const std::optional<SequenceId> sequence = tree_.open();
   ENSURE(sequence.has_value(), "no sequence is free");
   row.sequence = sequence->value();
@@ -109,7 +101,7 @@ void Plan::start(RowId id) {
 }
 
 // The row gives back its sequence and what nobody else holds of its cells, and waits again, before
-// all others.
+// all that are younger.
 void Plan::stop(RowId id) {
   Row& row = at(id);
   ENSURE(row.sequence >= 0, "a waiting row has nothing to give back");
@@ -119,7 +111,7 @@ void Plan::stop(RowId id) {
   row.sequence = -1;
   row.stop_at = 0;
   std::erase(running_, id);
-  waiting_.push_front(id);
+  waiting_.insert(id);
   if (std::exchange(row.begun, false)) prompts_.add(id, shareable(row));
 }
 
@@ -151,7 +143,7 @@ void Plan::admit_waiting() {
   for (const RowId id : running_)
     cells_expected += growth(at(id));
   while (!waiting_.empty() && running_.size() < static_cast<size_t>(limits_.rows_max)) {
-    const RowId id = waiting_.front();
+    const RowId id = *waiting_.begin();
     Row& row = at(id);
     const Beginning beginning = beginning_of(row);
     // A prefix at rest becomes live with its first row.
@@ -178,7 +170,7 @@ Plan::Beginning Plan::beginning_of(const Row& row) {
   beginning.there = tree_.longest_match(wanted);
   for (const RowId id : running_) {
     Row& other = at(id);
-    if (&other == &row || !other.begun || other.alone || decoding(other)) continue;
+    if (&other == &row || !other.begun || suspects_.contains(id) || decoding(other)) continue;
     const int32_t common = common_beginning(wanted, known(other));
     // A model that shares only ends has to stop there, so it must not have passed it.
     if (common <= other.computed) continue;
@@ -380,11 +372,7 @@ void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
 
 StepPlan Plan::next(int32_t prefill_tokens_max) {
   // Suspects run before all others, so that what they spoil is settled soon.
-  for (const auto& ids : {std::vector(running_), std::vector(waiting_.begin(), waiting_.end())}) {
-    for (const RowId id : ids) {
-      if (at(id).alone) return alone_step(id, prefill_tokens_max);
-    }
-  }
+  if (!suspects_.empty()) return alone_step(*suspects_.begin(), prefill_tokens_max);
   while (true) {
     make_room_for_decoding();
     admit_waiting();
@@ -418,7 +406,7 @@ void Plan::step_ran(const StepPlan& step) {
     row.computed += slice.tokens_count;
     if (slice.outputs_count > 0) row.outputs_from = row.computed;
     recomputed_tokens_ += std::clamp(row.computed_before - slice.first, 0, slice.tokens_count);
-    if (row.computed == row.tokens) row.alone = false;
+    if (row.computed == row.tokens) suspects_.erase(slice.row);
     const bool stopped = limits_.sharing == Sharing::kExactEnd && row.computed == row.stop_at;
     if (stopped && wanted_size(slice.sequence) == row.computed && make_room_for_sequence()) {
       keep_[static_cast<size_t>(tree_.copy(slice.sequence)->value())] = false;
@@ -442,8 +430,7 @@ bool Plan::step_failed(const StepPlan& step) {
   ENSURE(!step.slices.empty(), "an empty step cannot fail");
   const bool alone = step.slices.size() == 1;
   for (auto slice = step.slices.rbegin(); slice != step.slices.rend(); ++slice) {
-    Row& row = at(slice->row);
-    row.alone = true;
+    suspects_.insert(slice->row);
     stop(slice->row);
   }
   return alone;
@@ -471,8 +458,9 @@ void Plan::remove(RowId id) {
     std::erase(running_, id);
     admitting_ = true;
   } else {
-    stop_waiting(id);
+    waiting_.erase(id);
   }
+  suspects_.erase(id);
   rows_.erase(id);
 }
 

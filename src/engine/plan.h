@@ -29,8 +29,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -52,7 +52,7 @@ struct PlanLimits {
 };
 
 struct NewRow {
-  RowId id;
+  RowId id;  // higher than those of all rows before
 
   // Stay where they are, and are only appended to, while the row is in the plan.
   const std::vector<Token>* tokens = nullptr;
@@ -140,7 +140,6 @@ class Plan {
     bool begun = false;           // it has what it shares, and computes the rest
     int32_t share_expected = 0;   // while it has not begun
     int32_t stop_at = 0;          // its chunk ends here, for others to share; 0: nowhere
-    bool alone = false;           // suspected of making steps fail
   };
 
   // What of a row's beginning others have: computed, or about to.
@@ -159,7 +158,6 @@ class Plan {
   int32_t expected_cells(const Row& row) const;
   int32_t cells_free() const { return limits_.cells_max - tree_.cells(); }
 
-  void stop_waiting(RowId row);
   void admit_waiting();
   void start(RowId row);
   void begin_rows();
@@ -190,7 +188,8 @@ class Plan {
   PrefixTree tree_;
   WaitingPrompts prompts_;  // of all rows that have not begun
   std::unordered_map<RowId, Row> rows_;
-  std::deque<RowId> waiting_;
+  std::set<RowId> waiting_;
+  std::set<RowId> suspects_;    // of making steps fail
   std::vector<RowId> running_;  // oldest first
   std::vector<bool> keep_;      // by sequence at rest
   bool admitting_ = true;       // not between a preemption and the next row that ends

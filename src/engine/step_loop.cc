@@ -313,9 +313,11 @@ void StepLoop::end(RowId id, llm::Outcome outcome) {
   const auto found = rows_.find(id);
   ENSURE(found != rows_.end(), "row {} ends twice", id.value());
   const llm::Backend::Done done = std::move(found->second.request.done);
+  const std::shared_ptr<RowGroup> group = found->second.request.group;
   rows_.erase(found);
   if (before_done_) before_done_();
   done(std::move(outcome));
+  if (group && group->abandoned) abandoned_ = true;
 }
 
 void StepLoop::end_all(const llm::Failure& failure) {
@@ -339,6 +341,7 @@ void StepLoop::cancel_waiting() {
 }
 
 void StepLoop::end_abandoned() {
+  if (!std::exchange(abandoned_, false)) return;
   std::vector<RowId> abandoned;
   for (const auto& [id, row] : rows_) {
     if (row.request.group && row.request.group->abandoned) abandoned.push_back(id);
