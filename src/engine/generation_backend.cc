@@ -1,11 +1,21 @@
 #include "engine/generation_backend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/format.h"
 #include "engine/fan_out.h"
 
 namespace windrow::engine {
+namespace {
+
+// Of one row, about 400 MB each.
+constexpr int64_t kLogprobsMax = 8'000'000;
+constexpr int64_t kBiasesMax = 50'000'000;
+
+}  // namespace
 
 GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                                      const Vocabulary& vocabulary,
@@ -24,6 +34,47 @@ int32_t GenerationBackend::output_tokens_max(const llm::Request& request,
                                              size_t prompt_tokens) const {
   const int32_t context_left = limits().row_tokens_max - static_cast<int32_t>(prompt_tokens);
   return std::min(request.output_tokens_max.value_or(options_.output_tokens_default), context_left);
+}
+
+std::variant<Prompts, llm::Failure> GenerationBackend::prompts(const llm::Request& request) const {
+  std::variant<Prompts, llm::Failure> made = prompt_maker_.make(request);
+  if (const auto* prompts = std::get_if<Prompts>(&made)) {
+    if (std::optional<llm::Failure> failure = too_much(request, *prompts))
+      return *std::move(failure);
+  }
+  return made;
+}
+
+// One row may ask for more than the machine has memory for: what it costs grows with prompts times
+// choices.
+std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& request,
+                                                        const Prompts& prompts) const {
+  const auto choices = static_cast<int64_t>(request.choices);
+  const auto rows = static_cast<int64_t>(prompts.tokens.size()) * choices;
+  const auto biases = static_cast<int64_t>(request.sampling.logit_bias.size());
+  const auto refused = [](std::string param, std::string message) {
+    return llm::Failure{
+        .code = "invalid_value", .message = std::move(message), .param = std::move(param)};
+  };
+  if (rows * biases > kBiasesMax) {
+    return refused(
+        "logit_bias",
+        fmt::format("logit_bias has {} tokens for each of {} answers; together they may "
+                    "have {}: ask for fewer answers in one row, or shorten the list",
+                    with_thousands(biases), with_thousands(rows), with_thousands(kBiasesMax)));
+  }
+  if (!request.logprobs_top) return std::nullopt;
+  int64_t scored = 0;
+  for (const std::vector<Token>& prompt : prompts.tokens) {
+    scored += output_tokens_max(request, prompt.size());
+    if (request.echo) scored += static_cast<int64_t>(prompt.size());
+  }
+  scored *= choices * (1 + *request.logprobs_top);
+  if (scored <= kLogprobsMax) return std::nullopt;
+  return refused("logprobs",
+                 fmt::format("this row may become {} log-probabilities; a row may have {}: ask for "
+                             "fewer answers, a smaller max_tokens or fewer logprobs in one row",
+                             with_thousands(scored), with_thousands(kLogprobsMax)));
 }
 
 // What the model thought goes beside what it says.

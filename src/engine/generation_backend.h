@@ -39,9 +39,7 @@ class GenerationBackend final : public llm::Backend {
 
   // What the model will see of a request, or what submit would refuse at once. For counting and
   // checking before a job; submit does the same.
-  std::variant<Prompts, llm::Failure> prompts(const llm::Request& request) const {
-    return prompt_maker_.make(request);
-  }
+  std::variant<Prompts, llm::Failure> prompts(const llm::Request& request) const;
 
   // How long one of its answers may become, after a prompt of that many tokens.
   int32_t output_tokens_max(const llm::Request& request, size_t prompt_tokens) const;
@@ -55,6 +53,7 @@ class GenerationBackend final : public llm::Backend {
   llm::BackendStats stats() const override { return engine_.stats(); }
 
  private:
+  std::optional<llm::Failure> too_much(const llm::Request& request, const Prompts& prompts) const;
   Done split_reasoning(std::string chat_end, Done done) const;
 
   const Vocabulary& vocabulary_;

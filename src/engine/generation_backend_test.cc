@@ -120,5 +120,27 @@ TEST_F(GenerationBackendTest, WithoutAChatTemplateCompletionsAreAnswered) {
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(model, completion("hi"))));
 }
 
+TEST_F(GenerationBackendTest, ARowThatWouldNotFitTheMachineIsRefused) {
+  const GenerationBackend model = backend();
+  const auto refusal = [&](const llm::Request& request) {
+    return std::get<llm::Failure>(model.prompts(request));
+  };
+  llm::Request request = completion("abc");
+  request.inputs.resize(1000, request.inputs[0]);
+  request.choices = 2;
+  request.output_tokens_max = 90;
+  request.logprobs_top = 20;
+  EXPECT_TRUE(std::holds_alternative<Prompts>(model.prompts(request)));
+  request.choices = 128;
+  EXPECT_EQ(refusal(request).param, "logprobs");
+  EXPECT_EQ(refusal(request).message,
+            "this row may become 241,920,000 log-probabilities; a row may have 8,000,000: ask for "
+            "fewer answers, a smaller max_tokens or fewer logprobs in one row");
+  request.logprobs_top.reset();
+  EXPECT_TRUE(std::holds_alternative<Prompts>(model.prompts(request)));
+  request.sampling.logit_bias.resize(500);
+  EXPECT_EQ(refusal(request).param, "logit_bias");
+}
+
 }  // namespace
 }  // namespace windrow::engine
