@@ -22,10 +22,12 @@ constexpr std::array kTags = std::to_array<Tags>({
 
 constexpr std::string_view kChannel = "<|channel|>";
 constexpr std::string_view kMessage = "<|message|>";
+constexpr std::string_view kStart = "<|start|>";
+constexpr std::string_view kConstrain = "<|constrain|>";
 
 // Where a message of harmony ends; the next begins with <|start|>ROLE.
 constexpr std::array<std::string_view, 4> kMessageEnds = {"<|end|>", "<|return|>", "<|call|>",
-                                                          "<|start|>"};
+                                                          kStart};
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -85,7 +87,7 @@ SplitAnswer split_channels(std::string_view answer) {
     const size_t message = answer.find(kMessage);
     if (message == std::string_view::npos) {
       // The answer was cut within a header, or the model kept to no format.
-      if (!contains(answer, kChannel) && !contains(answer, "<|start|>")) content += answer;
+      if (!contains(answer, kChannel) && !contains(answer, kStart)) content += answer;
       break;
     }
     const std::string_view header = answer.substr(0, message);
@@ -110,6 +112,22 @@ SplitAnswer split_channels(std::string_view answer) {
 }
 
 }  // namespace
+
+std::vector<std::string> ReasoningFormat::marks() const {
+  switch (kind) {
+    case Kind::kTags:
+      return {open, close};
+    case Kind::kChannels: {
+      std::vector<std::string> marks = {std::string(kChannel), std::string(kMessage),
+                                        std::string(kConstrain)};
+      marks.insert(marks.end(), kMessageEnds.begin(), kMessageEnds.end());
+      return marks;
+    }
+    case Kind::kNone:
+      break;
+  }
+  return {};
+}
 
 ReasoningFormat recognise_reasoning(std::string_view template_source) {
   if (contains(template_source, kChannel) && contains(template_source, "analysis")) {

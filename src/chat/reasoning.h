@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace windrow::chat {
 
@@ -20,8 +21,9 @@ struct ReasoningFormat {
   std::string open;   // kTags
   std::string close;  // kTags
 
-  // The marks are control tokens, so the text to split must be written with those shown.
-  bool needs_control_tokens() const { return kind == Kind::kChannels; }
+  // What an answer is split at. Where a vocabulary has one as a control token, the text to split
+  // must be written with that token shown.
+  std::vector<std::string> marks() const;
 
   friend bool operator==(const ReasoningFormat&, const ReasoningFormat&) = default;
 };

@@ -29,8 +29,9 @@ TEST(RecogniseReasoning, ByTheMarksInTheTemplate) {
       << "a template may only look for the end";
   EXPECT_EQ(recognise_reasoning("[THINK]{{ t }}[/THINK]").close, "[/THINK]");
   EXPECT_EQ(kHarmony.kind, ReasoningFormat::Kind::kChannels);
-  EXPECT_TRUE(kHarmony.needs_control_tokens());
-  EXPECT_FALSE(kThink.needs_control_tokens());
+  EXPECT_EQ(kThink.marks(), (std::vector<std::string>{"<think>", "</think>"}));
+  EXPECT_EQ(kHarmony.marks().size(), 7U);
+  EXPECT_EQ(ReasoningFormat{}.marks().size(), 0U);
 }
 
 TEST(SplitReasoning, AModelThatDoesNotThinkSaysEverything) {

@@ -115,7 +115,7 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .stop = request.stop,
         .ignore_eos = request.ignore_eos,
         .logprobs_top = request.logprobs_top,
-        .show_control_tokens = limits.show_control_tokens,
+        .shown_tokens = limits.shown_tokens,
         .score_prompt = request.echo && request.logprobs_top.has_value(),
         .text_before = request.echo ? text : std::string(),
         .group = join->group,

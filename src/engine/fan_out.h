@@ -20,7 +20,7 @@ uint64_t seed_of_choice(uint64_t seed, int32_t choice);
 struct FanOutLimits {
   int32_t row_tokens_max = 0;
   int32_t output_tokens_default = 1;  // of a request that names no limit itself
-  bool show_control_tokens = false;   // in the texts of the answer
+  std::vector<Token> shown_tokens;    // control tokens that the texts of the answer name
 };
 
 // The rows of a request whose prompts are tokenised and fit: those of one prompt side by side.

@@ -15,6 +15,19 @@ namespace {
 constexpr int64_t kLogprobsMax = 8'000'000;
 constexpr int64_t kBiasesMax = 50'000'000;
 
+// Text shows no control tokens, but for those that tell thoughts from what is said.
+std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
+                                   const chat::ReasoningFormat* format) {
+  std::vector<Token> tokens;
+  if (format == nullptr) return tokens;
+  const std::vector<std::string> marks = format->marks();
+  if (marks.empty()) return tokens;
+  for (const ControlToken& token : vocabulary.control_tokens()) {
+    if (std::ranges::find(marks, token.text) != marks.end()) tokens.push_back(token.token);
+  }
+  return tokens;
+}
+
 }  // namespace
 
 GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
@@ -27,6 +40,7 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
       prompt_maker_(
           vocabulary, std::move(chat_template),
           {.row_tokens_max = runner->limits().row_tokens_max, .now_unix_s = clock.unix_seconds()}),
+      shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
       engine_(std::move(runner), vocabulary, clock, options.step_target, options.sampling_threads) {
 }
 
@@ -101,12 +115,11 @@ void GenerationBackend::submit(llm::Request request, Done done) {
   auto& [tokens, chat_end] = std::get<Prompts>(made);
   const bool chat = request.endpoint == llm::Endpoint::kChatCompletions;
   if (chat) done = split_reasoning(std::move(chat_end), std::move(done));
-  engine_.submit(
-      fan_out(std::move(request), std::move(tokens), vocabulary_,
-              {.row_tokens_max = limits().row_tokens_max,
-               .output_tokens_default = options_.output_tokens_default,
-               .show_control_tokens = chat && prompt_maker_.reasoning()->needs_control_tokens()},
-              clock_.now(), std::move(done)));
+  engine_.submit(fan_out(std::move(request), std::move(tokens), vocabulary_,
+                         {.row_tokens_max = limits().row_tokens_max,
+                          .output_tokens_default = options_.output_tokens_default,
+                          .shown_tokens = chat ? shown_tokens_ : std::vector<Token>()},
+                         clock_.now(), std::move(done)));
 }
 
 // Twice the rows that can run: while one half decodes, the other is ready to take a place the

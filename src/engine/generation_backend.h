@@ -60,6 +60,7 @@ class GenerationBackend final : public llm::Backend {
   const Clock& clock_;
   const GenerationOptions options_;
   const PromptMaker prompt_maker_;
+  const std::vector<Token> shown_tokens_;  // in the answers to chats
   Engine engine_;
 };
 

@@ -101,15 +101,65 @@ TEST_F(GenerationBackendTest, ThoughtsAreBesideTheAnswer) {
       << "a completion has no thoughts";
 }
 
-TEST_F(GenerationBackendTest, ControlTokensAreShownToAFormatThatIsMadeOfThem) {
-  GenerationBackend harmony =
-      backend(chat::ChatTemplate::make("<|channel|>analysis{{ messages[0].content }}", {}));
-  llm::Request request = saying(ByteVocabulary::kTurn, chat_of("hi"));
-  request.output_tokens_max = 2;
-  const llm::Outcome shown = ask(harmony, request);
-  EXPECT_EQ(std::get<llm::Answer>(shown).choices.at(0).text, "<|im_start|><|im_start|>");
-  GenerationBackend plain = backend();
-  EXPECT_EQ(std::get<llm::Answer>(ask(plain, request)).choices.at(0).text, "");
+// Its control token kTurn is a mark.
+class MarkVocabulary final : public Vocabulary {
+ public:
+  explicit MarkVocabulary(std::string mark) : mark_(std::move(mark)) {}
+
+  int32_t size() const override { return bytes_.size(); }
+  std::vector<Token> tokenize(std::string_view text, ControlTokens control) const override {
+    return bytes_.tokenize(text, control);
+  }
+  void append_bytes(Token token, std::string& text) const override {
+    bytes_.append_bytes(token, text);
+  }
+  void append_piece(Token token, std::string& text) const override {
+    if (token == ByteVocabulary::kTurn) {
+      text += mark_;
+    } else {
+      bytes_.append_piece(token, text);
+    }
+  }
+  bool ends_answer(Token token) const override { return bytes_.ends_answer(token); }
+  std::optional<Token> begin_token() const override { return std::nullopt; }
+  std::vector<ControlToken> control_tokens() const override {
+    return {{.text = mark_, .token = ByteVocabulary::kTurn},
+            {.text = "<|begin|>", .token = ByteVocabulary::kBegin}};
+  }
+
+ private:
+  ByteVocabulary bytes_;
+  std::string mark_;
+};
+
+TEST_F(GenerationBackendTest, MarksThatAreControlTokensAreShown) {
+  struct Case {
+    std::string_view source;
+    std::string mark;
+    std::optional<std::string> reasoning;
+    std::string text;
+  };
+  const std::vector<Case> cases = {
+      {"<|channel|>analysis{{ messages[0].content }}", "<|message|>", std::nullopt, "<|message|>"},
+      {"[THINK][/THINK]{{ messages[0].content }}[THINK]", "[/THINK]", std::nullopt, "[/THINK]"},
+      {"[THINK][/THINK]{{ messages[0].content }}", "[THINK]", "[THINK]", ""},
+      {"[THINK][/THINK]{{ messages[0].content }}", "[OTHER]", std::nullopt, ""},
+      {"{{ messages[0].content }}", "[THINK]", std::nullopt, ""},
+  };
+  for (const Case& one : cases) {
+    const MarkVocabulary vocabulary(one.mark);
+    GenerationBackend model(std::make_unique<ScriptedRunner>(kLimits), vocabulary,
+                            chat::ChatTemplate::make(one.source, {}), clock_, {});
+    llm::Request request = saying(ByteVocabulary::kTurn, chat_of("hi"));
+    request.output_tokens_max = 2;
+    const llm::Choice shown = std::get<llm::Answer>(ask(model, request)).choices.at(0);
+    EXPECT_EQ(shown.reasoning, one.reasoning) << one.source << one.mark;
+    EXPECT_EQ(shown.text, one.text) << one.source << one.mark;
+
+    request.sampling.logit_bias[0].token = ByteVocabulary::kBegin;
+    EXPECT_EQ(std::get<llm::Answer>(ask(model, request)).choices.at(0).text, "")
+        << "a control token that marks nothing";
+  }
 }
 
 TEST_F(GenerationBackendTest, WithoutAChatTemplateCompletionsAreAnswered) {

@@ -267,7 +267,7 @@ void StepLoop::take_token(RowId id, Row& row, Token token) {
     }
   } else {
     std::string bytes;
-    if (row.request.show_control_tokens) {
+    if (std::ranges::find(row.request.shown_tokens, token) != row.request.shown_tokens.end()) {
       vocabulary_.append_piece(token, bytes);
     } else {
       vocabulary_.append_bytes(token, bytes);

@@ -39,11 +39,11 @@ struct EngineRequest {
   std::vector<std::string> stop;
   bool ignore_eos = false;
   std::optional<int32_t> logprobs_top;
-  bool show_control_tokens = false;  // in the text, as a text names them
-  bool score_prompt = false;         // Choice::tokens begins with the prompt's; needs logprobs_top
-  std::string text_before;           // Choice::text begins with it
-  std::shared_ptr<RowGroup> group;   // none: a row of its own
-  bool keep = false;                 // a later prompt is likely to begin with all of this
+  std::vector<Token> shown_tokens;  // control tokens that the text names, "[THINK]"
+  bool score_prompt = false;        // Choice::tokens begins with the prompt's; needs logprobs_top
+  std::string text_before;          // Choice::text begins with it
+  std::shared_ptr<RowGroup> group;  // none: a row of its own
+  bool keep = false;                // a later prompt is likely to begin with all of this
   TimePoint submitted_at;
   llm::Backend::Done done;
 };

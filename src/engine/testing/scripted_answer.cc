@@ -90,7 +90,7 @@ llm::Answer scripted_answer(const EngineRequest& request, int32_t vocabulary_siz
       choice.finish_reason = llm::FinishReason::kStop;
       break;
     }
-    if (request.show_control_tokens) {
+    if (std::ranges::find(request.shown_tokens, token) != request.shown_tokens.end()) {
       vocabulary.append_piece(token, text);
     } else {
       vocabulary.append_bytes(token, text);
