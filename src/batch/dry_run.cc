@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <iterator>
 #include <utility>
 
 #include "base/format.h"
@@ -20,7 +21,7 @@ constexpr double kPromptSeconds = 4;
 constexpr double kAnswerPromptSeconds = 8;
 
 // Fewer answers that ended by themselves say nothing about their length.
-constexpr int32_t kEndedForLikely = 3;
+constexpr int64_t kEndedForLikely = 3;
 
 // Algorithm R (Vitter 1985): after n rows each of them is in the sample with the same chance.
 class Sampler {
@@ -68,18 +69,11 @@ std::vector<llm::Request> some_rows(const std::vector<SampledRow>& sample, size_
 
 struct Answers {
   int32_t rows = 0;
-  int32_t ended = 0;
+  int64_t answers = 0;
+  int64_t ended = 0;  // by themselves
   int64_t generated_tokens = 0;
   Duration took{};
 };
-
-// An embedding or a ranking has no answer whose length could be guessed from it.
-bool ended_by_itself(const llm::Answer& answer) {
-  return !answer.choices.empty() &&
-         std::all_of(answer.choices.begin(), answer.choices.end(), [](const llm::Choice& choice) {
-           return choice.finish_reason == llm::FinishReason::kStop;
-         });
-}
 
 Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunRequests& run,
                              const Clock& clock) {
@@ -91,7 +85,10 @@ Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunReques
   for (const llm::Outcome& outcome : *outcomes) {
     if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
       ++answers.rows;
-      if (ended_by_itself(*answer)) ++answers.ended;
+      // An embedding or a ranking has none.
+      answers.answers += std::ssize(answer->choices);
+      answers.ended += std::ranges::count(answer->choices, llm::FinishReason::kStop,
+                                          &llm::Choice::finish_reason);
       answers.generated_tokens += answer->usage.completion_tokens;
     } else {
       failure = &std::get<llm::Failure>(outcome);
@@ -118,9 +115,9 @@ std::string percent(double share) {
 }
 
 double answer_tokens_max(const Survey& survey) {
-  return survey.rows_good() == 0 ? 0
-                                 : static_cast<double>(survey.output_tokens_max) /
-                                       static_cast<double>(survey.rows_good());
+  return survey.answers == 0
+             ? 0
+             : static_cast<double>(survey.output_tokens_max) / static_cast<double>(survey.answers);
 }
 
 }  // namespace
@@ -160,6 +157,7 @@ Result<Survey> survey_rows(LineSource& lines, std::optional<int64_t> rows_max,
     }
     survey.prompt_tokens += static_cast<int64_t>(prompt_tokens);
     survey.output_tokens_max += output_tokens_max;
+    if (output_tokens_max > 0) survey.answers += request.choices * std::ssize(prompts);
     sampler.add(request, prompt_tokens);
   }
   survey.shared_prefix = shared.share();
@@ -202,33 +200,34 @@ Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t row
   const double prompts_s = static_cast<double>(prompt_tokens) / calibration.prompt_tokens_per_s;
   // The first token of an answer comes with its prompt. Prompts cannot have taken all of the time:
   // where the difference drowns in noise, a tenth is left for the answers.
-  const auto later_tokens = static_cast<double>(answers->generated_tokens - answers->rows);
+  const auto later_tokens = static_cast<double>(answers->generated_tokens - answers->answers);
   calibration.generated_tokens_per_s =
       per_second(std::max(later_tokens, 1.0), std::max(all_s - prompts_s, all_s / 10));
   calibration.rows = answers->rows;
-  calibration.rows_ended = answers->ended;
+  calibration.answers = answers->answers;
+  calibration.answers_ended = answers->ended;
   calibration.generated_tokens = answers->generated_tokens;
   calibration.took = clock.now() - start;
   return calibration;
 }
 
 Estimate estimate_time(const Survey& survey, const Calibration& calibration) {
-  const auto rows = static_cast<double>(survey.rows_good());
+  const auto answers = static_cast<double>(survey.answers);
   const double prompts_s =
       static_cast<double>(survey.prompt_tokens) / calibration.prompt_tokens_per_s;
   const auto with_answers = [&](double answer_tokens) {
     // The first token of an answer comes with its prompt.
-    const double later_tokens = std::max(0.0, answer_tokens - 1) * rows;
+    const double later_tokens = std::max(0.0, answer_tokens - 1) * answers;
     return time_of(prompts_s + later_tokens / calibration.generated_tokens_per_s);
   };
   Estimate estimate{.shortest = with_answers(1),
                     .longest = with_answers(answer_tokens_max(survey))};
-  if (calibration.rows_ended >= kEndedForLikely) {
+  if (calibration.answers_ended >= kEndedForLikely) {
     // The mean of lengths of which some were cut short, if an answer is as likely to end at one
     // token as at the next: all tokens by all ends.
     estimate.likely_answer_tokens =
         std::min(answer_tokens_max(survey), static_cast<double>(calibration.generated_tokens) /
-                                                static_cast<double>(calibration.rows_ended));
+                                                static_cast<double>(calibration.answers_ended));
     estimate.likely = with_answers(estimate.likely_answer_tokens);
   }
   return estimate;
@@ -265,7 +264,7 @@ std::string dry_run_to_text(const DryRun& dry_run) {
     row("time", fmt::format("about {}, if answers have {:.0f} tokens on average ({} of {} ended by "
                             "themselves within {})",
                             human_duration(*estimate.likely), estimate.likely_answer_tokens,
-                            calibration.rows_ended, calibration.rows, kCalibrationTokens));
+                            calibration.answers_ended, calibration.answers, kCalibrationTokens));
   }
   row(estimate.likely ? "" : "time",
       fmt::format("between {} (answers of one token) and {} (as long as max_tokens allows)",
@@ -283,6 +282,7 @@ json::object dry_run_to_json(const DryRun& dry_run) {
                       {"prompt_tokens", survey.prompt_tokens},
                       {"prompt_tokens_longest", survey.prompt_tokens_longest},
                       {"shared_prefix", survey.shared_prefix},
+                      {"answers", survey.answers},
                       {"output_tokens_max", survey.output_tokens_max},
                       {"calibration", nullptr},
                       {"estimate", nullptr}};
@@ -294,7 +294,8 @@ json::object dry_run_to_json(const DryRun& dry_run) {
       json::object{{"prompt_tokens_per_s", calibration.prompt_tokens_per_s},
                    {"generated_tokens_per_s", calibration.generated_tokens_per_s},
                    {"rows", calibration.rows},
-                   {"rows_ended", calibration.rows_ended},
+                   {"answers", calibration.answers},
+                   {"answers_ended", calibration.answers_ended},
                    {"generated_tokens", calibration.generated_tokens},
                    {"took_s", seconds(calibration.took)}};
   result["estimate"] = json::object{

@@ -44,6 +44,7 @@ struct Survey {
   std::vector<FailureCount> faults;  // the most frequent first
   int64_t prompt_tokens = 0;
   int64_t prompt_tokens_longest = 0;
+  int64_t answers = 0;            // texts to write: more than rows where n or the prompts are more
   int64_t output_tokens_max = 0;  // if every answer becomes as long as it may
   double shared_prefix = 0;       // part of the prompt tokens, from 0 to 1 (prefix_share.h)
 
@@ -69,8 +70,9 @@ struct Calibration {
   double prompt_tokens_per_s = 0;
   double generated_tokens_per_s = 0;
   int32_t rows = 0;              // that were answered together when the latter was measured
-  int32_t rows_ended = 0;        // of these, ended by the model within kCalibrationTokens
-  int64_t generated_tokens = 0;  // in their answers
+  int64_t answers = 0;           // to these rows; several where n is more than 1
+  int64_t answers_ended = 0;     // by the model within kCalibrationTokens
+  int64_t generated_tokens = 0;  // in the answers
   Duration took{};
 };
 

@@ -19,7 +19,7 @@ std::variant<MeasuredRequest, llm::Failure> measure(const llm::Request& request)
     return llm::Failure{.code = "context_length_exceeded"};
   return MeasuredRequest{
       .prompts = {{request.inputs.at(0).text.begin(), request.inputs.at(0).text.end()}},
-      .output_tokens_max = request.output_tokens_max.value_or(50)};
+      .output_tokens_max = int64_t{request.output_tokens_max.value_or(50)} * request.choices};
 }
 
 std::string row(int number, const std::string& prompt, const std::string& more = "") {
@@ -47,12 +47,21 @@ TEST(Survey, CountsRowsTokensAndFaults) {
   EXPECT_EQ(result->rows_good(), 2);
   EXPECT_EQ(result->prompt_tokens, 12);
   EXPECT_EQ(result->prompt_tokens_longest, 6);
+  EXPECT_EQ(result->answers, 2);
   EXPECT_EQ(result->output_tokens_max, 57);
   EXPECT_DOUBLE_EQ(result->shared_prefix, 0.25);
   EXPECT_EQ(result->sample.size(), 2U);
   ASSERT_EQ(result->faults.size(), 2U);
   EXPECT_EQ(result->faults[0], (FailureCount{0, "invalid_json_line", 1})) << "no request";
   EXPECT_EQ(result->faults[1], (FailureCount{400, "context_length_exceeded", 1}));
+}
+
+TEST(Survey, EveryChoiceIsAnAnswer) {
+  const Result<Survey> result = survey(row(1, "a", R"(,"n":3)") + row(2, "b") +
+                                       row(3, "c", R"(,"max_tokens":0,"echo":true,"logprobs":0)"));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->answers, 4) << "what is only read is not answered";
+  EXPECT_EQ(result->output_tokens_max, 200);
 }
 
 TEST(Survey, StopsAtTheLimit) {
@@ -94,13 +103,14 @@ class CalibrationTest : public ::testing::Test {
       EXPECT_TRUE(request.output_tokens_max.has_value());
       const int32_t tokens = std::min(*request.output_tokens_max, answer_tokens_);
       clock_.advance(milliseconds(1) * static_cast<int64_t>(request.inputs.at(0).text.size()));
-      clock_.advance(milliseconds(5) * (tokens - 1));
+      clock_.advance(milliseconds(5) * (tokens - 1) * request.choices);
+      const llm::Choice choice{.finish_reason = tokens < *request.output_tokens_max
+                                                    ? llm::FinishReason::kStop
+                                                    : llm::FinishReason::kLength};
       outcomes.emplace_back(llm::Answer{
-          .choices = {{.finish_reason = tokens < *request.output_tokens_max
-                                            ? llm::FinishReason::kStop
-                                            : llm::FinishReason::kLength}},
+          .choices = std::vector<llm::Choice>(static_cast<size_t>(request.choices), choice),
           .usage = {.prompt_tokens = static_cast<int32_t>(request.inputs.at(0).text.size()),
-                    .completion_tokens = tokens}});
+                    .completion_tokens = tokens * request.choices}});
     }
     batches_.push_back(requests.size());
     return outcomes;
@@ -130,7 +140,8 @@ TEST_F(CalibrationTest, FindsTheRates) {
   EXPECT_NEAR(calibration->prompt_tokens_per_s, 1000, 1);
   EXPECT_NEAR(calibration->generated_tokens_per_s, 200, 1);
   EXPECT_EQ(calibration->rows, 16);
-  EXPECT_EQ(calibration->rows_ended, 0);
+  EXPECT_EQ(calibration->answers, 16);
+  EXPECT_EQ(calibration->answers_ended, 0);
   EXPECT_EQ(batches_, (std::vector<size_t>{1, 16, 16}));
 }
 
@@ -164,16 +175,37 @@ TEST_F(CalibrationTest, AnswersThatEndTellHowLongTheRestWillBe) {
   answer_tokens_ = 11;
   const Result<Calibration> calibration = calibrate(sample(100, 50), 16);
   ASSERT_TRUE(calibration.has_value());
-  EXPECT_EQ(calibration->rows_ended, 16);
-  const Estimate estimate = estimate_time(
-      Survey{
-          .rows = 1010, .rows_at_fault = 10, .prompt_tokens = 50'000, .output_tokens_max = 101'000},
-      *calibration);
+  EXPECT_EQ(calibration->answers_ended, 16);
+  const Estimate estimate = estimate_time(Survey{.rows = 1010,
+                                                 .rows_at_fault = 10,
+                                                 .prompt_tokens = 50'000,
+                                                 .answers = 1000,
+                                                 .output_tokens_max = 101'000},
+                                          *calibration);
   EXPECT_NEAR(seconds(estimate.shortest), 50, 1);
   ASSERT_TRUE(estimate.likely.has_value());
   EXPECT_NEAR(estimate.likely_answer_tokens, 11, 0.01);
   EXPECT_NEAR(seconds(*estimate.likely), 50 + 1000 * 10 * 0.005, 1);
   EXPECT_NEAR(seconds(estimate.longest), 50 + 1000 * 100 * 0.005, 5);
+}
+
+TEST_F(CalibrationTest, EveryChoiceTakesItsTime) {
+  answer_tokens_ = 11;
+  std::vector<SampledRow> rows = sample(100, 50);
+  for (SampledRow& row : rows)
+    row.request.choices = 4;
+  const Result<Calibration> calibration = calibrate(rows, 16);
+  ASSERT_TRUE(calibration.has_value());
+  EXPECT_NEAR(calibration->generated_tokens_per_s, 200, 1);
+  EXPECT_EQ(calibration->rows, 16);
+  EXPECT_EQ(calibration->answers_ended, 64);
+  const Estimate estimate = estimate_time(
+      Survey{.rows = 1000, .prompt_tokens = 50'000, .answers = 4000, .output_tokens_max = 404'000},
+      *calibration);
+  EXPECT_NEAR(seconds(estimate.shortest), 50, 1);
+  EXPECT_NEAR(estimate.likely_answer_tokens, 11, 0.01);
+  EXPECT_NEAR(seconds(*estimate.likely), 50 + 4000 * 10 * 0.005, 1);
+  EXPECT_NEAR(seconds(estimate.longest), 50 + 4000 * 100 * 0.005, 5);
 }
 
 DryRun example() {
@@ -183,12 +215,14 @@ DryRun example() {
                            .faults = {{400, "invalid_json", 10}},
                            .prompt_tokens = 50'000,
                            .prompt_tokens_longest = 700,
+                           .answers = 1000,
                            .output_tokens_max = 101'000,
                            .shared_prefix = 0.4321},
                 .calibration = Calibration{.prompt_tokens_per_s = 1000,
                                            .generated_tokens_per_s = 200,
                                            .rows = 16,
-                                           .rows_ended = 16,
+                                           .answers = 16,
+                                           .answers_ended = 16,
                                            .generated_tokens = 176,
                                            .took = milliseconds(2500)}};
 }
@@ -212,7 +246,7 @@ TEST(DryRunText, SaysWhatWasFoundAndWhatIsAssumed) {
 
 TEST(DryRunText, WithoutEndsThereIsNoLikelyTime) {
   DryRun dry_run = example();
-  dry_run.calibration->rows_ended = 2;
+  dry_run.calibration->answers_ended = 2;
   EXPECT_NE(dry_run_to_text(dry_run).find("\ntime          between 50 s"), std::string::npos);
   EXPECT_TRUE(dry_run_to_json(dry_run).at("estimate").at("likely_s").is_null());
   dry_run.calibration = std::nullopt;
