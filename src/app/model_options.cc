@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace windrow::app {
 namespace {
@@ -34,14 +36,42 @@ std::vector<std::string> values_for(const ModelChoice& choice,
   return values;
 }
 
-// FILE or FILE=SCALE; what stands behind the last "=" is a scale if it is a number.
+// What is said of this model goes before what is said of all; of several the last counts.
+std::optional<std::string> value_of(const ModelChoice& choice,
+                                    const std::vector<std::string>& given,
+                                    const std::vector<ModelChoice>& choices) {
+  std::optional<std::string> of_all;
+  std::optional<std::string> of_this;
+  for (const std::string& one : given) {
+    std::optional<std::string> value = value_for(choice, one, choices);
+    if (value == one) {
+      of_all = std::move(value);
+    } else if (value) {
+      of_this = std::move(value);
+    }
+  }
+  return of_this ? of_this : of_all;
+}
+
+// FILE or FILE=SCALE; what stands behind the last "=" is a scale if it is written as a number.
 Result<engine::AdapterChoice> parse_adapter(const std::string& value) {
   engine::AdapterChoice adapter{.path = value};
   const size_t equals = value.rfind('=');
   if (equals != std::string::npos) {
-    const char* end = value.data() + value.size();
-    const auto parsed = std::from_chars(value.data() + equals + 1, end, adapter.scale);
-    if (parsed.ec == std::errc() && parsed.ptr == end) adapter.path = value.substr(0, equals);
+    std::string_view number = std::string_view(value).substr(equals + 1);
+    if (number.starts_with('+') && !number.starts_with("+-")) number.remove_prefix(1);
+    float scale = 0;
+    const char* end = number.data() + number.size();
+    const auto parsed = std::from_chars(number.data(), end, scale);
+    if (parsed.ec != std::errc::invalid_argument && parsed.ptr == end) {
+      if (parsed.ec != std::errc() || !std::isfinite(scale)) {
+        return Error{ErrorKind::kInvalid,
+                     fmt::format("--lora {}: {} is no scale; it must be a number such as 0.5",
+                                 value, value.substr(equals + 1))};
+      }
+      adapter.scale = scale;
+      adapter.path = value.substr(0, equals);
+    }
   }
   if (adapter.path.empty()) {
     return Error{ErrorKind::kInvalid,
@@ -54,15 +84,12 @@ Result<engine::AdapterChoice> parse_adapter(const std::string& value) {
 
 Result<void> add_model_options(std::vector<ModelChoice>& choices, const Settings& settings) {
   for (ModelChoice& choice : choices) {
-    const auto templates = values_for(choice, settings.chat_templates, choices);
-    if (!templates.empty()) choice.chat_template = templates.back();
-    const auto poolings = values_for(choice, settings.poolings, choices);
-    if (!poolings.empty()) {
-      choice.pooling = engine::parse_pooling(poolings.back());
+    choice.chat_template = value_of(choice, settings.chat_templates, choices).value_or("");
+    if (const auto pooling = value_of(choice, settings.poolings, choices)) {
+      choice.pooling = engine::parse_pooling(*pooling);
       if (!choice.pooling) {
-        return Error{
-            ErrorKind::kInvalid,
-            fmt::format("--pooling {}: it must be mean, cls, last or rank", poolings.back())};
+        return Error{ErrorKind::kInvalid,
+                     fmt::format("--pooling {}: it must be mean, cls, last or rank", *pooling)};
       }
     }
     for (const std::string& value : values_for(choice, settings.adapters, choices)) {

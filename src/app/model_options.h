@@ -1,5 +1,6 @@
 // The settings that belong to one model: --chat-template, --lora, --pooling. Each is given as VALUE
-// for every model, or as NAME=VALUE for the one that --model calls NAME.
+// for every model, or as NAME=VALUE for the one that --model calls NAME, where it goes before the
+// former. Adapters add up.
 #pragma once
 
 #include <string>

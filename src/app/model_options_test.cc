@@ -29,7 +29,16 @@ TEST(ModelOptions, AValueIsForAllModelsOrForTheOneItNames) {
   EXPECT_EQ(one[0].chat_template, "own.jinja");
   EXPECT_EQ(one[1].chat_template, "");
   EXPECT_EQ(one[0].pooling, engine::Pooling::kMean);
-  EXPECT_EQ(one[1].pooling, engine::Pooling::kCls) << "the later one wins";
+  EXPECT_EQ(one[1].pooling, engine::Pooling::kCls) << "what names a model wins";
+}
+
+TEST(ModelOptions, WhatNamesAModelWinsWhereverItStands) {
+  const auto choices = with({.chat_templates = {"chat=a.jinja", "b.jinja"},
+                             .poolings = {"embed=cls", "embed=last", "mean"}});
+  EXPECT_EQ(choices[0].chat_template, "a.jinja");
+  EXPECT_EQ(choices[1].chat_template, "b.jinja");
+  EXPECT_EQ(choices[0].pooling, engine::Pooling::kMean);
+  EXPECT_EQ(choices[1].pooling, engine::Pooling::kLast);
 }
 
 TEST(ModelOptions, AnEqualsSignBehindNoModelsNameBelongsToTheValue) {
@@ -44,6 +53,17 @@ TEST(ModelOptions, AdaptersAddUpAndMayHaveAScale) {
                                                        {.path = "d=e.gguf"}};
   EXPECT_EQ(choices[0].adapters, expected);
   EXPECT_EQ(choices[1].adapters.size(), 3U);
+}
+
+TEST(ModelOptions, AScaleIsANumberThatCanBeUsed) {
+  EXPECT_EQ(with({.adapters = {"a.gguf=+0.5"}})[0].adapters[0],
+            (engine::AdapterChoice{.path = "a.gguf", .scale = 0.5F}));
+  EXPECT_EQ(with({.adapters = {"a=1x"}})[0].adapters[0].path, "a=1x");
+  for (const std::string& scale : {"nan", "inf", "-inf", "1e999", "-1e999"}) {
+    EXPECT_EQ(
+        refusal({.adapters = {"a.gguf=" + scale}}),
+        "--lora a.gguf=" + scale + ": " + scale + " is no scale; it must be a number such as 0.5");
+  }
 }
 
 TEST(ModelOptions, WhatMeansNothingIsRefused) {
