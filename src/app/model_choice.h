@@ -17,8 +17,9 @@ struct ModelChoice {
   std::string path;
 
   // model_options.h
-  std::string chat_template;               // empty: the model's own
-  std::optional<engine::Pooling> pooling;  // absent: the model's own
+  std::string chat_template;                      // empty: the model's own
+  std::optional<std::string> chat_template_text;  // template_file.h: it came from a pipe
+  std::optional<engine::Pooling> pooling;         // absent: the model's own
   std::vector<engine::AdapterChoice> adapters;
 
   friend bool operator==(const ModelChoice&, const ModelChoice&) = default;

@@ -2,32 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
+#include <string>
+
+#include "app/template_file.h"
 
 namespace windrow::app {
 namespace {
 
 chat::SpecialTokens special_tokens(const engine::ModelFacts& facts) {
   return {.begin = facts.begin_text, .end = facts.end_text};
-}
-
-Result<std::string> read_template_file(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return Error{ErrorKind::kNotFound,
-                 fmt::format("--chat-template {}: there is no such file, the model carries no "
-                             "template of that name, and the only one built in is chatml",
-                             path)};
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file && !file.eof()) {
-    return Error{ErrorKind::kIo, fmt::format("--chat-template {}: it cannot be read", path)};
-  }
-  return text;
 }
 
 }  // namespace
@@ -48,19 +32,21 @@ Result<chat::ChatTemplate> own_chat_template(const engine::ModelFacts& facts) {
 }
 
 Result<chat::ChatTemplate> open_chat_template(const engine::LlamaModel& model,
-                                              const std::string& choice) {
-  if (choice.empty()) return own_chat_template(model.facts());
-  if (choice == "chatml") return chat::ChatTemplate::make(choice, special_tokens(model.facts()));
-  std::optional<std::string> text = model.named_chat_template(choice);
+                                              const ModelChoice& choice) {
+  const std::string& name = choice.chat_template;
+  if (name.empty()) return own_chat_template(model.facts());
+  if (name == "chatml") return chat::ChatTemplate::make(name, special_tokens(model.facts()));
+  std::optional<std::string> text = choice.chat_template_text;
+  if (!text) text = model.named_chat_template(name);
   if (!text) {
-    Result<std::string> read = read_template_file(choice);
+    Result<std::string> read = read_template_file(name);
     if (!read) return read.error();
     text = *std::move(read);
   }
   Result<chat::ChatTemplate> made = chat::ChatTemplate::make(*text, special_tokens(model.facts()));
   if (made) return made;
   return Error{ErrorKind::kInvalid,
-               fmt::format("--chat-template {}: {}", choice, made.error().message)};
+               fmt::format("--chat-template {}: {}", name, made.error().message)};
 }
 
 }  // namespace windrow::app

@@ -11,6 +11,7 @@
 
 #include "app/open_backend.h"
 #include "app/suggest.h"
+#include "base/hash.h"
 #include "batch/output_file.h"
 #include "llm/request_json.h"
 
@@ -71,7 +72,11 @@ std::string job_value(const Settings& settings, const SettingRow& row) {
 // What was chosen for a model besides its file, with the contents of the files that were named.
 Result<std::string> options_identity(const ModelChoice& choice) {
   std::vector<std::string> parts;
-  if (!choice.chat_template.empty()) {
+  if (choice.chat_template_text) {
+    const std::string& text = *choice.chat_template_text;
+    parts.push_back(
+        fmt::format("chat template, {} bytes, {}", text.size(), to_hex(hash64(text, text.size()))));
+  } else if (!choice.chat_template.empty()) {
     Result<std::string> file = model_identity(choice.chat_template);
     parts.push_back("chat template " + (file ? *file : choice.chat_template));
   }
