@@ -44,9 +44,9 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
 // it.
 engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
                                const Settings& settings, Result<chat::ChatTemplate> chat_template,
-                               const Clock& clock) {
+                               int64_t date_unix_s, const Clock& clock) {
   engine::ModelKinds kinds;
-  kinds.generation = [&model, &clock, settings, path = choice.path,
+  kinds.generation = [&model, &clock, settings, date_unix_s, path = choice.path,
                       chat_template = std::move(
                           chat_template)]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
     Result<std::unique_ptr<engine::ModelRunner>> runner =
@@ -56,7 +56,8 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
         *std::move(runner), model.vocabulary(), chat_template, clock,
         engine::GenerationOptions{
             .step_target = std::chrono::milliseconds(settings.step_ms),
-            .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default)});
+            .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
+            .date_unix_s = date_unix_s});
   };
   kinds.embedding = [&model, &clock, options = embedding_options(settings, choice),
                      path = choice.path]() -> Result<std::unique_ptr<engine::EmbeddingBackend>> {
@@ -103,21 +104,21 @@ std::string backends_folder() {
 }
 
 Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& choice,
-                             const Settings& settings, const Clock& clock) {
+                             const Settings& settings, int64_t date_unix_s, const Clock& clock) {
   Result<std::unique_ptr<engine::LlamaModel>> model =
       engine::LlamaModel::load(library, choice.path,
                                {.gpu_layers = static_cast<int32_t>(settings.gpu_layers),
                                 .device = settings.device,
                                 .adapters = choice.adapters});
   if (!model) return model.error();
-  Result<chat::ChatTemplate> chat_template = open_chat_template(**model, choice.chat_template);
+  Result<chat::ChatTemplate> chat_template = open_chat_template(**model, choice);
   if (!chat_template && !choice.chat_template.empty()) {
     return chat_template.error();
   }
   OpenModel open{
       .name = choice.name, .path = choice.path, .model = *std::move(model), .backend = {}};
   open.backend = std::make_unique<engine::ModelBackend>(
-      model_kinds(*open.model, choice, settings, std::move(chat_template), clock));
+      model_kinds(*open.model, choice, settings, std::move(chat_template), date_unix_s, clock));
   return open;
 }
 

@@ -1,6 +1,7 @@
 // The models a person chose, opened: library, weights, contexts, backends.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,8 +35,9 @@ Result<std::string> model_identity(const std::string& path);
 std::string backends_folder();
 
 // Loads the weights; contexts are opened when rows ask for them. `library` and `clock` must outlive
-// the model. Errors as LlamaModel::load and open_chat_template.
+// the model. `date_unix_s` is what chat templates take for today. Errors as LlamaModel::load and
+// open_chat_template.
 Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& choice,
-                             const Settings& settings, const Clock& clock);
+                             const Settings& settings, int64_t date_unix_s, const Clock& clock);
 
 }  // namespace windrow::app

@@ -21,6 +21,7 @@
 #include "app/run_summary.h"
 #include "app/signals.h"
 #include "app/stop_relay.h"
+#include "app/template_file.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/input.h"
@@ -128,7 +129,7 @@ int dry_run_command(batch::Input& input, const batch::JobOptions& options,
   if (!library) return fail(console, library.error());
   std::vector<OpenModel> models;
   for (const ModelChoice& choice : choices) {
-    Result<OpenModel> model = open_model(**library, choice, settings, clock);
+    Result<OpenModel> model = open_model(**library, choice, settings, clock.unix_seconds(), clock);
     if (!model) return fail(console, model.error());
     models.push_back(*std::move(model));
   }
@@ -204,6 +205,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (!choices) return fail(console, choices.error());
   const Result<void> options_added = add_model_options(*choices, settings);
   if (!options_added) return fail(console, options_added.error());
+  const Result<void> templates_read = read_piped_templates(*choices);
+  if (!templates_read) return fail(console, templates_read.error());
   for (const ModelChoice& choice : *choices) {
     const Result<void> checked = check_model_file(choice.path);
     if (!checked) return fail(console, checked.error());
@@ -216,7 +219,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (!report_checked) return fail(console, report_checked.error());
   Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, *choices);
   if (!fixed) return fail(console, fixed.error());
-  const batch::JobOptions options = job_options(command, settings, *choices, *std::move(fixed));
+  batch::JobOptions options = job_options(command, settings, *choices, *std::move(fixed));
+  options.now_unix_s = clock.unix_seconds();
   const Result<std::unique_ptr<batch::Input>> input = batch::open_input(command.input);
   if (!input) return fail(console, input.error());
 
@@ -254,7 +258,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
   library = *std::move(started);
   for (const ModelChoice& choice : *choices) {
     if (const std::optional<Error> refusal = (*job)->refusal()) return fail(console, *refusal);
-    Result<OpenModel> model = open_model(*library, choice, settings, clock);
+    Result<OpenModel> model =
+        open_model(*library, choice, settings, (*job)->start().began_unix_s, clock);
     if (!model) return fail(console, model.error());
     models.push_back(*std::move(model));
     backends.add(*models.back().backend);

@@ -129,12 +129,14 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   for (const Move& move : files.moves)
     files.start.put_aside.push_back(move.to);
 
+  files.start.began_unix_s = options.now_unix_s;
   if (files.start.resumed) {
     auto record = read_record(disk, files.paths);
     if (!record) return record.error();
     const auto changes = changed_so_far(record->settings, settings_of(options));
     if (!changes.empty()) return changed_settings_error(changes, files.paths.results);
     files.record = *std::move(record);
+    files.start.began_unix_s = files.record->began_unix_s.value_or(options.now_unix_s);
   }
   return files;
 }
@@ -146,7 +148,9 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
   }
   if (auto done = move_all(disk, files.moves); !done) return done.error();
   if (!files.record) {
-    auto done = disk.write_atomically(files.paths.record, job_record_text(record));
+    JobRecord dated = record;
+    dated.began_unix_s = files.start.began_unix_s;
+    auto done = disk.write_atomically(files.paths.record, job_record_text(dated));
     if (!done) return done.error();
   }
   // A run that was killed while it put the logs in order left these.

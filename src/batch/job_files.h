@@ -25,6 +25,7 @@ struct JobStart {
   int64_t results_before = 0;  // lines of the results file, whether or not the input still has them
   int64_t errors_before = 0;   // lines of the errors file; none with --retry-failed
   int64_t torn_bytes = 0;      // at the ends of the logs: rows that were being written
+  int64_t began_unix_s = 0;    // when the job began: what its prompts take for today
   std::vector<std::string> put_aside;  // new names of files that run() moves away first
 };
 

@@ -15,6 +15,8 @@ namespace {
 
 using store::testing::MemoryDisk;
 using testing::job_options;
+using testing::JobOutcome;
+using testing::JobRun;
 using testing::row_line;
 using testing::run_job;
 
@@ -57,6 +59,32 @@ TEST_F(JobFilesTest, AnOldJobIsFoundWholeAndLeftAlone) {
   EXPECT_EQ(files->index.size(), 4U);
   EXPECT_EQ(files->record->input, "requests.jsonl");
   EXPECT_EQ(memory_.get("r.jsonl"), before);
+}
+
+TEST_F(JobFilesTest, AJobKeepsTheDayItBegan) {
+  JobRun run{.input = row_line("a", "1"), .options = job_options()};
+  run.options.now_unix_s = 1'000;
+  JobOutcome outcome = run_job(memory_, run);
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(outcome.start.began_unix_s, 1'000);
+  run.options.now_unix_s = 90'000;
+  outcome = run_job(memory_, run);
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(outcome.start.began_unix_s, 1'000) << "another day, the same job";
+  run.options.fresh = true;
+  outcome = run_job(memory_, run);
+  ASSERT_TRUE(outcome.completed());
+  EXPECT_EQ(outcome.start.began_unix_s, 90'000);
+
+  // A record of the time before it was kept.
+  JobRecord record = *parse_job_record(memory_.get("r.job.json"), "r.job.json");
+  record.began_unix_s = std::nullopt;
+  memory_.put("r.job.json", job_record_text(record));
+  run.options.fresh = false;
+  run.options.now_unix_s = 200'000;
+  outcome = run_job(memory_, run);
+  ASSERT_TRUE(outcome.completed()) << outcome.error();
+  EXPECT_EQ(outcome.start.began_unix_s, 200'000);
 }
 
 TEST_F(JobFilesTest, ASecondHolderIsRefused) {

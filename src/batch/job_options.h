@@ -69,6 +69,9 @@ struct JobOptions {
   // before a model is loaded; the rest is given to JobRunner::run. Body defaults not included.
   std::vector<JobSetting> settings;
 
+  // The moment that a new job begins, for prompts that tell the date (JobStart::began_unix_s).
+  int64_t now_unix_s = 0;
+
   // --- how it ends ---
 
   // How long running rows may go on after JobRunner::stop(), before they are cancelled.

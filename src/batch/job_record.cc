@@ -46,6 +46,10 @@ std::optional<JobRecord> read_record(const json::object& object) {
     }
     record.settings.push_back(std::move(setting));
   }
+  if (const json::value* began = object.if_contains("began_unix_s")) {
+    if (!began->is_int64()) return std::nullopt;
+    record.began_unix_s = began->get_int64();
+  }
   return record;
 }
 
@@ -53,8 +57,10 @@ std::optional<JobRecord> read_record(const json::object& object) {
 
 std::string job_record_text(const JobRecord& record) {
   // By hand as far as the lines go: people read this file, and compare two of them.
-  std::string text = fmt::format("{{\n  \"windrow_job\": {},\n  \"input\": {},\n  \"settings\": [",
-                                 kFormat, json::serialize(json::string(record.input)));
+  std::string text = fmt::format("{{\n  \"windrow_job\": {},\n  \"input\": {},\n", kFormat,
+                                 json::serialize(json::string(record.input)));
+  if (record.began_unix_s) text += fmt::format("  \"began_unix_s\": {},\n", *record.began_unix_s);
+  text += "  \"settings\": [";
   std::string_view separator = "\n";
   for (const JobSetting& setting : record.settings) {
     text += fmt::format("{}    {{\"name\": {}, \"value\": {}}}", separator,

@@ -2,6 +2,7 @@
 // job is not continued with others. It holds no progress, so it cannot disagree with the results.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace windrow::batch {
 struct JobRecord {
   std::string input;  // for people; another input is no reason to stop
   std::vector<JobSetting> settings;
+
+  // Prompts that tell the date tell this one, also on another day; absent in early records.
+  std::optional<int64_t> began_unix_s = std::nullopt;
 
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
 };

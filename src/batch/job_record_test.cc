@@ -15,6 +15,9 @@ TEST(JobRecord, IsReadBackAsItWasWritten) {
   const std::string text = job_record_text(kRecord);
   EXPECT_EQ(*parse_job_record(text, "p"), kRecord);
   EXPECT_TRUE(boost::json::parse(text).is_object());
+  JobRecord dated = kRecord;
+  dated.began_unix_s = 1'700'000'000;
+  EXPECT_EQ(*parse_job_record(job_record_text(dated), "p"), dated);
   const JobRecord empty{.input = "-", .settings = {}};
   EXPECT_EQ(*parse_job_record(job_record_text(empty), "p"), empty);
 }
@@ -24,6 +27,7 @@ TEST(JobRecord, AnythingElseIsRefused) {
   for (const std::string& bad :
        {std::string(), std::string("{}"), std::string("[]"), text.substr(0, text.size() / 2),
         std::string("{\"windrow_job\":1,\"input\":\"a\"}"),
+        std::string("{\"windrow_job\":1,\"input\":\"a\",\"settings\":[],\"began_unix_s\":\"x\"}"),
         std::string("{\"windrow_job\":1,\"input\":\"a\",\"settings\":[{\"name\":\"a\"}]}")}) {
     const auto record = parse_job_record(bad, "r.job.json");
     ASSERT_FALSE(record.has_value()) << bad;

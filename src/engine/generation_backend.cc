@@ -37,9 +37,9 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
     : vocabulary_(vocabulary),
       clock_(clock),
       options_(options),
-      prompt_maker_(
-          vocabulary, std::move(chat_template),
-          {.row_tokens_max = runner->limits().row_tokens_max, .now_unix_s = clock.unix_seconds()}),
+      prompt_maker_(vocabulary, std::move(chat_template),
+                    {.row_tokens_max = runner->limits().row_tokens_max,
+                     .now_unix_s = options.date_unix_s.value_or(clock.unix_seconds())}),
       shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
       engine_(std::move(runner), vocabulary, clock, options.step_target, options.sampling_threads) {
 }

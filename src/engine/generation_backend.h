@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <variant>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -25,14 +27,17 @@ struct GenerationOptions {
   // Of a request that names no limit itself; always capped by the context that is left.
   int32_t output_tokens_default = 4096;
 
+  // What templates that ask for the date are told; absent: the moment the backend is made.
+  std::optional<int64_t> date_unix_s;
+
   SamplingThreads sampling_threads = {.count = 0};
 };
 
 class GenerationBackend final : public llm::Backend {
  public:
   // `vocabulary` and `clock` must outlive the backend. `chat_template` is an error for models that
-  // have none or one that cannot be used; its text then answers every chat request. Templates that
-  // ask for the date are told that of this moment, so that one job has one date.
+  // have none or one that cannot be used; its text then answers every chat request. One backend
+  // knows one date, so that one job has one.
   GenerationBackend(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
                     Result<chat::ChatTemplate> chat_template, const Clock& clock,
                     const GenerationOptions& options);

@@ -162,6 +162,18 @@ TEST_F(GenerationBackendTest, MarksThatAreControlTokensAreShown) {
   }
 }
 
+TEST_F(GenerationBackendTest, ATemplateIsToldTheDateOfTheJob) {
+  const auto end_of = [&](std::optional<int64_t> date_unix_s) {
+    const GenerationBackend model(
+        std::make_unique<ScriptedRunner>(kLimits), bytes_,
+        chat::ChatTemplate::make("{{ messages[0].content }} {{ strftime_now('%Y-%m-%d') }}", {}),
+        clock_, {.date_unix_s = date_unix_s});
+    return std::get<Prompts>(model.prompts(chat_of("hi"))).chat_end;
+  };
+  EXPECT_EQ(end_of(86'400), "hi 1970-01-02");
+  EXPECT_EQ(end_of(std::nullopt), "hi 2023-11-14");
+}
+
 TEST_F(GenerationBackendTest, WithoutAChatTemplateCompletionsAreAnswered) {
   GenerationBackend model = backend(Error{ErrorKind::kUnavailable, "not this template"});
   const llm::Outcome chat = ask(model, chat_of("hi"));
