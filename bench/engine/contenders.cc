@@ -23,8 +23,10 @@ Shape warm_up_shape(const Shape& shape) {
   return {.rows = 1, .own_tokens = 16, .answer_tokens = 2, .seed = ~shape.seed};
 }
 
-// All rows at once through the engine's own door; its counters tell what it did.
-Round run_engine(engine::Engine& engine, const std::vector<Row>& rows, int answer_tokens) {
+// All rows at once through the engine's own door; its counters tell what it did. `keep`: as a
+// server does, whose prompts may come again.
+Round run_engine(engine::Engine& engine, const std::vector<Row>& rows, int answer_tokens,
+                 bool keep) {
   struct Left {
     explicit Left(size_t rows) : latch(static_cast<ptrdiff_t>(rows)) {}
     std::latch latch;
@@ -46,6 +48,7 @@ Round run_engine(engine::Engine& engine, const std::vector<Row>& rows, int answe
                         .output_tokens_max = answer_tokens,
                         .sampling = {.temperature = 0},
                         .ignore_eos = true,
+                        .keep = keep,
                         .done = done});
   }
   const SystemClock clock;
@@ -82,11 +85,11 @@ Rounds measure_engine(const engine::LlamaModel& model, const Shape& shape, const
                         std::chrono::milliseconds(limits.step_ms), {.count = limits.threads});
   const int vocabulary_size = model.vocabulary().size();
   const Shape warm_up = warm_up_shape(shape);
-  run_engine(engine, make_rows(warm_up, vocabulary_size), warm_up.answer_tokens);
+  run_engine(engine, make_rows(warm_up, vocabulary_size), warm_up.answer_tokens, false);
   const std::vector<Row> rows = make_rows(shape, vocabulary_size);
   Rounds rounds;
   for (int i = 0; i < limits.rounds; ++i)
-    rounds.push_back(run_engine(engine, rows, shape.answer_tokens));
+    rounds.push_back(run_engine(engine, rows, shape.answer_tokens, limits.rounds > 1));
   return rounds;
 }
 

@@ -119,6 +119,7 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .score_prompt = request.echo && request.logprobs_top.has_value(),
         .text_before = request.echo ? text : std::string(),
         .group = join->group,
+        .keep = limits.keep,
         .submitted_at = submitted_at};
     for (int32_t choice = 0; choice < request.choices; ++choice) {
       rows.push_back(row);

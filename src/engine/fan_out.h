@@ -20,6 +20,7 @@ uint64_t seed_of_choice(uint64_t seed, int32_t choice);
 struct FanOutLimits {
   int32_t row_tokens_max = 0;
   int32_t output_tokens_default = 1;  // of a request that names no limit itself
+  bool keep = false;                  // EngineRequest::keep
   std::vector<Token> shown_tokens;    // control tokens that the texts of the answer name
 };
 

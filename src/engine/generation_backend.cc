@@ -118,6 +118,7 @@ void GenerationBackend::submit(llm::Request request, Done done) {
   engine_.submit(fan_out(std::move(request), std::move(tokens), vocabulary_,
                          {.row_tokens_max = limits().row_tokens_max,
                           .output_tokens_default = options_.output_tokens_default,
+                          .keep = options_.keep,
                           .shown_tokens = chat ? shown_tokens_ : std::vector<Token>()},
                          clock_.now(), std::move(done)));
 }

@@ -31,6 +31,10 @@ struct GenerationOptions {
   std::optional<int64_t> date_unix_s;
 
   SamplingThreads sampling_threads = {.count = 0};
+
+  // Whether prompts are likely to come that begin with what was computed, answers included: chats
+  // do, the rows of a file do not.
+  bool keep = false;
 };
 
 class GenerationBackend final : public llm::Backend {

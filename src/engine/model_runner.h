@@ -35,6 +35,7 @@ struct RunnerLimits {
   int32_t row_tokens_max = 0;    // tokens in one sequence
   int32_t vocabulary_size = 0;
   Sharing sharing = Sharing::kNothing;
+  int32_t compact_cells_max = 0;  // so many cells can be moved at once; 0: never
 };
 
 // What one row brings to a step.
@@ -48,8 +49,9 @@ struct StepRow {
 // What becomes of one sequence between two steps.
 struct MemoryChange {
   enum class Kind : uint8_t {
-    kShare,  // it was empty and takes over the first `tokens` tokens of `from`
-    kCut,    // it keeps its first `tokens` tokens; 0: none
+    kShare,    // it was empty and takes over the first `tokens` tokens of `from`
+    kCut,      // it keeps its first `tokens` tokens; 0: none
+    kCompact,  // not one sequence: all cells move to the low end, where RunnerLimits allows it
   };
 
   Kind kind;

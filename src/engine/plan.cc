@@ -27,6 +27,12 @@ constexpr int32_t kPrefixTokensMin = 16;
 constexpr double kRestingShare = 0.5;
 constexpr int32_t kRestingCellsMin = 1024;
 
+// Moving a cell costs as much as reading about 35 in a step (bench/README.md). So it pays when
+// those that would no longer be read are at least as many as those in use, over as many steps; the
+// next time is not before.
+constexpr int32_t kCompactGapMin = 1024;
+constexpr int32_t kCompactStepsMin = 64;
+
 }  // namespace
 
 Plan::Plan(PlanLimits limits)
@@ -286,6 +292,17 @@ bool Plan::make_room(int32_t cells) {
   return true;
 }
 
+void Plan::compact() {
+  ++steps_since_compaction_;
+  const int32_t gap = tree_.cells_end() - tree_.cells();
+  if (tree_.cells() > limits_.compact_cells_max || steps_since_compaction_ < kCompactStepsMin ||
+      gap < std::max(kCompactGapMin, tree_.cells())) {
+    return;
+  }
+  tree_.compact();
+  steps_since_compaction_ = 0;
+}
+
 bool Plan::make_room_for_sequence() {
   return tree_.sequences_free() > 0 || drop_oldest_resting();
 }
@@ -387,6 +404,7 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
     }
     push_prefills(step, prefill_tokens_max);
     if (!step.slices.empty() || running_.empty()) {
+      if (!step.slices.empty()) compact();
       step.changes = tree_.take_changes();
       return step;
     }
@@ -469,6 +487,7 @@ PlanCounts Plan::counts() const {
                     .rows_running = static_cast<int32_t>(running_.size()),
                     .cells_used = tree_.cells(),
                     .cells_resting = tree_.cells_resting(),
+                    .cells_end = tree_.cells_end(),
                     .preemptions = preemptions_,
                     .recomputed_tokens = recomputed_tokens_};
 }

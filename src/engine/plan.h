@@ -26,6 +26,9 @@
 // estimate was wrong and cells run out, prefixes at rest go first; then the youngest row loses its
 // place and is computed again later (preemption by recomputation: vLLM, SOSP 2023). None is
 // admitted then until a running row has ended: the place a preemption made is for those who stayed.
+//
+// A step costs by the highest cell in use. When rows are left in high cells after others have gone,
+// the cells are moved together, if that is likely to pay before it is needed again.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +52,7 @@ struct PlanLimits {
   int32_t step_tokens_max = 0;   // at least rows_max, so that every row can decode
   int32_t step_outputs_max = 0;  // the same
   Sharing sharing = Sharing::kNothing;
+  int32_t compact_cells_max = 0;  // cells that may be moved together when they lie far apart
 };
 
 struct NewRow {
@@ -85,6 +89,7 @@ struct PlanCounts {
   int32_t rows_running = 0;
   int32_t cells_used = 0;
   int32_t cells_resting = 0;  // of these, such as no running row needs
+  int32_t cells_end = 0;      // behind the highest of them: a step reads up to there
   int64_t preemptions = 0;
   int64_t recomputed_tokens = 0;
 };
@@ -176,6 +181,7 @@ class Plan {
   void drop_unwanted();
   bool drop_oldest_resting();
   bool make_room(int32_t cells);
+  void compact();
   bool make_room_for_sequence();
 
   // So many of the row's next tokens bring no more outputs than that.
@@ -194,6 +200,7 @@ class Plan {
   std::vector<bool> keep_;      // by sequence at rest
   bool admitting_ = true;       // not between a preemption and the next row that ends
   double output_tokens_expected_;
+  int32_t steps_since_compaction_ = 0;
   int64_t preemptions_ = 0;
   int64_t recomputed_tokens_ = 0;
 };

@@ -395,6 +395,66 @@ TEST_F(SharingTest, WhereNothingCanBeSharedEveryRowComputesItsOwn) {
   EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 0, 45, 1), slice(2, 0, 45, 1)));
 }
 
+// Phase after phase of long rows and short ones, of one prefix and of many, with some that stay on
+// when the others have gone: what a step reads stays near what it uses.
+TEST(LongJob, AStepReadsLittleMoreThanItUses) {
+  Random random(5);
+  PlanLimits limits{.cells_max = 60'000,
+                    .rows_max = 16,
+                    .sequences_max = 32,
+                    .step_tokens_max = 2048,
+                    .step_outputs_max = 16,
+                    .sharing = Sharing::kAnyRange,
+                    .compact_cells_max = 30'000};
+  Plan plan(limits);
+  std::map<uint64_t, std::vector<Token>> tokens;
+  std::map<uint64_t, size_t> ends;
+  uint64_t next_row = 0;
+  int64_t used = 0;
+  int64_t read = 0;
+  int far_apart = 0;
+  int far_apart_most = 0;
+  while (next_row < 3000 || !tokens.empty()) {
+    while (next_row < 3000 && tokens.size() < 32) {
+      const bool long_phase = (next_row / 100) % 3 == 0;
+      const bool stays = random.chance(0.03);
+      std::vector<Token>& row = tokens[next_row];
+      const auto group = static_cast<Token>(next_row / 20);
+      row.assign(long_phase ? 1500 : 60, group);
+      for (int64_t own = random.between(5, 80); own > 0; --own)
+        row.push_back(static_cast<Token>(random.below(1000)) + 10'000);
+      const auto answer = static_cast<int32_t>(stays ? 900 : random.between(1, 40));
+      ends[next_row] = row.size() + static_cast<size_t>(answer);
+      plan.add({.id = RowId(next_row),
+                .tokens = &row,
+                .prompt_tokens = static_cast<int32_t>(row.size()),
+                .output_tokens_max = answer,
+                .outputs_from = static_cast<int32_t>(row.size()) - 1});
+      ++next_row;
+    }
+    const StepPlan step = plan.next(500);
+    plan.step_ran(step);
+    used += plan.counts().cells_used;
+    read += plan.counts().cells_end;
+    const bool far = plan.counts().cells_end > 2 * plan.counts().cells_used + 1024;
+    far_apart = far ? far_apart + 1 : 0;
+    far_apart_most = std::max(far_apart_most, far_apart);
+    for (const Slice& part : step.slices) {
+      std::vector<Token>& row = tokens.at(part.row.value());
+      if (static_cast<size_t>(part.first + part.tokens_count) < row.size()) continue;
+      row.push_back(static_cast<Token>(random.below(1000)) + 20'000);
+      if (row.size() == ends.at(part.row.value())) {
+        plan.remove(part.row);
+        tokens.erase(part.row.value());
+      } else {
+        plan.extend(part.row);
+      }
+    }
+  }
+  EXPECT_LE(far_apart_most, 64);
+  EXPECT_LT(static_cast<double>(read), 1.5 * static_cast<double>(used));
+}
+
 // The memory of a model, as lists of cells: what each sequence holds after the changes of a plan
 // and its steps.
 class Memory {

@@ -10,7 +10,8 @@ namespace windrow::engine {
 
 struct PrefixTree::Node {
   Node* parent = nullptr;
-  std::vector<Token> tokens;  // not empty but for the root
+  std::vector<Token> tokens;   // not empty but for the root
+  std::vector<int32_t> cells;  // one each
   std::vector<std::unique_ptr<Node>> children;
   std::vector<SequenceId> ends;  // paths that end with the last of the tokens
   int32_t holders = 0;           // paths through it or to its end
@@ -120,6 +121,8 @@ void PrefixTree::split(Node& node, size_t tokens) {
   below->tokens.assign(node.tokens.begin() + static_cast<std::ptrdiff_t>(tokens),
                        node.tokens.end());
   node.tokens.resize(tokens);
+  below->cells.assign(node.cells.begin() + static_cast<std::ptrdiff_t>(tokens), node.cells.end());
+  node.cells.resize(tokens);
   below->children = std::exchange(node.children, {});
   for (const auto& child : below->children)
     child->parent = below.get();
@@ -145,14 +148,36 @@ PrefixTree::Node* PrefixTree::node_at(const Path& path, int32_t tokens) {
   return node;
 }
 
+void PrefixTree::take_cells(Node& node, size_t count) {
+  for (; count > 0; --count)
+    node.cells.push_back(cells_.take());
+}
+
+// In the order in which they lie, as the model's memory does it too.
+void PrefixTree::compact() {
+  std::vector<int32_t*> cells;
+  std::vector<Node*> left = {root_.get()};
+  while (!left.empty()) {
+    Node* node = left.back();
+    left.pop_back();
+    for (int32_t& cell : node->cells)
+      cells.push_back(&cell);
+    for (const auto& child : node->children)
+      left.push_back(child.get());
+  }
+  std::ranges::sort(cells, {}, [](const int32_t* cell) { return *cell; });
+  cells_ = {};
+  for (int32_t* cell : cells)
+    *cell = cells_.take();
+  changes_.push_back({.kind = MemoryChange::Kind::kCompact});
+}
+
 // One path more, or fewer, goes through `from` and everything above it.
 void PrefixTree::hold(Node* from, bool live, int32_t by) {
   for (Node* node = from; node != nullptr; node = node->parent) {
-    if (node->holders == 0) cells_ += node->size();
     if (live && node->holders_live == 0) cells_live_ += node->size();
     node->holders += by;
     if (live) node->holders_live += by;
-    if (node->holders == 0) cells_ -= node->size();
     if (live && node->holders_live == 0) cells_live_ -= node->size();
   }
 }
@@ -175,12 +200,15 @@ void PrefixTree::move_end(SequenceId sequence, Node* end) {
 void PrefixTree::tidy(Node* node) {
   while (node->parent != nullptr && node->holders == 0) {
     Node* parent = node->parent;
+    for (const int32_t cell : node->cells)
+      cells_.give_back(cell);
     std::erase_if(parent->children, [&](const auto& child) { return child.get() == node; });
     node = parent;
   }
   if (node->parent == nullptr || !node->ends.empty() || node->children.size() != 1) return;
   const std::unique_ptr<Node> child = std::move(node->children.front());
   node->tokens.insert(node->tokens.end(), child->tokens.begin(), child->tokens.end());
+  node->cells.insert(node->cells.end(), child->cells.begin(), child->cells.end());
   node->children = std::move(child->children);
   for (const auto& grandchild : node->children)
     grandchild->parent = node;
@@ -226,12 +254,13 @@ void PrefixTree::extend(SequenceId sequence, std::span<const Token> tokens) {
   Node* end = extended.end;
   if (end->parent != nullptr && end->children.empty() && end->ends.size() == 1) {
     end->tokens.insert(end->tokens.end(), tokens.begin(), tokens.end());
-    cells_ += added;
+    take_cells(*end, tokens.size());
     if (extended.live) cells_live_ += added;
   } else {
     auto child = std::make_unique<Node>();
     child->parent = end;
     child->tokens.assign(tokens.begin(), tokens.end());
+    take_cells(*child, tokens.size());
     Node* below = child.get();
     end->children.push_back(std::move(child));
     move_end(sequence, below);

@@ -30,6 +30,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/cell_map.h"
 #include "engine/model_runner.h"
 #include "engine/types.h"
 
@@ -79,9 +80,13 @@ class PrefixTree {
   // How many of its first tokens other paths hold too.
   int32_t shared_size(SequenceId sequence) const;
 
-  // Cells that hold a token, and those of them that no live path needs.
-  int32_t cells() const { return cells_; }
-  int32_t cells_resting() const { return cells_ - cells_live_; }
+  // Cells that hold a token, those of them that no live path needs, and how far up they reach.
+  int32_t cells() const { return cells_.used(); }
+  int32_t cells_resting() const { return cells_.used() - cells_live_; }
+  int32_t cells_end() const { return cells_.end(); }
+
+  // The cells move together, so that they reach no further up than they have to.
+  void compact();
 
   int32_t sequences_free() const { return static_cast<int32_t>(free_.size()); }
 
@@ -105,6 +110,7 @@ class PrefixTree {
   Node* node_at(const Path& path, int32_t tokens);
   void split(Node& node, size_t tokens);
   void hold(Node* from, bool live, int32_t by);
+  void take_cells(Node& node, size_t count);
   void move_end(SequenceId sequence, Node* end);
   void tidy(Node* node);
 
@@ -113,7 +119,7 @@ class PrefixTree {
   std::vector<Path> paths_;  // by sequence id
   std::vector<SequenceId> free_;
   std::vector<MemoryChange> changes_;
-  int32_t cells_ = 0;
+  CellMap cells_;
   int32_t cells_live_ = 0;
   uint64_t time_ = 0;
 };

@@ -43,7 +43,8 @@ PlanLimits plan_limits(const RunnerLimits& limits) {
                     .sequences_max = limits.sequences_max,
                     .step_tokens_max = limits.step_tokens_max,
                     .step_outputs_max = limits.step_outputs_max,
-                    .sharing = limits.sharing};
+                    .sharing = limits.sharing,
+                    .compact_cells_max = limits.compact_cells_max};
 }
 
 }  // namespace

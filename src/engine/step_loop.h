@@ -142,7 +142,7 @@ class StepLoop {
   int failures_in_a_row_ = 0;
   std::function<void()> before_done_;
   bool abandoned_ = false;  // rows may be there that nobody wants any more
-  std::string broken_;  // why nothing can run any more; empty while it can
+  std::string broken_;      // why nothing can run any more; empty while it can
 };
 
 }  // namespace windrow::engine

@@ -57,7 +57,6 @@ class Exactness : public ::testing::TestWithParam<const char*> {
     llm::BackendStats stats;
   };
 
- protected:
   static EngineRequest request(const Row& row, Run& run, size_t i) {
     return {.prompt = row.prompt,
             .output_tokens_max = row.output_tokens,
@@ -69,6 +68,7 @@ class Exactness : public ::testing::TestWithParam<const char*> {
             }};
   }
 
+ protected:
   // All rows at once.
   Run run_together(const LlamaModel& model, const std::vector<Row>& rows,
                    const LlamaRunnerOptions& options) {
@@ -240,6 +240,55 @@ TEST_P(Exactness, RowsOfOneLengthDoNotMix) {
     EXPECT_LE(comparison.tokens_apart, apart_max)
         << "the worst by " << comparison.logprob_difference_max;
   }
+}
+
+// A runner that counts how often its cells were moved together.
+class Watched final : public engine::ModelRunner {
+ public:
+  explicit Watched(std::unique_ptr<engine::ModelRunner> runner) : runner_(std::move(runner)) {}
+
+  const engine::RunnerLimits& limits() const override { return runner_->limits(); }
+  void change(const engine::MemoryChange& change) override {
+    if (change.kind == engine::MemoryChange::Kind::kCompact) ++compactions;
+    runner_->change(change);
+  }
+  Result<void> run(std::span<const StepRow> step) override { return runner_->run(step); }
+  std::span<const float> logits(size_t index) const override { return runner_->logits(index); }
+
+  int compactions = 0;
+
+ private:
+  std::unique_ptr<engine::ModelRunner> runner_;
+};
+
+// Long rows come and go beneath some that stay, so that these are left in high cells.
+TEST(Compaction, LeavesNoTrace) {
+  const std::string path = test_model("qwen3", "f32");
+  const auto model = LlamaModel::load(library(), path, {}).value();
+  LlamaRunnerOptions options = exact_options();
+  options.cells_max = 4096;
+  options.rows_max = 8;
+  options.step_tokens_max = 512;
+  Watched runner(model->make_runner(options).value());
+  Random random(37);
+  std::vector<Row> rows(24);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool stays = i == 7 || i == 15;
+    rows[i].prompt.assign(300, static_cast<Token>(i));
+    for (int own = 0; own < 30; ++own)
+      rows[i].prompt.push_back(static_cast<Token>(random.below(500)));
+    rows[i].output_tokens = stays ? 300 : 3;
+  }
+  Exactness::Run run;
+  const windrow::testing::ManualClock clock;
+  engine::StepLoop loop(runner, model->vocabulary(), clock, std::chrono::seconds(2));
+  for (size_t i = 0; i < rows.size(); ++i)
+    loop.add(Exactness::request(rows[i], run, i));
+  while (loop.step()) {
+  }
+  EXPECT_GT(runner.compactions, 0);
+  ASSERT_EQ(run.answers.size(), rows.size());
+  EXPECT_EQ(compare(PlainModel(path), rows, run, {}, 1e-5).tokens_apart, 0);
 }
 
 class SlidingWindow : public Exactness {};

@@ -172,7 +172,9 @@ void GraphRuns::watch(llama_context_params& params) {
 
 bool GraphRuns::on_tensor(ggml_tensor* tensor, bool ask, void* self) {
   if (!ask) return true;
-  if (std::strcmp(tensor->name, "result_norm") == 0) ++static_cast<GraphRuns*>(self)->runs_;
+  auto* runs = static_cast<GraphRuns*>(self);
+  if (std::strcmp(tensor->name, "result_norm") == 0) ++runs->runs_;
+  if (std::strcmp(tensor->name, "kq-0") == 0) runs->cells_read_ = tensor->ne[0];
   return false;
 }
 

@@ -92,16 +92,19 @@ std::vector<double> alone(const Model& model, const std::vector<llama_token>& to
 
 llama_memory_t memory_of(const Context& context);
 
-// Counts how often libllama runs the graph of a model, by the name of its last norm.
+// Counts how often libllama runs the graph of a model, by the name of its last norm, and how many
+// cells its attention read the last time (without flash attention).
 class GraphRuns {
  public:
   void watch(llama_context_params& params);
   // Since the last call.
   int take() { return std::exchange(runs_, 0); }
+  int64_t cells_read() const { return cells_read_; }
 
  private:
   static bool on_tensor(ggml_tensor* tensor, bool ask, void* self);
   int runs_ = 0;
+  int64_t cells_read_ = 0;
 };
 
 // Expects that `statement` kills the process by an assert whose text matches `pattern`. The

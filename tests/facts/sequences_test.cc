@@ -226,6 +226,66 @@ TEST(UnifiedCache, FreedCellsAreUsedAgainWhereverTheyLie) {
   EXPECT_LT(largest_difference(log_probabilities(logits_of(context)), alone(model, text)), 1e-5);
 }
 
+// A row in a high cell makes every step read all cells below it, empty or not. Nothing moves them;
+// but a saved state is read into the lowest cells, with every sequence a cell belongs to.
+TEST(UnifiedCache, ASavedStateIsReadIntoTheLowestCells) {
+  const Model model = load_model("llama");
+  GraphRuns runs;
+  llama_context_params params = exact_params(4096, 4);
+  runs.watch(params);
+  const Context context = make_context(model, params);
+  Batch low;
+  ASSERT_EQ(decode(context, low.add_run(some_tokens(1000, 1), 0, 0)), 0);
+  auto text = some_tokens(40, 2);
+  Batch high;
+  ASSERT_EQ(decode(context, high.add_run(text, 0, 1)), 0);
+  llama_memory_seq_cp(memory_of(context), 1, 2, -1, 30);
+  ASSERT_TRUE(llama_memory_seq_rm(memory_of(context), 0, -1, -1));
+  Batch before;
+  ASSERT_EQ(decode(context, before.add(300, 40, 1, true)), 0);
+  EXPECT_EQ(runs.cells_read(), 1280) << "the lowest were free, but others are above";
+
+  std::vector<uint8_t> state(llama_state_get_size(context.get()));
+  const size_t written = llama_state_get_data(context.get(), state.data(), state.size());
+  ASSERT_GT(written, 0U);
+  ASSERT_EQ(llama_state_set_data(context.get(), state.data(), written), written);
+  Batch after;
+  ASSERT_EQ(decode(context, after.add(301, 41, 1, true)), 0);
+  EXPECT_EQ(runs.cells_read(), 256);
+  const auto moved = log_probabilities(logits_of(context));
+  Batch shared;
+  ASSERT_EQ(decode(context, shared.add(302, 30, 2, true)), 0);
+  const auto moved_and_shared = log_probabilities(logits_of(context));
+  std::vector<llama_token> fork(text.begin(), text.begin() + 30);
+  fork.push_back(302);
+  EXPECT_LT(largest_difference(moved_and_shared, alone(model, fork)), 1e-5);
+  text.push_back(300);
+  text.push_back(301);
+  EXPECT_LT(largest_difference(moved, alone(model, text)), 1e-5);
+}
+
+TEST(UnifiedCache, TheLowestFreeCellsAreTakenFirst) {
+  const Model model = load_model("llama");
+  GraphRuns runs;
+  llama_context_params params = exact_params(4096, 9);
+  runs.watch(params);
+  const Context context = make_context(model, params);
+  for (int row = 0; row < 8; ++row) {
+    Batch batch;
+    ASSERT_EQ(decode(context, batch.add_run(some_tokens(256, 1), 0, row)), 0);
+  }
+  ASSERT_EQ(runs.cells_read(), 2048);
+  // 1,024 free cells in four places below; then 1,024 are filled and none above is touched.
+  for (const int row : {1, 3, 4, 6})
+    ASSERT_TRUE(llama_memory_seq_rm(memory_of(context), row, -1, -1));
+  Batch fill;
+  ASSERT_EQ(decode(context, fill.add_run(some_tokens(1024, 2), 0, 8)), 0);
+  EXPECT_EQ(runs.cells_read(), 2048);
+  Batch more;
+  ASSERT_EQ(decode(context, more.add(300, 1024, 8, true)), 0);
+  EXPECT_EQ(runs.cells_read(), 2304);
+}
+
 TEST(SplitCache, AChunkBesideDecodeRowsTakesAGraphRunOfItsOwn) {
   const Model model = load_model("llama");
   GraphRuns runs;

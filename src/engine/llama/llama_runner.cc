@@ -30,6 +30,10 @@ constexpr int64_t kScoringBytesMax = int64_t{128} << 20;
 // Prefixes that can be kept beside the rows.
 constexpr int32_t kPrefixesMin = 32;
 
+// What may be copied aside to move the cells together. Where they lie on a device of its own that
+// would go through its bus twice, and a step reads them too fast for that to pay.
+constexpr double kCompactBytesMax = 1 << 29;
+
 // Above this nobody should get cells without asking.
 constexpr int32_t kCellsDefaultMax = 131072;
 
@@ -130,6 +134,13 @@ int32_t step_outputs_max(const ModelFacts& facts, const LlamaRunnerOptions& opti
       int64_t{std::max(facts.vocabulary_size, 1)} * static_cast<int64_t>(sizeof(float));
   return static_cast<int32_t>(std::min(options.rows_max + kScoringBytesMax / output_bytes,
                                        int64_t{options.step_tokens_max}));
+}
+
+int32_t compact_cells_max(ggml_backend_device& device, const ModelFacts& facts,
+                          const LlamaRunnerOptions& options) {
+  const bool on_cpu = ggml_backend_dev_type(&device) == GGML_BACKEND_DEVICE_TYPE_CPU;
+  if (!on_cpu || facts.sharing != Sharing::kAnyRange) return 0;
+  return static_cast<int32_t>(std::min(kCompactBytesMax / cell_bytes(facts, options.kv_type), 1e9));
 }
 
 llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options,
@@ -250,7 +261,8 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
                             .step_outputs_max = step_outputs_max(facts, options),
                             .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
                             .vocabulary_size = facts.vocabulary_size,
-                            .sharing = sharing_of(facts, options)};
+                            .sharing = sharing_of(facts, options),
+                            .compact_cells_max = compact_cells_max(device, facts, options)};
   return std::unique_ptr<ModelRunner>(new LlamaRunner(context, device, limits));
 }
 
@@ -279,6 +291,9 @@ void LlamaRunner::change(const MemoryChange& change) {
       return;
     case MemoryChange::Kind::kCut:
       cut(change);
+      return;
+    case MemoryChange::Kind::kCompact:
+      compact();
       return;
   }
 }
@@ -309,6 +324,15 @@ void LlamaRunner::cut(const MemoryChange& change) {
                                            change.tokens == 0 ? -1 : change.tokens, -1);
   ENSURE(removed, "libllama did not remove tokens of sequence {}", change.sequence.value());
   end = std::min(end, change.tokens);
+}
+
+// libllama moves no cells (it once could), but reads a saved state into the lowest ones, each with
+// all the sequences it belongs to.
+void LlamaRunner::compact() {
+  std::vector<uint8_t> state(llama_state_get_size(context_));
+  const size_t written = llama_state_get_data(context_, state.data(), state.size());
+  // Without what was written nothing has changed yet; without what is read all is gone.
+  if (written > 0) lost_ = llama_state_set_data(context_, state.data(), written) == 0;
 }
 
 void LlamaRunner::check(std::span<const StepRow> step) const {
@@ -343,6 +367,12 @@ void LlamaRunner::check(std::span<const StepRow> step) const {
 
 Result<void> LlamaRunner::run(std::span<const StepRow> step) {
   check(step);
+  if (lost_) {
+    return Error{
+        ErrorKind::kUnavailable,
+        "libllama did not take back the state of its memory, so the rows that ran are lost; "
+        "results already written are safe, and the same command continues"};
+  }
   batch_->batch.n_tokens = 0;
   output_indices_.clear();
   for (const StepRow& row : step) {

@@ -41,6 +41,7 @@ class LlamaRunner final : public ModelRunner {
   Position& end_of(SequenceId sequence);
   void share(const MemoryChange& change);
   void cut(const MemoryChange& change);
+  void compact();
 
   llama_context* context_;
   ggml_backend_device& device_;
@@ -48,6 +49,7 @@ class LlamaRunner final : public ModelRunner {
   std::unique_ptr<Batch> batch_;
   std::vector<int32_t> output_indices_;  // of the last step: where in the batch logits were wanted
   std::vector<Position> ends_;           // what each sequence holds
+  bool lost_ = false;                    // what its memory held
 };
 
 }  // namespace windrow::engine

@@ -51,6 +51,8 @@ void ScriptedRunner::change(const MemoryChange& change) {
       sequence.tokens.resize(count);
       sequence.cells.resize(count);
       return;
+    case MemoryChange::Kind::kCompact:
+      return;
   }
 }
 
