@@ -186,6 +186,52 @@ TEST(Models, AnotherChatTemplateMayBeNamed) {
   EXPECT_THAT(missing.errors, HasSubstr("--chat-template no.jinja: there is no such file"));
 }
 
+TEST(Models, AJobThatGoesOnAnotherDaySaysTheDayItBegan) {
+  JobFolder folder;
+  folder.use_model(model_path("qwen3"));
+  // As many tokens as years since 2000.
+  folder.write("dated.jinja",
+               "{{ messages[0].content }}{{ ' a' * (strftime_now('%Y') | int - 2000) }}");
+  folder.write("chat.jsonl", chat_line("a", "the house", {{"max_tokens", 1}}) +
+                                 chat_line("b", "the house", {{"max_tokens", 1}}));
+  const auto run = [&](const Words& more) {
+    Words flags = {"--chat-template", "dated.jinja"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const Ended ended = folder.windrow(exact_run("chat.jsonl", "results.jsonl", flags));
+    EXPECT_EQ(ended.code, 0) << ended;
+  };
+  run({"--limit", "1"});
+  // The job began in September 2001.
+  std::string record = folder.read("results.job.json");
+  const size_t began = record.find("\"began_unix_s\": ");
+  ASSERT_NE(began, std::string::npos) << record;
+  record.replace(began, record.find(',', began) - began, "\"began_unix_s\": 1000000000");
+  folder.write("results.job.json", record);
+  run({});
+  const std::vector<LogLine> lines = read_log(folder, "results.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  const auto prompt_tokens = [&](size_t line) {
+    return std::stoi(member(lines[line].json, "response.body.usage.prompt_tokens"));
+  };
+  EXPECT_GE(prompt_tokens(0) - prompt_tokens(1), 24);
+}
+
+TEST(Models, AChatTemplateMayComeFromAPipe) {
+  JobFolder folder;
+  folder.use_model(inst_model_path());
+  folder.write("chat.jsonl", chat_line("a", "the house", {{"max_tokens", 5}}));
+  const auto run = [&](const std::string& text) {
+    Command command =
+        folder.command(exact_run("chat.jsonl", "1.jsonl", {"--chat-template", "/dev/stdin"}));
+    command.input = text;
+    return end_to_end::run(command);
+  };
+  const Ended first = run("{{ messages[0].content }}");
+  EXPECT_EQ(first.code, 0) << first;
+  EXPECT_EQ(run("{{ messages[0].content }}").code, 0) << "the same job";
+  EXPECT_EQ(run("{{ messages[0].content }}!").code, 2) << "another one";
+}
+
 TEST(Models, AnAdapterThatIsNoneIsRefused) {
   JobFolder folder;
   folder.use_model(model_path("qwen3"));
