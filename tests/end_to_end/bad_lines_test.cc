@@ -159,9 +159,10 @@ std::vector<BadLine> bad_lines() {
                 "max_tokens must be a whole number from 1 to 2147483647, not 1.5"),
       chat_with("max_tokens\":5,\"max_completion_tokens", "6", value, "max_completion_tokens",
                 "max_tokens is 5 and max_completion_tokens is 6; give one of them"),
-      chat_with("seed", "1.5", value, "seed",
-                "seed must be a whole number from -9223372036854775808 to 9223372036854775807, not "
-                "1.5"),
+      chat_with(
+          "seed", "1.5", value, "seed",
+          "seed must be a whole number from -9223372036854775808 to 18446744073709551615, not "
+          "1.5"),
       chat_with("stop", "\"\"", value, "stop",
                 "stop must be a string that is not empty, or an array of such"),
       chat_with("stop", "[\"a\", 7]", value, "stop",
