@@ -28,7 +28,7 @@ std::optional<Token> Sampler::sample(std::span<const float> logits, const llm::S
   if (sampling.temperature <= 0.0F) return most_likely(*blocks);
   const double unit = unit_draw(sampling.seed, static_cast<int32_t>(history.answer.size()));
   if (!Filters::lists(sampling, logits.size())) {
-    return draw_from(*blocks, filters_.cut(*blocks, sampling), sampling.temperature, unit, sums_);
+    return draw_from(*blocks, filters_.keep(*blocks, sampling), sampling.temperature, unit, sums_);
   }
   std::vector<Candidate>& candidates = filters_.list(*blocks, sampling);
   set_probabilities(candidates, sampling.temperature);
@@ -44,10 +44,10 @@ std::vector<Candidate> Sampler::distribution(std::span<const float> logits,
   if (Filters::lists(sampling, logits.size())) {
     candidates = filters_.list(*blocks, sampling);
   } else {
-    const Cut cut = filters_.cut(*blocks, sampling);
-    find_at_least(*blocks, cut.logit, candidates);
+    const Kept kept = filters_.keep(*blocks, sampling);
+    find_at_least(*blocks, kept.lowest.logit, candidates);
     std::erase_if(candidates, [&](const Candidate& candidate) {
-      return more_likely(cut.logit, cut.token, candidate.logit, candidate.token);
+      return !kept.has(candidate.logit, candidate.token);
     });
   }
   std::sort(candidates.begin(), candidates.end(),

@@ -329,7 +329,7 @@ TEST(LogitBlocks, WeightsAreTheExponentialFunction) {
   ASSERT_TRUE(blocks.scan(logits));
   BlockWeights weights;
   for (size_t block = 0; block < blocks.count(); ++block) {
-    const double sum = blocks.weigh(block, 1, -1e30F, weights);
+    const double sum = blocks.weigh(block, {.max = blocks.max()}, weights);
     double added = 0;
     for (size_t i = 0; i < blocks.block(block).size(); ++i) {
       const double expected = std::exp(static_cast<double>(blocks.block(block)[i]));

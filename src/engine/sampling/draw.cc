@@ -6,26 +6,6 @@
 #include "base/random.h"
 
 namespace windrow::engine {
-namespace {
-
-// Of a block, with what lies beyond the cut among equal logits taken out.
-double weigh_cut(const LogitBlocks& blocks, size_t block, const Cut& cut, float temperature,
-                 BlockWeights& weights) {
-  double sum = blocks.weigh(block, temperature, cut.logit, weights);
-  const auto first = static_cast<Token>(blocks.first_of(block));
-  const std::span<const float> logits = blocks.block(block);
-  const auto last = first + static_cast<Token>(logits.size()) - 1;
-  if (cut.token >= last) return sum;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] == cut.logit && first + static_cast<Token>(i) > cut.token) {
-      sum -= static_cast<double>(weights[i]);
-      weights[i] = 0;
-    }
-  }
-  return sum;
-}
-
-}  // namespace
 
 double unit_draw(uint64_t seed, int32_t index) {
   Random mixed(seed ^ (static_cast<uint64_t>(index) * uint64_t{0xD1B54A32D192ED03}));
@@ -33,15 +13,15 @@ double unit_draw(uint64_t seed, int32_t index) {
   return mixed.unit();
 }
 
-Token draw_from(const LogitBlocks& blocks, const Cut& cut, float temperature, double unit,
+Token draw_from(const LogitBlocks& blocks, const Kept& kept, float temperature, double unit,
                 std::vector<double>& sums) {
   BlockWeights weights;
   sums.resize(blocks.count());
   double total = 0;
   for (size_t block = 0; block < blocks.count(); ++block) {
-    sums[block] = blocks.maxima()[block] < cut.logit
+    sums[block] = blocks.maxima()[block] < kept.lowest.logit
                       ? 0.0
-                      : weigh_cut(blocks, block, cut, temperature, weights);
+                      : weigh_kept(blocks, block, kept, temperature, weights);
     total += sums[block];
   }
   double left = unit * total;
@@ -52,7 +32,7 @@ Token draw_from(const LogitBlocks& blocks, const Cut& cut, float temperature, do
     if (left < sums[block]) break;
     left -= sums[block];
   }
-  weigh_cut(blocks, chosen, cut, temperature, weights);
+  weigh_kept(blocks, chosen, kept, temperature, weights);
   size_t last = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] <= 0) continue;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/sampling/candidates.h"
-#include "engine/sampling/filters.h"
+#include "engine/sampling/kept.h"
 #include "engine/sampling/logit_blocks.h"
 #include "engine/types.h"
 
@@ -20,7 +20,7 @@ namespace windrow::engine {
 double unit_draw(uint64_t seed, int32_t index);
 
 // From what is left of a whole vocabulary. `sums` is memory to work in.
-Token draw_from(const LogitBlocks& blocks, const Cut& cut, float temperature, double unit,
+Token draw_from(const LogitBlocks& blocks, const Kept& kept, float temperature, double unit,
                 std::vector<double>& sums);
 
 // From a list whose probabilities are set; at least one. Sorts it by token.

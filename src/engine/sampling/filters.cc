@@ -1,18 +1,11 @@
 #include "engine/sampling/filters.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdint>
+#include <limits>
 
 namespace windrow::engine {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Where the nucleus ends is looked for among so many bands of logits.
-constexpr size_t kBuckets = 4096;
-constexpr auto kBucketsEnd = static_cast<float>(kBuckets);
 
 bool by_likelihood(const Candidate& a, const Candidate& b) {
   return more_likely(a, b);
@@ -51,92 +44,38 @@ double set_weights(std::vector<Candidate>& candidates, float logit_max) {
 }  // namespace
 
 bool Filters::lists(const llm::Sampling& sampling, size_t vocabulary_size) {
-  return (sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < vocabulary_size) ||
-         sampling.typical_p < 1.0F;
+  return sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < vocabulary_size;
 }
 
-Cut Filters::cut(const LogitBlocks& blocks, const llm::Sampling& sampling) {
-  Cut cut;
-  if (sampling.top_p < 1.0F) cut = top_p_cut(blocks, sampling.top_p);
+Kept Filters::keep(const LogitBlocks& blocks, const llm::Sampling& sampling) {
+  Kept kept = all_of(blocks);
+  if (sampling.typical_p < 1.0F) kept = typical_of(blocks, sampling.typical_p);
+  if (sampling.top_p < 1.0F) kept = top_p_of(blocks, kept, sampling.top_p);
   // At least min_p times as likely as the most likely one (Nguyen et al., 2024).
   if (sampling.min_p > 0.0F) {
-    const Cut other{.logit = blocks.max() + std::log(sampling.min_p)};
-    if (more_likely(other.logit, other.token, cut.logit, cut.token)) cut = other;
+    const float limit = kept.max + std::log(sampling.min_p);
+    if (limit > kept.lowest.logit) kept.lowest = {.logit = limit};
   }
-  return cut;
+  return kept;
 }
 
-// The fewest most likely tokens that together reach top_p (Holtzman et al., 2020). The logits are
-// sorted into narrow bands with the probability of each; the bands are added up from the top, and
-// only the one where the sum is reached is looked at token by token.
-Cut Filters::top_p_cut(const LogitBlocks& blocks, float top_p) {
+// The fewest most likely tokens that together reach top_p (Holtzman et al., 2020).
+Kept Filters::top_p_of(const LogitBlocks& blocks, const Kept& before, float top_p) {
   // What is less likely than this is never in the nucleus: it and all that is less likely would
   // have to make up 1 - top_p, and there are not enough tokens for that. The sum of all weights is
   // at least 1, that of the most likely token.
   const double rest = std::max(1.0 - static_cast<double>(top_p), 1e-9);
   const auto depth = static_cast<float>(std::log(static_cast<double>(blocks.logits().size())) -
                                         std::log(rest) + 1e-3);
-  const float extent = std::max(blocks.max() - blocks.min(), 1e-6F);
-  // Never so narrow that subtracting it changes nothing, and a little wider than what it is to
-  // hold.
-  const float range = 1.001F * std::max(std::min(depth, extent),
-                                        blocks.max() - std::nextafter(blocks.max(), -kInfinity));
-  const float floor = blocks.max() - range;
-  const float scale = static_cast<float>(kBuckets) / range;
-  const auto bucket_of = [scale, max = blocks.max()](float logit) {
-    const float bucket = (max - logit) * scale;
-    return static_cast<int32_t>(bucket < kBucketsEnd ? bucket : kBucketsEnd);
-  };
-  buckets_.assign(kBuckets, 0.0);
-  BlockWeights weights;
-  std::array<int32_t, kBlockSize> bucket_at;
-  double sum = 0;
-  for (size_t block = 0; block < blocks.count(); ++block) {
-    sum += blocks.weigh(block, 1.0F, -kInfinity, weights);
-    if (blocks.maxima()[block] < floor) continue;
-    const std::span<const float> logits = blocks.block(block);
-    // Two loops: the first has no branch and is vectorised.
-    for (size_t i = 0; i < logits.size(); ++i)
-      bucket_at[i] = bucket_of(logits[i]);
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const auto at = static_cast<size_t>(bucket_at[i]);
-      if (at < kBuckets) buckets_[at] += static_cast<double>(weights[i]);
-    }
-  }
-  const double wanted = static_cast<double>(top_p) * sum;
-  double reached = 0;
-  size_t bucket = 0;
-  while (bucket < kBuckets && reached + buckets_[bucket] < wanted)
-    reached += buckets_[bucket++];
-  if (bucket == kBuckets) return {.logit = floor};
-  // A little wider than the band, whose borders are rounded; then exactly it.
-  const float highest = blocks.max() - (static_cast<float>(bucket) - 0.5F) / scale;
-  const float lowest = blocks.max() - (static_cast<float>(bucket) + 1.5F) / scale;
-  candidates_.clear();
-  for (size_t block = 0; block < blocks.count(); ++block) {
-    if (blocks.maxima()[block] < lowest) continue;
-    auto token = static_cast<Token>(blocks.first_of(block));
-    for (const float logit : blocks.block(block)) {
-      if (logit >= lowest && logit <= highest && bucket_of(logit) == static_cast<int32_t>(bucket))
-        candidates_.push_back({.token = token, .logit = logit});
-      ++token;
-    }
-  }
-  if (candidates_.empty()) return {.logit = floor};
-  set_weights(candidates_, blocks.max());
-  const size_t kept = sort_until(candidates_, by_likelihood,
-                                 [&](double so_far) { return reached + so_far >= wanted; });
-  return {.logit = candidates_[kept - 1].logit, .token = candidates_[kept - 1].token};
+  return nearest_.find(blocks, before,
+                       {.middle = before.max,
+                        .range = std::min(depth, before.max - blocks.min()),
+                        .share = static_cast<double>(top_p)});
 }
 
 std::vector<Candidate>& Filters::list(const LogitBlocks& blocks, const llm::Sampling& sampling) {
-  const bool top_k =
-      sampling.top_k > 0 && static_cast<size_t>(sampling.top_k) < blocks.logits().size();
-  if (top_k) find_most_likely(blocks, static_cast<size_t>(sampling.top_k), candidates_);
-  if (sampling.typical_p < 1.0F) {
-    keep_typical(top_k ? spread_of(candidates_) : find_typical(blocks, sampling.typical_p),
-                 sampling.typical_p);
-  }
+  find_most_likely(blocks, static_cast<size_t>(sampling.top_k), candidates_);
+  if (sampling.typical_p < 1.0F) keep_typical(sampling.typical_p);
   if (sampling.top_p < 1.0F) {
     std::sort(candidates_.begin(), candidates_.end(), by_likelihood);
     keep_top_p(sampling.top_p);
@@ -160,35 +99,43 @@ Filters::Spread Filters::spread_of(const std::vector<Candidate>& candidates) {
   return spread;
 }
 
-// Lists what typical_p may keep of the whole vocabulary.
-Filters::Spread Filters::find_typical(const LogitBlocks& blocks, float typical_p) {
+Filters::Spread Filters::spread_of(const LogitBlocks& blocks) {
   BlockWeights weights;
   Spread spread{.logit_max = blocks.max()};
   double energy = 0;
   for (size_t block = 0; block < blocks.count(); ++block) {
-    spread.sum += blocks.weigh(block, 1.0F, -kInfinity, weights);
-    const std::span<const float> logits = blocks.block(block);
-    for (size_t i = 0; i < logits.size(); ++i) {
-      if (weights[i] > 0)
-        energy += static_cast<double>(weights[i]) * static_cast<double>(blocks.max() - logits[i]);
-    }
+    spread.sum += blocks.weigh(block, {.max = blocks.max()}, weights);
+    energy += blocks.energy(block, blocks.max(), weights);
   }
   spread.entropy = std::log(spread.sum) + energy / spread.sum;
+  return spread;
+}
+
+// The fewest tokens that reach typical_p, those first whose surprise is nearest to what is to be
+// expected, the entropy (Meister et al., 2022). Of the whole vocabulary: the logit of that surprise
+// is rounded to a float, and the sums it is made of are no more exact than that.
+Kept Filters::typical_of(const LogitBlocks& blocks, float typical_p) {
+  const Spread spread = spread_of(blocks);
+  const double middle = spread.logit_max + std::log(spread.sum) - spread.entropy;
   // Nothing likely lies as far from the entropy as a token of more than twice its surprise, so what
   // is as far or farther is at most as likely as that token; and all of it together has to make up
   // 1 - typical_p.
   const double rest = std::max(1.0 - static_cast<double>(typical_p), 1e-9);
   const double probability_min =
       std::min(std::exp(-2 * spread.entropy), rest / static_cast<double>(blocks.logits().size()));
-  const double limit = spread.logit_max + std::log(probability_min * spread.sum) - 1e-3;
-  find_at_least(blocks, std::max(static_cast<float>(limit), std::numeric_limits<float>::lowest()),
-                candidates_);
-  return spread;
+  const double lowest = std::max(spread.logit_max + std::log(probability_min * spread.sum) - 1e-3,
+                                 static_cast<double>(blocks.min()));
+  return nearest_.find(
+      blocks, all_of(blocks),
+      {.middle = static_cast<float>(middle),
+       .range = static_cast<float>(std::max(middle - lowest, spread.logit_max - middle)),
+       .share = static_cast<double>(typical_p),
+       .beyond = true});
 }
 
-// The fewest tokens that reach typical_p, those first whose surprise is nearest to what is to be
-// expected, the entropy (Meister et al., 2022).
-void Filters::keep_typical(const Spread& spread, float typical_p) {
+// The same of a list.
+void Filters::keep_typical(float typical_p) {
+  const Spread spread = spread_of(candidates_);
   const double log_sum = std::log(spread.sum);
   for (Candidate& candidate : candidates_) {
     candidate.probability =

@@ -7,9 +7,9 @@
 #include <limits>
 
 #if defined(__x86_64__) && (defined(__clang__) || defined(__GNUC__))
-#define WINDROW_HAVE_AVX2_TARGET 1
+#define WINDROW_HAVE_AVX_TARGETS 1
 #else
-#define WINDROW_HAVE_AVX2_TARGET 0
+#define WINDROW_HAVE_AVX_TARGETS 0
 #endif
 
 namespace windrow::engine {
@@ -71,19 +71,11 @@ struct Extent {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(e) + power);
 }
 
-[[gnu::always_inline]] inline double weigh_body(const float* logits, float max, float temperature,
-                                                float limit, float* weights) {
-  for (size_t i = 0; i < kBlockSize; ++i) {
-    const float exponent = (logits[i] - max) / temperature;
-    const float in_range = exponent > kExponentMin ? exponent : kExponentMin;
-    const float weight = exp_of(in_range);
-    const bool counts = (logits[i] >= limit) & (exponent >= kExponentMin);
-    weights[i] = counts ? weight : 0.0F;
-  }
+[[gnu::always_inline]] inline double sum_of(const float* values) {
   float sums[kLanes] = {};
   for (size_t i = 0; i < kBlockSize; i += kLanes) {
     for (size_t lane = 0; lane < kLanes; ++lane)
-      sums[lane] += weights[i + lane];
+      sums[lane] += values[i + lane];
   }
   double sum = 0;
   for (const float one : sums)
@@ -91,36 +83,124 @@ struct Extent {
   return sum;
 }
 
+template <bool divide>
+[[gnu::always_inline]] inline double weigh_all(const float* logits, const Weighing& how,
+                                               float* weights) {
+  for (size_t i = 0; i < kBlockSize; ++i) {
+    const float below = logits[i] - how.max;
+    const float exponent = divide ? below / how.temperature : below;
+    const float in_range = exponent > kExponentMin ? exponent : kExponentMin;
+    const float weight = exp_of(in_range);
+    const bool counts =
+        (logits[i] >= how.lowest) & (logits[i] <= how.highest) & (exponent >= kExponentMin);
+    weights[i] = counts ? weight : 0.0F;
+  }
+  return sum_of(weights);
+}
+
+[[gnu::always_inline]] inline double weigh_body(const float* logits, const Weighing& weighing,
+                                                float* weights) {
+  const Weighing how = weighing;
+  // Filters look at the distribution of temperature 1; dividing by that is time for nothing.
+  return how.temperature == 1.0F ? weigh_all<false>(logits, how, weights)
+                                 : weigh_all<true>(logits, how, weights);
+}
+
+[[gnu::always_inline]] inline double energy_body(const float* logits, float max,
+                                                 const float* weights) {
+  float energies[kBlockSize];
+  for (size_t i = 0; i < kBlockSize; ++i) {
+    const float below = max - logits[i];
+    // What lies lower has no weight, and may be infinitely low.
+    energies[i] = weights[i] * (below < -kExponentMin ? below : -kExponentMin);
+  }
+  return sum_of(energies);
+}
+
+[[gnu::always_inline]] inline void deal_body(const float* logits, const BandScale& scale,
+                                             uint16_t* bands) {
+  const BandScale how = scale;
+  for (size_t i = 0; i < kBlockSize; ++i) {
+    const int32_t band = how.band_of(logits[i]);
+    const auto turn = static_cast<int32_t>(i % kBandsTooFar);
+    bands[i] = static_cast<uint16_t>(band + (band == static_cast<int32_t>(kBands) ? turn : 0));
+  }
+}
+
 struct Kernels {
   Extent (*extent)(const float* logits);
-  double (*weigh)(const float* logits, float max, float temperature, float limit, float* weights);
+  double (*weigh)(const float* logits, const Weighing& weighing, float* weights);
+  double (*energy)(const float* logits, float max, const float* weights);
+  void (*deal)(const float* logits, const BandScale& scale, uint16_t* bands);
 };
 
 Extent extent_plain(const float* logits) {
   return extent_body(logits);
 }
 
-double weigh_plain(const float* logits, float max, float temperature, float limit, float* weights) {
-  return weigh_body(logits, max, temperature, limit, weights);
+double weigh_plain(const float* logits, const Weighing& weighing, float* weights) {
+  return weigh_body(logits, weighing, weights);
 }
 
-#if WINDROW_HAVE_AVX2_TARGET
-// Without fused multiplication, which would round otherwise.
+double energy_plain(const float* logits, float max, const float* weights) {
+  return energy_body(logits, max, weights);
+}
+
+void deal_plain(const float* logits, const BandScale& scale, uint16_t* bands) {
+  deal_body(logits, scale, bands);
+}
+
+#if WINDROW_HAVE_AVX_TARGETS
 [[gnu::target("avx2")]] Extent extent_avx2(const float* logits) {
   return extent_body(logits);
 }
 
-[[gnu::target("avx2")]] double weigh_avx2(const float* logits, float max, float temperature,
-                                          float limit, float* weights) {
-  return weigh_body(logits, max, temperature, limit, weights);
+[[gnu::target("avx2")]] double weigh_avx2(const float* logits, const Weighing& weighing,
+                                          float* weights) {
+  return weigh_body(logits, weighing, weights);
+}
+
+[[gnu::target("avx2")]] double energy_avx2(const float* logits, float max, const float* weights) {
+  return energy_body(logits, max, weights);
+}
+
+[[gnu::target("avx2")]] void deal_avx2(const float* logits, const BandScale& scale,
+                                       uint16_t* bands) {
+  deal_body(logits, scale, bands);
+}
+
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] Extent extent_avx512(const float* logits) {
+  return extent_body(logits);
+}
+
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] double weigh_avx512(const float* logits,
+                                                                          const Weighing& weighing,
+                                                                          float* weights) {
+  return weigh_body(logits, weighing, weights);
+}
+
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] double energy_avx512(const float* logits,
+                                                                           float max,
+                                                                           const float* weights) {
+  return energy_body(logits, max, weights);
+}
+
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void deal_avx512(const float* logits,
+                                                                       const BandScale& scale,
+                                                                       uint16_t* bands) {
+  deal_body(logits, scale, bands);
 }
 #endif
 
 Kernels choose_kernels() {
-#if WINDROW_HAVE_AVX2_TARGET
-  if (__builtin_cpu_supports("avx2")) return {extent_avx2, weigh_avx2};
+#if WINDROW_HAVE_AVX_TARGETS
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    return {extent_avx512, weigh_avx512, energy_avx512, deal_avx512};
+  }
+  if (__builtin_cpu_supports("avx2")) return {extent_avx2, weigh_avx2, energy_avx2, deal_avx2};
 #endif
-  return {extent_plain, weigh_plain};
+  return {extent_plain, weigh_plain, energy_plain, deal_plain};
 }
 
 const Kernels& kernels() {
@@ -164,10 +244,20 @@ bool LogitBlocks::scan(std::span<const float> logits) {
   return !any_nan && std::isfinite(max_);
 }
 
-double LogitBlocks::weigh(size_t block_index, float temperature, float limit,
+double LogitBlocks::weigh(size_t block_index, const Weighing& weighing,
                           BlockWeights& weights) const {
   BlockWeights copy;
-  return kernels().weigh(whole(block(block_index), copy), max_, temperature, limit, weights.data());
+  return kernels().weigh(whole(block(block_index), copy), weighing, weights.data());
+}
+
+double LogitBlocks::energy(size_t block_index, float max, const BlockWeights& weights) const {
+  BlockWeights copy;
+  return kernels().energy(whole(block(block_index), copy), max, weights.data());
+}
+
+void LogitBlocks::deal(size_t block_index, const BandScale& scale, uint16_t* bands) const {
+  BlockWeights copy;
+  kernels().deal(whole(block(block_index), copy), scale, bands);
 }
 
 }  // namespace windrow::engine

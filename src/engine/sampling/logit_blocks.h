@@ -3,11 +3,14 @@
 // holds at most says whether it has to be looked at again.
 //
 // The loops are written for the compiler to vectorise: fixed numbers of lanes, no branches. They
-// add up in one order whatever the machine's vectors are, so a draw does not depend on the machine.
+// add up in one order whatever the machine's vectors are and never fuse a product with a sum
+// (CMakeLists.txt), so a draw does not depend on the machine.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -16,6 +19,33 @@ namespace windrow::engine {
 inline constexpr size_t kBlockSize = 256;
 
 using BlockWeights = std::array<float, kBlockSize>;
+
+// Which logits of a block count, and how.
+struct Weighing {
+  float max = 0;  // the largest that counts
+  float temperature = 1;
+  float lowest = -std::numeric_limits<float>::infinity();
+  float highest = std::numeric_limits<float>::infinity();
+};
+
+// Logits are dealt to bands by their distance from `middle`, on both sides alike. What is too far
+// away goes to the bands from kBands on in turns: adding up each, most of a steep row would
+// otherwise wait for one sum.
+inline constexpr size_t kBands = 2048;
+inline constexpr size_t kBandsTooFar = 16;
+
+struct BandScale {
+  float middle = 0;
+  float bands_per_logit = 1;
+
+  // kBands when it is too far away.
+  int32_t band_of(float logit) const {
+    const float distance = logit > middle ? logit - middle : middle - logit;
+    const float band = distance * bands_per_logit;
+    constexpr auto kEnd = static_cast<float>(kBands);
+    return static_cast<int32_t>(band < kEnd ? band : kEnd);
+  }
+};
 
 class LogitBlocks {
  public:
@@ -35,9 +65,15 @@ class LogitBlocks {
   // The last block may be shorter.
   std::span<const float> block(size_t block) const;
 
-  // exp((logit - max) / temperature) of the logits of a block, 0 for those below `limit`; returns
-  // their sum. Behind a short block there are zeros. Within 2e-7 of the true values.
-  double weigh(size_t block, float temperature, float limit, BlockWeights& weights) const;
+  // exp((logit - max) / temperature) of the logits of a block, 0 for those that do not count;
+  // returns their sum. Behind a short block there are zeros. Within 2e-7 of the true values.
+  double weigh(size_t block, const Weighing& weighing, BlockWeights& weights) const;
+
+  // The sum of weights times how far their logits lie below `max`.
+  double energy(size_t block, float max, const BlockWeights& weights) const;
+
+  // The band of each of the kBlockSize logits; what is behind a short block is too far away.
+  void deal(size_t block, const BandScale& scale, uint16_t* bands) const;
 
  private:
   std::span<const float> logits_;

@@ -1,7 +1,6 @@
 #include "engine/sampling/probabilities.h"
 
 #include <cmath>
-#include <limits>
 
 #include "engine/sampling/candidates.h"
 
@@ -11,7 +10,7 @@ TokenScores score_token(const LogitBlocks& blocks, Token token, int32_t top_coun
   BlockWeights weights;
   double sum = 0;
   for (size_t block = 0; block < blocks.count(); ++block)
-    sum += blocks.weigh(block, 1.0F, -std::numeric_limits<float>::infinity(), weights);
+    sum += blocks.weigh(block, {.max = blocks.max()}, weights);
   const double log_sum = std::log(sum) + blocks.max();
   TokenScores scores{.logprob = static_cast<double>(blocks.logits()[static_cast<size_t>(token)]) -
                                 log_sum};
