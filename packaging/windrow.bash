@@ -13,11 +13,12 @@ _windrow() {
   fi
   local flags='--json --help'
   case ${COMP_WORDS[1]} in
-    run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --no-share --device --gpu-layers --threads --chat-template --lora --pooling --set --max-tokens-default --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
+    run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --set --max-tokens-default --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
   esac
   case $before in
     --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0' -- "$word") && return ;;
     --flash-attn) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$word") && return ;;
+    --kv-cache) mapfile -t COMPREPLY < <(compgen -W 'unified split' -- "$word") && return ;;
     --pooling) mapfile -t COMPREPLY < <(compgen -W 'mean cls last rank' -- "$word") && return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word") && return ;;
     -o|--output|--model|--chat-template|--lora|--report)

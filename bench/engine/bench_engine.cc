@@ -190,6 +190,7 @@ int main(int argc, char** argv) try {
   app.add_option("--cells", options.limits.cells, "default: for so many rows that share nothing");
   app.add_option("--threads", options.limits.threads)->check(CLI::PositiveNumber);
   app.add_option("--step-ms", options.limits.step_ms, "how long a step of the engine should take");
+  app.add_flag("--split", options.limits.split, "the engine's cache: each row has its own part");
   app.add_option("--pairs", options.pairs)->check(CLI::PositiveNumber);
   app.add_option("--rounds", options.limits.rounds, "the same rows so many times, in each pair")
       ->check(CLI::PositiveNumber);

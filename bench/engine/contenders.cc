@@ -78,7 +78,10 @@ Round run_plain(PlainLoop& plain, const std::vector<Row>& rows) {
 
 Rounds measure_engine(const engine::LlamaModel& model, const Shape& shape, const Limits& limits) {
   auto runner = model.make_runner(
-      {.cells_max = limits.cells, .rows_max = limits.at_once, .threads = limits.threads});
+      {.cells_max = limits.cells,
+       .rows_max = limits.at_once,
+       .threads = limits.threads,
+       .kv_cache = limits.split ? engine::KvCache::kSplit : engine::KvCache::kUnified});
   if (!runner) throw std::runtime_error(runner.error().message);
   const SystemClock clock;
   engine::Engine engine(*std::move(runner), model.vocabulary(), clock,

@@ -18,6 +18,7 @@ struct Limits {
   int threads = 2;
   int step_ms = 2000;  // what `windrow run` aims at
   int rounds = 1;      // the same rows so many times
+  bool split = false;  // the engine's cache
 };
 
 struct Round {

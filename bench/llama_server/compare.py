@@ -13,6 +13,7 @@ Run it with nothing else running: libllama's threads wait by spinning.
 """
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -26,6 +27,7 @@ from scenarios import SCENARIOS, quick, reshaped
 from server import CONFIGURATIONS, Server, find_program, version_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OURS = {"plain": "plain loop", "engine": "engine", "engine-split": "engine, split cache"}
 BUSY_LOAD = 0.5  # a load average above it before the start deserves a word
 
 
@@ -38,7 +40,7 @@ def parse_arguments():
                         help="24 groups of 20 rows, not 200: for models of 0.6B on two cores")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME:KEY=N,...",
                         help="other sizes: rows, groups, shared, own, answer, rounds, at_once")
-    parser.add_argument("--contenders", default=",".join([*CONFIGURATIONS, "plain", "engine"]),
+    parser.add_argument("--contenders", default=",".join([*CONFIGURATIONS, *OURS]),
                         help="some of them, with commas (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=1, metavar="N",
                         help="all of it so many times, every second one in reverse order")
@@ -68,7 +70,7 @@ class Comparison:
             raise Problem(f"there is no {arguments.bench_engine}: cmake --preset bench && ninja -C "
                           "build/bench bench_engine, or name it with --bench-engine")
         self.contenders = chosen("--contenders", arguments.contenders,
-                                 [*CONFIGURATIONS, "plain", "engine"])
+                                 [*CONFIGURATIONS, *OURS])
         self.server = None
         if set(self.contenders) & set(CONFIGURATIONS):
             self.server = find_program(arguments.llama_server)
@@ -95,8 +97,9 @@ class Comparison:
 
     def measure_ours(self, contender, shape, seed):
         arguments = self.arguments
+        contender, _, split = contender.partition("-")
         command = [arguments.bench_engine, arguments.model, *shape.arguments(), "--json",
-                   f"--{contender}-only", "--seed", str(seed), "--threads", str(arguments.threads)]
+                   f"--{contender}-only", *(["--split"] if split else []), "--seed", str(seed), "--threads", str(arguments.threads)]
         if arguments.step_ms:
             command += ["--step-ms", str(arguments.step_ms)]
         with Child(command, read_output=True) as child:
@@ -147,20 +150,20 @@ def chosen(option, text, known):
 def label(contender):
     if contender in CONFIGURATIONS:
         return f"llama-server {contender}"
-    return {"plain": "plain loop", "engine": "engine"}[contender]
+    return OURS[contender]
 
 
 def round_name(index):
     return "cold" if index == 0 else "repeated"
 
 
-def ratios(repeats, peers, index):
+def ratios(repeats, engine, peers, index):
     """Of each repeat in which all were measured: the engine to the best of the peers."""
     found = []
     for repeat in repeats:
-        if all(repeat.get(name) for name in ("engine", *peers)) and peers:
+        if all(repeat.get(name) for name in (engine, *peers)) and peers:
             best = max(repeat[peer][index]["rows_per_second"] for peer in peers)
-            found.append(repeat["engine"][index]["rows_per_second"] / best)
+            found.append(repeat[engine][index]["rows_per_second"] / best)
     return found
 
 
@@ -173,10 +176,11 @@ def judge(scenario, repeats, contenders):
         peers = [("best llama-server", servers, target)]
         if "plain" in contenders:
             peers.append(("plain loop", ["plain"], scenario.to_plain))
-        for peer, names, wanted in peers:
-            values = ratios(repeats, names, index)
+        engines = [name for name in contenders if name.startswith("engine")]
+        for engine, (peer, names, wanted) in itertools.product(engines, peers):
+            values = ratios(repeats, engine, names, index)
             if values:
-                judged.append({"round": round_name(index), "peer": peer,
+                judged.append({"round": round_name(index), "engine": label(engine), "peer": peer,
                                "ratio": statistics.median(values), "of": values,
                                "target": wanted.least, "aim": wanted.aim,
                                "says": str(wanted)})
@@ -194,7 +198,7 @@ def print_table(repeats, contenders, judged):
     for line in judged:
         verdict = "reached" if line["ratio"] >= line["target"] else "missed"
         values = " ".join(f"{value:.2f}" for value in line["of"])
-        print(f"  {'engine / ' + line['peer']:<34}{line['round']:<9} {line['ratio']:9.2f} "
+        print(f"  {line['engine'] + ' / ' + line['peer']:<40}{line['round']:<9} {line['ratio']:9.2f} "
               f"({line['says']}: {verdict})" + (f" of {values}" if len(line["of"]) > 1 else ""))
     print(flush=True)
 

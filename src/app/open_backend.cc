@@ -37,6 +37,8 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
           .threads = static_cast<int32_t>(settings.threads),
           .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),
           .flash_attention = flash_attention_of(settings.flash_attn),
+          .kv_cache =
+              settings.kv_cache == "split" ? engine::KvCache::kSplit : engine::KvCache::kUnified,
           .share = settings.share};
 }
 

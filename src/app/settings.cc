@@ -17,6 +17,7 @@ constexpr int64_t kCountMax = std::numeric_limits<int64_t>::max();
 
 constexpr std::array<std::string_view, 8> kKvTypes = {"f32",  "f16",  "bf16", "q8_0",
                                                       "q5_1", "q5_0", "q4_1", "q4_0"};
+constexpr std::array<std::string_view, 2> kKvCaches = {"unified", "split"};
 constexpr std::array<std::string_view, 3> kFlashAttention = {"auto", "on", "off"};
 constexpr std::array<std::string_view, 3> kColor = {"auto", "always", "never"};
 
@@ -81,6 +82,13 @@ constexpr SettingRow kRows[] = {
      .value_name = "WHEN",
      .help = "flash attention",
      .choices = kFlashAttention},
+    {.name = "kv-cache",
+     .field = &Settings::kv_cache,
+     .group = SettingGroup::kModel,
+     .value_name = "HOW",
+     .help = "split: each row has its part of --ctx; faster where prompts begin differently",
+     .choices = kKvCaches,
+     .alters_answers = true},
     {.name = "share",
      .field = &Settings::share,
      .group = SettingGroup::kModel,

@@ -31,6 +31,7 @@ struct Settings {
   int64_t ctx_tokens = 0;           // of all rows together; 0: the engine chooses
   std::string kv_type = "f16";
   std::string flash_attn = "auto";
+  std::string kv_cache = "unified";
   bool share = true;
   std::string device;       // empty: the best there is
   int64_t gpu_layers = -1;  // -1: as many as the model has

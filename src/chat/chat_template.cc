@@ -40,11 +40,19 @@ Unwritable no_place_for(const Vanished& vanished) {
           .field = vanished.field};
 }
 
-// What a template without a branch for it makes of content that is null.
-bool prints_none(const jinja::Rendered& rendered) {
-  return std::ranges::any_of(rendered.segments, [](const jinja::Segment& segment) {
-    return segment.from_input && segment.text.find("None") != std::string::npos;
-  });
+// What a template without a branch for it makes of content that is null. What people wrote may say
+// it too.
+size_t nones_of(const jinja::Rendered& rendered) {
+  constexpr std::string_view kNone = "None";
+  size_t count = 0;
+  for (const jinja::Segment& segment : rendered.segments) {
+    if (!segment.from_input) continue;
+    for (size_t at = segment.text.find(kNone); at != std::string::npos;
+         at = segment.text.find(kNone, at + kNone.size())) {
+      ++count;
+    }
+  }
+  return count;
 }
 
 }  // namespace
@@ -84,10 +92,13 @@ std::variant<MessageForm, Unwritable> ChatTemplate::choose_form(const Conversati
   const Witnesses witnesses(conversation);
   const std::span<const MessageForm> forms = forms_of(conversation.messages);
   std::optional<Vanished> vanished;
+  std::optional<size_t> nones;  // without content that is null
   for (const MessageForm form : forms) {
     const Result<jinja::Rendered> rendered =
         render_as_given(conversation, in_form(witnesses.messages(), form), now_unix_s);
-    if (!rendered || (form.content_as_null && prints_none(*rendered))) continue;
+    if (!rendered) continue;
+    if (!form.content_as_null && !nones) nones = nones_of(*rendered);
+    if (form.content_as_null && nones_of(*rendered) > nones.value_or(0)) continue;
     std::optional<Vanished> missing = witnesses.missing_from(rendered->text());
     if (!missing) return form;
     if (!vanished) vanished = std::move(missing);

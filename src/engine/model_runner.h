@@ -36,6 +36,7 @@ struct RunnerLimits {
   int32_t vocabulary_size = 0;
   Sharing sharing = Sharing::kNothing;
   int32_t compact_cells_max = 0;  // so many cells can be moved at once; 0: never
+  bool mixes = true;              // chunks and decoding rows cost one pass together, not one each
 };
 
 // What one row brings to a step.

@@ -22,14 +22,16 @@ constexpr int32_t kOutputTokensLeftMin = 16;
 // begins with are that long.
 constexpr int32_t kPrefixTokensMin = 16;
 
-// What may be kept at rest beside the cells that running rows need, and at least. Measured: a cell
-// at rest costs a step about a fifth of what a cell in use does (bench/README.md).
+// What may be kept at rest beside the cells that running rows need, and at least. 4,096 cells at
+// rest made a step of 8 rows of 60 tokens 28 % longer (bench/README.md).
 constexpr double kRestingShare = 0.5;
 constexpr int32_t kRestingCellsMin = 1024;
 
-// Moving a cell costs as much as reading about 35 in a step (bench/README.md). So it pays when
-// those that would no longer be read are at least as many as those in use, over as many steps; the
-// next time is not before.
+// Moving a cell costs as much as reading so many in a step, and half as much for each cell that
+// there is, which libllama clears (bench/README.md). It has to pay within so many steps, which is
+// also how long the next time waits.
+constexpr int64_t kReadsPerMove = 35;
+constexpr int64_t kClearsPerRead = 2;
 constexpr int32_t kCompactGapMin = 1024;
 constexpr int32_t kCompactStepsMin = 64;
 
@@ -141,25 +143,27 @@ std::optional<RowId> Plan::youngest_but(RowId id) const {
 void Plan::admit_waiting() {
   if (running_.empty()) admitting_ = true;
   if (!admitting_) return;
-  // What is live now, and what rows are still expected to add to it.
-  int64_t cells_expected = tree_.cells() - tree_.cells_resting();
+  // What rows are still expected to add to what is live now.
+  int64_t cells_growing = 0;
   const auto growth = [&](const Row& row) {
     return expected_cells(row) - (row.begun ? row.computed : row.share_expected);
   };
   for (const RowId id : running_)
-    cells_expected += growth(at(id));
+    cells_growing += growth(at(id));
   while (!waiting_.empty() && running_.size() < static_cast<size_t>(limits_.rows_max)) {
     const RowId id = *waiting_.begin();
     Row& row = at(id);
     const Beginning beginning = beginning_of(row);
-    // A prefix at rest becomes live with its first row.
-    const bool rests = beginning.there.tokens > 0 && !tree_.is_live(beginning.there.from);
-    row.share_expected = std::max(rests ? 0 : beginning.there.tokens,
-                                  beginning.worth_waiting() ? beginning.coming : 0);
-    cells_expected += growth(row);
+    // What is at rest becomes live with its first row.
+    row.share_expected =
+        std::max(beginning.there.live_tokens, beginning.worth_waiting() ? beginning.coming : 0);
+    const int64_t cells_expected =
+        tree_.cells() - tree_.cells_resting() + cells_growing + growth(row);
     if (cells_expected > limits_.cells_max && !running_.empty()) return;
-    if (!make_room_for_sequence()) return;
+    if (!make_room_for_sequence(!running_.empty())) return;
     start(id);
+    if (!beginning.worth_waiting()) begin_row(id);
+    cells_growing += growth(row);
   }
 }
 
@@ -192,7 +196,7 @@ void Plan::begin_row(RowId id) {
   Row& row = at(id);
   const PrefixTree::Match there = tree_.longest_match(shareable(row));
   tree_.share(SequenceId(row.sequence), there);
-  row.computed = there.tokens;
+  row.computed = row.copied_to = there.tokens;
   row.begun = true;
   prompts_.remove(id, shareable(row));
 }
@@ -223,20 +227,22 @@ void Plan::begin_rows() {
 void Plan::stop_for_waiting(Row& row) {
   if (!row.begun || decoding(row)) return;
   const int32_t common = prompts_.longest_common(known(row));
-  if (common <= row.computed || common < kPrefixTokensMin) return;
+  if (common <= row.computed || common < row.copied_to + kPrefixTokensMin) return;
   if (row.stop_at == 0 || common < row.stop_at) row.stop_at = common;
 }
 
 // --- prefixes at rest ---------------------------------------------------------------------------
 
-// How much of a path the rows that have not begun have in common with it.
+// How much of a path the rows that have not begun have in common with it; nothing when other paths
+// hold nearly as much of that.
 int32_t Plan::wanted_size(SequenceId sequence) const {
   if (limits_.sharing == Sharing::kNothing) return 0;
   const std::vector<Token> tokens = tree_.tokens(sequence);
   const int32_t common = prompts_.longest_common(tokens);
-  if (common < kPrefixTokensMin) return 0;
-  if (limits_.sharing == Sharing::kExactEnd && common < tree_.size(sequence)) return 0;
-  return common;
+  if (limits_.sharing == Sharing::kExactEnd) {
+    return common >= kPrefixTokensMin && common == tree_.size(sequence) ? common : 0;
+  }
+  return common >= tree_.shared_size(sequence) + kPrefixTokensMin ? common : 0;
 }
 
 // The row is over: its path is closed, or stays at rest as far as somebody wants it.
@@ -244,7 +250,7 @@ void Plan::keep_what_is_wanted(Row& row) {
   const SequenceId sequence(row.sequence);
   const bool keep = row.keep && limits_.sharing != Sharing::kNothing;
   const int32_t wanted = keep ? tree_.size(sequence) : wanted_size(sequence);
-  if (wanted == 0 || (!keep && wanted <= tree_.shared_size(sequence))) {
+  if (wanted == 0) {
     tree_.close(sequence);
   } else {
     tree_.cut(sequence, wanted);
@@ -259,23 +265,29 @@ void Plan::drop_unwanted() {
   const auto cells_kept_max =
       std::max(kRestingCellsMin, static_cast<int32_t>(kRestingShare * cells_live));
   for (const SequenceId sequence : tree_.resting()) {
-    const bool keep = keep_[static_cast<size_t>(sequence.value())];
-    if (keep && tree_.cells_resting() <= cells_kept_max) continue;
-    const int32_t wanted = wanted_size(sequence);
-    if (wanted == 0) {
+    int32_t kept = 0;
+    if (keep_[static_cast<size_t>(sequence.value())]) {
+      // Cells at rest cost nothing while there are no steps.
+      const int32_t over = running_.empty() ? 0 : tree_.cells_resting() - cells_kept_max;
+      if (over <= 0) continue;
+      if (limits_.sharing == Sharing::kAnyRange) kept = tree_.size(sequence) - over;
+    }
+    kept = std::max(kept < kPrefixTokensMin ? 0 : kept, wanted_size(sequence));
+    if (kept == 0) {
       tree_.close(sequence);
     } else {
-      tree_.cut(sequence, wanted);
+      tree_.cut(sequence, kept);
     }
   }
 }
 
-bool Plan::drop_oldest_resting() {
+bool Plan::drop_oldest_resting(bool spare_wanted) {
   const std::vector<SequenceId> resting = tree_.resting();
   if (resting.empty()) return false;
   // One that nobody waits for, if there is one.
   const auto unwanted = std::ranges::find_if(
       resting, [&](SequenceId sequence) { return wanted_size(sequence) == 0; });
+  if (unwanted == resting.end() && spare_wanted) return false;
   tree_.close(unwanted != resting.end() ? *unwanted : resting.front());
   return true;
 }
@@ -294,17 +306,17 @@ bool Plan::make_room(int32_t cells) {
 
 void Plan::compact() {
   ++steps_since_compaction_;
+  if (steps_since_compaction_ < kCompactStepsMin) return;
   const int32_t gap = tree_.cells_end() - tree_.cells();
-  if (tree_.cells() > limits_.compact_cells_max || steps_since_compaction_ < kCompactStepsMin ||
-      gap < std::max(kCompactGapMin, tree_.cells())) {
-    return;
-  }
+  if (gap < kCompactGapMin || tree_.cells() > limits_.compact_cells_max) return;
+  const int64_t cost = kReadsPerMove * tree_.cells() + limits_.cells_max / kClearsPerRead;
+  if (int64_t{gap} * kCompactStepsMin < cost) return;
   tree_.compact();
   steps_since_compaction_ = 0;
 }
 
-bool Plan::make_room_for_sequence() {
-  return tree_.sequences_free() > 0 || drop_oldest_resting();
+bool Plan::make_room_for_sequence(bool spare_wanted) {
+  return tree_.sequences_free() > 0 || drop_oldest_resting(spare_wanted);
 }
 
 // --- the step -----------------------------------------------------------------------------------
@@ -342,7 +354,8 @@ void Plan::push_slice(StepPlan& step, RowId id, int32_t tokens_count) {
 StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
   Row& row = at(id);
   if (row.sequence < 0) {
-    while (running_.size() >= static_cast<size_t>(limits_.rows_max) || !make_room_for_sequence())
+    while (running_.size() >= static_cast<size_t>(limits_.rows_max) ||
+           !make_room_for_sequence(false))
       preempt(running_.back());
     start(id);
   }
@@ -382,6 +395,7 @@ void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
                                     tokens_for_outputs(row, outputs_left)});
     if (count <= 0) continue;
     push_slice(step, id, count);
+    if (!limits_.mixes) return;
     budget -= count;
     outputs_left -= step.slices.back().outputs_count;
   }
@@ -392,17 +406,23 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
   if (!suspects_.empty()) return alone_step(*suspects_.begin(), prefill_tokens_max);
   while (true) {
     make_room_for_decoding();
-    admit_waiting();
     drop_unwanted();
+    begin_rows();
+    admit_waiting();
     begin_rows();
     // A row that shares all but its last token decodes at once, so room is made for it too.
     make_room_for_decoding();
     StepPlan step;
-    for (const RowId id : running_) {
-      const Row& row = at(id);
-      if (row.begun && decoding(row)) push_slice(step, id, 1);
+    if (!limits_.mixes) push_prefills(step, prefill_tokens_max);
+    if (step.slices.empty()) {
+      for (const RowId id : running_) {
+        const Row& row = at(id);
+        if (row.begun && decoding(row)) push_slice(step, id, 1);
+      }
     }
-    push_prefills(step, prefill_tokens_max);
+    // A split cache computes sequences in one pass only as far as their ids follow each other.
+    if (!limits_.mixes) std::ranges::sort(step.slices, {}, &Slice::sequence);
+    if (limits_.mixes) push_prefills(step, prefill_tokens_max);
     if (!step.slices.empty() || running_.empty()) {
       if (!step.slices.empty()) compact();
       step.changes = tree_.take_changes();
@@ -426,7 +446,8 @@ void Plan::step_ran(const StepPlan& step) {
     recomputed_tokens_ += std::clamp(row.computed_before - slice.first, 0, slice.tokens_count);
     if (row.computed == row.tokens) suspects_.erase(slice.row);
     const bool stopped = limits_.sharing == Sharing::kExactEnd && row.computed == row.stop_at;
-    if (stopped && wanted_size(slice.sequence) == row.computed && make_room_for_sequence()) {
+    if (stopped) row.copied_to = row.computed;
+    if (stopped && wanted_size(slice.sequence) == row.computed && make_room_for_sequence(true)) {
       keep_[static_cast<size_t>(tree_.copy(slice.sequence)->value())] = false;
     }
   }

@@ -12,6 +12,8 @@
 //  * The logits that a row wants are handed out once each and in order, preempted or not.
 //  * A sequence belongs to one row or one prefix at rest; between two owners it is emptied.
 //  * Decoding rows come first in a step; prefill fills what is left of its tokens and outputs.
+//    Where the model's cache does not mix the two, a step is one row's prefill, or decodes them
+//    all.
 //  * No row overtakes another on its way in, so none waits for ever; the oldest row is never
 //    preempted, so there is always progress.
 //
@@ -19,7 +21,8 @@
 // (it has its place, but brings nothing to the steps): a prefix that many wait for is computed
 // once. When a row is over, what a waiting row has in common with it stays at rest, and no more:
 // cells that nobody needs make every step slower. What is wanted again for other reasons (`keep`)
-// stays too, oldest first out, within a share of what the running rows need.
+// stays too, oldest first out, within a share of what the running rows need; while none runs it
+// costs nothing and is all kept.
 //
 // Memory is given out optimistically: a row is admitted when its prompt and the answer expected of
 // it fit beside what is expected of the others (the mean length of the answers so far). When the
@@ -53,6 +56,7 @@ struct PlanLimits {
   int32_t step_outputs_max = 0;  // the same
   Sharing sharing = Sharing::kNothing;
   int32_t compact_cells_max = 0;  // cells that may be moved together when they lie far apart
+  bool mixes = true;              // RunnerLimits::mixes
 };
 
 struct NewRow {
@@ -144,6 +148,7 @@ class Plan {
     int32_t sequence = -1;        // -1: waiting
     bool begun = false;           // it has what it shares, and computes the rest
     int32_t share_expected = 0;   // while it has not begun
+    int32_t copied_to = 0;        // up to here others can share, where they share only ends
     int32_t stop_at = 0;          // its chunk ends here, for others to share; 0: nowhere
   };
 
@@ -179,10 +184,10 @@ class Plan {
   void keep_what_is_wanted(Row& row);
   int32_t wanted_size(SequenceId sequence) const;
   void drop_unwanted();
-  bool drop_oldest_resting();
+  bool drop_oldest_resting(bool spare_wanted = false);
   bool make_room(int32_t cells);
   void compact();
-  bool make_room_for_sequence();
+  bool make_room_for_sequence(bool spare_wanted);
 
   // So many of the row's next tokens bring no more outputs than that.
   static int32_t tokens_for_outputs(const Row& row, int32_t outputs_max);

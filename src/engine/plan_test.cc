@@ -349,7 +349,7 @@ TEST_F(SharingTest, WhatIsKeptForLaterStaysWithinItsShare) {
     plan.remove(RowId(row));
     EXPECT_LE(plan.counts().cells_resting, 1024 + 85);
   }
-  // A session comes back; the oldest were dropped.
+  // A session comes back; most of the oldest were dropped.
   add(plan, 100, 40, 80, 5);
   EXPECT_THAT(run(plan).slices, ElementsAre(slice(100, 80, 5, 1)));
   plan.remove(RowId(100));
@@ -358,6 +358,23 @@ TEST_F(SharingTest, WhatIsKeptForLaterStaysWithinItsShare) {
   plan.remove(RowId(101));
   plan.drop_resting();
   EXPECT_EQ(plan.counts().cells_used, 0);
+}
+
+TEST_F(SharingTest, ALongConversationStaysWhileNothingRuns) {
+  Plan plan(limits(Sharing::kAnyRange, 2, 10'000));
+  add(plan, 1, 7, 3000, 5, true);
+  for (int step = 0; step < 31; ++step)
+    run(plan);
+  plan.remove(RowId(1));
+  plan.next(100);
+  EXPECT_EQ(plan.counts().cells_resting, 3005);
+  // Others run: it is cut to its share, and what is left of it is found again.
+  add(plan, 2, 8, 60, 5);
+  run(plan);
+  run(plan);
+  EXPECT_EQ(plan.counts().cells_resting, 1024);
+  add(plan, 3, 7, 3000, 5);
+  EXPECT_THAT(run(plan, 50).slices, ElementsAre(slice(2, 66, 1, 1), slice(3, 1024, 50, 0)));
 }
 
 TEST_F(SharingTest, PrefixesAtRestGiveWayBeforeRowsDo) {
@@ -393,6 +410,69 @@ TEST_F(SharingTest, WhereNothingCanBeSharedEveryRowComputesItsOwn) {
   add(plan, 1, 7, 40, 5);
   add(plan, 2, 7, 40, 5);
   EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 0, 45, 1), slice(2, 0, 45, 1)));
+}
+
+// Rows that are over after one token, all of a step at once, and few cells or ids beside the rows':
+// each still shares, and no place stays empty.
+TEST(ManyShortRows, OfOnePrefixComputeItOnceAndFillTheirPlaces) {
+  struct Case {
+    const char* name;
+    int32_t cells_max;
+    int32_t rows_max;
+    int32_t sequences_max;
+    int32_t prefix;
+  };
+  for (const Case& one : {Case{"a prefix of half the cells", 16'384, 32, 64, 9000},
+                          Case{"a prefix of a tenth", 32'768, 32, 64, 3000},
+                          Case{"as many ids as rows", 32'768, 64, 64, 500},
+                          Case{"more of everything", 131'072, 32, 64, 9000}}) {
+    for (const Sharing sharing : {Sharing::kAnyRange, Sharing::kExactEnd}) {
+      SCOPED_TRACE(::testing::Message() << one.name << ", " << to_string(sharing));
+      // Its end has to be a path of its own, for which there is no id.
+      if (sharing == Sharing::kExactEnd && one.sequences_max == one.rows_max) continue;
+      Plan plan({.cells_max = one.cells_max,
+                 .rows_max = one.rows_max,
+                 .sequences_max = one.sequences_max,
+                 .step_tokens_max = 2048,
+                 .step_outputs_max = one.rows_max,
+                 .sharing = sharing});
+      constexpr int32_t kRows = 640;
+      constexpr int32_t kOwn = 20;
+      Random random(3);
+      std::map<uint64_t, std::vector<Token>> tokens;
+      uint64_t next_row = 0;
+      int32_t steps = 0;
+      int64_t computed = 0;
+      while (next_row < kRows || !tokens.empty()) {
+        while (next_row < kRows && tokens.size() < 2 * static_cast<size_t>(one.rows_max)) {
+          std::vector<Token>& row = tokens[next_row];
+          for (int32_t i = 0; i < one.prefix; ++i)
+            row.push_back(i);
+          // Some agree in the first of their own tokens by chance, which is worth nothing.
+          for (int32_t i = 0; i < kOwn; ++i)
+            row.push_back(static_cast<Token>(random.below(3)));
+          plan.add({.id = RowId(next_row++),
+                    .tokens = &row,
+                    .prompt_tokens = one.prefix + kOwn,
+                    .output_tokens_max = 1,
+                    .outputs_from = one.prefix + kOwn - 1});
+        }
+        const StepPlan step = plan.next(2048);
+        ASSERT_FALSE(step.slices.empty());
+        plan.step_ran(step);
+        ++steps;
+        for (const Slice& part : step.slices) {
+          computed += part.tokens_count;
+          if (part.outputs_count == 0) continue;
+          plan.remove(part.row);
+          tokens.erase(part.row.value());
+        }
+      }
+      const int32_t ideal_steps = kRows / one.rows_max + one.prefix / 2048;
+      EXPECT_LE(steps, 1.4 * ideal_steps + 2);
+      EXPECT_LE(computed, 1.01 * (one.prefix + kRows * kOwn));
+    }
+  }
 }
 
 // Phase after phase of long rows and short ones, of one prefix and of many, with some that stay on

@@ -24,8 +24,8 @@ PrefixTree::PrefixTree(int32_t sequences_max, Sharing sharing)
     : sharing_(sharing),
       root_(std::make_unique<Node>()),
       paths_(static_cast<size_t>(sequences_max)) {
-  for (int32_t id = sequences_max - 1; id >= 0; --id)
-    free_.emplace_back(id);
+  for (int32_t id = 0; id < sequences_max; ++id)
+    free_.emplace(id);
 }
 
 PrefixTree::~PrefixTree() = default;
@@ -56,29 +56,34 @@ SequenceId PrefixTree::any_path_through(const Node& node) const {
 }
 
 // Several children may begin alike: nodes are cells, and the same tokens may lie in two.
-PrefixTree::Match PrefixTree::match_below(const Node& node, int32_t depth,
+PrefixTree::Match PrefixTree::match_below(const Node& node, const Match& so_far,
                                           std::span<const Token> tokens) const {
   Match best;
-  if (!node.ends.empty()) best = {.tokens = depth, .from = node.ends.front()};
-  const auto rest = tokens.subspan(static_cast<size_t>(depth));
-  for (const auto& child : node.children) {
-    const int32_t common = common_beginning(child->tokens, rest);
-    if (common == child->size()) {
-      const Match deeper = match_below(*child, depth + common, tokens);
-      if (deeper.tokens > best.tokens) best = deeper;
-    } else if (sharing_ == Sharing::kAnyRange && common > 0 && depth + common > best.tokens) {
-      best = {.tokens = depth + common, .from = any_path_through(*child)};
-    }
+  if (!node.ends.empty() || (sharing_ == Sharing::kAnyRange && so_far.tokens > 0)) {
+    best = so_far;
+    best.from = any_path_through(node);
   }
-  if (sharing_ == Sharing::kAnyRange && best.tokens < depth) {
-    best = {.tokens = depth, .from = any_path_through(node)};
+  for (const auto& child : node.children) {
+    Match match = so_far;
+    const int32_t common =
+        common_beginning(child->tokens, tokens.subspan(static_cast<size_t>(so_far.tokens)));
+    match.tokens += common;
+    if (child->holders_live > 0) match.live_tokens = match.tokens;
+    if (common == child->size()) {
+      match = match_below(*child, match, tokens);
+    } else if (sharing_ == Sharing::kAnyRange && common > 0) {
+      match.from = any_path_through(*child);
+    } else {
+      continue;
+    }
+    if (match.tokens > best.tokens) best = match;
   }
   return best;
 }
 
 PrefixTree::Match PrefixTree::longest_match(std::span<const Token> tokens) const {
   if (sharing_ == Sharing::kNothing || root_->holders == 0) return {};
-  const Match match = match_below(*root_, 0, tokens);
+  const Match match = match_below(*root_, {}, tokens);
   return match.tokens > 0 ? match : Match{};
 }
 
@@ -221,8 +226,8 @@ void PrefixTree::tidy(Node* node) {
 
 std::optional<SequenceId> PrefixTree::open() {
   if (free_.empty()) return std::nullopt;
-  const SequenceId sequence = free_.back();
-  free_.pop_back();
+  const SequenceId sequence = *free_.begin();
+  free_.erase(free_.begin());
   paths_[static_cast<size_t>(sequence.value())] = Path{.end = root_.get(), .live = true};
   root_->ends.push_back(sequence);
   hold(root_.get(), true, +1);
@@ -285,7 +290,7 @@ void PrefixTree::cut(SequenceId sequence, int32_t tokens) {
 void PrefixTree::close(SequenceId sequence) {
   move_end(sequence, nullptr);
   path(sequence) = {};
-  free_.push_back(sequence);
+  free_.insert(sequence);
   changes_.push_back({.kind = MemoryChange::Kind::kCut, .sequence = sequence, .from = sequence});
 }
 

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,7 @@ class PrefixTree {
  public:
   struct Match {
     int32_t tokens = 0;                // the beginning that is there; 0: nothing
+    int32_t live_tokens = 0;           // of these, such as a live path holds
     SequenceId from = SequenceId(-1);  // a path that has it
   };
 
@@ -106,7 +108,7 @@ class PrefixTree {
   const Path& path(SequenceId sequence) const;
   Path& path(SequenceId sequence);
   SequenceId any_path_through(const Node& node) const;
-  Match match_below(const Node& node, int32_t depth, std::span<const Token> tokens) const;
+  Match match_below(const Node& node, const Match& so_far, std::span<const Token> tokens) const;
   Node* node_at(const Path& path, int32_t tokens);
   void split(Node& node, size_t tokens);
   void hold(Node* from, bool live, int32_t by);
@@ -117,7 +119,7 @@ class PrefixTree {
   const Sharing sharing_;
   std::unique_ptr<Node> root_;
   std::vector<Path> paths_;  // by sequence id
-  std::vector<SequenceId> free_;
+  std::set<SequenceId> free_;
   std::vector<MemoryChange> changes_;
   CellMap cells_;
   int32_t cells_live_ = 0;

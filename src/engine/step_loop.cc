@@ -44,7 +44,8 @@ PlanLimits plan_limits(const RunnerLimits& limits) {
                     .step_tokens_max = limits.step_tokens_max,
                     .step_outputs_max = limits.step_outputs_max,
                     .sharing = limits.sharing,
-                    .compact_cells_max = limits.compact_cells_max};
+                    .compact_cells_max = limits.compact_cells_max,
+                    .mixes = limits.mixes};
 }
 
 }  // namespace
@@ -126,9 +127,6 @@ void StepLoop::run(const StepPlan& plan) {
     if (!row.started) {
       row.started = true;
       row.started_at = start;
-      // It begins behind what others have computed.
-      row.cached_tokens = row.prompt_tokens_counted = slice.first;
-      cached_tokens_ += slice.first;
       if (row.request.group) row.request.group->started = true;
     }
     step.push_back(StepRow{.sequence = slice.sequence,
@@ -171,6 +169,11 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
       ++decoding_rows;
     }
     Row& row = rows_.at(slice.row);
+    if (!std::exchange(row.computed, true)) {
+      // It begins behind what others have computed.
+      row.cached_tokens = row.prompt_tokens_counted = slice.first;
+      cached_tokens_ += slice.first;
+    }
     const int32_t prefilled = std::min(slice.first + slice.tokens_count, row.prompt_tokens);
     prompt_tokens_ += std::max(0, prefilled - row.prompt_tokens_counted);
     row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);

@@ -97,6 +97,7 @@ class StepLoop {
     TimePoint started_at;
     std::optional<TimePoint> answering_since;
     bool started = false;
+    bool computed = false;  // a step with some of it has run
   };
 
   // Logits of a step, and what is made of them: the score of the prompt's next token, or the next

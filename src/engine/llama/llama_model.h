@@ -35,6 +35,13 @@ std::string_view to_string(KvType type);
 
 enum class FlashAttention : uint8_t { kAuto, kOn, kOff };
 
+// How the cells of a context are given to its rows.
+enum class KvCache : uint8_t {
+  kUnified,  // all from one store: rows may be of any length and share their beginnings, and a
+             // step reads everybody's cells
+  kSplit,    // the same number to each: nothing is shared, and a row reads its own only
+};
+
 struct LlamaRunnerOptions {
   int32_t cells_max = 0;  // 0: chosen by the model's context and the memory that is free
   int32_t rows_max = 32;  // rows at once, 1 .. 256
@@ -42,7 +49,8 @@ struct LlamaRunnerOptions {
   int32_t threads = 0;  // 0: the cores this process may use
   KvType kv_type = KvType::kF16;
   FlashAttention flash_attention = FlashAttention::kAuto;
-  bool share = true;  // prefixes, as far as the model can
+  KvCache kv_cache = KvCache::kUnified;
+  bool share = true;  // prefixes, as far as model and cache can
 };
 
 struct LlamaEmbeddingOptions {

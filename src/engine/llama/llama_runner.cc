@@ -22,6 +22,9 @@ constexpr int32_t kCellsGranularity = 256;
 
 // Without --ctx: room for so many tokens a row, in at most this share of the memory that is free.
 constexpr int32_t kRowTokensExpected = 1024;
+
+// The same of a split cache, where it is also the most that a row can have.
+constexpr int32_t kSplitRowTokensExpected = 2048;
 constexpr double kFreeMemoryShare = 0.4;
 
 // Room for the logits of prompts that are scored, besides those of the rows that answer.
@@ -66,8 +69,11 @@ int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options
                       uint64_t free_bytes) {
   const double cells_by_memory =
       static_cast<double>(free_bytes) * kFreeMemoryShare / cell_bytes(facts, options.kv_type);
+  const int64_t rows = options.rows_max;
   const int64_t cells_wanted =
-      std::max<int64_t>(facts.context_trained, int64_t{options.rows_max} * kRowTokensExpected);
+      options.kv_cache == KvCache::kSplit
+          ? rows * std::min(facts.context_trained, kSplitRowTokensExpected)
+          : std::max<int64_t>(facts.context_trained, rows * kRowTokensExpected);
   const int64_t cells = std::min({cells_wanted, int64_t{kCellsDefaultMax},
                                   static_cast<int64_t>(std::min(cells_by_memory, 1e9))});
   return round_up(std::max<int64_t>(cells, kCellsGranularity), kCellsGranularity);
@@ -105,7 +111,8 @@ Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& opt
 }
 
 Sharing sharing_of(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  return options.share ? facts.sharing : Sharing::kNothing;
+  // A part of a sequence shared in a split cache ends the process.
+  return options.share && options.kv_cache == KvCache::kUnified ? facts.sharing : Sharing::kNothing;
 }
 
 // Beside those of the rows, ids for prefixes that no row has at the moment. An attention cache
@@ -140,6 +147,7 @@ int32_t compact_cells_max(ggml_backend_device& device, const ModelFacts& facts,
                           const LlamaRunnerOptions& options) {
   const bool on_cpu = ggml_backend_dev_type(&device) == GGML_BACKEND_DEVICE_TYPE_CPU;
   if (!on_cpu || facts.sharing != Sharing::kAnyRange) return 0;
+  if (options.kv_cache == KvCache::kSplit) return 0;
   return static_cast<int32_t>(std::min(kCompactBytesMax / cell_bytes(facts, options.kv_type), 1e9));
 }
 
@@ -160,7 +168,7 @@ llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOp
   params.flash_attn_type = flash_attention_of(options.flash_attention);
   params.no_perf = true;
   // One cache for all rows: mixed steps in one graph run, and prefixes can be shared.
-  params.kv_unified = true;
+  params.kv_unified = options.kv_cache == KvCache::kUnified;
   // A window's cells are recycled as it moves; the price is that only the end can be shared.
   params.swa_full = false;
 #if WINDROW_HAVE_N_OUTPUTS_MAX
@@ -254,15 +262,18 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
     return applied.error();
   }
   const auto cells = static_cast<int32_t>(llama_n_ctx(context));
-  const RunnerLimits limits{.cells_max = cells,
-                            .rows_max = options.rows_max,
-                            .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
-                            .step_tokens_max = static_cast<int32_t>(llama_n_batch(context)),
-                            .step_outputs_max = step_outputs_max(facts, options),
-                            .row_tokens_max = std::min(cells, std::max(facts.context_trained, 1)),
-                            .vocabulary_size = facts.vocabulary_size,
-                            .sharing = sharing_of(facts, options),
-                            .compact_cells_max = compact_cells_max(device, facts, options)};
+  const RunnerLimits limits{
+      .cells_max = cells,
+      .rows_max = options.rows_max,
+      .sequences_max = static_cast<int32_t>(llama_n_seq_max(context)),
+      .step_tokens_max = static_cast<int32_t>(llama_n_batch(context)),
+      .step_outputs_max = step_outputs_max(facts, options),
+      .row_tokens_max = std::min(static_cast<int32_t>(llama_n_ctx_seq(context)),
+                                 std::max(facts.context_trained, 1)),
+      .vocabulary_size = facts.vocabulary_size,
+      .sharing = sharing_of(facts, options),
+      .compact_cells_max = compact_cells_max(device, facts, options),
+      .mixes = options.kv_cache == KvCache::kUnified};
   return std::unique_ptr<ModelRunner>(new LlamaRunner(context, device, limits));
 }
 
