@@ -161,6 +161,24 @@ TEST_F(PlanTest, WhenCellsEndTheYoungestIsComputedAgainLater) {
   EXPECT_EQ(plan.counts().recomputed_tokens, 45);
 }
 
+TEST_F(PlanTest, WhereChunksAndDecodingDoNotMixAStepIsOneOrTheOther) {
+  PlanLimits split = limits(200, 4, 100);
+  split.mixes = false;
+  Plan plan(split);
+  add(plan, 1, 30, 5);
+  add(plan, 2, 20, 5);
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 0, 30, 1)));
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(2, 0, 20, 1)));
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 30, 1, 1), slice(2, 20, 1, 1)));
+  plan.remove(RowId(1));
+  add(plan, 3, 10, 5);
+  const StepPlan prefill = run(plan);
+  EXPECT_THAT(prefill.slices, ElementsAre(slice(3, 0, 10, 1)));
+  EXPECT_EQ(prefill.slices[0].sequence, SequenceId(0));
+  // By sequence, not by age.
+  EXPECT_THAT(run(plan).slices, ElementsAre(slice(3, 10, 1, 1), slice(2, 21, 1, 1)));
+}
+
 TEST_F(PlanTest, AFailedStepIsTriedAgainRowByRow) {
   Plan plan(limits(100, 4, 100));
   add(plan, 1, 5, 9);

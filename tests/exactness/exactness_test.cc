@@ -242,6 +242,21 @@ TEST_P(Exactness, RowsOfOneLengthDoNotMix) {
   }
 }
 
+TEST_P(Exactness, ASplitCacheGivesTheTokensOfTheRowAlone) {
+  const std::string path = test_model(GetParam(), "f32");
+  const auto model = LlamaModel::load(library(), path, {}).value();
+  const PlainModel plain(path);
+  Random random(41);
+  const std::vector<Row> rows = some_rows(random, 16);
+  LlamaRunnerOptions options = exact_options();
+  options.kv_cache = engine::KvCache::kSplit;
+  options.cells_max = 6 * 256;
+  const Run run = run_batched(*model, rows, options, random);
+  ASSERT_EQ(run.answers.size(), rows.size());
+  EXPECT_EQ(run.stats.cached_tokens, 0);
+  EXPECT_EQ(compare(plain, rows, run, {}, 1e-5).tokens_apart, 0);
+}
+
 // A runner that counts how often its cells were moved together.
 class Watched final : public engine::ModelRunner {
  public:

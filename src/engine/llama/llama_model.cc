@@ -134,17 +134,18 @@ Result<ggml_backend_dev_t> find_device(const LlamaLibrary& library, const std::s
 // Weights in the layout of a CPU's matrix units are faster, but with libggml's AMX kernels a model
 // with recurrent state is silently wrong, or ends the process, as soon as two sequences bring
 // equally many tokens: they compute the first and leave the others as they find them (libggml
-// 0.27, exactness/runner_test.cc). Such models are loaded again in the plain layout.
+// 0.27, tests/facts/README.md). The vocabulary alone tells which models these are.
 llama_model* load_weights(const std::string& path, llama_model_params params) {
-  llama_model* model = llama_model_load_from_file(path.c_str(), params);
-  if (model == nullptr) return nullptr;
 #if WINDROW_HAVE_USE_EXTRA_BUFTS
-  if (!llama_model_is_recurrent(model) && !llama_model_is_hybrid(model)) return model;
-  llama_model_free(model);
-  params.use_extra_bufts = false;
-  model = llama_model_load_from_file(path.c_str(), params);
+  llama_model_params vocabulary_params = llama_model_default_params();
+  vocabulary_params.vocab_only = true;
+  llama_model* vocabulary = llama_model_load_from_file(path.c_str(), vocabulary_params);
+  if (vocabulary == nullptr) return nullptr;
+  params.use_extra_bufts =
+      !llama_model_is_recurrent(vocabulary) && !llama_model_is_hybrid(vocabulary);
+  llama_model_free(vocabulary);
 #endif
-  return model;
+  return llama_model_load_from_file(path.c_str(), params);
 }
 
 }  // namespace
