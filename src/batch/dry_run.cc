@@ -14,6 +14,9 @@
 namespace windrow::batch {
 namespace {
 
+// Below this part a cache in which nothing is shared is likely to be faster.
+constexpr double kLittleShared = 0.1;
+
 namespace json = boost::json;
 
 // How long the two measurements may take, as far as prompts go.
@@ -70,7 +73,8 @@ std::vector<llm::Request> some_rows(const std::vector<SampledRow>& sample, size_
 struct Answers {
   int32_t rows = 0;
   int64_t answers = 0;
-  int64_t ended = 0;  // by themselves
+  int64_t ended = 0;          // by themselves
+  int64_t cached_tokens = 0;  // of the prompts, not computed
   int64_t generated_tokens = 0;
   Duration took{};
 };
@@ -89,6 +93,7 @@ Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunReques
       answers.answers += std::ssize(answer->choices);
       answers.ended += std::ranges::count(answer->choices, llm::FinishReason::kStop,
                                           &llm::Choice::finish_reason);
+      answers.cached_tokens += answer->usage.cached_tokens;
       answers.generated_tokens += answer->usage.completion_tokens;
     } else {
       failure = &std::get<llm::Failure>(outcome);
@@ -153,7 +158,8 @@ Result<Survey> survey_rows(LineSource& lines, std::optional<int64_t> rows_max,
       prompt_tokens += prompt.size();
       survey.prompt_tokens_longest =
           std::max(survey.prompt_tokens_longest, static_cast<int64_t>(prompt.size()));
-      shared.add(prompt);
+      // Inputs to embed share nothing.
+      if (output_tokens_max > 0) shared.add(prompt);
     }
     survey.prompt_tokens += static_cast<int64_t>(prompt_tokens);
     survey.output_tokens_max += output_tokens_max;
@@ -187,8 +193,8 @@ Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t row
   const Result<Answers> prompts_run = run_and_time(std::move(prompts), run, clock);
   if (!prompts_run) return prompts_run.error();
   Calibration calibration;
-  calibration.prompt_tokens_per_s =
-      per_second(static_cast<double>(prompt_tokens), seconds(prompts_run->took));
+  calibration.prompt_tokens_per_s = per_second(
+      static_cast<double>(prompt_tokens - prompts_run->cached_tokens), seconds(prompts_run->took));
 
   const Result<Answers> answers =
       run_and_time(some_rows(sample, answers_from, rows_max,
@@ -197,7 +203,8 @@ Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t row
                    run, clock);
   if (!answers) return answers.error();
   const double all_s = seconds(answers->took);
-  const double prompts_s = static_cast<double>(prompt_tokens) / calibration.prompt_tokens_per_s;
+  const double prompts_s =
+      static_cast<double>(prompt_tokens - answers->cached_tokens) / calibration.prompt_tokens_per_s;
   // The first token of an answer comes with its prompt. Prompts cannot have taken all of the time:
   // where the difference drowns in noise, a tenth is left for the answers.
   const auto later_tokens = static_cast<double>(answers->generated_tokens - answers->answers);
@@ -213,8 +220,8 @@ Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t row
 
 Estimate estimate_time(const Survey& survey, const Calibration& calibration) {
   const auto answers = static_cast<double>(survey.answers);
-  const double prompts_s =
-      static_cast<double>(survey.prompt_tokens) / calibration.prompt_tokens_per_s;
+  const double prompts_s = static_cast<double>(survey.prompt_tokens) * (1 - survey.shared_prefix) /
+                           calibration.prompt_tokens_per_s;
   const auto with_answers = [&](double answer_tokens) {
     // The first token of an answer comes with its prompt.
     const double later_tokens = std::max(0.0, answer_tokens - 1) * answers;
@@ -269,7 +276,10 @@ std::string dry_run_to_text(const DryRun& dry_run) {
   row(estimate.likely ? "" : "time",
       fmt::format("between {} (answers of one token) and {} (as long as max_tokens allows)",
                   human_duration(estimate.shortest), human_duration(estimate.longest)));
-  row("", "assuming that no prompt token is shared and that the speed stays");
+  row("", "assuming that every shared beginning is computed once and that the speed stays");
+  if (survey.rows_good() > 1 && survey.shared_prefix < kLittleShared) {
+    row("hint", "prompts share little: --kv-cache split may be faster (README.md)");
+  }
   return text;
 }
 
@@ -304,7 +314,7 @@ json::object dry_run_to_json(const DryRun& dry_run) {
       {"likely_answer_tokens",
        estimate.likely ? json::value(estimate.likely_answer_tokens) : json::value(nullptr)},
       {"longest_s", seconds(estimate.longest)},
-      {"assumes", "no prompt token is shared; the speed stays"}};
+      {"assumes", "every shared beginning is computed once; the speed stays"}};
   return result;
 }
 

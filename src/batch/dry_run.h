@@ -46,7 +46,8 @@ struct Survey {
   int64_t prompt_tokens_longest = 0;
   int64_t answers = 0;            // texts to write: more than rows where n or the prompts are more
   int64_t output_tokens_max = 0;  // if every answer becomes as long as it may
-  double shared_prefix = 0;       // part of the prompt tokens, from 0 to 1 (prefix_share.h)
+  double shared_prefix = 0;       // part of the prompt tokens, from 0 to 1 (prefix_share.h);
+                                  // of prompts that are answered
 
   // At most kSampleRows, each row as likely as any other; the same every time.
   std::vector<SampledRow> sample;
@@ -97,7 +98,7 @@ struct Estimate {
   double likely_answer_tokens = 0;
 };
 
-// Assumes that every prompt token is computed (none shared) and that the rates stay.
+// Assumes that a beginning that prompts share is computed once, and that the rates stay.
 Estimate estimate_time(const Survey& survey, const Calibration& calibration);
 
 // --- words ---

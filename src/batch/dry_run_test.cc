@@ -228,26 +228,36 @@ DryRun example() {
 }
 
 TEST(DryRunText, SaysWhatWasFoundAndWhatIsAssumed) {
-  EXPECT_EQ(dry_run_to_text(example()),
-            "input         requests.jsonl\n"
-            "rows          1,010, 10 of them at fault\n"
-            "              10 x 400 invalid_json\n"
-            "prompts       50,000 tokens, the longest 700\n"
-            "shared prefix 43.2 % of the prompt tokens repeat the beginning of another prompt\n"
-            "answers       at most 101,000 tokens, by max_tokens\n"
-            "speed         1,000 prompt tokens/s, 200 generated tokens/s with 16 rows together "
-            "(measured in 2.5 s)\n"
-            "time          about 1 min 40 s, if answers have 11 tokens on average (16 of 16 ended "
-            "by themselves within 32)\n"
-            "              between 50 s (answers of one token) and 9 min 10 s (as long as "
-            "max_tokens allows)\n"
-            "              assuming that no prompt token is shared and that the speed stays\n");
+  EXPECT_EQ(
+      dry_run_to_text(example()),
+      "input         requests.jsonl\n"
+      "rows          1,010, 10 of them at fault\n"
+      "              10 x 400 invalid_json\n"
+      "prompts       50,000 tokens, the longest 700\n"
+      "shared prefix 43.2 % of the prompt tokens repeat the beginning of another prompt\n"
+      "answers       at most 101,000 tokens, by max_tokens\n"
+      "speed         1,000 prompt tokens/s, 200 generated tokens/s with 16 rows together "
+      "(measured in 2.5 s)\n"
+      "time          about 1 min 18 s, if answers have 11 tokens on average (16 of 16 ended "
+      "by themselves within 32)\n"
+      "              between 28 s (answers of one token) and 8 min 48 s (as long as "
+      "max_tokens allows)\n"
+      "              assuming that every shared beginning is computed once and that the speed "
+      "stays\n");
+}
+
+TEST(DryRunText, SaysWhereAnotherCacheMayBeFaster) {
+  DryRun dry_run = example();
+  const std::string hint = "hint          prompts share little: --kv-cache split may be faster";
+  EXPECT_EQ(dry_run_to_text(dry_run).find(hint), std::string::npos);
+  dry_run.survey.shared_prefix = 0.02;
+  EXPECT_NE(dry_run_to_text(dry_run).find(hint), std::string::npos);
 }
 
 TEST(DryRunText, WithoutEndsThereIsNoLikelyTime) {
   DryRun dry_run = example();
   dry_run.calibration->answers_ended = 2;
-  EXPECT_NE(dry_run_to_text(dry_run).find("\ntime          between 50 s"), std::string::npos);
+  EXPECT_NE(dry_run_to_text(dry_run).find("\ntime          between 28 s"), std::string::npos);
   EXPECT_TRUE(dry_run_to_json(dry_run).at("estimate").at("likely_s").is_null());
   dry_run.calibration = std::nullopt;
   EXPECT_EQ(dry_run_to_text(dry_run).find("time"), std::string::npos);
