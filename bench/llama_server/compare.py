@@ -99,7 +99,9 @@ class Comparison:
         arguments = self.arguments
         contender, _, split = contender.partition("-")
         command = [arguments.bench_engine, arguments.model, *shape.arguments(), "--json",
-                   f"--{contender}-only", *(["--split"] if split else []), "--seed", str(seed), "--threads", str(arguments.threads)]
+                   f"--{contender}-only", "--seed", str(seed), "--threads", str(arguments.threads)]
+        if split:
+            command.append("--split")
         if arguments.step_ms:
             command += ["--step-ms", str(arguments.step_ms)]
         with Child(command, read_output=True) as child:
@@ -198,7 +200,8 @@ def print_table(repeats, contenders, judged):
     for line in judged:
         verdict = "reached" if line["ratio"] >= line["target"] else "missed"
         values = " ".join(f"{value:.2f}" for value in line["of"])
-        print(f"  {line['engine'] + ' / ' + line['peer']:<40}{line['round']:<9} {line['ratio']:9.2f} "
+        name = f"{line['engine']} / {line['peer']}"
+        print(f"  {name:<40}{line['round']:<9} {line['ratio']:9.2f} "
               f"({line['says']}: {verdict})" + (f" of {values}" if len(line["of"]) > 1 else ""))
     print(flush=True)
 
