@@ -1,23 +1,34 @@
 #include "engine/waiting_prompts.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "base/ensure.h"
 
 namespace windrow::engine {
 
+// By blocks, because prompts are long and often the same to their end.
 int32_t common_beginning(std::span<const Token> a, std::span<const Token> b) {
-  return static_cast<int32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  constexpr size_t kBlock = 64;
+  const size_t size = std::min(a.size(), b.size());
+  size_t common = 0;
+  while (common + kBlock <= size &&
+         std::memcmp(&a[common], &b[common], kBlock * sizeof(Token)) == 0) {
+    common += kBlock;
+  }
+  while (common < size && a[common] == b[common])
+    ++common;
+  return static_cast<int32_t>(common);
 }
 
 bool WaitingPrompts::Before::operator()(const Prompt& a, const Prompt& b) const {
-  const auto [in_a, in_b] = std::ranges::mismatch(a.tokens, b.tokens);
-  if (in_a == a.tokens.end() || in_b == b.tokens.end()) {
+  const auto common = static_cast<size_t>(common_beginning(a.tokens, b.tokens));
+  if (common == a.tokens.size() || common == b.tokens.size()) {
     if (a.tokens.size() != b.tokens.size()) return a.tokens.size() < b.tokens.size();
     return a.row.value() < b.row.value();
   }
-  return *in_a < *in_b;
+  return a.tokens[common] < b.tokens[common];
 }
 
 void WaitingPrompts::add(RowId row, std::span<const Token> tokens) {

@@ -39,6 +39,19 @@ TEST(WaitingPrompts, TheSameTokensMayWaitTwice) {
   EXPECT_EQ(prompts.longest_common(Tokens{5, 6, 7}), 0);
 }
 
+TEST(CommonBeginning, IsFoundWhereverItEnds) {
+  Tokens a(300);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<Token>(i * i);
+  for (size_t differs = 0; differs < a.size(); ++differs) {
+    Tokens b = a;
+    b[differs] = -1;
+    ASSERT_EQ(common_beginning(a, b), static_cast<int32_t>(differs));
+    ASSERT_EQ(common_beginning(std::span(a).first(differs), a), static_cast<int32_t>(differs));
+  }
+  EXPECT_EQ(common_beginning(a, a), 300);
+}
+
 TEST(WaitingPrompts, AgreeWithLookingAtEachOfThem) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
