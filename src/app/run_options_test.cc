@@ -70,6 +70,7 @@ TEST(RunOptions, ASettingIsRecordedExactlyWhenItAltersAnswers) {
   EXPECT_EQ(*list,
             (std::vector<batch::JobSetting>{{"ctx", "chosen from the model and the free memory"},
                                             {"kv-type", "f16"},
+                                            {"kv-cache", "unified"},
                                             {"max-tokens-default", "4096"}}));
 }
 

@@ -55,8 +55,8 @@ TEST(Settings, WhatAltersAnswersIsMarked) {
     if (row.alters_answers) marked.push_back(row.name);
   }
   EXPECT_EQ(marked,
-            (std::vector<std::string_view>{"model", "ctx", "kv-type", "chat-template", "lora",
-                                           "pooling", "set", "max-tokens-default"}));
+            (std::vector<std::string_view>{"model", "ctx", "kv-type", "kv-cache", "chat-template",
+                                           "lora", "pooling", "set", "max-tokens-default"}));
 }
 
 }  // namespace

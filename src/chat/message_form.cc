@@ -61,12 +61,12 @@ std::span<const MessageForm> forms_of(const json::array& messages) {
 
 json::array in_form(json::array messages, MessageForm form) {
   for (json::value& message : messages) {
-    json::array* calls = tool_calls_of(message);
-    if (calls == nullptr) continue;
+    if (tool_calls_of(message) == nullptr) continue;
     json::value& content = message.as_object()["content"];
     if (content.is_null()) content = "";
     if (form.content_as_null && content == "") content = nullptr;
-    for (json::value& call : *calls) {
+    // Only now: a member that was added may have moved the others.
+    for (json::value& call : *tool_calls_of(message)) {
       json::value* function = call.as_object().if_contains("function");
       if (function == nullptr || !function->is_object()) continue;
       json::value* arguments = function->get_object().if_contains("arguments");

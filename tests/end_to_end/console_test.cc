@@ -67,7 +67,9 @@ TEST_F(ConsoleTest, APipeGetsPlainLines) {
   EXPECT_THAT(ended.errors, Not(HasSubstr("\x1b")));
   EXPECT_THAT(ended.errors, Not(HasSubstr("\r")));
   EXPECT_THAT(ended.errors, EndsWith("\n"));
-  const std::vector<std::string> lines = lines_of(ended.errors);
+  std::vector<std::string> lines = lines_of(ended.errors);
+  // How much could be shared depends on what ran together.
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("reused        "); });
   ASSERT_EQ(lines.size(), 9U) << ended;
   EXPECT_EQ(lines[0], "windrow: model.gguf answers every row, whatever model it names");
   EXPECT_EQ(lines[1], "rows          6 succeeded, 1 failed");
