@@ -42,9 +42,8 @@ TEST(MessageForm, ContentThatIsNotThere) {
 TEST(MessageForm, DeepArgumentsAreStillArguments) {
   const std::string deep = std::string(100, '[') + std::string(100, ']');
   const json::array given = call("null", R"("{\"a\":)" + deep + R"(}")");
-  const json::value& arguments =
-      in_form(given, {})[0].at("tool_calls").at(0).at("function").at("arguments");
-  EXPECT_TRUE(arguments.is_object());
+  const json::array formed = in_form(given, {});
+  EXPECT_TRUE(formed[0].at("tool_calls").at(0).at("function").at("arguments").is_object());
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ namespace {
 namespace json = boost::json;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
