@@ -59,7 +59,7 @@ TEST(ModelOptions, AScaleIsANumberThatCanBeUsed) {
   EXPECT_EQ(with({.adapters = {"a.gguf=+0.5"}})[0].adapters[0],
             (engine::AdapterChoice{.path = "a.gguf", .scale = 0.5F}));
   EXPECT_EQ(with({.adapters = {"a=1x"}})[0].adapters[0].path, "a=1x");
-  for (const std::string& scale : {"nan", "inf", "-inf", "1e999", "-1e999"}) {
+  for (const std::string scale : {"nan", "inf", "-inf", "1e999", "-1e999"}) {
     EXPECT_EQ(
         refusal({.adapters = {"a.gguf=" + scale}}),
         "--lora a.gguf=" + scale + ": " + scale + " is no scale; it must be a number such as 0.5");

@@ -34,7 +34,9 @@ TEST(Settings, DefaultsAreWithinTheirOwnLimits) {
     const boost::json::value value = value_of(Settings{}, row);
     if (const int64_t* number = value.if_int64()) {
       // A stand-in may lie below what can be written: "all rows" is no number of rows.
-      if (row.default_words.empty()) EXPECT_GE(*number, row.value_min) << row.name;
+      if (row.default_words.empty()) {
+        EXPECT_GE(*number, row.value_min) << row.name;
+      }
       EXPECT_LE(*number, row.value_max) << row.name;
     }
     if (const boost::json::string* text = value.if_string();

@@ -119,7 +119,9 @@ TEST_F(EmbeddingBackendTest, DocumentsAreScoredWithTheQueryAndRanked) {
     const std::vector<Token> pair = {'q', ByteVocabulary::kTurn, 'a' + document.index};
     EXPECT_EQ(document.score, scripted_embedding(pair, 2).front());
     EXPECT_EQ(document.text, request.inputs[static_cast<size_t>(document.index)].text);
-    if (i > 0) EXPECT_GE(answer.ranking[i - 1].score, document.score);
+    if (i > 0) {
+      EXPECT_GE(answer.ranking[i - 1].score, document.score);
+    }
   }
 }
 

@@ -310,7 +310,9 @@ TEST(Sampler, ScoresAreThoseOfAFullSortAndKnowNothingOfTheSampling) {
               [](const Candidate& a, const Candidate& b) { return more_likely(a, b); });
     const TokenScores scores = Sampler().score(logits, token, top_count);
     const double logit = logits[static_cast<size_t>(token)];
-    if (std::isfinite(logit)) EXPECT_NEAR(scores.logprob, logit - std::log(sum), 1e-6);
+    if (std::isfinite(logit)) {
+      EXPECT_NEAR(scores.logprob, logit - std::log(sum), 1e-6);
+    }
     ASSERT_EQ(scores.top.size(), std::min(static_cast<size_t>(top_count), logits.size()));
     for (size_t i = 0; i < scores.top.size(); ++i) {
       ASSERT_EQ(scores.top[i].token, sorted[i].token);
@@ -334,7 +336,9 @@ TEST(LogitBlocks, WeightsAreTheExponentialFunction) {
     for (size_t i = 0; i < blocks.block(block).size(); ++i) {
       const double expected = std::exp(static_cast<double>(blocks.block(block)[i]));
       added += static_cast<double>(weights[i]);
-      if (expected > 2e-38) ASSERT_NEAR(weights[i] / expected, 1, 3e-7);
+      if (expected > 2e-38) {
+        ASSERT_NEAR(weights[i] / expected, 1, 3e-7);
+      }
     }
     EXPECT_NEAR(sum, added, 1e-6 * added);
   }

@@ -153,9 +153,9 @@ TEST_P(EveryPooling, APackedBatchOfF16WeightsIsAsGood) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Embedding, EveryPooling, ::testing::ValuesIn(all_cases()),
-                         [](const ::testing::TestParamInfo<Case>& info) {
-                           return info.param.family + "_" +
-                                  std::string(engine::to_string(info.param.pooling));
+                         [](const ::testing::TestParamInfo<Case>& tested) {
+                           return tested.param.family + "_" +
+                                  std::string(engine::to_string(tested.param.pooling));
                          });
 
 TEST(EmbeddingRunner, FollowsThePoolingOfTheFileElseTheMean) {
