@@ -539,7 +539,7 @@ TEST(LongJob, AStepReadsLittleMoreThanItUses) {
     far_apart_most = std::max(far_apart_most, far_apart);
     for (const Slice& part : step.slices) {
       std::vector<Token>& row = tokens.at(part.row.value());
-      if (static_cast<size_t>(part.first + part.tokens_count) < row.size()) continue;
+      if (part.first + part.tokens_count < std::ssize(row)) continue;
       row.push_back(static_cast<Token>(random.below(1000)) + 20'000);
       if (row.size() == ends.at(part.row.value())) {
         plan.remove(part.row);
@@ -656,7 +656,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         const auto group = static_cast<Token>(random.below(3));
         while (row.tokens.size() < static_cast<size_t>(prompt))
           row.tokens.push_back(random.chance(0.98) ? group : static_cast<Token>(random.below(3)));
-        row.end = static_cast<size_t>(prompt + answer);
+        row.end = static_cast<size_t>(prompt) + static_cast<size_t>(answer);
         row.output_next = outputs_from;
         plan.add({.id = RowId(next_row++),
                   .tokens = &row.tokens,
@@ -715,7 +715,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
                                           .subspan(static_cast<size_t>(part.first),
                                                    static_cast<size_t>(part.tokens_count)));
         row.output_next += part.outputs_count;
-        if (static_cast<size_t>(part.first + part.tokens_count) < row.tokens.size()) continue;
+        if (part.first + part.tokens_count < std::ssize(row.tokens)) continue;
         ASSERT_EQ(row.output_next, static_cast<int32_t>(row.tokens.size()));
         row.tokens.push_back(static_cast<Token>(random.below(3)));
         if (row.tokens.size() == row.end || random.chance(0.05)) {

@@ -119,6 +119,7 @@ struct Comparison {
 
 std::vector<Token> tokens_of(const std::vector<llm::ScoredToken>& scored) {
   std::vector<Token> tokens;
+  tokens.reserve(scored.size());
   for (const llm::ScoredToken& one : scored)
     tokens.push_back(one.chosen.token);
   return tokens;
