@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "engine/plan.h"
+
+namespace windrow::engine {
+namespace {
+
+// The memory of a model, as lists of cells: what each sequence holds after the changes of a plan
+// and its steps.
+class Memory {
+ public:
+  struct Cell {
+    int64_t id;
+    Token token;
+  };
+
+  explicit Memory(Sharing sharing) : sharing_(sharing) {}
+
+  void change(const MemoryChange& change) {
+    std::vector<Cell>& cells = sequences_[change.sequence.value()];
+    const auto count = static_cast<size_t>(change.tokens);
+    if (change.kind == MemoryChange::Kind::kShare) {
+      const std::vector<Cell>& from = sequences_.at(change.from.value());
+      ASSERT_TRUE(cells.empty()) << "a sequence was not emptied";
+      ASSERT_TRUE(sharing_ == Sharing::kAnyRange ||
+                  (sharing_ == Sharing::kExactEnd && count == from.size()));
+      ASSERT_LE(count, from.size());
+      cells.assign(from.begin(), from.begin() + change.tokens);
+    } else {
+      ASSERT_TRUE(count == 0 || sharing_ == Sharing::kAnyRange);
+      ASSERT_LE(count, cells.size());
+      cells.resize(count);
+    }
+  }
+
+  void compute(SequenceId sequence, std::span<const Token> tokens) {
+    for (const Token token : tokens)
+      sequences_[sequence.value()].push_back({next_cell_++, token});
+  }
+
+  std::vector<Token> tokens(SequenceId sequence) {
+    std::vector<Token> tokens;
+    for (const Cell& cell : sequences_[sequence.value()])
+      tokens.push_back(cell.token);
+    return tokens;
+  }
+
+  int32_t cells() const {
+    std::set<int64_t> cells;
+    for (const auto& [id, sequence] : sequences_) {
+      for (const Cell& cell : sequence)
+        cells.insert(cell.id);
+    }
+    return static_cast<int32_t>(cells.size());
+  }
+
+ private:
+  const Sharing sharing_;
+  std::map<int32_t, std::vector<Cell>> sequences_;
+  int64_t next_cell_ = 0;
+};
+
+// Whatever happens to rows, in whatever order, and whatever they share: every step keeps to what
+// libllama would otherwise end the process for, every row is computed without gaps on top of its
+// own tokens, all rows end, and nothing is left.
+TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    const auto rows_max = static_cast<int32_t>(random.between(1, 8));
+    const PlanLimits limits{
+        .cells_max = static_cast<int32_t>(random.between(rows_max, 200)),
+        .rows_max = rows_max,
+        .sequences_max = static_cast<int32_t>(random.between(rows_max, rows_max + 5)),
+        .step_tokens_max = static_cast<int32_t>(random.between(rows_max, 64)),
+        .step_outputs_max = static_cast<int32_t>(random.between(rows_max, 24)),
+        .sharing = std::array{Sharing::kNothing, Sharing::kExactEnd,
+                              Sharing::kAnyRange}[static_cast<size_t>(random.below(3))]};
+    Plan plan(limits);
+    Memory memory(limits.sharing);
+    struct Truth {
+      std::vector<Token> tokens;
+      size_t end;
+      int32_t output_next = 0;  // of this token the logits are wanted next
+    };
+    std::map<uint64_t, Truth> rows;
+    std::vector<std::vector<Token>> ended;
+    const auto remove = [&](RowId id) {
+      plan.remove(id);
+      ended.push_back(rows.at(id.value()).tokens);
+      rows.erase(id.value());
+    };
+    uint64_t next_row = 0;
+    uint64_t oldest_seen = 0;
+    for (int steps = 0; next_row < 40 || !rows.empty(); ++steps) {
+      ASSERT_LT(steps, 100'000) << "no progress";
+      while (next_row < 40 && random.chance(0.4)) {
+        const auto prompt = static_cast<int32_t>(random.between(1, limits.cells_max));
+        const auto answer = static_cast<int32_t>(random.between(1, limits.cells_max - prompt + 1));
+        const auto outputs_from =
+            static_cast<int32_t>(random.chance(0.7) ? prompt - 1 : random.between(0, prompt - 1));
+        Truth& row = rows[next_row];
+        // Many begin as another one does, or go on where one ended.
+        if (!ended.empty() && random.chance(0.6)) {
+          row.tokens = ended[static_cast<size_t>(random.below(ended.size()))];
+          row.tokens.resize(std::min(row.tokens.size(), static_cast<size_t>(prompt)));
+        }
+        const auto group = static_cast<Token>(random.below(3));
+        while (row.tokens.size() < static_cast<size_t>(prompt))
+          row.tokens.push_back(random.chance(0.98) ? group : static_cast<Token>(random.below(3)));
+        row.end = static_cast<size_t>(prompt) + static_cast<size_t>(answer);
+        row.output_next = outputs_from;
+        plan.add({.id = RowId(next_row++),
+                  .tokens = &row.tokens,
+                  .prompt_tokens = prompt,
+                  .output_tokens_max = answer,
+                  .outputs_from = outputs_from,
+                  .keep = random.chance(0.3)});
+      }
+      const auto budget = static_cast<int32_t>(random.between(1, 80));
+      const StepPlan step = plan.next(budget);
+      for (const MemoryChange& change : step.changes)
+        memory.change(change);
+      ASSERT_FALSE(step.slices.empty() && !rows.empty()) << "rows are there, but no step";
+      ASSERT_EQ(memory.cells(), plan.counts().cells_used);
+      if (step.slices.empty()) continue;
+      int32_t tokens = 0;
+      int32_t outputs = 0;
+      std::set<int32_t> sequences_seen;
+      for (const Slice& part : step.slices) {
+        const Truth& row = rows.at(part.row.value());
+        ASSERT_GT(part.tokens_count, 0);
+        ASSERT_LE(static_cast<size_t>(part.first + part.tokens_count), row.tokens.size());
+        ASSERT_EQ(memory.tokens(part.sequence),
+                  std::vector(row.tokens.begin(), row.tokens.begin() + part.first));
+        // Every output once and in order: the slice brings those that are next, and no others.
+        ASSERT_LE(part.first, row.output_next);
+        ASSERT_EQ(part.outputs_count,
+                  std::max(0, part.first + part.tokens_count - row.output_next));
+        ASSERT_GE(part.sequence.value(), 0);
+        ASSERT_LT(part.sequence.value(), limits.sequences_max);
+        ASSERT_TRUE(sequences_seen.insert(part.sequence.value()).second);
+        tokens += part.tokens_count;
+        outputs += part.outputs_count;
+      }
+      ASSERT_LE(step.slices.size(), static_cast<size_t>(limits.rows_max));
+      ASSERT_LE(outputs, limits.step_outputs_max);
+      ASSERT_LE(tokens, limits.step_tokens_max);
+      ASSERT_LE(memory.cells() + tokens, limits.cells_max);
+      const double fate = random.unit();
+      if (fate < 0.05) {
+        const bool alone = plan.step_failed(step);
+        ASSERT_EQ(alone, step.slices.size() == 1);
+        for (const Slice& part : step.slices)
+          memory.compute(part.sequence, std::vector<Token>{-7});
+        if (alone) remove(step.slices.front().row);
+        continue;
+      }
+      if (fate < 0.08 && plan.counts().rows_running > 1) {
+        ASSERT_TRUE(plan.step_had_no_space(step));
+        continue;
+      }
+      plan.step_ran(step);
+      for (const Slice& part : step.slices) {
+        Truth& row = rows.at(part.row.value());
+        memory.compute(part.sequence, std::span(row.tokens)
+                                          .subspan(static_cast<size_t>(part.first),
+                                                   static_cast<size_t>(part.tokens_count)));
+        row.output_next += part.outputs_count;
+        if (part.first + part.tokens_count < std::ssize(row.tokens)) continue;
+        ASSERT_EQ(row.output_next, static_cast<int32_t>(row.tokens.size()));
+        row.tokens.push_back(static_cast<Token>(random.below(3)));
+        if (row.tokens.size() == row.end || random.chance(0.05)) {
+          remove(part.row);
+        } else {
+          plan.extend(part.row);
+        }
+      }
+      if (!rows.empty() && random.chance(0.02)) {  // somebody changes their mind
+        remove(RowId(rows.begin()->first));
+      }
+      if (!rows.empty()) {
+        ASSERT_GE(rows.begin()->first, oldest_seen);
+        oldest_seen = rows.begin()->first;
+      }
+    }
+    plan.drop_resting();
+    for (const MemoryChange& change : plan.next(1).changes)
+      memory.change(change);
+    EXPECT_EQ(memory.cells(), 0);
+    EXPECT_EQ(plan.counts().cells_used, 0);
+    EXPECT_EQ(plan.counts().rows_running + plan.counts().rows_waiting, 0);
+  }
+}
+
+}  // namespace
+}  // namespace windrow::engine

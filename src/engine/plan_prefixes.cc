@@ -1,0 +1,164 @@
+// The part of Plan that is about prefixes: what a row takes over or waits for, and what stays at
+// rest.
+#include <algorithm>
+
+#include "base/ensure.h"
+#include "engine/plan.h"
+
+namespace windrow::engine {
+namespace {
+
+// A shorter beginning is worth neither waiting for nor a sequence id: the marks that every chat
+// begins with are that long.
+constexpr int32_t kPrefixTokensMin = 16;
+
+// What may be kept at rest beside the cells that running rows need, and at least. 4,096 cells at
+// rest made a step of 8 rows of 60 tokens 28 % longer (bench/README.md).
+constexpr double kRestingShare = 0.5;
+constexpr int32_t kRestingCellsMin = 1024;
+
+}  // namespace
+
+// --- beginnings ---------------------------------------------------------------------------------
+
+bool Plan::Beginning::worth_waiting() const {
+  return coming >= there.tokens + kPrefixTokensMin;
+}
+
+Plan::Beginning Plan::beginning_of(const Row& row) {
+  Beginning beginning;
+  if (limits_.sharing == Sharing::kNothing) return beginning;
+  const std::span<const Token> wanted = shareable(row);
+  beginning.there = tree_.longest_match(wanted);
+  for (const RowId id : running_) {
+    Row& other = at(id);
+    if (&other == &row || !other.begun || suspects_.contains(id) || decoding(other)) continue;
+    const int32_t common = common_beginning(wanted, known(other));
+    // A model that shares only ends has to stop there, so it must not have passed it.
+    if (common <= other.computed) continue;
+    if (common > beginning.coming) {
+      beginning.coming = common;
+      beginning.coming_from = &other;
+    }
+  }
+  return beginning;
+}
+
+void Plan::begin_row(RowId id) {
+  Row& row = at(id);
+  const PrefixTree::Match there = tree_.longest_match(shareable(row));
+  tree_.share(SequenceId(row.sequence), there);
+  row.computed = row.copied_to = there.tokens;
+  row.begun = true;
+  prompts_.remove(id, shareable(row));
+}
+
+// In order of age, so that of rows with the same beginning the oldest computes it.
+void Plan::begin_rows() {
+  for (const RowId id : running_)
+    at(id).stop_at = 0;
+  for (const RowId id : running_) {
+    Row& row = at(id);
+    if (row.begun) continue;
+    const Beginning beginning = beginning_of(row);
+    if (!beginning.worth_waiting()) {
+      begin_row(id);
+      continue;
+    }
+    row.share_expected = beginning.coming;
+    ENSURE(beginning.coming_from != nullptr, "row {} waits for nobody", id.value());
+    Row& leader = *beginning.coming_from;
+    leader.stop_at =
+        leader.stop_at == 0 ? beginning.coming : std::min(leader.stop_at, beginning.coming);
+  }
+  if (limits_.sharing != Sharing::kExactEnd) return;
+  for (const RowId id : running_)
+    stop_for_waiting(at(id));
+}
+
+// Where a model shares only ends, a row stops where those that wait go another way.
+void Plan::stop_for_waiting(Row& row) {
+  if (!row.begun || decoding(row)) return;
+  const int32_t common = prompts_.longest_common(known(row));
+  if (common <= row.computed || common < row.copied_to + kPrefixTokensMin) return;
+  if (row.stop_at == 0 || common < row.stop_at) row.stop_at = common;
+}
+
+// --- prefixes at rest ---------------------------------------------------------------------------
+
+// How much of a path the rows that have not begun have in common with it; nothing when other paths
+// hold nearly as much of that.
+int32_t Plan::wanted_size(SequenceId sequence) const {
+  if (limits_.sharing == Sharing::kNothing) return 0;
+  const std::vector<Token> tokens = tree_.tokens(sequence);
+  const int32_t common = prompts_.longest_common(tokens);
+  if (limits_.sharing == Sharing::kExactEnd) {
+    return common >= kPrefixTokensMin && common == tree_.size(sequence) ? common : 0;
+  }
+  return common >= tree_.shared_size(sequence) + kPrefixTokensMin ? common : 0;
+}
+
+// The row is over: its path is closed, or stays at rest as far as somebody wants it.
+void Plan::keep_what_is_wanted(Row& row) {
+  const SequenceId sequence(row.sequence);
+  const bool keep = row.keep && limits_.sharing != Sharing::kNothing;
+  const int32_t wanted = keep ? tree_.size(sequence) : wanted_size(sequence);
+  if (wanted == 0) {
+    tree_.close(sequence);
+  } else {
+    tree_.cut(sequence, wanted);
+    tree_.rest(sequence);
+    keep_[static_cast<size_t>(sequence.value())] = keep;
+  }
+  row.sequence = -1;
+}
+
+void Plan::drop_unwanted() {
+  const auto cells_live = static_cast<double>(tree_.cells() - tree_.cells_resting());
+  const auto cells_kept_max =
+      std::max(kRestingCellsMin, static_cast<int32_t>(kRestingShare * cells_live));
+  for (const SequenceId sequence : tree_.resting()) {
+    int32_t kept = 0;
+    if (keep_[static_cast<size_t>(sequence.value())]) {
+      // Cells at rest cost nothing while there are no steps.
+      const int32_t over = running_.empty() ? 0 : tree_.cells_resting() - cells_kept_max;
+      if (over <= 0) continue;
+      if (limits_.sharing == Sharing::kAnyRange) kept = tree_.size(sequence) - over;
+    }
+    kept = std::max(kept < kPrefixTokensMin ? 0 : kept, wanted_size(sequence));
+    if (kept == 0) {
+      tree_.close(sequence);
+    } else {
+      tree_.cut(sequence, kept);
+    }
+  }
+}
+
+bool Plan::drop_oldest_resting(bool spare_wanted) {
+  const std::vector<SequenceId> resting = tree_.resting();
+  if (resting.empty()) return false;
+  // One that nobody waits for, if there is one.
+  const auto unwanted = std::ranges::find_if(
+      resting, [&](SequenceId sequence) { return wanted_size(sequence) == 0; });
+  if (unwanted == resting.end() && spare_wanted) return false;
+  tree_.close(unwanted != resting.end() ? *unwanted : resting.front());
+  return true;
+}
+
+void Plan::drop_resting() {
+  while (drop_oldest_resting()) {
+  }
+}
+
+bool Plan::make_room(int32_t cells) {
+  while (cells > cells_free()) {
+    if (tree_.cells_resting() == 0 || !drop_oldest_resting()) return false;
+  }
+  return true;
+}
+
+bool Plan::make_room_for_sequence(bool spare_wanted) {
+  return tree_.sequences_free() > 0 || drop_oldest_resting(spare_wanted);
+}
+
+}  // namespace windrow::engine
