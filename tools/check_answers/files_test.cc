@@ -25,11 +25,11 @@ std::string result(std::string_view custom_id, std::string_view answer) {
 
 class CheckFiles : public ::testing::Test {
  protected:
-  CheckFiles() {
+  void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "windrow-answers-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
   }
-  ~CheckFiles() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
 
   Result<Checked> check(std::string_view results, std::string_view key = kKey,
                         size_t wrong_max = 0) const {

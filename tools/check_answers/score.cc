@@ -31,7 +31,8 @@ void add(Score& score, const std::string& task, const Verdict& verdict, bool mis
 }
 
 double percent(int64_t right, int64_t rows) {
-  return rows == 0 ? 0 : static_cast<double>(right * 1000 / rows) / 10;
+  const int64_t per_mille = rows == 0 ? 0 : right * 1000 / rows;
+  return static_cast<double>(per_mille) / 10;
 }
 
 }  // namespace windrow::check_answers
