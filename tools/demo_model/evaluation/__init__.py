@@ -1,0 +1,1 @@
+"""How well the models answer held-out data, measured through windrow itself."""

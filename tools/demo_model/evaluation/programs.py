@@ -1,0 +1,51 @@
+"""Finds the programs of a build and runs them."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PRESETS = ("release", "bench", "dev", "gcc", "asan")
+PLACES = {"windrow": "src/app/windrow", "check_answers": "tools/check_answers/check_answers"}
+
+
+class Unusable(Exception):
+    """What is missing or failed, and what to do about it."""
+
+
+@dataclass
+class Programs:
+    windrow: Path
+    check_answers: Path
+
+
+def find(name: str, given: Path | None) -> Path:
+    """The one given, or that of the fastest build that has one."""
+    if given is not None:
+        if not os.access(given, os.X_OK) or given.is_dir():
+            raise Unusable(f"{given} is no program")
+        return given.resolve()
+    for preset in PRESETS:
+        path = ROOT / "build" / preset / PLACES[name]
+        if os.access(path, os.X_OK):
+            return path
+    raise Unusable(f"there is no program {name}; build it: cmake --preset release && "
+                   "ninja -C build/release windrow check_answers, "
+                   f"or name one with --{name.replace('_', '-')}")
+
+
+def run_windrow(windrow: Path, model: Path, requests: Path, results: Path) -> None:
+    """Rows that fail are no failure: whoever reads the results misses them there."""
+    ended = subprocess.run([windrow, "run", requests, "-o", results, "--model", model, "--fresh"],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                           check=False)
+    if ended.returncode not in (0, 1):
+        raise Unusable(f"windrow run ended with exit code {ended.returncode}:\n"
+                       f"{ended.stderr.strip()}")
+
+
+def check_answers(program: Path, results: Path, key: Path, show_wrong: int) -> str:
+    """The JSON it prints. Wrong answers go to standard error as it writes them."""
+    return subprocess.run([program, results, key, "--json", "--show-wrong", str(show_wrong)],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
