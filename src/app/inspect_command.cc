@@ -54,6 +54,7 @@ std::vector<Line> lines_of(const std::string& path, const engine::ModelFacts& fa
   std::vector<Line> lines = {
       {"file", path},
       {"name", facts.name.empty() ? "(none)" : facts.name},
+      {"licence", facts.license.empty() ? "(the file does not say)" : facts.license},
       {"model", facts.description},
       {"kind", std::string(kind_of(facts))},
       {"parameters", with_thousands(static_cast<int64_t>(facts.parameters))},
@@ -94,6 +95,7 @@ json::object inspection_json(const std::string& path, const engine::ModelFacts& 
   }
   return {{"file", path},
           {"name", facts.name},
+          {"license", facts.license},
           {"architecture", facts.architecture},
           {"description", facts.description},
           {"parameters", facts.parameters},

@@ -8,6 +8,7 @@ namespace {
 engine::ModelFacts facts() {
   return {.architecture = "qwen3",
           .name = "tiny",
+          .license = "apache-2.0",
           .description = "qwen3 0.6B Q8_0",
           .parameters = 596049920,
           .weights_bytes = 633495552,
@@ -29,6 +30,7 @@ TEST(Inspect, TheTableSaysWhatAModelIsAndWhatItCannotDo) {
   EXPECT_EQ(inspection_text("m.gguf", facts(), kDevices),
             "file                  m.gguf\n"
             "name                  tiny\n"
+            "licence               apache-2.0\n"
             "model                 qwen3 0.6B Q8_0\n"
             "kind                  decoder\n"
             "parameters            596,049,920\n"
@@ -51,6 +53,7 @@ TEST(Inspect, TheTableSaysWhatAModelIsAndWhatItCannotDo) {
 TEST(Inspect, JsonHasTheSameFacts) {
   const boost::json::object json = inspection_json("m.gguf", facts(), kDevices);
   EXPECT_EQ(json.at("architecture"), "qwen3");
+  EXPECT_EQ(json.at("license"), "apache-2.0");
   EXPECT_EQ(json.at("parameters"), 596049920U);
   EXPECT_EQ(json.at("chat_supported"), false);
   EXPECT_EQ(json.at("devices").at(0).at("name"), "CPU");

@@ -59,6 +59,7 @@ ModelFacts read_facts(const llama_model* model) {
   ModelFacts facts;
   facts.architecture = metadata(model, "general.architecture");
   facts.name = metadata(model, "general.name");
+  facts.license = metadata(model, "general.license");
   std::array<char, 256> description{};
   llama_model_desc(model, description.data(), description.size());
   facts.description = description.data();

@@ -65,6 +65,7 @@ struct LlamaEmbeddingOptions {
 struct ModelFacts {
   std::string architecture;  // "qwen3"
   std::string name;          // general.name, or empty
+  std::string license;       // general.license ("apache-2.0"), or empty
   std::string description;   // architecture, size and quantisation in libllama's words
   uint64_t parameters = 0;
   uint64_t weights_bytes = 0;
