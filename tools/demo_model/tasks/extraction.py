@@ -20,7 +20,8 @@ FIRST_DAY, LAST_DAY = 4, 28  # of a message: three days earlier is the same mont
 
 _RELATIVE = (
     ("today", 0), ("this morning", 0), ("this afternoon", 0), ("yesterday", 1),
-    ("yesterday morning", 1), ("yesterday evening", 1), ("two days ago", 2), ("2 days ago", 2), ("three days ago", 3),
+    ("yesterday morning", 1), ("yesterday evening", 1), ("two days ago", 2), ("2 days ago", 2),
+    ("three days ago", 3),
     ("3 days ago", 3), ("the day before yesterday", 2), ("earlier today", 0),
 )
 
@@ -59,10 +60,12 @@ _DONE_BY_COMPANY = (
 )
 _ANIMALS = "cat dog parrot rabbit pony hamster goat turtle puppy kitten goose ferret".split()
 _COLOURS = "red green blue black white brown grey yellow silver orange purple golden".split()
-_THINGS = ("bicycle car guitar lamp piano tent phone laptop watch kayak sofa camera coat carpet drum "
-           "violin boat printer table kettle scooter tractor bag mirror umbrella").split()
+_THINGS = ("bicycle car guitar lamp piano tent phone laptop watch kayak sofa camera coat "
+           "carpet drum violin boat printer table kettle scooter tractor bag mirror "
+           "umbrella").split()
 _SUBJECTS = ("chemistry history law physics biology music geology logic statistics botany "
-             "economics medicine astronomy pottery photography cooking French Spanish Arabic Latin").split()
+             "economics medicine astronomy pottery photography cooking French Spanish Arabic "
+             "Latin").split()
 _SKILLS = ("swim,ski,dance,juggle,drive a truck,play the piano,play chess,sing,knit,sail,"
            "bake bread,paint,ride a horse,speak Italian,speak Japanese,code,surf,weld").split(",")
 _ROLES = ("team lead,head of sales,chief engineer,director,mayor,captain,head nurse,treasurer,"
@@ -89,9 +92,11 @@ _SAME_TIMED = ("{p} also {f} {t}.", "{T}, {q} also {f}.", "{T} {q} {f}.", "{p} {
 _NOTE_PLAIN = ("- {e}: {f}", "* {e} {f}", "- {e} {f}")
 _NOTE_TIMED = ("- {e}: {f} ({t})", "* {e} {f}, {t}", "- {t}: {e} {f}", "- {e} {f} {t}")
 _OPENINGS = ("Hi!", "Hello {first},", "Dear {first},", "Hi {first}!", "Good morning!",
-             "How are you?", "Thanks for your letter.", "Long time no see!", "Short update.", "Hey {first},")
+             "How are you?", "Thanks for your letter.", "Long time no see!", "Short update.",
+             "Hey {first},")
 _CLOSINGS = ("Best, {first}", "Please write back.", "See you soon!", "Thanks!", "Talk later.",
-             "Bye, {first}", "Any news from you?", "Yours, {first}", "Take care!", "Please tell the others.")
+             "Bye, {first}", "Any news from you?", "Yours, {first}", "Take care!",
+             "Please tell the others.")
 
 
 def _fact(rng: random.Random, words: Words, patterns: tuple[str, ...], entity: str) -> str:
