@@ -27,11 +27,11 @@ def measure(found: programs.Programs, model: Path, tasks: list[str], seed: int, 
 
 
 def table(scores: dict[str, Any]) -> str:
-    lines = [f"{'task':<14} {'rows':>6} {'accuracy':>9} {'target':>7}"]
+    lines = [f"{'task':<14} {'rows':>7} {'accuracy':>9} {'target':>7}"]
     for task, score in scores.items():
         target = "none" if score["target"] is None else f"{score['target']} %"
         parts = ", ".join(f"{name} {percent:.1f}" for name, percent in score["parts"].items())
-        lines.append(f"{task:<14} {score['rows']:>6} {score['percent']:>7.1f} % {target:>7}"
+        lines.append(f"{task:<14} {score['rows']:>7} {score['percent']:>7.1f} % {target:>7}"
                      f"   {parts}".rstrip())
         if score["missing"]:
             lines.append(f"{'':<14} {score['missing']} of them have no answer")

@@ -40,10 +40,10 @@ class Table(unittest.TestCase):
                   "sort32": {"rows": 500, "right": 5, "percent": 1.0, "missing": 0, "parts": {},
                              "target": None}}
         self.assertEqual(answers.table(scores), "\n".join([
-            "task             rows  accuracy  target",
-            "screening         500    96.2 %    95 %   fit 99.0, years 97.1",
+            "task              rows  accuracy  target",
+            "screening          500    96.2 %    95 %   fit 99.0, years 97.1",
             "               2 of them have no answer",
-            "sort32            500     1.0 %    none"]))
+            "sort32             500     1.0 %    none"]))
 
 
 if __name__ == "__main__":
