@@ -1,7 +1,9 @@
 """Finds the programs of a build and runs them."""
 
+import json
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,13 +38,19 @@ def find(name: str, given: Path | None) -> Path:
 
 
 def run_windrow(windrow: Path, model: Path, requests: Path, results: Path) -> None:
-    """Rows that fail are no failure: whoever reads the results misses them there."""
+    """Rows that fail are no failure: whoever reads the results misses them there. The first of
+    them is said, because that is how a model that a row cannot be given to is found out."""
     ended = subprocess.run([windrow, "run", requests, "-o", results, "--model", model, "--fresh"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            check=False)
     if ended.returncode not in (0, 1):
         raise Unusable(f"windrow run ended with exit code {ended.returncode}:\n"
                        f"{ended.stderr.strip()}")
+    if ended.returncode == 1:
+        errors = results.with_suffix(".errors.jsonl").read_text(encoding="utf-8").splitlines()
+        first = json.loads(errors[0])
+        print(f"evaluate: {len(errors)} rows failed; the first, {first['custom_id']}: "
+              f"{first['error']['message']}", file=sys.stderr)
 
 
 def check_answers(program: Path, results: Path, key: Path, show_wrong: int) -> str:
