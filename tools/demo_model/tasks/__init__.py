@@ -1,7 +1,8 @@
 """Seeded synthetic tasks: what the demo model learns, and what it is tested on.
 
 An example depends on the task's name, the split and the seed alone, on every machine. Names of
-persons, companies, places and pets differ between the splits; wordings are shared.
+persons, companies, places and pets differ between the splits, and so do all requests; wordings are
+shared.
 """
 
 import random
@@ -13,17 +14,31 @@ from .example import Example
 from .extraction import extraction
 from .screening import screening
 from .tool_calling import render_system, tool_calling
-from .words import Words, words_of
+from .words import Words, split_of, words_of
 
-TASKS: dict[str, Callable[[random.Random, Words], Example]] = {
+Task = Callable[[random.Random, Words], Example]
+
+
+def _apart(task: Task) -> Task:
+    """For tasks whose requests are few, or often without a name: what the user says belongs to one
+    split by its hash, as a name does, or both splits would have some requests in common."""
+    def draw(rng: random.Random, words: Words) -> Example:
+        while True:
+            made = task(rng, words)
+            if split_of(made.messages[1]["content"]) == words.split:
+                return made
+    return draw
+
+
+TASKS: dict[str, Task] = {
     "screening": screening,
     "extraction": extraction,
     "consolidation": consolidation,
-    "sort": sort,
-    "merge": merge,
-    "sum": sum_up,
-    "sort32": sort32,
-    "tool_calling": tool_calling,
+    "sort": _apart(sort),
+    "merge": _apart(merge),
+    "sum": _apart(sum_up),
+    "sort32": _apart(sort32),
+    "tool_calling": _apart(tool_calling),
 }
 
 

@@ -11,7 +11,7 @@ from .words import words_of
 
 MODEL = "windrow-demo"
 
-# Above the longest right answer even at a token for every second character.
+# Room for the longest right answer even at a token for every second character.
 MAX_TOKENS = {
     "screening": 128,
     "extraction": 256,

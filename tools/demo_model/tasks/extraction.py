@@ -99,15 +99,16 @@ _CLOSINGS = ("Best, {first}", "Please write back.", "See you soon!", "Thanks!", 
              "Please tell the others.")
 
 
-def _fact(rng: random.Random, words: Words, patterns: tuple[str, ...], entity: str) -> str:
-    pattern = pick(rng, patterns)
-    values = {}
-    for key, draw in _VALUES.items():
-        if key in pattern:
-            values[key[1:-1]] = draw(rng, words)
-    if entity in values.values():  # nobody meets oneself
-        return _fact(rng, words, patterns, entity)
-    return pattern.format(**values)
+def _fact(rng: random.Random, words: Words, patterns: tuple[str, ...], entity: str,
+          earlier: list[dict[str, str]]) -> str:
+    while True:
+        pattern = pick(rng, patterns)
+        values = {key[1:-1]: draw(rng, words) for key, draw in _VALUES.items() if key in pattern}
+        fact = pattern.format(**values)
+        if entity in values.values():  # nobody meets oneself
+            continue
+        if not any(fact in other["fact"] or other["fact"] in fact for other in earlier):
+            return fact
 
 
 _VALUES = {
@@ -156,7 +157,7 @@ def extraction(rng: random.Random, words: Words) -> Example:
         values = {"t": said, "T": upper_first(said)}
 
         if last_person and not notes and chance(rng, 0.4):
-            fact = _fact(rng, words, _DONE_BY_PERSON, last_person)
+            fact = _fact(rng, words, _DONE_BY_PERSON, last_person, facts)
             facts.append({"entity": last_person, "fact": fact, "time": time})
             values.update(p=upper_first(pronoun), q=pronoun, f=fact)
             sentences.append(pick(rng, _SAME_TIMED if said else _SAME_PLAIN).format(**values))
@@ -169,7 +170,7 @@ def extraction(rng: random.Random, words: Words) -> Example:
             entities, patterns = [one(rng)], _DONE_BY_PERSON
             if wanted - len(facts) >= 2 and not notes and chance(rng, 0.15):
                 entities.append(one(rng))
-        fact = _fact(rng, words, patterns, entities[0])
+        fact = _fact(rng, words, patterns, entities[0], facts)
         facts += [{"entity": entity, "fact": fact, "time": time} for entity in entities]
         last_person = entities[0] if patterns is _DONE_BY_PERSON and len(entities) == 1 else ""
         values.update(e=" and ".join(entities), f=fact)

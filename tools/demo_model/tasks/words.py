@@ -62,8 +62,8 @@ _COMPANY_TAILS = ("", "", "", "", " Group", " Systems", " Partners", " Works", "
 _PET_ENDS = "bo by chi fy ky ko lo mo nie py to xie zy".split()
 
 
-def split_of(name: str) -> str:
-    return "test" if zlib.crc32(name.encode()) % _TEST_OF == 0 else "train"
+def split_of(text: str) -> str:
+    return "test" if zlib.crc32(text.encode()) % _TEST_OF == 0 else "train"
 
 
 def _made(kind: str, ends: list[str], with_middle: bool = True) -> set[str]:
