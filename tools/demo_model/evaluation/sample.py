@@ -2,7 +2,8 @@
 
     python3 -m evaluation.sample [FOLDER]
 
-Run it in tools/demo_model, and only when a task changed: the floors in the tests belong to these rows.
+Run it in tools/demo_model, and only when a task changed: the floors in the tests belong to these
+rows.
 """
 
 import json
