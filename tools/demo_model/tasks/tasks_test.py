@@ -1,6 +1,6 @@
 """What every task promises: python3 -m unittest tasks.tasks_test, in tools/demo_model.
 
-A failure names the row; seeds are counted from 0. Answers are worked out a second time from the text of the prompt alone, by other means.
+Answers are worked out a second time, from the text of the prompt alone and by other means.
 """
 
 import datetime
