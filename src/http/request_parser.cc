@@ -1,0 +1,184 @@
+#include "http/request_parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/http/verb.hpp>
+#include <utility>
+
+namespace windrow::http {
+
+namespace beast_http = boost::beast::http;
+
+namespace {
+
+std::string_view view(boost::beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+// What a Content-Length may make us set aside before a byte of the body has come.
+constexpr uint64_t kBodyReserveMax = uint64_t{1} << 20;
+
+}  // namespace
+
+// --- what Beast finds -------------------------------------------------------------------------
+
+RequestParser::Machine::Machine(RequestParser& parser) : parser_(parser) {
+  header_limit(parser.limits_.head_bytes_max);
+  body_limit(parser.limits_.body_bytes_max);
+  eager(true);
+}
+
+void RequestParser::Machine::on_request_impl(beast_http::verb, Text method, Text target,
+                                             int version, ErrorCode& error) {
+  parser_.version_ = version;
+  parser_.set_line(view(method), view(target));
+  parser_.add_head_bytes(method.size() + target.size(), error);
+}
+
+void RequestParser::Machine::on_response_impl(int, Text, int, ErrorCode&) {}
+
+void RequestParser::Machine::on_field_impl(beast_http::field field, Text name, Text value,
+                                           ErrorCode& error) {
+  // Beast's own limit is for what is not consumed yet: a head that comes field by field has none.
+  parser_.add_head_bytes(name.size() + value.size(), error);
+  if (error) return;
+  if (++parser_.fields_ > parser_.limits_.headers_max) {
+    return parser_.refuse(
+        431, fmt::format("more than {} header fields", parser_.limits_.headers_max), error);
+  }
+  if (parser_.head_done_) return;  // a trailer: nothing that decided anything can come this late
+  // Beast takes a coding it does not know for none at all. What a proxy before us understood as a
+  // body would then be the next request.
+  if (field == beast_http::field::transfer_encoding &&
+      (!same_ignoring_case(view(value), "chunked") || parser_.version_ < 11)) {
+    return parser_.refuse(501, "the only transfer coding is chunked, in HTTP/1.1", error);
+  }
+  if (field == beast_http::field::expect && parser_.version_ >= 11) {
+    if (!same_ignoring_case(view(value), "100-continue")) {
+      return parser_.refuse(417, "the only expectation is 100-continue", error);
+    }
+    parser_.expects_ = true;
+  }
+  parser_.headers_.add(view(name), view(value));
+}
+
+void RequestParser::Machine::on_header_impl(ErrorCode& error) {
+  parser_.head_done_ = true;
+  if (parser_.version_ >= 11 && !parser_.headers_.has("Host")) {
+    parser_.refuse(400, "a request of HTTP/1.1 has a Host", error);
+  }
+}
+
+void RequestParser::Machine::on_body_init_impl(const boost::optional<uint64_t>& bytes, ErrorCode&) {
+  if (bytes) parser_.body_.reserve(static_cast<size_t>(std::min(*bytes, kBodyReserveMax)));
+}
+
+size_t RequestParser::Machine::on_body_impl(Text bytes, ErrorCode&) {
+  parser_.body_.append(bytes.data(), bytes.size());
+  parser_.expects_ = false;
+  return bytes.size();
+}
+
+void RequestParser::Machine::on_chunk_header_impl(uint64_t, Text, ErrorCode&) {
+  parser_.expects_ = false;
+}
+
+size_t RequestParser::Machine::on_chunk_body_impl(uint64_t, Text bytes, ErrorCode&) {
+  parser_.body_.append(bytes.data(), bytes.size());
+  return bytes.size();
+}
+
+void RequestParser::Machine::on_finish_impl(ErrorCode&) {
+  parser_.expects_ = false;
+}
+
+// --- the parser -------------------------------------------------------------------------------
+
+RequestParser::RequestParser(const RequestLimits& limits) : limits_(limits) {
+  next();
+}
+
+void RequestParser::next() {
+  line_.clear();
+  method_ = path_ = query_ = {};
+  version_ = 11;
+  headers_.clear();
+  head_bytes_ = 0;
+  fields_ = 0;
+  head_done_ = false;
+  expects_ = false;
+  body_.clear();
+  machine_.emplace(*this);
+}
+
+RequestParser::State RequestParser::feed(std::string_view bytes, size_t& consumed) {
+  consumed = 0;
+  // Some clients send an empty line after a body (RFC 9112, 2.2).
+  if (!machine_->got_some()) {
+    while (consumed < bytes.size() && (bytes[consumed] == '\r' || bytes[consumed] == '\n'))
+      ++consumed;
+  }
+  if (consumed == bytes.size()) return State::kWantsMore;
+  ErrorCode error;
+  consumed +=
+      machine_->put(boost::asio::buffer(bytes.data() + consumed, bytes.size() - consumed), error);
+  if (error && error != beast_http::error::need_more) return fail(error);
+  if (machine_->is_done()) return State::kDone;
+  // Chunk headers and trailers have no limit of Beast's.
+  if (bytes.size() - consumed > limits_.head_bytes_max)
+    return fail(beast_http::error::header_limit);
+  return State::kWantsMore;
+}
+
+bool RequestParser::take_expectation() {
+  return head_done_ && std::exchange(expects_, false);
+}
+
+// "/a?b", or the same behind "http://host" as proxies ask.
+void RequestParser::set_line(std::string_view method, std::string_view target) {
+  line_.assign(method).append(target);
+  method_ = {0, method.size()};
+  size_t begin = 0;
+  if (const size_t scheme = target.find("://");
+      !target.starts_with('/') && scheme != std::string_view::npos) {
+    begin = std::min(target.find('/', scheme + 3), target.size());
+  }
+  const size_t question = std::min(target.find('?', begin), target.size());
+  path_ = {method.size() + begin, question - begin};
+  query_ = {method.size() + std::min(question + 1, target.size()), 0};
+  query_.bytes = line_.size() - query_.begin;
+}
+
+void RequestParser::add_head_bytes(size_t bytes, ErrorCode& error) {
+  head_bytes_ += bytes;
+  if (head_bytes_ > limits_.head_bytes_max) error = beast_http::error::header_limit;
+}
+
+void RequestParser::refuse(int status, std::string_view reason, ErrorCode& error) {
+  failure_status_ = status;
+  failure_ = reason;
+  error = beast_http::error::bad_field;
+}
+
+RequestParser::State RequestParser::fail(const ErrorCode& error) {
+  if (failure_status_ != 0) return State::kFailed;
+  if (error == beast_http::error::header_limit) {
+    failure_status_ = 431;
+    failure_ =
+        fmt::format("the head of the request is longer than {} bytes", limits_.head_bytes_max);
+  } else if (error == beast_http::error::body_limit) {
+    failure_status_ = 413;
+    failure_ =
+        fmt::format("the body of the request is longer than {} bytes", limits_.body_bytes_max);
+  } else {
+    failure_status_ = 400;
+    failure_ = fmt::format("this is no HTTP request: {}", error.message());
+  }
+  return State::kFailed;
+}
+
+}  // namespace windrow::http

@@ -1,0 +1,114 @@
+// RequestParser: bytes from a socket -> requests. Pure but for the memory it keeps.
+//
+// It is Beast's parser with storage of its own, so that a connection allocates nothing once its
+// buffers have grown. Every limit is set on the object that parses: Beast's message reader makes a
+// parser of its own and knows nothing of limits set elsewhere.
+#pragma once
+
+#include <boost/beast/http/basic_parser.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/headers.h"
+
+namespace windrow::http {
+
+struct RequestLimits {
+  uint32_t head_bytes_max = 16 * 1024;  // request line and headers; also of trailers
+  size_t headers_max = 100;
+  uint64_t body_bytes_max = 64ULL * 1024 * 1024;
+};
+
+// Not thread-safe. Views and references are good until the next feed() or next().
+class RequestParser {
+ public:
+  explicit RequestParser(const RequestLimits& limits);
+  RequestParser(const RequestParser&) = delete;
+  RequestParser& operator=(const RequestParser&) = delete;
+
+  enum class State : uint8_t { kWantsMore, kDone, kFailed };
+
+  // Takes from the front of `bytes`; `consumed` says how much. What is not consumed is given again
+  // with more behind it, or is the next request. After kFailed nothing more can be read.
+  State feed(std::string_view bytes, size_t& consumed);
+
+  // Ready for the next request.
+  void next();
+
+  // Of kDone.
+  std::string_view method() const { return text(method_); }
+  std::string_view path() const { return text(path_); }
+  std::string_view query() const { return text(query_); }  // without the question mark
+  const Headers& headers() const { return headers_; }
+  std::string& body() { return body_; }  // may be moved out
+  bool keep_alive() const { return machine_->keep_alive(); }
+  bool is_http_1_0() const { return version_ < 11; }
+  bool is_head() const { return method() == "HEAD"; }
+
+  // Once for a request that sends its body only when told "100 Continue": whether that is now.
+  bool take_expectation();
+
+  // Of kFailed: the status to answer with, and why, for people.
+  int failure_status() const { return failure_status_; }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  using Text = boost::beast::string_view;
+  using ErrorCode = boost::beast::error_code;
+
+  // Beast calls this with what it finds; it writes into the parser around it.
+  class Machine final : public boost::beast::http::basic_parser<true> {
+   public:
+    explicit Machine(RequestParser& parser);
+
+   private:
+    void on_request_impl(boost::beast::http::verb verb, Text method, Text target, int version,
+                         ErrorCode& error) override;
+    void on_response_impl(int status, Text reason, int version, ErrorCode& error) override;
+    void on_field_impl(boost::beast::http::field field, Text name, Text value,
+                       ErrorCode& error) override;
+    void on_header_impl(ErrorCode& error) override;
+    void on_body_init_impl(const boost::optional<uint64_t>& bytes, ErrorCode& error) override;
+    size_t on_body_impl(Text bytes, ErrorCode& error) override;
+    void on_chunk_header_impl(uint64_t bytes, Text extensions, ErrorCode& error) override;
+    size_t on_chunk_body_impl(uint64_t left, Text bytes, ErrorCode& error) override;
+    void on_finish_impl(ErrorCode& error) override;
+
+    RequestParser& parser_;
+  };
+
+  struct Place {
+    size_t begin = 0;
+    size_t bytes = 0;
+  };
+
+  std::string_view text(Place place) const {
+    return std::string_view(line_).substr(place.begin, place.bytes);
+  }
+  void set_line(std::string_view method, std::string_view target);
+  void add_head_bytes(size_t bytes, ErrorCode& error);
+  void refuse(int status, std::string_view reason, ErrorCode& error);
+  State fail(const ErrorCode& error);
+
+  const RequestLimits limits_;
+  std::optional<Machine> machine_;
+
+  std::string line_;  // method and target
+  Place method_;
+  Place path_;
+  Place query_;
+  int version_ = 11;
+  Headers headers_;
+  size_t head_bytes_ = 0;
+  size_t fields_ = 0;
+  bool head_done_ = false;
+  bool expects_ = false;
+  std::string body_;
+  int failure_status_ = 0;
+  std::string failure_;
+};
+
+}  // namespace windrow::http

@@ -1,0 +1,185 @@
+#include "http/request_parser.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/random.h"
+
+namespace windrow::http {
+namespace {
+
+// What came of a stream of bytes: each request as one line, a failure as its status.
+std::string read(std::string_view bytes, const RequestLimits& limits = {},
+                 std::vector<size_t> cuts = {}) {
+  RequestParser parser(limits);
+  std::string seen;
+  std::string waiting;
+  cuts.push_back(bytes.size());
+  size_t given = 0;
+  for (const size_t cut : cuts) {
+    waiting += bytes.substr(given, cut - given);
+    given = cut;
+    for (;;) {
+      size_t consumed = 0;
+      const RequestParser::State state = parser.feed(waiting, consumed);
+      waiting.erase(0, consumed);
+      if (state == RequestParser::State::kFailed)
+        return seen + fmt::format("{}", parser.failure_status());
+      if (state == RequestParser::State::kWantsMore) break;
+      seen += fmt::format("{} {} [{}]", parser.method(), parser.path(), parser.query());
+      for (const Headers::Field field : parser.headers())
+        seen += fmt::format(" {}={}", field.name, field.value);
+      seen += fmt::format(" <{}>{}\n", parser.body(), parser.keep_alive() ? "" : " close");
+      parser.next();
+    }
+  }
+  return seen;
+}
+
+constexpr std::string_view kStream =
+    "GET /a?b=1 HTTP/1.1\r\nHost: x\r\n\r\n"
+    "POST /c HTTP/1.1\r\nhost: x\r\nContent-Length: 5\r\n\r\nhello"
+    "POST /d HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "5;why=not\r\nhello\r\n7\r\n world!\r\n0\r\nTrailer: t\r\n\r\n"
+    "\r\nGET http://host/e?q HTTP/1.0\r\n\r\n";
+
+const std::string kRequests =
+    "GET /a [b=1] Host=x <>\n"
+    "POST /c [] host=x Content-Length=5 <hello>\n"
+    "POST /d [] Host=x Transfer-Encoding=chunked <hello world!>\n"
+    "GET /e [q] <> close\n";
+
+TEST(RequestParser, ReadsRequestsThatFollowEachOther) {
+  EXPECT_EQ(read(kStream), kRequests);
+}
+
+TEST(RequestParser, WhereverTheBytesAreCut) {
+  for (size_t cut = 0; cut <= kStream.size(); ++cut)
+    EXPECT_EQ(read(kStream, {}, {cut}), kRequests) << cut;
+  std::vector<size_t> all;
+  for (size_t cut = 0; cut <= kStream.size(); ++cut)
+    all.push_back(cut);
+  EXPECT_EQ(read(kStream, {}, all), kRequests);
+}
+
+TEST(RequestParser, LimitsCountHoweverTheBytesCome) {
+  const std::string head = "GET / HTTP/1.1\r\nHost: x\r\n";
+  std::string fields;
+  for (int i = 0; i < 20; ++i)
+    fields += fmt::format("X-{}: {}\r\n", i, std::string(50, 'v'));
+  const std::string request = head + fields + "\r\n";
+  std::vector<size_t> bytewise;
+  for (size_t cut = 0; cut < request.size(); ++cut)
+    bytewise.push_back(cut);
+  for (const std::vector<size_t>& cuts : {std::vector<size_t>(), bytewise}) {
+    EXPECT_EQ(read(request, {.head_bytes_max = 500}, cuts), "431");
+    EXPECT_EQ(read(request, {.headers_max = 20}, cuts), "431");
+    EXPECT_NE(read(request, {.headers_max = 21}, cuts), "431");
+  }
+  // A line without an end.
+  EXPECT_EQ(read("GET /" + std::string(1000, 'a'), {.head_bytes_max = 500}), "431");
+}
+
+TEST(RequestParser, TheLimitOfTheBodyIsOursInBothForms) {
+  const RequestLimits limits{.body_bytes_max = 5};
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\n";
+  EXPECT_EQ(read(head + "Content-Length: 6\r\n\r\n", limits), "413");
+  EXPECT_EQ(read(head + "Content-Length: 99999999999999\r\n\r\n", limits), "413");
+  EXPECT_EQ(read(head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\n", limits), "413");
+  EXPECT_NE(
+      read(head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", limits),
+      "413");
+  // More than Beast's default of a megabyte.
+  const std::string large(3'000'000, 'x');
+  EXPECT_NE(read(head + fmt::format("Content-Length: {}\r\n\r\n{}", large.size(), large))
+                .find("<" + large + ">"),
+            std::string::npos);
+}
+
+TEST(RequestParser, WhatTwoServersCouldUnderstandDifferentlyIsRefused) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\n";
+  EXPECT_EQ(read(head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"), "400");
+  EXPECT_EQ(read(head + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n"), "400");
+  EXPECT_EQ(read(head + "Content-Length: 3\r\nContent-Length: 4\r\n\r\n"), "400");
+  EXPECT_EQ(read(head + "Content-Length: +3\r\n\r\n"), "400");
+  EXPECT_EQ(read(head + "Content-Length: 3 \r\nContent-Length : 4\r\n\r\n"), "400");
+  EXPECT_EQ(read(head + "Transfer-Encoding: gzip, chunked\r\n\r\n"), "501");
+  EXPECT_EQ(read(head + "Transfer-Encoding: xchunked\r\n\r\n"), "501");
+  EXPECT_EQ(read("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), "501");
+  EXPECT_EQ(read("GET / HTTP/1.1\r\n\r\n"), "400");
+  EXPECT_EQ(read("GET / HTTP/2.0\r\nHost: x\r\n\r\n"), "400");
+  EXPECT_EQ(read("hello\r\n\r\n"), "400");
+  EXPECT_EQ(read(head + "Expect: miracles\r\n\r\n"), "417");
+}
+
+TEST(RequestParser, AnEndlessChunkHeaderOrTrailerIsCut) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const RequestLimits limits{.head_bytes_max = 1000};
+  EXPECT_EQ(read(head + "5;" + std::string(5000, 'e'), limits), "431");
+  std::string trailers = head + "0\r\n";
+  for (int i = 0; i < 200; ++i)
+    trailers += "Trailer: of no use to anybody\r\n";
+  EXPECT_EQ(read(trailers, limits), "431");
+}
+
+TEST(RequestParser, AnExpectationIsToldOnceAndOnlyBeforeTheBody) {
+  RequestParser parser({});
+  size_t consumed = 0;
+  const std::string head =
+      "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+  EXPECT_EQ(parser.feed(head, consumed), RequestParser::State::kWantsMore);
+  EXPECT_TRUE(parser.take_expectation());
+  EXPECT_FALSE(parser.take_expectation());
+  parser.next();
+  EXPECT_EQ(parser.feed(head + "ok", consumed), RequestParser::State::kDone);
+  EXPECT_FALSE(parser.take_expectation());
+}
+
+// Any bytes at all, in any pieces: no crash, no more memory than the limits, and never a request
+// whose body is beyond them.
+TEST(RequestParser, TakesAnyBytes) {
+  constexpr std::string_view kPieces[] = {"GET ",
+                                          "POST ",
+                                          "/a",
+                                          " HTTP/1.1",
+                                          "\r\n",
+                                          "\r\n\r\n",
+                                          "Host: x",
+                                          "Content-Length: ",
+                                          "3",
+                                          "Transfer-Encoding: chunked",
+                                          "0",
+                                          "5;x\r\n",
+                                          ":",
+                                          " ",
+                                          "\t",
+                                          "abc",
+                                          "\x80",
+                                          "Expect: 100-continue",
+                                          "Connection: close",
+                                          ",",
+                                          "ffffffffffffffff"};
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    RequestParser parser({.head_bytes_max = 300, .headers_max = 5, .body_bytes_max = 50});
+    std::string waiting;
+    for (int i = 0; i < 200; ++i) {
+      waiting += kPieces[random.below(std::size(kPieces))];
+      if (random.chance(0.5)) continue;
+      size_t consumed = 0;
+      const RequestParser::State state = parser.feed(waiting, consumed);
+      ASSERT_LE(consumed, waiting.size()) << "seed " << seed;
+      waiting.erase(0, consumed);
+      if (state == RequestParser::State::kFailed) break;
+      if (state == RequestParser::State::kDone) {
+        ASSERT_LE(parser.body().size(), 50U) << "seed " << seed;
+        parser.next();
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace windrow::http

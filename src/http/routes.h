@@ -1,0 +1,93 @@
+// Routes: which handler answers a method and a path. Pure.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace windrow::http {
+
+// "/v1/models" is one path; in "/v1/batches/{id}/cancel" a name in braces stands for one part of
+// any text. A path without braces goes first, then the order of adding counts. HEAD is answered by
+// what answers GET.
+template <class Handler>
+class Routes {
+ public:
+  void add(std::string_view method, std::string_view path, Handler handler) {
+    Route route{.method = std::string(method), .handler = std::move(handler)};
+    if (path.find('{') == std::string_view::npos) {
+      plain_[std::string(path)].push_back(std::move(route));
+    } else {
+      patterns_.emplace_back(std::string(path), std::move(route));
+    }
+  }
+
+  struct Found {
+    const Handler* handler = nullptr;  // nullptr: there is none
+    std::string allowed;               // then, where only the method is wrong: those that there are
+    std::vector<std::string_view> parts;  // of `path`: what the braces stand for, in their order
+  };
+
+  Found find(std::string_view method, std::string_view path) const {
+    Found found;
+    if (const auto routes = plain_.find(path); routes != plain_.end()) {
+      for (const Route& route : routes->second) {
+        if (take(route, method, found)) return found;
+      }
+    }
+    for (const auto& [pattern, route] : patterns_) {
+      std::vector<std::string_view> parts;
+      if (!matches(pattern, path, parts) || !take(route, method, found)) continue;
+      found.parts = std::move(parts);
+      return found;
+    }
+    return found;
+  }
+
+ private:
+  struct Route {
+    std::string method;
+    Handler handler;
+  };
+
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  static bool take(const Route& route, std::string_view method, Found& found) {
+    if (route.method == method || (route.method == "GET" && method == "HEAD")) {
+      found.handler = &route.handler;
+      found.allowed.clear();
+      return true;
+    }
+    if (!found.allowed.empty()) found.allowed += ", ";
+    found.allowed += route.method;
+    return false;
+  }
+
+  static bool matches(std::string_view pattern, std::string_view path,
+                      std::vector<std::string_view>& parts) {
+    while (!pattern.empty() && !path.empty()) {
+      if (pattern.front() != '{') {
+        if (pattern.front() != path.front()) return false;
+        pattern.remove_prefix(1);
+        path.remove_prefix(1);
+        continue;
+      }
+      const size_t end = std::min(path.find('/'), path.size());
+      if (end == 0) return false;
+      parts.push_back(path.substr(0, end));
+      path.remove_prefix(end);
+      pattern.remove_prefix(pattern.find('}') + 1);
+    }
+    return pattern.empty() && path.empty();
+  }
+
+  boost::unordered_flat_map<std::string, std::vector<Route>, Hash, std::equal_to<>> plain_;
+  std::vector<std::pair<std::string, Route>> patterns_;
+};
+
+}  // namespace windrow::http

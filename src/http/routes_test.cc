@@ -1,0 +1,54 @@
+#include "http/routes.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow::http {
+namespace {
+
+Routes<int> routes() {
+  Routes<int> routes;
+  routes.add("GET", "/v1/models", 1);
+  routes.add("POST", "/v1/batches", 2);
+  routes.add("GET", "/v1/batches", 3);
+  routes.add("GET", "/v1/batches/{id}", 4);
+  routes.add("POST", "/v1/batches/{id}/cancel", 5);
+  routes.add("GET", "/v1/batches/all", 6);
+  return routes;
+}
+
+int found(std::string_view method, std::string_view path) {
+  const Routes<int> all = routes();
+  const Routes<int>::Found found = all.find(method, path);
+  return found.handler == nullptr ? 0 : *found.handler;
+}
+
+TEST(Routes, MethodAndPathDecide) {
+  EXPECT_EQ(found("GET", "/v1/models"), 1);
+  EXPECT_EQ(found("POST", "/v1/batches"), 2);
+  EXPECT_EQ(found("GET", "/v1/batches"), 3);
+  EXPECT_EQ(found("HEAD", "/v1/models"), 1);
+  EXPECT_EQ(found("GET", "/v1/model"), 0);
+  EXPECT_EQ(found("GET", "/v1/models/"), 0);
+  EXPECT_EQ(found("HEAD", "/v1/batches/1/cancel"), 0);
+}
+
+TEST(Routes, BracesStandForOnePart) {
+  EXPECT_EQ(found("GET", "/v1/batches/b7"), 4);
+  EXPECT_EQ(found("POST", "/v1/batches/b7/cancel"), 5);
+  EXPECT_EQ(found("GET", "/v1/batches/all"), 6);
+  EXPECT_EQ(found("GET", "/v1/batches/"), 0);
+  EXPECT_EQ(found("GET", "/v1/batches/a/b"), 0);
+  const Routes<int> all = routes();
+  EXPECT_EQ(all.find("POST", "/v1/batches/b7/cancel").parts, std::vector<std::string_view>{"b7"});
+}
+
+TEST(Routes, AWrongMethodIsToldFromAWrongPath) {
+  const Routes<int> all = routes();
+  EXPECT_EQ(all.find("DELETE", "/v1/batches").allowed, "POST, GET");
+  EXPECT_EQ(all.find("GET", "/v1/batches/b7/cancel").allowed, "POST");
+  EXPECT_EQ(all.find("GET", "/nothing").allowed, "");
+  EXPECT_EQ(all.find("GET", "/v1/batches").allowed, "");
+}
+
+}  // namespace
+}  // namespace windrow::http

@@ -1,0 +1,294 @@
+#include "http/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
+#include <iterator>
+#include <list>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/ensure.h"
+#include "http/date.h"
+#include "http/server_connection.h"
+
+namespace windrow::http {
+
+namespace asio = boost::asio;
+using tcp = asio::ip::tcp;
+
+namespace {
+
+constexpr size_t kReadBytes = size_t{64} * 1024;
+
+// How often deadlines are looked at: they are kept to within this.
+constexpr Duration kSweep = std::chrono::milliseconds(250);
+
+constexpr int kBacklog = 4096;
+
+}  // namespace
+
+// --- Exchange ---------------------------------------------------------------------------------
+
+Exchange::Exchange(std::shared_ptr<Connection> connection, uint64_t serial)
+    : connection_(std::move(connection)), serial_(serial) {}
+
+Exchange::~Exchange() {
+  if (!connection_) return;
+  on_loop([](Connection& connection, uint64_t serial) { connection.abandon(serial); });
+}
+
+template <class Task>
+void Exchange::on_loop(Task task) {
+  ENSURE(connection_ != nullptr, "an exchange that was moved from");
+  Loop& loop = connection_->loop();
+  if (loop.is_this_thread()) {
+    task(*connection_, serial_);
+  } else {
+    loop.post([connection = connection_, serial = serial_, task = std::move(task)]() mutable {
+      task(*connection, serial);
+    });
+  }
+}
+
+void Exchange::send(ServerReply reply) {
+  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) {
+    connection.send(serial, reply);
+  });
+}
+
+void Exchange::send(std::shared_ptr<const PreparedReply> reply) {
+  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) {
+    connection.send(serial, *reply);
+  });
+}
+
+void Exchange::start(int status, Headers headers, std::optional<uint64_t> body_bytes) {
+  on_loop([=, headers = std::move(headers)](Connection& connection, uint64_t serial) {
+    connection.start(serial, status, headers, body_bytes);
+  });
+}
+
+void Exchange::write(std::string bytes) {
+  on_loop([bytes = std::move(bytes)](Connection& connection, uint64_t serial) {
+    connection.write(serial, bytes);
+  });
+}
+
+void Exchange::finish() {
+  on_loop([](Connection& connection, uint64_t serial) { connection.finish(serial); });
+}
+
+void Exchange::reset() {
+  on_loop([](Connection& connection, uint64_t serial) { connection.reset(serial); });
+}
+
+void Exchange::on_disconnect(std::function<void()> gone) {
+  on_loop([gone = std::move(gone)](Connection& connection, uint64_t serial) {
+    connection.on_disconnect(serial, gone);
+  });
+}
+
+// --- Server -----------------------------------------------------------------------------------
+
+// Only the loop's thread touches it, where nothing else is said.
+class Server::Core final : public ConnectionHost {
+ public:
+  Core(Loop& loop, ServerOptions options, Routes<Handler> routes)
+      : loop_(loop),
+        options_(std::move(options)),
+        routes_(std::move(routes)),
+        buffer_(kReadBytes),
+        acceptor_(loop.context()),
+        sweep_(loop),
+        grace_(loop) {}
+
+  Loop& loop() const { return loop_; }
+
+  Result<void> listen();
+
+  uint16_t port() const { return port_; }
+  size_t connection_count() const { return count_; }  // any thread
+
+  void begin_stop(Duration grace);
+  void wait_stopped();  // another thread
+
+  const ServerOptions& options() const override { return options_; }
+  const Routes<Handler>& routes() const override { return routes_; }
+  TimePoint now() const override { return loop_.clock().now(); }
+  std::string_view date() const override { return date_; }
+  std::span<char> read_buffer() override { return buffer_; }
+  bool stopping() const override { return stopping_; }
+  void closed(const Connection& connection) override;
+
+ private:
+  void accept();
+  void accepted(const boost::system::error_code& error, tcp::socket socket);
+  void sweep();
+  void cut_off_all();
+  void tell_stopped();
+
+  Loop& loop_;
+  const ServerOptions options_;
+  const Routes<Handler> routes_;
+  std::vector<char> buffer_;
+  tcp::acceptor acceptor_;
+  uint16_t port_ = 0;
+  // What a pending accept holds on to: it ends after the acceptor is closed, maybe after us.
+  std::shared_ptr<Core*> self_ = std::make_shared<Core*>(this);
+  bool accepting_ = false;
+  Timer sweep_;
+  Timer grace_;
+  std::string date_;
+  std::list<std::shared_ptr<Connection>> connections_;
+  std::atomic<size_t> count_ = 0;
+  bool stopping_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable stopped_changed_;
+  bool stopped_ = false;
+};
+
+Result<void> Server::Core::listen() {
+  boost::system::error_code error;
+  const std::string& text = options_.address;
+  const asio::ip::address address = text == "localhost"
+                                        ? asio::ip::address(asio::ip::address_v4::loopback())
+                                        : asio::ip::make_address(text, error);
+  if (error) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("\"{}\" is no address to listen at; give one such as 127.0.0.1, or "
+                             "0.0.0.0 for all of this machine",
+                             text)};
+  }
+  const tcp::endpoint endpoint(address, options_.port);
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(kBacklog, error);
+  if (error) {
+    const bool taken = error == asio::error::address_in_use;
+    return Error{taken ? ErrorKind::kConflict : ErrorKind::kIo,
+                 fmt::format("cannot listen at {} port {}: {}{}", text, options_.port,
+                             error.message(), taken ? "; choose another port" : "")};
+  }
+  port_ = acceptor_.local_endpoint().port();
+  sweep();
+  accept();
+  return {};
+}
+
+void Server::Core::accept() {
+  if (accepting_ || stopping_ || connections_.size() >= options_.connections_max) return;
+  accepting_ = true;
+  acceptor_.async_accept(
+      [self = std::weak_ptr(self_)](const boost::system::error_code& error, tcp::socket socket) {
+        if (const auto core = self.lock()) (*core)->accepted(error, std::move(socket));
+      });
+}
+
+void Server::Core::accepted(const boost::system::error_code& error, tcp::socket socket) {
+  accepting_ = false;
+  if (stopping_) return;
+  if (!error) {
+    auto connection = std::make_shared<Connection>(std::move(socket), loop_, *this);
+    connections_.push_front(connection);
+    connection->place = connections_.begin();
+    ++count_;
+    connection->begin();
+  } else if (error != asio::error::connection_aborted) {
+    return;  // no descriptors left, most likely: the sweep tries again
+  }
+  accept();
+}
+
+void Server::Core::closed(const Connection& connection) {
+  connections_.erase(connection.place);
+  --count_;
+  if (stopping_) {
+    if (connections_.empty()) tell_stopped();
+  } else {
+    accept();
+  }
+}
+
+void Server::Core::sweep() {
+  date_ = http_date(loop_.clock().unix_seconds());
+  const TimePoint time = now();
+  std::vector<std::shared_ptr<Connection>> overdue;
+  std::ranges::copy_if(connections_, std::back_inserter(overdue),
+                       [&](const auto& connection) { return connection->is_overdue(time); });
+  for (const std::shared_ptr<Connection>& connection : overdue)
+    connection->end_overdue();
+  accept();
+  sweep_.wake_at(time + kSweep, [this] { sweep(); });
+}
+
+void Server::Core::begin_stop(Duration grace) {
+  if (!stopping_) {
+    stopping_ = true;
+    boost::system::error_code ignored;
+    acceptor_.close(ignored);
+    const std::list<std::shared_ptr<Connection>> all = connections_;
+    for (const std::shared_ptr<Connection>& connection : all)
+      connection->stop();
+    if (connections_.empty()) return tell_stopped();
+  }
+  if (grace <= Duration::zero()) return cut_off_all();
+  grace_.wake_at(now() + grace, [this] { cut_off_all(); });
+}
+
+void Server::Core::cut_off_all() {
+  const std::list<std::shared_ptr<Connection>> all = connections_;
+  for (const std::shared_ptr<Connection>& connection : all)
+    connection->cut_off();
+}
+
+void Server::Core::tell_stopped() {
+  const std::scoped_lock lock(mutex_);
+  stopped_ = true;
+  stopped_changed_.notify_all();
+}
+
+void Server::Core::wait_stopped() {
+  std::unique_lock lock(mutex_);
+  stopped_changed_.wait(lock, [&] { return stopped_; });
+}
+
+Result<std::unique_ptr<Server>> Server::open(Loop& loop, ServerOptions options,
+                                             Routes<Handler> routes) {
+  auto core = std::make_unique<Core>(loop, std::move(options), std::move(routes));
+  Result<void> listening;
+  loop.run([&] {
+    listening = core->listen();
+    if (!listening) core.reset();  // on its loop
+  });
+  if (!listening) return listening.error();
+  return std::unique_ptr<Server>(new Server(std::move(core)));
+}
+
+Server::Server(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+
+Server::~Server() {
+  stop(Duration{});
+  core_->loop().run([&] { core_.reset(); });
+}
+
+uint16_t Server::port() const {
+  return core_->port();
+}
+
+size_t Server::connections() const {
+  return core_->connection_count();
+}
+
+void Server::stop(Duration grace) {
+  core_->loop().run([&] { core_->begin_stop(grace); });
+  core_->wait_stopped();
+}
+
+}  // namespace windrow::http

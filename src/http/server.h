@@ -1,0 +1,141 @@
+// Server: a small HTTP/1.1 server on a Loop: keep-alive, pipelining, replies at once or later, as a
+// whole or in pieces. It is meant to stand in the open: everything a client may make it hold or
+// wait for has a limit.
+//
+// Handlers run on the loop's thread, one for each request, and must not block there. A connection
+// answers one request after the other; what a client sends meanwhile waits, in bounded buffers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "http/headers.h"
+#include "http/loop.h"
+#include "http/request_parser.h"
+#include "http/routes.h"
+
+namespace windrow::http {
+
+class Connection;
+
+// Good until the handler returns; the body may be moved out.
+struct ServerRequest {
+  std::string_view method;
+  std::string_view path;
+  std::string_view query;                   // without the question mark; not decoded
+  std::span<const std::string_view> parts;  // of the path: what the braces of the route stand for
+  const Headers& headers;
+  std::string& body;
+};
+
+struct ServerReply {
+  int status = 200;
+  std::string_view content_type = "application/json";  // empty: none
+  Headers headers;  // others than Content-Type, Content-Length, Date and what frames a message
+  std::string body;
+};
+
+// A reply that is made once and sent often.
+class PreparedReply {
+ public:
+  explicit PreparedReply(const ServerReply& reply);
+
+ private:
+  friend class Connection;
+
+  std::string head_;
+  std::string body_;
+};
+
+// Exchange: the way to answer one request. Every method may be called from any thread, though by
+// one at a time; after the answer is complete, or the client gone, they do nothing. One that is
+// destroyed unanswered answers 500, or resets the connection where an answer had begun. Must not
+// outlive the loop.
+class Exchange {
+ public:
+  Exchange(std::shared_ptr<Connection> connection, uint64_t serial);
+  ~Exchange();
+  Exchange(Exchange&& other) noexcept = default;
+  Exchange& operator=(Exchange&&) = delete;
+
+  // The whole answer.
+  void send(ServerReply reply);
+  void send(std::shared_ptr<const PreparedReply> reply);
+
+  // The answer in pieces: start, write as often as one likes, finish. With `body_bytes` exactly so
+  // many must be written; without, the body is chunked. Pieces that the client does not take
+  // add up; above ServerOptions::unsent_bytes_max the connection is reset.
+  void start(int status, Headers headers, std::optional<uint64_t> body_bytes = std::nullopt);
+  void write(std::string bytes);
+  void finish();
+
+  // Breaks the connection off, as a server that dies does: after what was written so far.
+  void reset();
+
+  // Calls `gone` on the loop's thread, once, when the client closes the connection (also its half
+  // of it) before the answer is complete; at once when it has already. Not after finish().
+  void on_disconnect(std::function<void()> gone);
+
+ private:
+  template <class Task>
+  void on_loop(Task task);
+
+  std::shared_ptr<Connection> connection_;
+  uint64_t serial_ = 0;
+};
+
+using Handler = std::function<void(const ServerRequest&, Exchange)>;
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";  // an address, or "localhost"
+  uint16_t port = 0;                  // 0: any that is free
+
+  RequestLimits request;
+  Duration request_time = std::chrono::seconds(30);    // from its first byte to its last
+  Duration idle_time = std::chrono::seconds(75);       // between two requests
+  Duration write_time = std::chrono::seconds(30);      // without the client taking a byte
+  size_t connections_max = 8192;                       // more wait to be accepted
+  size_t unsent_bytes_max = size_t{64} * 1024 * 1024;  // of an answer in pieces
+
+  // The answer to what has no handler, or is no request; empty: plain text.
+  std::function<ServerReply(int status, std::string_view message)> make_error;
+};
+
+class Server {
+ public:
+  // Listens from now on. `loop` must outlive the server. kInvalid for what is no address, kConflict
+  // when the port is taken, kIo for what else the system refuses.
+  static Result<std::unique_ptr<Server>> open(Loop& loop, ServerOptions options,
+                                              Routes<Handler> routes);
+
+  // As stop(Duration{}). Not on the loop's thread.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  uint16_t port() const;
+
+  // How many are open. Any thread.
+  size_t connections() const;
+
+  // Accepts nobody any more and lets requests that have begun end, each connection's last answer
+  // saying so; those still there after `grace` are cut off. Blocks until then; not on the loop's
+  // thread.
+  void stop(Duration grace);
+
+ private:
+  class Core;
+
+  explicit Server(std::unique_ptr<Core> core);
+
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace windrow::http

@@ -1,0 +1,84 @@
+// RawClient: a blocking connection for tests, which sees every byte. Waits at most ten seconds for
+// anything, so that a test that would hang fails.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace windrow::http::testing {
+
+class RawClient {
+ public:
+  explicit RawClient(uint16_t port) : socket_(context_) {
+    socket_.connect({boost::asio::ip::address_v4::loopback(), port});
+    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  }
+
+  // False when the other side would not take it.
+  bool send(std::string_view bytes) {
+    boost::system::error_code error;
+    boost::asio::write(socket_, boost::asio::buffer(bytes.data(), bytes.size()), error);
+    return !error;
+  }
+
+  // One reply, head and body, the body by its Content-Length or, undone, its chunks; what there was
+  // when the connection ends before.
+  std::string read_reply() {
+    while (came_.find("\r\n\r\n") == std::string::npos && more()) {
+    }
+    const size_t head = came_.find("\r\n\r\n") + 4;
+    size_t end = head;
+    if (const size_t length = came_.find("Content-Length: "); length < head) {
+      size_t bytes = 0;
+      std::from_chars(came_.data() + length + 16, came_.data() + head, bytes);
+      end += bytes;
+      while (came_.size() < end && more()) {
+      }
+    } else if (came_.find("chunked") < head) {
+      while (came_.find("0\r\n\r\n", head) == std::string::npos && more()) {
+      }
+      end = came_.find("0\r\n\r\n", head) + 5;
+    }
+    std::string reply = came_.substr(0, end);
+    came_.erase(0, end);
+    return reply;
+  }
+
+  // Everything until the other side closes.
+  std::string read_all() {
+    while (more()) {
+    }
+    return came_;
+  }
+
+  // Whether the connection ended with a reset, once read_all() has returned.
+  bool was_reset() const { return error_ == boost::asio::error::connection_reset; }
+
+  void close() { socket_.close(); }
+
+ private:
+  bool more() {
+    char buffer[4096];
+    const size_t bytes = socket_.read_some(boost::asio::buffer(buffer), error_);
+    came_.append(buffer, bytes);
+    return !error_;
+  }
+
+  boost::asio::io_context context_;
+  boost::asio::ip::tcp::socket socket_;
+  boost::system::error_code error_;
+  std::string came_;
+};
+
+}  // namespace windrow::http::testing
