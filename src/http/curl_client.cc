@@ -105,6 +105,7 @@ struct Call {
   curl_off_t uploaded_bytes = 0;
   TimePoint first_byte{};
   bool reply_began = false;
+  bool head_ended = false;
   // Why a callback ended the call.
   std::optional<ClientFailure> failure;
 };
@@ -403,6 +404,9 @@ class CurlClient::Impl {
       finish(call, reply_of(call));  // the last redirect is the reply, as it is without following
     } else if (code != CURLE_OK) {
       finish(call, failure_of(call, code));
+    } else if (!call.head_ended) {
+      // libcurl takes a header that was cut off for a whole one.
+      finish(call, ClientFailure{FailureKind::kReset, true, reset_text(call.place, true, "")});
     } else if (call.place.proxy && call.head.status == 407) {
       finish(call, ClientFailure{FailureKind::kProxy, false, proxy_text(call.place, 407, "")});
     } else {
@@ -508,6 +512,9 @@ class CurlClient::Impl {
     const size_t colon = line.find(':');
     if (line.starts_with("HTTP/")) {
       read_status_line(line, call->head);
+      call->head_ended = false;
+    } else if (line == "\r\n" || line == "\n") {
+      call->head_ended = true;
     } else if (colon != std::string_view::npos) {
       call->head.headers.add(line.substr(0, colon), without_blanks(line.substr(colon + 1)));
     }

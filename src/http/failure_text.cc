@@ -56,8 +56,9 @@ std::string tls_text(const CallPlace& place, TlsFault fault, std::string_view de
            through(place);
   }
   return fmt::format(
-             "{}: TLS could not be set up{}; check that this port speaks TLS and that both sides "
-             "have a version in common",
+             "{}: TLS could not be set up{}; check that this port speaks TLS (write http:// if it "
+             "does "
+             "not), and that both sides have a version in common",
              origin(place.url), in_brackets(detail)) +
          through(place);
 }

@@ -1,0 +1,545 @@
+// What every Client does, against a real server that misbehaves as it is told.
+#include "http/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <ostream>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "http/curl_client.h"
+#include "http/testing/call_rig.h"
+#include "http/testing/test_server.h"
+
+namespace windrow::http {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using testing::call;
+using testing::closed_port;
+using testing::DeafPort;
+using testing::failure_of;
+using testing::get_from;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::PendingCall;
+using testing::post_to;
+using testing::reply_of;
+using testing::TestReply;
+using testing::TestRequest;
+using testing::TestServer;
+
+using Make = std::unique_ptr<Client> (*)(Loop&);
+
+struct Kind {
+  const char* name;
+  Make make;
+
+  friend void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+};
+
+class ClientTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  Client& client() { return *client_; }
+  Loop& loop() { return loop_; }
+  void end_client() { client_.reset(); }
+
+ private:
+  SystemClock clock_;
+  Loop loop_{clock_};
+  std::unique_ptr<Client> client_ = GetParam().make(loop_);
+};
+
+std::string text_of_bytes(size_t bytes) {
+  Random random(bytes);
+  std::string text;
+  while (text.size() < bytes)
+    text += std::to_string(random.next());
+  text.resize(bytes);
+  return text;
+}
+
+TEST_P(ClientTest, SendsARequestAndGivesItsReply) {
+  TestRequest seen;
+  TestServer server([&](const TestRequest& request) {
+    seen = request;
+    return TestReply{.status = 201, .headers = {{"X-A", "1"}, {"x-a", "2"}}, .body = "fine"};
+  });
+  ClientRequest request = post_to(server.url("/v1/x?y=z"), R"({"a":1})");
+  request.headers.add("Authorization", "Bearer k");
+  request.headers.add("X-Empty", "");
+  const ClientReply reply = reply_of(call(client(), std::move(request)));
+  EXPECT_EQ(reply.head.status, 201);
+  EXPECT_EQ(reply.head.version, HttpVersion::k1_1);
+  EXPECT_EQ(reply.body, "fine");
+  EXPECT_EQ(reply.head.headers.get("X-A"), "1");
+  EXPECT_EQ(reply.head.headers[1], (Headers::Field{"x-a", "2"}));
+  EXPECT_FALSE(reply.via_proxy);
+  EXPECT_GT(reply.first_byte, Duration::zero());
+  EXPECT_GE(reply.total, reply.first_byte);
+
+  EXPECT_EQ(seen.method, "POST");
+  EXPECT_EQ(seen.target, "/v1/x?y=z");
+  EXPECT_EQ(seen.body, R"({"a":1})");
+  EXPECT_EQ(seen.headers.get("Authorization"), "Bearer k");
+  EXPECT_EQ(seen.headers.get("Content-Type"), "application/json");
+  EXPECT_EQ(seen.headers.get("X-Empty"), "");
+  EXPECT_EQ(seen.headers.get("Host"), authority(server.url()));
+  EXPECT_EQ(seen.headers.get("Content-Length"), "7");
+  EXPECT_EQ(seen.headers.get("User-Agent"), "windrow");
+  EXPECT_FALSE(seen.headers.has("Expect"));
+}
+
+TEST_P(ClientTest, EveryMethodArrivesAsItIs) {
+  TestServer server([](const TestRequest& request) {
+    return TestReply{.headers = {{"X-Method", request.method}}, .body = request.body};
+  });
+  for (const Method method :
+       {Method::kGet, Method::kHead, Method::kPost, Method::kPut, Method::kDelete}) {
+    ClientRequest request = get_from(server.url());
+    request.method = method;
+    const ClientReply reply = reply_of(call(client(), request));
+    EXPECT_EQ(reply.head.headers.get("X-Method"), to_string(method));
+    EXPECT_EQ(reply.body, "");
+    if (method == Method::kHead) continue;
+    request.body = std::make_shared<const std::string>("abc");
+    const ClientReply with_body = reply_of(call(client(), request));
+    EXPECT_EQ(with_body.head.headers.get("X-Method"), to_string(method));
+    EXPECT_EQ(with_body.body, "abc");
+  }
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_P(ClientTest, AnErrorStatusIsAReplyToo) {
+  TestServer server([](const TestRequest&) {
+    return TestReply{.status = 429, .headers = {{"Retry-After", "7"}}, .body = "slow down"};
+  });
+  const ClientReply reply = reply_of(call(client(), get_from(server.url())));
+  EXPECT_EQ(reply.head.status, 429);
+  EXPECT_EQ(reply.head.headers.get("retry-after"), "7");
+  EXPECT_EQ(reply.body, "slow down");
+}
+
+TEST_P(ClientTest, BodiesOfEverySizeAndFramingArriveWhole) {
+  TestServer server([](const TestRequest& request) {
+    const size_t bytes = std::stoul(request.target.substr(2));
+    const char kind = request.target[1];
+    return TestReply{.body = text_of_bytes(bytes),
+                     .framing = kind == 'c'   ? TestReply::Framing::kChunked
+                                : kind == 'e' ? TestReply::Framing::kClose
+                                              : TestReply::Framing::kLength,
+                     .piece_bytes = bytes < 10'000 ? size_t{7} : size_t{0}};
+  });
+  for (const std::string kind : {"l", "c", "e"}) {
+    for (const size_t bytes : {0UL, 1UL, 999UL, 1000UL, 1001UL, 70'000UL, 3'000'000UL}) {
+      SCOPED_TRACE(kind + std::to_string(bytes));
+      const std::string target = "/" + kind + std::to_string(bytes);
+      const ClientReply reply = reply_of(call(client(), get_from(server.url(target))));
+      EXPECT_EQ(reply.body.size(), bytes);
+      EXPECT_EQ(reply.body, text_of_bytes(bytes));
+    }
+  }
+}
+
+TEST_P(ClientTest, ARepliesWithoutABodyEndAtOnce) {
+  TestServer server([](const TestRequest& request) {
+    if (request.target == "/204") {
+      return TestReply{.body = "HTTP/1.1 204 No Content\r\n\r\n",
+                       .framing = TestReply::Framing::kRaw};
+    }
+    return TestReply{.body = "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n",
+                     .framing = TestReply::Framing::kRaw};
+  });
+  EXPECT_EQ(reply_of(call(client(), get_from(server.url("/204")))).head.status, 204);
+  EXPECT_EQ(reply_of(call(client(), get_from(server.url("/304")))).head.status, 304);
+}
+
+TEST_P(ClientTest, AnInterimReplyIsNotTheReply) {
+  TestServer server([](const TestRequest&) {
+    return TestReply{.body =
+                         "HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n"
+                         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                     .framing = TestReply::Framing::kRaw};
+  });
+  const ClientReply reply = reply_of(call(client(), get_from(server.url())));
+  EXPECT_EQ(reply.head.status, 200);
+  EXPECT_EQ(reply.body, "ok");
+  EXPECT_FALSE(reply.head.headers.has("X-Early"));
+}
+
+TEST_P(ClientTest, ALargeRequestArrivesWhole) {
+  TestServer server([](const TestRequest& request) { return TestReply{.body = request.body}; });
+  const std::string text = text_of_bytes(8'000'000);
+  EXPECT_EQ(reply_of(call(client(), post_to(server.url(), text))).body, text);
+}
+
+TEST_P(ClientTest, AConnectionIsUsedAgainUnlessItWasClosed) {
+  TestServer server([](const TestRequest& request) {
+    return TestReply{.end = request.target == "/close" ? TestReply::End::kClose
+                                                       : TestReply::End::kKeep};
+  });
+  for (int i = 0; i < 5; ++i)
+    reply_of(call(client(), get_from(server.url())));
+  EXPECT_EQ(server.connections(), 1);
+  reply_of(call(client(), get_from(server.url("/close"))));
+  reply_of(call(client(), get_from(server.url())));
+  EXPECT_EQ(server.connections(), 2);
+}
+
+TEST_P(ClientTest, AConnectionThatDiedWhileItRestedCostsNoCall) {
+  // The server says nothing of it, and closes.
+  std::atomic<int> count = 0;
+  TestServer server([&](const TestRequest&) {
+    return TestReply{.body = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                     .framing = TestReply::Framing::kRaw,
+                     .end = ++count % 2 == 1 ? TestReply::End::kClose : TestReply::End::kKeep};
+  });
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(reply_of(call(client(), post_to(server.url(), "x"))).body, "ok");
+}
+
+TEST_P(ClientTest, PiecesComeAsTheServerSendsThem) {
+  // The server goes on only when the test has seen what it sent: a client that collects would hang.
+  std::promise<void> first_seen;
+  TestServer server([&](const TestRequest&) {
+    return TestReply{.body = "data: 1\n\ndata: 2\n\n",
+                     .framing = TestReply::Framing::kChunked,
+                     .chunk_bytes = 9,
+                     .bytes_max = 91,
+                     .end = TestReply::End::kStall};
+  });
+  ClientRequest request = get_from(server.url());
+  std::string pieces;
+  request.on_data = [&](const ReplyHead& head, std::string_view piece) {
+    EXPECT_EQ(head.status, 200);
+    pieces += piece;
+    if (pieces.find("data: 1\n\n") != std::string::npos) {
+      first_seen.set_value();
+      return false;
+    }
+    return true;
+  };
+  PendingCall pending(client(), std::move(request));
+  first_seen.get_future().wait();
+  const ClientFailure failure = failure_of(pending.result());
+  EXPECT_EQ(failure.kind, FailureKind::kCancelled);
+  EXPECT_TRUE(failure.sent);
+}
+
+TEST_P(ClientTest, OnDataTakesTheWholeBodyButNotThatOfAnError) {
+  TestServer server([&](const TestRequest& request) {
+    return TestReply{.status = request.target == "/bad" ? 400 : 200,
+                     .body = text_of_bytes(100'000),
+                     .framing = TestReply::Framing::kChunked};
+  });
+  ClientRequest request = get_from(server.url());
+  std::string pieces;
+  request.on_data = [&](const ReplyHead&, std::string_view piece) {
+    pieces += piece;
+    return true;
+  };
+  EXPECT_EQ(reply_of(call(client(), request)).body, "");
+  EXPECT_EQ(pieces, text_of_bytes(100'000));
+  pieces.clear();
+  request.url = server.url("/bad");
+  EXPECT_EQ(reply_of(call(client(), request)).body, text_of_bytes(100'000));
+  EXPECT_EQ(pieces, "");
+}
+
+// --- failures -----------------------------------------------------------------------------------
+
+TEST_P(ClientTest, NothingListens) {
+  const uint16_t port = closed_port();
+  const ClientFailure failure =
+      failure_of(call(client(), get_from({.host = "127.0.0.1", .port = port})));
+  EXPECT_EQ(failure.kind, FailureKind::kConnect);
+  EXPECT_FALSE(failure.sent);
+  EXPECT_THAT(failure.message,
+              AllOf(HasSubstr("http://127.0.0.1:" + std::to_string(port)),
+                    HasSubstr("nothing listens there"), HasSubstr("start the server")));
+}
+
+TEST_P(ClientTest, ANameWithoutAnAddress) {
+  // No name server is asked: a label has at most 63 letters.
+  const std::string host = std::string(64, 'a') + ".invalid";
+  const ClientFailure failure = failure_of(call(client(), get_from({.host = host})));
+  EXPECT_EQ(failure.kind, FailureKind::kResolve);
+  EXPECT_FALSE(failure.sent);
+  EXPECT_THAT(failure.message, AllOf(HasSubstr(host), HasSubstr("check how the name is written")));
+}
+
+TEST_P(ClientTest, NobodyAnswersTheConnection) {
+  const DeafPort deaf;
+  ClientRequest request = get_from({.host = "127.0.0.1", .port = deaf.port()});
+  request.limits.connect = milliseconds(30);
+  const ClientFailure failure = failure_of(call(client(), std::move(request)));
+  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
+  EXPECT_FALSE(failure.sent);
+  EXPECT_THAT(failure.message, HasSubstr("no connection within"));
+}
+
+TEST_P(ClientTest, AServerThatNeverAnswersMeetsTheTotalLimit) {
+  TestServer server(
+      [](const TestRequest&) { return TestReply{.bytes_max = 0, .end = TestReply::End::kStall}; });
+  ClientRequest request = get_from(server.url());
+  request.limits.total = milliseconds(30);
+  const ClientFailure failure = failure_of(call(client(), std::move(request)));
+  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
+  EXPECT_TRUE(failure.sent);
+  EXPECT_THAT(failure.message, HasSubstr("no reply within"));
+}
+
+TEST_P(ClientTest, AReplyThatStandsStillMeetsTheIdleLimit) {
+  TestServer server([](const TestRequest&) {
+    return TestReply{.body = text_of_bytes(1000), .bytes_max = 500, .end = TestReply::End::kStall};
+  });
+  ClientRequest request = get_from(server.url());
+  request.limits.idle = milliseconds(30);
+  request.limits.total = seconds(60);
+  const ClientFailure failure = failure_of(call(client(), std::move(request)));
+  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
+  EXPECT_THAT(failure.message, HasSubstr("the reply stood still"));
+}
+
+TEST_P(ClientTest, ASlowReplyIsNotAnIdleOne) {
+  // Ten pieces 20 ms apart are longer than the limit together, none is alone.
+  TestServer server([](const TestRequest&) {
+    return TestReply{
+        .body = text_of_bytes(1000), .piece_bytes = 110, .piece_gap = milliseconds(20)};
+  });
+  ClientRequest request = get_from(server.url());
+  request.limits.idle = milliseconds(150);
+  EXPECT_EQ(reply_of(call(client(), std::move(request))).body, text_of_bytes(1000));
+}
+
+TEST_P(ClientTest, ASlowReplyMeetsTheTotalLimit) {
+  TestServer server([](const TestRequest&) {
+    return TestReply{
+        .body = text_of_bytes(100'000), .piece_bytes = 100, .piece_gap = milliseconds(5)};
+  });
+  ClientRequest request = get_from(server.url());
+  request.limits.idle = seconds(5);
+  request.limits.total = milliseconds(60);
+  const ClientFailure failure = failure_of(call(client(), std::move(request)));
+  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
+  EXPECT_THAT(failure.message, HasSubstr("the reply did not end within"));
+}
+
+TEST_P(ClientTest, AConnectionThatEndsBeforeTheReplyDid) {
+  TestServer server([](const TestRequest& request) {
+    TestReply reply{.body = text_of_bytes(1000), .framing = TestReply::Framing::kLength};
+    reply.bytes_max = request.target.find("none") != std::string::npos   ? 0
+                      : request.target.find("head") != std::string::npos ? 30
+                                                                         : 500;
+    if (request.target.find("chunked") != std::string::npos)
+      reply.framing = TestReply::Framing::kChunked;
+    reply.end = request.target.find("reset") == std::string::npos ? TestReply::End::kClose
+                                                                  : TestReply::End::kReset;
+    return reply;
+  });
+  for (const std::string target : {"/close", "/reset", "/close-chunked", "/reset-chunked",
+                                   "/close-none", "/reset-none", "/close-head", "/reset-head"}) {
+    SCOPED_TRACE(target);
+    const ClientFailure failure = failure_of(call(client(), get_from(server.url(target))));
+    EXPECT_EQ(failure.kind, FailureKind::kReset);
+    EXPECT_TRUE(failure.sent);
+    EXPECT_THAT(failure.message, HasSubstr("look at its log"));
+  }
+}
+
+TEST_P(ClientTest, ABodyAboveTheLimitIsNotTaken) {
+  TestServer server([](const TestRequest& request) {
+    return TestReply{.body = text_of_bytes(1001),
+                     .framing = request.target == "/c"   ? TestReply::Framing::kChunked
+                                : request.target == "/e" ? TestReply::Framing::kClose
+                                                         : TestReply::Framing::kLength};
+  });
+  for (const std::string target : {"/l", "/c", "/e"}) {
+    SCOPED_TRACE(target);
+    ClientRequest request = get_from(server.url(target));
+    request.limits.reply_bytes_max = 1001;
+    EXPECT_EQ(reply_of(call(client(), request)).body.size(), 1001U);
+    request.limits.reply_bytes_max = 1000;
+    const ClientFailure failure = failure_of(call(client(), request));
+    EXPECT_EQ(failure.kind, FailureKind::kTooLarge);
+    EXPECT_THAT(failure.message, HasSubstr("larger than 1000 B"));
+  }
+}
+
+TEST_P(ClientTest, AHeaderWithoutEndIsNotTaken) {
+  TestServer server([](const TestRequest&) {
+    std::string text = "HTTP/1.1 200 OK\r\n";
+    for (int i = 0; i < 6000; ++i)
+      text += "X-" + std::to_string(i) + ": " + std::string(80, 'x') + "\r\n";
+    return TestReply{
+        .body = text, .framing = TestReply::Framing::kRaw, .end = TestReply::End::kStall};
+  });
+  const ClientFailure failure = failure_of(call(client(), get_from(server.url())));
+  EXPECT_EQ(failure.kind, FailureKind::kTooLarge);
+  EXPECT_THAT(failure.message, HasSubstr("header"));
+}
+
+TEST_P(ClientTest, WhatIsNotHttpIsSaidToBeNone) {
+  TestServer server([](const TestRequest&) {
+    return TestReply{.body = "SSH-2.0-OpenSSH_9.2\r\n\r\n\r\n",
+                     .framing = TestReply::Framing::kRaw,
+                     .end = TestReply::End::kClose};
+  });
+  const ClientFailure failure = failure_of(call(client(), get_from(server.url())));
+  EXPECT_EQ(failure.kind, FailureKind::kProtocol);
+  EXPECT_THAT(failure.message, AllOf(HasSubstr("not HTTP"), HasSubstr("https://")));
+}
+
+TEST_P(ClientTest, AHeaderWithALineEndIsNotSent) {
+  TestServer server([](const TestRequest&) { return TestReply{}; });
+  ClientRequest request = get_from(server.url());
+  request.headers.add("Authorization", "Bearer secret\r\nX-Evil: 1");
+  const ClientFailure failure = failure_of(call(client(), std::move(request)));
+  EXPECT_EQ(failure.kind, FailureKind::kProtocol);
+  EXPECT_FALSE(failure.sent);
+  EXPECT_THAT(failure.message, AllOf(HasSubstr("Authorization"), Not(HasSubstr("secret"))));
+  EXPECT_EQ(server.requests(), 0);
+}
+
+// --- many, cancelled, ended ---------------------------------------------------------------------
+
+TEST_P(ClientTest, ManyThreadsGetTheirOwnAnswers) {
+  TestServer server([](const TestRequest& request) {
+    return TestReply{.body = request.target + " " + request.body};
+  });
+  constexpr int kThreads = 4;
+  constexpr int kPerThread = 500;
+  std::atomic<int> wrong = 0;
+  std::latch done(kThreads * kPerThread);
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = 0; i < kPerThread; ++i) {
+          const std::string name = std::to_string(thread) + "-" + std::to_string(i);
+          client().send(post_to(server.url("/" + name), "b" + name),
+                        [&, name](ClientResult result) {
+                          const auto* reply = std::get_if<ClientReply>(&result);
+                          if (reply == nullptr || reply->body != "/" + name + " b" + name) ++wrong;
+                          done.count_down();
+                        });
+        }
+      });
+    }
+  }
+  done.wait();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(server.requests(), kThreads * kPerThread);
+}
+
+TEST_P(ClientTest, DoneMaySendAgain) {
+  TestServer server([](const TestRequest&) { return TestReply{.body = "ok"}; });
+  std::latch done(1);
+  int left = 100;
+  std::function<void(ClientResult)> again = [&](ClientResult result) {
+    EXPECT_TRUE(std::holds_alternative<ClientReply>(result));
+    if (--left == 0) {
+      done.count_down();
+    } else {
+      client().send(get_from(server.url()), again);
+    }
+  };
+  client().send(get_from(server.url()), again);
+  done.wait();
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_P(ClientTest, ACancelledCallEndsOnceAndLeavesOthersAlone) {
+  TestServer server([](const TestRequest& request) {
+    if (request.target == "/stall") return TestReply{.bytes_max = 0, .end = TestReply::End::kStall};
+    return TestReply{.body = "ok"};
+  });
+  PendingCall stalled(client(), get_from(server.url("/stall")));
+  PendingCall other(client(), get_from(server.url()));
+  EXPECT_EQ(reply_of(other.result()).body, "ok");
+  stalled.cancel();
+  EXPECT_EQ(failure_of(stalled.result()).kind, FailureKind::kCancelled);
+  stalled.cancel();  // is over already
+  other.cancel();
+  EXPECT_EQ(reply_of(call(client(), get_from(server.url()))).body, "ok");
+}
+
+TEST_P(ClientTest, TheEndOfTheClientEndsEveryCall) {
+  TestServer server(
+      [](const TestRequest&) { return TestReply{.bytes_max = 0, .end = TestReply::End::kStall}; });
+  std::atomic<int> cancelled = 0;
+  for (int i = 0; i < 50; ++i) {
+    client().send(get_from(server.url()), [&](ClientResult result) {
+      EXPECT_EQ(std::get<ClientFailure>(result).kind, FailureKind::kCancelled);
+      ++cancelled;
+    });
+  }
+  end_client();
+  EXPECT_EQ(cancelled, 50);
+}
+
+// Whatever happens to calls, each ends exactly once and a reply is the one that was asked for.
+TEST_P(ClientTest, RandomFaultsAndCancelsLoseNoCallAndMixNone) {
+  const uint64_t seed = 20261121;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  TestServer server([&](const TestRequest& request) {
+    const uint64_t number = std::stoull(request.target.substr(1));
+    Random random(seed + number);
+    TestReply reply{.body = request.target + std::string(random.below(3000), '.')};
+    reply.framing = random.chance(0.5) ? TestReply::Framing::kChunked : TestReply::Framing::kLength;
+    reply.chunk_bytes = 1 + random.below(500);
+    if (random.chance(0.3)) reply.piece_bytes = 100 + random.below(300);
+    if (random.chance(0.2)) {
+      reply.bytes_max = random.below(500);
+      constexpr TestReply::End kEnds[] = {TestReply::End::kClose, TestReply::End::kReset,
+                                          TestReply::End::kStall};
+      reply.end = kEnds[random.below(3)];
+    }
+    return reply;
+  });
+  constexpr int kCalls = 1500;
+  std::vector<std::atomic<int>> ends(kCalls);
+  std::atomic<int> mixed = 0;
+  std::atomic<int> answered = 0;
+  std::latch done(kCalls);
+  Random random(seed);
+  std::vector<CallId> ids;
+  for (size_t i = 0; i < kCalls; ++i) {
+    const std::string target = "/" + std::to_string(i);
+    ClientRequest request = post_to(server.url(target), "x");
+    request.limits.idle = milliseconds(40);
+    request.limits.total = seconds(30);
+    ids.push_back(client().send(std::move(request), [&, i, target](ClientResult result) {
+      if (const auto* reply = std::get_if<ClientReply>(&result)) {
+        ++answered;
+        if (reply->body.substr(0, reply->body.find('.')) != target) ++mixed;
+      }
+      ++ends[i];
+      done.count_down();
+    }));
+    if (random.chance(0.1)) client().cancel(ids[random.below(ids.size())]);
+    // Some come in bursts, some alone.
+    if (random.chance(0.1)) loop().run([] {});
+  }
+  done.wait();
+  EXPECT_EQ(mixed, 0);
+  EXPECT_GT(answered, kCalls / 2);
+  for (const std::atomic<int>& count : ends)
+    ASSERT_EQ(count, 1);
+}
+
+std::unique_ptr<Client> make_curl_client(Loop& loop) {
+  return std::make_unique<CurlClient>(loop, CurlClientOptions{});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ClientTest, ::testing::Values(Kind{"Curl", &make_curl_client}),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace windrow::http
