@@ -1,0 +1,182 @@
+#include "sim_upstream/model_call.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+#include "sim_upstream/prefix_cache.h"
+
+namespace windrow::sim_upstream {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int64_t kChoicesMax = 128;
+constexpr size_t kInputsMax = 4096;
+
+Error refusal(std::string message) {
+  return {ErrorKind::kInvalid, std::move(message)};
+}
+
+std::string_view view(const json::string& text) {
+  return {text.data(), text.size()};
+}
+
+Prompt text_prompt(std::string text) {
+  const auto tokens = (static_cast<int64_t>(text.size()) + kTokenBytes - 1) / kTokenBytes;
+  return {std::move(text), tokens};
+}
+
+// Absent and null are the same: nothing was said.
+const json::value* member(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+Result<std::optional<int64_t>> whole_number(const json::object& body, std::string_view name,
+                                            int64_t value_min, int64_t value_max) {
+  const json::value* value = member(body, name);
+  if (value == nullptr) return std::optional<int64_t>();
+  json::error_code error;
+  const auto number = value->to_number<int64_t>(error);
+  if (error || number < value_min || number > value_max) {
+    return refusal(fmt::format("{} is {}; it must be a whole number from {} to {}", name,
+                               json::serialize(*value), value_min, value_max));
+  }
+  return std::optional(number);
+}
+
+// A message's content: a text, or parts of which some are texts.
+std::string content_text(const json::value& content) {
+  if (const json::string* text = content.if_string()) return std::string(view(*text));
+  const json::array* parts = content.if_array();
+  if (parts == nullptr) return content.is_null() ? "" : json::serialize(content);
+  std::string all;
+  for (const json::value& part : *parts) {
+    const json::object* object = part.if_object();
+    const json::value* text = object == nullptr ? nullptr : object->if_contains("text");
+    all += text != nullptr && text->is_string() ? std::string(view(text->get_string()))
+                                                : json::serialize(part);
+  }
+  return all;
+}
+
+Result<void> read_messages(const json::object& body, ModelCall& call) {
+  const json::value* messages = member(body, "messages");
+  if (messages == nullptr || !messages->is_array() || messages->get_array().empty())
+    return refusal("messages must be a list of at least one message");
+  std::string text;
+  if (const json::value* tools = member(body, "tools")) text += json::serialize(*tools) + "\n";
+  for (const json::value& message : messages->get_array()) {
+    const json::object* object = message.if_object();
+    const json::value* role = object == nullptr ? nullptr : object->if_contains("role");
+    if (role == nullptr || !role->is_string()) return refusal("every message must have a role");
+    const json::value* content = object->if_contains("content");
+    call.question = content == nullptr ? "" : content_text(*content);
+    text += fmt::format("{}\n{}\n", view(role->get_string()), call.question);
+  }
+  call.prompts.push_back(text_prompt(std::move(text)));
+  return {};
+}
+
+bool is_numbers(const json::value& value) {
+  return value.is_array() && !value.get_array().empty() && value.get_array().front().is_number();
+}
+
+Result<Prompt> one_input(const json::value& value, std::string_view name) {
+  if (const json::string* text = value.if_string()) return text_prompt(std::string(view(*text)));
+  if (is_numbers(value)) {
+    return Prompt{json::serialize(value), static_cast<int64_t>(value.get_array().size())};
+  }
+  return refusal(fmt::format("{} must be a text, token ids, or a list of either", name));
+}
+
+Result<void> read_inputs(const json::object& body, std::string_view name, ModelCall& call) {
+  const json::value* value = member(body, name);
+  if (value == nullptr) return refusal(fmt::format("{} is missing", name));
+  const json::array single = {*value};
+  const bool is_list = value->is_array() && !is_numbers(*value);
+  const json::array& inputs = is_list ? value->get_array() : single;
+  if (inputs.empty() || inputs.size() > kInputsMax)
+    return refusal(fmt::format("{} must have from 1 to {} texts", name, kInputsMax));
+  for (const json::value& input : inputs) {
+    Result<Prompt> prompt = one_input(input, name);
+    if (!prompt) return prompt.error();
+    call.prompts.push_back(*std::move(prompt));
+  }
+  call.question = call.prompts.back().text;
+  return {};
+}
+
+void read_format(const json::object& body, ModelCall& call) {
+  const json::value* format = member(body, "response_format");
+  if (format == nullptr || !format->is_object()) return;
+  const json::value* type = format->get_object().if_contains("type");
+  call.wants_json = type != nullptr && (*type == "json_object" || *type == "json_schema");
+  boost::system::error_code missing;
+  if (const json::value* schema = format->find_pointer("/json_schema/schema", missing))
+    call.schema = *schema;
+}
+
+Result<void> read_generation(const json::object& body, ModelCall& call) {
+  constexpr int64_t kTokensMax = int64_t{1} << 40;
+  for (const std::string_view name : {"max_tokens", "max_completion_tokens"}) {
+    const Result<std::optional<int64_t>> tokens = whole_number(body, name, 0, kTokensMax);
+    if (!tokens) return tokens.error();
+    if (*tokens) call.answer_tokens_max = *tokens;
+  }
+  const Result<std::optional<int64_t>> choices = whole_number(body, "n", 1, kChoicesMax);
+  if (!choices) return choices.error();
+  call.choices = static_cast<int32_t>(choices->value_or(1));
+  read_format(body, call);
+  return {};
+}
+
+Result<void> read_embedding(const json::object& body, ModelCall& call) {
+  constexpr int64_t kDimensionsMax = 16384;
+  const json::value* format = member(body, "encoding_format");
+  call.base64 = format != nullptr && *format == "base64";
+  const Result<std::optional<int64_t>> dimensions =
+      whole_number(body, "dimensions", 1, kDimensionsMax);
+  if (!dimensions) return dimensions.error();
+  call.dimensions = *dimensions;
+  return {};
+}
+
+}  // namespace
+
+int64_t ModelCall::prompt_tokens() const {
+  int64_t tokens = 0;
+  for (const Prompt& prompt : prompts)
+    tokens += prompt.tokens;
+  return tokens;
+}
+
+Result<ModelCall> read_call(Endpoint endpoint, std::string_view body) {
+  boost::system::error_code error;
+  const json::value parsed = json::parse(body, error);
+  if (error) return refusal(fmt::format("the body is no JSON: {}", error.message()));
+  const json::object* object = parsed.if_object();
+  if (object == nullptr) return refusal("the body must be a JSON object");
+  ModelCall call;
+  call.endpoint = endpoint;
+  const json::value* model = member(*object, "model");
+  if (model == nullptr || !model->is_string()) return refusal("model must be a text");
+  call.model = view(model->get_string());
+  if (const json::value* stream = member(*object, "stream"); stream != nullptr && *stream != false)
+    return refusal("stream: this simulated upstream does not stream");
+  const Result<void> prompts = endpoint == Endpoint::kChat ? read_messages(*object, call)
+                               : endpoint == Endpoint::kCompletions
+                                   ? read_inputs(*object, "prompt", call)
+                                   : read_inputs(*object, "input", call);
+  if (!prompts) return prompts.error();
+  const Result<void> rest = endpoint == Endpoint::kEmbeddings ? read_embedding(*object, call)
+                                                              : read_generation(*object, call);
+  if (!rest) return rest.error();
+  return call;
+}
+
+}  // namespace windrow::sim_upstream

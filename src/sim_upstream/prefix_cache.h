@@ -1,0 +1,35 @@
+// PrefixCache: which beginnings of prompts an upstream has computed already. Pure.
+//
+// In the manner of vLLM's automatic prefix caching: prompts are cut into blocks, a block is known
+// by its text and all text before it, and the blocks unused for longest are forgotten. Blocks enter
+// when their row starts, as there; of one prompt the last block is forgotten first.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <list>
+#include <string_view>
+
+namespace windrow::sim_upstream {
+
+constexpr int64_t kBlockTokens = 16;
+constexpr int64_t kTokenBytes = 4;  // a token stands for four bytes of text
+
+class PrefixCache {
+ public:
+  explicit PrefixCache(int64_t blocks_max) : blocks_max_(blocks_max) {}
+
+  // How many tokens at the beginning of `prompt` were known; from now on all whole blocks are.
+  int64_t use(std::string_view prompt);
+
+  int64_t blocks() const { return static_cast<int64_t>(places_.size()); }
+
+ private:
+  using Order = std::list<uint64_t>;  // the block used last at the front
+
+  const int64_t blocks_max_;
+  Order order_;
+  boost::unordered_flat_map<uint64_t, Order::iterator> places_;
+};
+
+}  // namespace windrow::sim_upstream

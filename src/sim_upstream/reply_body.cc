@@ -1,0 +1,178 @@
+#include "sim_upstream/reply_body.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+#include "base/base64.h"
+#include "base/hash.h"
+
+namespace windrow::sim_upstream {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int64_t kModelBytes = 4'000'000'000;
+constexpr std::string_view kWhen = "2026-01-01T00:00:00Z";
+
+json::object usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.answer_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.answer_tokens},
+          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+}
+
+std::string_view finish_reason(const Choice& choice) {
+  return choice.cut ? "length" : "stop";
+}
+
+std::string body_with(const ReplyFacts& facts, std::string_view id, std::string_view object,
+                      json::array choices) {
+  return json::serialize(json::object{{"id", fmt::format("{}-sim-{}", id, facts.number)},
+                                      {"object", object},
+                                      {"created", facts.created_s},
+                                      {"model", facts.model},
+                                      {"choices", std::move(choices)},
+                                      {"usage", usage_json(facts.usage)}});
+}
+
+// Little-endian floats, as clients of OpenAI's read them.
+std::string bytes_of(const std::vector<float>& vector) {
+  std::string bytes;
+  for (const float value : vector) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes += static_cast<char>((bits >> shift) & 0xFF);
+  }
+  return bytes;
+}
+
+json::object details_json() {
+  return {{"format", "gguf"},
+          {"family", "sim"},
+          {"parameter_size", "8.0B"},
+          {"quantization_level", "Q4_K_M"}};
+}
+
+json::object ollama_model(const std::string& model) {
+  return {{"name", model},
+          {"model", model},
+          {"size", kModelBytes},
+          {"digest", fmt::format("{0}{0}{0}{0}", to_hex(hash64(model)))},
+          {"details", details_json()}};
+}
+
+std::string models_list(json::array models) {
+  return json::serialize(json::object{{"models", std::move(models)}});
+}
+
+}  // namespace
+
+std::string chat_body(const ReplyFacts& facts, std::span<const Choice> choices) {
+  json::array list;
+  for (const Choice& choice : choices) {
+    list.push_back(
+        json::object{{"index", list.size()},
+                     {"message", json::object{{"role", "assistant"}, {"content", choice.text}}},
+                     {"logprobs", nullptr},
+                     {"finish_reason", finish_reason(choice)}});
+  }
+  return body_with(facts, "chatcmpl", "chat.completion", std::move(list));
+}
+
+std::string completion_body(const ReplyFacts& facts, std::span<const Choice> choices) {
+  json::array list;
+  for (const Choice& choice : choices) {
+    list.push_back(json::object{{"index", list.size()},
+                                {"text", choice.text},
+                                {"logprobs", nullptr},
+                                {"finish_reason", finish_reason(choice)}});
+  }
+  return body_with(facts, "cmpl", "text_completion", std::move(list));
+}
+
+std::string embedding_body(const ReplyFacts& facts, std::span<const std::vector<float>> vectors,
+                           bool base64) {
+  json::array data;
+  for (const std::vector<float>& vector : vectors) {
+    json::value embedding;
+    if (base64) {
+      std::string text;
+      append_base64(bytes_of(vector), text);
+      embedding = text;
+    } else {
+      embedding = json::array(vector.begin(), vector.end());
+    }
+    data.push_back(json::object{
+        {"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(embedding)}});
+  }
+  return json::serialize(
+      json::object{{"object", "list"},
+                   {"data", std::move(data)},
+                   {"model", facts.model},
+                   {"usage", json::object{{"prompt_tokens", facts.usage.prompt_tokens},
+                                          {"total_tokens", facts.usage.prompt_tokens}}}});
+}
+
+std::string error_body(std::string_view message, std::string_view type, std::string_view code) {
+  json::value code_value;
+  if (!code.empty()) code_value = code;
+  return json::serialize(json::object{{"error", json::object{{"message", message},
+                                                             {"type", type},
+                                                             {"param", nullptr},
+                                                             {"code", std::move(code_value)}}}});
+}
+
+std::string models_body(std::span<const std::string> models, int64_t created_s,
+                        int64_t context_tokens) {
+  json::array data;
+  for (const std::string& model : models) {
+    data.push_back(json::object{{"id", model},
+                                {"object", "model"},
+                                {"created", created_s},
+                                {"owned_by", "windrow"},
+                                {"max_model_len", context_tokens}});
+  }
+  return json::serialize(json::object{{"object", "list"}, {"data", std::move(data)}});
+}
+
+std::string ollama_tags_body(std::span<const std::string> models) {
+  json::array list;
+  for (const std::string& model : models) {
+    json::object entry = ollama_model(model);
+    entry["modified_at"] = kWhen;
+    list.push_back(std::move(entry));
+  }
+  return models_list(std::move(list));
+}
+
+std::string ollama_ps_body(std::span<const std::string> models, int64_t context_tokens) {
+  json::array list;
+  for (const std::string& model : models) {
+    json::object entry = ollama_model(model);
+    entry["expires_at"] = kWhen;
+    entry["size_vram"] = kModelBytes;
+    entry["context_length"] = context_tokens;
+    list.push_back(std::move(entry));
+  }
+  return models_list(std::move(list));
+}
+
+std::string ollama_show_body(int64_t context_tokens) {
+  // The model could do more than the server gives it, as is usual.
+  return json::serialize(
+      json::object{{"parameters", fmt::format("num_ctx {}", context_tokens)},
+                   {"template", "{{ .Prompt }}"},
+                   {"details", details_json()},
+                   {"model_info", json::object{{"general.architecture", "sim"},
+                                               {"sim.context_length", 4 * context_tokens},
+                                               {"sim.embedding_length", 4096}}},
+                   {"capabilities", json::array{"completion", "embedding"}}});
+}
+
+}  // namespace windrow::sim_upstream

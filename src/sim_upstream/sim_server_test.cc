@@ -1,0 +1,135 @@
+#include "sim_upstream/sim_server.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <thread>
+#include <vector>
+
+#include "http/testing/raw_client.h"
+
+namespace windrow::sim_upstream {
+namespace {
+
+using http::testing::RawClient;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+std::string ask(std::string_view text) {
+  const std::string body =
+      fmt::format(R"({{"model":"m","messages":[{{"role":"user","content":"{}"}}]}})", text);
+  return fmt::format(
+      "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.size(),
+      body);
+}
+
+std::string answer_in(std::string_view body) {
+  return std::string(
+      boost::json::parse(body).at("choices").at(0).at("message").at("content").as_string());
+}
+
+std::string_view body_of(std::string_view reply) {
+  return reply.substr(std::min(reply.find("\r\n\r\n") + 4, reply.size()));
+}
+
+class SimServerTest : public ::testing::Test {
+ protected:
+  void open(SimOptions sim = {}, bool instant = false) {
+    sim.token_time = microseconds(10);
+    sim.answer = AnswerKind::kEcho;
+    Result<std::unique_ptr<SimServer>> opened =
+        SimServer::open(loop_, {.sim = std::move(sim), .instant = instant});
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    server_ = *std::move(opened);
+  }
+
+  static SimOptions faulty(std::string_view fault) { return {.faults = {*parse_fault(fault)}}; }
+
+  const SystemClock clock_;
+  http::Loop loop_{clock_};
+  std::unique_ptr<SimServer> server_;
+};
+
+TEST_F(SimServerTest, AnswersManyClientsEachItsOwn) {
+  open();
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 50; ++i)
+    clients.push_back(std::make_unique<RawClient>(server_->port()));
+  for (size_t i = 0; i < clients.size(); ++i) {
+    // Two at once: the second waits for the first.
+    clients[i]->send(ask(fmt::format("a{}", i)) + ask(fmt::format("b{}", i)));
+  }
+  for (size_t i = 0; i < clients.size(); ++i) {
+    for (const char letter : {'a', 'b'}) {
+      EXPECT_EQ(answer_in(body_of(clients[i]->read_reply())), fmt::format("{}{}", letter, i));
+    }
+  }
+  EXPECT_EQ(server_->stats().answered.at(200), 100);
+}
+
+TEST_F(SimServerTest, WhatIsRefusedAtOnceHasItsHeaders) {
+  open(faulty("429=1:10s"));
+  RawClient client(server_->port());
+  client.send(ask("a"));
+  const std::string reply = client.read_reply();
+  EXPECT_TRUE(reply.starts_with("HTTP/1.1 429 Too Many Requests\r\n"));
+  EXPECT_NE(reply.find("\r\nRetry-After: 10\r\n"), std::string::npos);
+  client.send("GET /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(boost::json::parse(body_of(client.read_reply())).at("error").at("message"),
+            "there is nothing at /v1/nothing");
+}
+
+TEST_F(SimServerTest, AResetComesInTheMiddleOfTheBody) {
+  open(faulty("reset=1"));
+  RawClient client(server_->port());
+  client.send(ask("a"));
+  client.read_all();
+  EXPECT_TRUE(client.was_reset());
+}
+
+TEST_F(SimServerTest, ASlowBodyArrivesWhole) {
+  open(faulty("slow-body=1:40ms"));
+  RawClient client(server_->port());
+  client.send(ask("slow"));
+  EXPECT_EQ(answer_in(body_of(client.read_reply())), "slow");
+}
+
+TEST_F(SimServerTest, AClientThatGivesUpFreesItsPlace) {
+  SimOptions stalling = faulty("stall=1");
+  open(stalling);
+  RawClient client(server_->port());
+  client.send(ask("a"));
+  RawClient other(server_->port());
+  other.send("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  other.read_reply();
+  client.close();
+  while (server_->stats().left == 0) {
+  }
+  server_->stop(std::chrono::hours(1));
+}
+
+TEST_F(SimServerTest, InstantlyEverybodyGetsTheSame) {
+  open({}, true);
+  RawClient client(server_->port());
+  client.send(ask("a"));
+  const std::string first = client.read_reply();
+  EXPECT_EQ(boost::json::parse(body_of(first)).at("object"), "chat.completion");
+  client.send(ask("b"));
+  EXPECT_EQ(body_of(client.read_reply()), body_of(first));
+  EXPECT_EQ(server_->stats().requests, 2);
+}
+
+TEST_F(SimServerTest, StoppingLetsAnswersOut) {
+  open({.request_time = milliseconds(50)});
+  RawClient client(server_->port());
+  client.send(ask("a"));
+  while (server_->stats().requests == 0) {
+  }
+  const std::jthread stopping([&] { server_->stop(std::chrono::hours(1)); });
+  EXPECT_TRUE(client.read_reply().starts_with("HTTP/1.1 200"));
+  client.close();
+}
+
+}  // namespace
+}  // namespace windrow::sim_upstream

@@ -1,0 +1,461 @@
+#include "sim_upstream/simulated_upstream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <boost/json/value_to.hpp>
+#include <iterator>
+
+#include "base/ensure.h"
+#include "sim_upstream/answer_text.h"
+#include "sim_upstream/reply_body.h"
+
+namespace windrow::sim_upstream {
+namespace {
+
+constexpr std::string_view kAnyModel = "sim";
+constexpr std::string_view kInvalidRequest = "invalid_request_error";
+
+SimReply error_reply(int status, std::string_view message, std::string_view type,
+                     std::string_view code = "") {
+  return {.status = status, .body = error_body(message, type, code)};
+}
+
+std::optional<Endpoint> endpoint_of(std::string_view path) {
+  if (path == "/v1/chat/completions") return Endpoint::kChat;
+  if (path == "/v1/completions") return Endpoint::kCompletions;
+  if (path == "/v1/embeddings") return Endpoint::kEmbeddings;
+  return std::nullopt;
+}
+
+// "1.5s", "120ms": as services write it that use x-ratelimit-reset-*.
+std::string reset_text(Duration wait) {
+  const int64_t ms = (wait.count() + 999'999) / 1'000'000;
+  if (ms < 1000) return fmt::format("{}ms", ms);
+  if (ms < 60'000) return fmt::format("{}s", static_cast<double>(ms) / 1000);
+  return fmt::format("{}m{}s", ms / 60'000, static_cast<double>(ms % 60'000) / 1000);
+}
+
+// {"model": NAME} of Ollama's requests; older clients write {"name": NAME}.
+std::string model_named_in(std::string_view body) {
+  boost::system::error_code error;
+  const boost::json::value parsed = boost::json::parse(body, error);
+  if (error) return {};
+  for (const std::string_view pointer : {"/model", "/name"}) {
+    const boost::json::value* name = parsed.find_pointer(pointer, error);
+    if (name != nullptr && name->is_string()) return boost::json::value_to<std::string>(*name);
+  }
+  return {};
+}
+
+int64_t whole_seconds(Duration wait) {
+  return (wait.count() + 999'999'999) / 1'000'000'000;
+}
+
+}  // namespace
+
+SimulatedUpstream::SimulatedUpstream(SimOptions options, int64_t start_unix_s)
+    : options_(std::move(options)),
+      start_unix_s_(start_unix_s),
+      model_names_(options_.models),
+      slots_(options_.slots, options_.knee),
+      prefixes_(options_.prefix_blocks),
+      dice_(options_.faults, options_.seed),
+      random_(options_.seed + 1),
+      request_limit_(options_.requests_per_minute),
+      token_limit_(options_.tokens_per_minute) {
+  if (model_names_.empty()) model_names_.emplace_back(kAnyModel);
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> SimulatedUpstream::paths() {
+  return {{"POST", "/v1/chat/completions"},
+          {"POST", "/v1/completions"},
+          {"POST", "/v1/embeddings"},
+          {"GET", "/v1/models"},
+          {"GET", "/metrics"},
+          {"GET", "/health"},
+          {"GET", "/api/tags"},
+          {"GET", "/api/ps"},
+          {"POST", "/api/show"}};
+}
+
+// --- time -------------------------------------------------------------------------------------
+
+// What happens until `now`, each thing at its own time: it does not matter how often anyone looks.
+void SimulatedUpstream::move_to(TimePoint now) {
+  ENSURE(now >= now_, "time went back");
+  for (;;) {
+    const TimePoint slot_at = slots_.next_end().value_or(TimePoint::max());
+    const TimePoint late_at = late_.empty() ? TimePoint::max() : late_.begin()->first;
+    if (std::min(slot_at, late_at) > now) break;
+    now_ = std::min(slot_at, late_at);
+    if (slot_at <= late_at) {
+      finish(SimRequestId(slots_.take_end()));
+      start_waiting();
+    } else {
+      const SimRequestId request = late_.begin()->second;
+      late_.erase(late_.begin());
+      reply_to(request);
+    }
+  }
+  now_ = now;
+}
+
+std::optional<TimePoint> SimulatedUpstream::next_event() const {
+  if (!ready_.empty()) return now_;
+  std::optional<TimePoint> next = slots_.next_end();
+  if (!late_.empty()) next = std::min(next.value_or(TimePoint::max()), late_.begin()->first);
+  return next;
+}
+
+std::vector<SimReply> SimulatedUpstream::advance(TimePoint now) {
+  move_to(now);
+  std::vector<SimReply> replies(std::make_move_iterator(ready_.begin()),
+                                std::make_move_iterator(ready_.end()));
+  ready_.clear();
+  ready_requests_.clear();
+  return replies;
+}
+
+int64_t SimulatedUpstream::unix_seconds() const {
+  return start_unix_s_ + now_.time_since_epoch() / std::chrono::seconds(1);
+}
+
+// --- a request comes, or goes -----------------------------------------------------------------
+
+SimRequestId SimulatedUpstream::arrive(const SimRequest& request, TimePoint now) {
+  move_to(now);
+  const SimRequestId id(++last_request_);
+  ++stats_.requests;
+  ++in_flight_;
+  stats_.in_flight_max = std::max(stats_.in_flight_max, in_flight_);
+  answer(id, request);
+  return id;
+}
+
+void SimulatedUpstream::leave(SimRequestId request, TimePoint now) {
+  move_to(now);
+  if (ready_requests_.erase(request) > 0) {
+    std::erase_if(ready_, [&](const SimReply& reply) { return reply.request == request; });
+  } else if (jobs_.erase(request) > 0) {
+    --in_flight_;
+    std::erase(waiting_, request);
+    std::erase_if(late_, [&](const Late& late) { return late.second == request; });
+    slots_.cancel(request.value(), now);
+    start_waiting();
+  } else {
+    return;
+  }
+  ++stats_.left;
+}
+
+void SimulatedUpstream::answer(SimRequestId request, const SimRequest& asked) {
+  if (asked.path == "/health") return push(request, {.body = R"({"status":"ok"})"});
+  if (asked.path == "/metrics")
+    return push(request, {.content_type = "text/plain; version=0.0.4", .body = metrics_text()});
+  if (!options_.key.empty() && asked.authorization != "Bearer " + options_.key) {
+    return push(request,
+                error_reply(401, "Incorrect API key provided", kInvalidRequest, "invalid_api_key"));
+  }
+  if (const std::optional<Endpoint> endpoint = endpoint_of(asked.path))
+    return call_model(request, *endpoint, asked.body);
+  if (asked.path == "/v1/models") {
+    return push(request,
+                {.body = models_body(model_names_, start_unix_s_, options_.context_tokens)});
+  }
+  if (options_.ollama && asked.path == "/api/tags")
+    return push(request, {.body = ollama_tags_body(model_names_)});
+  if (options_.ollama && asked.path == "/api/ps")
+    return push(request, {.body = ollama_ps_body(model_names_, options_.context_tokens)});
+  if (options_.ollama && asked.path == "/api/show") {
+    const std::string name = model_named_in(asked.body);
+    if (std::optional<SimReply> refusal = refuse_model(name))
+      return push(request, *std::move(refusal));
+    return push(request, {.body = ollama_show_body(options_.context_tokens)});
+  }
+  push(request,
+       error_reply(404, fmt::format("there is nothing at {}", asked.path), kInvalidRequest));
+}
+
+std::optional<SimReply> SimulatedUpstream::refuse_model(std::string_view model) const {
+  if (options_.models.empty() || std::ranges::find(options_.models, model) != options_.models.end())
+    return std::nullopt;
+  return error_reply(404,
+                     fmt::format("The model `{}` does not exist; there are: {}", model,
+                                 fmt::join(options_.models, ", ")),
+                     kInvalidRequest, "model_not_found");
+}
+
+// --- a call of a model ------------------------------------------------------------------------
+
+void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std::string_view body) {
+  Result<ModelCall> call = read_call(endpoint, body);
+  if (!call) return push(request, error_reply(400, call.error().message, kInvalidRequest));
+  if (std::optional<SimReply> refusal = refuse_model(call->model))
+    return push(request, *std::move(refusal));
+  Result<Job> job = make_job(*std::move(call));
+  if (!job) {
+    return push(request,
+                error_reply(400, job.error().message, kInvalidRequest, "context_length_exceeded"));
+  }
+  if (std::optional<SimReply> refusal = refuse_by_quota(job->prompt_tokens))
+    return push(request, *std::move(refusal));
+  job->strike = dice_.roll(now_);
+  if (job->strike && job->strike->kind == FaultKind::kRateLimit) {
+    count_fault(FaultKind::kRateLimit);
+    return push(request,
+                limit_reply(job->strike->duration.value_or(std::chrono::seconds(1)), "requests"));
+  }
+  if (job->strike && job->strike->kind == FaultKind::kServerError) {
+    constexpr std::array<int, 3> kStatus = {500, 502, 503};
+    count_fault(FaultKind::kServerError);
+    return push(request, error_reply(kStatus.at(random_.below(kStatus.size())),
+                                     "something went wrong inside", "server_error"));
+  }
+  if (slots_.full() && std::ssize(waiting_) >= options_.queue_max) {
+    return push(request, error_reply(503, "server busy, please try again: the queue is full",
+                                     "server_error", "overloaded"));
+  }
+  request_limit_.spend(1, now_);
+  token_limit_.spend(job->prompt_tokens, now_);
+  jobs_.emplace(request, *std::move(job));
+  waiting_.push_back(request);
+  start_waiting();
+  stats_.waiting_max = std::max(stats_.waiting_max, static_cast<int64_t>(waiting_.size()));
+}
+
+std::optional<SimReply> SimulatedUpstream::refuse_by_quota(int64_t tokens) const {
+  if (!request_limit_.has(1, now_)) return limit_reply(request_limit_.until(1, now_), "requests");
+  if (!token_limit_.has(tokens, now_))
+    return limit_reply(token_limit_.until(tokens, now_), "tokens");
+  return std::nullopt;
+}
+
+// Lengths are known from the start: only how long they take is not. kInvalid when the context is
+// too short and the server does not simply cut the prompt.
+Result<SimulatedUpstream::Job> SimulatedUpstream::make_job(ModelCall call) const {
+  Job job;
+  int64_t longest = 0;
+  for (const Prompt& prompt : call.prompts) {
+    int64_t tokens = prompt.tokens;
+    if (options_.ollama) tokens = std::min(tokens, options_.context_tokens);
+    job.prompt_tokens += tokens;
+    longest = std::max(longest, tokens);
+  }
+  const bool generates = call.endpoint != Endpoint::kEmbeddings;
+  const int64_t asked = generates ? call.answer_tokens_max.value_or(1) : 0;
+  if (!options_.ollama && longest + asked > options_.context_tokens) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("This model's maximum context length is {} tokens. However, you asked "
+                             "for {} tokens ({} in the messages, {} in the answer)",
+                             options_.context_tokens, longest + asked, longest, asked)};
+  }
+  if (generates) {
+    for (const Prompt& prompt : call.prompts) {
+      const int64_t room = std::max<int64_t>(1, options_.context_tokens - prompt.tokens);
+      const int64_t limit = std::min(room, call.answer_tokens_max.value_or(room));
+      for (int32_t choice = 0; choice < call.choices; ++choice) {
+        const int64_t wanted = draw_answer_tokens(options_, prompt.text, choice);
+        job.answer_tokens.push_back(std::min(wanted, limit));
+        job.cut.push_back(wanted > limit);
+      }
+    }
+  }
+  job.call = std::move(call);
+  return job;
+}
+
+void SimulatedUpstream::start_waiting() {
+  while (!waiting_.empty() && !slots_.full()) {
+    const SimRequestId request = waiting_.front();
+    waiting_.pop_front();
+    start(request);
+  }
+}
+
+void SimulatedUpstream::start(SimRequestId request) {
+  Job& job = jobs_.at(request);
+  if (job.call.endpoint != Endpoint::kEmbeddings) {
+    for (const Prompt& prompt : job.call.prompts)
+      job.cached_tokens += std::min(prefixes_.use(prompt.text), prompt.tokens);
+    job.cached_tokens = std::min(job.cached_tokens, job.prompt_tokens);
+  }
+  // The choices of a request are rows of one batch: the longest of them counts.
+  const int64_t answer_tokens =
+      job.answer_tokens.empty() ? 0 : *std::ranges::max_element(job.answer_tokens);
+  const Duration work = options_.request_time +
+                        (job.prompt_tokens - job.cached_tokens) * options_.prompt_token_time +
+                        answer_tokens * options_.token_time;
+  slots_.start(request.value(), work, now_);
+  stats_.busy_max = std::max(stats_.busy_max, int64_t{slots_.busy()});
+}
+
+// The slot is free; the reply may come later.
+void SimulatedUpstream::finish(SimRequestId request) {
+  const std::optional<Strike>& strike = jobs_.at(request).strike;
+  if (!strike || strike->kind != FaultKind::kStall) return reply_to(request);
+  count_fault(FaultKind::kStall);
+  if (strike->duration) late_.emplace(now_ + *strike->duration, request);
+}
+
+void SimulatedUpstream::reply_to(SimRequestId request) {
+  Job& job = jobs_.at(request);
+  if (job.strike && job.strike->kind == FaultKind::kSwapped && !job.answer_of_another)
+    swap_answer(request);
+  SimReply reply = reply_of(request, job);
+  if (job.answer_of_another) count_fault(FaultKind::kSwapped);
+  if (job.strike) strike_reply(*job.strike, reply);
+  stats_.prompt_tokens += job.prompt_tokens;
+  stats_.cached_tokens += job.cached_tokens;
+  stats_.prefix_hits += job.cached_tokens > 0 ? 1 : 0;
+  for (const int64_t tokens : job.answer_tokens)
+    stats_.answer_tokens += tokens;
+  jobs_.erase(request);
+  push(request, std::move(reply));
+}
+
+// Gives the answer of some other request that is not answered yet, and that one the answer of this.
+// False when there is none.
+bool SimulatedUpstream::swap_answer(SimRequestId request) {
+  Job& job = jobs_.at(request);
+  for (auto& [other_request, other] : jobs_) {
+    if (other_request == request || other.answer_of_another ||
+        other.call.endpoint != job.call.endpoint ||
+        other.call.prompts.size() != job.call.prompts.size() ||
+        other.call.choices != job.call.choices) {
+      continue;
+    }
+    std::swap(job.call.prompts, other.call.prompts);
+    std::swap(job.call.question, other.call.question);
+    job.answer_of_another = true;
+    other.answer_of_another = true;
+    return true;
+  }
+  return false;
+}
+
+SimReply SimulatedUpstream::reply_of(SimRequestId request, const Job& job) const {
+  ReplyFacts facts{
+      .number = request.value(),
+      .created_s = unix_seconds(),
+      .model = job.call.model,
+      .usage = {.prompt_tokens = job.prompt_tokens, .cached_tokens = job.cached_tokens}};
+  SimReply reply;
+  if (job.call.endpoint == Endpoint::kEmbeddings) {
+    std::vector<std::vector<float>> vectors;
+    for (const Prompt& prompt : job.call.prompts) {
+      vectors.push_back(
+          embedding_of(prompt.text, job.call.dimensions.value_or(options_.embedding_size)));
+    }
+    reply.body = embedding_body(facts, vectors, job.call.base64);
+  } else {
+    std::vector<Choice> choices;
+    const auto per_prompt = static_cast<size_t>(job.call.choices);
+    for (size_t i = 0; i < job.answer_tokens.size(); ++i) {
+      facts.usage.answer_tokens += job.answer_tokens[i];
+      choices.push_back(
+          {.text = answer_text(options_, job.call, i / per_prompt,
+                               static_cast<int32_t>(i % per_prompt), job.answer_tokens[i]),
+           .cut = job.cut[i]});
+    }
+    reply.body = job.call.endpoint == Endpoint::kChat ? chat_body(facts, choices)
+                                                      : completion_body(facts, choices);
+  }
+  add_limit_headers(reply);
+  return reply;
+}
+
+// --- faults -----------------------------------------------------------------------------------
+
+void SimulatedUpstream::strike_reply(const Strike& strike, SimReply& reply) {
+  switch (strike.kind) {
+    case FaultKind::kReset:
+      reply.delivery = Delivery::kReset;
+      break;
+    case FaultKind::kSlowBody:
+      reply.delivery = Delivery::kSlow;
+      reply.body_time = strike.duration.value_or(std::chrono::seconds(1));
+      break;
+    case FaultKind::kTruncated:
+      reply.body.resize(reply.body.size() / 2);
+      break;
+    case FaultKind::kContentType:
+      reply.content_type = "text/html";
+      reply.body = "<html><body><h1>Welcome</h1><p>Please sign in to go on.</p></body></html>";
+      break;
+    case FaultKind::kRateLimit:
+    case FaultKind::kServerError:
+    case FaultKind::kStall:
+    case FaultKind::kSwapped:
+      return;  // done, or impossible, before there was a reply
+  }
+  count_fault(strike.kind);
+}
+
+SimReply SimulatedUpstream::limit_reply(Duration wait, std::string_view what) const {
+  SimReply reply = error_reply(
+      429,
+      fmt::format("Rate limit reached for {}. Please try again in {}.", what, reset_text(wait)),
+      what, "rate_limit_exceeded");
+  switch (options_.limit_headers) {
+    case LimitHeaders::kRetryAfter:
+      reply.headers.add("Retry-After", fmt::format("{}", whole_seconds(wait)));
+      break;
+    case LimitHeaders::kRateLimit:
+      reply.headers.add(fmt::format("x-ratelimit-limit-{}", what),
+                        fmt::format("{}", what == "tokens" ? token_limit_.per_minute()
+                                                           : request_limit_.per_minute()));
+      reply.headers.add(fmt::format("x-ratelimit-remaining-{}", what), "0");
+      reply.headers.add(fmt::format("x-ratelimit-reset-{}", what), reset_text(wait));
+      break;
+    case LimitHeaders::kNone:
+      break;
+  }
+  return reply;
+}
+
+// What is left of the quota, on every answer of a server that has one.
+void SimulatedUpstream::add_limit_headers(SimReply& reply) const {
+  const auto add = [&](std::string_view what, const RateLimit& limit) {
+    if (!limit.limits()) return;
+    reply.headers.add(fmt::format("x-ratelimit-limit-{}", what),
+                      fmt::format("{}", limit.per_minute()));
+    reply.headers.add(fmt::format("x-ratelimit-remaining-{}", what),
+                      fmt::format("{}", limit.remaining(now_)));
+    reply.headers.add(fmt::format("x-ratelimit-reset-{}", what),
+                      reset_text(limit.until_full(now_)));
+  };
+  add("requests", request_limit_);
+  add("tokens", token_limit_);
+}
+
+// --- what it says of itself -------------------------------------------------------------------
+
+// The names are vLLM's, so that what reads them there reads them here.
+std::string SimulatedUpstream::metrics_text() const {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view type, int64_t value) {
+    text += fmt::format("# TYPE vllm:{0} {1}\nvllm:{0}{{model_name=\"{2}\"}} {3}\n", name, type,
+                        model_names_.front(), value);
+  };
+  add("num_requests_running", "gauge", slots_.busy());
+  add("num_requests_waiting", "gauge", static_cast<int64_t>(waiting_.size()));
+  add("prompt_tokens_total", "counter", stats_.prompt_tokens);
+  add("generation_tokens_total", "counter", stats_.answer_tokens);
+  add("prefix_cache_queries_total", "counter", stats_.prompt_tokens);
+  add("prefix_cache_hits_total", "counter", stats_.cached_tokens);
+  return text;
+}
+
+void SimulatedUpstream::push(SimRequestId request, SimReply reply) {
+  reply.request = request;
+  ++stats_.answered[reply.status];
+  --in_flight_;
+  ready_requests_.insert(request);
+  ready_.push_back(std::move(reply));
+}
+
+}  // namespace windrow::sim_upstream
