@@ -1,0 +1,170 @@
+// ConcurrencyLimit: how many requests an upstream is given at a time, found while the job runs: the
+// fewest that finish about as much work per second as any number would. Pure: times come with the
+// events.
+//
+// It climbs by throughput. Limits that follow latency (TCP Vegas, Brakmo and Peterson 1994; the
+// Gradient2 limit of Netflix' concurrency-limits) take every slower answer for a queue; but a
+// server that batches answers each request more slowly and all of them sooner, so they stop far
+// below its knee. Here latency is a hint for where to look, and throughput decides.
+//
+//   ramp    doubles while that brings more. Until there are answers it doubles by the clock, to
+//           `unanswered_max`: with answers that take 20 s there is no time to wait for them, and
+//           what is too much only waits in the server.
+//   search  where most requests wait for others, to about as many as do not. From there up by
+//           doubling while that brings more; then down, halving the gap on the ladder
+//           1 2 3 4 6 8 12 16 24 ..., to the smallest number that brings about as much.
+//   hold    stays, and looks one step up and one down now and then, more rarely each time it learnt
+//           nothing; a change of throughput makes it search at once.
+//
+// An overload or a timeout cuts the number by about a half, once for all that were sent before the
+// cut (AIMD, Jacobson 1988), and where it happened is not tried again for a while.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "dispatch/throughput_estimate.h"
+
+namespace windrow::dispatch {
+
+struct ConcurrencyOptions {
+  int32_t fixed = 0;            // above 0: this many, whatever happens
+  int32_t initial = 4;          // what the ramp begins with
+  int32_t unanswered_max = 64;  // how far it goes before the first answer
+  int32_t limit_max = 256;
+};
+
+enum class FlightEnd : uint8_t {
+  kAnswered,
+  kOverloaded,  // 429, 503, or no answer in time: it has too much to do
+  kOther,       // says nothing about how much it can take
+};
+
+// One request that was sent and has ended.
+struct Flight {
+  TimePoint sent;
+  TimePoint ended;
+  int32_t in_flight = 1;  // when it was sent, itself included
+  double work = 1;        // about what it cost: generated tokens and a part of the prompt's
+  FlightEnd end = FlightEnd::kAnswered;
+};
+
+enum class ConcurrencyKind : uint8_t {
+  kMeasuring,  // nothing can be said yet
+  kFixed,      // it was told
+  kSerial,     // it answers one request at a time
+  kSaturates,  // more than `in_flight` bring nothing
+  kRefuses,    // more than `in_flight` are refused or time out
+  kUnlimited,  // limit_max still brings more than less does
+};
+
+// What is known of an upstream, for people.
+struct ConcurrencyFinding {
+  ConcurrencyKind kind = ConcurrencyKind::kMeasuring;
+  int32_t in_flight = 0;
+  double work_per_s = 0;
+  double latency_s = 0;
+  double busy = 0;  // of these, worked on at a time as far as latencies tell; 0: unknown
+
+  friend bool operator==(const ConcurrencyFinding&, const ConcurrencyFinding&) = default;
+};
+
+// "saturates at 16 in flight".
+std::string to_string(const ConcurrencyFinding& finding);
+
+class ConcurrencyLimit {
+ public:
+  explicit ConcurrencyLimit(ConcurrencyOptions options = {});
+
+  int32_t limit() const { return limit_; }
+
+  // A request goes out; `in_flight` counts it.
+  void sent(TimePoint now, int32_t in_flight);
+
+  void ended(const Flight& flight);
+
+  // Time alone may raise the limit. Nothing: only what ends can.
+  std::optional<TimePoint> wake_at() const;
+  void wake(TimePoint now);
+
+  ConcurrencyFinding finding() const;
+
+ private:
+  enum class Phase : uint8_t { kRamp, kClimb, kBisect, kHold, kProbeUp, kProbeDown };
+
+  // What was measured at one number, after the ramp.
+  struct Measured {
+    double work_per_s = 0;
+    double seconds_per_work = 0;
+    double latency_s = 0;
+    double busy = 0;
+  };
+
+  static constexpr size_t kOctaves = 24;
+
+  void set_limit(TimePoint now, int32_t limit);
+  void overloaded(const Flight& flight);
+  bool counts(const Flight& flight) const;
+
+  void ramp(const Flight& flight);
+  void end_ramp(TimePoint now, int32_t limit);
+
+  bool measured_enough(TimePoint now) const;
+  bool most_wait() const;
+  void judge(TimePoint now);
+  void begin_trial(TimePoint now, Phase phase, int32_t limit);
+  void climb(TimePoint now, double work_per_s);
+  void begin_bisect(TimePoint now);
+  void bisect(TimePoint now);
+  void look_at_hold(TimePoint now, double work_per_s);
+  void hold(TimePoint now, bool learnt);
+  void probe_down(TimePoint now);
+  ConcurrencyFinding found(TimePoint now) const;
+
+  bool may_try(TimePoint now, int32_t limit) const;
+  bool can_keep_up(int32_t limit) const;
+  bool keeps(double work_per_s) const;
+  int32_t number_busy() const;
+  double busy(const ThroughputEstimate& estimate) const;
+
+  const ConcurrencyOptions options_;
+
+  int32_t limit_;
+  Phase phase_ = Phase::kRamp;
+  TimePoint limit_since_{};
+  bool began_ = false;
+  int64_t answers_ = 0;
+  bool limit_reached_ = false;  // as many as the limit were in flight since it was set
+
+  // The ramp's, by how many were in flight: octave k holds 2^(k-1) + 1 to 2^k.
+  std::array<ThroughputEstimate, kOctaves> octaves_;
+
+  // The search's.
+  ThroughputEstimate trial_;
+  std::map<int32_t, Measured> measured_;
+  int32_t best_ = 0;     // the number that holds; 0: the search begins
+  double peak_ = 0;      // work per second, the most of any number
+  int32_t too_few_ = 0;  // bisecting: cannot keep up, or 0
+  ConcurrencyFinding finding_;
+
+  // The hold's.
+  TimePoint look_at_{};
+  Duration look_interval_{};
+  Duration trial_took_{};
+
+  // Overload's.
+  TimePoint cut_at_{};
+  bool was_cut_ = false;
+  int64_t ends_ = 0;        // of those sent at this limit, lately
+  int64_t overloads_ = 0;   // of these
+  int32_t refused_at_ = 0;  // this many were too many, or 0
+  TimePoint refused_until_{};
+  Duration refused_for_{};
+};
+
+}  // namespace windrow::dispatch

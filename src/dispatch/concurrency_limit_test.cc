@@ -1,0 +1,230 @@
+#include "dispatch/concurrency_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "dispatch/testing/closed_loop.h"
+
+namespace windrow::dispatch {
+namespace {
+
+using testing::ClosedLoop;
+using testing::Lengths;
+using testing::ModelUpstreamOptions;
+
+constexpr double kWork = 100;
+
+ModelUpstreamOptions slots_of(int32_t slots, double latency_s) {
+  return {.slots = slots, .second_per_work = latency_s / kWork, .noise = 0.1};
+}
+
+// The most that any fixed number brings, within the same time.
+double best_fixed(const ModelUpstreamOptions& upstream, Lengths lengths, double from_s,
+                  double to_s) {
+  double best = 0;
+  for (const int32_t fixed : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+    ClosedLoop loop(upstream, {.fixed = fixed}, lengths, kWork, 7);
+    loop.run_until(from_s);
+    best = std::max(best, loop.work_per_s_until(to_s));
+  }
+  return best;
+}
+
+class FindsSlots : public ::testing::TestWithParam<std::tuple<int32_t, double, Lengths>> {};
+
+TEST_P(FindsSlots, WithinHalfAMinute) {
+  const auto [slots, latency_s, lengths] = GetParam();
+  const ModelUpstreamOptions upstream = slots_of(slots, latency_s);
+  const double to_s = 30 + std::max(60.0, 15 * latency_s);
+  const double best = best_fixed(upstream, lengths, 30, to_s);
+  for (const uint64_t seed : {1U, 2U, 3U}) {
+    ClosedLoop loop(upstream, {}, lengths, kWork, seed);
+    loop.run_until(30);
+    const double found = loop.work_per_s_until(to_s);
+    EXPECT_GE(found, 0.95 * best) << "seed " << seed << ", limit " << loop.limit().limit();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FindsSlots,
+                         ::testing::Combine(::testing::Values(1, 4, 16, 64),
+                                            ::testing::Values(0.05, 0.5, 2, 5, 20),
+                                            ::testing::Values(Lengths::kEqual, Lengths::kUniform,
+                                                              Lengths::kExponential)));
+
+class FindsKnee : public ::testing::TestWithParam<std::tuple<int32_t, double, double>> {};
+
+TEST_P(FindsKnee, OfAServerThatBatches) {
+  const auto [slots, cost, latency_s] = GetParam();
+  ModelUpstreamOptions upstream = slots_of(slots, latency_s);
+  upstream.batching_cost = cost;
+  const double to_s = 30 + std::max(60.0, 60 * latency_s);
+  const double best = best_fixed(upstream, Lengths::kExponential, 30, to_s);
+  for (const uint64_t seed : {1U, 2U, 3U}) {
+    ClosedLoop loop(upstream, {}, Lengths::kExponential, kWork, seed);
+    loop.run_until(30);
+    const double found = loop.work_per_s_until(to_s);
+    EXPECT_GE(found, 0.95 * best) << "seed " << seed << ", limit " << loop.limit().limit();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FindsKnee,
+                         ::testing::Combine(::testing::Values(8, 32, 64),
+                                            ::testing::Values(0.02, 0.1, 0.3),
+                                            ::testing::Values(0.2, 1, 3)));
+
+class SaysWhatItFound : public ::testing::TestWithParam<std::tuple<int32_t, double>> {};
+
+// Neither too few nor many that only wait, and the kind in a word.
+TEST_P(SaysWhatItFound, OfSlots) {
+  const auto [slots, latency_s] = GetParam();
+  for (const uint64_t seed : {1U, 2U, 3U}) {
+    ClosedLoop loop(slots_of(slots, latency_s), {}, Lengths::kExponential, kWork, seed);
+    EXPECT_EQ(loop.limit().finding().kind, ConcurrencyKind::kMeasuring);
+    loop.run_until(60 + 400 * latency_s);
+    const ConcurrencyFinding finding = loop.limit().finding();
+    const bool serial = slots == 1;
+    EXPECT_EQ(finding.kind, serial ? ConcurrencyKind::kSerial : ConcurrencyKind::kSaturates)
+        << "seed " << seed << ": " << to_string(finding);
+    EXPECT_GE(finding.in_flight, slots) << "seed " << seed;
+    EXPECT_LE(finding.in_flight, std::max(3 * slots, 4)) << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SaysWhatItFound,
+                         ::testing::Combine(::testing::Values(1, 4, 16, 64),
+                                            ::testing::Values(0.05, 0.5, 1)));
+
+// Long before it is sure it can be said that most requests wait.
+TEST(ConcurrencyLimit, NoticesASerialServerEarly) {
+  ClosedLoop loop(slots_of(1, 1), {}, Lengths::kExponential, kWork, 5);
+  bool noticed = false;
+  for (int second = 1; second < 60 && !noticed; ++second) {
+    loop.run_until(second);
+    const ConcurrencyFinding finding = loop.limit().finding();
+    noticed = finding.in_flight >= 4 && finding.busy > 0 && finding.busy < 0.4 * finding.in_flight;
+  }
+  EXPECT_TRUE(noticed);
+}
+
+// Prompts take as long as answers, whatever the length of those.
+TEST(ConcurrencyLimit, AFixedPartOfEveryAnswerIsNotTakenForWaiting) {
+  for (const int32_t slots : {4, 32}) {
+    ModelUpstreamOptions upstream = slots_of(slots, 0.5);
+    upstream.overhead_s = 1;
+    upstream.batching_cost = 0.02;
+    const double best = best_fixed(upstream, Lengths::kExponential, 30, 150);
+    ClosedLoop loop(upstream, {}, Lengths::kExponential, kWork, 11);
+    loop.run_until(30);
+    EXPECT_GE(loop.work_per_s_until(150), 0.95 * best) << slots << " slots";
+  }
+}
+
+TEST(ConcurrencyLimit, AnswersThatTakeTheSameHoweverLong) {
+  ModelUpstreamOptions upstream{.slots = 16, .second_per_work = 1e-9, .overhead_s = 0.02};
+  ClosedLoop loop(upstream, {}, Lengths::kExponential, kWork, 11);
+  loop.run_until(30);
+  const int64_t before = loop.answered();
+  loop.run_until(60);
+  EXPECT_GE(static_cast<double>(loop.answered() - before), 0.95 * 30 * 16 / 0.02);
+}
+
+TEST(ConcurrencyLimit, AServerThatAnswersAtOnce) {
+  ClosedLoop loop(slots_of(64, 0.001), {}, Lengths::kUniform, kWork, 3);
+  loop.run_until(5);
+  EXPECT_GE(loop.work_per_s_until(8), 0.95 * 64 * kWork / 0.001);
+}
+
+TEST(ConcurrencyLimit, StaysWithinWhatIsAllowed) {
+  ClosedLoop loop(slots_of(64, 0.1), {.limit_max = 20}, Lengths::kUniform, kWork, 3);
+  int32_t most = 0;
+  for (int i = 1; i < 600; ++i) {
+    loop.run_until(i * 0.2);
+    most = std::max(most, loop.limit().limit());
+  }
+  EXPECT_EQ(most, 20);
+  EXPECT_EQ(loop.limit().finding().kind, ConcurrencyKind::kUnlimited);
+}
+
+TEST(ConcurrencyLimit, WhatItWasToldIsLeftAlone) {
+  ClosedLoop loop(slots_of(4, 0.1), {.fixed = 13}, Lengths::kUniform, kWork, 3);
+  loop.run_until(60);
+  EXPECT_EQ(loop.limit().limit(), 13);
+  EXPECT_EQ(loop.limit().finding().kind, ConcurrencyKind::kFixed);
+  EXPECT_EQ(loop.limit().wake_at(), std::nullopt);
+}
+
+// Rows that come too slowly to fill the limit do not move it.
+TEST(ConcurrencyLimit, FewRowsSayNothing) {
+  ClosedLoop loop(slots_of(64, 0.1), {}, Lengths::kUniform, kWork, 3);
+  loop.rows_max = 3;
+  loop.run_until(60);
+  EXPECT_EQ(loop.limit().limit(), 4);
+}
+
+class Overload : public ::testing::TestWithParam<std::tuple<int32_t, int32_t>> {};
+
+// A server with a short queue, or none, says no to more. What a step of the ladder is short of its
+// slots is lost.
+TEST_P(Overload, IsBackedOffFrom) {
+  const auto [slots, queue_max] = GetParam();
+  for (const uint64_t seed : {1U, 2U, 3U}) {
+    ModelUpstreamOptions upstream = slots_of(slots, 0.5);
+    upstream.queue_max = queue_max;
+    ClosedLoop loop(upstream, {}, Lengths::kExponential, kWork, seed);
+    loop.run_until(60);
+    const int64_t refused = loop.refused();
+    const int64_t answered = loop.answered();
+    const double found = loop.work_per_s_until(360);
+    EXPECT_GE(found, 0.72 * slots * kWork / (0.5 * 0.95)) << "seed " << seed;
+    EXPECT_LE(loop.refused() - refused, (loop.answered() - answered) / 10) << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Overload,
+                         ::testing::Combine(::testing::Values(4, 16, 40), ::testing::Values(0, 8)));
+
+TEST(ConcurrencyLimit, ARareRefusalIsNotTakenForOverload) {
+  ClosedLoop loop(slots_of(16, 0.5), {}, Lengths::kExponential, kWork, 3);
+  loop.refused_at_random = 0.01;
+  loop.run_until(30);
+  EXPECT_GE(loop.work_per_s_until(330), 0.95 * 16 * kWork / (0.5 * 0.96));
+}
+
+// All that were sent before a cut are cut for once.
+TEST(ConcurrencyLimit, AStormOfRefusalsIsOneCut) {
+  ConcurrencyLimit limit({.initial = 64});
+  const TimePoint start{};
+  for (int32_t i = 1; i <= 64; ++i)
+    limit.sent(start, i);
+  for (int32_t i = 64; i >= 1; --i)
+    limit.ended({.sent = start,
+                 .ended = start + std::chrono::milliseconds(100 - i),
+                 .in_flight = i,
+                 .end = FlightEnd::kOverloaded});
+  EXPECT_EQ(limit.limit(), 32);
+}
+
+class Drift : public ::testing::TestWithParam<std::pair<int32_t, int32_t>> {};
+
+// Somebody else left the server, or came.
+TEST_P(Drift, IsFollowed) {
+  const auto [before, after] = GetParam();
+  ClosedLoop loop(slots_of(before, 0.2), {}, Lengths::kExponential, kWork, 9);
+  loop.run_until(120);
+  loop.upstream().options().slots = after;
+  loop.run_until(600);
+  const double best = after * kWork / (0.2 * 0.96);
+  EXPECT_GE(loop.work_per_s_until(720), 0.93 * best) << loop.limit().limit();
+  loop.run_until(1200);
+  EXPECT_LE(loop.limit().finding().in_flight, 2 * after);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Drift,
+                         ::testing::Values(std::pair{4, 16}, std::pair{16, 4}, std::pair{1, 8},
+                                           std::pair{32, 8}));
+
+}  // namespace
+}  // namespace windrow::dispatch
