@@ -15,7 +15,7 @@ from .words import Words
 
 # In the order written. With "fit" last it would follow from what already stands in the answer,
 # which is easier to learn; nothing else depends on the order.
-FIELDS = ("fit", "years", "missing")
+FIELDS = ("years", "missing", "fit")
 
 SYSTEM = (
     f"You screen candidates for a job. Answer with JSON only: {', '.join(FIELDS)}. "
