@@ -2,6 +2,8 @@
 // products. A step of eager PyTorch spends six sevenths of its time there. Called from kernels.py
 // through ctypes; all arrays are contiguous, counts are elements, matrices are row by row.
 //
+// Widths are multiples of 16.
+//
 // Tokens of many sequences lie behind each other without padding ("packed"); `starts` has the
 // first token of each sequence and, at its end, the number of tokens. bf16 is the upper half of a
 // float. Results do not depend on the number of threads.
@@ -13,6 +15,9 @@
 
 typedef uint16_t bf16;
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
+typedef int32_t i16v __attribute__((vector_size(64), aligned(4)));
+typedef uint32_t u16v __attribute__((vector_size(64), aligned(4)));
+typedef bf16 h16v __attribute__((vector_size(32), aligned(2)));
 
 enum { kHead = 32, kHalf = kHead / 2, kRows = 8, kLanes = 16, kBlock = 256 };
 
@@ -29,7 +34,41 @@ static inline bf16 narrow(float value) {  // to nearest, ties to even; no NaN co
   return (bf16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-static inline v16 splat(float value) { return value - (v16){0}; }
+static inline v16 wide16(const bf16* from) {
+  return (v16)(__builtin_convertvector(*(const h16v*)from, u16v) << 16);
+}
+
+static inline void narrow16(v16 values, bf16* to) {
+  const u16v bits = (u16v)values;
+  *(h16v*)to = __builtin_convertvector((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, h16v);
+}
+
+static inline float sum16(v16 values) {
+  float sum = 0;
+  for (int i = 0; i < kLanes; ++i) sum += values[i];
+  return sum;
+}
+
+static inline v16 choose16(i16v which, v16 yes, v16 no) {
+  return (v16)(((i16v)yes & which) | ((i16v)no & ~which));
+}
+
+// e^x of what is at most about 0, to 2e-7: 2^n times a polynomial of the rest (Cephes' method).
+// Far below it is 0.
+static inline v16 exp16(v16 x) {
+  x = choose16(x < -87.0f, (v16){0} - 87.0f, x);
+  const v16 turns = x * 1.44269504f;
+  const i16v n = __builtin_convertvector(turns - 0.5f, i16v);  // turns <= 0: cut is round
+  const v16 whole = __builtin_convertvector(n, v16);
+  const v16 r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
+  v16 p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  return p * (v16)((n + 127) << 23);
+}
 
 // --- RMS norm, with the addition to the residual stream before it -----------------------------
 
@@ -88,15 +127,20 @@ void norm_backward(const bf16* back, const float* sum, const float* gain, const 
 
 // --- gated unit: out = silu(gate) * up; a row holds gate, then up -----------------------------
 
+static inline v16 sigmoid16(v16 x) {
+  const v16 e = exp16(choose16(x < 0, x, -x));  // of the side on which it is at most 1
+  return choose16(x < 0, e, (v16){0} + 1.0f) / (1.0f + e);
+}
+
 void gate_forward(const bf16* both, bf16* out, int64_t tokens, int64_t width) {
 #pragma omp parallel for
   for (int64_t t = 0; t < tokens; ++t) {
     const bf16* gate = both + t * 2 * width;
     const bf16* up = gate + width;
     bf16* to = out + t * width;
-    for (int64_t c = 0; c < width; ++c) {
-      const float g = wide(gate[c]);
-      to[c] = narrow(g / (1.0f + expf(-g)) * wide(up[c]));
+    for (int64_t c = 0; c < width; c += kLanes) {
+      const v16 g = wide16(gate + c);
+      narrow16(g * sigmoid16(g) * wide16(up + c), to + c);
     }
   }
 }
@@ -110,11 +154,10 @@ void gate_backward(const bf16* both, const bf16* back, bf16* both_gradient, int6
     const bf16* from = back + t * width;
     bf16* gate_to = both_gradient + t * 2 * width;
     bf16* up_to = gate_to + width;
-    for (int64_t c = 0; c < width; ++c) {
-      const float g = wide(gate[c]), d = wide(from[c]);
-      const float s = 1.0f / (1.0f + expf(-g));
-      gate_to[c] = narrow(d * wide(up[c]) * s * (1.0f + g * (1.0f - s)));
-      up_to[c] = narrow(d * g * s);
+    for (int64_t c = 0; c < width; c += kLanes) {
+      const v16 g = wide16(gate + c), d = wide16(from + c), s = sigmoid16(g);
+      narrow16(d * wide16(up + c) * s * (1.0f + g * (1.0f - s)), gate_to + c);
+      narrow16(d * g * s, up_to + c);
     }
   }
 }
@@ -166,37 +209,31 @@ static void free_work(Work* work) {
   free(work->memory);
 }
 
+// kHead is two vectors, and a rotation turns one against the other.
 static void rotate(const bf16* from, const float* gain, const float* turn, float extra, float* to,
                    float* scale) {
-  float row[kHead], squares = 0;
-  for (int c = 0; c < kHead; ++c) {
-    row[c] = wide(from[c]);
-    squares += row[c] * row[c];
-  }
-  *scale = 1.0f / sqrtf(squares / kHead + 1e-6f);
-  for (int c = 0; c < kHead; ++c) row[c] *= *scale * gain[c] * extra;
-  for (int c = 0; c < kHalf; ++c) {
-    const float cosine = turn[c], sine = turn[kHalf + c];
-    to[c] = row[c] * cosine - row[c + kHalf] * sine;
-    to[c + kHalf] = row[c + kHalf] * cosine + row[c] * sine;
-  }
+  const v16 a = wide16(from), b = wide16(from + kHalf);
+  *scale = 1.0f / sqrtf(sum16(a * a + b * b) / kHead + 1e-6f);
+  const v16 low = a * (*scale * extra) * *(const v16*)gain;
+  const v16 high = b * (*scale * extra) * *(const v16*)(gain + kHalf);
+  const v16 cosine = *(const v16*)turn, sine = *(const v16*)(turn + kHalf);
+  *(v16*)to = low * cosine - high * sine;
+  *(v16*)(to + kHalf) = high * cosine + low * sine;
 }
 
 static void rotate_back(const bf16* from, const float* gain, const float* turn, float extra,
                         float scale, const float* gradient, bf16* to, float* gain_gradient) {
-  float g[kHead], x[kHead], dot = 0;
-  for (int c = 0; c < kHalf; ++c) {
-    const float cosine = turn[c], sine = turn[kHalf + c];
-    g[c] = (gradient[c] * cosine + gradient[c + kHalf] * sine) * extra;
-    g[c + kHalf] = (gradient[c + kHalf] * cosine - gradient[c] * sine) * extra;
-  }
-  for (int c = 0; c < kHead; ++c) {
-    x[c] = wide(from[c]) * scale;
-    gain_gradient[c] += g[c] * x[c];
-    g[c] *= gain[c];
-    dot += g[c] * x[c];
-  }
-  for (int c = 0; c < kHead; ++c) to[c] = narrow(scale * (g[c] - x[c] * dot / kHead));
+  const v16 cosine = *(const v16*)turn, sine = *(const v16*)(turn + kHalf);
+  const v16 a = *(const v16*)gradient, b = *(const v16*)(gradient + kHalf);
+  v16 low = (a * cosine + b * sine) * extra, high = (b * cosine - a * sine) * extra;
+  const v16 x_low = wide16(from) * scale, x_high = wide16(from + kHalf) * scale;
+  *(v16*)gain_gradient += low * x_low;
+  *(v16*)(gain_gradient + kHalf) += high * x_high;
+  low *= *(const v16*)gain;
+  high *= *(const v16*)(gain + kHalf);
+  const float dot = sum16(low * x_low + high * x_high) / kHead;
+  narrow16((low - x_low * dot) * scale, to);
+  narrow16((high - x_high * dot) * scale, to + kHalf);
 }
 
 static void clear(float* array, int64_t rows) {
@@ -214,17 +251,19 @@ static void load(Part* part, int64_t length, const bf16* rows, int64_t width, co
     const float* turn = turns + t * kHead;
     rotate(row, gains, turn, extra, part->q + t * kHead, part->q_scale + t);
     rotate(row + width, gains + kHead, turn, 1, part->k + t * kHead, part->k_scale + t);
-    for (int c = 0; c < kHead; ++c) part->v[t * kHead + c] = wide(row[2 * width + c]);
+    *(v16*)(part->v + t * kHead) = wide16(row + 2 * width);
+    *(v16*)(part->v + t * kHead + kHalf) = wide16(row + 2 * width + kHalf);
   }
   const int64_t spare = part->padded + kRows - length;
   clear(part->q + length * kHead, spare);
   clear(part->k + length * kHead, spare);
   clear(part->v + length * kHead, spare);
-  for (int64_t t = 0; t < part->padded; ++t)
-    for (int c = 0; c < kHead; ++c) {
-      part->kt[c * part->padded + t] = part->k[t * kHead + c];
-      part->vt[c * part->padded + t] = part->v[t * kHead + c];
-    }
+  for (int64_t t = 0; t < part->padded; t += kLanes)
+    for (int c = 0; c < kHead; ++c)
+      for (int l = 0; l < kLanes; ++l) {
+        part->kt[c * part->padded + t + l] = part->k[(t + l) * kHead + c];
+        part->vt[c * part->padded + t + l] = part->v[(t + l) * kHead + c];
+      }
 }
 
 static void load_back(Part* part, const bf16* back, int64_t width) {
@@ -232,7 +271,8 @@ static void load_back(Part* part, const bf16* back, int64_t width) {
   clear(part->dv, part->padded + kRows);
   clear(part->dout, part->padded + kRows);
   for (int64_t t = 0; t < part->length; ++t)
-    for (int c = 0; c < kHead; ++c) part->dout[t * kHead + c] = wide(back[t * width + c]);
+    for (int c = 0; c < kHead; c += kLanes)
+      *(v16*)(part->dout + t * kHead + c) = wide16(back + t * width + c);
 }
 
 static void store_back(const Part* part, const bf16* rows, int64_t width, const float* gains,
@@ -246,7 +286,8 @@ static void store_back(const Part* part, const bf16* rows, int64_t width, const 
                 gains_gradient);
     rotate_back(row + width, gains + kHead, turn, 1, part->k_scale[t], part->dk + t * kHead,
                 to + width, gains_gradient + kHead);
-    for (int c = 0; c < kHead; ++c) to[2 * width + c] = narrow(part->dv[t * kHead + c]);
+    for (int c = 0; c < kHead; c += kLanes)
+      narrow16(*(const v16*)(part->dv + t * kHead + c), to + 2 * width + c);
   }
 }
 
@@ -337,23 +378,27 @@ static void forward_rows(const Work* work, const Part* prefix, const Part* own, 
     const Keys keys = keys_of(prefix, own, i, causal);
     const int64_t all = keys.prefix + keys.own;
     score(work, prefix, own, i, keys, causal);
+    float shares[kRows];
     for (int r = 0; r < kRows; ++r) {
       float* p = work->p + r * work->stride;
-      float top = p[0], sum = 0;
+      float top = p[0];
       for (int64_t j = 1; j < all; ++j) top = p[j] > top ? p[j] : top;
-      for (int64_t j = 0; j < all; ++j) {
-        p[j] = expf(p[j] - top);
-        sum += p[j];
+      v16 sums = {0};
+      for (int64_t j = 0; j < all; j += kLanes) {
+        const v16 e = exp16(*(const v16*)(p + j) - top);
+        *(v16*)(p + j) = e;
+        sums += e;
       }
-      const float share = 1.0f / sum;
-      for (int64_t j = 0; j < all; ++j) p[j] *= share;
+      const float sum = sum16(sums);
+      shares[r] = 1.0f / sum;
       if (i + r < own->length) log_sums[(i + r) * heads] = top + logf(sum);
     }
     float mixed[kRows * kHead] = {0};
     if (prefix != NULL) weigh_rows(work->p, work->stride, keys.prefix, prefix->v, mixed);
     weigh_rows(work->p + keys.prefix, work->stride, keys.own, own->v, mixed);
     for (int r = 0; r < kRows && i + r < own->length; ++r)
-      for (int c = 0; c < kHead; ++c) out[(i + r) * width + c] = narrow(mixed[r * kHead + c]);
+      for (int c = 0; c < kHead; c += kLanes)
+        narrow16(*(const v16*)(mixed + r * kHead + c) * shares[r], out + (i + r) * width + c);
   }
 }
 
@@ -375,11 +420,14 @@ static void backward_rows(const Work* work, Part* prefix, Part* own, int causal,
         continue;
       }
       const float log_sum = log_sums[(i + r) * heads];
-      float mean = 0;
-      for (int c = 0; c < kHead; ++c) mean += wide(out[(i + r) * width + c]) * dout[r * kHead + c];
-      for (int64_t j = 0; j < all; ++j) {
-        p[j] = expf(p[j] - log_sum);
-        ds[j] = p[j] * (ds[j] - mean);
+      v16 means = {0};
+      for (int c = 0; c < kHead; c += kLanes)
+        means += wide16(out + (i + r) * width + c) * *(const v16*)(dout + r * kHead + c);
+      const float mean = sum16(means);
+      for (int64_t j = 0; j < all; j += kLanes) {
+        const v16 e = exp16(*(const v16*)(p + j) - log_sum);
+        *(v16*)(p + j) = e;
+        *(v16*)(ds + j) = e * (*(const v16*)(ds + j) - mean);
       }
     }
     const float* q = own->q + i * kHead;
