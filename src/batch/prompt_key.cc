@@ -5,10 +5,12 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/hash.h"
+#include "llm/raw_request.h"
 
 namespace windrow::batch {
 
@@ -111,6 +113,11 @@ PromptKey prompt_key(const llm::Request& request) {
     return {};
   }
   Blocks blocks(hash64(request.model, static_cast<uint64_t>(request.endpoint)));
+  if (!request.raw.empty()) {
+    std::string buffer;
+    blocks.add(llm::raw_prompt(request, buffer));
+    return blocks.take();
+  }
   if (request.endpoint == llm::Endpoint::kChatCompletions) add_chat(request.chat, blocks);
   for (const llm::Input& input : request.inputs)
     add_input(input, blocks);

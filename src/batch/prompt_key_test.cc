@@ -140,5 +140,16 @@ TEST(PromptKey, SharesWhatTheTextsShare) {
   }
 }
 
+TEST(PromptKey, ARawBodyIsComparedWithoutBeingRead) {
+  const auto raw = [](std::string_view user) {
+    llm::Request request;
+    request.raw = R"({"temperature":0,"messages":[{"role":"system","content":")" + kBlock + kBlock +
+                  R"("},{"role":"user","content":")" + std::string(user) + R"("}]})";
+    return request;
+  };
+  EXPECT_EQ(shared(raw("a"), raw("a")), shared(raw("a"), raw("b")));
+  EXPECT_GE(shared(raw("a"), raw("b")), 2U);
+}
+
 }  // namespace
 }  // namespace windrow::batch

@@ -66,8 +66,9 @@ std::string error_line(const RowFault& fault, int32_t attempts) {
   const llm::Failure& failure = fault.failure;
   std::string response = "null";
   if (!fault.of_line) {
-    response =
-        response_of(fault.key, failure.status, json::serialize(llm::failure_to_json(failure)));
+    response = response_of(
+        fault.key, failure.status,
+        failure.raw.empty() ? json::serialize(llm::failure_to_json(failure)) : failure.raw);
   }
   return line_text(fault.key, response,
                    json::object{{"code", text_or_null(failure.code)},

@@ -13,6 +13,8 @@
 #include "base/ensure.h"
 #include "base/utf8.h"
 #include "batch/fingerprint.h"
+#include "llm/json_members.h"
+#include "llm/raw_request.h"
 #include "llm/request_json.h"
 
 namespace windrow::batch {
@@ -141,7 +143,27 @@ std::variant<Envelope, RowFault> RowReader::open(const Line& line) const {
                           .identity = identity,
                           .fingerprint = fingerprint},
                   .line = std::move(value.get_object()),
+                  .text = line.bytes,
                   .bytes = line.bytes.size()};
+}
+
+// Whether a body's model is one of those there are.
+std::optional<llm::Failure> RowReader::check_model(const json::value* model) const {
+  if (rules_.any_model) return std::nullopt;
+  if (model == nullptr || model->is_null()) {
+    return failure(400, "missing_required_parameter",
+                   fmt::format("the body has no model; there is {}", models_text(rules_.models)),
+                   "model");
+  }
+  if (!model->is_string() ||
+      std::find(rules_.models.begin(), rules_.models.end(),
+                std::string_view(model->get_string())) != rules_.models.end()) {
+    return std::nullopt;  // what is no string is refused with the other fields
+  }
+  return failure(404, "model_not_found",
+                 fmt::format("there is no model {}; there is {}", quoted(model->get_string()),
+                             models_text(rules_.models)),
+                 "model");
 }
 
 RowOrFault RowReader::finish(Envelope envelope) const {
@@ -152,28 +174,20 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   if (auto problem = check_envelope(envelope.line, endpoint)) return fault(*std::move(problem));
 
   json::object& body = envelope.line["body"].get_object();
+  if (rules_.raw) {
+    const auto members = llm::json_members(envelope.text);
+    llm::Request request =
+        llm::raw_request(endpoint, llm::json_member(members, "body"), body, rules_.body_defaults);
+    return Row{
+        .key = std::move(envelope.key), .request = std::move(request), .bytes = envelope.bytes};
+  }
   for (const auto& [name, value] : rules_.body_defaults) {
     // One of another endpoint says nothing about this row.
     if (llm::find_rule(endpoint, name) == nullptr) continue;
     json::value& field = body[name];
     if (field.is_null()) field = value;
   }
-  const json::value* model = body.if_contains("model");
-  if (!rules_.any_model) {
-    if (model == nullptr || model->is_null()) {
-      return fault(failure(
-          400, "missing_required_parameter",
-          fmt::format("the body has no model; there is {}", models_text(rules_.models)), "model"));
-    }
-    if (model->is_string() &&
-        std::find(rules_.models.begin(), rules_.models.end(),
-                  std::string_view(model->get_string())) == rules_.models.end()) {
-      return fault(failure(404, "model_not_found",
-                           fmt::format("there is no model {}; there is {}",
-                                       quoted(model->get_string()), models_text(rules_.models)),
-                           "model"));
-    }
-  }
+  if (auto problem = check_model(body.if_contains("model"))) return fault(*std::move(problem));
 
   // A row without a seed gets one that is its own, so that a job repeats itself.
   const uint64_t seed = hash64(envelope.key.custom_id, envelope.key.fingerprint);

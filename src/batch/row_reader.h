@@ -3,8 +3,11 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -13,17 +16,21 @@
 
 namespace windrow::batch {
 
-// See the members of the same names in JobOptions.
+// See the members of the same names in JobOptions. `raw`: requests go to servers elsewhere, which
+// judge bodies themselves; then no body is refused for what stands in it.
 struct RowRules {
   boost::json::object body_defaults;
   std::vector<std::string> models;
   bool any_model = false;
+  bool raw = false;
 };
 
-// A line that is JSON and has a custom_id: enough to look up whether it is done.
+// A line that is JSON and has a custom_id: enough to look up whether it is done. Not longer than
+// the bytes it was read from.
 struct Envelope {
   RowKey key;
   boost::json::object line;
+  std::string_view text;
   size_t bytes = 0;
 };
 
@@ -42,6 +49,8 @@ class RowReader {
   RowOrFault read(const Line& line) const;
 
  private:
+  std::optional<llm::Failure> check_model(const boost::json::value* model) const;
+
   RowRules rules_;
 };
 

@@ -210,5 +210,21 @@ TEST(RowReader, ANameCannotPassForALine) {
   EXPECT_NE(line_identity(1, 255), line_identity(2, 255));
 }
 
+TEST(RowReader, ARawBodyIsKeptAndNotJudged) {
+  const RowRules rules{
+      .body_defaults = {{"vendor", 1}}, .models = {"upstream"}, .any_model = true, .raw = true};
+  const Row row = row_of(
+      R"({"custom_id":"a","url":"/v1/chat/completions","body": {"nobody_knows":1.0, "stream":true}})",
+      rules);
+  EXPECT_EQ(row.request.raw, R"({"nobody_knows":1.0,"vendor":1})");
+  EXPECT_EQ(row.request.model, "");
+  EXPECT_EQ(row.request.endpoint, llm::Endpoint::kChatCompletions);
+  // The key of a row does not depend on who answers it.
+  EXPECT_EQ(row_of(kGood, rules).key, row_of(kGood).key);
+  // What no server could be asked is still refused here.
+  EXPECT_EQ(fault_of(R"({"custom_id":"a","url":"/v2/x","body":{}})", rules).failure.code,
+            "unknown_url");
+}
+
 }  // namespace
 }  // namespace windrow::batch

@@ -17,7 +17,7 @@ std::string_view to_string(FinishReason reason) {
 }
 
 size_t bytes_of(const Answer& answer) {
-  size_t bytes = sizeof(answer);
+  size_t bytes = sizeof(answer) + answer.raw.size();
   for (const Choice& choice : answer.choices) {
     bytes += sizeof(choice) + choice.text.size() + choice.reasoning.value_or("").size();
     for (const ScoredToken& token : choice.tokens)

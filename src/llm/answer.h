@@ -89,6 +89,11 @@ struct Answer {
   std::vector<std::vector<float>> embeddings;  // kEmbeddings: one per input, of length 1
   bool base64 = false;                         // kEmbeddings: as Request::base64
   std::vector<RankedDocument> ranking;         // kRerank: the highest score first
+
+  // Of a server elsewhere: the body of its reply, one line of JSON that is passed on as it is. Then
+  // none of the above is set, and of `usage` what the server told.
+  std::string raw;
+
   Usage usage;
   Timings timings;
 };
@@ -109,6 +114,14 @@ struct Failure {
   std::string code;      // short and stable: "context_length_exceeded"
   std::string message;   // what, where, what to do
   std::string param;     // the body field at fault, or empty
+
+  // kTransient: whoever answers has too much to do, not a fault; and for how long it wants to be
+  // left alone, when it said so.
+  bool overloaded = false;
+  std::optional<int64_t> retry_after_ms;
+
+  // Of a server elsewhere: the body of its reply, one line of JSON; empty where that was none.
+  std::string raw;
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };

@@ -250,6 +250,7 @@ std::string_view error_type(const Failure& failure) {
 
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer) {
+  if (!answer.raw.empty()) return answer.raw;
   switch (endpoint) {
     case Endpoint::kEmbeddings:
       return embeddings_to_json(model, answer);

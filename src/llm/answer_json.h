@@ -12,7 +12,8 @@
 
 namespace windrow::llm {
 
-// One line of JSON. `id` without the prefix that the endpoint adds ("chatcmpl-", "cmpl-"...).
+// One line of JSON; a raw answer as it is. `id` without the prefix that the endpoint adds
+// ("chatcmpl-", "cmpl-"...).
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer);
 

@@ -70,6 +70,11 @@ struct Request {
   Chat chat;                  // kChatCompletions
   std::vector<Input> inputs;  // kCompletions: prompts; kEmbeddings: texts; kRerank: documents
 
+  // For a server elsewhere: the body as JSON text, to be passed on (llm/raw_request.h, which says
+  // what of the rest is set then). Empty: the members say all.
+  std::string raw;
+  bool repeats = false;  // of a raw body: asked twice, it is answered alike
+
   // kChatCompletions and kCompletions.
   Sampling sampling;
   int32_t choices = 1;                       // answers to each prompt, each with draws of its own
