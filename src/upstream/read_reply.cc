@@ -1,0 +1,330 @@
+#include "upstream/read_reply.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/parser.hpp>
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/utf8.h"
+#include "llm/json_members.h"
+#include "llm/request_json.h"
+#include "upstream/retry_after.h"
+
+namespace windrow::upstream {
+
+namespace json = boost::json;
+
+namespace {
+
+// How much of a foreign text a message repeats.
+constexpr size_t kQuoteBytesMax = 200;
+
+constexpr size_t kDepthMax = 128;
+
+std::string quoted(std::string_view text) {
+  std::string line(text.substr(0, kQuoteBytesMax));
+  std::replace_if(
+      line.begin(), line.end(),
+      [](char byte) { return static_cast<unsigned char>(byte) < ' '; }, ' ');
+  return fmt::format("\"{}{}\"", utf8_repair(line), text.size() > kQuoteBytesMax ? "..." : "");
+}
+
+std::optional<json::value> parse(std::string_view body) {
+  json::parse_options options;
+  options.max_depth = kDepthMax;
+  json::parser parser(json::storage_ptr(), options);
+  boost::system::error_code error;
+  parser.write(body.data(), body.size(), error);
+  if (error || !parser.done()) return std::nullopt;
+  return parser.release();
+}
+
+// A line of a log holds it.
+std::string one_line(std::string_view body) {
+  return body.find_first_of("\r\n") == std::string_view::npos ? std::string(body)
+                                                               : llm::json_without_space(body);
+}
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr) return "";
+  if (value->is_string()) return std::string(value->get_string());
+  return value->is_int64() ? fmt::format("{}", value->get_int64()) : "";
+}
+
+int32_t count_of(const json::object* object, std::string_view name) {
+  const json::value* value = object == nullptr ? nullptr : object->if_contains(name);
+  if (value == nullptr || !value->is_number()) return 0;
+  boost::system::error_code error;
+  const auto number = value->to_number<int64_t>(error);
+  if (error) return 0;
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(number, 0, std::numeric_limits<int32_t>::max()));
+}
+
+const json::object* object_of(const json::object& parent, std::string_view name) {
+  const json::value* value = parent.if_contains(name);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+llm::Usage usage_of(const json::object& body) {
+  const json::object* usage = object_of(body, "usage");
+  llm::Usage result{.prompt_tokens = count_of(usage, "prompt_tokens"),
+                    .completion_tokens = count_of(usage, "completion_tokens"),
+                    .cached_tokens = 0};
+  if (usage != nullptr) {
+    result.cached_tokens = count_of(object_of(*usage, "prompt_tokens_details"), "cached_tokens");
+  }
+  return result;
+}
+
+// The member that every answer of an endpoint has, an array.
+std::string_view answers_name(llm::Endpoint endpoint) {
+  switch (endpoint) {
+    case llm::Endpoint::kChatCompletions:
+    case llm::Endpoint::kCompletions:
+      return "choices";
+    case llm::Endpoint::kEmbeddings:
+      return "data";
+    case llm::Endpoint::kRerank:
+      return "results";
+  }
+  return "";
+}
+
+bool has_answers(const json::object& body, llm::Endpoint endpoint) {
+  const json::value* answers = body.if_contains(answers_name(endpoint));
+  return answers != nullptr && answers->is_array() && !answers->get_array().empty();
+}
+
+// What the server itself says of a failure: OpenAI's {"error":{...}}, and the simpler forms of
+// Ollama ({"error":"..."}), FastAPI ({"detail":...}) and older vLLM (the error's members at the top).
+struct Told {
+  std::string message;
+  std::string code;
+  std::string type;
+  std::string param;
+};
+
+Told told_by(const json::value* body) {
+  const json::object* top = body == nullptr ? nullptr : body->if_object();
+  if (top == nullptr) return {};
+  if (std::string text = text_of(*top, "error"); !text.empty()) {
+    return {.message = std::move(text), .code = {}, .type = {}, .param = {}};
+  }
+  if (std::string text = text_of(*top, "detail"); !text.empty()) {
+    return {.message = std::move(text), .code = {}, .type = {}, .param = {}};
+  }
+  const json::object* error = object_of(*top, "error");
+  const json::object& from = error == nullptr ? *top : *error;
+  return {.message = text_of(from, "message"),
+          .code = text_of(from, "code"),
+          .type = text_of(from, "type"),
+          .param = text_of(from, "param")};
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == b;
+         }) != text.end();
+}
+
+// Servers have no common code for it.
+bool context_exceeded(const Told& told) {
+  constexpr std::array<std::string_view, 7> kWords = {
+      "context_length_exceeded", "maximum context length", "context size",
+      "context window",          "exceeds the available",  "prompt is too long",
+      "input is too long"};
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view words) {
+    return contains(told.code, words) || contains(told.type, words) ||
+           contains(told.message, words);
+  });
+}
+
+std::string advice(int32_t status, const Asked& asked, bool json_body) {
+  switch (status) {
+    case 401:
+      return "; is the key right? --api-key-env NAME names the variable that holds it";
+    case 403:
+      return "; this key may not do that";
+    case 404:
+      if (!json_body) {
+        return "; is the base URL right? It usually ends with /v1, as in http://host:8000/v1";
+      }
+      return asked.model.empty() ? "; rows need a \"model\" that the server has: --set model=NAME"
+                                 : fmt::format("; does it have the model {}?", quoted(asked.model));
+    case 413:
+      return "; the server takes no request of this size";
+    case 429:
+      return "; its limits are reached: fewer rows at a time (--concurrency) or slower (--rpm, "
+             "--tpm) would fit them";
+    default:
+      return "";
+  }
+}
+
+llm::FailureClass class_of(int32_t status) {
+  if (status == 401 || status == 403) return llm::FailureClass::kBackend;
+  if (status == 408 || status == 409 || status == 425 || status == 429 || status >= 500)
+    return llm::FailureClass::kTransient;
+  return llm::FailureClass::kRequest;
+}
+
+std::string code_of(int32_t status) {
+  switch (status) {
+    case 401:
+      return "invalid_api_key";
+    case 403:
+      return "permission_denied";
+    case 404:
+      return "not_found";
+    case 408:
+      return "request_timeout";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_exceeded";
+    case 503:
+    case 529:
+      return "overloaded";
+    default:
+      return status >= 500 ? "upstream_error" : "upstream_refused";
+  }
+}
+
+llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t now_unix_s) {
+  const int32_t status = reply.head.status;
+  const std::optional<json::value> body = parse(reply.body);
+  Told told = told_by(body ? &*body : nullptr);
+  llm::Failure failure{.failure_class = class_of(status),
+                       .status = status,
+                       .code = told.code.empty() || told.code == std::to_string(status)
+                                   ? code_of(status)
+                                   : told.code,
+                       .message = {},
+                       .param = told.param,
+                       .overloaded = status == 429 || status == 503 || status == 529,
+                       .retry_after_ms = {},
+                       .raw = body && body->is_object() ? one_line(reply.body) : ""};
+  if (failure.failure_class == llm::FailureClass::kTransient)
+    failure.retry_after_ms = retry_after_ms(reply.head.headers, now_unix_s);
+  if (status < 500 && context_exceeded(told)) {
+    failure.failure_class = llm::FailureClass::kRequest;
+    failure.code = "context_length_exceeded";
+  }
+  const std::string who =
+      reply.via_proxy ? fmt::format("{} (through a proxy)", asked.server) : asked.server;
+  if (!told.message.empty()) {
+    failure.message = fmt::format("{} answered {}: {}", who, status, told.message);
+  } else if (reply.body.empty()) {
+    failure.message = fmt::format("{} answered {} without a reason", who, status);
+  } else {
+    failure.message = fmt::format("{} answered {}: {}", who, status, quoted(reply.body));
+  }
+  failure.message += advice(status, asked, body.has_value());
+  return failure;
+}
+
+llm::Failure no_answer(const Asked& asked, const http::ClientReply& reply, std::string code,
+                       std::string_view why) {
+  return llm::Failure{.failure_class = llm::FailureClass::kTransient,
+                      .status = 502,
+                      .code = std::move(code),
+                      .message = fmt::format("{} answered {} with {}: {}", asked.server,
+                                             reply.head.status, why, quoted(reply.body)),
+                      .param = {},
+                      .overloaded = false,
+                      .retry_after_ms = {},
+                      .raw = {}};
+}
+
+int64_t to_ms(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+llm::Outcome answered(const Asked& asked, const http::ClientReply& reply) {
+  const std::optional<json::value> body = parse(reply.body);
+  if (!body) {
+    const auto type = reply.head.headers.get("content-type").value_or("");
+    const bool page = type.starts_with("text/html");
+    return no_answer(asked, reply, "unparsable_reply",
+                     page ? "a web page, so the base URL may be wrong or a proxy in the way"
+                          : "what is not one JSON value");
+  }
+  const json::object* object = body->if_object();
+  if (object == nullptr || !has_answers(*object, asked.endpoint)) {
+    return no_answer(asked, reply, "invalid_reply",
+                     fmt::format("no \"{}\"", answers_name(asked.endpoint)));
+  }
+  llm::Answer answer;
+  answer.raw = one_line(reply.body);
+  answer.usage = usage_of(*object);
+  answer.timings = {.queue_ms = 0,
+                    .prefill_ms = to_ms(reply.first_byte),
+                    .decode_ms = to_ms(reply.total - reply.first_byte)};
+  return answer;
+}
+
+llm::Failure not_reached(const http::ClientFailure& failure) {
+  struct Words {
+    int32_t status;
+    std::string_view code;
+  };
+  const Words words = [&]() -> Words {
+    switch (failure.kind) {
+      case http::FailureKind::kResolve:
+      case http::FailureKind::kConnect:
+        return {502, "upstream_unreachable"};
+      case http::FailureKind::kTls:
+        return {502, "tls_failed"};
+      case http::FailureKind::kProxy:
+        return {502, "proxy_failed"};
+      case http::FailureKind::kTimeout:
+        return {504, "upstream_timeout"};
+      case http::FailureKind::kReset:
+        return {502, "connection_reset"};
+      case http::FailureKind::kTooLarge:
+        return {502, "reply_too_large"};
+      case http::FailureKind::kProtocol:
+        return {502, "invalid_reply"};
+      case http::FailureKind::kCancelled:
+        break;
+    }
+    return {499, "cancelled"};
+  }();
+  const bool cancelled = failure.kind == http::FailureKind::kCancelled;
+  // A reply of that size would come again.
+  const bool final = failure.kind == http::FailureKind::kTooLarge;
+  return llm::Failure{.failure_class = cancelled ? llm::FailureClass::kCancelled
+                                       : final   ? llm::FailureClass::kRequest
+                                                 : llm::FailureClass::kTransient,
+                      .status = words.status,
+                      .code = std::string(words.code),
+                      .message = failure.message,
+                      .param = {},
+                      .overloaded = failure.kind == http::FailureKind::kTimeout,
+                      .retry_after_ms = {},
+                      .raw = {}};
+}
+
+}  // namespace
+
+llm::Outcome read_reply(const Asked& asked, const http::ClientResult& result,
+                        int64_t now_unix_s) {
+  if (const auto* failure = std::get_if<http::ClientFailure>(&result)) return not_reached(*failure);
+  const auto& reply = std::get<http::ClientReply>(result);
+  if (reply.head.status < 200 || reply.head.status > 299)
+    return refused(asked, reply, now_unix_s);
+  return answered(asked, reply);
+}
+
+}  // namespace windrow::upstream

@@ -1,0 +1,182 @@
+#include "upstream/read_reply.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace windrow::upstream {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int64_t kNow = 1'795'297'254;
+
+const Asked kChat{.server = "http://gpu1:8000",
+                  .model = "qwen",
+                  .endpoint = llm::Endpoint::kChatCompletions};
+
+http::ClientReply reply(int32_t status, std::string_view body,
+                        std::initializer_list<http::Headers::Field> fields = {}) {
+  http::ClientReply reply;
+  reply.head.status = status;
+  reply.head.headers = http::Headers(fields);
+  reply.body = body;
+  reply.first_byte = std::chrono::milliseconds(20);
+  reply.total = std::chrono::milliseconds(50);
+  return reply;
+}
+
+llm::Answer answer_of(const http::ClientReply& reply, const Asked& asked = kChat) {
+  llm::Outcome outcome = read_reply(asked, reply, kNow);
+  if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
+    ADD_FAILURE() << failure->message;
+    return {};
+  }
+  return std::get<llm::Answer>(std::move(outcome));
+}
+
+llm::Failure failure_of(const http::ClientResult& result, const Asked& asked = kChat) {
+  llm::Outcome outcome = read_reply(asked, result, kNow);
+  if (!std::holds_alternative<llm::Failure>(outcome)) {
+    ADD_FAILURE() << "an answer";
+    return {};
+  }
+  return std::get<llm::Failure>(std::move(outcome));
+}
+
+constexpr std::string_view kAnswer =
+    R"({"id":"x","choices":[{"message":{"content":"a b"}}],"vendor":1.0,)"
+    R"("usage":{"prompt_tokens":30,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":16}}})";
+
+TEST(ReadReply, AnAnswerIsKeptAsItCame) {
+  const llm::Answer answer = answer_of(reply(200, kAnswer));
+  EXPECT_EQ(answer.raw, kAnswer);
+  EXPECT_EQ(answer.usage.prompt_tokens, 30);
+  EXPECT_EQ(answer.usage.completion_tokens, 4);
+  EXPECT_EQ(answer.usage.cached_tokens, 16);
+  EXPECT_EQ(answer.timings.prefill_ms, 20);
+  EXPECT_EQ(answer.timings.decode_ms, 30);
+}
+
+TEST(ReadReply, AnAnswerOfSeveralLinesBecomesOne) {
+  EXPECT_EQ(answer_of(reply(200, "{\n  \"choices\": [ {\"text\":\"a  b\"} ]\r\n}\n")).raw,
+            R"({"choices":[{"text":"a  b"}]})");
+}
+
+TEST(ReadReply, EveryEndpointHasItsShape) {
+  Asked asked = kChat;
+  asked.endpoint = llm::Endpoint::kEmbeddings;
+  answer_of(reply(200, R"({"data":[{"embedding":[1]}]})"), asked);
+  EXPECT_EQ(failure_of(reply(200, kAnswer), asked).code, "invalid_reply");
+  asked.endpoint = llm::Endpoint::kRerank;
+  answer_of(reply(200, R"({"results":[{"index":0}]})"), asked);
+  asked.endpoint = llm::Endpoint::kCompletions;
+  answer_of(reply(200, R"({"choices":[{"text":""}]})"), asked);
+}
+
+TEST(ReadReply, UsageThatIsMissingOrNonsenseCountsNothing) {
+  for (const char* usage : {"null", "5", R"({"prompt_tokens":"x","completion_tokens":-3})",
+                            R"({"prompt_tokens_details":null})"}) {
+    const llm::Answer answer =
+        answer_of(reply(200, std::string(R"({"choices":[1],"usage":)") + usage + "}"));
+    EXPECT_EQ(answer.usage.prompt_tokens, 0) << usage;
+    EXPECT_EQ(answer.usage.completion_tokens, 0) << usage;
+  }
+}
+
+TEST(ReadReply, WhatIsNoAnswerMayBeOneNextTime) {
+  struct Case {
+    std::string_view body;
+    std::string_view code;
+  };
+  for (const Case& one : {Case{R"({"choices":[{"mess)", "unparsable_reply"},
+                          Case{"", "unparsable_reply"}, Case{"{} {}", "unparsable_reply"},
+                          Case{"[1]", "invalid_reply"}, Case{R"({"choices":[]})", "invalid_reply"},
+                          Case{R"({"object":"x"})", "invalid_reply"}}) {
+    const llm::Failure failure = failure_of(reply(200, one.body));
+    EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient) << one.body;
+    EXPECT_EQ(failure.code, one.code) << one.body;
+    EXPECT_FALSE(failure.overloaded);
+  }
+  EXPECT_THAT(failure_of(reply(200, "<html>", {{"Content-Type", "text/html"}})).message,
+              HasSubstr("the base URL may be wrong or a proxy in the way"));
+}
+
+TEST(ReadReply, TheServersWordsAreRepeated) {
+  const llm::Failure failure = failure_of(
+      reply(400, R"({"error":{"message":"top_k is 7","code":"bad_top_k","param":"top_k"}})"));
+  EXPECT_EQ(failure.failure_class, llm::FailureClass::kRequest);
+  EXPECT_EQ(failure.message, "http://gpu1:8000 answered 400: top_k is 7");
+  EXPECT_EQ(failure.code, "bad_top_k");
+  EXPECT_EQ(failure.param, "top_k");
+  EXPECT_EQ(failure.raw, R"({"error":{"message":"top_k is 7","code":"bad_top_k","param":"top_k"}})");
+  EXPECT_THAT(failure_of(reply(400, R"({"error":"no such thing"})")).message,
+              HasSubstr("no such thing"));
+  EXPECT_THAT(failure_of(reply(422, R"({"detail":"field required"})")).message,
+              HasSubstr("field required"));
+  EXPECT_THAT(failure_of(reply(400, R"({"object":"error","message":"old form","code":400})")).message,
+              HasSubstr("old form"));
+  EXPECT_THAT(failure_of(reply(500, "")).message, HasSubstr("without a reason"));
+  EXPECT_THAT(failure_of(reply(502, std::string(900, 'x') + "\n\x01\xff")).message,
+              AllOf(HasSubstr("..."), Not(HasSubstr("\n"))));
+}
+
+TEST(ReadReply, WhetherItIsWorthAnotherTry) {
+  for (const int32_t status : {400, 404, 405, 413, 422, 451}) {
+    EXPECT_EQ(failure_of(reply(status, "{}")).failure_class, llm::FailureClass::kRequest) << status;
+  }
+  for (const int32_t status : {408, 409, 425, 429, 500, 502, 503, 504, 529}) {
+    const llm::Failure failure = failure_of(reply(status, "{}"));
+    EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient) << status;
+    EXPECT_EQ(failure.overloaded, status == 429 || status == 503 || status == 529) << status;
+  }
+  for (const int32_t status : {401, 403}) {
+    EXPECT_EQ(failure_of(reply(status, "{}")).failure_class, llm::FailureClass::kBackend);
+  }
+  EXPECT_EQ(failure_of(reply(429, "{}", {{"Retry-After", "3"}})).retry_after_ms, 3000);
+  EXPECT_EQ(failure_of(reply(400, "{}", {{"Retry-After", "3"}})).retry_after_ms, std::nullopt);
+}
+
+TEST(ReadReply, AContextThatIsExceededHasOneCode) {
+  for (const char* message :
+       {"This model's maximum context length is 8192 tokens",
+        "the request exceeds the available context size", "Prompt is too long for the model"}) {
+    for (const int32_t status : {400, 413}) {
+      const llm::Failure failure = failure_of(
+          reply(status, std::string(R"({"error":{"message":")") + message + R"("}})"));
+      EXPECT_EQ(failure.code, "context_length_exceeded") << message;
+      EXPECT_EQ(failure.failure_class, llm::FailureClass::kRequest) << message;
+    }
+  }
+}
+
+TEST(ReadReply, SaysWhatToDo) {
+  EXPECT_THAT(failure_of(reply(401, "{}")).message, HasSubstr("--api-key-env"));
+  EXPECT_THAT(failure_of(reply(404, "not found")).message, HasSubstr("base URL"));
+  EXPECT_THAT(failure_of(reply(404, R"({"error":{"message":"model not found"}})")).message,
+              HasSubstr("does it have the model \"qwen\"?"));
+  Asked nameless = kChat;
+  nameless.model = "";
+  EXPECT_THAT(failure_of(reply(404, "{}"), nameless).message, HasSubstr("--set model=NAME"));
+}
+
+TEST(ReadReply, WhatNeverCameIsOfItsKind) {
+  const auto of = [](http::FailureKind kind) {
+    return failure_of(http::ClientFailure{.kind = kind, .sent = true, .message = "why"});
+  };
+  EXPECT_EQ(of(http::FailureKind::kConnect).failure_class, llm::FailureClass::kTransient);
+  EXPECT_EQ(of(http::FailureKind::kConnect).code, "upstream_unreachable");
+  EXPECT_EQ(of(http::FailureKind::kConnect).message, "why");
+  EXPECT_TRUE(of(http::FailureKind::kTimeout).overloaded);
+  EXPECT_EQ(of(http::FailureKind::kTimeout).status, 504);
+  EXPECT_EQ(of(http::FailureKind::kTooLarge).failure_class, llm::FailureClass::kRequest);
+  EXPECT_EQ(of(http::FailureKind::kCancelled).failure_class, llm::FailureClass::kCancelled);
+}
+
+}  // namespace
+}  // namespace windrow::upstream

@@ -1,0 +1,29 @@
+#include "upstream/target.h"
+
+#include <utility>
+
+#include "llm/request_json.h"
+
+namespace windrow::upstream {
+namespace {
+
+constexpr std::string_view kVersion = "/v1";
+
+}  // namespace
+
+http::Url with_version(http::Url base) {
+  if (base.target.empty() || base.target == "/") base.target = kVersion;
+  return base;
+}
+
+http::Url target_of(const http::Url& base, llm::Endpoint endpoint) {
+  return http::below(base, llm::url_of(endpoint).substr(kVersion.size()));
+}
+
+http::Url at_root(const http::Url& base, std::string_view path) {
+  http::Url url = base;
+  url.target = path;
+  return url;
+}
+
+}  // namespace windrow::upstream

@@ -1,0 +1,107 @@
+#include "upstream/upstream_backend.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+#include <condition_variable>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/ensure.h"
+#include "llm/raw_request.h"
+#include "upstream/read_reply.h"
+#include "upstream/target.h"
+
+namespace windrow::upstream {
+
+// The calls in flight, by numbers of our own: a call may end before send has told its id.
+struct UpstreamBackend::Calls {
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t begun = 0;
+  std::unordered_map<uint64_t, std::optional<http::CallId>> in_flight;
+  llm::BackendStats stats;
+};
+
+UpstreamBackend::UpstreamBackend(http::Client& client, const Clock& clock, UpstreamOptions options)
+    : client_(client),
+      clock_(clock),
+      options_(std::move(options)),
+      name_(http::origin(options_.base)),
+      calls_(std::make_shared<Calls>()) {}
+
+UpstreamBackend::~UpstreamBackend() {
+  cancel_all();
+  std::unique_lock lock(calls_->mutex);
+  calls_->changed.wait(lock, [&] { return calls_->in_flight.empty(); });
+}
+
+http::ClientRequest UpstreamBackend::request_for(const llm::Request& request) const {
+  http::ClientRequest call;
+  call.method = http::Method::kPost;
+  call.url = target_of(options_.base, request.endpoint);
+  call.headers = options_.headers;
+  call.headers.set("Content-Type", "application/json");
+  if (!options_.api_key.empty())
+    call.headers.set("Authorization", fmt::format("Bearer {}", options_.api_key));
+  const auto alias = options_.aliases.find(request.model);
+  call.body = std::make_shared<const std::string>(
+      alias == options_.aliases.end()
+          ? request.raw
+          : llm::with_member(request.raw, "model", boost::json::serialize(alias->second)));
+  call.limits.total = options_.request_timeout;
+  return call;
+}
+
+void UpstreamBackend::submit(llm::Request request, Done done) {
+  ENSURE(!request.raw.empty(), "a server elsewhere is given bodies as they were written");
+  http::ClientRequest call = request_for(request);
+  uint64_t number = 0;
+  {
+    const std::scoped_lock lock(calls_->mutex);
+    number = ++calls_->begun;
+    calls_->in_flight.emplace(number, std::nullopt);
+  }
+  Asked asked{.server = name_, .model = std::move(request.model), .endpoint = request.endpoint};
+  const http::CallId id = client_.send(
+      std::move(call), [calls = calls_, clock = &clock_, number, asked = std::move(asked),
+                        done = std::move(done)](const http::ClientResult& result) {
+        llm::Outcome outcome = read_reply(asked, result, clock->unix_seconds());
+        if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
+          const std::scoped_lock lock(calls->mutex);
+          calls->stats.prompt_tokens += answer->usage.prompt_tokens - answer->usage.cached_tokens;
+          calls->stats.cached_tokens += answer->usage.cached_tokens;
+          calls->stats.generated_tokens += answer->usage.completion_tokens;
+          ++calls->stats.steps;
+        }
+        done(std::move(outcome));
+        const std::scoped_lock lock(calls->mutex);
+        calls->in_flight.erase(number);
+        calls->changed.notify_all();
+      });
+  const std::scoped_lock lock(calls_->mutex);
+  if (const auto mine = calls_->in_flight.find(number); mine != calls_->in_flight.end())
+    mine->second = id;
+}
+
+void UpstreamBackend::cancel_all() {
+  std::vector<http::CallId> ids;
+  {
+    const std::scoped_lock lock(calls_->mutex);
+    for (const auto& [number, id] : calls_->in_flight) {
+      if (id) ids.push_back(*id);
+    }
+  }
+  for (const http::CallId id : ids)
+    client_.cancel(id);
+}
+
+llm::BackendStats UpstreamBackend::stats() const {
+  const std::scoped_lock lock(calls_->mutex);
+  llm::BackendStats stats = calls_->stats;
+  stats.rows_running = static_cast<int32_t>(calls_->in_flight.size());
+  return stats;
+}
+
+}  // namespace windrow::upstream

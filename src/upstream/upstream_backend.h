@@ -1,0 +1,67 @@
+// UpstreamBackend: a Backend that is a server elsewhere, reached over HTTP in the OpenAI API. Every
+// request given to it goes out at once; who submits decides how many that are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "http/client.h"
+#include "llm/backend.h"
+
+namespace windrow::upstream {
+
+struct UpstreamOptions {
+  http::Url base;       // as with_version gives it
+  std::string api_key;  // sent as a bearer token; empty: none
+  http::Headers headers;
+
+  // What a model is called there, by the name that rows use.
+  std::map<std::string, std::string, std::less<>> aliases;
+
+  // Of one request, from sending to the end of its reply.
+  Duration request_timeout = std::chrono::minutes(10);
+
+  // What in_flight_target says.
+  int32_t in_flight = 1;
+};
+
+// Takes requests with a raw body (llm/raw_request.h). What it says of failures is in read_reply.h.
+// Answers come on the loop's thread of the client.
+class UpstreamBackend final : public llm::Backend {
+ public:
+  // `client` and `clock` outlive it; `clock` tells the time of day to which servers refer.
+  UpstreamBackend(http::Client& client, const Clock& clock, UpstreamOptions options);
+  ~UpstreamBackend() override;
+  UpstreamBackend(const UpstreamBackend&) = delete;
+  UpstreamBackend& operator=(const UpstreamBackend&) = delete;
+
+  void submit(llm::Request request, Done done) override;
+  void cancel_waiting() override {}  // nothing waits here
+  void cancel_all() override;
+  int32_t in_flight_target() const override { return options_.in_flight; }
+  llm::BackendStats stats() const override;
+
+  // "http://gpu1:8000", for people.
+  const std::string& name() const { return name_; }
+
+ private:
+  struct Calls;
+
+  http::ClientRequest request_for(const llm::Request& request) const;
+
+  http::Client& client_;
+  const Clock& clock_;
+  const UpstreamOptions options_;
+  const std::string name_;
+
+  // Shared with what waits for replies.
+  std::shared_ptr<Calls> calls_;
+};
+
+}  // namespace windrow::upstream
