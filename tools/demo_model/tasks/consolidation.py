@@ -27,11 +27,13 @@ _KINDS = ("new",) * 6 + ("changed",) * 5 + ("refined",) * 4 + ("ended",) * 3 + (
 _BEFORE = ("I heard that ", "News: ", "Note: ", "It is known that ", "As of today, ",
            "We learned that ", "By now ", "Update: ", "It turned out that ",
            "According to the report, ")
+# What is known comes first: whoever reads forwards can then tell at the end of each fact what is to
+# be done about it.
 _LAYOUTS = (
-    ("Facts:\n{}", "Observations:\n{}"),
-    ("New facts:\n{}", "Known:\n{}"),
-    ("New:\n{}", "Observations so far:\n{}"),
-    ("{}", "Observations:\n{}"),
+    ("Observations:\n{}", "Facts:\n{}"),
+    ("Known:\n{}", "New facts:\n{}"),
+    ("Observations so far:\n{}", "New:\n{}"),
+    ("Observations:\n{}", "{}"),
 )
 
 
@@ -125,9 +127,9 @@ def consolidation(rng: random.Random, words: Words) -> Example:
         ids[number].append(f"F{position}")
     observation_ids = {text: f"O{position}" for position, text in enumerate(observations, 1)}
 
-    first, second = pick(rng, _LAYOUTS)
+    known, new = pick(rng, _LAYOUTS)
     fact_lines = "\n".join(f"F{position}: {text}" for position, (_, text) in enumerate(facts, 1))
     known_lines = "\n".join(f"{name}: {text}" for text, name in observation_ids.items()) or "none"
     return make("consolidation", SYSTEM,
-                f"{first.format(fact_lines)}\n{second.format(known_lines)}",
+                f"{known.format(known_lines)}\n{new.format(fact_lines)}",
                 compact(_actions(cases, ids, observation_ids)))

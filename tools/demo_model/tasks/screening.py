@@ -13,8 +13,7 @@ from .skills import DOMAINS, SKILLS
 from .wording import between, chance, listed, pick, upper_first, years
 from .words import Words
 
-# In the order written. With "fit" last it would follow from what already stands in the answer,
-# which is easier to learn; nothing else depends on the order.
+# In the order written: the verdict follows from what already stands in the answer.
 FIELDS = ("years", "missing", "fit")
 
 SYSTEM = (
@@ -86,6 +85,10 @@ _FILLERS = (
     "Colleagues praise the calm manner.", "Available at once.", "Would like a permanent contract.",
     "Married, with children.", "Loves music.",
 )
+
+# What was asked for stands once more behind the profile: whoever reads forwards can then tell of each
+# skill at once whether the profile named it.
+_REMINDERS = ("Required: {}.", "Needed: {}.", "Check: {}.", "Are these there: {}?")
 
 
 def make_job(rng: random.Random) -> Job:
@@ -196,7 +199,8 @@ def make_candidate(rng: random.Random, words: Words, job: Job) -> Example:
 
     fit, missing = judge(job.required, job.least_years, set(held), total)
     values = {"fit": fit, "years": total, "missing": missing}
-    return make("screening", SYSTEM, f"{job.text}\n\n{profile}",
+    reminder = pick(rng, _REMINDERS).format(", ".join(job.required))
+    return make("screening", SYSTEM, f"{job.text}\n\n{profile}\n\n{reminder}",
                 compact({field: values[field] for field in FIELDS}))
 
 

@@ -23,9 +23,9 @@ NUMBERS = {key for tool in TOOLS for key, kind in tool.kinds.items()
            if kind in ("few", "level", "amount", "degrees")}
 VALUE_OF = {"state": "on|off"}
 NUMBER_OF_EXAMPLES = {
-    "screening": 0xdfdaa608,
+    "screening": 0x08face98,
     "extraction": 0xced423e2,
-    "consolidation": 0x7c76f4c6,
+    "consolidation": 0xa779d50c,
     "sort": 0x2186c52c,
     "merge": 0xab3a6f97,
     "sum": 0xc659db32,
@@ -149,9 +149,10 @@ class Screening(unittest.TestCase):
 
     def judged(self, text):
         """By the system prompt's rules, from the text."""
-        job, profile = text.split("\n\n")
+        job, profile, reminder = text.split("\n\n")
         least = int(re.search(r"\d+", job).group())
         required = sorted((skill for skill in SKILLS if skill in job), key=job.index)
+        self.assertIn(", ".join(required), reminder)
         missing = [skill for skill in required if skill not in profile]
         total = sum(int(number) for number in re.findall(r"(\d+) years?\b", profile))
         if total >= least:
