@@ -19,6 +19,7 @@ from model import Pack
 from tokenizer import Tokenizer
 
 CONTEXT_MAX = 480  # tokens of one example; longer ones are left out
+THOUGHTLESS = 0.1  # of the examples with thoughts: learned without them
 
 
 def messages_of(example: tasks.Example) -> list[dict]:
@@ -41,10 +42,17 @@ class Encoded:
         return len(self.prefix) + len(self.prompt) + len(self.answer)
 
 
-def encode(tokenizer: Tokenizer, example: tasks.Example) -> Encoded:
+def encode(tokenizer: Tokenizer, example: tasks.Example, think: bool = True) -> Encoded:
+    """Without `think` the thoughts are empty and a part of the prompt, as the chat template writes
+    it with enable_thinking = false."""
     system, *rest = messages_of(example)
-    return Encoded(tuple(tokenizer.turns([system])), tokenizer.turns(rest) + tokenizer.opening(),
-                   tokenizer.encode(example.answer) + [tokenizer.turn_end])
+    prompt, answer = tokenizer.turns(rest) + tokenizer.opening(), example.answer
+    if example.thought and think:
+        answer = f"<think>\n{example.thought}\n</think>\n\n{answer}"
+    elif example.thought:
+        prompt += tokenizer.encode("<think>\n\n</think>\n\n")
+    return Encoded(tuple(tokenizer.turns([system])), prompt,
+                   tokenizer.encode(answer) + [tokenizer.turn_end])
 
 
 def pack_of(examples: list[Encoded]) -> Pack:
@@ -73,7 +81,8 @@ def _examples_of_step(tokenizer: Tokenizer, mix: dict[str, float], seed: int, st
     total = 0
     while True:
         task = rng.choices(names, weights)[0]
-        example = encode(tokenizer, tasks.example(task, "train", rng.getrandbits(40)))
+        example = encode(tokenizer, tasks.example(task, "train", rng.getrandbits(40)),
+                         think=rng.random() >= THOUGHTLESS)
         if len(example) > CONTEXT_MAX:
             continue
         total += len(example) - (len(example.prefix) if example.prefix in seen else 0)

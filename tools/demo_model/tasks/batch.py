@@ -13,9 +13,9 @@ MODEL = "windrow-demo"
 
 # Room for the longest right answer even at a token for every second character.
 MAX_TOKENS = {
-    "screening": 128,
+    "screening": 192,
     "extraction": 256,
-    "consolidation": 384,
+    "consolidation": 448,
     "sort": 32,
     "merge": 80,
     "sum": 48,

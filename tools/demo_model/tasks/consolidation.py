@@ -98,6 +98,22 @@ def _actions(cases: list[_Case], fact_ids: list[list[str]],
     return {"creates": creates, "updates": updates, "deletes": deletes}
 
 
+def _thought(cases: list[_Case], fact_ids: list[list[str]],
+             observation_ids: dict[str, str]) -> str:
+    """Of each fact, in their order: what it is about of what is known, and what becomes of it."""
+    words = {}
+    for case, ids in zip(cases, fact_ids):
+        what = "known" if case.kind == "repeated" else case.kind
+        for fact_id in ids:
+            if case.kind != "new":
+                words[fact_id] = f"{fact_id} {observation_ids[case.observation()]} {what}"
+            elif fact_id == ids[0]:
+                words[fact_id] = f"{fact_id} - {what}"
+            else:
+                words[fact_id] = f"{fact_id} {ids[0]} {what}"
+    return "; ".join(words[fact_id] for fact_id in sorted(words))
+
+
 def consolidation(rng: random.Random, words: Words) -> Example:
     people = _entities(rng, words)
     things = [(attribute, person) for attribute in rng.sample(ATTRIBUTES, 6) for person in people]
@@ -132,4 +148,5 @@ def consolidation(rng: random.Random, words: Words) -> Example:
     known_lines = "\n".join(f"{name}: {text}" for text, name in observation_ids.items()) or "none"
     return make("consolidation", SYSTEM,
                 f"{known.format(known_lines)}\n{new.format(fact_lines)}",
-                compact(_actions(cases, ids, observation_ids)))
+                compact(_actions(cases, ids, observation_ids)),
+                _thought(cases, ids, observation_ids))

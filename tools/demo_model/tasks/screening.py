@@ -86,11 +86,6 @@ _FILLERS = (
     "Married, with children.", "Loves music.",
 )
 
-# What was asked for stands once more behind the profile: whoever reads forwards can then tell of each
-# skill at once whether the profile named it.
-_REMINDERS = ("Required: {}.", "Needed: {}.", "Check: {}.", "Are these there: {}?")
-
-
 def make_job(rng: random.Random) -> Job:
     domain = pick(rng, list(DOMAINS))
     titles, skills = DOMAINS[domain]
@@ -175,6 +170,16 @@ def _others(rng: random.Random, job: Job, count: int) -> list[str]:
     return others
 
 
+def _thought(job: Job, parts: list[int], held: list[str]) -> str:
+    """The years, two at a time, and each skill in turn."""
+    total, sums = parts[0], []
+    for part in parts[1:]:
+        sums.append(f"{total}+{part}={total + part}")
+        total += part
+    skills = ", ".join(f"{skill} {'yes' if skill in held else 'no'}" for skill in job.required)
+    return f"Years: {', '.join(sums) or total} of {job.least_years}. {skills}."
+
+
 def make_candidate(rng: random.Random, words: Words, job: Job) -> Example:
     lacking_skills, lacking_years = _shortcomings(rng, job)
     lacking = set(rng.sample(job.required, lacking_skills))
@@ -187,7 +192,8 @@ def make_candidate(rng: random.Random, words: Words, job: Job) -> Example:
     else:
         total = between(rng, job.least_years, min(MOST_YEARS, job.least_years + 10))
 
-    middle = [[_positions(rng, words, job, _parts(rng, total))], _skills(rng, held)]
+    parts = _parts(rng, total)
+    middle = [[_positions(rng, words, job, parts)], _skills(rng, held)]
     if chance(rng, 0.4):
         middle.reverse()
     sentences = [pick(rng, _INTROS).format(name=words.person(rng), place=words.place(rng)),
@@ -199,9 +205,8 @@ def make_candidate(rng: random.Random, words: Words, job: Job) -> Example:
 
     fit, missing = judge(job.required, job.least_years, set(held), total)
     values = {"fit": fit, "years": total, "missing": missing}
-    reminder = pick(rng, _REMINDERS).format(", ".join(job.required))
-    return make("screening", SYSTEM, f"{job.text}\n\n{profile}\n\n{reminder}",
-                compact({field: values[field] for field in FIELDS}))
+    return make("screening", SYSTEM, f"{job.text}\n\n{profile}",
+                compact({field: values[field] for field in FIELDS}), _thought(job, parts, held))
 
 
 def screening(rng: random.Random, words: Words) -> Example:

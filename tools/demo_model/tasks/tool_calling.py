@@ -68,4 +68,4 @@ def tool_calling(rng: random.Random, words: Words) -> Example:
     arguments = _arguments(rng, words, tool)
     request = _request(rng, pick(rng, tool.wordings), arguments)
     return make("tool_calling", SYSTEM, request, call(tool.name, arguments),
-                [offered.offer for offered in _offered(rng, tool)])
+                tools=[offered.offer for offered in _offered(rng, tool)])
