@@ -18,7 +18,7 @@ import tasks
 from model import Pack
 from tokenizer import Tokenizer
 
-CONTEXT_MAX = 480  # tokens of one example; longer ones are left out
+CONTEXT_MAX = 560  # tokens of one example; longer ones are left out
 THOUGHTLESS = 0.1  # of the examples with thoughts: learned without them
 
 

@@ -15,7 +15,7 @@ MODEL = "windrow-demo"
 MAX_TOKENS = {
     "screening": 192,
     "extraction": 256,
-    "consolidation": 448,
+    "consolidation": 512,
     "sort": 32,
     "merge": 80,
     "sum": 48,

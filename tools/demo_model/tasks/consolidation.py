@@ -100,18 +100,18 @@ def _actions(cases: list[_Case], fact_ids: list[list[str]],
 
 def _thought(cases: list[_Case], fact_ids: list[list[str]],
              observation_ids: dict[str, str]) -> str:
-    """Of each fact, in their order: what it is about of what is known, and what becomes of it."""
-    words = {}
+    """Of each fact, a line each: what it says in the form of an observation, which of what is known
+    that is about, and what becomes of it."""
+    lines = {}
     for case, ids in zip(cases, fact_ids):
         what = "known" if case.kind == "repeated" else case.kind
         for fact_id in ids:
             if case.kind != "new":
-                words[fact_id] = f"{fact_id} {observation_ids[case.observation()]} {what}"
-            elif fact_id == ids[0]:
-                words[fact_id] = f"{fact_id} - {what}"
+                about = observation_ids[case.observation()]
             else:
-                words[fact_id] = f"{fact_id} {ids[0]} {what}"
-    return "; ".join(words[fact_id] for fact_id in sorted(words))
+                about = "-" if fact_id == ids[0] else ids[0]
+            lines[fact_id] = f"{fact_id}: {case.text()} {about} {what}"
+    return "\n".join(lines[fact_id] for fact_id in sorted(lines))
 
 
 def consolidation(rng: random.Random, words: Words) -> Example:

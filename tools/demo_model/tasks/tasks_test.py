@@ -311,7 +311,8 @@ class Consolidation(unittest.TestCase):
     def test_thoughts_lead_to_the_answer(self):
         for row in rows("consolidation"):
             thought = {}  # what it is about -> what becomes of it, and the facts
-            for fact, about, what in (step.split(" ") for step in row.thought.split("; ")):
+            for line in row.thought.splitlines():
+                fact, about, what = re.fullmatch(r"(F\d): .* (\S+) (\w+)", line).groups()
                 thing = fact if about == "-" else about
                 thought.setdefault(thing, (what, []))[1].append(fact)
             answer = json.loads(row.answer)
