@@ -25,7 +25,7 @@ VALUE_OF = {"state": "on|off"}
 NUMBER_OF_EXAMPLES = {
     "screening": 0x27a1671a,
     "extraction": 0x795b3251,
-    "consolidation": 0x786bdc55,
+    "consolidation": 0xaaa99f5c,
     "sort": 0x8d0ff751,
     "merge": 0x02368191,
     "sum": 0x3c16b094,
