@@ -12,6 +12,8 @@
 
 #include "base/random.h"
 #include "http/curl_client.h"
+#include "http/lean_client.h"
+#include "http/open_client.h"
 #include "http/testing/call_rig.h"
 #include "http/testing/test_server.h"
 
@@ -538,8 +540,49 @@ std::unique_ptr<Client> make_curl_client(Loop& loop) {
   return std::make_unique<CurlClient>(loop, CurlClientOptions{});
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClientTest, ::testing::Values(Kind{"Curl", &make_curl_client}),
+std::unique_ptr<Client> make_lean_client(Loop& loop) {
+  return std::make_unique<LeanClient>(loop);
+}
+
+std::unique_ptr<Client> make_opened_client(Loop& loop) {
+  return open_client(loop, {});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ClientTest,
+                         ::testing::Values(Kind{"Curl", &make_curl_client},
+                                           Kind{"Lean", &make_lean_client},
+                                           Kind{"Opened", &make_opened_client}),
                          [](const auto& test) { return test.param.name; });
+
+TEST(OpenClient, PlainHttpWithoutAProxyIsForTheLeanClient) {
+  const ProxySettings proxies{.http = "http://proxy:1", .no_proxy = "near"};
+  ClientRequest request{.url = parse_url("http://near:8000/v1").value()};
+  EXPECT_TRUE(suits_lean_client(request, proxies));
+  request.redirects_max = 1;
+  EXPECT_FALSE(suits_lean_client(request, proxies));
+  EXPECT_TRUE(suits_lean_client({.url = parse_url("http://127.0.0.1").value()}, proxies));
+  EXPECT_FALSE(suits_lean_client({.url = parse_url("http://far").value()}, proxies));
+  EXPECT_FALSE(suits_lean_client({.url = parse_url("https://near").value()}, proxies));
+}
+
+// An upstream by its name: where the first address refuses, the next one is tried.
+TEST(LeanClient, TriesEveryAddressOfAName) {
+  const SystemClock clock;
+  Loop loop(clock);
+  LeanClient client(loop);
+  TestServer server([](const TestRequest& request) { return TestReply{.body = request.target}; });
+  Url url = server.url("/x");
+  url.host = "localhost";
+  EXPECT_EQ(reply_of(call(client, get_from(url))).body, "/x");
+}
+
+TEST(LeanClient, HttpsIsNotForIt) {
+  const SystemClock clock;
+  Loop loop(clock);
+  LeanClient client(loop);
+  EXPECT_EQ(failure_of(call(client, get_from(parse_url("https://h").value()))).kind,
+            FailureKind::kTls);
+}
 
 }  // namespace
 }  // namespace windrow::http

@@ -15,6 +15,7 @@
 #include "http/call_commands.h"
 #include "http/epoll_set.h"
 #include "http/failure_text.h"
+#include "http/limit_watch.h"
 
 namespace windrow::http {
 namespace {
@@ -151,6 +152,8 @@ ClientFailure failure_of(const Call& call, CURLcode code) {
     case CURLE_COULDNT_RESOLVE_PROXY:
       return failure(FailureKind::kProxy, proxy_text(place, 0, "its name has no address"));
     case CURLE_COULDNT_CONNECT:
+      if (os_error == EMFILE || os_error == ENFILE)
+        return failure(FailureKind::kConnect, files_text(place, os_text));
       if (place.proxy) return failure(FailureKind::kProxy, proxy_text(place, 0, os_text));
       return failure(FailureKind::kConnect, connect_text(place, os_error == ECONNREFUSED, os_text));
     case CURLE_PROXY:
@@ -210,7 +213,8 @@ class CurlClient::Impl {
     sockets_ = std::make_unique<EpollSet>(
         loop_, [this](std::span<const epoll_event> events) { on_sockets(events); });
     curl_timer_ = std::make_unique<Timer>(loop_);
-    limit_timer_ = std::make_unique<Timer>(loop_);
+    limits_ =
+        std::make_unique<LimitWatch>(loop_, [this](TimePoint now) { return check_limits(now); });
     multi_.reset(curl_multi_init());
     ENSURE(multi_ != nullptr, "no memory for libcurl");
     set(multi_.get(), CURLMOPT_SOCKETFUNCTION, &on_socket_wanted);
@@ -232,7 +236,7 @@ class CurlClient::Impl {
     multi_.reset();
     sockets_.reset();
     curl_timer_.reset();
-    limit_timer_.reset();
+    limits_.reset();
   }
 
   // --- what libcurl asks for --------------------------------------------------------------------
@@ -284,7 +288,8 @@ class CurlClient::Impl {
     }
     for (const CallId id : connected_) {
       const auto found = calls_.find(id);
-      if (found != calls_.end()) watch_limits(*found->second);
+      if (found == calls_.end()) continue;
+      limits_->consider(found->second->request.limits, found->second->times);
     }
     connected_.clear();
     // A timer that wakes too early costs less than setting it for every call.
@@ -339,7 +344,7 @@ class CurlClient::Impl {
     calls_.emplace(call.id, std::move(owned));
     const CURLMcode code = curl_multi_add_handle(multi_.get(), call.easy.get());
     ENSURE(code == CURLM_OK, "libcurl: {}", curl_multi_strerror(code));
-    watch_limits(call);
+    limits_->consider(call.request.limits, call.times);
   }
 
   void set_options(Call& call) {
@@ -366,6 +371,8 @@ class CurlClient::Impl {
     } else if (request.method == Method::kGet && request.body) {
       set(easy, CURLOPT_CUSTOMREQUEST, "GET");
     }
+    // A server may think for longer than a router remembers the connection.
+    set(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     // No signals: there are other threads. No path is changed: a server may mean its dots.
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_PATH_AS_IS, 1L);
@@ -439,21 +446,7 @@ class CurlClient::Impl {
 
   // --- limits of time ---------------------------------------------------------------------------
 
-  void watch_limits(const Call& call) {
-    const TimePoint due = due_limit(call.request.limits, call.times).at;
-    if (due < limit_armed_) arm_limits(due);
-  }
-
-  void arm_limits(TimePoint at) {
-    limit_armed_ = at;
-    limit_timer_->wake_at(at, [this] { check_limits(); });
-  }
-
-  // Looks at every call, at most a hundred times a second. Calls end sooner than their limits, as
-  // a rule, so this is rarer than keeping them in order would be.
-  void check_limits() {
-    limit_armed_ = TimePoint::max();
-    const TimePoint now = loop_.clock().now();
+  TimePoint check_limits(TimePoint now) {
     TimePoint next = TimePoint::max();
     std::vector<std::pair<CallId, LimitKind>> over;
     for (const auto& [id, call] : calls_) {
@@ -468,7 +461,6 @@ class CurlClient::Impl {
         next = std::min(next, due.at);
       }
     }
-    if (next != TimePoint::max()) arm_limits(std::max(next, now + std::chrono::milliseconds(10)));
     for (const auto& [id, kind] : over) {
       const auto found = calls_.find(id);
       if (found == calls_.end()) continue;
@@ -478,6 +470,7 @@ class CurlClient::Impl {
                            timeout_text(call.place, kind, call.request.limits, call.reply_began)});
     }
     settle();
+    return next;
   }
 
   // Since the last time this was asked: the one kind of progress that no callback tells.
@@ -550,8 +543,7 @@ class CurlClient::Impl {
   std::unique_ptr<Timer> curl_timer_;
   TimePoint curl_due_ = TimePoint::max();    // when libcurl wants to be called
   TimePoint curl_armed_ = TimePoint::max();  // when curl_timer_ wakes
-  std::unique_ptr<Timer> limit_timer_;
-  TimePoint limit_armed_ = TimePoint::max();
+  std::unique_ptr<LimitWatch> limits_;
   std::unique_ptr<CURLM, EndMulti> multi_;
   std::unordered_map<CallId, std::unique_ptr<Call>> calls_;
   std::vector<CallId> connected_;  // since the last settle; only calls with an idle limit

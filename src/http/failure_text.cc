@@ -40,6 +40,14 @@ std::string connect_text(const CallPlace& place, bool refused, std::string_view 
       origin(place.url), in_brackets(detail));
 }
 
+std::string files_text(const CallPlace& place, std::string_view detail) {
+  return fmt::format(
+      "{}: this process may open no more connections{}; have fewer requests at a time, or raise "
+      "the "
+      "limit (ulimit -n)",
+      origin(place.url), in_brackets(detail));
+}
+
 std::string tls_text(const CallPlace& place, TlsFault fault, std::string_view detail) {
   if (fault.is_plain) {
     return fmt::format(
@@ -120,8 +128,9 @@ std::string body_too_large_text(const CallPlace& place, size_t bytes_max) {
 }
 
 std::string head_too_large_text(const CallPlace& place) {
-  return fmt::format("{}: the header of the reply is larger than {}; is this an LLM server?",
-                     origin(place.url), human_bytes(kReplyHeadBytesMax));
+  return fmt::format(
+      "{}: the header of the reply is larger than {}; check that this is the right server",
+      origin(place.url), human_bytes(kReplyHeadBytesMax));
 }
 
 std::string protocol_text(const CallPlace& place, std::string_view detail) {

@@ -24,6 +24,9 @@ std::string resolve_text(const CallPlace& place, std::string_view detail);
 // `refused`: something is there and said no; otherwise nothing answered.
 std::string connect_text(const CallPlace& place, bool refused, std::string_view detail);
 
+// This process may open no more sockets.
+std::string files_text(const CallPlace& place, std::string_view detail);
+
 // `untrusted`: TLS works, but the certificate is not believed. `is_plain`: what answered does not
 // speak TLS at all.
 struct TlsFault {

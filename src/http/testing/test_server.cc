@@ -111,8 +111,8 @@ struct TestServer::State {
   std::string alpn;
   uint16_t port = 0;
   SystemClock clock;
-  std::unique_ptr<tcp::acceptor> acceptor;
-  Loop loop{clock};  // last: what it runs uses all of the above
+  std::shared_ptr<tcp::acceptor> acceptor;  // accept() has it too, until it ends
+  Loop loop{clock};                         // last: what it runs uses all of the above
 
   void start_tls(const TestCertificate& certificate) {
     tls.use_certificate(asio::buffer(certificate.certificate_pem), asio::ssl::context::pem);
@@ -140,10 +140,10 @@ struct TestServer::State {
     return verdict;
   }
 
-  asio::awaitable<void> accept() {
+  asio::awaitable<void> accept(std::shared_ptr<tcp::acceptor> from) {
     for (;;) {
       error_code error;
-      tcp::socket socket = co_await acceptor->async_accept(into(error));
+      tcp::socket socket = co_await from->async_accept(into(error));
       if (error) co_return;
       socket.set_option(tcp::no_delay(true));
       ++connections;
@@ -245,14 +245,17 @@ TestServer::TestServer(Handler handler, TestServerOptions options)
   state_->options = std::move(options);
   if (state_->options.tls) state_->start_tls(*state_->options.tls);
   state_->loop.run([state = state_.get()] {
-    state->acceptor = std::make_unique<tcp::acceptor>(state->loop.context(), loopback(0));
+    state->acceptor = std::make_shared<tcp::acceptor>(state->loop.context(), loopback(0));
     state->port = state->acceptor->local_endpoint().port();
-    asio::co_spawn(state->loop.context(), state->accept(), asio::detached);
+    asio::co_spawn(state->loop.context(), state->accept(state->acceptor), asio::detached);
   });
 }
 
 TestServer::~TestServer() {
-  state_->loop.run([this] { state_->acceptor.reset(); });
+  state_->loop.run([this] {
+    state_->acceptor->close();
+    state_->acceptor.reset();
+  });
 }
 
 uint16_t TestServer::port() const {
