@@ -11,6 +11,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -75,7 +76,7 @@ struct Connection {
 struct Origin {
   Url url;
   std::vector<tcp::endpoint> addresses;
-  TimePoint resolved_at{};
+  std::optional<TimePoint> resolved_at;  // none: the addresses are not to be believed
   bool is_resolving = false;
   std::vector<CallId> waiting;    // for addresses
   std::vector<Connection*> idle;  // the one used last at the back
@@ -182,7 +183,7 @@ class LeanClient::Impl {
       begin_request(connection, call);
       return;
     }
-    if (!origin.addresses.empty() && loop_.clock().now() - origin.resolved_at < kAddressesAge) {
+    if (origin.resolved_at && loop_.clock().now() - *origin.resolved_at < kAddressesAge) {
       open_connection(call, 0, 0);
       return;
     }
@@ -238,7 +239,7 @@ class LeanClient::Impl {
       origin.addresses.clear();
       for (const auto& result : results)
         origin.addresses.push_back(result.endpoint());
-      origin.resolved_at = loop_.clock().now();
+      if (!origin.addresses.empty()) origin.resolved_at = loop_.clock().now();
       for (const CallId id : std::exchange(origin.waiting, {})) {
         const auto found = calls_.find(id);
         if (found == calls_.end()) continue;
@@ -298,7 +299,7 @@ class LeanClient::Impl {
       sockets_->watch(socket, EPOLLIN | EPOLLOUT);
       return;
     }
-    origin.addresses.clear();  // they may be old
+    origin.resolved_at.reset();  // the addresses may be old
     call.connection = nullptr;
     if (error == EMFILE || error == ENFILE) {
       fail_call(call, FailureKind::kConnect, files_text(call.place, text_of(error)));
