@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes the manual page and the shell completions of flags.txt.
 
-usage: generate.py                 writes windrow.1, windrow.bash and _windrow beside this file
-       generate.py --check HELP    exits 1 when they are not up to date, or when flags.txt and the
-                                   text in the file HELP (`windrow run --help`) name other flags
+usage: generate.py                    writes windrow.1, windrow.bash and _windrow beside this file
+       generate.py --check RUN SIM    exits 1 when they are not up to date, or when flags.txt and
+                                      the texts in the files RUN (`windrow run --help`) and SIM
+                                      (`windrow sim-upstream --help`) name other flags
 """
 
 import os
@@ -15,6 +16,7 @@ COMMANDS = [
     ("run", "answer a JSONL file of requests"),
     ("inspect", "what a model file holds"),
     ("config", "every setting, its value and where that comes from"),
+    ("sim-upstream", "a server to rehearse against, with faults by switch"),
 ]
 
 
@@ -24,15 +26,17 @@ def read(name):
 
 
 def read_flags():
-    """[(group, flag, value, text)]"""
-    flags = []
+    """{command: [(group, flag, value, text)]}"""
+    commands = {}
     group = ""
     for line in read("flags.txt").splitlines():
-        if line.startswith("["):
+        if line.startswith("="):
+            flags = commands.setdefault(line.strip("= "), [])
+        elif line.startswith("["):
             group = line.strip("[]")
         elif line and not line.startswith("#"):
             flags.append((group, *(part.strip() for part in line.split("|", 2))))
-    return flags
+    return commands
 
 
 def choices(value):
@@ -47,7 +51,7 @@ def roff(text):
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
-def manual(flags):
+def manual_flags(flags):
     parts = []
     group = None
     for flag_group, flag, value, text in flags:
@@ -58,24 +62,37 @@ def manual(flags):
         if choices(value):
             text += ": " + ", ".join(choices(value))
         parts.append(f".TP\n\\fB{roff(flag)}\\fR{shown}\n{roff(text)}")
+    return "\n".join(parts)
+
+
+def manual(commands):
     version = read("../VERSION").strip()
     page = read("windrow.1.in").replace("@VERSION@", version)
-    return page.replace("@FLAGS@", "\n".join(parts))
+    page = page.replace("@SIM_FLAGS@", manual_flags(commands["sim-upstream"]))
+    return page.replace("@FLAGS@", manual_flags(commands["run"]))
 
 
 # --- bash -------------------------------------------------------------------------------------
 
-def bash(flags):
+def unlike(flags):
+    """One of each name: commands may share a flag, and then it takes the same kind of value."""
+    return list({flag[1]: flag for flag in reversed(flags)}.values())[::-1]
+
+
+def bash(commands):
     cases = []
-    for _, flag, value, _ in flags:
+    flags = [flag for flags in commands.values() for flag in flags]
+    for _, flag, value, _ in unlike(flags):
         if choices(value):
             cases.append(f"    {flag}) mapfile -t COMPREPLY < "
                          f"<(compgen -W '{' '.join(choices(value))}' -- \"$word\") && return ;;")
-    files = "|".join(["-o", "--output"] + [flag for _, flag, value, _ in flags if value == "FILE"])
-    words = "|".join(flag for _, flag, value, _ in flags
+    files = "|".join(["-o", "--output"]
+                     + [flag for _, flag, value, _ in unlike(flags) if value == "FILE"])
+    words = "|".join(flag for _, flag, value, _ in unlike(flags)
                      if value and value != "FILE" and not choices(value))
-    run = " ".join(["-o", "--output"] + [flag for _, flag, _, _ in flags]
+    run = " ".join(["-o", "--output"] + [flag for _, flag, _, _ in commands["run"]]
                    + ["--no-color", "--help"])
+    sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
     newline = "\n"
     return f"""# bash completion for windrow. Made from flags.txt by generate.py.
 
@@ -94,6 +111,7 @@ _windrow() {{
   local flags='--json --help'
   case ${{COMP_WORDS[1]}} in
     run | config) flags='{run}' ;;
+    sim-upstream) flags='{sim}' ;;
   esac
   case $before in
 {newline.join(cases)}
@@ -122,7 +140,7 @@ def zsh_text(text):
     return text.replace("'", "’").replace("[", "(").replace("]", ")").replace(":", ";")
 
 
-def zsh(flags):
+def zsh_flags(flags):
     lines = []
     for _, flag, value, text in flags:
         repeat = "*" if "(repeatable)" in text else ""
@@ -136,20 +154,29 @@ def zsh(flags):
         else:
             action = f":{value.lower()}: "
         lines.append(f"    '{repeat}{flag}[{text}]{action}'")
-    commands = "\n".join(f"    '{name}:{text}'" for name, text in COMMANDS)
-    run = "\n".join(lines)
+    return "\n".join(lines)
+
+
+def zsh(commands):
+    names = "\n".join(f"    '{name}:{text}'" for name, text in COMMANDS)
+    run = zsh_flags(commands["run"])
+    sim = zsh_flags(commands["sim-upstream"])
     return f"""#compdef windrow
 # zsh completion for windrow. Made from flags.txt by generate.py.
 
 _windrow() {{
-  local -a commands flags
+  local -a commands flags sim_flags
   commands=(
-{commands}
+{names}
   )
   flags=(
     '(-o --output)'{{-o,--output}}'[where the results go]:file:_files'
 {run}
     '--no-color[no colours]'
+    '--help[explain the command]'
+  )
+  sim_flags=(
+{sim}
     '--help[explain the command]'
   )
   if ((CURRENT == 2)); then
@@ -163,6 +190,7 @@ _windrow() {{
     run) _arguments $flags '1:requests:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
     config) _arguments $flags '1:what:(show)' ;;
+    sim-upstream) _arguments $sim_flags ;;
   esac
 }}
 
@@ -170,9 +198,23 @@ _windrow "$@"
 """
 
 
+def compare(command, help_file, flags):
+    """What the help of a command and flags.txt do not agree on."""
+    with open(help_file, encoding="utf-8") as file:
+        shown = set(re.findall(r"^  (?:-o, )?(--[a-z][a-z-]*)", file.read(), re.M))
+    listed = {flag for _, flag, _, _ in flags} | ({"--output"} if command == "run" else set())
+    if not shown:
+        return [f"the help of windrow {command} names no flags at all"]
+    return ([f"{flag} is in the help of windrow {command}, but not in packaging/flags.txt"
+             for flag in sorted(shown - listed - {"--help"})]
+            + [f"{flag} is in packaging/flags.txt, but not in the help of windrow {command}"
+               for flag in sorted(listed - shown)])
+
+
 def main():
-    flags = read_flags()
-    made = {"windrow.1": manual(flags), "windrow.bash": bash(flags), "_windrow": zsh(flags)}
+    commands = read_flags()
+    made = {"windrow.1": manual(commands), "windrow.bash": bash(commands),
+            "_windrow": zsh(commands)}
     if sys.argv[1:2] != ["--check"]:
         for name, text in made.items():
             with open(os.path.join(HERE, name), "w", encoding="utf-8") as file:
@@ -180,15 +222,8 @@ def main():
         return 0
     faults = [f"packaging/{name} is not up to date: run packaging/generate.py"
               for name, text in made.items() if read(name) != text]
-    with open(sys.argv[2], encoding="utf-8") as file:
-        shown = set(re.findall(r"^  (?:-o, )?(--[a-z][a-z-]*)", file.read(), re.M))
-    listed = {flag for _, flag, _, _ in flags} | {"--output"}
-    faults += [f"{flag} is in the help of windrow run, but not in packaging/flags.txt"
-               for flag in sorted(shown - listed - {"--help"})]
-    faults += [f"{flag} is in packaging/flags.txt, but not in the help of windrow run"
-               for flag in sorted(listed - shown)]
-    if not shown:
-        faults.append("the help of windrow run names no flags at all")
+    for command, help_file in zip(("run", "sim-upstream"), sys.argv[2:], strict=True):
+        faults += compare(command, help_file, commands[command])
     for fault in faults:
         print(fault)
     return 1 if faults else 0

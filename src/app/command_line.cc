@@ -34,6 +34,15 @@ class FlagSet {
     remember(names);
   }
 
+  // One word each time it is given, so that it does not swallow what stands behind.
+  void add_words(const std::string& names, std::vector<std::string>& target) {
+    app_.add_option(names, target)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1)
+        ->allow_extra_args(false);
+    remember(names);
+  }
+
   void add_positional(const std::string& name, std::string& target) {
     app_.add_option(name, target);
   }
@@ -203,6 +212,41 @@ Result<Command> parse_config_show(std::span<const std::string> arguments) {
   return Command(std::move(command));
 }
 
+Result<Command> parse_sim_upstream(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow sim-upstream");
+  struct Given {
+    std::vector<std::string> words;
+    bool on = false;
+  };
+  std::vector<Given> given(sim_flags().size());
+  for (size_t i = 0; i < given.size(); ++i) {
+    const SimFlag& flag = sim_flags()[i];
+    const std::string name = fmt::format("--{}", flag.name);
+    if (flag.value_name.empty()) {
+      flags.add_switch(name, given[i].on);
+    } else {
+      flags.add_words(name, given[i].words);
+    }
+  }
+
+  Result<std::optional<HelpCommand>> help =
+      read_words(app, flags, arguments, sim_upstream_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
+  SimUpstreamCommand command;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const SimFlag& flag = sim_flags()[i];
+    if (given[i].on) given[i].words.emplace_back();
+    for (const std::string& word : given[i].words) {
+      if (const Result<void> set = flag.set(word, command); !set)
+        return set.error().in(fmt::format("--{}", flag.name));
+    }
+  }
+  if (const Result<void> together = check_sim_upstream(command); !together) return together.error();
+  return Command(std::move(command));
+}
+
 bool asks_for_help(const std::string& word) {
   return word == "--help" || word == "-h";
 }
@@ -234,11 +278,12 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "run") return parse_run(rest);
   if (word == "inspect") return parse_inspect(rest);
   if (word == "config") return parse_config(rest);
+  if (word == "sim-upstream") return parse_sim_upstream(rest);
   if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
-  constexpr std::array<std::string_view, 5> kWords = {"run", "inspect", "config", "--version",
-                                                      "--help"};
+  constexpr std::array<std::string_view, 6> kWords = {"run",          "inspect",   "config",
+                                                      "sim-upstream", "--version", "--help"};
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/resolve_settings.h"
+#include "app/sim_upstream_options.h"
 #include "base/result.h"
 
 namespace windrow::app {
@@ -38,7 +39,7 @@ struct HelpCommand {
 struct VersionCommand {};
 
 using Command = std::variant<RunCommand, InspectCommand, ConfigShowCommand, ConfigFlagsCommand,
-                             HelpCommand, VersionCommand>;
+                             SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -77,6 +77,7 @@ TEST(CommandLine, OtherCommands) {
   EXPECT_EQ(std::get<HelpCommand>(*parse("run -h --rows-max 4")).text, run_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("inspect --help")).text, inspect_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("config --help")).text, config_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("sim-upstream --help")).text, sim_upstream_help_text());
   EXPECT_EQ(std::get<HelpCommand>(*parse("config show --help")).text, config_help_text());
 }
 
@@ -115,7 +116,8 @@ TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
   for (const SettingRow& row : setting_rows()) {
     EXPECT_NE(text.find(std::string("-") + std::string(row.name)), std::string::npos) << row.name;
   }
-  std::istringstream stream(text + help_text() + inspect_help_text() + config_help_text());
+  std::istringstream stream(text + help_text() + inspect_help_text() + config_help_text() +
+                            sim_upstream_help_text());
   for (std::string line; std::getline(stream, line);) {
     EXPECT_LE(line.size(), 100U) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/settings.h"
+#include "app/sim_upstream_options.h"
 
 namespace windrow::app {
 namespace {
@@ -54,6 +55,7 @@ std::string help_text() {
                     "answer a JSONL file of requests");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
+  text += help_line("windrow sim-upstream", "a server to rehearse against, with faults by switch");
   text += help_line("windrow --version", "which Windrow and which libllama");
   text += "\n`windrow COMMAND --help` explains a command and its flags.\n";
   return text;
@@ -98,6 +100,26 @@ std::string config_help_text() {
          "of a file, or the default. windrow.toml of the working folder comes before\n"
          "windrow/config.toml of $XDG_CONFIG_HOME (~/.config).\n\n" +
          help_line("--json", "as one JSON object");
+}
+
+std::string sim_upstream_help_text() {
+  std::string text =
+      "windrow sim-upstream [flags]\n\n"
+      "A server in the form of OpenAI's API (or Ollama's) that has no model: it answers in the "
+      "time\n"
+      "a server with one would take, and fails as often as it is told. Prints its URL and runs\n"
+      "until Ctrl-C. docs/sim-upstream.md has examples.\n";
+  std::string_view group;
+  for (const SimFlag& flag : sim_flags()) {
+    if (flag.group != group) {
+      group = flag.group;
+      text += fmt::format("\n{}\n", group);
+    }
+    text += help_line(
+        fmt::format("--{}{}{}", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name),
+        std::string(flag.help));
+  }
+  return text;
 }
 
 }  // namespace windrow::app

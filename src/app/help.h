@@ -9,5 +9,6 @@ std::string help_text();
 std::string run_help_text();
 std::string inspect_help_text();
 std::string config_help_text();
+std::string sim_upstream_help_text();
 
 }  // namespace windrow::app

@@ -13,6 +13,7 @@
 #include "app/environment.h"
 #include "app/inspect_command.h"
 #include "app/run_command.h"
+#include "app/sim_upstream_command.h"
 #include "engine/llama/llama_library.h"
 
 namespace windrow::app {
@@ -45,6 +46,7 @@ int run(const std::vector<std::string>& arguments) {
           },
           [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
           [](const ConfigFlagsCommand&) { return config_flags_command(); },
+          [](const SimUpstreamCommand& sim) { return sim_upstream_command(sim); },
           [](const HelpCommand& help) {
             fmt::print("{}", help.text);
             return 0;

@@ -1,0 +1,59 @@
+#include "app/sim_upstream_command.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <boost/json/serialize.hpp>
+#include <chrono>
+#include <cstdio>
+#include <latch>
+#include <memory>
+
+#include "app/signals.h"
+#include "base/clock.h"
+#include "base/ensure.h"
+#include "http/loop.h"
+#include "sim_upstream/sim_server.h"
+#include "sim_upstream/sim_stats.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr Duration kGrace = std::chrono::seconds(5);
+
+// Each client is a file, and many systems allow 1024 unless one asks for more.
+void raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string_view shown_host(std::string_view address) {
+  return address == "0.0.0.0" || address == "::" ? "127.0.0.1" : address;
+}
+
+}  // namespace
+
+int sim_upstream_command(const SimUpstreamCommand& command) {
+  // Signals first: threads made later inherit that they are watched.
+  std::latch stop(1);
+  const SignalWatch signals([&](std::string_view) { stop.count_down(); }, [] { std::_Exit(130); });
+  raise_file_limit();
+  const SystemClock clock;
+  http::Loop loop(clock);
+  const auto server = sim_upstream::SimServer::open(loop, command.server);
+  if (!server) {
+    fmt::print(stderr, "windrow: {}\n", server.error().message);
+    return 2;
+  }
+  fmt::print("http://{}:{}/v1\n", shown_host(command.server.address), (*server)->port());
+  std::fflush(stdout);
+  stop.wait();
+  (*server)->stop(kGrace);
+  if (command.stats)
+    fmt::print("{}\n", boost::json::serialize(sim_upstream::to_json((*server)->stats())));
+  return 0;
+}
+
+}  // namespace windrow::app
