@@ -6,12 +6,12 @@
 #include <boost/json/serialize.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <latch>
-#include <memory>
+#include <string_view>
 
 #include "app/signals.h"
 #include "base/clock.h"
-#include "base/ensure.h"
 #include "http/loop.h"
 #include "sim_upstream/sim_server.h"
 #include "sim_upstream/sim_stats.h"

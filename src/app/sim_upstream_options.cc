@@ -40,18 +40,15 @@ Result<void> set_number(Text text, Number value_min, Number value_max, Number& t
 // A time written as a number of `Unit`.
 template <class Unit>
 Result<void> set_time(Text text, Duration& target) {
-  constexpr double kHours = 24;
+  constexpr std::chrono::minutes kMost(1);  // so that any number of tokens fits a Duration
+  using Real = std::chrono::duration<double, typename Unit::period>;
   double value = 0;
-  const double most = std::chrono::duration<double, typename Unit::period>(
-                          std::chrono::hours(static_cast<int>(kHours)))
-                          .count();
-  if (const Result<void> set = set_number(text, 0.0, most, value); !set) return set;
-  target = std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double, typename Unit::period>(value));
+  if (const Result<void> set = set_number(text, 0.0, Real(kMost).count(), value); !set) return set;
+  target = std::chrono::duration_cast<Duration>(Real(value));
   return {};
 }
 
-constexpr int64_t kManyTokens = 1'000'000'000;
+constexpr int64_t kManyTokens = 10'000'000;
 constexpr int32_t kManySlots = 1'000'000;
 
 const std::array<SimFlag, 25> kFlags = {{

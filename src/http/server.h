@@ -76,7 +76,7 @@ class Exchange {
   void write(std::string bytes);
   void finish();
 
-  // Breaks the connection off, as a server that dies does: after what was written so far.
+  // Breaks the connection off, as a server that dies does. What was written before may arrive.
   void reset();
 
   // Calls `gone` on the loop's thread, once, when the client closes the connection (also its half

@@ -7,6 +7,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/beast/http/status.hpp>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 namespace windrow::http {
@@ -128,7 +129,10 @@ std::string_view Connection::take_requests(std::string_view bytes) {
     const RequestParser::State state = parser_.feed(bytes, consumed);
     bytes.remove_prefix(consumed);
     if (state == RequestParser::State::kWantsMore) {
-      if (parser_.take_expectation()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+      if (parser_.take_expectation()) {
+        if (!unsent()) wrote_at_ = since_;
+        out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+      }
       break;
     }
     if (state == RequestParser::State::kFailed) {
@@ -195,7 +199,8 @@ void Connection::answered() {
   parser_.next();
   request_begun_ = false;
   since_ = host_.now();
-  if (!keep_alive_ && end_ == End::kNone) end_ = End::kClose;
+  // An answer in pieces may have begun before the server was stopped.
+  if ((!keep_alive_ || host_.stopping()) && end_ == End::kNone) end_ = End::kClose;
 }
 
 // --- an answer --------------------------------------------------------------------------------
@@ -235,7 +240,7 @@ void Connection::start(uint64_t serial, int status, const Headers& headers,
                        std::optional<uint64_t> body_bytes) {
   if (!is_open(serial) || started_) return;
   started_ = true;
-  body_left_ = body_bytes.value_or(0);
+  body_left_ = body_bytes;
   chunked_ = !body_bytes && !parser_.is_http_1_0();
   if (!body_bytes && parser_.is_http_1_0()) keep_alive_ = false;  // its end is the connection's
   append_head(reply_head(status, "", headers, body_bytes));
@@ -244,15 +249,15 @@ void Connection::start(uint64_t serial, int status, const Headers& headers,
 }
 
 void Connection::write(uint64_t serial, std::string_view bytes) {
-  if (!is_open(serial) || !started_ || bytes.empty()) return;
-  if (!unsent()) wrote_at_ = host_.now();
-  if (chunked_) {
-    fmt::format_to(std::back_inserter(out_), "{:x}\r\n", bytes.size());
-  } else if (body_left_ > 0) {
-    bytes = bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(body_left_, bytes.size())));
-    body_left_ -= bytes.size();
+  if (!is_open(serial) || !started_ || parser_.is_head()) return;
+  if (body_left_) {
+    bytes = bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(*body_left_, bytes.size())));
+    *body_left_ -= bytes.size();
   }
-  if (!parser_.is_head()) out_.append(bytes);
+  if (bytes.empty()) return;  // as a chunk it would be the last
+  if (!unsent()) wrote_at_ = host_.now();
+  if (chunked_) fmt::format_to(std::back_inserter(out_), "{:x}\r\n", bytes.size());
+  out_.append(bytes);
   if (chunked_) out_.append("\r\n");
   if (out_.size() - sent_ > host_.options().unsent_bytes_max) {
     end_ = End::kReset;
@@ -263,9 +268,9 @@ void Connection::write(uint64_t serial, std::string_view bytes) {
 
 void Connection::finish(uint64_t serial) {
   if (!is_open(serial)) return;
-  if (started_) {
+  if (started_ && !parser_.is_head()) {
     // Fewer than were promised: only a broken connection tells the client.
-    if (body_left_ > 0 && !parser_.is_head()) return reset(serial);
+    if (body_left_.value_or(0) > 0) return reset(serial);
     if (chunked_) out_.append("0\r\n\r\n");
   }
   handling_ = false;

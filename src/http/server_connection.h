@@ -110,7 +110,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keep_alive_ = true;
   bool started_ = false;  // the answer is one in pieces
   bool chunked_ = false;
-  uint64_t body_left_ = 0;  // of an answer that said how long it is
+  std::optional<uint64_t> body_left_;  // of an answer in pieces that said how long it is
   std::function<void()> gone_;
 
   std::string out_;

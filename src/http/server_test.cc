@@ -149,13 +149,16 @@ TEST_F(ServerTest, PipelinedRequestsAreAnsweredInTheirOrder) {
   }
 }
 
-TEST_F(ServerTest, AHeadersReplyHasTheLengthAndNoBody) {
+TEST_F(ServerTest, AnAnswerToHeadHasTheLengthAndNoBody) {
   open();
-  RawClient client = this->client();
-  client.send("HEAD /query?12345 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-  const std::string reply = client.read_all();
-  EXPECT_NE(reply.find("Content-Length: 5\r\n"), std::string::npos);
-  EXPECT_EQ(body_of(reply), "");
+  for (const char* path : {"/query?12345", "/pieces"}) {
+    RawClient client = this->client();
+    client.send(fmt::format("HEAD {} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path));
+    const std::string reply = client.read_all();
+    EXPECT_EQ(status_of(reply), 200);
+    EXPECT_EQ(reply.find("Content-Length: 5\r\n") != std::string::npos, path[1] == 'q');
+    EXPECT_EQ(body_of(reply), "");
+  }
 }
 
 TEST_F(ServerTest, ConnectionsEndWhenTheClientSaysSoOrIsOld) {
@@ -184,6 +187,7 @@ TEST_F(ServerTest, AnswersComeInPiecesFromAnyThread) {
   exchange.start(200, {}, 4);
   exchange.write("ab");
   exchange.write("cd and what was not promised");
+  exchange.write("nor this");
   exchange.finish();
   EXPECT_EQ(body_of(client.read_reply()), "abcd");
   client.send(get("/prepared"));
@@ -343,6 +347,22 @@ TEST_F(ServerTest, StoppingLetsWhatHasBegunEnd) {
   busy.close();
   stopping.join();
   EXPECT_EQ(server_->connections(), 0U);
+}
+
+TEST_F(ServerTest, AnAnswerThatBeganBeforeTheStopEndsItsConnection) {
+  open();
+  RawClient client = this->client();
+  client.send(get("/keep"));
+  Exchange exchange = take_kept();
+  exchange.start(200, {}, 4);
+  exchange.write("ab");
+  std::jthread stopping([&] { server_->stop(hours(1)); });
+  exchange.write("cd");
+  exchange.finish();
+  EXPECT_EQ(body_of(client.read_reply()), "abcd");
+  EXPECT_EQ(client.read_all(), "");
+  client.close();
+  stopping.join();
 }
 
 TEST_F(ServerTest, StoppingWithoutGraceCutsOff) {

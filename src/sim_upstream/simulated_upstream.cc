@@ -318,8 +318,8 @@ void SimulatedUpstream::reply_to(SimRequestId request) {
 }
 
 // Gives the answer of some other request that is not answered yet, and that one the answer of this.
-// False when there is none.
-bool SimulatedUpstream::swap_answer(SimRequestId request) {
+// Nothing happens when there is none.
+void SimulatedUpstream::swap_answer(SimRequestId request) {
   Job& job = jobs_.at(request);
   for (auto& [other_request, other] : jobs_) {
     if (other_request == request || other.answer_of_another ||
@@ -332,9 +332,8 @@ bool SimulatedUpstream::swap_answer(SimRequestId request) {
     std::swap(job.call.question, other.call.question);
     job.answer_of_another = true;
     other.answer_of_another = true;
-    return true;
+    return;
   }
-  return false;
 }
 
 SimReply SimulatedUpstream::reply_of(SimRequestId request, const Job& job) const {
@@ -404,13 +403,17 @@ SimReply SimulatedUpstream::limit_reply(Duration wait, std::string_view what) co
     case LimitHeaders::kRetryAfter:
       reply.headers.add("Retry-After", fmt::format("{}", whole_seconds(wait)));
       break;
-    case LimitHeaders::kRateLimit:
-      reply.headers.add(fmt::format("x-ratelimit-limit-{}", what),
-                        fmt::format("{}", what == "tokens" ? token_limit_.per_minute()
-                                                           : request_limit_.per_minute()));
+    case LimitHeaders::kRateLimit: {
+      const RateLimit& limit = what == "tokens" ? token_limit_ : request_limit_;
+      // A storm without a quota has no number to tell.
+      if (limit.limits()) {
+        reply.headers.add(fmt::format("x-ratelimit-limit-{}", what),
+                          fmt::format("{}", limit.per_minute()));
+      }
       reply.headers.add(fmt::format("x-ratelimit-remaining-{}", what), "0");
       reply.headers.add(fmt::format("x-ratelimit-reset-{}", what), reset_text(wait));
       break;
+    }
     case LimitHeaders::kNone:
       break;
   }

@@ -107,7 +107,7 @@ class SimulatedUpstream {
   void reply_to(SimRequestId request);
   SimReply reply_of(SimRequestId request, const Job& job) const;
   void strike_reply(const Strike& strike, SimReply& reply);
-  bool swap_answer(SimRequestId request);
+  void swap_answer(SimRequestId request);
   SimReply limit_reply(Duration wait, std::string_view what) const;
   void add_limit_headers(SimReply& reply) const;
   std::string metrics_text() const;
