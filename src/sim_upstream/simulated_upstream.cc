@@ -345,6 +345,7 @@ SimReply SimulatedUpstream::reply_of(SimRequestId request, const Job& job) const
   SimReply reply;
   if (job.call.endpoint == Endpoint::kEmbeddings) {
     std::vector<std::vector<float>> vectors;
+    vectors.reserve(job.call.prompts.size());
     for (const Prompt& prompt : job.call.prompts) {
       vectors.push_back(
           embedding_of(prompt.text, job.call.dimensions.value_or(options_.embedding_size)));
