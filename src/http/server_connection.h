@@ -27,6 +27,8 @@ namespace windrow::http {
 // What a connection needs of its server.
 class ConnectionHost {
  public:
+  virtual ~ConnectionHost() = default;
+
   virtual const ServerOptions& options() const = 0;
   virtual const Routes<Handler>& routes() const = 0;
   virtual TimePoint now() const = 0;
@@ -34,9 +36,6 @@ class ConnectionHost {
   virtual std::span<char> read_buffer() = 0;  // used up before the next read
   virtual bool stopping() const = 0;
   virtual void closed(const Connection& connection) = 0;
-
- protected:
-  ~ConnectionHost() = default;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
