@@ -213,9 +213,9 @@ TEST(RowReader, ANameCannotPassForALine) {
 TEST(RowReader, ARawBodyIsKeptAndNotJudged) {
   const RowRules rules{
       .body_defaults = {{"vendor", 1}}, .models = {"upstream"}, .any_model = true, .raw = true};
-  const Row row = row_of(
-      R"({"custom_id":"a","url":"/v1/chat/completions","body": {"nobody_knows":1.0, "stream":true}})",
-      rules);
+  const Row row = row_of(R"({"custom_id":"a","url":"/v1/chat/completions",)"
+                         R"("body": {"nobody_knows":1.0, "stream":true}})",
+                         rules);
   EXPECT_EQ(row.request.raw, R"({"nobody_knows":1.0,"vendor":1})");
   EXPECT_EQ(row.request.model, "");
   EXPECT_EQ(row.request.endpoint, llm::Endpoint::kChatCompletions);

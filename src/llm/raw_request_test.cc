@@ -20,8 +20,8 @@ Request chat(std::string_view body, const json::object& defaults = {}) {
 }
 
 TEST(RawRequest, ABodyIsPassedOnAsItWasWritten) {
-  const std::string_view body =
-      R"({"model":"m","vendor":{"x":1.0,"big":12345678901234567890123},"messages":[ ],"max_tokens":7})";
+  const std::string_view body = R"({"model":"m","vendor":{"x":1.0,"big":12345678901234567890123},)"
+                                R"("messages":[ ],"max_tokens":7})";
   const Request request = chat(body);
   EXPECT_EQ(request.raw, body);
   EXPECT_EQ(request.model, "m");

@@ -17,9 +17,9 @@ struct UpstreamFacts {
   std::optional<std::vector<std::string>> models;
 };
 
-// Blocks the calling thread, at most some seconds; not on the client's loop. Fails with kUnavailable
-// and what to do next: nothing is there, no TLS, a proxy in the way, the key is refused, what
-// answers is no such server.
+// Blocks the calling thread, at most some seconds; not on the client's loop. Fails with
+// kUnavailable and what to do next: nothing is there, no TLS, a proxy in the way, the key is
+// refused, what answers is no such server.
 Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& options);
 
 }  // namespace windrow::upstream

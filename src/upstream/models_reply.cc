@@ -38,8 +38,7 @@ std::string models_text(const std::vector<std::string>& models) {
   if (models.empty()) return "it has no models";
   const std::span<const std::string> named(models.data(), std::min(models.size(), kNamedMax));
   if (named.size() == models.size()) return fmt::format("it has {}", fmt::join(named, ", "));
-  return fmt::format("it has {} and {} more", fmt::join(named, ", "),
-                     models.size() - named.size());
+  return fmt::format("it has {} and {} more", fmt::join(named, ", "), models.size() - named.size());
 }
 
 }  // namespace windrow::upstream

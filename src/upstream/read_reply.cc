@@ -33,8 +33,8 @@ constexpr size_t kDepthMax = 128;
 std::string quoted(std::string_view text) {
   std::string line(text.substr(0, kQuoteBytesMax));
   std::replace_if(
-      line.begin(), line.end(),
-      [](char byte) { return static_cast<unsigned char>(byte) < ' '; }, ' ');
+      line.begin(), line.end(), [](char byte) { return static_cast<unsigned char>(byte) < ' '; },
+      ' ');
   return fmt::format("\"{}{}\"", utf8_repair(line), text.size() > kQuoteBytesMax ? "..." : "");
 }
 
@@ -51,7 +51,7 @@ std::optional<json::value> parse(std::string_view body) {
 // A line of a log holds it.
 std::string one_line(std::string_view body) {
   return body.find_first_of("\r\n") == std::string_view::npos ? std::string(body)
-                                                               : llm::json_without_space(body);
+                                                              : llm::json_without_space(body);
 }
 
 std::string text_of(const json::object& object, std::string_view name) {
@@ -67,8 +67,7 @@ int32_t count_of(const json::object* object, std::string_view name) {
   boost::system::error_code error;
   const auto number = value->to_number<int64_t>(error);
   if (error) return 0;
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(number, 0, std::numeric_limits<int32_t>::max()));
+  return static_cast<int32_t>(std::clamp<int64_t>(number, 0, std::numeric_limits<int32_t>::max()));
 }
 
 const json::object* object_of(const json::object& parent, std::string_view name) {
@@ -107,7 +106,8 @@ bool has_answers(const json::object& body, llm::Endpoint endpoint) {
 }
 
 // What the server itself says of a failure: OpenAI's {"error":{...}}, and the simpler forms of
-// Ollama ({"error":"..."}), FastAPI ({"detail":...}) and older vLLM (the error's members at the top).
+// Ollama ({"error":"..."}), FastAPI ({"detail":...}) and older vLLM (the error's members at the
+// top).
 struct Told {
   std::string message;
   std::string code;
@@ -141,9 +141,8 @@ bool contains(std::string_view text, std::string_view part) {
 // Servers have no common code for it.
 bool context_exceeded(const Told& told) {
   constexpr std::array<std::string_view, 7> kWords = {
-      "context_length_exceeded", "maximum context length", "context size",
-      "context window",          "exceeds the available",  "prompt is too long",
-      "input is too long"};
+      "context_length_exceeded", "maximum context length", "context size",     "context window",
+      "exceeds the available",   "prompt is too long",     "input is too long"};
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view words) {
     return contains(told.code, words) || contains(told.type, words) ||
            contains(told.message, words);
@@ -318,12 +317,10 @@ llm::Failure not_reached(const http::ClientFailure& failure) {
 
 }  // namespace
 
-llm::Outcome read_reply(const Asked& asked, const http::ClientResult& result,
-                        int64_t now_unix_s) {
+llm::Outcome read_reply(const Asked& asked, const http::ClientResult& result, int64_t now_unix_s) {
   if (const auto* failure = std::get_if<http::ClientFailure>(&result)) return not_reached(*failure);
   const auto& reply = std::get<http::ClientReply>(result);
-  if (reply.head.status < 200 || reply.head.status > 299)
-    return refused(asked, reply, now_unix_s);
+  if (reply.head.status < 200 || reply.head.status > 299) return refused(asked, reply, now_unix_s);
   return answered(asked, reply);
 }
 

@@ -22,7 +22,8 @@ struct Asked {
 // Failure:
 //   kRequest    the request is at fault and would be again: other statuses from 400 to 499, the
 //               context exceeded
-//   kTransient  408, 409, 425, 429 and from 500 on (429, 503 and 529 are `overloaded`, with when the
+//   kTransient  408, 409, 425, 429 and from 500 on (429, 503 and 529 are `overloaded`, with when
+//   the
 //               server wants to be asked again); no connection, no answer in time; a reply that is
 //               no JSON, is cut off or is not an answer
 //   kBackend    401 and 403: no request of this job would be let in

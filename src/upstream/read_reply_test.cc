@@ -16,9 +16,8 @@ using testing::Not;
 
 constexpr int64_t kNow = 1'795'297'254;
 
-const Asked kChat{.server = "http://gpu1:8000",
-                  .model = "qwen",
-                  .endpoint = llm::Endpoint::kChatCompletions};
+const Asked kChat{
+    .server = "http://gpu1:8000", .model = "qwen", .endpoint = llm::Endpoint::kChatCompletions};
 
 http::ClientReply reply(int32_t status, std::string_view body,
                         std::initializer_list<http::Headers::Field> fields = {}) {
@@ -51,7 +50,8 @@ llm::Failure failure_of(const http::ClientResult& result, const Asked& asked = k
 
 constexpr std::string_view kAnswer =
     R"({"id":"x","choices":[{"message":{"content":"a b"}}],"vendor":1.0,)"
-    R"("usage":{"prompt_tokens":30,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":16}}})";
+    R"("usage":{"prompt_tokens":30,"completion_tokens":4,)"
+    R"("prompt_tokens_details":{"cached_tokens":16}}})";
 
 TEST(ReadReply, AnAnswerIsKeptAsItCame) {
   const llm::Answer answer = answer_of(reply(200, kAnswer));
@@ -94,10 +94,10 @@ TEST(ReadReply, WhatIsNoAnswerMayBeOneNextTime) {
     std::string_view body;
     std::string_view code;
   };
-  for (const Case& one : {Case{R"({"choices":[{"mess)", "unparsable_reply"},
-                          Case{"", "unparsable_reply"}, Case{"{} {}", "unparsable_reply"},
-                          Case{"[1]", "invalid_reply"}, Case{R"({"choices":[]})", "invalid_reply"},
-                          Case{R"({"object":"x"})", "invalid_reply"}}) {
+  for (const Case& one :
+       {Case{R"({"choices":[{"mess)", "unparsable_reply"}, Case{"", "unparsable_reply"},
+        Case{"{} {}", "unparsable_reply"}, Case{"[1]", "invalid_reply"},
+        Case{R"({"choices":[]})", "invalid_reply"}, Case{R"({"object":"x"})", "invalid_reply"}}) {
     const llm::Failure failure = failure_of(reply(200, one.body));
     EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient) << one.body;
     EXPECT_EQ(failure.code, one.code) << one.body;
@@ -114,13 +114,15 @@ TEST(ReadReply, TheServersWordsAreRepeated) {
   EXPECT_EQ(failure.message, "http://gpu1:8000 answered 400: top_k is 7");
   EXPECT_EQ(failure.code, "bad_top_k");
   EXPECT_EQ(failure.param, "top_k");
-  EXPECT_EQ(failure.raw, R"({"error":{"message":"top_k is 7","code":"bad_top_k","param":"top_k"}})");
+  EXPECT_EQ(failure.raw,
+            R"({"error":{"message":"top_k is 7","code":"bad_top_k","param":"top_k"}})");
   EXPECT_THAT(failure_of(reply(400, R"({"error":"no such thing"})")).message,
               HasSubstr("no such thing"));
   EXPECT_THAT(failure_of(reply(422, R"({"detail":"field required"})")).message,
               HasSubstr("field required"));
-  EXPECT_THAT(failure_of(reply(400, R"({"object":"error","message":"old form","code":400})")).message,
-              HasSubstr("old form"));
+  EXPECT_THAT(
+      failure_of(reply(400, R"({"object":"error","message":"old form","code":400})")).message,
+      HasSubstr("old form"));
   EXPECT_THAT(failure_of(reply(500, "")).message, HasSubstr("without a reason"));
   EXPECT_THAT(failure_of(reply(502, std::string(900, 'x') + "\n\x01\xff")).message,
               AllOf(HasSubstr("..."), Not(HasSubstr("\n"))));
@@ -147,8 +149,8 @@ TEST(ReadReply, AContextThatIsExceededHasOneCode) {
        {"This model's maximum context length is 8192 tokens",
         "the request exceeds the available context size", "Prompt is too long for the model"}) {
     for (const int32_t status : {400, 413}) {
-      const llm::Failure failure = failure_of(
-          reply(status, std::string(R"({"error":{"message":")") + message + R"("}})"));
+      const llm::Failure failure =
+          failure_of(reply(status, std::string(R"({"error":{"message":")") + message + R"("}})"));
       EXPECT_EQ(failure.code, "context_length_exceeded") << message;
       EXPECT_EQ(failure.failure_class, llm::FailureClass::kRequest) << message;
     }

@@ -21,18 +21,20 @@ TEST(RetryAfter, SecondsAndDates) {
 }
 
 TEST(RetryAfter, LimitsThatAreUsedUp) {
-  EXPECT_EQ(after({{"x-ratelimit-remaining-requests", "0"}, {"x-ratelimit-reset-requests", "6m0s"}}),
-            360'000);
-  EXPECT_EQ(after({{"x-ratelimit-remaining-requests", "5"}, {"x-ratelimit-reset-requests", "6m0s"}}),
-            std::nullopt);
+  EXPECT_EQ(
+      after({{"x-ratelimit-remaining-requests", "0"}, {"x-ratelimit-reset-requests", "6m0s"}}),
+      360'000);
+  EXPECT_EQ(
+      after({{"x-ratelimit-remaining-requests", "5"}, {"x-ratelimit-reset-requests", "6m0s"}}),
+      std::nullopt);
   EXPECT_EQ(after({{"x-ratelimit-remaining-requests", "0"},
                    {"x-ratelimit-reset-requests", "20ms"},
                    {"x-ratelimit-remaining-tokens", "0"},
                    {"x-ratelimit-reset-tokens", "1h2m3.5s"}}),
             3'600'000);
-  EXPECT_EQ(after({{"x-ratelimit-remaining-tokens", "0"},
-                   {"x-ratelimit-reset-tokens", "1795297264"}}),
-            10'000);
+  EXPECT_EQ(
+      after({{"x-ratelimit-remaining-tokens", "0"}, {"x-ratelimit-reset-tokens", "1795297264"}}),
+      10'000);
 }
 
 TEST(RetryAfter, NonsenseIsNothing) {

@@ -8,8 +8,9 @@
 
 namespace windrow::upstream {
 
-// `base` is what clients of the OpenAI API call its base URL: "http://h:8000/v1". One without a path
-// means that too; any other path stays as it is, with its query ("https://h/deploy/x?version=1").
+// `base` is what clients of the OpenAI API call its base URL: "http://h:8000/v1". One without a
+// path means that too; any other path stays as it is, with its query
+// ("https://h/deploy/x?version=1").
 http::Url with_version(http::Url base);
 
 // Of an endpoint, below what with_version gave.

@@ -6,8 +6,8 @@ namespace windrow::upstream {
 namespace {
 
 std::string chat_of(std::string_view base) {
-  return http::to_string(target_of(with_version(http::parse_url(base).value()),
-                                   llm::Endpoint::kChatCompletions));
+  return http::to_string(
+      target_of(with_version(http::parse_url(base).value()), llm::Endpoint::kChatCompletions));
 }
 
 TEST(Target, TheBaseUrlIsWhatClientsOfTheApiTake) {

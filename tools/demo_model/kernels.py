@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 
 SOURCE = Path(__file__).with_name("kernels.c")
-FLAGS = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fopenmp", "-shared", "-fPIC", "-Wall", "-Wextra"]
+FLAGS = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fopenmp",
+         "-shared", "-fPIC", "-Wall", "-Wextra"]
 
 
 def _load() -> ctypes.CDLL:

@@ -26,7 +26,7 @@ from optimizer import Optimizer
 
 CHECKPOINT_S = 300
 # How often each task is drawn: by how much of its loss is left when all are drawn equally often.
-MIX = {"screening": 2.0, "extraction": 1.8, "consolidation": 4.5, "sort": 0.5, "merge": 1.2,
+MIX = {"screening": 2.0, "extraction": 1.8, "consolidation": 5.0, "sort": 0.5, "merge": 1.2,
        "sum": 2.5, "sort32": 0.3, "tool_calling": 1.2}
 
 

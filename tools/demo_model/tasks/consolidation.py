@@ -27,8 +27,8 @@ _KINDS = ("new",) * 6 + ("changed",) * 5 + ("refined",) * 4 + ("ended",) * 3 + (
 _BEFORE = ("I heard that ", "News: ", "Note: ", "It is known that ", "As of today, ",
            "We learned that ", "By now ", "Update: ", "It turned out that ",
            "According to the report, ")
-# What is known comes first: whoever reads forwards can then tell at the end of each fact what is to
-# be done about it.
+# What is known comes first, and its names behind it: whoever reads forwards can then tell at the
+# end of each fact what is to be done about it, and finds at a name what it stands for.
 _LAYOUTS = (
     ("Observations:\n{}", "Facts:\n{}"),
     ("Known:\n{}", "New facts:\n{}"),
@@ -110,7 +110,7 @@ def _thought(cases: list[_Case], fact_ids: list[list[str]],
                 about = observation_ids[case.observation()]
             else:
                 about = "-" if fact_id == ids[0] else ids[0]
-            lines[fact_id] = f"{fact_id}: {case.text()} {about} {what}"
+            lines[fact_id] = f"{fact_id}: {case.text()} ({about}) {what}"
     return "\n".join(lines[fact_id] for fact_id in sorted(lines))
 
 
@@ -145,7 +145,7 @@ def consolidation(rng: random.Random, words: Words) -> Example:
 
     known, new = pick(rng, _LAYOUTS)
     fact_lines = "\n".join(f"F{position}: {text}" for position, (_, text) in enumerate(facts, 1))
-    known_lines = "\n".join(f"{name}: {text}" for text, name in observation_ids.items()) or "none"
+    known_lines = "\n".join(f"{text} ({name})" for text, name in observation_ids.items()) or "none"
     return make("consolidation", SYSTEM,
                 f"{known.format(known_lines)}\n{new.format(fact_lines)}",
                 compact(_actions(cases, ids, observation_ids)),

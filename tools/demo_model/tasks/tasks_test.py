@@ -25,7 +25,7 @@ VALUE_OF = {"state": "on|off"}
 NUMBER_OF_EXAMPLES = {
     "screening": 0x27a1671a,
     "extraction": 0x795b3251,
-    "consolidation": 0xaaa99f5c,
+    "consolidation": 0xee795c3c,
     "sort": 0x8d0ff751,
     "merge": 0x02368191,
     "sum": 0x3c16b094,
@@ -275,7 +275,7 @@ class Consolidation(unittest.TestCase):
 
     def decided(self, text):
         known = {}
-        for name, observation in re.findall(r"^(O\d): (.*)$", text, re.M):
+        for observation, name in re.findall(r"^(.*) \((O\d)\)$", text, re.M):
             thing, value, _ = self.read(observation, self.KNOWN)
             self.assertNotIn(thing, known)
             known[thing] = name, value
@@ -312,7 +312,7 @@ class Consolidation(unittest.TestCase):
         for row in rows("consolidation"):
             thought = {}  # what it is about -> what becomes of it, and the facts
             for line in row.thought.splitlines():
-                fact, about, what = re.fullmatch(r"(F\d): .* (\S+) (\w+)", line).groups()
+                fact, about, what = re.fullmatch(r"(F\d): .* \((\S+)\) (\w+)", line).groups()
                 thing = fact if about == "-" else about
                 thought.setdefault(thing, (what, []))[1].append(fact)
             answer = json.loads(row.answer)
