@@ -26,8 +26,8 @@ from optimizer import Optimizer
 
 CHECKPOINT_S = 300
 # How often each task is drawn: by how much of its loss is left when all are drawn equally often.
-MIX = {"screening": 2.0, "extraction": 1.8, "consolidation": 5.0, "sort": 0.5, "merge": 1.2,
-       "sum": 2.5, "sort32": 0.3, "tool_calling": 1.2}
+MIX = {"screening": 3.0, "extraction": 1.5, "consolidation": 5.0, "sort": 0.4, "merge": 1.6,
+       "sum": 1.5, "sort32": 0.2, "tool_calling": 1.0}
 
 
 def reuse_memory() -> None:
