@@ -44,7 +44,7 @@ std::optional<json::value> parse(std::string_view body) {
   json::parser parser(json::storage_ptr(), options);
   boost::system::error_code error;
   parser.write(body.data(), body.size(), error);
-  if (error || !parser.done()) return std::nullopt;
+  if (error) return std::nullopt;
   return parser.release();
 }
 

@@ -39,6 +39,7 @@ std::optional<double> duration_ms(std::string_view text) {
   // "ms" before "m".
   constexpr std::array<Unit, 4> kUnits = {
       {{"ms", 1}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}}};
+  if (text.empty()) return std::nullopt;
   double total = 0;
   while (!text.empty()) {
     const std::optional<double> number = number_at(text);
