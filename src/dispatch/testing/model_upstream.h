@@ -58,6 +58,7 @@ class ModelUpstream {
   // Lets time pass, no more than next_reply_s, and says what was replied at its end.
   std::vector<ModelReply> advance(double by_s) {
     std::vector<ModelReply> replies;
+    replies.reserve(refused_.size());
     for (const uint64_t id : refused_)
       replies.push_back({id, true});
     refused_.clear();
