@@ -1,5 +1,5 @@
 // The parts of training that PyTorch 1.13 does slowly on a CPU: everything between the matrix
-// products. A step of eager PyTorch spends six sevenths of its time there. Called from kernels.py
+// products. By the rates of its products alone, most of an eager step lies there. Called from kernels.py
 // through ctypes; all arrays are contiguous, counts are elements, matrices are row by row.
 //
 // Widths are multiples of 16.

@@ -32,7 +32,7 @@ MIX = {"screening": 3.0, "extraction": 1.5, "consolidation": 5.0, "sort": 0.4, "
 
 def reuse_memory() -> None:
     """Freed arrays stay in the process: the next step wants the same, and fresh pages cost a
-    third of a step."""
+    quarter of a step (405 ms against 302)."""
     libc = ctypes.CDLL("libc.so.6")
     trim_threshold, top_pad, mmap_max = -1, -2, -4
     libc.mallopt(mmap_max, 0)
