@@ -1,0 +1,163 @@
+#include "dispatch/lanes.h"
+
+#include <algorithm>
+
+#include "base/ensure.h"
+
+namespace windrow::dispatch {
+
+Lanes::Place Lanes::place_of(const Waiting& waiting) {
+  return {waiting.item.deadline.value_or(TimePoint{}), waiting.number};
+}
+
+std::map<Lanes::Place, ItemId>& Lanes::part_of(const WorkItem& item) {
+  Queue& queue = queues_[static_cast<size_t>(item.urgency)];
+  return item.deadline ? queue.dated : queue.undated;
+}
+
+// --- in -----------------------------------------------------------------------------------------
+
+void Lanes::push(const WorkItem& item) {
+  const uint64_t number = ++pushed_;
+  const bool fresh = waiting_.try_emplace(item.id, Waiting{item, number}).second;
+  ENSURE(fresh, "item {} waits already", item.id.value());
+  if (item.deadline) deadlines_[{*item.deadline, number}] = item.id;
+  if (item.lane == 0) return make_ready(item.id);
+  Lane& lane = lanes_[item.lane];
+  lane.waiting.push_back(item.id);
+  if (!lane.out && lane.waiting.size() == 1) make_ready(item.id);
+}
+
+void Lanes::put_back(const WorkItem& item) {
+  const auto out = numbers_out_.find(item.id);
+  ENSURE(out != numbers_out_.end(), "item {} was not handed out", item.id.value());
+  waiting_[item.id] = Waiting{item, out->second};
+  if (item.deadline) deadlines_[{*item.deadline, out->second}] = item.id;
+  numbers_out_.erase(out);
+  if (item.lane != 0) {
+    Lane& lane = lanes_[item.lane];
+    lane.waiting.push_front(item.id);
+    lane.out = false;
+  }
+  make_ready(item.id);
+}
+
+void Lanes::make_ready(ItemId id) {
+  Waiting& waiting = waiting_.at(id);
+  waiting.ready = true;
+  part_of(waiting.item)[place_of(waiting)] = id;
+}
+
+// --- out ----------------------------------------------------------------------------------------
+
+std::optional<ItemId> Lanes::find(const std::map<Place, ItemId>& part, const Accept& accept) const {
+  size_t looked_at = 0;
+  for (const auto& [place, id] : part) {
+    if (++looked_at > options_.looked_at_max) break;
+    if (accept(waiting_.at(id).item)) return id;
+  }
+  return std::nullopt;
+}
+
+std::optional<ItemId> Lanes::find(Queue& queue, const Accept& accept) {
+  const bool undated_first = queue.dated_run >= options_.dated_max && !queue.undated.empty();
+  auto found = find(undated_first ? queue.undated : queue.dated, accept);
+  return found ? found : find(undated_first ? queue.dated : queue.undated, accept);
+}
+
+std::optional<WorkItem> Lanes::next(const Accept& accept) {
+  // Those that were overtaken as often as they may be, the least urgent first; then by urgency.
+  std::array<size_t, 2 * kUrgencies> order{};
+  size_t turns = 0;
+  for (size_t i = kUrgencies; i-- > 1;) {
+    if (queues_[i].overtaken >= options_.overtaken_max[i - 1]) order[turns++] = i;
+  }
+  for (size_t i = 0; i < kUrgencies; ++i)
+    order[turns++] = i;
+  for (size_t i = 0; i < turns; ++i) {
+    const std::optional<ItemId> id = find(queues_[order[i]], accept);
+    if (!id) continue;
+    started(waiting_.at(*id).item);
+    const uint64_t number = waiting_.at(*id).number;
+    WorkItem item = remove(*id);
+    numbers_out_[*id] = number;
+    if (item.lane != 0) lanes_[item.lane].out = true;
+    return item;
+  }
+  return std::nullopt;
+}
+
+void Lanes::started(const WorkItem& item) {
+  const auto urgency = static_cast<size_t>(item.urgency);
+  queues_[urgency].overtaken = 0;
+  queues_[urgency].dated_run = item.deadline ? queues_[urgency].dated_run + 1 : 0;
+  for (size_t lower = urgency + 1; lower < kUrgencies; ++lower) {
+    Queue& queue = queues_[lower];
+    const bool waits = !queue.dated.empty() || !queue.undated.empty();
+    queue.overtaken = waits ? queue.overtaken + 1 : 0;
+  }
+}
+
+// Takes it out of everything but `numbers_out_`.
+WorkItem Lanes::remove(ItemId id) {
+  const auto found = waiting_.find(id);
+  const Waiting waiting = found->second;
+  if (waiting.ready) part_of(waiting.item).erase(place_of(waiting));
+  if (waiting.item.deadline) deadlines_.erase({*waiting.item.deadline, waiting.number});
+  waiting_.erase(found);
+  if (waiting.item.lane != 0) {
+    std::deque<ItemId>& lane = lanes_[waiting.item.lane].waiting;
+    lane.erase(std::find(lane.begin(), lane.end(), id));
+  }
+  return waiting.item;
+}
+
+void Lanes::ended(const WorkItem& item) {
+  const bool was_out = numbers_out_.erase(item.id) > 0;
+  ENSURE(was_out, "item {} ended and was not handed out", item.id.value());
+  if (item.lane == 0) return;
+  lanes_.at(item.lane).out = false;
+  open_next(item.lane);
+}
+
+void Lanes::open_next(uint64_t lane) {
+  const auto found = lanes_.find(lane);
+  if (found == lanes_.end() || found->second.out) return;
+  if (found->second.waiting.empty()) {
+    lanes_.erase(found);
+    return;
+  }
+  const ItemId first = found->second.waiting.front();
+  if (!waiting_.at(first).ready) make_ready(first);
+}
+
+// --- taken out ----------------------------------------------------------------------------------
+
+std::optional<WorkItem> Lanes::take(ItemId id) {
+  if (!waiting_.contains(id)) return std::nullopt;
+  WorkItem item = remove(id);
+  if (item.lane != 0) open_next(item.lane);
+  return item;
+}
+
+std::vector<WorkItem> Lanes::take_expired(TimePoint now) {
+  std::vector<WorkItem> expired;
+  while (!deadlines_.empty() && deadlines_.begin()->first.first <= now)
+    expired.push_back(*take(deadlines_.begin()->second));
+  return expired;
+}
+
+std::vector<WorkItem> Lanes::take_all() {
+  std::vector<WorkItem> all;
+  all.reserve(waiting_.size());
+  while (!waiting_.empty())
+    all.push_back(*take(waiting_.begin()->first));
+  return all;
+}
+
+std::optional<TimePoint> Lanes::next_deadline() const {
+  if (deadlines_.empty()) return std::nullopt;
+  return deadlines_.begin()->first.first;
+}
+
+}  // namespace windrow::dispatch

@@ -1,0 +1,105 @@
+// Lanes: what waits to be sent, and which goes next. Pure.
+//
+// Invariants:
+//   of a lane one item is out at a time, and they go in the order they came: a later one is handed
+//     out only after ended() of the one before, also when that is put back to be tried again;
+//   a higher urgency goes first, but between two starts of a lower one that has an item ready there
+//     are at most `overtaken_max` starts of higher ones. So an item with k of its urgency before it
+//     starts after at most (k + 1) * (overtaken_max + 1) starts, however many urgent ones come;
+//   in the same way those with a deadline go before those without, the nearest first, and at most
+//     `dated_max` of them between two others.
+// The bounds are on starts and not on each item's own overtakers: with ten thousand rows waiting
+// the latter would let one urgent item in every so often wait for all of them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "dispatch/work_item.h"
+
+namespace windrow::dispatch {
+
+struct LaneOptions {
+  // Of kNormal, of kBatch: starts of what is more urgent between two of theirs.
+  std::array<int32_t, 2> overtaken_max = {8, 32};
+  int32_t dated_max = 8;
+  size_t looked_at_max = 64;  // ready items of one kind that are offered before it is given up
+};
+
+class Lanes {
+ public:
+  // Whether an item can go now.
+  using Accept = std::function<bool(const WorkItem&)>;
+
+  explicit Lanes(LaneOptions options = {}) : options_(options) {}
+
+  void push(const WorkItem& item);
+
+  // One that was handed out and is to go again, in its old place. Its lane stays closed meanwhile.
+  void put_back(const WorkItem& item);
+
+  // Hands out the first item that `accept` takes, in the order above.
+  std::optional<WorkItem> next(const Accept& accept);
+
+  // An item that was handed out has ended: the next of its lane may go.
+  void ended(const WorkItem& item);
+
+  // Items taken out, in no particular order: a lane goes on with the one after.
+  std::vector<WorkItem> take_expired(TimePoint now);
+  std::optional<WorkItem> take(ItemId id);
+  std::vector<WorkItem> take_all();
+
+  std::optional<TimePoint> next_deadline() const;
+  size_t size() const { return waiting_.size(); }
+
+ private:
+  static constexpr size_t kUrgencies = 3;
+
+  // By deadline, then by the order they came.
+  using Place = std::pair<TimePoint, uint64_t>;
+
+  struct Waiting {
+    WorkItem item;
+    uint64_t number = 0;
+    bool ready = false;  // not behind another of its lane
+  };
+
+  struct Queue {
+    std::map<Place, ItemId> dated;
+    std::map<Place, ItemId> undated;
+    int32_t dated_run = 0;  // since the last undated one
+    int32_t overtaken = 0;  // since the last start of this urgency, while one was ready
+  };
+
+  struct Lane {
+    bool out = false;
+    std::deque<ItemId> waiting;  // all that wait, the first one ready unless one is out
+  };
+
+  static Place place_of(const Waiting& waiting);
+  std::map<Place, ItemId>& part_of(const WorkItem& item);
+  void make_ready(ItemId id);
+  WorkItem remove(ItemId id);
+  std::optional<ItemId> find(const std::map<Place, ItemId>& part, const Accept& accept) const;
+  std::optional<ItemId> find(Queue& queue, const Accept& accept);
+  void started(const WorkItem& item);
+  void open_next(uint64_t lane);
+
+  const LaneOptions options_;
+  std::unordered_map<ItemId, Waiting> waiting_;
+  std::unordered_map<ItemId, uint64_t> numbers_out_;  // of those handed out, to be put back
+  std::unordered_map<uint64_t, Lane> lanes_;
+  std::array<Queue, kUrgencies> queues_;
+  std::map<std::pair<TimePoint, uint64_t>, ItemId> deadlines_;
+  uint64_t pushed_ = 0;
+};
+
+}  // namespace windrow::dispatch

@@ -1,0 +1,185 @@
+#include "dispatch/lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "base/random.h"
+
+namespace windrow::dispatch {
+namespace {
+
+using std::chrono::seconds;
+
+const Lanes::Accept kAny = [](const WorkItem&) { return true; };
+
+WorkItem item(uint64_t id, uint64_t lane = 0, Urgency urgency = Urgency::kBatch) {
+  return {.id = ItemId(id), .lane = lane, .urgency = urgency};
+}
+
+uint64_t next(Lanes& lanes) {
+  const auto found = lanes.next(kAny);
+  return found ? found->id.value() : 0;
+}
+
+TEST(Lanes, WithoutLanesTheOrderIsThatOfArrival) {
+  Lanes lanes;
+  for (uint64_t id = 1; id <= 3; ++id)
+    lanes.push(item(id));
+  EXPECT_EQ(next(lanes), 1U);
+  EXPECT_EQ(next(lanes), 2U);
+  EXPECT_EQ(next(lanes), 3U);
+  EXPECT_EQ(next(lanes), 0U);
+}
+
+TEST(Lanes, OfALaneOneIsOutAtATime) {
+  Lanes lanes;
+  lanes.push(item(1, 5));
+  lanes.push(item(2, 5));
+  lanes.push(item(3, 6));
+  EXPECT_EQ(next(lanes), 1U);
+  EXPECT_EQ(next(lanes), 3U);
+  EXPECT_EQ(next(lanes), 0U);
+  lanes.ended(item(1, 5));
+  EXPECT_EQ(next(lanes), 2U);
+}
+
+TEST(Lanes, ARetryKeepsItsPlaceInItsLane) {
+  Lanes lanes;
+  lanes.push(item(1, 5));
+  lanes.push(item(2, 5));
+  lanes.push(item(3));
+  EXPECT_EQ(next(lanes), 1U);
+  lanes.put_back(item(1, 5));
+  EXPECT_EQ(next(lanes), 1U);
+  lanes.ended(item(1, 5));
+  EXPECT_EQ(next(lanes), 2U);
+}
+
+TEST(Lanes, TakingOneOutOpensItsLane) {
+  Lanes lanes;
+  lanes.push(item(1, 5));
+  lanes.push(item(2, 5));
+  EXPECT_EQ(lanes.take(ItemId(1))->id, ItemId(1));
+  EXPECT_EQ(lanes.take(ItemId(1)), std::nullopt);
+  EXPECT_EQ(next(lanes), 2U);
+}
+
+TEST(Lanes, NearDeadlinesGoFirstButNotAlways) {
+  Lanes lanes({.dated_max = 2});
+  for (uint64_t id = 1; id <= 6; ++id) {
+    WorkItem dated = item(id);
+    dated.deadline = TimePoint(seconds(100 - id));
+    lanes.push(dated);
+  }
+  lanes.push(item(7));
+  std::vector<uint64_t> order;
+  while (const uint64_t id = next(lanes))
+    order.push_back(id);
+  EXPECT_EQ(order, (std::vector<uint64_t>{6, 5, 7, 4, 3, 2, 1}));
+}
+
+TEST(Lanes, WhatIsTooLateIsTakenOut) {
+  Lanes lanes;
+  WorkItem dated = item(1, 5);
+  dated.deadline = TimePoint(seconds(10));
+  lanes.push(dated);
+  lanes.push(item(2, 5));
+  EXPECT_EQ(lanes.next_deadline(), TimePoint(seconds(10)));
+  EXPECT_TRUE(lanes.take_expired(TimePoint(seconds(9))).empty());
+  EXPECT_EQ(lanes.take_expired(TimePoint(seconds(10))).size(), 1U);
+  EXPECT_EQ(next(lanes), 2U);
+}
+
+TEST(Lanes, OffersOthersWhenTheFirstCannotGo) {
+  Lanes lanes;
+  lanes.push(item(1));
+  lanes.push(item(2));
+  EXPECT_EQ(lanes.next([](const WorkItem& it) { return it.id == ItemId(2); })->id, ItemId(2));
+  EXPECT_EQ(next(lanes), 1U);
+}
+
+// Urgent work without end: the others go on, as often as was promised.
+TEST(Lanes, NobodyStarves) {
+  Lanes lanes({.overtaken_max = {4, 10}});
+  uint64_t id = 0;
+  std::map<uint64_t, Urgency> urgency;
+  const auto push = [&](Urgency of) {
+    urgency[++id] = of;
+    lanes.push(item(id, 0, of));
+  };
+  for (int i = 0; i < 20; ++i) {
+    push(Urgency::kNormal);
+    push(Urgency::kBatch);
+  }
+  int since_normal = 0;
+  int since_batch = 0;
+  int normal = 0;
+  int batch = 0;
+  for (int start = 0; start < 400 && batch < 20; ++start) {
+    push(Urgency::kInteractive);
+    const Urgency of = urgency[next(lanes)];
+    since_normal = of == Urgency::kNormal ? 0 : since_normal + 1;
+    since_batch = of == Urgency::kBatch ? 0 : since_batch + 1;
+    normal += of == Urgency::kNormal ? 1 : 0;
+    batch += of == Urgency::kBatch ? 1 : 0;
+    if (normal < 20) ASSERT_LE(since_normal, 4 + 1);  // one of them may be a batch's turn
+    ASSERT_LE(since_batch, 10);
+  }
+  EXPECT_EQ(normal, 20);
+  EXPECT_EQ(batch, 20);
+}
+
+// Random pushes, ends, retries and removals: a lane keeps its order, has one out, and everything
+// that was pushed comes out or is taken out exactly once.
+TEST(Lanes, KeepTheirInvariants) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Lanes lanes;
+    std::map<uint64_t, std::deque<uint64_t>> expected;  // by lane, that have not ended
+    std::map<uint64_t, WorkItem> out;
+    std::set<uint64_t> ended;
+    uint64_t pushed = 0;
+    for (int step = 0; step < 3000 || lanes.size() + out.size() > 0; ++step) {
+      const double draw = random.unit();
+      if (draw < 0.4 && step < 3000) {
+        WorkItem fresh = item(++pushed, random.below(8), static_cast<Urgency>(random.below(3)));
+        if (random.chance(0.2)) fresh.deadline = TimePoint(seconds(random.below(1000)));
+        if (fresh.lane != 0) expected[fresh.lane].push_back(pushed);
+        lanes.push(fresh);
+      } else if (draw < 0.7) {
+        const auto found = lanes.next([&](const WorkItem&) { return random.chance(0.8); });
+        if (!found) continue;
+        ASSERT_TRUE(out.emplace(found->id.value(), *found).second);
+        if (found->lane == 0) continue;
+        ASSERT_EQ(expected[found->lane].front(), found->id.value());
+        for (const auto& [id, other] : out)
+          ASSERT_TRUE(id == found->id.value() || other.lane != found->lane);
+      } else if (!out.empty()) {
+        const auto chosen =
+            std::next(out.begin(), static_cast<std::ptrdiff_t>(random.below(out.size())));
+        const WorkItem it = chosen->second;
+        out.erase(chosen);
+        if (random.chance(0.2)) {
+          lanes.put_back(it);
+          continue;
+        }
+        lanes.ended(it);
+        ASSERT_TRUE(ended.insert(it.id.value()).second);
+        if (it.lane != 0) expected[it.lane].pop_front();
+      } else if (pushed > 0 && random.chance(0.3)) {
+        const auto taken = lanes.take(ItemId(1 + random.below(pushed)));
+        if (!taken) continue;
+        ASSERT_TRUE(ended.insert(taken->id.value()).second);
+        if (taken->lane != 0) std::erase(expected[taken->lane], taken->id.value());
+      }
+    }
+    EXPECT_EQ(ended.size(), pushed);
+  }
+}
+
+}  // namespace
+}  // namespace windrow::dispatch

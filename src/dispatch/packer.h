@@ -1,0 +1,119 @@
+// Packer: rows of one kind (single texts to embed) that may go in one call, and how many do. Pure.
+//
+// Nothing waits for company by default: rows gather while all upstreams are busy, and what is there
+// when one has room leaves together, as in the engine's own batches. `window` makes the first one
+// wait so long for others.
+//
+// How many tokens a call takes is found by doubling while that brings a tenth more tokens a second.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "dispatch/work_item.h"
+
+namespace windrow::dispatch {
+
+struct PackerOptions {
+  int32_t rows_max = 256;  // of a call; 1: nothing is packed
+  int64_t tokens_min = 512;
+  int64_t tokens_max = 65'536;
+  Duration window{};
+};
+
+// Why a call left as it was.
+enum class PackReason : uint8_t {
+  kAlone,   // a row that cannot be packed
+  kRows,    // rows_max
+  kTokens,  // as many tokens as a call takes now
+  kWindow,  // the first row waited long enough
+  kRoom,    // an upstream had room, and these were all
+};
+
+std::string_view to_string(PackReason reason);
+
+// How many tokens a call takes.
+class PackSize {
+ public:
+  explicit PackSize(const PackerOptions& options);
+
+  int64_t tokens() const { return tokens_; }
+
+  // A call of so many tokens was answered.
+  void answered(int64_t tokens, Duration took);
+
+  // A call of so many tokens was too large for the server.
+  void too_large(int64_t tokens);
+
+ private:
+  int64_t tokens_min_;
+  int64_t tokens_max_;
+  int64_t tokens_;
+  double before_per_s_ = 0;  // at half of it
+  double tokens_sum_ = 0;
+  double seconds_sum_ = 0;
+  int32_t calls_ = 0;
+  bool settled_ = false;
+};
+
+struct Pack {
+  std::vector<WorkItem> items;
+  int64_t tokens = 0;
+  PackReason reason = PackReason::kRoom;
+  std::vector<TimePoint> since;  // as they were added
+  std::vector<int32_t> rows_max;
+
+  friend bool operator==(const Pack&, const Pack&) = default;
+};
+
+class Packer {
+ public:
+  explicit Packer(PackerOptions options = {}) : options_(options), size_(options) {}
+
+  bool packs(const WorkItem& item) const {
+    return options_.rows_max > 1 && item.pack != 0 && item.lane == 0;
+  }
+
+  // `rows_max`: of the call it goes in; a call that failed as a whole is tried in halves.
+  void add(TimePoint now, const WorkItem& item, int32_t rows_max = INT32_MAX);
+
+  // The call to send now that an upstream has room; nothing: there is none, or it waits.
+  std::optional<Pack> next(TimePoint now);
+
+  // The rows of a call that could not leave after all; they are the first again.
+  void put_back(const Pack& pack);
+
+  // When the first window is over.
+  std::optional<TimePoint> wake_at() const;
+
+  std::optional<WorkItem> take(ItemId id);
+  std::vector<WorkItem> take_expired(TimePoint now);
+  std::vector<WorkItem> take_all();
+
+  PackSize& size() { return size_; }
+  size_t waiting() const { return waiting_; }
+
+ private:
+  struct Waiting {
+    WorkItem item;
+    TimePoint since;
+    int32_t rows_max;
+  };
+  using Kind = std::deque<Waiting>;
+
+  Pack first_of(const Kind& kind) const;
+
+  const PackerOptions options_;
+  PackSize size_;
+  std::map<uint64_t, Kind> kinds_;
+  size_t waiting_ = 0;
+  size_t dated_ = 0;  // of these, with a deadline
+};
+
+}  // namespace windrow::dispatch

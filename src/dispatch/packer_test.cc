@@ -1,0 +1,151 @@
+#include "dispatch/packer.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/random.h"
+
+namespace windrow::dispatch {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr TimePoint kStart{seconds(100)};
+
+WorkItem text(uint64_t id, int64_t tokens = 10, uint64_t kind = 1) {
+  return {.id = ItemId(id), .tokens = tokens, .pack = kind};
+}
+
+TEST(Packer, WhatIsThereLeavesTogether) {
+  Packer packer;
+  for (uint64_t id = 1; id <= 5; ++id)
+    packer.add(kStart, text(id));
+  const auto pack = packer.next(kStart);
+  ASSERT_TRUE(pack);
+  EXPECT_EQ(pack->items.size(), 5U);
+  EXPECT_EQ(pack->tokens, 50);
+  EXPECT_EQ(pack->reason, PackReason::kRoom);
+  EXPECT_EQ(packer.next(kStart), std::nullopt);
+}
+
+TEST(Packer, ACallEndsAtItsRowsOrItsTokens) {
+  Packer packer({.rows_max = 4, .tokens_min = 100, .tokens_max = 100});
+  for (uint64_t id = 1; id <= 6; ++id)
+    packer.add(kStart, text(id));
+  auto pack = packer.next(kStart);
+  EXPECT_EQ(pack->items.size(), 4U);
+  EXPECT_EQ(pack->reason, PackReason::kRows);
+  packer.add(kStart, text(7, 90));
+  pack = packer.next(kStart);
+  EXPECT_EQ(pack->items.size(), 2U);
+  EXPECT_EQ(pack->reason, PackReason::kTokens);
+  packer.add(kStart, text(8, 5000));  // the row before leaves alone, and then this
+  EXPECT_EQ(packer.next(kStart)->items.size(), 1U);
+  EXPECT_EQ(packer.next(kStart)->tokens, 5000);
+}
+
+TEST(Packer, KindsDoNotMixAndTheOldestGoesFirst) {
+  Packer packer;
+  packer.add(kStart, text(1, 10, 9));
+  packer.add(kStart + seconds(1), text(2, 10, 3));
+  packer.add(kStart + seconds(2), text(3, 10, 9));
+  EXPECT_EQ(packer.next(kStart + seconds(3))->items.size(), 2U);
+  EXPECT_EQ(packer.next(kStart + seconds(3))->items.front().id, ItemId(2));
+}
+
+TEST(Packer, AWindowMakesTheFirstWait) {
+  Packer packer({.rows_max = 3, .window = milliseconds(50)});
+  packer.add(kStart, text(1));
+  EXPECT_EQ(packer.next(kStart), std::nullopt);
+  EXPECT_EQ(packer.wake_at(), kStart + milliseconds(50));
+  const auto pack = packer.next(kStart + milliseconds(50));
+  EXPECT_EQ(pack->reason, PackReason::kWindow);
+  for (uint64_t id = 2; id <= 4; ++id)
+    packer.add(kStart, text(id));
+  EXPECT_EQ(packer.next(kStart)->reason, PackReason::kRows);  // full ones need no window
+}
+
+TEST(Packer, RowsOfACallThatFailedGoInSmallerOnes) {
+  Packer packer;
+  for (uint64_t id = 1; id <= 5; ++id)
+    packer.add(kStart, text(id), 2);
+  EXPECT_EQ(packer.next(kStart)->items.size(), 2U);
+  EXPECT_EQ(packer.next(kStart)->items.size(), 2U);
+  EXPECT_EQ(packer.next(kStart)->items.size(), 1U);
+}
+
+TEST(Packer, RowsOfLanesAreNotPacked) {
+  const Packer packer;
+  WorkItem of_lane = text(1);
+  EXPECT_TRUE(packer.packs(of_lane));
+  of_lane.lane = 4;
+  EXPECT_FALSE(packer.packs(of_lane));
+  EXPECT_FALSE(Packer({.rows_max = 1}).packs(text(1)));
+}
+
+TEST(Packer, EachRowLeavesExactlyOnce) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Packer packer({.rows_max = static_cast<int32_t>(random.between(2, 20)),
+                   .window = milliseconds(random.below(3) * 20)});
+    std::set<uint64_t> inside;
+    uint64_t added = 0;
+    TimePoint now = kStart;
+    const auto left = [&](const WorkItem& it) { ASSERT_EQ(inside.erase(it.id.value()), 1U); };
+    for (int step = 0; step < 2000; ++step) {
+      now += milliseconds(random.below(10));
+      if (random.chance(0.7)) {
+        WorkItem fresh = text(++added, random.between(1, 400), 1 + random.below(3));
+        if (random.chance(0.1)) fresh.deadline = now + milliseconds(30);
+        inside.insert(added);
+        packer.add(now, fresh);
+      } else if (random.chance(0.8)) {
+        if (const auto pack = packer.next(now)) {
+          int64_t tokens = 0;
+          for (const WorkItem& it : pack->items) {
+            left(it);
+            tokens += it.tokens;
+            ASSERT_EQ(it.pack, pack->items.front().pack);
+          }
+          ASSERT_EQ(tokens, pack->tokens);
+          ASSERT_TRUE(pack->items.size() == 1 || tokens <= packer.size().tokens());
+        }
+      } else if (added > 0) {
+        if (const auto it = packer.take(ItemId(1 + random.below(added)))) left(*it);
+        for (const WorkItem& it : packer.take_expired(now))
+          left(it);
+      }
+      ASSERT_EQ(packer.waiting(), inside.size());
+    }
+    for (const WorkItem& it : packer.take_all())
+      left(it);
+    EXPECT_TRUE(inside.empty());
+  }
+}
+
+// A server whose calls cost a fixed time and a time per token: more tokens pay until the second
+// part is most of it.
+TEST(PackSize, GrowsWhileThatPays) {
+  PackSize size(PackerOptions{.tokens_min = 512, .tokens_max = 1 << 20});
+  for (int call = 0; call < 100; ++call) {
+    const auto tokens = size.tokens();
+    size.answered(tokens, milliseconds(50) + Duration(tokens * 10'000));  // 10 us a token
+  }
+  EXPECT_GE(size.tokens(), 16'384);
+  EXPECT_LE(size.tokens(), 65'536);
+}
+
+TEST(PackSize, StaysBelowWhatWasTooLarge) {
+  PackSize size(PackerOptions{.tokens_min = 512, .tokens_max = 1 << 20});
+  size.too_large(2048);
+  EXPECT_EQ(size.tokens(), 1024);
+  for (int call = 0; call < 100; ++call)
+    size.answered(size.tokens(), milliseconds(50));
+  EXPECT_EQ(size.tokens(), 1024);
+}
+
+}  // namespace
+}  // namespace windrow::dispatch

@@ -1,0 +1,48 @@
+#include "dispatch/retry_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace windrow::dispatch {
+namespace {
+
+// Even a model in this process is not asked again at once when it said that it has too much to do.
+constexpr Duration kOverloadBackoffMin = std::chrono::seconds(1);
+
+}  // namespace
+
+Duration full_jitter(Duration base, Duration max, int32_t number, Random& random) {
+  const double whole = static_cast<double>(base.count()) * std::exp2(std::max(number - 1, 0));
+  const double bounded = std::min(whole, static_cast<double>(max.count()));
+  return Duration(static_cast<Duration::rep>(bounded * random.unit()));
+}
+
+RetryDecision decide_retry(const RetryOptions& options, Fault fault,
+                           std::optional<Duration> retry_after, TimePoint now, Attempts& attempts,
+                           Random& random) {
+  Duration wait{};
+  switch (fault) {
+    case Fault::kOverloaded: {
+      ++attempts.refused;
+      if (!attempts.refused_since) attempts.refused_since = now;
+      if (now - *attempts.refused_since >= options.overload_patience) return {};
+      const Duration base = std::max<Duration>(options.backoff_base, kOverloadBackoffMin);
+      wait = full_jitter(base, options.backoff_max, attempts.refused, random);
+      break;
+    }
+    case Fault::kTransient:
+      ++attempts.used;
+      attempts.refused_since.reset();  // somebody took it
+      if (attempts.used >= options.attempts_max) return {};
+      wait = full_jitter(options.backoff_base, options.backoff_max, attempts.used, random);
+      break;
+    case Fault::kRequest:
+    case Fault::kCancelled:
+    case Fault::kBackend:
+      ++attempts.used;
+      return {};
+  }
+  return {.again = true, .at = now + std::max(wait, retry_after.value_or(Duration{}))};
+}
+
+}  // namespace windrow::dispatch

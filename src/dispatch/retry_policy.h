@@ -1,0 +1,55 @@
+// Which failures are tried again, and when. Pure.
+//
+// A refusal because of load (429, 503) costs the row nothing: no attempt is used up, the whole
+// quota cools down (quota.h), and only patience ends it. Other passing failures use up attempts and
+// wait an exponentially growing time of which a random part is taken ("full jitter", Brooker,
+// Exponential Backoff And Jitter, 2015), so that rows that failed together do not come back
+// together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/random.h"
+
+namespace windrow::dispatch {
+
+struct RetryOptions {
+  int32_t attempts_max = 3;
+  Duration
+      backoff_base{};  // of the first retry, at most; 0: at once, as for a model in this process
+  Duration backoff_max = std::chrono::seconds(60);
+  Duration overload_patience = std::chrono::minutes(30);  // since its first refusal
+};
+
+enum class Fault : uint8_t {
+  kOverloaded,  // it has too much to do; nothing is wrong with the row
+  kTransient,   // timeouts, resets, 5xx, an answer that cannot be used
+  kRequest,     // the row cannot be answered as it is
+  kCancelled,
+  kBackend,  // nothing can be answered any more
+};
+
+// What happened to a row so far.
+struct Attempts {
+  int32_t used = 0;  // those that were not refused for load, the present one included
+  int32_t refused = 0;
+  std::optional<TimePoint> refused_since;
+};
+
+struct RetryDecision {
+  bool again = false;
+  TimePoint at{};  // not before
+};
+
+// Counts the failure in `attempts`. `retry_after` is the server's own word for how long it wants to
+// be left alone; it is kept to, whatever the class.
+RetryDecision decide_retry(const RetryOptions& options, Fault fault,
+                           std::optional<Duration> retry_after, TimePoint now, Attempts& attempts,
+                           Random& random);
+
+// base * 2^(number - 1), no more than `max`, and of that a part drawn from [0, 1).
+Duration full_jitter(Duration base, Duration max, int32_t number, Random& random);
+
+}  // namespace windrow::dispatch

@@ -1,0 +1,88 @@
+#include "dispatch/retry_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow::dispatch {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr TimePoint kNow{seconds(100)};
+constexpr RetryOptions kOptions{.attempts_max = 3, .backoff_base = seconds(1)};
+
+class Row {
+ public:
+  RetryDecision fails(Fault fault, std::optional<Duration> retry_after = {}, TimePoint now = kNow,
+                      RetryOptions options = kOptions) {
+    return decide_retry(options, fault, retry_after, now, attempts, random_);
+  }
+
+  Attempts attempts;
+
+ private:
+  Random random_{7};
+};
+
+TEST(RetryPolicy, PassingFailuresAreTriedUntilTheAttemptsAreUsedUp) {
+  Row row;
+  EXPECT_TRUE(row.fails(Fault::kTransient).again);
+  EXPECT_TRUE(row.fails(Fault::kTransient).again);
+  EXPECT_FALSE(row.fails(Fault::kTransient).again);
+  EXPECT_EQ(row.attempts.used, 3);
+}
+
+TEST(RetryPolicy, WhatCannotHelpIsNotTried) {
+  for (const Fault fault : {Fault::kRequest, Fault::kCancelled, Fault::kBackend}) {
+    Row row;
+    EXPECT_FALSE(row.fails(fault).again);
+    EXPECT_EQ(row.attempts.used, 1);
+  }
+}
+
+TEST(RetryPolicy, ARefusalForLoadUsesUpNothingButPatience) {
+  Row row;
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(row.fails(Fault::kOverloaded, {}, kNow + seconds(i)).again);
+  EXPECT_EQ(row.attempts.used, 0);
+  EXPECT_EQ(row.attempts.refused, 100);
+  EXPECT_FALSE(row.fails(Fault::kOverloaded, {}, kNow + minutes(30)).again);
+}
+
+TEST(RetryPolicy, PatienceBeginsAnewWhenSomebodyTookTheRow) {
+  Row row;
+  EXPECT_TRUE(row.fails(Fault::kOverloaded).again);
+  EXPECT_TRUE(row.fails(Fault::kTransient, {}, kNow + minutes(29)).again);
+  EXPECT_TRUE(row.fails(Fault::kOverloaded, {}, kNow + minutes(31)).again);
+}
+
+TEST(RetryPolicy, TheServersWordIsKept) {
+  Row row;
+  EXPECT_GE(row.fails(Fault::kOverloaded, seconds(90)).at, kNow + seconds(90));
+  EXPECT_GE(row.fails(Fault::kTransient, seconds(90)).at, kNow + seconds(90));
+}
+
+TEST(RetryPolicy, WithoutABaseARetryIsAtOnce) {
+  Row row;
+  EXPECT_EQ(row.fails(Fault::kTransient, {}, kNow, {}).at, kNow);
+}
+
+// Between 0 and base * 2^(n-1), bounded, and spread over all of that.
+TEST(RetryPolicy, JitterIsFull) {
+  Random random(3);
+  for (int number = 1; number <= 12; ++number) {
+    const Duration whole = std::min<Duration>(seconds(1) * (1 << (number - 1)), seconds(60));
+    Duration sum{};
+    for (int i = 0; i < 2000; ++i) {
+      const Duration wait = full_jitter(seconds(1), seconds(60), number, random);
+      ASSERT_GE(wait, Duration{});
+      ASSERT_LT(wait, whole);
+      sum += wait;
+    }
+    EXPECT_NEAR(windrow::seconds(sum) / 2000, windrow::seconds(whole) / 2,
+                windrow::seconds(whole) * 0.03);
+  }
+}
+
+}  // namespace
+}  // namespace windrow::dispatch

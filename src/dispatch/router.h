@@ -1,0 +1,103 @@
+// Router: which upstream a row goes to. Pure.
+//
+//   least outstanding work, in relation to how many the upstream takes at a time: those that are
+//     faster or larger end more and so are given more;
+//   rows of one group stay where the group is, for its beginning is computed there, until that
+//     upstream has 1.25 times the mean load (consistent hashing with bounded loads, Mirrokni,
+//     Thorup and Zadimoghaddam 2016, has the same bound); then the group gets a second home;
+//   an upstream that fails several times in a row, or half of the time, gets nothing for a while,
+//     longer each time (outlier detection as in Envoy), then one row to see; an answer brings it
+//     back.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "dispatch/work_item.h"
+
+namespace windrow::dispatch {
+
+struct RouterOptions {
+  double overload = 1.25;      // times the mean load, up to which a group stays
+  size_t groups_max = 20'000;  // that are remembered; the ones used last
+  int32_t failures_max = 5;    // in a row; 0: nobody is ejected
+  int32_t recent = 20;         // over so many ends half may fail
+  Duration ejected_base = std::chrono::seconds(5);
+  Duration ejected_max = std::chrono::minutes(5);
+};
+
+enum class Health : uint8_t {
+  kGood,
+  kEjected,  // gets nothing until its time is over
+  kProbing,  // one row is there to see
+};
+
+class Router {
+ public:
+  Router(size_t upstreams, RouterOptions options, uint64_t seed);
+
+  // How many it takes at a time: what its load is measured by.
+  void set_capacity(UpstreamId upstream, int32_t in_flight_max);
+
+  // Whether it may be given anything now.
+  bool usable(UpstreamId upstream, TimePoint now) const;
+
+  // Among `open`, which are usable and have room; nothing: where it belongs there is no room, and
+  // that is not yet too much. `anywhere`: rather another home than waiting.
+  std::optional<UpstreamId> choose(uint64_t group, std::span<const UpstreamId> open,
+                                   bool anywhere) const;
+
+  void sent(TimePoint now, UpstreamId upstream, uint64_t group, int64_t tokens);
+
+  enum class End : uint8_t {
+    kAnswered,
+    kFailed,   // the upstream's fault
+    kNeither,  // says nothing about it: a bad row, a refusal for load, a cancel
+  };
+  void ended(TimePoint now, UpstreamId upstream, int64_t tokens, End end);
+
+  Health health(UpstreamId upstream) const { return upstreams_[upstream.value()].health; }
+  int64_t outstanding(UpstreamId upstream) const {
+    return upstreams_[upstream.value()].outstanding;
+  }
+
+  // When the next ejected upstream may be tried again.
+  std::optional<TimePoint> wake_at(TimePoint now) const;
+
+ private:
+  struct Upstream {
+    int64_t outstanding = 0;  // tokens
+    int64_t calls = 0;
+    int32_t capacity = 1;
+    Health health = Health::kGood;
+    int32_t failures = 0;  // in a row
+    double failure_rate = 0;
+    int32_t ends = 0;
+    int32_t ejections = 0;
+    TimePoint ejected_until{};
+
+    double load() const { return static_cast<double>(outstanding) / capacity; }
+  };
+
+  struct Group {
+    std::vector<UpstreamId> homes;
+    std::list<uint64_t>::iterator used;
+  };
+
+  double mean_load() const;
+  void eject(TimePoint now, Upstream& upstream);
+
+  const RouterOptions options_;
+  Random random_;
+  std::vector<Upstream> upstreams_;
+  std::unordered_map<uint64_t, Group> groups_;
+  std::list<uint64_t> used_;  // the last one first
+};
+
+}  // namespace windrow::dispatch

@@ -1,0 +1,360 @@
+#include "dispatch/scheduler.h"
+
+#include <algorithm>
+
+#include "base/ensure.h"
+
+namespace windrow::dispatch {
+namespace {
+
+void keep_earlier(std::optional<TimePoint>& at, std::optional<TimePoint> other) {
+  if (other && (!at || *other < *at)) at = other;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerOptions options)
+    : options_(std::move(options)),
+      random_(options_.seed),
+      quotas_(options_.quotas.begin(), options_.quotas.end()),
+      budget_(options_.cost_max),
+      router_(options_.upstreams.size(), options_.router, options_.seed),
+      lanes_(options_.lanes),
+      packer_(options_.packer) {
+  ENSURE(!options_.upstreams.empty(), "there is nobody to send anything to");
+  for (const UpstreamOptions& upstream : options_.upstreams) {
+    ENSURE(upstream.quota < quotas_.size(), "an upstream draws on quota {} of {}", upstream.quota,
+           quotas_.size());
+    upstreams_.push_back(
+        {.limit = ConcurrencyLimit(upstream.concurrency), .quota = upstream.quota});
+  }
+}
+
+int32_t Scheduler::limit(UpstreamId upstream) const {
+  return at(upstream).told.value_or(at(upstream).limit.limit());
+}
+
+void Scheduler::set_limit(UpstreamId upstream, int32_t limit) {
+  upstreams_[upstream.value()].told = limit;
+}
+
+// --- in -----------------------------------------------------------------------------------------
+
+void Scheduler::submit(TimePoint now, const WorkItem& item, Cost expected, Actions& actions) {
+  const auto [found, fresh] = records_.try_emplace(item.id);
+  ENSURE(fresh, "item {} was submitted already", item.id.value());
+  Record& record = found->second;
+  record.item = item;
+  record.expected = expected;
+  // What must keep its place in a lane cannot be answered out of turn.
+  if (item.lane != 0) record.item.same_answer.reset();
+  if (record.item.same_answer && !coalescer_.join(*record.item.same_answer, item.id)) {
+    record.place = Place::kFollowing;
+    return;
+  }
+  enqueue(now, record);
+  pump(now, actions);
+}
+
+void Scheduler::enqueue(TimePoint now, Record& record) {
+  record.place = Place::kWaiting;
+  if (packer_.packs(record.item)) {
+    packer_.add(now, record.item, record.rows_max);
+  } else if (record.of_lanes) {
+    lanes_.put_back(record.item);
+  } else {
+    lanes_.push(record.item);
+  }
+}
+
+void Scheduler::wake(TimePoint now, Actions& actions) {
+  for (Upstream& upstream : upstreams_)
+    upstream.limit.wake(now);
+  pump(now, actions);
+}
+
+std::optional<TimePoint> Scheduler::wake_at() const {
+  std::optional<TimePoint> at = packer_.wake_at();
+  if (!later_.empty()) keep_earlier(at, later_.begin()->first);
+  keep_earlier(at, lanes_.next_deadline());
+  if (lanes_.size() + packer_.waiting() == 0) return at;
+  keep_earlier(at, quota_wakes_at_);
+  for (const Upstream& upstream : upstreams_)
+    keep_earlier(at, upstream.limit.wake_at());
+  return at;
+}
+
+// --- out ----------------------------------------------------------------------------------------
+
+void Scheduler::pump(TimePoint now, Actions& actions) {
+  while (!later_.empty() && later_.begin()->first <= now) {
+    const ItemId id = later_.begin()->second;
+    later_.erase(later_.begin());
+    enqueue(now, records_.at(id));
+  }
+  expire(now, actions);
+  quota_wakes_at_.reset();
+  budget_is_spent_ = false;
+  for (;;) {
+    if (lanes_.size() + packer_.waiting() == 0) break;
+    find_open(now);
+    if (open_.empty()) break;
+    const bool sent = pack_first_ ? send_pack(now, actions) || send_one(now, false, actions)
+                                  : send_one(now, false, actions) || send_pack(now, actions);
+    // Rather a second home for a group than an upstream without work.
+    if (!sent && !send_one(now, true, actions)) break;
+    pack_first_ = !pack_first_;
+  }
+  if (lanes_.size() + packer_.waiting() > 0) keep_earlier(quota_wakes_at_, router_.wake_at(now));
+}
+
+void Scheduler::find_open(TimePoint now) {
+  open_.clear();
+  for (uint32_t i = 0; i < upstreams_.size(); ++i) {
+    const UpstreamId id(i);
+    router_.set_capacity(id, limit(id));
+    if (upstreams_[i].in_flight < limit(id) && router_.usable(id, now)) open_.push_back(id);
+  }
+}
+
+std::optional<UpstreamId> Scheduler::choose(TimePoint now, const WorkItem& item, bool anywhere) {
+  open_for_item_.clear();
+  for (const UpstreamId id : open_) {
+    const auto ready = quotas_[at(id).quota].ready_at(now, item.tokens);
+    if (ready && *ready <= now) {
+      open_for_item_.push_back(id);
+    } else {
+      keep_earlier(quota_wakes_at_, ready);
+    }
+  }
+  return router_.choose(item.group, open_for_item_, anywhere);
+}
+
+bool Scheduler::send_one(TimePoint now, bool anywhere, Actions& actions) {
+  std::optional<UpstreamId> upstream;
+  const std::optional<WorkItem> item = lanes_.next([&](const WorkItem& offered) {
+    upstream = choose(now, offered, anywhere);
+    return upstream.has_value() && afford(offered);
+  });
+  if (!item) return false;
+  records_.at(item->id).of_lanes = true;
+  send(now, *upstream, {item->id}, item->tokens, PackReason::kAlone, actions);
+  return true;
+}
+
+bool Scheduler::send_pack(TimePoint now, Actions& actions) {
+  const std::optional<Pack> pack = packer_.next(now);
+  if (!pack) return false;
+  const WorkItem whole{.tokens = pack->tokens};
+  const std::optional<UpstreamId> upstream = choose(now, whole, true);
+  Cost expected = 0;
+  for (const WorkItem& item : pack->items)
+    expected += records_.at(item.id).expected;
+  if (!upstream || !budget_.keep_back(expected)) {
+    budget_is_spent_ = upstream.has_value() && budget_.spent_for_good(expected);
+    packer_.put_back(*pack);
+    return false;
+  }
+  budget_.spend(expected, 0);  // send() keeps it back
+  std::vector<ItemId> ids;
+  ids.reserve(pack->items.size());
+  for (const WorkItem& item : pack->items)
+    ids.push_back(item.id);
+  send(now, *upstream, std::move(ids), pack->tokens, pack->reason, actions);
+  return true;
+}
+
+// Whether the budget has room; nothing is kept back yet.
+bool Scheduler::afford(const WorkItem& item) {
+  const Cost expected = records_.at(item.id).expected;
+  if (budget_.keep_back(expected)) {
+    budget_.spend(expected, 0);
+    return true;
+  }
+  budget_is_spent_ = budget_.spent_for_good(expected);
+  return false;
+}
+
+void Scheduler::send(TimePoint now, UpstreamId id, std::vector<ItemId> items, int64_t tokens,
+                     PackReason reason, Actions& actions) {
+  Upstream& upstream = upstreams_[id.value()];
+  Call call{.upstream = id, .items = items, .tokens = tokens, .sent = now};
+  for (const ItemId item : items) {
+    Record& record = records_.at(item);
+    record.place = Place::kOut;
+    call.expected += record.expected;
+  }
+  const bool kept_back = budget_.keep_back(call.expected);
+  ENSURE(kept_back, "a call of {} goes out without a budget", call.expected);
+  call.grant = quotas_[upstream.quota].take(now, tokens);
+  call.in_flight = ++upstream.in_flight;
+  const uint64_t group = items.size() == 1 ? records_.at(items.front()).item.group : 0;
+  router_.sent(now, id, group, tokens);
+  upstream.limit.sent(now, call.in_flight);
+  const CallId call_id(++calls_made_);
+  calls_.emplace(call_id, std::move(call));
+  actions.emplace_back(
+      Send{.call = call_id, .upstream = id, .items = std::move(items), .reason = reason});
+}
+
+// --- ends ---------------------------------------------------------------------------------------
+
+void Scheduler::ended(TimePoint now, CallId id, const CallEnd& end, Actions& actions) {
+  const auto found = calls_.find(id);
+  ENSURE(found != calls_.end(), "call {} ended twice or was never made", id.value());
+  const Call call = std::move(found->second);
+  calls_.erase(found);
+  report(now, call, end);
+  for (const ItemId item : call.items)
+    item_ended(now, item, call, end, actions);
+  pump(now, actions);
+}
+
+// To everybody who learns from it.
+void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
+  Upstream& upstream = upstreams_[call.upstream.value()];
+  --upstream.in_flight;
+  budget_.spend(call.expected, end.cost);
+
+  const bool refused = end.fault == Fault::kOverloaded;
+  const FlightEnd flight = !end.fault                 ? FlightEnd::kAnswered
+                           : refused || end.timed_out ? FlightEnd::kOverloaded
+                                                      : FlightEnd::kOther;
+  upstream.limit.ended({.sent = call.sent,
+                        .ended = now,
+                        .in_flight = call.in_flight,
+                        .work = end.work,
+                        .end = flight});
+
+  const Quota::End quota_end = !end.fault ? Quota::End::kAnswered
+                               : refused  ? Quota::End::kRefused
+                                          : Quota::End::kOther;
+  quotas_[upstream.quota].ended(now, call.grant, quota_end, end.tokens,
+                                refused ? end.retry_after : std::nullopt, random_);
+
+  const bool its_fault = end.fault == Fault::kTransient || end.fault == Fault::kBackend;
+  router_.ended(now, call.upstream, call.tokens,
+                !end.fault  ? Router::End::kAnswered
+                : its_fault ? Router::End::kFailed
+                            : Router::End::kNeither);
+  if (!end.fault && call.items.size() > 1) packer_.size().answered(call.tokens, now - call.sent);
+}
+
+void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
+                           Actions& actions) {
+  Record& record = records_.at(id);
+  if (!end.fault) {
+    ++record.attempts.used;
+    return finish(now, id, ItemEnd::kAnswered, actions);
+  }
+  // One bad row, or too many of them; halves will tell which.
+  const bool was_packed = call.items.size() > 1;
+  const bool unwanted = no_more_tries_ || record.unwanted;
+  if (was_packed && end.fault == Fault::kRequest && !unwanted) {
+    record.rows_max = static_cast<int32_t>(call.items.size() / 2);
+    return enqueue(now, record);
+  }
+  const RetryDecision decision =
+      decide_retry(options_.retry, *end.fault, end.retry_after, now, record.attempts, random_);
+  if (!decision.again) {
+    const bool cancelled = end.fault == Fault::kCancelled;
+    return finish(now, id, cancelled ? ItemEnd::kCancelled : ItemEnd::kFailed, actions);
+  }
+  // Its attempts are not used up, so its failure is not the last word.
+  if (unwanted) return finish(now, id, ItemEnd::kCancelled, actions);
+  if (decision.at <= now) return enqueue(now, record);
+  record.place = Place::kLater;
+  record.later = decision.at;
+  later_.emplace(decision.at, id);
+}
+
+void Scheduler::finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions) {
+  for (std::optional<ItemId> next = id; next;) {
+    const auto found = records_.find(*next);
+    const Record record = std::move(found->second);
+    records_.erase(found);
+    actions.emplace_back(
+        Ended{.item = *next, .how = how, .attempts = record.attempts, .outcome_of = *next});
+    if (record.of_lanes) lanes_.ended(record.item);
+    const ItemId ended = *next;
+    next.reset();
+    if (!record.item.same_answer) return;
+    // A cancel and a deadline are the item's own; anything else any other would get too.
+    if (how == ItemEnd::kAnswered || how == ItemEnd::kFailed) {
+      for (const ItemId follower : coalescer_.leader_ended(*record.item.same_answer, ended)) {
+        records_.erase(follower);
+        actions.emplace_back(
+            Ended{.item = follower, .how = how, .attempts = record.attempts, .outcome_of = ended});
+      }
+      return;
+    }
+    const auto promoted = coalescer_.leave(*record.item.same_answer, ended);
+    if (!promoted) return;
+    if (no_more_tries_) {
+      how = ItemEnd::kCancelled;
+      next = promoted;
+    } else {
+      enqueue(now, records_.at(*promoted));
+    }
+  }
+}
+
+void Scheduler::expire(TimePoint now, Actions& actions) {
+  for (;;) {
+    std::vector<WorkItem> expired = lanes_.take_expired(now);
+    for (const WorkItem& item : packer_.take_expired(now))
+      expired.push_back(item);
+    if (expired.empty()) return;
+    for (const WorkItem& item : expired) {
+      // It waits no more: to lanes_ it is gone already.
+      records_.at(item.id).of_lanes = false;
+      finish(now, item.id, ItemEnd::kExpired, actions);
+    }
+  }
+}
+
+// --- cancels ------------------------------------------------------------------------------------
+
+void Scheduler::cancel_waiting(Actions& actions) {
+  no_more_tries_ = true;
+  std::vector<ItemId> waiting;
+  for (const WorkItem& item : lanes_.take_all()) {
+    records_.at(item.id).of_lanes = false;
+    waiting.push_back(item.id);
+  }
+  for (const WorkItem& item : packer_.take_all())
+    waiting.push_back(item.id);
+  for (const auto& [at, id] : later_)
+    waiting.push_back(id);
+  later_.clear();
+  for (const ItemId id : waiting)
+    finish({}, id, ItemEnd::kCancelled, actions);
+}
+
+void Scheduler::cancel(TimePoint now, ItemId id, Actions& actions) {
+  const auto found = records_.find(id);
+  if (found == records_.end()) return;
+  Record& record = found->second;
+  switch (record.place) {
+    case Place::kOut:
+      record.unwanted = true;
+      return;
+    case Place::kWaiting:
+      if (lanes_.take(id)) {
+        record.of_lanes = false;
+      } else {
+        const bool packed = packer_.take(id).has_value();
+        ENSURE(packed, "item {} waits nowhere", id.value());
+      }
+      break;
+    case Place::kLater:
+      later_.erase({record.later, id});
+      break;
+    case Place::kFollowing:
+      break;
+  }
+  finish(now, id, ItemEnd::kCancelled, actions);
+  pump(now, actions);
+}
+
+}  // namespace windrow::dispatch

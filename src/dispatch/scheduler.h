@@ -1,0 +1,196 @@
+// Scheduler: everything dispatch decides, as one state machine: events in, actions out. Pure; used
+// by one thread at a time. The dispatcher is its driver: it does what an action says and reports
+// what came of it.
+//
+//   submit ----> coalescer --leader--> lanes or packer --room--> Send ----> ended
+//                    |                      ^                                 |
+//                 follower                  '------- again, later ------------|
+//                    '--------------- the leader's answer ----------> Ended <-'
+//
+// Invariants:
+//   every item that was submitted is in exactly one place until its one Ended;
+//   no upstream has more calls than its concurrency limit says, none is sent to while it is ejected
+//     or its quota is used up;
+//   after cancel_waiting nothing is tried again; what is submitted afterwards is sent once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/random.h"
+#include "dispatch/budget.h"
+#include "dispatch/coalescer.h"
+#include "dispatch/concurrency_limit.h"
+#include "dispatch/lanes.h"
+#include "dispatch/packer.h"
+#include "dispatch/quota.h"
+#include "dispatch/retry_policy.h"
+#include "dispatch/router.h"
+#include "dispatch/work_item.h"
+
+namespace windrow::dispatch {
+
+struct UpstreamOptions {
+  ConcurrencyOptions concurrency;
+  size_t quota = 0;  // which of SchedulerOptions::quotas it draws on
+};
+
+struct SchedulerOptions {
+  std::vector<UpstreamOptions> upstreams;
+  std::vector<QuotaOptions> quotas = {{}};
+  RetryOptions retry;
+  LaneOptions lanes;
+  PackerOptions packer;
+  RouterOptions router;
+  Cost cost_max = 0;  // 0: no limit
+  uint64_t seed = 1;
+};
+
+// Hand these items to that upstream, in one call.
+struct Send {
+  CallId call;
+  UpstreamId upstream;
+  std::vector<ItemId> items;
+  PackReason reason = PackReason::kAlone;
+};
+
+enum class ItemEnd : uint8_t {
+  kAnswered,
+  kFailed,     // with what its last call failed with
+  kCancelled,  // also what would have been tried again
+  kExpired,    // its deadline passed before it was sent
+};
+
+// The item is done.
+struct Ended {
+  ItemId item;
+  ItemEnd how = ItemEnd::kAnswered;
+  Attempts attempts;
+
+  // Whose answer or failure it gets: its own, or that of the leader of equal items, whose Ended
+  // stands before this one among the same actions.
+  ItemId outcome_of;
+};
+
+using Action = std::variant<Send, Ended>;
+using Actions = std::vector<Action>;
+
+// How a call ended.
+struct CallEnd {
+  std::optional<Fault> fault;  // nothing: it was answered
+  bool timed_out = false;      // a kTransient that says that the upstream has too much to do
+  std::optional<Duration> retry_after;
+  int64_t tokens = 0;  // what it used
+  double work = 1;     // Flight::work
+  Cost cost = 0;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(SchedulerOptions options);
+
+  // Each adds to `actions` what is to be done now.
+  void submit(TimePoint now, const WorkItem& item, Cost expected, Actions& actions);
+  void ended(TimePoint now, CallId call, const CallEnd& end, Actions& actions);
+  void wake(TimePoint now, Actions& actions);
+
+  // Ends what is not out with kCancelled, and tries nothing again.
+  void cancel_waiting(Actions& actions);
+
+  // One item; what is out ends with its call, and is not tried again.
+  void cancel(TimePoint now, ItemId item, Actions& actions);
+
+  // For an upstream whose limit is told from outside.
+  void set_limit(UpstreamId upstream, int32_t limit);
+
+  // When to call wake() if nothing else happens.
+  std::optional<TimePoint> wake_at() const;
+
+  // Nothing is sent any more because of cost_max, and nothing that is out can change that.
+  bool budget_is_spent() const { return budget_is_spent_; }
+  Cost spent() const { return budget_.spent(); }
+
+  size_t unfinished() const { return records_.size(); }
+  int32_t limit(UpstreamId upstream) const;
+  int32_t in_flight(UpstreamId upstream) const { return at(upstream).in_flight; }
+  Health health(UpstreamId upstream) const { return router_.health(upstream); }
+  ConcurrencyFinding finding(UpstreamId upstream) const { return at(upstream).limit.finding(); }
+
+ private:
+  enum class Place : uint8_t { kWaiting, kOut, kLater, kFollowing };
+
+  struct Record {
+    WorkItem item;
+    Cost expected = 0;
+    Attempts attempts;
+    Place place = Place::kWaiting;
+    TimePoint later{};      // kLater
+    bool of_lanes = false;  // was handed out by lanes_, which wants to know its end
+    bool unwanted = false;  // cancelled while it was out
+    int32_t rows_max = INT32_MAX;
+  };
+
+  struct Upstream {
+    ConcurrencyLimit limit;
+    std::optional<int32_t> told;
+    size_t quota = 0;
+    int32_t in_flight = 0;
+  };
+
+  struct Call {
+    UpstreamId upstream;
+    std::vector<ItemId> items;
+    int64_t tokens = 0;
+    Cost expected = 0;
+    Quota::Grant grant;
+    TimePoint sent{};
+    int32_t in_flight = 1;
+  };
+
+  const Upstream& at(UpstreamId id) const { return upstreams_[id.value()]; }
+
+  void enqueue(TimePoint now, Record& record);
+  void pump(TimePoint now, Actions& actions);
+  bool send_pack(TimePoint now, Actions& actions);
+  bool send_one(TimePoint now, bool anywhere, Actions& actions);
+  void find_open(TimePoint now);
+  std::optional<UpstreamId> choose(TimePoint now, const WorkItem& item, bool anywhere);
+  bool afford(const WorkItem& item);
+  void send(TimePoint now, UpstreamId upstream, std::vector<ItemId> items, int64_t tokens,
+            PackReason reason, Actions& actions);
+
+  void report(TimePoint now, const Call& call, const CallEnd& end);
+  void item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end, Actions& actions);
+  void finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions);
+  void expire(TimePoint now, Actions& actions);
+
+  const SchedulerOptions options_;
+  Random random_;
+  std::vector<Upstream> upstreams_;
+  std::vector<Quota> quotas_;
+  Budget budget_;
+  Router router_;
+  Coalescer coalescer_;
+  Lanes lanes_;
+  Packer packer_;
+
+  std::unordered_map<ItemId, Record> records_;
+  std::unordered_map<CallId, Call> calls_;
+  std::set<std::pair<TimePoint, ItemId>> later_;
+  uint64_t calls_made_ = 0;
+  bool no_more_tries_ = false;
+  bool pack_first_ = false;  // packs and others take turns
+  bool budget_is_spent_ = false;
+
+  // Of the present pump:
+  std::vector<UpstreamId> open_;
+  std::vector<UpstreamId> open_for_item_;
+  std::optional<TimePoint> quota_wakes_at_;
+};
+
+}  // namespace windrow::dispatch

@@ -1,0 +1,406 @@
+#include "dispatch/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+namespace windrow::dispatch {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr TimePoint kStart{seconds(1000)};
+
+SchedulerOptions fixed(std::vector<int32_t> limits) {
+  SchedulerOptions options;
+  for (const int32_t limit : limits)
+    options.upstreams.push_back({.concurrency = {.fixed = limit}});
+  return options;
+}
+
+// Does what the scheduler says: keeps calls until the test ends them.
+class Rig {
+ public:
+  explicit Rig(SchedulerOptions options) : scheduler(std::move(options)) {}
+
+  void submit(uint64_t id, WorkItem item = {}) {
+    item.id = ItemId(id);
+    run([&](Actions& actions) { scheduler.submit(now, item, item.tokens, actions); });
+  }
+
+  // Ends the call that is out longest.
+  void end_next(const CallEnd& end) {
+    ASSERT_FALSE(out.empty());
+    const Send call = out.front();
+    out.pop_front();
+    run([&](Actions& actions) { scheduler.ended(now, call.call, end, actions); });
+  }
+  void answer_next() { end_next({.tokens = 1}); }
+  void fail_next(Fault fault) { end_next({.fault = fault}); }
+
+  void advance(Duration by) {
+    now += by;
+    run([&](Actions& actions) { scheduler.wake(now, actions); });
+  }
+
+  void cancel_waiting() {
+    run([&](Actions& actions) { scheduler.cancel_waiting(actions); });
+  }
+  void cancel(uint64_t id) {
+    run([&](Actions& actions) { scheduler.cancel(now, ItemId(id), actions); });
+  }
+
+  std::vector<uint64_t> ids_out() const {
+    std::vector<uint64_t> ids;
+    for (const Send& send : out) {
+      for (const ItemId id : send.items)
+        ids.push_back(id.value());
+    }
+    return ids;
+  }
+
+  ItemEnd how(uint64_t id) const { return ends.at(id).how; }
+
+  Scheduler scheduler;
+  TimePoint now = kStart;
+  std::deque<Send> out;
+  std::map<uint64_t, Ended> ends;
+
+ private:
+  template <class Event>
+  void run(Event event) {
+    Actions actions;
+    event(actions);
+    for (const Action& action : actions) {
+      if (const auto* send = std::get_if<Send>(&action)) {
+        out.push_back(*send);
+      } else {
+        const Ended& ended = std::get<Ended>(action);
+        const bool fresh = ends.emplace(ended.item.value(), ended).second;
+        ASSERT_TRUE(fresh) << "item " << ended.item.value() << " ended twice";
+        // Whoever gets another's outcome finds it there.
+        ASSERT_TRUE(ends.contains(ended.outcome_of.value()));
+      }
+    }
+  }
+};
+
+using Ids = std::vector<uint64_t>;
+
+TEST(Scheduler, SendsAsManyAsFitAndTheNextWhenOneEnded) {
+  Rig rig(fixed({2}));
+  for (uint64_t id = 1; id <= 3; ++id)
+    rig.submit(id);
+  EXPECT_EQ(rig.ids_out(), (Ids{1, 2}));
+  rig.answer_next();
+  EXPECT_EQ(rig.how(1), ItemEnd::kAnswered);
+  EXPECT_EQ(rig.ids_out(), (Ids{2, 3}));
+}
+
+TEST(Scheduler, AModelInThisProcessIsAskedAgainAtOnce) {
+  Rig rig(fixed({1}));
+  rig.submit(1);
+  rig.fail_next(Fault::kTransient);
+  rig.fail_next(Fault::kTransient);
+  EXPECT_TRUE(rig.ends.empty());
+  rig.fail_next(Fault::kTransient);
+  EXPECT_EQ(rig.how(1), ItemEnd::kFailed);
+  EXPECT_EQ(rig.ends.at(1).attempts.used, 3);
+}
+
+TEST(Scheduler, OthersGoWhileARetryWaits) {
+  SchedulerOptions options = fixed({1});
+  options.retry.backoff_base = seconds(10);
+  Rig rig(options);
+  rig.submit(1);
+  rig.submit(2);
+  rig.end_next({.fault = Fault::kTransient, .retry_after = seconds(20)});
+  EXPECT_EQ(rig.ids_out(), (Ids{2}));
+  rig.answer_next();
+  EXPECT_EQ(rig.scheduler.wake_at(), kStart + seconds(20));
+  rig.advance(seconds(20));
+  EXPECT_EQ(rig.ids_out(), (Ids{1}));
+}
+
+TEST(Scheduler, ARefusalCoolsAllOfItsQuotaAndNoOther) {
+  SchedulerOptions options = fixed({4, 4, 4});
+  options.quotas = {{}, {}};
+  options.upstreams[2].quota = 1;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 12; ++id)
+    rig.submit(id);
+  const UpstreamId refused = rig.out.front().upstream;
+  ASSERT_NE(refused, UpstreamId(2));
+  rig.end_next({.fault = Fault::kOverloaded, .retry_after = seconds(30)});
+  // Answers make room, but only the other quota's upstream is given anything.
+  for (int i = 0; i < 11; ++i)
+    rig.answer_next();
+  for (uint64_t id = 20; id < 40; ++id)
+    rig.submit(id);
+  for (const Send& send : rig.out)
+    EXPECT_EQ(send.upstream, UpstreamId(2));
+  EXPECT_EQ(rig.out.size(), 4U);
+  // Then one goes to see, and its answer opens the others.
+  rig.advance(seconds(31));
+  EXPECT_EQ(rig.out.size(), 5U);
+  std::ranges::rotate(rig.out, rig.out.end() - 1);
+  rig.answer_next();
+  EXPECT_EQ(rig.out.size(), 12U);
+}
+
+TEST(Scheduler, AnUpstreamThatFailsIsLeftAndFoundAgain) {
+  SchedulerOptions options = fixed({1, 1});
+  options.retry.attempts_max = 100;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 30; ++id)
+    rig.submit(id);
+  for (int i = 0; i < 20 && rig.scheduler.health(UpstreamId(0)) == Health::kGood; ++i) {
+    const bool bad = rig.out.front().upstream == UpstreamId(0);
+    bad ? rig.fail_next(Fault::kTransient) : rig.answer_next();
+  }
+  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kEjected);
+  EXPECT_EQ(rig.out.size(), 1U);
+  rig.advance(seconds(10));
+  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kProbing);
+  EXPECT_EQ(rig.out.size(), 2U);
+  rig.answer_next();
+  rig.answer_next();
+  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kGood);
+}
+
+TEST(Scheduler, EqualItemsAreAskedOnce) {
+  Rig rig(fixed({4}));
+  const WorkItem same{.same_answer = Hash128{1, 1}};
+  for (uint64_t id = 1; id <= 4; ++id)
+    rig.submit(id, same);
+  EXPECT_EQ(rig.ids_out(), (Ids{1}));
+  rig.answer_next();
+  for (uint64_t id = 1; id <= 4; ++id) {
+    EXPECT_EQ(rig.how(id), ItemEnd::kAnswered);
+    EXPECT_EQ(rig.ends.at(id).outcome_of, ItemId(1));
+  }
+}
+
+TEST(Scheduler, AFailureIsSharedAndACancelIsNot) {
+  Rig rig(fixed({1}));
+  rig.submit(1, {.same_answer = Hash128{1, 1}});
+  rig.submit(2, {.same_answer = Hash128{1, 1}});
+  rig.fail_next(Fault::kRequest);
+  EXPECT_EQ(rig.how(2), ItemEnd::kFailed);
+
+  rig.submit(3);
+  rig.submit(4, {.same_answer = Hash128{2, 2}});
+  rig.submit(5, {.same_answer = Hash128{2, 2}});
+  rig.cancel(4);
+  EXPECT_EQ(rig.how(4), ItemEnd::kCancelled);
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out(), (Ids{5}));
+}
+
+TEST(Scheduler, RowsThatPackGatherWhileTheUpstreamIsBusy) {
+  Rig rig(fixed({1}));
+  for (uint64_t id = 1; id <= 6; ++id)
+    rig.submit(id, {.pack = 1});
+  EXPECT_EQ(rig.ids_out(), (Ids{1}));
+  rig.answer_next();
+  ASSERT_EQ(rig.out.size(), 1U);
+  EXPECT_EQ(rig.out.front().items.size(), 5U);
+  EXPECT_EQ(rig.out.front().reason, PackReason::kRoom);
+}
+
+// A bad row costs itself: the call is tried in halves until it is alone.
+TEST(Scheduler, ABadRowIsFoundByHalves) {
+  Rig rig(fixed({1}));
+  for (uint64_t id = 1; id <= 9; ++id)
+    rig.submit(id, {.pack = 1});
+  int calls = 0;
+  for (; !rig.out.empty() && calls < 100; ++calls) {
+    const bool bad = std::ranges::count(rig.out.front().items, ItemId(5)) > 0;
+    bad ? rig.fail_next(Fault::kRequest) : rig.answer_next();
+  }
+  EXPECT_LT(calls, 12);
+  for (uint64_t id = 1; id <= 9; ++id)
+    EXPECT_EQ(rig.how(id), id == 5 ? ItemEnd::kFailed : ItemEnd::kAnswered) << id;
+}
+
+TEST(Scheduler, TheNextOfALaneWaitsForTheEndAlsoOfRetries) {
+  SchedulerOptions options = fixed({4});
+  options.retry.backoff_base = seconds(1);
+  Rig rig(options);
+  rig.submit(1, {.lane = 3});
+  rig.submit(2, {.lane = 3});
+  rig.fail_next(Fault::kTransient);
+  EXPECT_TRUE(rig.out.empty());
+  rig.advance(seconds(2));
+  EXPECT_EQ(rig.ids_out(), (Ids{1}));
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out(), (Ids{2}));
+}
+
+TEST(Scheduler, WhatIsTooLateIsNotSent) {
+  Rig rig(fixed({1}));
+  rig.submit(1);
+  rig.submit(2, {.deadline = kStart + seconds(5)});
+  EXPECT_EQ(rig.scheduler.wake_at(), kStart + seconds(5));
+  rig.advance(seconds(5));
+  EXPECT_EQ(rig.how(2), ItemEnd::kExpired);
+}
+
+TEST(Scheduler, AfterACancelNothingIsTriedAgain) {
+  SchedulerOptions options = fixed({2});
+  options.retry.backoff_base = seconds(10);
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 5; ++id)
+    rig.submit(id);
+  rig.end_next({.fault = Fault::kTransient, .retry_after = seconds(5)});
+  rig.cancel_waiting();
+  EXPECT_EQ(rig.how(1), ItemEnd::kCancelled);
+  EXPECT_EQ(rig.how(5), ItemEnd::kCancelled);
+  EXPECT_EQ(rig.out.size(), 2U);
+  rig.fail_next(Fault::kTransient);
+  rig.answer_next();
+  EXPECT_EQ(rig.how(2), ItemEnd::kCancelled);
+  EXPECT_EQ(rig.how(3), ItemEnd::kAnswered);
+  EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+}
+
+TEST(Scheduler, StopsAtItsBudget) {
+  SchedulerOptions options = fixed({1});
+  options.cost_max = 25;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 5; ++id)
+    rig.submit(id, {.tokens = 10});
+  for (int i = 0; i < 2; ++i)
+    rig.end_next({.tokens = 10, .cost = 10});
+  EXPECT_TRUE(rig.out.empty());
+  EXPECT_TRUE(rig.scheduler.budget_is_spent());
+  EXPECT_EQ(rig.scheduler.spent(), 20);
+  rig.cancel_waiting();
+  EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+}
+
+// Prefix groups, shuffled, on two servers that keep what they computed: a group's beginning is
+// seldom computed in both.
+TEST(Scheduler, RowsOfAGroupMeet) {
+  Rig rig(fixed({4, 4}));
+  Random random(5);
+  std::map<uint64_t, uint64_t> groups;
+  std::set<std::pair<uint32_t, uint64_t>> computed;
+  std::map<uint32_t, int> calls;
+  const auto answer = [&] {
+    const Send& send = rig.out.front();
+    ++calls[send.upstream.value()];
+    computed.emplace(send.upstream.value(), groups[send.items.front().value()]);
+    rig.answer_next();
+  };
+  for (uint64_t id = 1; id <= 4000; ++id) {
+    groups[id] = 1 + random.below(100);
+    rig.submit(id, {.tokens = 100, .group = groups[id]});
+    while (rig.scheduler.unfinished() > 60)
+      answer();
+  }
+  while (!rig.out.empty())
+    answer();
+  EXPECT_LT(computed.size(), 160U);  // 200: both compute every group
+  EXPECT_NEAR(calls[0], calls[1], 400);
+}
+
+// Everything at once against servers with faults: every item ends exactly once, nothing exceeds
+// its limit, lanes keep their order.
+TEST(Scheduler, KeepsItsInvariants) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    SchedulerOptions options;
+    options.seed = seed;
+    const auto upstreams = static_cast<uint32_t>(random.between(1, 4));
+    for (uint32_t i = 0; i < upstreams; ++i) {
+      const bool adaptive = random.chance(0.5);
+      options.upstreams.push_back(
+          {.concurrency = {.fixed = adaptive ? 0 : static_cast<int32_t>(random.between(1, 8))}});
+    }
+    if (random.chance(0.3)) options.quotas = {{.requests_per_minute = 600}};
+    options.retry.backoff_base = milliseconds(random.between(0, 500));
+    options.packer.window = milliseconds(random.below(2) * 30);
+    Scheduler scheduler(options);
+
+    TimePoint now = kStart;
+    std::vector<Send> out;
+    std::map<uint64_t, int> ends;
+    std::map<uint64_t, std::deque<uint64_t>> lanes;
+    std::map<uint64_t, WorkItem> items;
+    bool failed = false;
+    const auto perform = [&](const Actions& actions) {
+      for (const Action& action : actions) {
+        if (const auto* send = std::get_if<Send>(&action)) {
+          failed |= scheduler.in_flight(send->upstream) < 1;
+          for (const ItemId id : send->items) {
+            const WorkItem& item = items.at(id.value());
+            failed |= item.lane != 0 && lanes[item.lane].front() != id.value();
+          }
+          out.push_back(*send);
+          continue;
+        }
+        const Ended& ended = std::get<Ended>(action);
+        failed |= ++ends[ended.item.value()] != 1;
+        const WorkItem& item = items.at(ended.item.value());
+        if (item.lane != 0) std::erase(lanes[item.lane], ended.item.value());
+      }
+    };
+    uint64_t submitted = 0;
+    const uint64_t rows = 600;
+    for (int step = 0; step < 200'000 && (submitted < rows || scheduler.unfinished() > 0); ++step) {
+      Actions actions;
+      if (submitted < rows && scheduler.unfinished() < 60 && random.chance(0.5)) {
+        WorkItem item{.id = ItemId(++submitted), .tokens = random.between(1, 100)};
+        if (random.chance(0.2)) item.lane = 1 + random.below(5);
+        if (random.chance(0.3)) item.pack = 1 + random.below(2);
+        if (random.chance(0.3)) item.group = 1 + random.below(6);
+        if (random.chance(0.2)) item.same_answer = Hash128{random.below(10), 0};
+        if (random.chance(0.05)) item.deadline = now + milliseconds(random.between(1, 5000));
+        item.urgency = static_cast<Urgency>(random.below(3));
+        if (item.lane != 0) lanes[item.lane].push_back(submitted);
+        items[submitted] = item;
+        scheduler.submit(now, item, 1, actions);
+      } else if (!out.empty() && random.chance(0.6)) {
+        const auto chosen = out.begin() + static_cast<std::ptrdiff_t>(random.below(out.size()));
+        const CallId call = chosen->call;
+        out.erase(chosen);
+        CallEnd end{.tokens = 10};
+        const double draw = random.unit();
+        if (draw < 0.1) end.fault = Fault::kTransient;
+        if (draw < 0.04) end.fault = Fault::kOverloaded;
+        if (draw < 0.02) end.fault = Fault::kRequest;
+        if (random.chance(0.3)) end.retry_after = milliseconds(random.below(3000));
+        scheduler.ended(now, call, end, actions);
+      } else if (submitted > 0 && random.chance(0.02)) {
+        scheduler.cancel(now, ItemId(1 + random.below(submitted)), actions);
+      } else {
+        const auto wake = scheduler.wake_at();
+        const TimePoint later = now + milliseconds(random.below(200));
+        now = wake && out.empty() ? std::max(now, *wake) : later;
+        if (wake && *wake <= now) scheduler.wake(now, actions);
+        // With nothing out and no time to wait for, nothing would ever happen again.
+        ASSERT_TRUE(wake || !out.empty() || submitted < rows || scheduler.unfinished() == 0)
+            << "stuck with " << scheduler.unfinished();
+      }
+      perform(actions);
+      ASSERT_FALSE(failed);
+      for (uint32_t i = 0; i < upstreams; ++i) {
+        const ConcurrencyOptions& concurrency = options.upstreams[i].concurrency;
+        if (concurrency.fixed > 0) {
+          ASSERT_LE(scheduler.in_flight(UpstreamId(i)), concurrency.fixed);
+        }
+      }
+    }
+    EXPECT_EQ(scheduler.unfinished(), 0U);
+    EXPECT_EQ(ends.size(), rows);
+  }
+}
+
+}  // namespace
+}  // namespace windrow::dispatch

@@ -1,0 +1,34 @@
+// WorkItem: a request as policies see it: what it costs and what it belongs to, never what it says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/id.h"
+
+namespace windrow::dispatch {
+
+using ItemId = Id<struct ItemTag>;
+using CallId = Id<struct CallTag>;  // one sending of one item, or of several packed together
+using UpstreamId = Id<struct UpstreamTag, uint32_t>;  // counted from 0
+
+// Who waits for it. Higher ones go first, within bounds (lanes.h).
+enum class Urgency : uint8_t { kInteractive, kNormal, kBatch };
+
+struct WorkItem {
+  ItemId id;
+  int64_t tokens = 1;  // about what it costs: of its prompt and of its answer
+
+  uint64_t lane = 0;   // items of one lane go one after the other, in order; 0: of none
+  uint64_t group = 0;  // items of one group begin alike; 0: of none
+  uint64_t pack = 0;   // items of one kind may go in one call; 0: goes alone
+  Urgency urgency = Urgency::kBatch;
+  std::optional<TimePoint> deadline;   // what has not been sent by then is not sent
+  std::optional<Hash128> same_answer;  // items with equal ones get one answer
+
+  friend bool operator==(const WorkItem&, const WorkItem&) = default;
+};
+
+}  // namespace windrow::dispatch
