@@ -66,8 +66,17 @@ void PackSize::too_large(int64_t tokens) {
 
 void Packer::add(TimePoint now, const WorkItem& item, int32_t rows_max) {
   kinds_[item.pack].push_back({item, now, std::min(rows_max, options_.rows_max)});
+  came(item);
+}
+
+void Packer::came(const WorkItem& item) {
   ++waiting_;
-  dated_ += item.deadline ? 1 : 0;
+  if (item.deadline) deadlines_.emplace(*item.deadline, item.id);
+}
+
+void Packer::left(const WorkItem& item) {
+  --waiting_;
+  if (item.deadline) deadlines_.erase({*item.deadline, item.id});
 }
 
 // The call that the first rows of a kind make, and why it ends where it does.
@@ -116,9 +125,8 @@ std::optional<Pack> Packer::next(TimePoint now) {
   if (oldest == kinds_.end()) return std::nullopt;
   const auto rows = static_cast<int64_t>(found.items.size());
   oldest->second.erase(oldest->second.begin(), oldest->second.begin() + rows);
-  waiting_ -= found.items.size();
   for (const WorkItem& item : found.items)
-    dated_ -= item.deadline ? 1 : 0;
+    left(item);
   if (oldest->second.empty()) kinds_.erase(oldest);
   return found;
 }
@@ -127,17 +135,17 @@ void Packer::put_back(const Pack& pack) {
   Kind& kind = kinds_[pack.items.front().pack];
   for (size_t i = pack.items.size(); i-- > 0;) {
     kind.push_front({pack.items[i], pack.since[i], pack.rows_max[i]});
-    ++waiting_;
-    dated_ += pack.items[i].deadline ? 1 : 0;
+    came(pack.items[i]);
   }
 }
 
-std::optional<TimePoint> Packer::wake_at() const {
-  if (options_.window <= Duration{}) return std::nullopt;
+std::optional<TimePoint> Packer::wake_at(TimePoint now) const {
   std::optional<TimePoint> at;
+  if (!deadlines_.empty()) at = deadlines_.begin()->first;
+  if (options_.window <= Duration{}) return at;
   for (const auto& [key, kind] : kinds_) {
     const TimePoint over = kind.front().since + options_.window;
-    if (!at || over < *at) at = over;
+    if (over > now && (!at || over < *at)) at = over;
   }
   return at;
 }
@@ -151,8 +159,7 @@ std::optional<WorkItem> Packer::take(ItemId id) {
     if (found == kind->second.end()) continue;
     WorkItem item = found->item;
     kind->second.erase(found);
-    --waiting_;
-    dated_ -= item.deadline ? 1 : 0;
+    left(item);
     if (kind->second.empty()) kinds_.erase(kind);
     return item;
   }
@@ -160,16 +167,9 @@ std::optional<WorkItem> Packer::take(ItemId id) {
 }
 
 std::vector<WorkItem> Packer::take_expired(TimePoint now) {
-  std::vector<ItemId> ids;
-  if (dated_ == 0) return {};
-  for (const auto& [key, kind] : kinds_) {
-    for (const Waiting& waiting : kind) {
-      if (waiting.item.deadline && *waiting.item.deadline <= now) ids.push_back(waiting.item.id);
-    }
-  }
   std::vector<WorkItem> expired;
-  for (const ItemId id : ids)
-    expired.push_back(*take(id));
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now)
+    expired.push_back(*take(deadlines_.begin()->second));
   return expired;
 }
 
@@ -181,7 +181,7 @@ std::vector<WorkItem> Packer::take_all() {
   }
   kinds_.clear();
   waiting_ = 0;
-  dated_ = 0;
+  deadlines_.clear();
   return all;
 }
 

@@ -12,7 +12,9 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -89,8 +91,8 @@ class Packer {
   // The rows of a call that could not leave after all; they are the first again.
   void put_back(const Pack& pack);
 
-  // When the first window is over.
-  std::optional<TimePoint> wake_at() const;
+  // When the next window or deadline is over. What is over at `now` waits for room, not for time.
+  std::optional<TimePoint> wake_at(TimePoint now) const;
 
   std::optional<WorkItem> take(ItemId id);
   std::vector<WorkItem> take_expired(TimePoint now);
@@ -108,12 +110,14 @@ class Packer {
   using Kind = std::deque<Waiting>;
 
   Pack first_of(const Kind& kind) const;
+  void came(const WorkItem& item);
+  void left(const WorkItem& item);
 
   const PackerOptions options_;
   PackSize size_;
   std::map<uint64_t, Kind> kinds_;
   size_t waiting_ = 0;
-  size_t dated_ = 0;  // of these, with a deadline
+  std::set<std::pair<TimePoint, ItemId>> deadlines_;
 };
 
 }  // namespace windrow::dispatch

@@ -59,7 +59,8 @@ TEST(Packer, AWindowMakesTheFirstWait) {
   Packer packer({.rows_max = 3, .window = milliseconds(50)});
   packer.add(kStart, text(1));
   EXPECT_EQ(packer.next(kStart), std::nullopt);
-  EXPECT_EQ(packer.wake_at(), kStart + milliseconds(50));
+  EXPECT_EQ(packer.wake_at(kStart), kStart + milliseconds(50));
+  EXPECT_EQ(packer.wake_at(kStart + milliseconds(50)), std::nullopt);  // now it waits for room
   const auto pack = packer.next(kStart + milliseconds(50));
   EXPECT_EQ(pack->reason, PackReason::kWindow);
   for (uint64_t id = 2; id <= 4; ++id)

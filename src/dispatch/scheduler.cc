@@ -74,7 +74,7 @@ void Scheduler::wake(TimePoint now, Actions& actions) {
 }
 
 std::optional<TimePoint> Scheduler::wake_at() const {
-  std::optional<TimePoint> at = packer_.wake_at();
+  std::optional<TimePoint> at = packer_.wake_at(pumped_at_);
   if (!later_.empty()) keep_earlier(at, later_.begin()->first);
   keep_earlier(at, lanes_.next_deadline());
   if (lanes_.size() + packer_.waiting() == 0) return at;
@@ -87,6 +87,7 @@ std::optional<TimePoint> Scheduler::wake_at() const {
 // --- out ----------------------------------------------------------------------------------------
 
 void Scheduler::pump(TimePoint now, Actions& actions) {
+  pumped_at_ = now;
   while (!later_.empty() && later_.begin()->first <= now) {
     const ItemId id = later_.begin()->second;
     later_.erase(later_.begin());

@@ -191,6 +191,7 @@ class Scheduler {
   std::vector<UpstreamId> open_;
   std::vector<UpstreamId> open_for_item_;
   std::optional<TimePoint> quota_wakes_at_;
+  TimePoint pumped_at_{};
 };
 
 }  // namespace windrow::dispatch

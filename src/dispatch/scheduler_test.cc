@@ -212,6 +212,23 @@ TEST(Scheduler, RowsThatPackGatherWhileTheUpstreamIsBusy) {
   EXPECT_EQ(rig.out.front().reason, PackReason::kRoom);
 }
 
+TEST(Scheduler, AWindowThatIsOverWaitsForRoomAndNotForTime) {
+  SchedulerOptions options = fixed({1});
+  options.packer.window = milliseconds(30);
+  Rig rig(options);
+  rig.submit(1);
+  rig.submit(2, {.pack = 1});
+  rig.submit(3, {.pack = 1, .deadline = kStart + seconds(5)});
+  EXPECT_EQ(rig.scheduler.wake_at(), kStart + milliseconds(30));
+  rig.advance(milliseconds(30));
+  EXPECT_EQ(rig.scheduler.wake_at(), kStart + seconds(5));
+  rig.advance(seconds(5));
+  EXPECT_EQ(rig.how(3), ItemEnd::kExpired);
+  EXPECT_EQ(rig.scheduler.wake_at(), std::nullopt);
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out(), (Ids{2}));
+}
+
 // A bad row costs itself: the call is tried in halves until it is alone.
 TEST(Scheduler, ABadRowIsFoundByHalves) {
   Rig rig(fixed({1}));
@@ -383,7 +400,11 @@ TEST(Scheduler, KeepsItsInvariants) {
         const auto wake = scheduler.wake_at();
         const TimePoint later = now + milliseconds(random.below(200));
         now = wake && out.empty() ? std::max(now, *wake) : later;
-        if (wake && *wake <= now) scheduler.wake(now, actions);
+        if (wake && *wake <= now) {
+          scheduler.wake(now, actions);
+          // Or its driver would call it without end.
+          ASSERT_TRUE(!scheduler.wake_at() || *scheduler.wake_at() > now);
+        }
         // With nothing out and no time to wait for, nothing would ever happen again.
         ASSERT_TRUE(wake || !out.empty() || submitted < rows || scheduler.unfinished() == 0)
             << "stuck with " << scheduler.unfinished();
