@@ -8,6 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/manual_clock.h"
+#include "dispatch/testing/manual_waker.h"
+
 namespace windrow::dispatch {
 namespace {
 
@@ -181,6 +184,110 @@ INSTANTIATE_TEST_SUITE_P(EitherCancel, CancelDuringSubmit,
                          [](const auto& tested) {
                            return tested.param == &Dispatcher::cancel_all ? "All" : "Waiting";
                          });
+
+// Several upstreams, retries that wait, a clock that the test moves.
+class DispatcherOfTwo : public ::testing::Test {
+ protected:
+  bool submit(WorkItem item = {}) {
+    return dispatcher_.submit({}, item, 0,
+                              [this](const DispatchResult& result) { ends_.push_back(result); });
+  }
+
+  bool last_is_answer() const { return std::holds_alternative<llm::Answer>(ends_.back().outcome); }
+
+  windrow::testing::ManualClock clock_;
+  testing::ManualWaker waker_{clock_};
+  HeldBackend first_;
+  HeldBackend second_;
+  Dispatcher dispatcher_{
+      {{.backend = &first_}, {.backend = &second_}},
+      {.in_flight_max = 1, .waiting_max = 4, .backoff_base = std::chrono::seconds(10)},
+      clock_,
+      waker_};
+  std::vector<DispatchResult> ends_;
+};
+
+TEST_F(DispatcherOfTwo, FillsBothAndThenLetsRowsWait) {
+  for (int i = 0; i < 6; ++i)
+    ASSERT_TRUE(submit());
+  EXPECT_EQ(first_.held(), 1U);
+  EXPECT_EQ(second_.held(), 1U);
+  EXPECT_EQ(dispatcher_.in_flight(), 6);
+  EXPECT_EQ(dispatcher_.in_flight_max(), 6);
+  for (int i = 0; i < 3; ++i) {
+    first_.answer_next(llm::Answer{});
+    second_.answer_next(llm::Answer{});
+  }
+  EXPECT_EQ(ends_.size(), 6U);
+  dispatcher_.wait_idle();
+}
+
+TEST_F(DispatcherOfTwo, ARetryWaitsForItsTime) {
+  ASSERT_TRUE(submit());
+  first_.answer_next(failure(llm::FailureClass::kTransient));
+  EXPECT_EQ(first_.held() + second_.held(), 0U);
+  ASSERT_TRUE(waker_.jump());
+  EXPECT_EQ(first_.held() + second_.held(), 1U);
+  (first_.held() > 0 ? first_ : second_).answer_next(llm::Answer{});
+  EXPECT_TRUE(last_is_answer());
+  EXPECT_EQ(ends_.back().attempts, 2);
+}
+
+TEST_F(DispatcherOfTwo, ACancelEndsRetriesThatWait) {
+  ASSERT_TRUE(submit());
+  first_.answer_next(failure(llm::FailureClass::kTransient));
+  dispatcher_.cancel_waiting();
+  ASSERT_EQ(ends_.size(), 1U);
+  EXPECT_EQ(std::get<llm::Failure>(ends_.back().outcome).failure_class,
+            llm::FailureClass::kCancelled);
+  dispatcher_.wait_idle();
+}
+
+TEST_F(DispatcherOfTwo, EqualRequestsGetOneAnswer) {
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(submit({.same_answer = Hash128{1, 2}}));
+  EXPECT_EQ(first_.held() + second_.held(), 1U);
+  first_.answer_next(llm::Answer{.usage = {.completion_tokens = 7}});
+  ASSERT_EQ(ends_.size(), 3U);
+  for (const DispatchResult& end : ends_)
+    EXPECT_EQ(std::get<llm::Answer>(end.outcome).usage.completion_tokens, 7);
+}
+
+TEST_F(DispatcherOfTwo, WhatIsTooLateIsNotSent) {
+  ASSERT_TRUE(submit());
+  ASSERT_TRUE(submit());
+  ASSERT_TRUE(submit({.deadline = clock_.now() + std::chrono::seconds(5)}));
+  ASSERT_TRUE(waker_.jump());
+  ASSERT_EQ(ends_.size(), 1U);
+  EXPECT_EQ(std::get<llm::Failure>(ends_.back().outcome).code, "deadline_exceeded");
+  first_.answer_next(llm::Answer{});
+  second_.answer_next(llm::Answer{});
+}
+
+// A backend that answers before submit returns, ten thousand times: the stack does not grow.
+TEST(Dispatcher, AnswersAtOnceDoNotNest) {
+  class AtOnce final : public llm::Backend {
+   public:
+    void submit(llm::Request, Done done) override { done(llm::Answer{}); }
+    void cancel_waiting() override {}
+    void cancel_all() override {}
+    int32_t in_flight_target() const override { return 1; }
+    llm::BackendStats stats() const override { return {}; }
+  };
+  HeldBackend held;
+  AtOnce at_once;
+  windrow::testing::ManualClock clock;
+  testing::ManualWaker waker(clock);
+  Dispatcher dispatcher({{.backend = &held}, {.backend = &at_once}}, {.waiting_max = 20'000}, clock,
+                        waker);
+  int ended = 0;
+  for (int i = 0; i < 10'000; ++i)
+    ASSERT_TRUE(dispatcher.submit({}, {.lane = 1}, 0, [&](const DispatchResult&) { ++ended; }));
+  while (held.held() > 0)
+    held.answer_next(llm::Answer{});
+  dispatcher.wait_idle();
+  EXPECT_EQ(ended, 10'000);
+}
 
 }  // namespace
 }  // namespace windrow::dispatch

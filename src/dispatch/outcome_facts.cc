@@ -1,0 +1,47 @@
+#include "dispatch/outcome_facts.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace windrow::dispatch {
+namespace {
+
+// A prompt token costs a server about so much of what an answer's token does.
+constexpr double kPromptWork = 1.0 / 16;
+
+constexpr int32_t kRequestTimeout = 408;
+constexpr int32_t kGatewayTimeout = 504;
+
+Fault fault_of(const llm::Failure& failure) {
+  switch (failure.failure_class) {
+    case llm::FailureClass::kTransient:
+      return failure.overloaded ? Fault::kOverloaded : Fault::kTransient;
+    case llm::FailureClass::kCancelled:
+      return Fault::kCancelled;
+    case llm::FailureClass::kBackend:
+      return Fault::kBackend;
+    case llm::FailureClass::kRequest:
+      break;
+  }
+  return Fault::kRequest;
+}
+
+}  // namespace
+
+CallEnd facts_of(const llm::Outcome& outcome) {
+  if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
+    CallEnd end{
+        .fault = fault_of(*failure),
+        .timed_out = failure->status == kRequestTimeout || failure->status == kGatewayTimeout};
+    if (failure->retry_after_ms) {
+      end.retry_after = std::chrono::milliseconds(*failure->retry_after_ms);
+    }
+    return end;
+  }
+  const llm::Usage& usage = std::get<llm::Answer>(outcome).usage;
+  const int32_t computed = std::max(usage.prompt_tokens - usage.cached_tokens, 0);
+  return {.tokens = int64_t{usage.prompt_tokens} + usage.completion_tokens,
+          .work = std::max(usage.completion_tokens + kPromptWork * computed, 1.0)};
+}
+
+}  // namespace windrow::dispatch
