@@ -12,10 +12,15 @@ constexpr double kPromptWork = 1.0 / 16;
 constexpr int32_t kRequestTimeout = 408;
 constexpr int32_t kGatewayTimeout = 504;
 
+bool timed_out(const llm::Failure& failure) {
+  return failure.status == kRequestTimeout || failure.status == kGatewayTimeout;
+}
+
 Fault fault_of(const llm::Failure& failure) {
   switch (failure.failure_class) {
     case llm::FailureClass::kTransient:
-      return failure.overloaded ? Fault::kOverloaded : Fault::kTransient;
+      // Late answers are a sign of load too, but a row that is always late must end.
+      return failure.overloaded && !timed_out(failure) ? Fault::kOverloaded : Fault::kTransient;
     case llm::FailureClass::kCancelled:
       return Fault::kCancelled;
     case llm::FailureClass::kBackend:
@@ -30,9 +35,7 @@ Fault fault_of(const llm::Failure& failure) {
 
 CallEnd facts_of(const llm::Outcome& outcome) {
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
-    CallEnd end{
-        .fault = fault_of(*failure),
-        .timed_out = failure->status == kRequestTimeout || failure->status == kGatewayTimeout};
+    CallEnd end{.fault = fault_of(*failure), .timed_out = timed_out(*failure)};
     if (failure->retry_after_ms) {
       end.retry_after = std::chrono::milliseconds(*failure->retry_after_ms);
     }

@@ -1,0 +1,49 @@
+#include "dispatch/outcome_facts.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow::dispatch {
+namespace {
+
+using llm::FailureClass;
+
+TEST(OutcomeFacts, ARefusalForLoadSaysForHowLong) {
+  const CallEnd end = facts_of(llm::Failure{.failure_class = FailureClass::kTransient,
+                                            .status = 429,
+                                            .overloaded = true,
+                                            .retry_after_ms = 1500});
+  EXPECT_EQ(end.fault, Fault::kOverloaded);
+  EXPECT_EQ(end.retry_after, std::chrono::milliseconds(1500));
+  EXPECT_FALSE(end.timed_out);
+}
+
+// Or a row that is always late would come back until patience ends.
+TEST(OutcomeFacts, ATimeoutUsesUpAnAttemptAlsoWhenItIsASignOfLoad) {
+  const CallEnd end = facts_of(
+      llm::Failure{.failure_class = FailureClass::kTransient, .status = 504, .overloaded = true});
+  EXPECT_EQ(end.fault, Fault::kTransient);
+  EXPECT_TRUE(end.timed_out);
+}
+
+TEST(OutcomeFacts, OtherFailuresKeepTheirClass) {
+  const auto fault_of = [](FailureClass failure_class) {
+    return facts_of(llm::Failure{.failure_class = failure_class, .status = 500}).fault;
+  };
+  EXPECT_EQ(fault_of(FailureClass::kTransient), Fault::kTransient);
+  EXPECT_EQ(fault_of(FailureClass::kRequest), Fault::kRequest);
+  EXPECT_EQ(fault_of(FailureClass::kCancelled), Fault::kCancelled);
+  EXPECT_EQ(fault_of(FailureClass::kBackend), Fault::kBackend);
+}
+
+// A prompt is computed many tokens at a time, and what was cached not at all.
+TEST(OutcomeFacts, AnAnswersWorkIsMostlyItsOwnTokens) {
+  const CallEnd end = facts_of(
+      llm::Answer{.usage = {.prompt_tokens = 1600, .completion_tokens = 50, .cached_tokens = 800}});
+  EXPECT_EQ(end.fault, std::nullopt);
+  EXPECT_EQ(end.tokens, 1650);
+  EXPECT_DOUBLE_EQ(end.work, 50 + 800 / 16.0);
+  EXPECT_DOUBLE_EQ(facts_of(llm::Answer{}).work, 1);
+}
+
+}  // namespace
+}  // namespace windrow::dispatch
