@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -264,29 +265,38 @@ TEST_F(DispatcherOfTwo, WhatIsTooLateIsNotSent) {
   second_.answer_next(llm::Answer{});
 }
 
-// A backend that answers before submit returns, ten thousand times: the stack does not grow.
+// A backend that answers before submit returns, while ten thousand wait: the stack does not grow.
 TEST(Dispatcher, AnswersAtOnceDoNotNest) {
   class AtOnce final : public llm::Backend {
    public:
-    void submit(llm::Request, Done done) override { done(llm::Answer{}); }
+    void submit(llm::Request, Done done) override {
+      if (!first) {
+        first = std::move(done);
+        return;
+      }
+      depth_max = std::max(depth_max, ++depth);
+      done(llm::Answer{});
+      --depth;
+    }
     void cancel_waiting() override {}
     void cancel_all() override {}
     int32_t in_flight_target() const override { return 1; }
     llm::BackendStats stats() const override { return {}; }
+
+    Done first;  // kept until the others wait
+    int depth = 0;
+    int depth_max = 0;
   };
-  HeldBackend held;
-  AtOnce at_once;
-  windrow::testing::ManualClock clock;
-  testing::ManualWaker waker(clock);
-  Dispatcher dispatcher({{.backend = &held}, {.backend = &at_once}}, {.waiting_max = 20'000}, clock,
-                        waker);
+  AtOnce backend;
+  Dispatcher dispatcher(backend, {.waiting_max = 20'000});
   int ended = 0;
   for (int i = 0; i < 10'000; ++i)
-    ASSERT_TRUE(dispatcher.submit({}, {.lane = 1}, 0, [&](const DispatchResult&) { ++ended; }));
-  while (held.held() > 0)
-    held.answer_next(llm::Answer{});
+    ASSERT_TRUE(dispatcher.submit({}, [&](const DispatchResult&) { ++ended; }));
+  EXPECT_EQ(ended, 0);
+  backend.first(llm::Answer{});
   dispatcher.wait_idle();
   EXPECT_EQ(ended, 10'000);
+  EXPECT_EQ(backend.depth_max, 1);
 }
 
 }  // namespace
