@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,6 +68,10 @@ class Disk {
 
   // kConflict, naming the holder's process id, when another process or lock holds it.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
+
+  // Who holds that lock ("process 1234"); nothing when nobody does. Takes nothing and makes no
+  // file. Only a lock() in the very same moment may be refused for it.
+  virtual Result<std::optional<std::string>> lock_holder(const std::string& path) const = 0;
 };
 
 }  // namespace windrow::store

@@ -135,5 +135,23 @@ TEST_P(DiskTest, ALockHasOneHolderAtATime) {
   EXPECT_TRUE(disk().lock(path_).has_value());
 }
 
+TEST_P(DiskTest, WhoHoldsALockIsSaidWithoutTakingIt) {
+  const auto nobody = disk().lock_holder(path_);
+  ASSERT_TRUE(nobody.has_value());
+  EXPECT_FALSE(nobody->has_value());
+  EXPECT_FALSE(disk().exists(path_));
+  auto held = disk().lock(path_);
+  ASSERT_TRUE(held.has_value());
+  const auto somebody = disk().lock_holder(path_);
+  ASSERT_TRUE(somebody.has_value());
+  ASSERT_TRUE(somebody->has_value());
+  EXPECT_TRUE((*somebody)->starts_with("process ")) << **somebody;
+  *held = nullptr;
+  const auto free = disk().lock_holder(path_);
+  ASSERT_TRUE(free.has_value());
+  EXPECT_FALSE(free->has_value());
+  EXPECT_TRUE(disk().lock(path_).has_value());
+}
+
 }  // namespace
 }  // namespace windrow::store

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -271,6 +272,21 @@ Result<std::unique_ptr<FileLock>> PosixDisk::lock(const std::string& path) {
   const std::string text = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file->get(), 0) == 0) (void)write_all(file->get(), text, path);
   return std::make_unique<PosixLock>(*std::move(file));
+}
+
+Result<std::optional<std::string>> PosixDisk::lock_holder(const std::string& path) const {
+  const auto file = open_regular(path, O_RDONLY, "read");
+  if (!file) {
+    if (file.error().kind == ErrorKind::kNotFound) return std::optional<std::string>();
+    return file.error();
+  }
+  // A lock that is shared by all who look stays away from one that is held, and ends with the
+  // descriptor.
+  if (retried([&] { return ::flock(file->get(), LOCK_SH | LOCK_NB); }) == 0) {
+    return std::optional<std::string>();
+  }
+  if (errno != EWOULDBLOCK) return failure("look at the lock", path, errno);
+  return std::optional(holder_of(file->get()));
 }
 
 }  // namespace windrow::store

@@ -188,4 +188,8 @@ Result<std::unique_ptr<FileLock>> FaultyDisk::lock(const std::string& path) {
   return beneath_.lock(path);
 }
 
+Result<std::optional<std::string>> FaultyDisk::lock_holder(const std::string& path) const {
+  return beneath_.lock_holder(path);
+}
+
 }  // namespace windrow::store::testing

@@ -143,6 +143,12 @@ Result<std::unique_ptr<FileLock>> MemoryDisk::lock(const std::string& path) {
   return std::make_unique<Lock>(locks_, path);
 }
 
+Result<std::optional<std::string>> MemoryDisk::lock_holder(const std::string& path) const {
+  const std::scoped_lock lock(mutex_);
+  if (!locks_->contains(path)) return std::optional<std::string>();
+  return std::optional<std::string>("process 1");
+}
+
 void MemoryDisk::drop_unsynced() {
   const std::scoped_lock lock(mutex_);
   names_ = synced_names_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ class MemoryDisk final : public Disk {
   bool exists(const std::string& path) const override;
   Result<void> sync_folder_of(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+  Result<std::optional<std::string>> lock_holder(const std::string& path) const override;
 
   // Nothing that was not synced remains.
   void drop_unsynced();
