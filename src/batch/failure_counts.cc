@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "base/format.h"
+#include "batch/log_lines.h"
 
 namespace windrow::batch {
 namespace {
@@ -86,22 +88,13 @@ Result<std::vector<FailureCount>> count_failures(store::Disk& disk, const std::s
     return file.error();
   }
   FailureCounter counter;
-  std::string buffer(size_t{1} << 16, '\0');
-  std::string line;
-  for (uint64_t offset = 0;;) {
-    const Result<size_t> size = (*file)->read_at(offset, buffer.data(), buffer.size());
-    if (!size) return size.error();
-    if (*size == 0) break;
-    offset += *size;
-    std::string_view bytes(buffer.data(), *size);
-    for (size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
-      line += bytes.substr(0, end);
-      bytes.remove_prefix(end + 1);
-      const Kind kind = kind_of(line);
-      counter.add(kind.first, kind.second);
-      line.clear();
-    }
-    line += bytes;
+  LogLines lines(**file);
+  for (;;) {
+    const Result<std::optional<std::string_view>> line = lines.next();
+    if (!line) return line.error();
+    if (!*line) break;
+    const Kind kind = kind_of(**line);
+    counter.add(kind.first, kind.second);
   }
   return counter.counts();
 }

@@ -6,6 +6,8 @@
 
 #include "base/format.h"
 #include "batch/ordered.h"
+#include "batch/prescan.h"
+#include "batch/settle_errors.h"
 
 namespace windrow::batch {
 
@@ -24,6 +26,41 @@ Result<bool> order_logs(store::Disk& disk, const JobPaths& paths,
     ordered = ordered && *done;
   }
   return ordered;
+}
+
+Result<void> settle_retried(store::Disk& disk, const JobOptions& options, const JobFiles& files,
+                            JobReport& report) {
+  const bool completed = report.end == JobEnd::kCompleted;
+  const auto keep = [&](const LogLine& line) {
+    const bool retried = options.retry_failed && line.offset < files.errors_bytes &&
+                         options.retried.takes(line.status, line.code);
+    if (!completed || !retried) return true;
+    // The line was read and said something else.
+    if (line.of_line && files.index.met_line(line.input_line)) return false;
+    if (options.rows_max) return true;  // there may be more of the input
+    ++report.rows_gone;
+    if (report.gone.size() < kNamedMax) {
+      report.gone.push_back({.line = line.input_line, .custom_id = std::string(line.custom_id)});
+    }
+    return true;
+  };
+  const auto settled =
+      settle_errors(disk, files.paths, files.unsettled ? 0 : files.results_bytes, keep);
+  if (settled) return {};
+  return Error{settled.error().kind,
+               fmt::format("what came of the failed rows is safe in {} and {}, but taking what "
+                           "counts no more out of the latter failed: {}; the same command tries "
+                           "again",
+                           files.paths.results, files.paths.errors, settled.error().message)};
+}
+
+Error none_left_error(const JobFiles& files, const std::string& input) {
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("{} {}; nothing was changed. Name the input they came from with --input", input,
+                  files.start.retried == 1 ? std::string("does not have the row that failed")
+                                           : fmt::format("has none of the {} rows that failed",
+                                                         with_thousands(files.start.retried)))};
 }
 
 Error with_what_is_safe(const Error& error, const JobFiles& files, const JobCounters& counters) {

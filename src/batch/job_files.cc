@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
 #include "batch/log_scan.h"
 #include "batch/ordered.h"
 #include "batch/output_file.h"
+#include "batch/settle_errors.h"
 
 namespace windrow::batch {
 namespace {
@@ -55,28 +57,41 @@ struct ScannedLog {
 };
 
 Result<ScannedLog> read_log(store::Disk& disk, const std::string& path, LogKind kind,
+                            const std::function<Result<void>(const LogLine&)>& each,
                             JobFiles& files) {
   auto file = disk.open_read(path);
   if (!file) {
     if (file.error().kind == ErrorKind::kNotFound) return ScannedLog{};
     return file.error();
   }
-  const auto scan = scan_log(**file, path, kind, [&](const LogLine& line) -> Result<void> {
-    if (files.index.add_finished(line.identity, line.fingerprint, kind == LogKind::kResults)) {
-      return {};
-    }
-    return Error{
-        ErrorKind::kInvalid,
-        fmt::format("{}: line {} is the second one for {}; nothing was changed. Delete one "
-                    "of the two, or use --fresh, which keeps the file under another name "
-                    "and starts over",
-                    path, line.number,
-                    line.custom_id.empty() ? fmt::format("line {} of the input", line.input_line)
-                                           : fmt::format("custom_id \"{}\"", line.custom_id))};
-  });
+  const auto scan = scan_log(**file, path, kind, each);
   if (!scan) return scan.error();
   files.start.torn_bytes += static_cast<int64_t>(scan->torn_bytes);
   return ScannedLog{.lines = scan->lines, .whole_bytes = scan->whole_bytes};
+}
+
+Result<ScannedLog> read_results(store::Disk& disk, JobFiles& files) {
+  const std::string& path = files.paths.results;
+  const auto add = [&](const LogLine& line) -> Result<void> {
+    if (files.index.add_result(line.identity, line.fingerprint)) return {};
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: line {} is the second one for custom_id \"{}\"; nothing was "
+                             "changed. Delete one of the two, or use --fresh, which keeps the file "
+                             "under another name and starts over",
+                             path, line.number, line.custom_id)};
+  };
+  return read_log(disk, path, LogKind::kResults, add, files);
+}
+
+// After the results, which stand whatever failed before them.
+Result<ScannedLog> read_errors(store::Disk& disk, const JobOptions& options, JobFiles& files) {
+  const auto add = [&](const LogLine& line) -> Result<void> {
+    const bool retried = options.retry_failed && options.retried.takes(line.status, line.code);
+    if (!files.index.add_failure(line.identity, line.fingerprint, retried)) files.unsettled = true;
+    if (retried && line.of_line) files.index.retry_line(line.input_line);
+    return {};
+  };
+  return read_log(disk, files.paths.errors, LogKind::kErrors, add, files);
 }
 
 // The record of the results that are there; they cannot be continued without one.
@@ -112,20 +127,19 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   if (options.fresh) {
     files.moves = plan_job_aside(disk, files.paths);
   } else {
-    const auto results = read_log(disk, files.paths.results, LogKind::kResults, files);
+    const auto results = read_results(disk, files);
     if (!results) return results.error();
     files.start.results_before = results->lines;
     files.results_bytes = results->whole_bytes;
-    if (options.retry_failed) {
-      files.moves = plan_errors_aside(disk, files.paths);
-    } else {
-      const auto errors = read_log(disk, files.paths.errors, LogKind::kErrors, files);
-      if (!errors) return errors.error();
-      files.start.errors_before = errors->lines;
-      files.errors_bytes = errors->whole_bytes;
-    }
+    const auto errors = read_errors(disk, options, files);
+    if (!errors) return errors.error();
+    files.errors_bytes = errors->whole_bytes;
+    const RowIndex::Totals totals = files.index.totals();
+    files.start.errors_before = totals.failed;
+    files.start.retried = totals.retried;
+    if (options.only_retried) files.index.want_only_retried();
   }
-  files.start.resumed = files.index.size() > 0;
+  files.start.resumed = files.start.results_before + files.start.errors_before > 0;
   for (const Move& move : files.moves)
     files.start.put_aside.push_back(move.to);
 
@@ -153,9 +167,10 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     auto done = disk.write_atomically(files.paths.record, job_record_text(dated));
     if (!done) return done.error();
   }
-  // A run that was killed while it put the logs in order left these.
-  for (const std::string& path : {files.paths.results, files.paths.errors}) {
-    const std::string temporary = ordered_temporary(path);
+  // A run that was killed while it put the logs in order, or settled one, left these.
+  for (const std::string& temporary :
+       {ordered_temporary(files.paths.results), ordered_temporary(files.paths.errors),
+        settled_temporary(files.paths.errors)}) {
     if (!disk.exists(temporary)) continue;
     if (auto done = disk.remove(temporary); !done) return done.error();
   }

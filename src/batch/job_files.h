@@ -21,9 +21,10 @@ namespace windrow::batch {
 
 // What was on disk when the job was opened.
 struct JobStart {
-  bool resumed = false;        // at least one result was there
+  bool resumed = false;        // at least one outcome was there that stays
   int64_t results_before = 0;  // lines of the results file, whether or not the input still has them
-  int64_t errors_before = 0;   // lines of the errors file; none with --retry-failed
+  int64_t errors_before = 0;   // rows that failed and do not run again
+  int64_t retried = 0;         // rows that failed and do
   int64_t torn_bytes = 0;      // at the ends of the logs: rows that were being written
   int64_t began_unix_s = 0;    // when the job began: what its prompts take for today
   std::vector<std::string> put_aside;  // new names of files that run() moves away first
@@ -37,6 +38,7 @@ struct JobFiles {
 
   uint64_t results_bytes = 0;  // up to which the logs are whole
   uint64_t errors_bytes = 0;
+  bool unsettled = false;           // the errors hold lines that count no more
   std::vector<Move> moves;          // to do before anything is written
   std::optional<JobRecord> record;  // of the earlier run, when it left results
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "batch/failure_choice.h"
 
 namespace windrow::batch {
 
@@ -38,8 +39,13 @@ struct JobOptions {
   // Put the files of an earlier job aside under another name and start over.
   bool fresh = false;
 
-  // Put the errors file aside, so that rows that failed have no result and run again.
+  // Rows that failed run again, all or those of some kinds. Their lines stay in the errors file
+  // until that is rewritten at the end, without those of rows that succeeded since.
   bool retry_failed = false;
+  FailureChoice retried;
+
+  // With retry_failed: no other row runs.
+  bool only_retried = false;
 
   // --- which rows, in which order ---
 

@@ -39,10 +39,6 @@ std::string_view stem_of(const JobPaths& paths) {
 
 }  // namespace
 
-std::string JobPaths::retried(int32_t n) const {
-  return fmt::format("{}.errors.retried-{}.jsonl", stem_of(*this), n);
-}
-
 JobPaths JobPaths::old(int32_t n) const {
   const std::string_view stem = stem_of(*this);
   return with_stem(fmt::format("{}.old-{}", stem, n),

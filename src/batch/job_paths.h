@@ -16,9 +16,6 @@ struct JobPaths {
   std::string record;   // out/results.job.json         the options that alter answers
   std::string lock;     // out/results.lock             held while a run goes on
 
-  // out/results.errors.retried-N.jsonl: failures put aside by --retry-failed.
-  std::string retried(int32_t n) const;
-
   // The same five for "out/results.old-N.jsonl": a job put aside by --fresh.
   JobPaths old(int32_t n) const;
 

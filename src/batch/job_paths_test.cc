@@ -12,7 +12,6 @@ TEST(JobPaths, StandBesideTheResults) {
   EXPECT_EQ(paths.summary, "out/results.summary.json");
   EXPECT_EQ(paths.record, "out/results.job.json");
   EXPECT_EQ(paths.lock, "out/results.lock");
-  EXPECT_EQ(paths.retried(2), "out/results.errors.retried-2.jsonl");
   EXPECT_EQ(paths.old(1), *job_paths("out/results.old-1.jsonl"));
 }
 

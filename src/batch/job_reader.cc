@@ -46,7 +46,7 @@ void JobReader::read_row(const Line& line) {
   const RowKey& key = unnamed != nullptr ? unnamed->key : std::get<Envelope>(opened).key;
   const Verdict verdict =
       unnamed != nullptr
-          ? index_.see_line(key)
+          ? index_.see_line(Pass::kRun, key)
           : index_.see_row(Pass::kRun, key, line_fingerprint(line.bytes, line.length));
   switch (verdict) {
     case Verdict::kSucceeded:
@@ -64,6 +64,9 @@ void JobReader::read_row(const Line& line) {
       return;
     case Verdict::kReport:
       finish_fault(std::move(*unnamed));
+      return;
+    case Verdict::kNotWanted:
+      out_.passed();
       return;
     case Verdict::kRun:
       break;

@@ -40,6 +40,7 @@ class Runner final : public JobRunner {
       : options_(std::move(options)),
         environment_(environment),
         counters_(counters),
+        compares_(files.index.size() > 0),
         reader_(RowRules{.body_defaults = options_.body_defaults,
                          .models = options_.models,
                          .any_model = options_.any_model}),
@@ -98,6 +99,7 @@ class Runner final : public JobRunner {
   const JobOptions options_;
   const JobEnvironment environment_;
   JobCounters& counters_;
+  const bool compares_;  // an earlier run left outcomes, whether or not they stay
   const RowReader reader_;
   JobFiles files_;  // the index belongs to the pre-scan until it ended, then to the reader
   std::vector<ModelRoute> routes_;
@@ -163,8 +165,12 @@ std::thread Runner::start_thread(const char* name, Body body) {
 
 std::optional<Error> Runner::refusal() const {
   const std::scoped_lock lock(mutex_);
-  if (!prescan_ || prescan_->rows_changed == 0) return std::nullopt;
-  return changed_rows_error(*prescan_, environment_.input.name());
+  if (!prescan_) return std::nullopt;
+  if (prescan_->rows_changed > 0) return changed_rows_error(*prescan_, environment_.input.name());
+  const bool none_left = options_.only_retried && !options_.rows_max && prescan_->whole &&
+                         files_.start.retried > 0 && prescan_->rows_to_look_at == 0;
+  if (none_left) return none_left_error(files_, environment_.input.name());
+  return std::nullopt;
 }
 
 // --- the pre-scan -----------------------------------------------------------------------------
@@ -185,12 +191,14 @@ Result<void> Runner::begin_prescan() {
 }
 
 void Runner::prescan() {
-  Prescan result = files_.start.resumed
+  Prescan result = compares_
                        ? compare_rows(*prescan_lines_, options_.rows_max, reader_, files_.index)
                        : count_rows(*prescan_lines_, options_.rows_max);
   const std::scoped_lock lock(mutex_);
   // The reader may have come to the end first, and ended this.
-  if (result.whole && stop_ == Stop::kNo && !rows_ended_) counters_.rows_total = result.rows;
+  if (result.whole && stop_ == Stop::kNo && !rows_ended_) {
+    counters_.rows_total = result.rows - result.rows_not_wanted;
+  }
   prescan_ = std::move(result);
 }
 
@@ -204,7 +212,7 @@ void Runner::count_before(const Prescan& prescan) {
 Result<bool> Runner::check_before(const RunHooks& hooks) {
   counters_.phase = JobPhase::kChecking;
   if (options_.strict) return check_strictly(hooks);
-  if (!files_.start.resumed) {
+  if (!compares_) {
     before_known_ = true;
     return true;
   }
@@ -416,15 +424,20 @@ Result<JobReport> Runner::end_of_job() {
   }
   if (read_.error) return *read_.error;
   const int64_t written = counters_.rows_succeeded + counters_.rows_failed;
-  if (!read_.to_end || written != read_.rows_to_write) return report(JobEnd::kInterrupted);
-  if (!options_.ordered) return report(JobEnd::kCompleted);
+  const bool completed = read_.to_end && written == read_.rows_to_write;
+  JobReport end = report(completed ? JobEnd::kCompleted : JobEnd::kInterrupted);
+  if (options_.retry_failed || files_.unsettled) {
+    const auto settled = settle_retried(environment_.disk, options_, files_, end);
+    if (!settled) return settled.error();
+  }
+  if (!completed || !options_.ordered) return end;
 
   counters_.phase = JobPhase::kOrdering;
   files_.index.clear();
   const auto ordered =
       order_logs(environment_.disk, files_.paths, [this] { return stopping() != Stop::kNo; });
   if (!ordered) return ordered.error();
-  JobReport end = report(*ordered ? JobEnd::kCompleted : JobEnd::kInterrupted);
+  if (!*ordered) end.end = JobEnd::kInterrupted;
   end.ordered = *ordered;
   return end;
 }
@@ -470,7 +483,7 @@ int exit_code(const Result<JobReport>& result) {
     }
   }
   if (result->end == JobEnd::kInterrupted) return 130;
-  return result->rows_failed > 0 ? 1 : 0;
+  return result->rows_failed + result->rows_gone > 0 ? 1 : 0;
 }
 
 }  // namespace windrow::batch

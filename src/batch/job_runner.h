@@ -81,12 +81,23 @@ enum class JobEnd : uint8_t {
   kInterrupted,  // stop() came first; the same command continues
 };
 
+// A row that failed before and that the input does not have any more.
+struct GoneRow {
+  uint64_t line = 0;      // where it stood
+  std::string custom_id;  // empty when it could not be named
+};
+
 // How a run ended; JobCounters has the rest.
 struct JobReport {
   JobEnd end = JobEnd::kCompleted;
   int64_t rows_succeeded = 0;  // of the rows considered, with those of earlier runs
   int64_t rows_failed = 0;
   bool ordered = false;  // the logs are in the order of the input
+
+  // With JobOptions::retry_failed, when the whole input was read: rows that failed and are not in
+  // it any more, the first kNamedMax and how many. Their lines stay in the errors.
+  std::vector<GoneRow> gone;
+  int64_t rows_gone = 0;
 };
 
 class JobRunner {

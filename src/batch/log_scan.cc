@@ -7,10 +7,9 @@
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-#include <cstring>
 #include <optional>
-#include <vector>
 
+#include "batch/log_lines.h"
 #include "batch/result_line.h"
 #include "batch/row.h"
 
@@ -20,10 +19,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 16;
-
-// Deeper than any line of ours.
-constexpr size_t kDepthMax = 32;
+// No server has a greater one.
+constexpr uint64_t kStatusMax = 999;
 
 Error not_ours(const std::string& path, uint64_t number, std::string_view why) {
   return Error{
@@ -46,8 +43,17 @@ bool read_count(const json::object& object, std::string_view name, uint64_t& cou
   return true;
 }
 
-// Fills what the JSON says; the reason when it is not a line of this kind of log.
-std::optional<std::string_view> read_line(const json::value& value, LogKind kind, LogLine& line) {
+// A torn end may be any beginning of a line, with blocks in it that never reached the disk: those
+// read as zeros, which no line of ours holds.
+bool may_be_torn(std::string_view tail) {
+  const std::string_view begin = tail.substr(0, tail.find('\0'));
+  return begin.starts_with(kLineStart.substr(0, std::min(begin.size(), kLineStart.size())));
+}
+
+}  // namespace
+
+std::optional<std::string_view> read_log_line(const json::value& value, LogKind kind,
+                                              LogLine& line) {
   const json::object* object = value.if_object();
   if (object == nullptr) return "it is not a JSON object";
   const json::object* windrow = member_object(*object, "windrow");
@@ -64,9 +70,18 @@ std::optional<std::string_view> read_line(const json::value& value, LogKind kind
     return "its object \"windrow\" lacks line or fingerprint";
   }
   if (custom_id->is_string()) line.custom_id = custom_id->get_string();
+  uint64_t status = 0;
+  if (response->is_object() && read_count(response->get_object(), "status_code", status)) {
+    line.status = static_cast<int32_t>(std::min<uint64_t>(status, kStatusMax));
+  }
+  if (const json::object* failure = error->if_object()) {
+    const json::value* code = failure->if_contains("code");
+    if (code != nullptr && code->is_string()) line.code = code->get_string();
+  }
   if (kind == LogKind::kResults && !error->is_null()) return "it is an error among results";
   if (kind == LogKind::kErrors && !error->is_object()) return "it is a result among errors";
   if (kind == LogKind::kErrors && response->is_null()) {
+    line.of_line = true;
     line.identity = line_identity(line.input_line, line.fingerprint);
     return std::nullopt;
   }
@@ -75,66 +90,37 @@ std::optional<std::string_view> read_line(const json::value& value, LogKind kind
   return std::nullopt;
 }
 
-// A torn end may be any beginning of a line, with blocks in it that never reached the disk: those
-// read as zeros, which no line of ours holds.
-bool may_be_torn(std::string_view tail) {
-  const std::string_view begin = tail.substr(0, tail.find('\0'));
-  return begin.starts_with(kLineStart.substr(0, std::min(begin.size(), kLineStart.size())));
-}
-
-}  // namespace
-
 Result<LogScan> scan_log(store::ReadFile& file, const std::string& path, LogKind kind,
-                         const std::function<Result<void>(const LogLine&)>& each) {
-  LogScan scan;
-  std::vector<char> buffer(kReadBytes);
+                         const std::function<Result<void>(const LogLine&)>& each, uint64_t begin) {
+  LogScan scan{.whole_bytes = begin};
+  LogLines lines(file, begin);
   std::array<unsigned char, size_t{1} << 14> arena = {};
   json::parse_options options;
-  options.max_depth = kDepthMax;
-  size_t held = 0;      // bytes in the buffer, the first of which is at scan.whole_bytes
-  size_t searched = 0;  // of these, known to hold no line end
+  options.max_depth = kLogDepthMax;
   for (;;) {
-    const char* const found =
-        static_cast<const char*>(std::memchr(buffer.data() + searched, '\n', held - searched));
-    if (found == nullptr) {
-      searched = held;
-      if (buffer.size() - held < kReadBytes) buffer.resize(buffer.size() * 2);
-      const auto got =
-          file.read_at(scan.whole_bytes + held, buffer.data() + held, buffer.size() - held);
-      if (!got) return got.error();
-      if (*got == 0) break;
-      held += *got;
-      continue;
+    const auto text = lines.next();
+    if (!text) return text.error();
+    if (!*text) break;
+    LogLine line;
+    line.number = static_cast<uint64_t>(scan.lines) + 1;
+    line.offset = scan.whole_bytes;
+    line.size = (*text)->size() + 1;
+    json::monotonic_resource resource(arena.data(), arena.size());
+    boost::system::error_code error;
+    const json::value value =
+        json::parse(json::string_view((*text)->data(), (*text)->size()), error, &resource, options);
+    if (error) return not_ours(path, line.number, "it is not JSON");
+    if (const auto why = read_log_line(value, kind, line)) {
+      return not_ours(path, line.number, *why);
     }
-    // Every line up to the last line end in the buffer, then what is left moves to the front.
-    size_t begin = 0;
-    for (const char* end = found; end != nullptr;) {
-      const std::string_view text(buffer.data() + begin,
-                                  static_cast<size_t>(end - buffer.data()) - begin);
-      LogLine line;
-      line.number = static_cast<uint64_t>(scan.lines) + 1;
-      line.offset = scan.whole_bytes;
-      line.size = text.size() + 1;
-      json::monotonic_resource resource(arena.data(), arena.size());
-      boost::system::error_code error;
-      const json::value value =
-          json::parse(json::string_view(text.data(), text.size()), error, &resource, options);
-      if (error) return not_ours(path, line.number, "it is not JSON");
-      if (const auto why = read_line(value, kind, line)) return not_ours(path, line.number, *why);
-      if (auto done = each(line); !done) return done.error();
-      ++scan.lines;
-      scan.whole_bytes += line.size;
-      begin += text.size() + 1;
-      end = static_cast<const char*>(std::memchr(buffer.data() + begin, '\n', held - begin));
-    }
-    std::memmove(buffer.data(), buffer.data() + begin, held - begin);
-    held -= begin;
-    searched = held;
+    if (auto done = each(line); !done) return done.error();
+    ++scan.lines;
+    scan.whole_bytes = lines.offset();
   }
-  if (!may_be_torn(std::string_view(buffer.data(), held))) {
+  if (!may_be_torn(lines.torn())) {
     return not_ours(path, static_cast<uint64_t>(scan.lines) + 1, "it does not begin like one");
   }
-  scan.torn_bytes = held;
+  scan.torn_bytes = lines.torn().size();
   return scan;
 }
 

@@ -2,8 +2,11 @@
 // of recovery: nothing else remembers what is done.
 #pragma once
 
+#include <boost/json/value.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +15,9 @@
 #include "store/disk.h"
 
 namespace windrow::batch {
+
+// How deep the JSON of a log may be nested: deeper than any line of ours.
+inline constexpr size_t kLogDepthMax = 32;
 
 enum class LogKind : uint8_t { kResults, kErrors };
 
@@ -23,8 +29,18 @@ struct LogLine {
   Hash128 identity;     // as RowKey's
   uint64_t fingerprint = 0;
   uint64_t input_line = 0;
-  std::string_view custom_id;  // valid during the call; empty when there is none
+
+  // Valid as long as what it was read from; empty or 0 when there is none.
+  std::string_view custom_id;
+  std::string_view code;  // of a failure
+  int32_t status = 0;     // of the response
+  bool of_line = false;   // the failure is that of a line that became no request
 };
+
+// Fills what the JSON of one line says (all but number, offset and size); why it is not a line that
+// Windrow writes into this kind of log, when it is none.
+std::optional<std::string_view> read_log_line(const boost::json::value& value, LogKind kind,
+                                              LogLine& line);
 
 struct LogScan {
   int64_t lines = 0;
@@ -34,12 +50,14 @@ struct LogScan {
 };
 
 // Calls `each` for every whole line, in order, and stops at its first error. `path` is what
-// messages call the file. Changes nothing.
+// messages call the file. Of a log that was read before, the part from `begin` on, where a line
+// begins, may do; the numbers of lines count from there. Changes nothing.
 //   kInvalid  a whole line that Windrow did not write into this kind of log, or a torn end that
 //   does
 //             not begin like one: the message names the line and says what to do
 //   kIo
 Result<LogScan> scan_log(store::ReadFile& file, const std::string& path, LogKind kind,
-                         const std::function<Result<void>(const LogLine&)>& each);
+                         const std::function<Result<void>(const LogLine&)>& each,
+                         uint64_t begin = 0);
 
 }  // namespace windrow::batch

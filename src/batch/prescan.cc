@@ -30,6 +30,9 @@ Prescan walk(LineSource& lines, std::optional<int64_t> rows_max, See see) {
 }
 
 void count(Verdict verdict, const RowKey& key, const RowIndex& index, Prescan& prescan) {
+  const bool waits =
+      verdict == Verdict::kRun || verdict == Verdict::kDuplicate || verdict == Verdict::kReport;
+  if (waits || index.retries_line(key.line)) ++prescan.rows_to_look_at;
   switch (verdict) {
     case Verdict::kSucceeded:
       ++prescan.rows_finished;
@@ -49,6 +52,9 @@ void count(Verdict verdict, const RowKey& key, const RowIndex& index, Prescan& p
       }
       return;
     }
+    case Verdict::kNotWanted:
+      ++prescan.rows_not_wanted;
+      return;
     case Verdict::kRun:
     case Verdict::kDuplicate:
     case Verdict::kReport:
@@ -67,7 +73,7 @@ Prescan compare_rows(LineSource& lines, std::optional<int64_t> rows_max, const R
   return walk(lines, rows_max, [&](const Line& line, Prescan& prescan) {
     const auto opened = reader.open(line);
     if (const auto* fault = std::get_if<RowFault>(&opened)) {
-      count(index.see_line(fault->key), fault->key, index, prescan);
+      count(index.see_line(Pass::kCheck, fault->key), fault->key, index, prescan);
       return;
     }
     const RowKey& key = std::get<Envelope>(opened).key;
@@ -83,14 +89,16 @@ Prescan check_rows(LineSource& lines, std::optional<int64_t> rows_max, const Row
   return walk(lines, rows_max, [&](const Line& line, Prescan& prescan) {
     auto opened = reader.open(line);
     if (const auto* fault = std::get_if<RowFault>(&opened)) {
-      count(index.see_line(fault->key), fault->key, index, prescan);
-      on_fault(*fault);
+      const Verdict verdict = index.see_line(Pass::kCheck, fault->key);
+      count(verdict, fault->key, index, prescan);
+      if (verdict != Verdict::kNotWanted) on_fault(*fault);
       return;
     }
     auto& envelope = std::get<Envelope>(opened);
     const Verdict verdict =
         index.see_row(Pass::kCheck, envelope.key, line_fingerprint(line.bytes, line.length));
     count(verdict, envelope.key, index, prescan);
+    if (verdict == Verdict::kNotWanted) return;
     if (verdict == Verdict::kDuplicate || verdict == Verdict::kReportedBefore) {
       on_fault(duplicate_fault(envelope.key, line));
       return;

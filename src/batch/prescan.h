@@ -29,7 +29,9 @@ struct Prescan {
   std::vector<ChangedRow> changed;  // the first kNamedMax
   int64_t rows_changed = 0;
   int64_t rows_changed_failed = 0;
-  bool whole = false;  // the end was reached, or rows_max
+  int64_t rows_not_wanted = 0;  // without a result, and passed over (RowIndex::want_only_retried)
+  int64_t rows_to_look_at = 0;  // that run or are reported, and lines that were at fault
+  bool whole = false;           // the end was reached, or rows_max
 
   // Why the input ended early: damaged or cut off. What is counted is what was before.
   std::optional<Error> error;

@@ -28,7 +28,9 @@ class PrescanTest : public ::testing::Test {
 
   void finished(std::string_view id, std::string_view prompt, bool succeeded) {
     const std::string text = row(id, prompt);
-    EXPECT_TRUE(index_.add_finished(row_identity(id), row_fingerprint(text, id), succeeded));
+    const uint64_t fingerprint = row_fingerprint(text, id);
+    EXPECT_TRUE(succeeded ? index_.add_result(row_identity(id), fingerprint)
+                          : index_.add_failure(row_identity(id), fingerprint));
   }
 
   std::unique_ptr<testing::MemoryInput> input_;
@@ -52,8 +54,8 @@ TEST_F(PrescanTest, SaysWhatIsDone) {
   finished("a", "1", true);
   finished("b", "2", false);
   finished("gone", "9", true);
-  EXPECT_TRUE(index_.add_finished(line_identity(3, line_fingerprint("rubbish", 7)),
-                                  line_fingerprint("rubbish", 7), false));
+  EXPECT_TRUE(index_.add_failure(line_identity(3, line_fingerprint("rubbish", 7)),
+                                 line_fingerprint("rubbish", 7)));
   const Prescan prescan =
       compare_rows(*lines(row("a", "1") + "\n" + row("b", "2") + "\nrubbish\nother\n" +
                           row("c", "3") + "\n" + row("c", "3") + "\n"),

@@ -5,16 +5,9 @@
 namespace windrow::batch {
 namespace {
 
-std::vector<std::string> retried_of(const store::Disk& disk, const JobPaths& paths) {
-  std::vector<std::string> names;
-  for (int32_t n = 1; disk.exists(paths.retried(n)); ++n)
-    names.push_back(paths.retried(n));
-  return names;
-}
-
 bool any_exists(const store::Disk& disk, const JobPaths& paths) {
   return disk.exists(paths.results) || disk.exists(paths.errors) || disk.exists(paths.summary) ||
-         disk.exists(paths.record) || disk.exists(paths.retried(1));
+         disk.exists(paths.record);
 }
 
 }  // namespace
@@ -32,19 +25,7 @@ std::vector<Move> plan_job_aside(const store::Disk& disk, const JobPaths& paths)
   add(paths.results, old.results);
   add(paths.errors, old.errors);
   add(paths.summary, old.summary);
-  int32_t number = 0;
-  for (const std::string& name : retried_of(disk, paths))
-    add(name, old.retried(++number));
   return moves;
-}
-
-std::vector<Move> plan_errors_aside(store::Disk& disk, const JobPaths& paths) {
-  auto errors = disk.open_read(paths.errors);
-  if (!errors) return {};
-  const auto size = (*errors)->size();
-  if (size && *size == 0) return {};
-  const size_t n = retried_of(disk, paths).size() + 1;
-  return {{paths.errors, paths.retried(static_cast<int32_t>(n))}};
 }
 
 Result<void> move_all(store::Disk& disk, const std::vector<Move>& moves) {

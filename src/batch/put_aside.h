@@ -23,9 +23,6 @@ struct Move {
 // again.
 std::vector<Move> plan_job_aside(const store::Disk& disk, const JobPaths& paths);
 
-// --retry-failed: the errors, when there are any, to the first retried(n) that is free.
-std::vector<Move> plan_errors_aside(store::Disk& disk, const JobPaths& paths);
-
 // One by one, each safe before the next.
 Result<void> move_all(store::Disk& disk, const std::vector<Move>& moves);
 

@@ -15,8 +15,8 @@ using Names = std::set<std::string>;
 const JobPaths kPaths = *job_paths("r.jsonl");
 
 MemoryDisk& with_job(MemoryDisk& disk) {
-  for (const std::string& name : {kPaths.results, kPaths.errors, kPaths.summary, kPaths.record,
-                                  kPaths.lock, kPaths.retried(1), kPaths.retried(2)}) {
+  for (const std::string& name :
+       {kPaths.results, kPaths.errors, kPaths.summary, kPaths.record, kPaths.lock}) {
     disk.put(name, name);
   }
   return disk;
@@ -25,14 +25,11 @@ MemoryDisk& with_job(MemoryDisk& disk) {
 TEST(PutAside, AJobMovesAsAWholeAndItsRecordFirst) {
   MemoryDisk disk;
   const auto moves = plan_job_aside(with_job(disk), kPaths);
-  ASSERT_EQ(moves.size(), 6U);
+  ASSERT_EQ(moves.size(), 4U);
   EXPECT_EQ(moves[0], (Move{"r.job.json", "r.old-1.job.json"}));
   ASSERT_TRUE(move_all(disk, moves).has_value());
-  EXPECT_EQ(disk.names(),
-            (Names{"r.lock", "r.old-1.jsonl", "r.old-1.errors.jsonl", "r.old-1.summary.json",
-                   "r.old-1.job.json", "r.old-1.errors.retried-1.jsonl",
-                   "r.old-1.errors.retried-2.jsonl"}));
-  EXPECT_EQ(disk.get("r.old-1.errors.retried-2.jsonl"), kPaths.retried(2));
+  EXPECT_EQ(disk.names(), (Names{"r.lock", "r.old-1.jsonl", "r.old-1.errors.jsonl",
+                                 "r.old-1.summary.json", "r.old-1.job.json"}));
   disk.drop_unsynced();
   EXPECT_TRUE(disk.exists("r.old-1.jsonl"));
 }
@@ -45,21 +42,8 @@ TEST(PutAside, NoNameIsUsedTwice) {
   EXPECT_TRUE(plan_job_aside(disk, kPaths).empty());
 }
 
-TEST(PutAside, ErrorsGetTheNextFreeName) {
-  MemoryDisk disk;
-  disk.put(kPaths.errors, "first");
-  ASSERT_TRUE(move_all(disk, plan_errors_aside(disk, kPaths)).has_value());
-  EXPECT_EQ(disk.get("r.errors.retried-1.jsonl"), "first");
-  EXPECT_TRUE(plan_errors_aside(disk, kPaths).empty());
-  disk.put(kPaths.errors, "");
-  EXPECT_TRUE(plan_errors_aside(disk, kPaths).empty());
-  disk.put(kPaths.errors, "second");
-  ASSERT_TRUE(move_all(disk, plan_errors_aside(disk, kPaths)).has_value());
-  EXPECT_EQ(disk.get("r.errors.retried-2.jsonl"), "second");
-}
-
 TEST(PutAside, KilledInBetweenTheResultsHaveNoRecord) {
-  for (int64_t operations = 1; operations < 12; ++operations) {
+  for (int64_t operations = 1; operations < 8; ++operations) {
     MemoryDisk memory;
     const auto moves = plan_job_aside(with_job(memory), kPaths);
     FaultyDisk disk(memory, {.operations_until_death = operations});
@@ -67,7 +51,7 @@ TEST(PutAside, KilledInBetweenTheResultsHaveNoRecord) {
     EXPECT_FALSE(memory.exists(kPaths.record));
     // What is left moves under a name of its own, and nothing is lost.
     ASSERT_TRUE(move_all(memory, plan_job_aside(memory, kPaths)).has_value());
-    EXPECT_EQ(memory.names().size(), 7U);
+    EXPECT_EQ(memory.names().size(), 5U);
   }
 }
 

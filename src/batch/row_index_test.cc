@@ -13,9 +13,9 @@ RowKey key_of(const std::string& id, uint64_t fingerprint, uint64_t line = 1) {
 
 TEST(RowIndex, KnowsWhatTheLogsSay) {
   RowIndex index;
-  EXPECT_TRUE(index.add_finished(row_identity("good"), 1, true));
-  EXPECT_TRUE(index.add_finished(row_identity("bad"), 2, false));
-  EXPECT_FALSE(index.add_finished(row_identity("bad"), 2, true));
+  EXPECT_TRUE(index.add_result(row_identity("good"), 1));
+  EXPECT_TRUE(index.add_failure(row_identity("bad"), 2));
+  EXPECT_FALSE(index.add_result(row_identity("good"), 1));
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("good", 1), 0), Verdict::kSucceeded);
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("bad", 2), 0), Verdict::kFailed);
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("new", 3), 0), Verdict::kRun);
@@ -35,8 +35,8 @@ TEST(RowIndex, EveryPassSeesARowForTheFirstTimeOnce) {
 
 TEST(RowIndex, ADuplicateIsReportedOnce) {
   RowIndex index;
-  EXPECT_TRUE(index.add_finished(row_identity("a"), 1, true));
-  EXPECT_TRUE(index.add_finished(line_identity(2, 20), 20, false));
+  EXPECT_TRUE(index.add_result(row_identity("a"), 1));
+  EXPECT_TRUE(index.add_failure(line_identity(2, 20), 20));
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 1, 1), 10), Verdict::kSucceeded);
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 9, 2), 20), Verdict::kReportedBefore);
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 9, 3), 20), Verdict::kDuplicate);
@@ -44,29 +44,60 @@ TEST(RowIndex, ADuplicateIsReportedOnce) {
 
 TEST(RowIndex, TheFirstLineDecidesWhetherARowChanged) {
   RowIndex index;
-  EXPECT_TRUE(index.add_finished(row_identity("a"), 1, true));
+  EXPECT_TRUE(index.add_result(row_identity("a"), 1));
   EXPECT_EQ(index.see_row(Pass::kCheck, key_of("a", 2), 0), Verdict::kChanged);
   EXPECT_EQ(index.see_row(Pass::kCheck, key_of("a", 1), 0), Verdict::kDuplicate);
 }
 
 TEST(RowIndex, LinesAtFaultAreKnownByTheirIdentity) {
   RowIndex index;
-  EXPECT_TRUE(index.add_finished(line_identity(4, 40), 40, false));
+  EXPECT_TRUE(index.add_failure(line_identity(4, 40), 40));
   const auto key = [](uint64_t line, uint64_t fingerprint) {
     return RowKey{.line = line,
                   .custom_id = {},
                   .identity = line_identity(line, fingerprint),
                   .fingerprint = fingerprint};
   };
-  EXPECT_EQ(index.see_line(key(4, 40)), Verdict::kReportedBefore);
-  EXPECT_EQ(index.see_line(key(4, 41)), Verdict::kReport);
-  EXPECT_EQ(index.see_line(key(5, 40)), Verdict::kReport);
+  EXPECT_EQ(index.see_line(Pass::kRun, key(4, 40)), Verdict::kReportedBefore);
+  EXPECT_EQ(index.see_line(Pass::kRun, key(4, 41)), Verdict::kReport);
+  EXPECT_EQ(index.see_line(Pass::kRun, key(5, 40)), Verdict::kReport);
 }
 
 TEST(RowIndex, TellsSixtyBitsOfAFingerprint) {
   RowIndex index;
-  EXPECT_TRUE(index.add_finished(row_identity("a"), 0xF234567890ABCDEF, true));
+  EXPECT_TRUE(index.add_result(row_identity("a"), 0xF234567890ABCDEF));
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 0xF234567890ABCDEF), 0), Verdict::kSucceeded);
+}
+
+TEST(RowIndex, AResultStandsAndTheLastFailureCounts) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_result(row_identity("answered"), 1));
+  EXPECT_FALSE(index.add_failure(row_identity("answered"), 2, true));
+  EXPECT_TRUE(index.add_failure(row_identity("failed"), 3));
+  EXPECT_FALSE(index.add_failure(row_identity("failed"), 4));
+  const RowIndex::Totals totals = index.totals();
+  EXPECT_EQ(totals.succeeded, 1);
+  EXPECT_EQ(totals.failed, 1);
+  EXPECT_EQ(totals.retried, 0);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("answered", 1), 0), Verdict::kSucceeded);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("failed", 4), 0), Verdict::kFailed);
+}
+
+TEST(RowIndex, WhatIsRetriedRunsAndItsLinesAreMet) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_failure(row_identity("again"), 1, true));
+  EXPECT_TRUE(index.add_failure(row_identity("gone"), 2, true));
+  EXPECT_TRUE(index.add_failure(line_identity(5, 50), 50, true));
+  index.retry_line(5);
+  index.retry_line(6);
+  index.want_only_retried();
+  EXPECT_EQ(index.totals().retried, 3);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("again", 9), 0), Verdict::kRun);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("new", 9, 2), 0), Verdict::kNotWanted);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("mended", 9, 5), 0), Verdict::kRun);
+  EXPECT_TRUE(index.met_line(5));
+  EXPECT_FALSE(index.met_line(6));
+  EXPECT_FALSE(index.succeeded(row_identity("again")));
 }
 
 }  // namespace
