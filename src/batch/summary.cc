@@ -104,6 +104,14 @@ void keep_figures(store::Disk& disk, const std::string& path, json::object& summ
   }
 }
 
+// 0 where there is no such file.
+uint64_t size_of(store::Disk& disk, const std::string& path) {
+  const auto file = disk.open_read(path);
+  if (!file) return 0;
+  const auto size = (*file)->size();
+  return size ? *size : 0;
+}
+
 }  // namespace
 
 std::string_view to_string(RunEnd end) {
@@ -207,6 +215,8 @@ std::string summary_to_text(const Summary& summary) {
 Result<void> write_summary(store::Disk& disk, const Summary& summary) {
   json::object object = summary_to_json(summary);
   if (!summary.ran()) keep_figures(disk, summary.files.summary, object);
+  object["log_bytes"] = json::object{{"results", size_of(disk, summary.files.results)},
+                                     {"errors", size_of(disk, summary.files.errors)}};
   return disk.write_atomically(summary.files.summary, pretty_json(object));
 }
 

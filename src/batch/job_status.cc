@@ -1,0 +1,185 @@
+#include "batch/job_status.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <functional>
+#include <utility>
+
+#include "batch/job_record.h"
+#include "batch/log_lines.h"
+#include "batch/standing_failures.h"
+#include "batch/summary.h"
+
+namespace windrow::batch {
+namespace {
+
+namespace json = boost::json;
+
+const json::object* object_in(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+int64_t number_in(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr || !value->is_int64() ? -1 : value->get_int64();
+}
+
+std::string text_in(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr || !value->is_string() ? std::string() : std::string(value->get_string());
+}
+
+struct Walked {
+  uint64_t whole_bytes = 0;
+  uint64_t torn_bytes = 0;
+  uint64_t lines = 0;
+};
+
+// Every whole line of a log that is ours, up to line `lines_max`.
+Result<Walked> walk(store::ReadFile* file, LogKind kind, uint64_t lines_max, LogTally& tally,
+                    const std::function<void(const LogLine&)>& each) {
+  Walked walked;
+  if (file == nullptr) return walked;
+  LogLines lines(*file);
+  while (walked.lines < lines_max) {
+    const auto text = lines.next();
+    if (!text) return text.error();
+    if (!*text) {
+      walked.torn_bytes = lines.torn().size();
+      break;
+    }
+    ++walked.lines;
+    if (const std::optional<LogLine> line = tally.read(kind, walked.lines, **text)) each(*line);
+  }
+  walked.whole_bytes = lines.offset();
+  return walked;
+}
+
+constexpr uint64_t kAllLines = UINT64_MAX;
+
+using File = std::unique_ptr<store::ReadFile>;
+
+// Nothing where there is no such file.
+Result<File> open_log(store::Disk& disk, const std::string& path) {
+  auto file = disk.open_read(path);
+  if (!file && file.error().kind == ErrorKind::kNotFound) return File();
+  return file;
+}
+
+Result<void> read_logs(store::Disk& disk, size_t failures_held_max, JobStatus& status,
+                       LogTally& tally) {
+  // Both are opened at once: what a run puts in their place meanwhile belongs to another moment.
+  const Result<File> errors = open_log(disk, status.paths.errors);
+  if (!errors) return errors.error();
+  const Result<File> results = open_log(disk, status.paths.results);
+  if (!results) return results.error();
+
+  // Which failures count is known only after the results, so their log is read twice. What is odd
+  // in it is counted the second time.
+  StandingFailures standing;
+  LogTally unused;
+  const auto failures =
+      walk(errors->get(), LogKind::kErrors, kAllLines, unused, [&](const LogLine& line) {
+        if (standing.size() < failures_held_max) {
+          standing.add_failure(line.identity, line.number);
+        } else {
+          status.superseded_unknown = true;
+        }
+      });
+  if (!failures) return failures.error();
+  const auto answers =
+      walk(results->get(), LogKind::kResults, kAllLines, tally, [&](const LogLine& line) {
+        standing.add_result(line.identity);
+        tally.count_result();
+      });
+  if (!answers) return answers.error();
+  const auto counted =
+      walk(errors->get(), LogKind::kErrors, failures->lines, tally, [&](const LogLine& line) {
+        if (status.superseded_unknown || standing.stands(line.identity, line.number)) {
+          tally.count_failure();
+        } else {
+          ++status.superseded;
+        }
+      });
+  if (!counted) return counted.error();
+  status.results_bytes = answers->whole_bytes;
+  status.results_torn_bytes = answers->torn_bytes;
+  status.errors_bytes = failures->whole_bytes;
+  status.errors_torn_bytes = failures->torn_bytes;
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(JobState state) {
+  switch (state) {
+    case JobState::kRunning:
+      return "running";
+    case JobState::kFinished:
+      return "finished";
+    case JobState::kIncomplete:
+      return "incomplete";
+    case JobState::kInterrupted:
+      return "interrupted";
+    case JobState::kFailed:
+      return "failed";
+    case JobState::kCutShort:
+      return "cut_short";
+  }
+  return "";
+}
+
+std::optional<LastRun> read_last_run(std::string_view summary) {
+  boost::system::error_code not_json;
+  const json::value parsed = json::parse(summary, not_json);
+  const json::object* object = not_json ? nullptr : parsed.if_object();
+  const json::object* rows = object == nullptr ? nullptr : object_in(*object, "rows");
+  if (rows == nullptr) return std::nullopt;
+  LastRun last{.end = text_in(*object, "end"),
+               .error = text_in(*object, "error"),
+               .rows_total = number_in(*rows, "total"),
+               .rows_left = number_in(*rows, "left")};
+  if (last.end.empty()) return std::nullopt;
+  if (const json::object* bytes = object_in(*object, "log_bytes")) {
+    last.results_bytes = number_in(*bytes, "results");
+    last.errors_bytes = number_in(*bytes, "errors");
+  }
+  return last;
+}
+
+JobState judge_state(const std::optional<LastRun>& last, int64_t results_bytes,
+                     int64_t errors_bytes) {
+  if (!last || last->results_bytes != results_bytes || last->errors_bytes != errors_bytes) {
+    return JobState::kCutShort;
+  }
+  if (last->end == to_string(RunEnd::kInterrupted)) return JobState::kInterrupted;
+  if (last->end == to_string(RunEnd::kFailed)) return JobState::kFailed;
+  return last->rows_left > 0 ? JobState::kIncomplete : JobState::kFinished;
+}
+
+Result<JobStatus> read_job_status(store::Disk& disk, const JobPaths& paths,
+                                  size_t failures_held_max) {
+  JobStatus status{.paths = paths};
+  const auto holder = disk.lock_holder(paths.lock);
+  if (!holder) return holder.error();
+  if (const auto record = disk.read_all(paths.record)) {
+    if (auto parsed = parse_job_record(*record, paths.record)) status.input = parsed->input;
+  }
+  auto tally = std::make_unique<LogTally>();
+  if (auto done = read_logs(disk, failures_held_max, status, *tally); !done) return done.error();
+  status.tally = std::move(tally);
+  if (const auto summary = disk.read_all(paths.summary)) status.last = read_last_run(*summary);
+  if (*holder) {
+    status.state = JobState::kRunning;
+    status.holder = **holder;
+  } else {
+    status.state = judge_state(
+        status.last, static_cast<int64_t>(status.results_bytes + status.results_torn_bytes),
+        static_cast<int64_t>(status.errors_bytes + status.errors_torn_bytes));
+  }
+  return status;
+}
+
+}  // namespace windrow::batch
