@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes the manual page and the shell completions of flags.txt.
 
-usage: generate.py                    writes windrow.1, windrow.bash and _windrow beside this file
-       generate.py --check RUN SIM    exits 1 when they are not up to date, or when flags.txt and
-                                      the texts in the files RUN (`windrow run --help`) and SIM
-                                      (`windrow sim-upstream --help`) name other flags
+usage: generate.py                 writes windrow.1, windrow.bash and _windrow beside this file
+       generate.py --check FOLDER  exits 1 when they are not up to date, or when flags.txt and the
+                                   help of a command (`windrow run --help` in the file FOLDER/run,
+                                   and so on) name other flags
 """
 
 import os
@@ -14,10 +14,28 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 COMMANDS = [
     ("run", "answer a JSONL file of requests"),
+    ("retry", "run the rows that failed once more"),
+    ("status", "how a job stands"),
     ("inspect", "what a model file holds"),
     ("config", "every setting, its value and where that comes from"),
     ("sim-upstream", "a server to rehearse against, with faults by switch"),
 ]
+
+
+# The flags that `retry` has besides those of `run`, and those of `status`: (flag, value, text).
+RETRY_FLAGS = [
+    ("--only", "CODE", "only failures with one of these codes or statuses"),
+    ("--input", "FILE", "where the rows are"),
+]
+STATUS_FLAGS = [
+    ("--prices", "FILE", "what tokens cost"),
+    ("--histogram", "", "draw the times also where the output is no terminal"),
+    ("--no-histogram", "", "draw nothing"),
+    ("--json", "", "as JSON"),
+]
+NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run"}
+# Flags of `run` that make no sense for rows that ran already; `retry` takes all others.
+NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run"}
 
 
 def read(name):
@@ -41,6 +59,12 @@ def read_flags():
 
 def choices(value):
     return value.split(",") if "," in value else []
+
+
+def flags_of(commands, command):
+    """All that a command takes: `retry` has flags of its own and most of those of `run`."""
+    shared = [flag for flag in commands["run"] if flag[1] not in NOT_OF_RETRY]
+    return commands[command] + (shared if command == "retry" else [])
 
 
 # --- manual page ------------------------------------------------------------------------------
@@ -92,6 +116,9 @@ def bash(commands):
                      if value and value != "FILE" and not choices(value))
     run = " ".join(["-o", "--output"] + [flag for _, flag, _, _ in commands["run"]]
                    + ["--no-color", "--help"])
+    retry = " ".join([flag for _, flag, _, _ in flags_of(commands, "retry")]
+                     + ["--no-color", "--help"])
+    status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
     newline = "\n"
     return f"""# bash completion for windrow. Made from flags.txt by generate.py.
@@ -111,6 +138,8 @@ _windrow() {{
   local flags='--json --help'
   case ${{COMP_WORDS[1]}} in
     run | config) flags='{run}' ;;
+    retry) flags='{retry}' ;;
+    status) flags='{status}' ;;
     sim-upstream) flags='{sim}' ;;
   esac
   case $before in
@@ -159,20 +188,33 @@ def zsh_flags(flags):
 
 def zsh(commands):
     names = "\n".join(f"    '{name}:{text}'" for name, text in COMMANDS)
-    run = zsh_flags(commands["run"])
+    run = zsh_flags([flag for flag in commands["run"] if flag[1] in NOT_OF_RETRY])
+    common = zsh_flags([flag for flag in commands["run"] if flag[1] not in NOT_OF_RETRY])
+    retry = zsh_flags(commands["retry"])
+    status = zsh_flags(commands["status"])
     sim = zsh_flags(commands["sim-upstream"])
     return f"""#compdef windrow
 # zsh completion for windrow. Made from flags.txt by generate.py.
 
 _windrow() {{
-  local -a commands flags sim_flags
+  local -a commands flags run_flags retry_flags status_flags sim_flags
   commands=(
 {names}
   )
   flags=(
+{common}
+    '--no-color[no colours]'
+    '--help[explain the command]'
+  )
+  run_flags=(
     '(-o --output)'{{-o,--output}}'[where the results go]:file:_files'
 {run}
-    '--no-color[no colours]'
+  )
+  retry_flags=(
+{retry}
+  )
+  status_flags=(
+{status}
     '--help[explain the command]'
   )
   sim_flags=(
@@ -187,9 +229,11 @@ _windrow() {{
   shift words
   ((CURRENT--))
   case $command in
-    run) _arguments $flags '1:requests:_files' ;;
+    run) _arguments $run_flags $flags '1:requests:_files' ;;
+    retry) _arguments $retry_flags $flags '1:errors:_files' ;;
+    status) _arguments $status_flags '1:results:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
-    config) _arguments $flags '1:what:(show)' ;;
+    config) _arguments $run_flags $flags '1:what:(show)' ;;
     sim-upstream) _arguments $sim_flags ;;
   esac
 }}
@@ -222,8 +266,9 @@ def main():
         return 0
     faults = [f"packaging/{name} is not up to date: run packaging/generate.py"
               for name, text in made.items() if read(name) != text]
-    for command, help_file in zip(("run", "sim-upstream"), sys.argv[2:], strict=True):
-        faults += compare(command, help_file, commands[command])
+    for command in commands:
+        # The help of `retry` refers to that of `run` for what they share.
+        faults += compare(command, os.path.join(sys.argv[2], command), commands[command])
     for fault in faults:
         print(fault)
     return 1 if faults else 0

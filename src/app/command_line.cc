@@ -179,6 +179,58 @@ Result<Command> parse_run(std::span<const std::string> arguments) {
   return Command(std::move(command));
 }
 
+// What makes no sense for rows that ran already.
+bool is_of_retry(const SettingRow& row) {
+  return row.name != "fresh" && row.name != "retry-failed" && row.name != "dry-run";
+}
+
+Result<Command> parse_retry(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow retry");
+  RetryCommand command;
+  flags.add_positional("errors", command.errors);
+  flags.add_text("--input", command.input);
+  flags.add_text("--only", command.only);
+  for (const SettingRow& row : setting_rows()) {
+    if (is_of_retry(row)) flags.add_setting(row);
+  }
+  flags.add_no_color();
+
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, retry_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
+  command.flags = flags.given();
+  if (command.errors.empty()) {
+    return Error{ErrorKind::kInvalid, "no job was named; write windrow retry RESULTS.errors.jsonl"};
+  }
+  return Command(std::move(command));
+}
+
+Result<Command> parse_status(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow status");
+  StatusCommand command;
+  bool histogram = false;
+  bool no_histogram = false;
+  flags.add_positional("job", command.job);
+  flags.add_text("--prices", command.prices);
+  flags.add_switch("--json", command.json);
+  flags.add_switch("--histogram", histogram);
+  flags.add_switch("--no-histogram", no_histogram);
+
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, status_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
+  if (command.job.empty()) {
+    return Error{ErrorKind::kInvalid, "no job was named; write windrow status RESULTS.jsonl"};
+  }
+  if (histogram && no_histogram) {
+    return Error{ErrorKind::kInvalid, "--histogram and --no-histogram exclude each other"};
+  }
+  if (histogram || no_histogram) command.histogram = histogram;
+  return Command(std::move(command));
+}
+
 Result<Command> parse_inspect(std::span<const std::string> arguments) {
   CLI::App app;
   FlagSet flags(app, "windrow inspect");
@@ -276,14 +328,16 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   const std::string& word = arguments.front();
   const std::span<const std::string> rest = arguments.subspan(1);
   if (word == "run") return parse_run(rest);
+  if (word == "retry") return parse_retry(rest);
+  if (word == "status") return parse_status(rest);
   if (word == "inspect") return parse_inspect(rest);
   if (word == "config") return parse_config(rest);
   if (word == "sim-upstream") return parse_sim_upstream(rest);
   if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
-  constexpr std::array<std::string_view, 6> kWords = {"run",          "inspect",   "config",
-                                                      "sim-upstream", "--version", "--help"};
+  constexpr std::array<std::string_view, 8> kWords = {
+      "run", "retry", "status", "inspect", "config", "sim-upstream", "--version", "--help"};
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

@@ -2,6 +2,7 @@
 // resolve_settings, files by whoever opens them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -10,6 +11,7 @@
 #include "app/resolve_settings.h"
 #include "app/sim_upstream_options.h"
 #include "base/result.h"
+#include "batch/failure_choice.h"
 
 namespace windrow::app {
 
@@ -17,6 +19,23 @@ struct RunCommand {
   std::string input;  // "-": standard input
   std::string output;
   std::vector<GivenFlag> flags;
+
+  // Given: only rows that failed run, those of this choice. No flag of `run`; `retry` says so.
+  std::optional<batch::FailureChoice> only_retried = std::nullopt;
+};
+
+struct RetryCommand {
+  std::string errors;  // or the results
+  std::string input;   // empty: the one the job record names
+  std::string only;    // of --only; empty: all
+  std::vector<GivenFlag> flags;
+};
+
+struct StatusCommand {
+  std::string job;     // its results, or its errors
+  std::string prices;  // empty: none
+  bool json = false;
+  std::optional<bool> histogram;  // nothing: on a terminal
 };
 
 struct InspectCommand {
@@ -38,8 +57,9 @@ struct HelpCommand {
 
 struct VersionCommand {};
 
-using Command = std::variant<RunCommand, InspectCommand, ConfigShowCommand, ConfigFlagsCommand,
-                             SimUpstreamCommand, HelpCommand, VersionCommand>;
+using Command =
+    std::variant<RunCommand, RetryCommand, StatusCommand, InspectCommand, ConfigShowCommand,
+                 ConfigFlagsCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -45,6 +45,35 @@ TEST(CommandLine, RunTakesAnInputAnOutputAndFlags) {
             std::vector<std::string>{"model=m.gguf"});
 }
 
+TEST(CommandLine, RetryTakesTheErrorsAndTheFlagsOfRun) {
+  const Result<Command> command =
+      parse("retry r.errors.jsonl --only 429,engine_error --input in.jsonl --model m.gguf --json");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  const auto& retry = std::get<RetryCommand>(*command);
+  EXPECT_EQ(retry.errors, "r.errors.jsonl");
+  EXPECT_EQ(retry.only, "429,engine_error");
+  EXPECT_EQ(retry.input, "in.jsonl");
+  EXPECT_EQ(retry.flags.size(), 2U);
+  EXPECT_EQ(message_of("retry"), "no job was named; write windrow retry RESULTS.errors.jsonl");
+  for (const char* flag : {"--fresh", "--retry-failed", "--dry-run"}) {
+    EXPECT_TRUE(message_of(std::string("retry e ") + flag).starts_with(flag)) << flag;
+  }
+}
+
+TEST(CommandLine, StatusTakesAJob) {
+  const Result<Command> command = parse("status r.jsonl --prices p.toml --no-histogram");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  const auto& status = std::get<StatusCommand>(*command);
+  EXPECT_EQ(status.job, "r.jsonl");
+  EXPECT_EQ(status.prices, "p.toml");
+  EXPECT_EQ(status.histogram, std::optional(false));
+  EXPECT_FALSE(status.json);
+  EXPECT_EQ(std::get<StatusCommand>(*parse("status r")).histogram, std::nullopt);
+  EXPECT_EQ(message_of("status"), "no job was named; write windrow status RESULTS.jsonl");
+  EXPECT_EQ(message_of("status r --histogram --no-histogram"),
+            "--histogram and --no-histogram exclude each other");
+}
+
 TEST(CommandLine, FlagsMayStandAnywhereAndInEveryForm) {
   EXPECT_EQ(flags_of("run --model a=a.gguf in --model=b=b.gguf --output=out"),
             (std::vector<std::string>{"model=a=a.gguf", "model=b=b.gguf"}));

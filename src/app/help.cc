@@ -53,6 +53,9 @@ std::string help_text() {
   std::string text = "windrow runs many LLM requests as few forward passes.\n\n";
   text += help_line("windrow run INPUT -o OUTPUT --model MODEL.gguf",
                     "answer a JSONL file of requests");
+  text += help_line("windrow retry RESULTS.errors.jsonl", "run the rows that failed once more");
+  text +=
+      help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
   text += help_line("windrow sim-upstream", "a server to rehearse against, with faults by switch");
@@ -85,6 +88,38 @@ std::string run_help_text() {
       "\nExit codes: 0 all rows succeeded, 1 some failed, 2 the command or its input or output is\n"
       "unusable, 3 the model is unusable, 130 interrupted.\n";
   return text;
+}
+
+std::string retry_help_text() {
+  return "windrow retry RESULTS.errors.jsonl [--only CODE,...] [--input FILE] [flags of windrow "
+         "run]\n\n"
+         "Runs the rows of a job that failed, and no others. Answers are appended to the results, "
+         "and\n"
+         "the errors file is rewritten without what succeeded when the run ends; until then no "
+         "line "
+         "of\n"
+         "it is lost, whatever happens. The rows are read from the input of the job, as they are "
+         "now.\n\n" +
+         help_line("--only CODE,...",
+                   "only those with one of these codes or statuses: 429,"
+                   "out_of_memory (default: all)") +
+         help_line("--input FILE", "where the rows are (default: as the job record has it)") +
+         "\nThe flags of `windrow run` have the same meaning here, but for --fresh, --retry-failed "
+         "and\n"
+         "--dry-run, which a retry does not take. Give those that the job was run with.\n";
+}
+
+std::string status_help_text() {
+  return "windrow status RESULTS.jsonl [--json] [--prices FILE] [--histogram]\n\n"
+         "Says how a job stands: whether it is finished or a process is at work on it, rows, "
+         "failures\n"
+         "with an example of each kind, attempts, tokens, and how long rows took.\n\n" +
+         help_line("--prices FILE",
+                   "also what the answers cost: TOML or JSON, for each model "
+                   "input, cached and output in US dollars for a million tokens") +
+         help_line("--histogram", "draw the times also where the output is no terminal") +
+         help_line("--no-histogram", "draw nothing on a terminal either") +
+         help_line("--json", "as one JSON object");
 }
 
 std::string inspect_help_text() {

@@ -7,6 +7,8 @@ namespace windrow::app {
 
 std::string help_text();
 std::string run_help_text();
+std::string retry_help_text();
+std::string status_help_text();
 std::string inspect_help_text();
 std::string config_help_text();
 std::string sim_upstream_help_text();

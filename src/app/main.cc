@@ -12,8 +12,10 @@
 #include "app/config_command.h"
 #include "app/environment.h"
 #include "app/inspect_command.h"
+#include "app/retry_command.h"
 #include "app/run_command.h"
 #include "app/sim_upstream_command.h"
+#include "app/status_command.h"
 #include "engine/llama/llama_library.h"
 
 namespace windrow::app {
@@ -41,6 +43,8 @@ int run(const std::vector<std::string>& arguments) {
   return std::visit(
       Overloaded{
           [&](const RunCommand& run) { return run_command(run, environment); },
+          [&](const RetryCommand& retry) { return retry_command(retry, environment); },
+          [](const StatusCommand& status) { return status_command(status); },
           [](const InspectCommand& inspect) {
             return inspect_command(inspect.model, inspect.json);
           },

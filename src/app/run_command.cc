@@ -17,6 +17,7 @@
 #include "app/model_options.h"
 #include "app/open_backend.h"
 #include "app/progress_reporter.h"
+#include "app/retry_command.h"
 #include "app/run_options.h"
 #include "app/run_summary.h"
 #include "app/signals.h"
@@ -59,6 +60,7 @@ void say_what_was_there(const batch::JobStart& start, Console& console) {
                              with_thousands(start.results_before),
                              with_thousands(start.errors_before)));
   }
+  say_what_is_retried(start, console);
   if (start.torn_bytes > 0) {
     console.note(
         fmt::format("an earlier run ended while it wrote; the last {} bytes are no whole "
@@ -282,6 +284,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
 
   // What is left behind.
   if (!result) console.error(result.error().message);
+  if (result) say_what_is_gone(*result, command.input, (*job)->paths(), console);
   if (!did_something(counters, result)) return batch::exit_code(result);
   batch::Summary summary{.version = WINDROW_VERSION,
                          .runtime = engine::LlamaLibrary::version(),

@@ -140,6 +140,10 @@ batch::JobOptions job_options(const RunCommand& command, const Settings& setting
                             .any_model = choices.front().name.empty(),
                             .settings = std::move(job_settings),
                             .grace = std::chrono::seconds(settings.grace_s)};
+  if (command.only_retried) {
+    options.retry_failed = options.only_retried = true;
+    options.retried = *command.only_retried;
+  }
   if (settings.limit > 0) options.rows_max = settings.limit;
   for (const auto& [field, value] : settings.body_defaults)
     options.body_defaults[field] = value;

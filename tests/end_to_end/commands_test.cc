@@ -35,7 +35,8 @@ TEST(Commands, HelpGoesToStandardOutput) {
   const Words helps[] = {{"--help"},       {"-h"},
                          {"help"},         {"run", "--help"},
                          {"run", "-h"},    {"inspect", "--help"},
-                         {"config", "-h"}, {"config", "show", "--help"}};
+                         {"config", "-h"}, {"config", "show", "--help"},
+                         {"retry", "-h"},  {"status", "--help"}};
   for (const Words& words : helps) {
     const Ended ended = folder.windrow(words);
     EXPECT_EQ(ended.code, 0) << ended;

@@ -4,7 +4,8 @@
 set -eu
 help=$(mktemp -d)
 trap 'rm -rf "$help"' EXIT
-"$1" run --help >"$help/run"
-"$1" sim-upstream --help >"$help/sim"
-python3 -I "$2/packaging/generate.py" --check "$help/run" "$help/sim"
+for command in run retry status sim-upstream; do
+  "$1" "$command" --help >"$help/$command"
+done
+python3 -I "$2/packaging/generate.py" --check "$help"
 bash -n "$2/packaging/windrow.bash"

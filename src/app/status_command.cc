@@ -1,0 +1,54 @@
+#include "app/status_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <optional>
+
+#include "app/price_file.h"
+#include "app/terminal.h"
+#include "batch/find_job.h"
+#include "batch/job_status.h"
+#include "store/posix_disk.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr int kExitUnusable = 2;
+
+int fail(const Error& error) {
+  fmt::print(stderr, "windrow: {}\n", printable(error.message));
+  return kExitUnusable;
+}
+
+size_t histogram_width(const StatusCommand& command) {
+  const bool wanted = command.histogram.value_or(is_terminal(STDOUT_FILENO));
+  return wanted ? terminal_width(STDOUT_FILENO) : 0;
+}
+
+}  // namespace
+
+int status_command(const StatusCommand& command) {
+  store::PosixDisk disk;
+  const Result<batch::JobPaths> paths = batch::find_job(disk, command.job);
+  if (!paths) return fail(paths.error());
+  std::optional<llm::PriceTable> prices;
+  if (!command.prices.empty()) {
+    Result<llm::PriceTable> table = read_price_file(disk, command.prices);
+    if (!table) return fail(table.error());
+    prices = *std::move(table);
+  }
+  const llm::PriceTable* table = prices ? &*prices : nullptr;
+  const Result<batch::JobStatus> status = batch::read_job_status(disk, *paths);
+  if (!status) return fail(status.error());
+  if (command.json) {
+    fmt::print("{}\n", boost::json::serialize(batch::status_to_json(*status, table)));
+  } else {
+    fmt::print("{}", printable(batch::status_to_text(*status, table, histogram_width(command))));
+  }
+  return 0;
+}
+
+}  // namespace windrow::app
