@@ -111,6 +111,25 @@ Result<void> add_body_defaults(const toml::node& node, const std::string& place,
   return {};
 }
 
+Result<void> add_upstreams(const toml::node& node, const std::string& place, ConfigFile& config) {
+  const toml::array* const tables = node.as_array();
+  if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: upstreams are tables; write [[upstreams]] on a line of its own "
+                             "and url = \"http://host:8000/v1\" below it",
+                             place)};
+  }
+  for (const toml::node& table : *tables) {
+    const std::string at = place_of(config.path, table.source());
+    Result<json::value> value = value_at(table, at, "upstreams");
+    if (!value) return value.error();
+    Result<UpstreamEntry> entry = parse_upstream_entry(value->as_object(), at);
+    if (!entry) return entry.error();
+    config.upstreams.push_back(*std::move(entry));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ConfigFile> parse_config(const std::string& path, std::string_view text,
@@ -121,9 +140,14 @@ Result<ConfigFile> parse_config(const std::string& path, std::string_view text,
                                                   place_of(path, parsed.error().source()),
                                                   parsed.error().description())};
   }
-  ConfigFile config{.path = path, .entries = {}};
+  ConfigFile config{.path = path, .entries = {}, .upstreams = {}};
   for (const auto& [key, node] : parsed.table()) {
     const std::string place = place_of(path, key.source());
+    if (key.str() == "upstreams") {
+      if (const Result<void> added = add_upstreams(node, place, config); !added)
+        return added.error();
+      continue;
+    }
     const SettingRow* row = find_setting(key.str());
     if (row == nullptr) return unknown_key(place, key.str());
     if (row->reach == SettingReach::kFlagOnly) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/environment.h"
+#include "app/upstream_entry.h"
 #include "base/result.h"
 
 namespace windrow::app {
@@ -22,6 +23,7 @@ struct ConfigEntry {
 struct ConfigFile {
   std::string path;
   std::vector<ConfigEntry> entries;
+  std::vector<UpstreamEntry> upstreams;
 };
 
 // kInvalid for what is no TOML, for a key that is no setting (naming the nearest one) and for

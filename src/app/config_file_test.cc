@@ -38,6 +38,49 @@ TEST(ConfigFile, EntriesKnowTheirLines) {
                    }));
 }
 
+TEST(ConfigFile, ServersAreTablesOfTheirOwn) {
+  const Result<ConfigFile> config = parse_config("windrow.toml",
+                                                 "concurrency = \"8\"\n"
+                                                 "[[upstreams]]\n"
+                                                 "url = \"http://a:8000/v1\"\n"
+                                                 "api-key = \"secret\"\n"
+                                                 "concurrency = 16\n"
+                                                 "serial = false\n"
+                                                 "rpm = 60\n"
+                                                 "models = { big = \"llama3:70b\" }\n"
+                                                 "[[upstreams]]\n"
+                                                 "url = \"https://b\"\n"
+                                                 "api-key-env = \"B_KEY\"\n",
+                                                 "");
+  ASSERT_TRUE(config.has_value()) << config.error().message;
+  ASSERT_EQ(config->upstreams.size(), 2U);
+  const UpstreamEntry& first = config->upstreams[0];
+  EXPECT_EQ(first.url, "http://a:8000/v1");
+  EXPECT_EQ(first.api_key, "secret");
+  EXPECT_EQ(first.concurrency, "16");
+  EXPECT_EQ(first.serial, false);
+  EXPECT_EQ(first.requests_per_minute, 60);
+  EXPECT_EQ(first.tokens_per_minute, std::nullopt);
+  EXPECT_EQ(first.models.at("big"), "llama3:70b");
+  EXPECT_EQ(first.place, "windrow.toml:2");
+  EXPECT_EQ(config->upstreams[1].api_key_env, "B_KEY");
+  EXPECT_EQ(config->entries.size(), 1U);
+}
+
+TEST(ConfigFile, ErrorsOfServersNameTheLineAndWhatToDo) {
+  EXPECT_EQ(message_of("[[upstreams]]\nurls = \"http://a\""),
+            "windrow.toml:1: urls is no key of [[upstreams]]; did you mean url?");
+  EXPECT_EQ(message_of("[[upstreams]]\nrpm = 5"),
+            "windrow.toml:1: this [[upstreams]] has no url; add url = \"http://host:8000/v1\"");
+  EXPECT_EQ(message_of("[upstreams]\nurl = \"http://a\""),
+            "windrow.toml:1: upstreams are tables; write [[upstreams]] on a line of its own and "
+            "url = \"http://host:8000/v1\" below it");
+  EXPECT_EQ(message_of("[[upstreams]]\nurl = \"http://a\"\nrpm = -1"),
+            "windrow.toml:1: rpm must be a whole number from 0 up");
+  EXPECT_EQ(message_of("[[upstreams]]\nurl = \"http://a\"\nmodels = \"x\""),
+            "windrow.toml:1: models must be a table: { \"name of rows\" = \"theirs\" }");
+}
+
 TEST(ConfigFile, AnEmptyFileIsFine) {
   EXPECT_EQ(message_of(""), "accepted");
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/array.hpp>
+#include <utility>
+
 #include "app/terminal.h"
 #include "batch/pretty_json.h"
 
@@ -47,6 +50,9 @@ json::value or_null(int64_t count) {
 }
 
 json::object progress_event(const batch::ProgressNumbers& numbers) {
+  json::array upstreams;
+  for (const batch::UpstreamFigures& upstream : numbers.upstreams)
+    upstreams.push_back(batch::to_json(upstream));
   return {{"phase", name_of(numbers.phase)},
           {"rows_done", numbers.rows_done},
           {"rows_total", or_null(numbers.rows_total)},
@@ -58,7 +64,8 @@ json::object progress_event(const batch::ProgressNumbers& numbers) {
           {"generated_tokens_per_s", numbers.generated_tokens_per_s},
           {"device_bytes_used", numbers.device_bytes_used},
           {"device_bytes_max", numbers.device_bytes_max},
-          {"left_s", numbers.left ? json::value(seconds(*numbers.left)) : json::value(nullptr)}};
+          {"left_s", numbers.left ? json::value(seconds(*numbers.left)) : json::value(nullptr)},
+          {"upstreams", std::move(upstreams)}};
 }
 
 }  // namespace

@@ -231,7 +231,8 @@ TEST_F(ConsoleTest, JsonGivesEventsAndNothingElseOnStandardOutput) {
             "\"rows_total\": 100, \"rows_failed\": 2, \"rows_in_batch\": 4, \"rows_per_s\": 2.0, "
             "\"prompt_tokens_per_s\": 0.0, \"prompt_reused\": 0.0, "
             "\"generated_tokens_per_s\": 0.0, "
-            "\"device_bytes_used\": 0, \"device_bytes_max\": 0, \"left_s\": null}\n");
+            "\"device_bytes_used\": 0, \"device_bytes_max\": 0, \"left_s\": null, "
+            "\"upstreams\": []}\n");
 }
 
 TEST_F(ConsoleTest, AReaderThatLeftIsNoReasonToStop) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ranges>
 #include <set>
 
@@ -13,6 +14,21 @@ namespace windrow::app {
 namespace {
 
 constexpr std::string_view kVariablePrefix = "WINDROW_";
+
+// A file that describes servers and names none means these.
+void add_upstreams(const ConfigFile& file, ResolvedSettings& resolved) {
+  if (file.upstreams.empty()) return;
+  const bool named = std::ranges::any_of(
+      file.entries, [](const ConfigEntry& entry) { return entry.name == "upstream"; });
+  if (!named) {
+    resolved.values.upstreams.clear();
+    for (const UpstreamEntry& entry : file.upstreams)
+      resolved.values.upstreams.push_back(entry.url);
+    resolved.sources.insert_or_assign("upstream", file.upstreams.front().place);
+  }
+  resolved.upstreams.insert(resolved.upstreams.begin(), file.upstreams.begin(),
+                            file.upstreams.end());
+}
 
 Result<void> add_file(const ConfigFile& file, ResolvedSettings& resolved) {
   for (const ConfigEntry& entry : file.entries) {
@@ -27,6 +43,39 @@ Result<void> add_file(const ConfigFile& file, ResolvedSettings& resolved) {
       if (!set) return set.error();
     }
     resolved.sources.insert_or_assign(entry.name, entry.place);
+  }
+  add_upstreams(file, resolved);
+  return {};
+}
+
+// Flags go before variables, variables before files, a file before those behind it.
+size_t strength(const std::string& source, std::span<const ConfigFile> files) {
+  if (source.starts_with("flag ")) return files.size() + 2;
+  const auto file = std::ranges::find_if(
+      files, [&](const ConfigFile& one) { return source.starts_with(one.path + ":"); });
+  if (file == files.end()) return files.size() + 1;
+  return static_cast<size_t>(files.end() - file);
+}
+
+// One kind of those answers the rows.
+Result<void> choose_who_answers(std::span<const ConfigFile> files, ResolvedSettings& resolved) {
+  Settings& values = resolved.values;
+  if (values.models.empty() || values.upstreams.empty()) return {};
+  const size_t models = strength(resolved.sources["model"], files);
+  const size_t upstreams = strength(resolved.sources["upstream"], files);
+  if (models == upstreams) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} and {}: rows are answered by a model here or by servers "
+                             "elsewhere; leave one of the two out (--set model=NAME is how rows "
+                             "name a model of a server)",
+                             resolved.sources["model"], resolved.sources["upstream"])};
+  }
+  if (models > upstreams) {
+    values.upstreams.clear();
+    resolved.sources.erase("upstream");
+  } else {
+    values.models.clear();
+    resolved.sources.erase("model");
   }
   return {};
 }
@@ -131,6 +180,8 @@ Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
   if (!with_variables) return with_variables.error();
   const Result<void> with_flags = add_flags(flags, resolved);
   if (!with_flags) return with_flags.error();
+  const Result<void> chosen = choose_who_answers(files, resolved);
+  if (!chosen) return chosen.error();
   warn_of_near_variables(environment, resolved);
   return resolved;
 }

@@ -29,6 +29,10 @@ struct ResolvedSettings {
   // The same by body field, for the defaults of `set`, which add up over all places.
   std::map<std::string, std::string, std::less<>> body_default_sources;
 
+  // What the files say of servers, the strongest file first; whether one is used says
+  // `values.upstreams`.
+  std::vector<UpstreamEntry> upstreams;
+
   // What looks like a mistake but may not be one.
   std::vector<std::string> warnings;
 
@@ -36,7 +40,8 @@ struct ResolvedSettings {
   std::string source_of(const SettingRow& row) const;
 };
 
-// `files`: the strongest first. kInvalid for a value that its row does not take.
+// `files`: the strongest first. Of --model and --upstream the one from the stronger place counts.
+// kInvalid for a value that its row does not take, and for both of these from one place.
 Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
                                           const Environment& environment,
                                           std::span<const ConfigFile> files);

@@ -226,5 +226,49 @@ TEST(ResolveSettings, WhatASettingDoesNotTakeIsRefusedWithItsPlace) {
   }
 }
 
+// --- models here, or servers elsewhere ---
+
+TEST(WhoAnswers, TheStrongerPlaceCounts) {
+  const auto by_flag =
+      resolve({.flags = {{"upstream", "http://a"}}, .working_folder = "model = \"m.gguf\""});
+  ASSERT_TRUE(by_flag.has_value());
+  EXPECT_TRUE(by_flag->values.models.empty());
+  EXPECT_EQ(by_flag->values.upstreams, std::vector<std::string>{"http://a"});
+
+  const auto by_file = resolve(
+      {.working_folder = "model = \"m.gguf\"", .home = "[[upstreams]]\nurl = \"http://a\""});
+  ASSERT_TRUE(by_file.has_value());
+  EXPECT_TRUE(by_file->values.upstreams.empty());
+  EXPECT_EQ(by_file->values.models.size(), 1U);
+
+  const auto by_variable = resolve(
+      {.variables = {{"WINDROW_MODEL", "m.gguf"}}, .working_folder = "upstream = \"http://a\""});
+  ASSERT_TRUE(by_variable.has_value());
+  EXPECT_TRUE(by_variable->values.upstreams.empty());
+}
+
+TEST(WhoAnswers, BothFromOnePlaceIsRefused) {
+  const auto both = resolve({.flags = {{"upstream", "http://a"}, {"model", "m.gguf"}}});
+  ASSERT_FALSE(both.has_value());
+  EXPECT_EQ(both.error().message,
+            "flag --model and flag --upstream: rows are answered by a model here or by servers "
+            "elsewhere; leave one of the two out (--set model=NAME is how rows name a model of a "
+            "server)");
+}
+
+TEST(WhoAnswers, ServersOfAFileAreMeantUnlessOthersAreNamed) {
+  const std::string file = "[[upstreams]]\nurl = \"http://a\"\n[[upstreams]]\nurl = \"http://b\"";
+  const auto all = resolve({.working_folder = file});
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(all->values.upstreams, (std::vector<std::string>{"http://a", "http://b"}));
+  EXPECT_EQ(all->source_of(*find_setting("upstream")), "windrow.toml:1");
+  EXPECT_EQ(all->upstreams.size(), 2U);
+
+  const auto one = resolve({.flags = {{"upstream", "http://b"}}, .working_folder = file});
+  ASSERT_TRUE(one.has_value());
+  EXPECT_EQ(one->values.upstreams, std::vector<std::string>{"http://b"});
+  EXPECT_EQ(one->upstreams.size(), 2U) << "what the file says of it still counts";
+}
+
 }  // namespace
 }  // namespace windrow::app

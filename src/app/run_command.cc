@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "app/answerers.h"
 #include "app/console.h"
 #include "app/dry_run_command.h"
+#include "app/embedded_answerers.h"
 #include "app/load_settings.h"
 #include "app/model_choice.h"
 #include "app/model_file.h"
@@ -23,6 +25,8 @@
 #include "app/signals.h"
 #include "app/stop_relay.h"
 #include "app/template_file.h"
+#include "app/upstream_answerers.h"
+#include "app/upstream_choice.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/input.h"
@@ -30,7 +34,6 @@
 #include "batch/pretty_json.h"
 #include "batch/report_html.h"
 #include "batch/summary.h"
-#include "dispatch/dispatcher.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -69,31 +72,65 @@ void say_what_was_there(const batch::JobStart& start, Console& console) {
   }
 }
 
-void say_start(const RunCommand& command, const std::vector<ModelChoice>& choices,
+void say_start(const RunCommand& command, const Answerers& answerers, bool elsewhere,
                Console& console) {
-  json::array models;
-  for (const ModelChoice& choice : choices) {
-    models.push_back(json::object{{"name", served_name(choice)}, {"path", choice.path}});
+  console.event("start", {{"input", command.input},
+                          {"output", command.output},
+                          {elsewhere ? "upstreams" : "models", answerers.description()}});
+}
+
+// --- who answers ---
+
+// What is chosen, and can be known to be wrong without opening anything.
+struct Chosen {
+  std::vector<ModelChoice> models;
+  std::vector<UpstreamChoice> upstreams;  // then there are no models
+};
+
+Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& environment) {
+  const Settings& settings = resolved.values;
+  Chosen chosen;
+  if (!settings.upstreams.empty()) {
+    Result<std::vector<UpstreamChoice>> upstreams = upstream_choices(resolved, environment);
+    if (!upstreams) return upstreams.error();
+    chosen.upstreams = *std::move(upstreams);
+    return chosen;
   }
-  console.event(
-      "start",
-      {{"input", command.input}, {"output", command.output}, {"models", std::move(models)}});
+  Result<std::vector<ModelChoice>> models = parse_model_choices(settings.models);
+  if (!models) return models.error();
+  if (Result<void> added = add_model_options(*models, settings); !added) return added.error();
+  if (Result<void> read = read_piped_templates(*models); !read) return read.error();
+  for (const ModelChoice& choice : *models) {
+    if (Result<void> checked = check_model_file(choice.path); !checked) return checked.error();
+  }
+  if (Result<void> checked = check_body_defaults(resolved); !checked) return checked.error();
+  chosen.models = *std::move(models);
+  return chosen;
 }
 
-void say_who_answers(const std::vector<ModelChoice>& choices, Console& console) {
-  if (!choices.front().name.empty()) return;
-  console.note(fmt::format("{} answers every row, whatever model it names", choices.front().path));
+Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
+                                     const Chosen& chosen) {
+  if (!chosen.upstreams.empty())
+    return upstream_job_options(command, settings, upstream_job_settings(settings));
+  Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, chosen.models);
+  if (!fixed) return fixed.error();
+  return job_options(command, settings, chosen.models, *std::move(fixed));
 }
 
-// --- the models ---
+std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& settings,
+                                          const Environment& environment, const Clock& clock,
+                                          Console& console) {
+  if (chosen.upstreams.empty())
+    return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock);
+  return std::make_unique<UpstreamAnswerers>(chosen.upstreams, settings, environment, clock,
+                                             console);
+}
 
-batch::RunHooks hooks_for(const std::vector<OpenModel>& models, const std::string& input,
-                          Console& console) {
+batch::RunHooks hooks_for(const Answerers& answerers, const std::string& input, Console& console) {
   batch::RunHooks hooks;
-  hooks.check = [&](const llm::Request& request) -> std::optional<llm::Failure> {
-    auto measured = measure_request(model_for(models, request), request);
-    if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
-    return std::nullopt;
+  hooks.check = [&](const llm::Request& request) { return answerers.check(request); };
+  hooks.expected_cost = [&](const llm::Request& request) {
+    return answerers.expected_cost(request);
   };
   hooks.on_fault = [&console, input](const batch::LineFault& fault) {
     const std::string id =
@@ -203,25 +240,18 @@ int run_command(const RunCommand& command, const Environment& environment) {
     console.warn(warning);
 
   // What can be known to be wrong without opening anything.
-  Result<std::vector<ModelChoice>> choices = parse_model_choices(settings.models);
-  if (!choices) return fail(console, choices.error());
-  const Result<void> options_added = add_model_options(*choices, settings);
-  if (!options_added) return fail(console, options_added.error());
-  const Result<void> templates_read = read_piped_templates(*choices);
-  if (!templates_read) return fail(console, templates_read.error());
-  for (const ModelChoice& choice : *choices) {
-    const Result<void> checked = check_model_file(choice.path);
-    if (!checked) return fail(console, checked.error());
-  }
-  const Result<void> defaults_checked = check_body_defaults(*resolved);
-  if (!defaults_checked) return fail(console, defaults_checked.error());
+  for (const std::string& warning : warnings_of(*resolved))
+    console.warn(warning);
+  const Result<Chosen> chosen = choose(*resolved, environment);
+  if (!chosen) return fail(console, chosen.error());
+  const bool elsewhere = !chosen->upstreams.empty();
   const Result<void> output_checked = check_output_path(command.output);
   if (!output_checked) return fail(console, output_checked.error());
   const Result<void> report_checked = check_report_path(settings.report);
   if (!report_checked) return fail(console, report_checked.error());
-  Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, *choices);
-  if (!fixed) return fail(console, fixed.error());
-  batch::JobOptions options = job_options(command, settings, *choices, *std::move(fixed));
+  Result<batch::JobOptions> made = options_of(command, settings, *chosen);
+  if (!made) return fail(console, made.error());
+  batch::JobOptions options = *std::move(made);
   options.now_unix_s = clock.unix_seconds();
   const Result<std::unique_ptr<batch::Input>> input = batch::open_input(command.input);
   if (!input) return fail(console, input.error());
@@ -236,7 +266,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
 
   // The job: its files, its lock, what an earlier run left. It counts its rows in the background.
   if (settings.dry_run)
-    return dry_run_command(**input, options, *choices, settings, clock, console);
+    return dry_run_command(**input, options, chosen->models, settings, clock, console);
   const TimePoint started_at = clock.now();
   const int64_t started_unix_s = clock.unix_seconds();
   batch::JobCounters counters;
@@ -244,40 +274,29 @@ int run_command(const RunCommand& command, const Environment& environment) {
       batch::JobRunner::open(options, {disk, clock, **input}, counters);
   if (!job) return fail(console, job.error());
   say_what_was_there((*job)->start(), console);
-  say_start(command, *choices, console);
 
-  // Library, weights, and how rows get to them; the reporter watches from the start and ends first.
-  std::unique_ptr<engine::LlamaLibrary> library;
-  std::vector<OpenModel> models;
-  std::vector<std::unique_ptr<dispatch::Dispatcher>> dispatchers;
-  std::vector<batch::ModelRoute> routes;
-  BackendGroup backends;
-  ProgressReporter reporter(
-      console, [&] { return batch::read_progress(counters, backends.stats(), clock.now()); });
-  Result<std::unique_ptr<engine::LlamaLibrary>> started =
-      engine::LlamaLibrary::start(backends_folder());
-  if (!started) return fail(console, started.error());
-  library = *std::move(started);
-  for (const ModelChoice& choice : *choices) {
-    if (const std::optional<Error> refusal = (*job)->refusal()) return fail(console, *refusal);
-    Result<OpenModel> model =
-        open_model(*library, choice, settings, (*job)->start().began_unix_s, clock);
-    if (!model) return fail(console, model.error());
-    models.push_back(*std::move(model));
-    backends.add(*models.back().backend);
-    dispatchers.push_back(std::make_unique<dispatch::Dispatcher>(*models.back().backend,
-                                                                 dispatch::DispatchOptions{}));
-    routes.push_back({served_name(choice), dispatchers.back().get()});
-  }
-
-  say_who_answers(*choices, console);
+  // Who answers; the reporter watches from the start and ends first.
+  const std::unique_ptr<Answerers> answerers =
+      make_answerers(*chosen, settings, environment, clock, console);
+  say_start(command, *answerers, elsewhere, console);
+  ProgressReporter reporter(console, [&] {
+    batch::ProgressReading reading =
+        batch::read_progress(counters, answerers->stats(), clock.now());
+    reading.upstreams = answerers->upstreams();
+    return reading;
+  });
+  const Result<void> opened = answerers->open({.began_unix_s = (*job)->start().began_unix_s,
+                                               .refusal = [&] { return (*job)->refusal(); },
+                                               .on_budget_spent = [&] { (*job)->stop(); }});
+  if (!opened) return fail(console, opened.error());
+  if (const std::string note = answerers->note(); !note.empty()) console.note(note);
 
   // The rows.
   const TimePoint loaded_at = clock.now();
   until_rows_run.reset();
   const Result<batch::JobReport> result = [&] {
     const StopRelay::Attachment stops_job(relay, stop_target(**job, settings, console));
-    return (*job)->run(routes, hooks_for(models, command.input, console));
+    return (*job)->run(answerers->routes(), hooks_for(*answerers, command.input, console));
   }();
   const TimePoint ended_at = clock.now();
   reporter.stop();
@@ -287,7 +306,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (result) say_what_is_gone(*result, command.input, (*job)->paths(), console);
   if (!did_something(counters, result)) return batch::exit_code(result);
   batch::Summary summary{.version = WINDROW_VERSION,
-                         .runtime = engine::LlamaLibrary::version(),
+                         .runtime = answerers->runtime(),
                          .input = command.input,
                          .files = (*job)->paths(),
                          .report = settings.report,
@@ -295,7 +314,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
                          .ended_unix_s = clock.unix_seconds(),
                          .loading = loaded_at - started_at,
                          .running = ended_at - loaded_at,
-                         .backend = backends.stats(),
+                         .backend = answerers->stats(),
+                         .upstreams = answerers->upstreams(),
                          .settings = settings_with_sources(*resolved)};
   add_result(counters, result, summary);
   leave_behind(disk, summary, reporter.history(), console);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <filesystem>
@@ -128,16 +129,47 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
   return list;
 }
 
-batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
-                              const std::vector<ModelChoice>& choices,
-                              std::vector<batch::JobSetting> job_settings) {
+std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings) {
+  std::vector<std::string> aliases = settings.model_aliases;
+  std::ranges::sort(aliases);
+  return {{"model", "of servers elsewhere"},
+          {"model-alias", aliases.empty() ? "none" : fmt::format("{}", fmt::join(aliases, ", "))}};
+}
+
+std::vector<std::string> warnings_of(const ResolvedSettings& settings) {
+  const bool elsewhere = !settings.values.upstreams.empty();
+  constexpr std::string_view kForModels[] = {"max-tokens-default"};
+  constexpr std::string_view kForServers[] = {"cache"};
+  std::vector<std::string> warnings;
+  for (const SettingRow& row : setting_rows()) {
+    const bool for_models = row.group == SettingGroup::kModel ||
+                            row.group == SettingGroup::kBatch ||
+                            std::ranges::find(kForModels, row.name) != std::end(kForModels);
+    const bool for_servers = row.group == SettingGroup::kUpstream ||
+                             std::ranges::find(kForServers, row.name) != std::end(kForServers);
+    if (elsewhere ? !for_models : !for_servers) continue;
+    const std::string source = settings.source_of(row);
+    if (!source.starts_with("flag ")) continue;
+    warnings.push_back(elsewhere ? fmt::format("--{} has no effect with --upstream: it is about a "
+                                               "model that runs here",
+                                               row.name)
+                                 : fmt::format("--{} has no effect without --upstream", row.name));
+  }
+  return warnings;
+}
+
+namespace {
+
+// What is the same for everybody who answers.
+batch::JobOptions common_options(const RunCommand& command, const Settings& settings,
+                                 std::vector<batch::JobSetting> job_settings) {
   batch::JobOptions options{.input_name = command.input,
                             .output_path = command.output,
                             .fresh = settings.fresh,
                             .retry_failed = settings.retry_failed,
                             .strict = settings.strict,
                             .ordered = settings.ordered,
-                            .any_model = choices.front().name.empty(),
+                            .dedupe = settings.dedupe,
                             .settings = std::move(job_settings),
                             .grace = std::chrono::seconds(settings.grace_s)};
   if (command.only_retried) {
@@ -147,8 +179,27 @@ batch::JobOptions job_options(const RunCommand& command, const Settings& setting
   if (settings.limit > 0) options.rows_max = settings.limit;
   for (const auto& [field, value] : settings.body_defaults)
     options.body_defaults[field] = value;
+  return options;
+}
+
+}  // namespace
+
+batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
+                              const std::vector<ModelChoice>& choices,
+                              std::vector<batch::JobSetting> job_settings) {
+  batch::JobOptions options = common_options(command, settings, std::move(job_settings));
+  options.any_model = choices.front().name.empty();
   for (const ModelChoice& choice : choices)
     options.models.push_back(served_name(choice));
+  return options;
+}
+
+batch::JobOptions upstream_job_options(const RunCommand& command, const Settings& settings,
+                                       std::vector<batch::JobSetting> job_settings) {
+  batch::JobOptions options = common_options(command, settings, std::move(job_settings));
+  options.any_model = true;
+  options.raw = true;
+  options.models = {"upstream"};
   return options;
 }
 

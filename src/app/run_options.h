@@ -24,9 +24,18 @@ Result<void> check_body_defaults(const ResolvedSettings& settings);
 Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
                                                     const std::vector<ModelChoice>& choices);
 
+// The same for servers elsewhere, of which any may be exchanged.
+std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings);
+
 batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
                               const std::vector<ModelChoice>& choices,
                               std::vector<batch::JobSetting> job_settings);
+batch::JobOptions upstream_job_options(const RunCommand& command, const Settings& settings,
+                                       std::vector<batch::JobSetting> job_settings);
+
+// What was asked for by flag and means nothing for who answers: "--rows-max has no effect with
+// --upstream".
+std::vector<std::string> warnings_of(const ResolvedSettings& settings);
 
 // Every setting with its source, for the summary; each body default is one of its own, "set.seed".
 std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings& settings);

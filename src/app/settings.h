@@ -42,9 +42,28 @@ struct Settings {
   std::vector<std::string> adapters;
   std::vector<std::string> poolings;
 
+  // Servers elsewhere, instead of a model here (upstream_choice.h)
+  std::vector<std::string> upstreams;      // URLs
+  std::vector<std::string> model_aliases;  // NAME=THEIRS
+  std::string api_key_env;                 // empty: none
+  std::string concurrency = "auto";        // or a number
+  bool serial = false;
+  int64_t requests_per_minute = 0;  // of each server; 0: no limit
+  int64_t tokens_per_minute = 0;
+  std::string cost_max;  // empty: no limit
+  std::string prices;    // a file; empty: none
+  int64_t request_timeout_s = 600;
+  int64_t attempts_max = 3;
+  bool batching = true;  // single texts to embed go together
+  int64_t pack_rows_max = 256;
+  int64_t pack_window_ms = 0;
+  bool self_check = false;
+
   // The answers
   BodyDefaults body_defaults;
   int64_t output_tokens_default = 4096;
+  bool dedupe = true;
+  std::string cache;  // a file; empty: none
 
   // The batch
   int64_t rows_max = 32;
@@ -66,7 +85,7 @@ struct Settings {
 using SettingField = std::variant<bool Settings::*, int64_t Settings::*, std::string Settings::*,
                                   std::vector<std::string> Settings::*, BodyDefaults Settings::*>;
 
-enum class SettingGroup : uint8_t { kRows, kModel, kAnswers, kBatch, kEnd, kConsole };
+enum class SettingGroup : uint8_t { kRows, kModel, kUpstream, kAnswers, kBatch, kEnd, kConsole };
 
 std::string_view to_string(SettingGroup group);
 

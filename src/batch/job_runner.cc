@@ -18,6 +18,7 @@
 #include "batch/outcome_writer.h"
 #include "batch/planned_rows.h"
 #include "batch/prescan.h"
+#include "batch/row_item.h"
 #include "batch/row_outcome.h"
 #include "batch/row_reader.h"
 #include "dispatch/dispatcher.h"
@@ -43,7 +44,8 @@ class Runner final : public JobRunner {
         compares_(files.index.size() > 0),
         reader_(RowRules{.body_defaults = options_.body_defaults,
                          .models = options_.models,
-                         .any_model = options_.any_model}),
+                         .any_model = options_.any_model,
+                         .raw = options_.raw}),
         files_(std::move(files)),
         writer_(environment_.clock, counters_,
                 {.backend_gone = [this](const Error& error) { fail(error, Stop::kNow); },
@@ -103,6 +105,7 @@ class Runner final : public JobRunner {
   const RowReader reader_;
   JobFiles files_;  // the index belongs to the pre-scan until it ended, then to the reader
   std::vector<ModelRoute> routes_;
+  RunHooks hooks_;
 
   PlannedRows rows_;
   OutcomeWriter writer_;
@@ -319,6 +322,8 @@ void Runner::submit_row(Row row) {
   outcome.key = std::move(row.key);
   outcome.endpoint = row.request.endpoint;
   outcome.model = row.request.model;
+  const dispatch::WorkItem item = work_item(row, options_.dedupe);
+  const dispatch::Cost expected = hooks_.expected_cost ? hooks_.expected_cost(row.request) : 0;
   auto done = [this, ended, outcome = std::move(outcome)](dispatch::DispatchResult result) mutable {
     outcome.outcome = std::move(result.outcome);
     outcome.attempts = result.attempts;
@@ -327,7 +332,7 @@ void Runner::submit_row(Row row) {
     writer_.finish(std::move(outcome));
     ended();
   };
-  if (!dispatcher.submit(std::move(row.request), std::move(done))) ended();
+  if (!dispatcher.submit(std::move(row.request), item, expected, std::move(done))) ended();
 }
 
 // --- run()'s thread ---------------------------------------------------------------------------
@@ -337,13 +342,14 @@ Result<JobReport> Runner::run(std::span<const ModelRoute> routes, RunHooks hooks
   ENSURE(routes.size() == (options_.any_model ? 1 : options_.models.size()),
          "{} models have {} routes", options_.models.size(), routes.size());
   routes_.assign(routes.begin(), routes.end());
+  hooks_ = std::move(hooks);
 
   auto result = [&]() -> Result<JobReport> {
-    const auto checked = check_before(hooks);
+    const auto checked = check_before(hooks_);
     if (!checked) return checked.error();
     if (!*checked || stopping() != Stop::kNo) return report(JobEnd::kInterrupted);
     JobRecord record{.input = environment_.input.name(), .settings = settings_of(options_)};
-    for (JobSetting& setting : hooks.late_settings)
+    for (JobSetting& setting : hooks_.late_settings)
       record.settings.push_back(std::move(setting));
     counters_.log_bytes = static_cast<int64_t>(files_.results_bytes + files_.errors_bytes);
     auto log = begin_job_files(files_, record, environment_.disk);

@@ -71,6 +71,9 @@ struct RunHooks {
   // nothing. Called on run()'s thread, row by row.
   std::function<std::optional<llm::Failure>(const llm::Request&)> check;
 
+  // What a request will cost at most, where costs are limited. Called on the submitter's thread.
+  std::function<int64_t(const llm::Request&)> expected_cost;
+
   // --strict: called on run()'s thread for every offending line, in the order of the input, before
   // run() fails. Without it the error message lists the first 20.
   std::function<void(const LineFault&)> on_fault;

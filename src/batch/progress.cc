@@ -135,7 +135,9 @@ ProgressNumbers Progress::numbers() const {
                           .rows_failed = last_.rows_failed,
                           .rows_running = last_.backend.rows_running,
                           .device_bytes_used = last_.backend.device_bytes_used,
-                          .device_bytes_max = last_.backend.device_bytes_max};
+                          .device_bytes_max = last_.backend.device_bytes_max,
+                          .left = {},
+                          .upstreams = last_.upstreams};
   if (samples_.empty()) return numbers;
 
   const Sample& last = samples_.back();
@@ -188,7 +190,13 @@ std::vector<ProgressPiece> progress_pieces(const ProgressNumbers& numbers) {
   }
   pieces.push_back(
       {.text = fmt::format("{} tok/s", human_rate(numbers.generated_tokens_per_s)), .rank = 4});
-  pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 7});
+  if (numbers.upstreams.empty()) {
+    pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 7});
+  }
+  for (const UpstreamFigures& upstream : numbers.upstreams) {
+    pieces.push_back(
+        {.text = upstream_piece(upstream), .alarming = upstream.state != "ok", .rank = 7});
+  }
   if (numbers.device_bytes_used > 0) {
     pieces.push_back({.text = memory_text(numbers), .rank = 8});
   }
@@ -247,10 +255,12 @@ std::string progress_sentence(const ProgressNumbers& numbers) {
   if (numbers.prompt_reused > 0) {
     text += fmt::format(", {} of the prompts reused", percent_of(numbers.prompt_reused));
   }
-  text += fmt::format(", {} rows in batch", numbers.rows_running);
+  if (numbers.upstreams.empty()) text += fmt::format(", {} rows in batch", numbers.rows_running);
   if (numbers.device_bytes_used > 0) text += fmt::format(", memory {}", memory_text(numbers));
   if (numbers.phase == JobPhase::kRunning)
     text += fmt::format("; time left {}", left_text(numbers));
+  for (const UpstreamFigures& upstream : numbers.upstreams)
+    text += fmt::format("; {}", upstream_piece(upstream));
   return text;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "batch/job_counters.h"
+#include "batch/upstream_figures.h"
 #include "llm/backend.h"
 
 namespace windrow::batch {
@@ -22,6 +23,7 @@ struct ProgressReading {
   int64_t rows_failed = 0;    // of rows_done
   int64_t rows_this_run = 0;  // of rows_done, those of this run
   llm::BackendStats backend;
+  std::vector<UpstreamFigures> upstreams;
 };
 
 ProgressReading read_progress(const JobCounters& counters, const llm::BackendStats& backend,
@@ -40,6 +42,7 @@ struct ProgressNumbers {
   uint64_t device_bytes_used = 0;  // 0: not known
   uint64_t device_bytes_max = 0;
   std::optional<Duration> left;  // nothing while it would be a guess
+  std::vector<UpstreamFigures> upstreams;
 };
 
 // Used by one thread. Memory is bounded however long the job is.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -28,6 +29,12 @@ struct Row {
   RowKey key;
   llm::Request request;
   size_t bytes = 0;  // of its line: what it costs in a queue
+
+  // What is asked, where asking again brings the same answer: temperature 0, a seed, embeddings.
+  std::optional<Hash128> question;
+
+  // Rows of one group begin alike; 0: of none. Set when it is planned.
+  uint64_t group = 0;
 };
 
 struct RowFault {

@@ -150,6 +150,8 @@ std::optional<Row> RowPlanner::next() {
       group.rows.pop_back();
       --size_;
       bytes_ -= taken->cost;
+      // The innermost group of those that tell rows apart.
+      taken->row.group = group.blocks > 0 ? group.prefix : 0;
       return std::move(taken->row);
     } else if (!group.late.empty()) {
       Group more = plan(std::exchange(group.late, {}));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <span>
 #include <utility>
@@ -40,6 +41,13 @@ json::object settings_to_json(const std::vector<SummarySetting>& settings) {
                    json::object{{"value", setting.value}, {"source", setting.source}});
   }
   return object;
+}
+
+json::array upstreams_to_json(const std::vector<UpstreamFigures>& upstreams) {
+  json::array array;
+  for (const UpstreamFigures& upstream : upstreams)
+    array.push_back(to_json(upstream));
+  return array;
 }
 
 class Table {
@@ -166,7 +174,8 @@ json::object summary_to_json(const Summary& summary) {
                                       rounded(rate(backend.generated_tokens, summary.running))},
                                      {"forward_passes", backend.steps},
                                      {"preemptions", backend.preemptions},
-                                     {"recomputed_tokens", backend.recomputed_tokens}}}}},
+                                     {"recomputed_tokens", backend.recomputed_tokens}}},
+           {"upstreams", upstreams_to_json(summary.upstreams)}}},
       {"settings", settings_to_json(summary.settings)}};
 }
 
@@ -182,16 +191,19 @@ std::string summary_to_text(const Summary& summary) {
   if (summary.failures.size() > kinds) {
     table.row("", fmt::format("and {} other kinds", summary.failures.size() - kinds));
   }
-  table.row("time", fmt::format("{} running, {} loading the model", human_duration(summary.running),
-                                human_duration(summary.loading)));
+  const bool here = summary.upstreams.empty();
+  table.row("time",
+            here ? fmt::format("{} running, {} loading the model", human_duration(summary.running),
+                               human_duration(summary.loading))
+                 : fmt::format("{} running", human_duration(summary.running)));
   table.row("speed", fmt::format("{} rows/s, {} prompt and {} generated tokens/s",
                                  human_rate(rate(summary.rows_this_run, summary.running)),
                                  human_rate(rate(backend.prompt_tokens, summary.running)),
                                  human_rate(rate(backend.generated_tokens, summary.running))));
-  table.row("tokens",
-            fmt::format("{} prompt, {} generated, in {} forward passes",
-                        with_thousands(backend.prompt_tokens),
-                        with_thousands(backend.generated_tokens), with_thousands(backend.steps)));
+  std::string tokens = fmt::format("{} prompt, {} generated", with_thousands(backend.prompt_tokens),
+                                   with_thousands(backend.generated_tokens));
+  if (here) tokens += fmt::format(", in {} forward passes", with_thousands(backend.steps));
+  table.row("tokens", tokens);
   if (backend.cached_tokens > 0) {
     const int64_t whole = backend.prompt_tokens + backend.cached_tokens;
     table.row("reused", fmt::format("{:.0f} % of the prompts' tokens: {} were there already",
@@ -203,6 +215,12 @@ std::string summary_to_text(const Summary& summary) {
     table.row("preempted",
               fmt::format("{} times, {} tokens computed again", with_thousands(backend.preemptions),
                           with_thousands(backend.recomputed_tokens)));
+  }
+  std::string_view servers = summary.upstreams.size() == 1 ? "server" : "servers";
+  for (const UpstreamFigures& upstream : summary.upstreams) {
+    std::string line = upstreams_text({&upstream, 1});
+    line.pop_back();
+    table.row(std::exchange(servers, ""), line);
   }
   table.row("results", fmt::format("{}{}", summary.files.results,
                                    summary.ordered ? ", in the order of the input" : ""));

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "batch/failure_counts.h"
 #include "batch/job_paths.h"
+#include "batch/upstream_figures.h"
 #include "llm/backend.h"
 #include "store/disk.h"
 
@@ -60,6 +61,7 @@ struct Summary {
   int64_t prompt_tokens = 0;      // of the rows that succeeded
   int64_t completion_tokens = 0;  // of the rows that succeeded
   llm::BackendStats backend;
+  std::vector<UpstreamFigures> upstreams;
 
   std::vector<SummarySetting> settings;
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <optional>
@@ -14,6 +15,12 @@
 #include "upstream/target.h"
 
 namespace windrow::upstream {
+namespace {
+
+// Of one answer in the mean latency.
+constexpr double kLatencyWeight = 0.02;
+
+}  // namespace
 
 // The calls in flight, by numbers of our own: a call may end before send has told its id.
 struct UpstreamBackend::Calls {
@@ -22,7 +29,29 @@ struct UpstreamBackend::Calls {
   uint64_t begun = 0;
   std::unordered_map<uint64_t, std::optional<http::CallId>> in_flight;
   llm::BackendStats stats;
+  CallCounts counts;
+
+  void count(const llm::Outcome& outcome);
 };
+
+void UpstreamBackend::Calls::count(const llm::Outcome& outcome) {
+  const std::scoped_lock lock(mutex);
+  if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
+    if (failure->failure_class == llm::FailureClass::kCancelled) return;
+    ++counts.failures;
+    ++counts.failures_by_code[failure->code];
+    return;
+  }
+  const auto& answer = std::get<llm::Answer>(outcome);
+  stats.prompt_tokens += answer.usage.prompt_tokens - answer.usage.cached_tokens;
+  stats.cached_tokens += answer.usage.cached_tokens;
+  stats.generated_tokens += answer.usage.completion_tokens;
+  ++stats.steps;
+  const auto took_ms = answer.timings.prefill_ms + answer.timings.decode_ms;
+  const double took_s = static_cast<double>(took_ms) / 1000;
+  const double weight = std::max(kLatencyWeight, 1.0 / static_cast<double>(++counts.answers));
+  counts.latency_s += weight * (took_s - counts.latency_s);
+}
 
 UpstreamBackend::UpstreamBackend(http::Client& client, const Clock& clock, UpstreamOptions options)
     : client_(client),
@@ -65,16 +94,13 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
   }
   Asked asked{.server = name_, .model = std::move(request.model), .endpoint = request.endpoint};
   const http::CallId id = client_.send(
-      std::move(call), [calls = calls_, clock = &clock_, number, asked = std::move(asked),
-                        done = std::move(done)](const http::ClientResult& result) {
+      std::move(call),
+      [calls = calls_, clock = &clock_, on_failure = &options_.on_failure, number,
+       asked = std::move(asked), done = std::move(done)](const http::ClientResult& result) {
         llm::Outcome outcome = read_reply(asked, result, clock->unix_seconds());
-        if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
-          const std::scoped_lock lock(calls->mutex);
-          calls->stats.prompt_tokens += answer->usage.prompt_tokens - answer->usage.cached_tokens;
-          calls->stats.cached_tokens += answer->usage.cached_tokens;
-          calls->stats.generated_tokens += answer->usage.completion_tokens;
-          ++calls->stats.steps;
-        }
+        calls->count(outcome);
+        if (const auto* failure = std::get_if<llm::Failure>(&outcome); failure && *on_failure)
+          (*on_failure)(*failure);
         done(std::move(outcome));
         const std::scoped_lock lock(calls->mutex);
         calls->in_flight.erase(number);
@@ -95,6 +121,11 @@ void UpstreamBackend::cancel_all() {
   }
   for (const http::CallId id : ids)
     client_.cancel(id);
+}
+
+CallCounts UpstreamBackend::counts() const {
+  const std::scoped_lock lock(calls_->mutex);
+  return calls_->counts;
 }
 
 llm::BackendStats UpstreamBackend::stats() const {

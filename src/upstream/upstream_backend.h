@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,17 @@ struct UpstreamOptions {
 
   // What in_flight_target says.
   int32_t in_flight = 1;
+
+  // Told of each call that failed, on the client's loop, before its Done. May be empty.
+  std::function<void(const llm::Failure&)> on_failure;
+};
+
+// What became of the calls so far.
+struct CallCounts {
+  int64_t answers = 0;
+  int64_t failures = 0;  // cancelled ones not counted
+  std::map<std::string, int64_t, std::less<>> failures_by_code;
+  double latency_s = 0;  // of answers, the last ones weighing most; 0: none yet
 };
 
 // Takes requests with a raw body (llm/raw_request.h). What it says of failures is in read_reply.h.
@@ -46,6 +58,8 @@ class UpstreamBackend final : public llm::Backend {
   void cancel_all() override;
   int32_t in_flight_target() const override { return options_.in_flight; }
   llm::BackendStats stats() const override;
+
+  CallCounts counts() const;
 
   // "http://gpu1:8000", for people.
   const std::string& name() const { return name_; }

@@ -1,0 +1,72 @@
+// Answerers: who answers the rows of a run, models in this process or servers elsewhere. The run
+// itself cannot tell them apart.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "batch/job_runner.h"
+#include "batch/upstream_figures.h"
+#include "llm/answer.h"
+#include "llm/backend.h"
+#include "llm/request.h"
+
+namespace windrow::app {
+
+// What they get of the run they are opened for.
+struct AnswerersOfRun {
+  int64_t began_unix_s = 0;  // what chat templates take for today
+
+  // Now and then while they are opened: why the run is refused already. May be empty.
+  std::function<std::optional<Error>()> refusal;
+
+  // No more may be spent. Any thread.
+  std::function<void()> on_budget_spent;
+};
+
+class Answerers {
+ public:
+  virtual ~Answerers() = default;
+
+  // --- from the start ---
+
+  // One object for each: {"name", "path"} or {"url"}.
+  virtual boost::json::array description() const = 0;
+
+  // --- once, by the thread of the command ---
+
+  // Loads weights, or asks the servers who they are. Blocks. Errors as whoever is opened;
+  // what the run was refused for.
+  virtual Result<void> open(const AnswerersOfRun& run) = 0;
+
+  // --- opened ---
+
+  virtual std::span<const batch::ModelRoute> routes() const = 0;
+
+  // What people should know before the rows run; may be empty.
+  virtual std::string note() const = 0;
+
+  // Why a request would fail, as far as that can be told without answering it. Any thread.
+  virtual std::optional<llm::Failure> check(const llm::Request& request) const = 0;
+
+  // What a request costs at most, in dispatch::Cost; 0 where nothing limits it.
+  virtual int64_t expected_cost(const llm::Request& request) const = 0;
+
+  // What computes, for the summary.
+  virtual std::string runtime() const = 0;
+
+  // --- any time, any thread ---
+
+  virtual llm::BackendStats stats() const = 0;
+
+  // Of each server; empty for models here.
+  virtual std::vector<batch::UpstreamFigures> upstreams() const = 0;
+};
+
+}  // namespace windrow::app

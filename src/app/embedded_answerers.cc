@@ -1,0 +1,59 @@
+#include "app/embedded_answerers.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <utility>
+#include <variant>
+
+#include "app/dry_run_command.h"
+#include "app/run_options.h"
+
+namespace windrow::app {
+
+namespace json = boost::json;
+
+json::array EmbeddedAnswerers::description() const {
+  json::array models;
+  for (const ModelChoice& choice : choices_) {
+    models.push_back(json::object{{"name", served_name(choice)}, {"path", choice.path}});
+  }
+  return models;
+}
+
+Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
+  Result<std::unique_ptr<engine::LlamaLibrary>> library =
+      engine::LlamaLibrary::start(backends_folder());
+  if (!library) return library.error();
+  library_ = *std::move(library);
+  for (const ModelChoice& choice : choices_) {
+    if (run.refusal) {
+      if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
+    }
+    Result<OpenModel> model = open_model(*library_, choice, settings_, run.began_unix_s, clock_);
+    if (!model) return model.error();
+    models_.push_back(*std::move(model));
+    backends_.add(*models_.back().backend);
+    dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(*models_.back().backend,
+                                                                  dispatch::DispatchOptions{}));
+    routes_.push_back({served_name(choice), dispatchers_.back().get()});
+  }
+  return {};
+}
+
+std::string EmbeddedAnswerers::note() const {
+  if (!choices_.front().name.empty()) return "";
+  return fmt::format("{} answers every row, whatever model it names", choices_.front().path);
+}
+
+std::optional<llm::Failure> EmbeddedAnswerers::check(const llm::Request& request) const {
+  auto measured = measure_request(model_for(models_, request), request);
+  if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
+  return std::nullopt;
+}
+
+std::string EmbeddedAnswerers::runtime() const {
+  return engine::LlamaLibrary::version();
+}
+
+}  // namespace windrow::app

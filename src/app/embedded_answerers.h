@@ -1,0 +1,47 @@
+// EmbeddedAnswerers: models in this process, each with a dispatcher of its own.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/answerers.h"
+#include "app/model_choice.h"
+#include "app/open_backend.h"
+#include "app/run_summary.h"
+#include "app/settings.h"
+#include "base/clock.h"
+#include "dispatch/dispatcher.h"
+
+namespace windrow::app {
+
+class EmbeddedAnswerers final : public Answerers {
+ public:
+  // `clock` outlives it.
+  EmbeddedAnswerers(std::vector<ModelChoice> choices, const Settings& settings, const Clock& clock)
+      : choices_(std::move(choices)), settings_(settings), clock_(clock) {}
+
+  boost::json::array description() const override;
+  Result<void> open(const AnswerersOfRun& run) override;
+  std::span<const batch::ModelRoute> routes() const override { return routes_; }
+  std::string note() const override;
+  std::optional<llm::Failure> check(const llm::Request& request) const override;
+  int64_t expected_cost(const llm::Request&) const override { return 0; }
+  std::string runtime() const override;
+  llm::BackendStats stats() const override { return backends_.stats(); }
+  std::vector<batch::UpstreamFigures> upstreams() const override { return {}; }
+
+ private:
+  const std::vector<ModelChoice> choices_;
+  const Settings settings_;
+  const Clock& clock_;
+
+  // Destroyed from the last to the first: nobody is left without what it stands on.
+  std::unique_ptr<engine::LlamaLibrary> library_;
+  std::vector<OpenModel> models_;
+  std::vector<std::unique_ptr<dispatch::Dispatcher>> dispatchers_;
+  std::vector<batch::ModelRoute> routes_;
+  BackendGroup backends_;
+};
+
+}  // namespace windrow::app

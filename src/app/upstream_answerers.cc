@@ -1,0 +1,211 @@
+#include "app/upstream_answerers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <future>
+#include <tuple>
+#include <utility>
+
+#include "http/open_client.h"
+#include "http/proxy.h"
+#include "upstream/ask_upstream.h"
+#include "upstream/models_reply.h"
+
+namespace windrow::app {
+namespace {
+
+namespace json = boost::json;
+
+// What a server that batches well still takes.
+constexpr int32_t kInFlightMax = 1024;
+
+// Rows that lie ready beyond what is in flight, so that each server has some of its own groups.
+constexpr int32_t kWaitingPerUpstream = 64;
+
+http::ClientOptions client_options(const Environment& environment) {
+  return {.proxies = http::read_proxy_settings(
+              [&](const std::string& name) { return variable(environment, name); }),
+          .ca_file = variable(environment, "SSL_CERT_FILE")};
+}
+
+upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Settings& settings) {
+  upstream::UpstreamOptions options;
+  options.base = choice.base;
+  options.api_key = choice.api_key;
+  options.aliases = choice.aliases;
+  options.request_timeout = std::chrono::seconds(settings.request_timeout_s);
+  options.in_flight = choice.concurrency.value_or(1);
+  return options;
+}
+
+std::string state_text(dispatch::Health health) {
+  switch (health) {
+    case dispatch::Health::kGood:
+      return "ok";
+    case dispatch::Health::kEjected:
+      return "left alone";
+    case dispatch::Health::kProbing:
+      return "being tried";
+  }
+  return "";
+}
+
+std::vector<std::pair<std::string, int64_t>> most_frequent_first(
+    const std::map<std::string, int64_t, std::less<>>& counts) {
+  std::vector<std::pair<std::string, int64_t>> list(counts.begin(), counts.end());
+  std::ranges::sort(list, [](const auto& one, const auto& other) {
+    return std::tie(other.second, one.first) < std::tie(one.second, other.first);
+  });
+  return list;
+}
+
+}  // namespace
+
+UpstreamAnswerers::UpstreamAnswerers(std::vector<UpstreamChoice> choices, const Settings& settings,
+                                     const Environment& environment, const Clock& clock,
+                                     Console& console)
+    : choices_(std::move(choices)),
+      settings_(settings),
+      environment_(environment),
+      clock_(clock),
+      console_(console) {}
+
+json::array UpstreamAnswerers::description() const {
+  json::array servers;
+  for (const UpstreamChoice& choice : choices_)
+    servers.push_back(json::object{{"url", http::to_string(choice.base)}});
+  return servers;
+}
+
+void UpstreamAnswerers::tell_failure(const std::string& server, const llm::Failure& failure) {
+  std::optional<std::string> text;
+  {
+    const std::scoped_lock lock(news_mutex_);
+    text = news_.tell(clock_.now(), server, failure);
+  }
+  if (text) console_.note(*text);
+}
+
+dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfRun&) const {
+  dispatch::DispatchOptions options;
+  options.attempts_max = static_cast<int32_t>(settings_.attempts_max);
+  options.waiting_max = kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
+  options.backoff_base = std::chrono::seconds(1);
+  options.quotas.clear();
+  for (const UpstreamChoice& choice : choices_) {
+    options.quotas.push_back({.requests_per_minute = choice.requests_per_minute,
+                              .tokens_per_minute = choice.tokens_per_minute});
+  }
+  return options;
+}
+
+Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
+  loop_ = std::make_unique<http::Loop>(clock_);
+  client_ = http::open_client(*loop_, client_options(environment_));
+
+  // Each may take seconds to say that it is not there, so all are asked at once.
+  std::vector<std::future<Result<upstream::UpstreamFacts>>> asked;
+  asked.reserve(choices_.size());
+  for (const UpstreamChoice& choice : choices_) {
+    asked.push_back(std::async(std::launch::async, [this, &choice] {
+      return upstream::ask_upstream(*client_, options_of(choice, settings_));
+    }));
+  }
+  std::vector<UpstreamChoice> there;
+  std::optional<Error> first_error;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const Result<upstream::UpstreamFacts> facts = asked[i].get();
+    if (!facts) {
+      if (choices_.size() > 1) {
+        console_.warn(fmt::format("{}; this run goes without this server", facts.error().message));
+      }
+      if (!first_error) first_error = facts.error();
+      continue;
+    }
+    if (facts->models) {
+      note_ += fmt::format("{}{}: {}", note_.empty() ? "" : "; ", http::origin(choices_[i].base),
+                           upstream::models_text(*facts->models));
+    }
+    there.push_back(choices_[i]);
+  }
+  if (run.refusal) {
+    if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
+  }
+  if (there.empty()) {
+    return choices_.size() == 1 ? *first_error
+                                : Error{ErrorKind::kUnavailable,
+                                        fmt::format("none of the {} servers answers; the first: {}",
+                                                    choices_.size(), first_error->message)};
+  }
+  choices_ = std::move(there);
+
+  std::vector<dispatch::DispatchUpstream> upstreams;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    upstream::UpstreamOptions options = options_of(choices_[i], settings_);
+    options.on_failure = [this, name = http::origin(options.base)](const llm::Failure& failure) {
+      tell_failure(name, failure);
+    };
+    backends_.push_back(
+        std::make_unique<upstream::UpstreamBackend>(*client_, clock_, std::move(options)));
+    upstreams.push_back(
+        {.backend = backends_.back().get(),
+         .concurrency = dispatch::ConcurrencyOptions{.fixed = choices_[i].concurrency.value_or(0),
+                                                     .limit_max = kInFlightMax},
+         .quota = i});
+  }
+  waker_ = std::make_unique<dispatch::ThreadWaker>(clock_);
+  dispatcher_ = std::make_unique<dispatch::Dispatcher>(std::move(upstreams), dispatch_options(run),
+                                                       clock_, *waker_);
+  routes_.push_back({"upstream", dispatcher_.get()});
+  const std::scoped_lock lock(open_mutex_);
+  open_ = true;
+  return {};
+}
+
+int64_t UpstreamAnswerers::expected_cost(const llm::Request&) const {
+  return 0;
+}
+
+std::string UpstreamAnswerers::runtime() const {
+  std::string text;
+  for (const UpstreamChoice& choice : choices_)
+    text += (text.empty() ? "" : ", ") + http::origin(choice.base);
+  return text;
+}
+
+llm::BackendStats UpstreamAnswerers::stats() const {
+  llm::BackendStats stats;
+  const std::scoped_lock lock(open_mutex_);
+  if (!open_) return stats;
+  for (const auto& backend : backends_)
+    stats += backend->stats();
+  return stats;
+}
+
+std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
+  std::vector<batch::UpstreamFigures> list;
+  const std::scoped_lock lock(open_mutex_);
+  if (!open_) return list;
+  const std::vector<dispatch::UpstreamReading> readings = dispatcher_->readings();
+  for (size_t i = 0; i < backends_.size(); ++i) {
+    const upstream::CallCounts counts = backends_[i]->counts();
+    const llm::BackendStats stats = backends_[i]->stats();
+    const dispatch::UpstreamReading& reading = readings[i];
+    list.push_back({.name = backends_[i]->name(),
+                    .answers = counts.answers,
+                    .failures = counts.failures,
+                    .failures_by_code = most_frequent_first(counts.failures_by_code),
+                    .prompt_tokens = stats.prompt_tokens + stats.cached_tokens,
+                    .generated_tokens = stats.generated_tokens,
+                    .latency_s = counts.latency_s,
+                    .in_flight = reading.in_flight,
+                    .in_flight_max = reading.in_flight_max,
+                    .state = state_text(reading.health),
+                    .finding = dispatch::to_string(reading.finding)});
+  }
+  return list;
+}
+
+}  // namespace windrow::app

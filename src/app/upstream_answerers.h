@@ -1,0 +1,72 @@
+// UpstreamAnswerers: servers elsewhere, all behind one dispatcher, which spreads the rows over
+// them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/answerers.h"
+#include "app/console.h"
+#include "app/environment.h"
+#include "app/failure_news.h"
+#include "app/settings.h"
+#include "app/upstream_choice.h"
+#include "base/clock.h"
+#include "dispatch/dispatcher.h"
+#include "dispatch/waker.h"
+#include "http/client.h"
+#include "http/loop.h"
+#include "upstream/upstream_backend.h"
+
+namespace windrow::app {
+
+class UpstreamAnswerers final : public Answerers {
+ public:
+  // At least one choice. `clock` and `console` outlive it.
+  UpstreamAnswerers(std::vector<UpstreamChoice> choices, const Settings& settings,
+                    const Environment& environment, const Clock& clock, Console& console);
+
+  boost::json::array description() const override;
+
+  // A server that cannot be reached is left out, with a word, while another one answers.
+  Result<void> open(const AnswerersOfRun& run) override;
+
+  std::span<const batch::ModelRoute> routes() const override { return routes_; }
+  std::string note() const override { return note_; }
+  std::optional<llm::Failure> check(const llm::Request&) const override { return std::nullopt; }
+  int64_t expected_cost(const llm::Request& request) const override;
+  std::string runtime() const override;
+  llm::BackendStats stats() const override;
+  std::vector<batch::UpstreamFigures> upstreams() const override;
+
+ private:
+  dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run) const;
+  void tell_failure(const std::string& server, const llm::Failure& failure);
+
+  std::vector<UpstreamChoice> choices_;  // those that answer, once it is open
+  const Settings settings_;
+  const Environment environment_;
+  const Clock& clock_;
+  Console& console_;
+
+  std::mutex news_mutex_;
+  FailureNews news_;
+
+  // Destroyed from the last to the first.
+  std::unique_ptr<http::Loop> loop_;
+  std::unique_ptr<http::Client> client_;
+  std::vector<std::unique_ptr<upstream::UpstreamBackend>> backends_;
+  std::unique_ptr<dispatch::ThreadWaker> waker_;
+  std::unique_ptr<dispatch::Dispatcher> dispatcher_;
+  std::vector<batch::ModelRoute> routes_;
+  std::string note_;
+
+  // Guards what readers see while it opens.
+  mutable std::mutex open_mutex_;
+  bool open_ = false;
+};
+
+}  // namespace windrow::app

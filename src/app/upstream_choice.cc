@@ -1,0 +1,147 @@
+#include "app/upstream_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "upstream/target.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr int32_t kConcurrencyMax = 65'536;
+
+using Aliases = std::map<std::string, std::string, std::less<>>;
+
+Error invalid(std::string message) {
+  return Error{ErrorKind::kInvalid, std::move(message)};
+}
+
+// A header holds it.
+Result<std::string> checked_key(std::string key, const std::string& place) {
+  const auto is_space = [](char byte) { return byte == '\n' || byte == '\r' || byte == ' '; };
+  while (!key.empty() && is_space(key.back()))
+    key.pop_back();
+  if (key.empty()) return invalid(fmt::format("{} is empty; it must hold the server's key", place));
+  const auto printable = [](char byte) { return byte > ' ' && byte < '\x7f'; };
+  if (!std::ranges::all_of(key, printable)) {
+    return invalid(fmt::format(
+        "{} holds something else than a key: a key has no spaces, line ends or other letters than "
+        "those of ASCII",
+        place));
+  }
+  return key;
+}
+
+Result<std::string> key_of_variable(const std::string& name, const std::string& place,
+                                    const Environment& environment) {
+  if (!environment.contains(name)) {
+    return invalid(
+        fmt::format("{} {}: there is no environment variable of this name; export {}=... first "
+                    "(the flag takes the name, not the key)",
+                    place, name, name));
+  }
+  return checked_key(variable(environment, name), fmt::format("{} {}", place, name));
+}
+
+Result<Aliases> aliases_of(const std::vector<std::string>& texts) {
+  Aliases aliases;
+  for (const std::string& text : texts) {
+    const size_t sign = text.find('=');
+    if (sign == std::string::npos || sign == 0 || sign + 1 == text.size()) {
+      return invalid(fmt::format(
+          "--model-alias {}: write NAME=THEIRS, the model as rows name it and as the server does",
+          text));
+    }
+    aliases[text.substr(0, sign)] = text.substr(sign + 1);
+  }
+  return aliases;
+}
+
+const UpstreamEntry* entry_of(const std::vector<UpstreamEntry>& entries, const http::Url& base) {
+  for (const UpstreamEntry& entry : entries) {
+    const Result<http::Url> url = http::parse_url(entry.url);
+    if (url && upstream::with_version(*url) == base) return &entry;
+  }
+  return nullptr;
+}
+
+Result<UpstreamChoice> choice_of(const std::string& text, const ResolvedSettings& settings,
+                                 const Aliases& aliases, const Environment& environment) {
+  const Result<http::Url> url = http::parse_url(text);
+  if (!url) return url.error().in(fmt::format("--upstream {}", text));
+  const Settings& values = settings.values;
+  UpstreamChoice choice{.base = upstream::with_version(*url),
+                        .api_key = {},
+                        .concurrency = {},
+                        .requests_per_minute = values.requests_per_minute,
+                        .tokens_per_minute = values.tokens_per_minute,
+                        .aliases = aliases};
+  const UpstreamEntry* const entry = entry_of(settings.upstreams, choice.base);
+  const bool own = entry != nullptr;
+
+  Result<std::string> key = std::string();
+  if (own && !entry->api_key.empty()) {
+    key = checked_key(entry->api_key, entry->place + ": api-key");
+  } else if (own && !entry->api_key_env.empty()) {
+    key = key_of_variable(entry->api_key_env, entry->place + ": api-key-env", environment);
+  } else if (!values.api_key_env.empty()) {
+    key = key_of_variable(values.api_key_env, "--api-key-env", environment);
+  }
+  if (!key) return key.error();
+  choice.api_key = *std::move(key);
+
+  const bool own_concurrency = own && !entry->concurrency.empty();
+  Result<std::optional<int32_t>> concurrency =
+      own_concurrency ? parse_concurrency(entry->concurrency, entry->place + ": concurrency")
+                      : parse_concurrency(values.concurrency, "--concurrency");
+  if (!concurrency) return concurrency.error();
+  choice.concurrency = *concurrency;
+  if (own ? entry->serial.value_or(values.serial) : values.serial) choice.concurrency = 1;
+  if (own && entry->requests_per_minute) choice.requests_per_minute = *entry->requests_per_minute;
+  if (own && entry->tokens_per_minute) choice.tokens_per_minute = *entry->tokens_per_minute;
+  if (own) {
+    for (const auto& [name, theirs] : entry->models)
+      choice.aliases[name] = theirs;
+  }
+  return choice;
+}
+
+}  // namespace
+
+Result<std::optional<int32_t>> parse_concurrency(std::string_view text, std::string_view place) {
+  if (text == "auto") return std::optional<int32_t>();
+  int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1 ||
+      number > kConcurrencyMax) {
+    return invalid(fmt::format("{}: {} must be auto or a whole number from 1 to {}", place,
+                               text.empty() ? "it" : text, kConcurrencyMax));
+  }
+  return std::optional(number);
+}
+
+Result<std::vector<UpstreamChoice>> upstream_choices(const ResolvedSettings& settings,
+                                                     const Environment& environment) {
+  Result<Aliases> aliases = aliases_of(settings.values.model_aliases);
+  if (!aliases) return aliases.error();
+  std::vector<UpstreamChoice> choices;
+  for (const std::string& text : settings.values.upstreams) {
+    Result<UpstreamChoice> choice = choice_of(text, settings, *aliases, environment);
+    if (!choice) return choice.error();
+    const bool twice = std::ranges::any_of(
+        choices, [&](const UpstreamChoice& other) { return other.base == choice->base; });
+    if (twice) {
+      return invalid(
+          fmt::format("--upstream {}: this server is named twice; once is enough, and "
+                      "--concurrency says how many requests it gets at a time",
+                      text));
+    }
+    choices.push_back(*std::move(choice));
+  }
+  return choices;
+}
+
+}  // namespace windrow::app

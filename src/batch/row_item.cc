@@ -1,0 +1,33 @@
+#include "batch/row_item.h"
+
+#include <algorithm>
+
+namespace windrow::batch {
+namespace {
+
+constexpr int64_t kBytesPerToken = 4;
+
+// Of an answer whose row sets no limit.
+constexpr int64_t kAnswerTokensGuess = 256;
+
+bool generates(llm::Endpoint endpoint) {
+  return endpoint == llm::Endpoint::kChatCompletions || endpoint == llm::Endpoint::kCompletions;
+}
+
+}  // namespace
+
+dispatch::WorkItem work_item(const Row& row, bool dedupe) {
+  const llm::Request& request = row.request;
+  dispatch::WorkItem item;
+  item.tokens = static_cast<int64_t>(row.bytes) / kBytesPerToken;
+  if (generates(request.endpoint)) {
+    const int64_t each = request.output_tokens_max.value_or(kAnswerTokensGuess);
+    item.tokens += std::max<int64_t>(each, 1) * std::max(request.choices, 1);
+  }
+  item.tokens = std::max<int64_t>(item.tokens, 1);
+  item.group = row.group;
+  if (dedupe) item.same_answer = row.question;
+  return item;
+}
+
+}  // namespace windrow::batch

@@ -1,0 +1,13 @@
+// What dispatch is told of a row. Pure.
+#pragma once
+
+#include "batch/row.h"
+#include "dispatch/work_item.h"
+
+namespace windrow::batch {
+
+// About what its prompt and its answers cost, the group it goes with, and, with `dedupe`, which
+// other rows its answer is also for.
+dispatch::WorkItem work_item(const Row& row, bool dedupe);
+
+}  // namespace windrow::batch

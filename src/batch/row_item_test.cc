@@ -1,0 +1,47 @@
+#include "batch/row_item.h"
+
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+
+namespace windrow::batch {
+namespace {
+
+Row row_of(llm::Endpoint endpoint, size_t bytes) {
+  Row row;
+  row.request.endpoint = endpoint;
+  row.bytes = bytes;
+  return row;
+}
+
+TEST(WorkItem, CostsItsPromptAndItsAnswers) {
+  Row row = row_of(llm::Endpoint::kChatCompletions, 400);
+  row.request.output_tokens_max = 50;
+  EXPECT_EQ(work_item(row, true).tokens, 100 + 50);
+  row.request.choices = 3;
+  EXPECT_EQ(work_item(row, true).tokens, 100 + 150);
+}
+
+TEST(WorkItem, OfARowWithoutALimitMoreIsExpectedThanOfOneWithASmallOne) {
+  Row row = row_of(llm::Endpoint::kCompletions, 400);
+  const int64_t unlimited = work_item(row, true).tokens;
+  row.request.output_tokens_max = 1;
+  EXPECT_GT(unlimited, work_item(row, true).tokens);
+}
+
+TEST(WorkItem, AnEmbeddingCostsItsTextAlone) {
+  EXPECT_EQ(work_item(row_of(llm::Endpoint::kEmbeddings, 400), true).tokens, 100);
+  EXPECT_EQ(work_item(row_of(llm::Endpoint::kEmbeddings, 1), true).tokens, 1);
+}
+
+TEST(WorkItem, SharesItsAnswerOnlyWhenThatIsWanted) {
+  Row row = row_of(llm::Endpoint::kEmbeddings, 4);
+  row.question = hash128("what?");
+  row.group = 7;
+  EXPECT_EQ(work_item(row, true).same_answer, row.question);
+  EXPECT_EQ(work_item(row, false).same_answer, std::nullopt);
+  EXPECT_EQ(work_item(row, true).group, 7U);
+}
+
+}  // namespace
+}  // namespace windrow::batch

@@ -1,0 +1,72 @@
+#include "batch/upstream_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/value.hpp>
+#include <string_view>
+
+#include "base/format.h"
+
+namespace windrow::batch {
+namespace {
+
+namespace json = boost::json;
+
+std::string_view without_scheme(std::string_view name) {
+  const size_t place = name.find("://");
+  return place == std::string_view::npos ? name : name.substr(place + 3);
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds <= 0) return "no answer yet";
+  return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1000) : fmt::format("{:.1f} s", seconds);
+}
+
+}  // namespace
+
+json::object to_json(const UpstreamFigures& upstream) {
+  json::object failures;
+  for (const auto& [code, count] : upstream.failures_by_code)
+    failures[code] = count;
+  return {{"name", upstream.name},
+          {"state", upstream.state},
+          {"answers", upstream.answers},
+          {"failures", upstream.failures},
+          {"failures_by_code", std::move(failures)},
+          {"prompt_tokens", upstream.prompt_tokens},
+          {"generated_tokens", upstream.generated_tokens},
+          {"latency_s", upstream.latency_s},
+          {"in_flight", upstream.in_flight},
+          {"in_flight_max", upstream.in_flight_max},
+          {"finding", upstream.finding},
+          {"device_bytes",
+           upstream.device_bytes > 0 ? json::value(upstream.device_bytes) : json::value(nullptr)}};
+}
+
+std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
+  size_t width = 0;
+  for (const UpstreamFigures& upstream : upstreams)
+    width = std::max(width, upstream.name.size());
+  std::string text;
+  for (const UpstreamFigures& upstream : upstreams) {
+    text += fmt::format("{:<{}}  {} answers, {} failed calls, {} each, {}", upstream.name, width,
+                        with_thousands(upstream.answers), with_thousands(upstream.failures),
+                        seconds_text(upstream.latency_s), upstream.finding);
+    if (upstream.state != "ok") text += fmt::format(", {}", upstream.state);
+    if (upstream.device_bytes > 0)
+      text += fmt::format(", {} of its device", human_bytes(upstream.device_bytes));
+    text += '\n';
+  }
+  return text;
+}
+
+std::string upstream_piece(const UpstreamFigures& upstream) {
+  std::string text = fmt::format("{} {}/{}", without_scheme(upstream.name), upstream.in_flight,
+                                 upstream.in_flight_max);
+  if (upstream.latency_s > 0) text += fmt::format(" {}", seconds_text(upstream.latency_s));
+  if (upstream.state != "ok") text += fmt::format(" {}", upstream.state);
+  return text;
+}
+
+}  // namespace windrow::batch
