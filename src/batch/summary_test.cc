@@ -115,7 +115,8 @@ TEST(Summary, TheFileHoldsEveryNumber) {
                  "usage": {"prompt_tokens": 40000, "completion_tokens": 10000},
                  "computed": {"prompt_tokens": 42000, "cached_tokens": 0, "generated_tokens": 10100,
                               "prompt_tokens_per_s": 2100.0, "generated_tokens_per_s": 505.0,
-                              "forward_passes": 700, "preemptions": 0, "recomputed_tokens": 0}},
+                              "forward_passes": 700, "preemptions": 0, "recomputed_tokens": 0},
+                 "upstreams": []},
     "settings": {"rows-max": {"value": 16, "source": "windrow.toml:1"},
                  "set": {"value": {}, "source": "default"}},
     "log_bytes": {"results": 7, "errors": 0}})"));
