@@ -5,35 +5,73 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include <boost/json/parse.hpp>
+#include <algorithm>
+#include <boost/json/error.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/stream_parser.hpp>
 #include <boost/json/value.hpp>
+#include <cstddef>
 #include <sstream>
 #include <string_view>
+
+#include "dispatch/budget.h"
 
 namespace windrow::app {
 namespace {
 
 namespace json = boost::json;
 
-Result<json::value> read_json(const std::string& path, std::string_view text) {
-  boost::system::error_code not_json;
-  json::value value = json::parse(text, not_json);
-  if (!not_json) return value;
-  return Error{ErrorKind::kInvalid,
-               fmt::format("{} is not JSON: {}; mend it, or give it a name that ends in .toml",
-                           path, not_json.message())};
+// What a table says something costs is what a budget counts.
+static_assert(dispatch::kCostUnit == 1'000'000'000);
+
+size_t line_of(std::string_view text, size_t offset) {
+  return 1 + static_cast<size_t>(std::ranges::count(text.substr(0, offset), '\n'));
 }
 
-Result<json::value> read_toml(const std::string& path, std::string_view text) {
+Result<json::value> parse_json(const std::string& path, std::string_view text) {
+  json::stream_parser parser;
+  boost::system::error_code not_json;
+  const size_t read = parser.write_some(text.data(), text.size(), not_json);
+  const bool is_whole = text.find_first_not_of(" \t\r\n", read) == std::string_view::npos;
+  if (!not_json && !is_whole) not_json = json::error::extra_data;
+  if (!not_json) parser.finish(not_json);
+  if (!not_json) return parser.release();
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("{}:{}: this is not JSON: {}; mend it, or give the file a name that ends "
+                  "in .toml",
+                  path, line_of(text, read), not_json.message())};
+}
+
+Result<llm::PriceTable> read_json(const std::string& path, std::string_view text) {
+  const Result<json::value> table = parse_json(path, text);
+  if (!table) return table.error();
+  // JSON does not say where a value stood, but the name of a model is hardly ever there twice.
+  return llm::PriceTable::parse(*table, [&](std::string_view model, std::string_view) {
+    const size_t found = model.empty() ? std::string_view::npos
+                                       : text.find(json::serialize(json::string_view(model)));
+    return found == std::string_view::npos ? path
+                                           : fmt::format("{}:{}", path, line_of(text, found));
+  });
+}
+
+Result<llm::PriceTable> read_toml(const std::string& path, std::string_view text) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("{}:{}: {}; mend the line or remove it", path,
                              parsed.error().source().begin.line, parsed.error().description())};
   }
+  const toml::table& table = parsed.table();
   std::ostringstream as_json;
-  as_json << toml::json_formatter(parsed.table());
-  return read_json(path, as_json.str());
+  as_json << toml::json_formatter(table);
+  const Result<json::value> value = parse_json(path, as_json.str());
+  if (!value) return value.error();
+  return llm::PriceTable::parse(*value, [&](std::string_view model, std::string_view member) {
+    const toml::node_view<const toml::node> of_model = table[model];
+    const toml::node* node = member.empty() ? of_model.node() : of_model[member].node();
+    return node == nullptr ? path : fmt::format("{}:{}", path, node->source().begin.line);
+  });
 }
 
 }  // namespace
@@ -44,10 +82,7 @@ Result<llm::PriceTable> read_price_file(store::Disk& disk, const std::string& pa
     return Error{text.error().kind,
                  fmt::format("the prices cannot be read: {}", text.error().message)};
   }
-  const Result<json::value> table =
-      path.ends_with(".json") ? read_json(path, *text) : read_toml(path, *text);
-  if (!table) return table.error();
-  return llm::PriceTable::parse(*table, path);
+  return path.ends_with(".json") ? read_json(path, *text) : read_toml(path, *text);
 }
 
 }  // namespace windrow::app

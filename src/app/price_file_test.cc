@@ -9,6 +9,7 @@ namespace windrow::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* kToml = R"(# US dollars for a million tokens
 ["small-1.5*"]
@@ -36,15 +37,28 @@ TEST(PriceFile, TomlAndJsonSayTheSame) {
   }
 }
 
-TEST(PriceFile, MistakesHaveTheirPlace) {
+TEST(PriceFile, MistakesHaveTheirLine) {
   store::testing::MemoryDisk disk;
-  disk.put("p.toml", "[m]\ninput = \n");
-  EXPECT_THAT(read_price_file(disk, "p.toml").error().message, HasSubstr("p.toml:2: "));
-  disk.put("p.json", "{");
-  EXPECT_THAT(read_price_file(disk, "p.json").error().message, HasSubstr("p.json is not JSON"));
-  disk.put("q.toml", "[m]\ninput = 1\n");
-  EXPECT_THAT(read_price_file(disk, "q.toml").error().message,
-              HasSubstr("q.toml: m: output is missing"));
+  const auto refused = [&](const char* path, const char* text) {
+    disk.put(path, text);
+    const auto table = read_price_file(disk, path);
+    return table ? std::string("it was taken") : table.error().message;
+  };
+  EXPECT_THAT(refused("p.toml", "[m]\ninput = \n"), StartsWith("p.toml:2: "));
+  EXPECT_THAT(refused("p.toml", "\n[m]\ninput = 1\n"),
+              StartsWith("p.toml:2: m: output is missing"));
+  EXPECT_THAT(refused("p.toml", "[m]\noutput = 1\ninput = \"2\"\n"),
+              StartsWith("p.toml:3: m: input must be a number"));
+  EXPECT_THAT(refused("p.toml", "[m]\noutput = 1\nprompt = 1\n"),
+              StartsWith("p.toml:3: m: prompt is none of them"));
+  EXPECT_THAT(refused("p.toml", "[m-1.5]\ninput = 1\n"), HasSubstr("stands in quotes"));
+  EXPECT_THAT(refused("p.toml", "# none yet\n"), StartsWith("p.toml has no prices"));
+
+  EXPECT_THAT(refused("p.json", "{\n \"m\": {,\n"), StartsWith("p.json:2: this is not JSON"));
+  EXPECT_THAT(refused("p.json", "{\n"), HasSubstr("this is not JSON"));
+  EXPECT_THAT(refused("p.json", "{}\n\n7"), HasSubstr("this is not JSON"));
+  EXPECT_THAT(refused("p.json", "{\n\"a\": {\"input\": 1, \"output\": 1},\n\"b\": 3}"),
+              StartsWith("p.json:3: b: it has no members"));
   EXPECT_EQ(read_price_file(disk, "none.toml").error().kind, ErrorKind::kNotFound);
 }
 

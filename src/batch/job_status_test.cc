@@ -23,6 +23,11 @@ using testing::run_job;
 
 const JobPaths kPaths = *job_paths("r.jsonl");
 
+llm::PriceTable prices_of(std::string_view text) {
+  return *llm::PriceTable::parse(boost::json::parse(text),
+                                 [](std::string_view, std::string_view) { return "p"; });
+}
+
 class JobStatusTest : public ::testing::Test {
  protected:
   // A job of three rows, one of which failed, and a bad line; as a run leaves it.
@@ -140,12 +145,10 @@ TEST_F(JobStatusTest, NoFilesAreNoRows) {
 
 TEST_F(JobStatusTest, CostIsOfTheModelsThatHaveAPrice) {
   leave_a_job();
-  const auto prices = *llm::PriceTable::parse(
-      boost::json::parse(R"({"m": {"input": 100000, "output": 200000}})"), "p");
+  const auto prices = prices_of(R"({"m": {"input": 100000, "output": 200000}})");
   EXPECT_DOUBLE_EQ(cost_of(*status().tally, prices).usd, 0.6 + 0.8);
   EXPECT_THAT(status_to_text(status(), &prices, 0), HasSubstr("cost          $1.40\n"));
-  const auto others =
-      *llm::PriceTable::parse(boost::json::parse(R"({"other": {"input": 1, "output": 2}})"), "p");
+  const auto others = prices_of(R"({"other": {"input": 1, "output": 2}})");
   EXPECT_EQ(cost_of(*status().tally, others).unpriced, std::vector<std::string>{"m"});
   EXPECT_THAT(status_to_text(status(), &others, 0),
               HasSubstr("without 2 rows of m, which the prices do not have"));
@@ -153,8 +156,7 @@ TEST_F(JobStatusTest, CostIsOfTheModelsThatHaveAPrice) {
 
 TEST_F(JobStatusTest, JsonSaysTheSame) {
   leave_a_job();
-  const auto prices =
-      *llm::PriceTable::parse(boost::json::parse(R"({"m": {"input": 1, "output": 2}})"), "p");
+  const auto prices = prices_of(R"({"m": {"input": 1, "output": 2}})");
   const boost::json::object json = status_to_json(status(), &prices);
   EXPECT_EQ(json.at("state"), "finished");
   EXPECT_EQ(json.at("running"), false);

@@ -5,7 +5,9 @@
 #include <boost/json/value.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,15 +36,35 @@ struct Price {
 
 double cost_usd(const Price& price, const TokenCount& tokens);
 
+// The same in billionths of a dollar, the unit in which a budget counts (dispatch/budget.h),
+// rounded up: many roundings must not add up to money that nobody counted. A price counts to a
+// millionth of a dollar for a million tokens. At most kCostMax.
+int64_t cost_billionths(const Price& price, const TokenCount& tokens);
+
+// What a request may cost at most, before it is sent: nothing of its prompt is cached, or, where
+// that is the dearer price, all of it.
+int64_t cost_billionths_at_most(const Price& price, int64_t prompt_tokens,
+                                int64_t completion_tokens_max);
+
+// A million dollars: no row costs as much, and sums of it stay in range.
+inline constexpr int64_t kCostMax = 1'000'000'000'000'000;
+
 class PriceTable {
  public:
   // {"MODEL": {"input": 0.15, "cached": 0.075, "output": 0.6}, ...}; cached is the same as input
   // where it is not given. A name that ends in * stands for all that begin like it. kInvalid, with
-  // the model and the member; `path` is what messages call the table.
-  static Result<PriceTable> parse(const boost::json::value& table, const std::string& path);
+  // the place, the model and the member. Messages begin with what `place_of` says: of the model
+  // where `member` is empty, of the table where both are.
+  using PlaceOf = std::function<std::string(std::string_view model, std::string_view member)>;
+  static Result<PriceTable> parse(const boost::json::value& table, const PlaceOf& place_of);
 
   // The price of the model's own name, else that of the longest beginning; nullptr for none.
   const Price* find(std::string_view model) const;
+
+  // cost_billionths by the name of the model; nothing for one without a price.
+  std::optional<int64_t> cost(std::string_view model, const TokenCount& tokens) const;
+  std::optional<int64_t> cost_at_most(std::string_view model, int64_t prompt_tokens,
+                                      int64_t completion_tokens_max) const;
 
   size_t size() const { return exact_.size() + beginnings_.size(); }
 

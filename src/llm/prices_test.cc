@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <cstdint>
+
+#include "base/random.h"
 
 namespace windrow::llm {
 namespace {
@@ -11,7 +14,9 @@ namespace {
 using ::testing::HasSubstr;
 
 Result<PriceTable> parsed(std::string_view text) {
-  return PriceTable::parse(boost::json::parse(text), "prices.toml");
+  return PriceTable::parse(boost::json::parse(text), [](std::string_view, std::string_view) {
+    return std::string("prices.toml");
+  });
 }
 
 TEST(Prices, CachedTokensAreAPartOfThePrompt) {
@@ -27,6 +32,54 @@ TEST(Prices, CountsThatDoNotFitThirtyTwoBits) {
   for (int i = 0; i < 1'000; ++i)
     sum += {.prompt = 2'000'000'000, .cached = 0, .completion = 1};
   EXPECT_DOUBLE_EQ(cost_usd({.input_usd = 1}, sum), 2'000'000);
+}
+
+// A table of integers, worked out by hand: 0.15 dollars a million is 150 billionths a token.
+TEST(Prices, ABudgetCountsInBillionthsRoundedUp) {
+  const Price price{.input_usd = 0.15, .cached_usd = 0.0375, .output_usd = 0.6};
+  EXPECT_EQ(cost_billionths(price, {.prompt = 1}), 150);
+  EXPECT_EQ(cost_billionths(price, {.prompt = 1, .cached = 1}), 38) << "37.5";
+  EXPECT_EQ(cost_billionths(price, {.prompt = 2, .cached = 2}), 75);
+  EXPECT_EQ(cost_billionths(price, {.prompt = 1'000'000, .completion = 1'000'000}), 750'000'000);
+  EXPECT_EQ(cost_billionths({.input_usd = 1e-6}, {.prompt = 1}), 1) << "never nothing";
+  EXPECT_EQ(cost_billionths(price, {}), 0);
+}
+
+TEST(Prices, ABudgetIsNotMisledByCountsThatCannotBe) {
+  const Price price{.input_usd = 1, .cached_usd = 1, .output_usd = 1};
+  EXPECT_EQ(cost_billionths(price, {.prompt = 3, .cached = 9}), 3000);
+  EXPECT_EQ(cost_billionths(price, {.prompt = 3, .cached = -9}), 3000);
+  EXPECT_EQ(cost_billionths(price, {.prompt = -3, .cached = 0, .completion = -1}), 0);
+  EXPECT_EQ(cost_billionths({.output_usd = 1e6}, {.completion = INT64_MAX}), kCostMax);
+}
+
+TEST(Prices, NoRequestCostsMoreThanItWasExpectedTo) {
+  Random random(11);
+  for (int i = 0; i < 10'000; ++i) {
+    const Price price{.input_usd = random.unit() * 20,
+                      .cached_usd = random.unit() * 20,
+                      .output_usd = random.unit() * 60};
+    const auto up_to = [&](int64_t most) {
+      return static_cast<int64_t>(random.unit() * static_cast<double>(most + 1));
+    };
+    const int64_t prompt = up_to(100'000);
+    const int64_t completion_max = up_to(30'000);
+    const int64_t expected = cost_billionths_at_most(price, prompt, completion_max);
+    const TokenCount real{
+        .prompt = prompt, .cached = up_to(prompt), .completion = up_to(completion_max)};
+    ASSERT_LE(cost_billionths(price, real), expected);
+    ASSERT_NEAR(static_cast<double>(cost_billionths(price, real)), cost_usd(price, real) * 1e9,
+                100);
+  }
+}
+
+TEST(Prices, AModelWithoutAPriceHasNoCost) {
+  const auto table = parsed(R"({"m": {"input": 1, "output": 2}})");
+  ASSERT_TRUE(table.has_value());
+  EXPECT_EQ(table->cost("m", {.prompt = 1, .completion = 1}), 3000);
+  EXPECT_EQ(table->cost_at_most("m", 1, 1), 3000);
+  EXPECT_EQ(table->cost("n", {.prompt = 1}), std::nullopt);
+  EXPECT_EQ(table->cost_at_most("n", 1, 1), std::nullopt);
 }
 
 TEST(Prices, TheNearestNameCounts) {
@@ -68,6 +121,9 @@ TEST(Prices, WhatCouldBeMeantOtherwiseIsRefused) {
   EXPECT_THAT(refused(R"({"m": {"input": "1", "output": 1}})"), HasSubstr("must be a number"));
   EXPECT_THAT(refused(R"({"m": {"input": 1, "output": 1, "batch": 1}})"),
               HasSubstr("batch is none of them"));
+  EXPECT_THAT(refused(R"({"m": {"input": 1e7, "output": 1}})"), HasSubstr("from 0 to 1000000;"));
+  EXPECT_THAT(refused(R"({"m-1": {"5": {"input": 1, "output": 1}}})"),
+              HasSubstr("with a point in it stands in quotes"));
 }
 
 }  // namespace
