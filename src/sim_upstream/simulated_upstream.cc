@@ -77,6 +77,7 @@ std::vector<std::pair<std::string_view, std::string_view>> SimulatedUpstream::pa
           {"GET", "/v1/models"},
           {"GET", "/metrics"},
           {"GET", "/health"},
+          {"GET", "/api/version"},
           {"GET", "/api/tags"},
           {"GET", "/api/ps"},
           {"POST", "/api/show"}};
@@ -166,6 +167,8 @@ void SimulatedUpstream::answer(SimRequestId request, const SimRequest& asked) {
     return push(request,
                 {.body = models_body(model_names_, start_unix_s_, options_.context_tokens)});
   }
+  if (options_.ollama && asked.path == "/api/version")
+    return push(request, {.body = R"({"version":"0.12.0"})"});
   if (options_.ollama && asked.path == "/api/tags")
     return push(request, {.body = ollama_tags_body(model_names_)});
   if (options_.ollama && asked.path == "/api/ps")

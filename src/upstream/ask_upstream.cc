@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <future>
-#include <memory>
 #include <utility>
 #include <variant>
 
 #include "upstream/models_reply.h"
+#include "upstream/send_and_wait.h"
 
 namespace windrow::upstream {
 namespace {
@@ -15,14 +14,6 @@ namespace {
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 constexpr Duration kAnswerTimeout = std::chrono::seconds(30);
 constexpr size_t kReplyBytesMax = size_t{16} << 20;
-
-http::ClientResult send_and_wait(http::Client& client, http::ClientRequest request) {
-  auto result = std::make_shared<std::promise<http::ClientResult>>();
-  std::future<http::ClientResult> waiting = result->get_future();
-  client.send(std::move(request),
-              [result](http::ClientResult one) { result->set_value(std::move(one)); });
-  return waiting.get();
-}
 
 Error unavailable(std::string message) {
   return Error{ErrorKind::kUnavailable, std::move(message)};
