@@ -18,6 +18,7 @@ COMMANDS = [
     ("status", "how a job stands"),
     ("inspect", "what a model file holds"),
     ("config", "every setting, its value and where that comes from"),
+    ("probe", "how many requests in flight a server is worth"),
     ("sim-upstream", "a server to rehearse against, with faults by switch"),
 ]
 
@@ -93,6 +94,7 @@ def manual(commands):
     version = read("../VERSION").strip()
     page = read("windrow.1.in").replace("@VERSION@", version)
     page = page.replace("@SIM_FLAGS@", manual_flags(commands["sim-upstream"]))
+    page = page.replace("@PROBE_FLAGS@", manual_flags(commands["probe"]))
     return page.replace("@FLAGS@", manual_flags(commands["run"]))
 
 
@@ -119,6 +121,7 @@ def bash(commands):
     retry = " ".join([flag for _, flag, _, _ in flags_of(commands, "retry")]
                      + ["--no-color", "--help"])
     status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
+    probe = " ".join([flag for _, flag, _, _ in commands["probe"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
     newline = "\n"
     return f"""# bash completion for windrow. Made from flags.txt by generate.py.
@@ -140,6 +143,7 @@ _windrow() {{
     run | config) flags='{run}' ;;
     retry) flags='{retry}' ;;
     status) flags='{status}' ;;
+    probe) flags='{probe}' ;;
     sim-upstream) flags='{sim}' ;;
   esac
   case $before in
@@ -192,12 +196,13 @@ def zsh(commands):
     common = zsh_flags([flag for flag in commands["run"] if flag[1] not in NOT_OF_RETRY])
     retry = zsh_flags(commands["retry"])
     status = zsh_flags(commands["status"])
+    probe = zsh_flags(commands["probe"])
     sim = zsh_flags(commands["sim-upstream"])
     return f"""#compdef windrow
 # zsh completion for windrow. Made from flags.txt by generate.py.
 
 _windrow() {{
-  local -a commands flags run_flags retry_flags status_flags sim_flags
+  local -a commands flags run_flags retry_flags status_flags probe_flags sim_flags
   commands=(
 {names}
   )
@@ -217,6 +222,10 @@ _windrow() {{
 {status}
     '--help[explain the command]'
   )
+  probe_flags=(
+{probe}
+    '--help[explain the command]'
+  )
   sim_flags=(
 {sim}
     '--help[explain the command]'
@@ -234,6 +243,7 @@ _windrow() {{
     status) _arguments $status_flags '1:results:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
     config) _arguments $run_flags $flags '1:what:(show)' ;;
+    probe) _arguments $probe_flags ;;
     sim-upstream) _arguments $sim_flags ;;
   esac
 }}

@@ -4,7 +4,7 @@ _windrow() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run retry status inspect config sim-upstream --version --help' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'run retry status inspect config probe sim-upstream --version --help' -- "$word")
     return
   fi
   if ((COMP_CWORD == 2)) && [[ $before == config ]]; then
@@ -16,6 +16,7 @@ _windrow() {
     run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --max-cost --prices --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --self-check --set --max-tokens-default --no-dedupe --cache --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
     retry) flags='--only --input --limit --strict --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --max-cost --prices --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --self-check --set --max-tokens-default --no-dedupe --cache --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
     status) flags='--prices --histogram --no-histogram --json --help' ;;
+    probe) flags='--upstream --model --api-key-env --in-flight --seconds-each --requests-each --max-tokens --prompt --input --json --help' ;;
     sim-upstream) flags='--address --port --instant --stats --model --context --ollama --want-key --slots --serial --knee --queue --request-ms --prompt-token-us --token-ms --prefix-blocks --answer --answer-tokens --answer-spread --embedding-size --fault --limit-headers --rpm --tpm --seed --help' ;;
   esac
   case $before in
@@ -26,12 +27,12 @@ _windrow() {
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word") && return ;;
     --answer) mapfile -t COMPREPLY < <(compgen -W 'text echo json' -- "$word") && return ;;
     --limit-headers) mapfile -t COMPREPLY < <(compgen -W 'retry-after x-ratelimit none' -- "$word") && return ;;
-    -o|--output|--chat-template|--lora|--cache|--report|--input|--prices|--model)
+    -o|--output|--chat-template|--lora|--cache|--report|--prices|--input|--model)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "${word#*=}")
       return
       ;;
-    --limit|--ctx|--device|--gpu-layers|--threads|--upstream|--model-alias|--api-key-env|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--set|--max-tokens-default|--rows-max|--batch-tokens|--step-ms|--grace|--only|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--rpm|--tpm|--seed) return ;;
+    --limit|--ctx|--device|--gpu-layers|--threads|--model-alias|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--set|--max-tokens-default|--rows-max|--batch-tokens|--step-ms|--grace|--only|--upstream|--api-key-env|--in-flight|--seconds-each|--requests-each|--max-tokens|--prompt|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--rpm|--tpm|--seed) return ;;
   esac
   if [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")

@@ -264,39 +264,49 @@ Result<Command> parse_config_show(std::span<const std::string> arguments) {
   return Command(std::move(command));
 }
 
-Result<Command> parse_sim_upstream(std::span<const std::string> arguments) {
+// A command whose flags are a table of their own, each row with a function that sets it.
+template <class CommandOfTable, class Flag>
+Result<Command> parse_table(std::span<const std::string> arguments, const std::string& name,
+                            std::span<const Flag> table, std::string (*help_text)(),
+                            Result<void> (*check)(const CommandOfTable&)) {
   CLI::App app;
-  FlagSet flags(app, "windrow sim-upstream");
+  FlagSet flags(app, name);
   struct Given {
     std::vector<std::string> words;
     bool on = false;
   };
-  std::vector<Given> given(sim_flags().size());
+  std::vector<Given> given(table.size());
   for (size_t i = 0; i < given.size(); ++i) {
-    const SimFlag& flag = sim_flags()[i];
-    const std::string name = fmt::format("--{}", flag.name);
-    if (flag.value_name.empty()) {
-      flags.add_switch(name, given[i].on);
+    const std::string flag = fmt::format("--{}", table[i].name);
+    if (table[i].value_name.empty()) {
+      flags.add_switch(flag, given[i].on);
     } else {
-      flags.add_words(name, given[i].words);
+      flags.add_words(flag, given[i].words);
     }
   }
 
-  Result<std::optional<HelpCommand>> help =
-      read_words(app, flags, arguments, sim_upstream_help_text);
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, help_text);
   if (!help) return help.error();
   if (*help) return Command(**std::move(help));
-  SimUpstreamCommand command;
+  CommandOfTable command;
   for (size_t i = 0; i < given.size(); ++i) {
-    const SimFlag& flag = sim_flags()[i];
     if (given[i].on) given[i].words.emplace_back();
     for (const std::string& word : given[i].words) {
-      if (const Result<void> set = flag.set(word, command); !set)
-        return set.error().in(fmt::format("--{}", flag.name));
+      if (const Result<void> set = table[i].set(word, command); !set)
+        return set.error().in(fmt::format("--{}", table[i].name));
     }
   }
-  if (const Result<void> together = check_sim_upstream(command); !together) return together.error();
+  if (const Result<void> together = check(command); !together) return together.error();
   return Command(std::move(command));
+}
+
+Result<Command> parse_sim_upstream(std::span<const std::string> arguments) {
+  return parse_table(arguments, "windrow sim-upstream", sim_flags(), sim_upstream_help_text,
+                     check_sim_upstream);
+}
+
+Result<Command> parse_probe(std::span<const std::string> arguments) {
+  return parse_table(arguments, "windrow probe", probe_flags(), probe_help_text, check_probe);
 }
 
 bool asks_for_help(const std::string& word) {
@@ -332,12 +342,14 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (word == "status") return parse_status(rest);
   if (word == "inspect") return parse_inspect(rest);
   if (word == "config") return parse_config(rest);
+  if (word == "probe") return parse_probe(rest);
   if (word == "sim-upstream") return parse_sim_upstream(rest);
   if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
-  constexpr std::array<std::string_view, 8> kWords = {
-      "run", "retry", "status", "inspect", "config", "sim-upstream", "--version", "--help"};
+  constexpr std::array<std::string_view, 9> kWords = {"run",          "retry",     "status",
+                                                      "inspect",      "config",    "probe",
+                                                      "sim-upstream", "--version", "--help"};
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

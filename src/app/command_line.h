@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/probe_options.h"
 #include "app/resolve_settings.h"
 #include "app/sim_upstream_options.h"
 #include "base/result.h"
@@ -59,7 +60,7 @@ struct VersionCommand {};
 
 using Command =
     std::variant<RunCommand, RetryCommand, StatusCommand, InspectCommand, ConfigShowCommand,
-                 ConfigFlagsCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
+                 ConfigFlagsCommand, ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

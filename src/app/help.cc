@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "app/probe_options.h"
 #include "app/settings.h"
 #include "app/sim_upstream_options.h"
 
@@ -47,6 +48,23 @@ std::string setting_line(const SettingRow& row) {
   return help_line(flag, std::move(text));
 }
 
+// The flags of a command that has a table of its own, by their groups.
+template <class Flag>
+std::string table_help(std::span<const Flag> flags) {
+  std::string text;
+  std::string_view group;
+  for (const Flag& flag : flags) {
+    if (flag.group != group) {
+      group = flag.group;
+      text += fmt::format("\n{}\n", group);
+    }
+    text += help_line(
+        fmt::format("--{}{}{}", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name),
+        std::string(flag.help));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string help_text() {
@@ -58,6 +76,7 @@ std::string help_text() {
       help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
+  text += help_line("windrow probe --upstream URL", "how many requests in flight it is worth");
   text += help_line("windrow sim-upstream", "a server to rehearse against, with faults by switch");
   text += help_line("windrow --version", "which Windrow and which libllama");
   text += "\n`windrow COMMAND --help` explains a command and its flags.\n";
@@ -137,24 +156,22 @@ std::string config_help_text() {
          help_line("--json", "as one JSON object");
 }
 
+std::string probe_help_text() {
+  return "windrow probe --upstream URL [flags]\n\n"
+         "Measures a server with 1, 2, 4, 8, ... requests in flight, as long as more bring more, "
+         "and\n"
+         "says how many to work with. Ctrl-C ends it with what is known so far.\n" +
+         table_help(probe_flags());
+}
+
 std::string sim_upstream_help_text() {
-  std::string text =
+  const std::string text =
       "windrow sim-upstream [flags]\n\n"
       "A server in the form of OpenAI's API (or Ollama's) that has no model: it answers in the "
       "time\n"
       "a server with one would take, and fails as often as it is told. Prints its URL and runs\n"
       "until Ctrl-C. docs/sim-upstream.md has examples.\n";
-  std::string_view group;
-  for (const SimFlag& flag : sim_flags()) {
-    if (flag.group != group) {
-      group = flag.group;
-      text += fmt::format("\n{}\n", group);
-    }
-    text += help_line(
-        fmt::format("--{}{}{}", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name),
-        std::string(flag.help));
-  }
-  return text;
+  return text + table_help(sim_flags());
 }
 
 }  // namespace windrow::app

@@ -11,6 +11,7 @@ std::string retry_help_text();
 std::string status_help_text();
 std::string inspect_help_text();
 std::string config_help_text();
+std::string probe_help_text();
 std::string sim_upstream_help_text();
 
 }  // namespace windrow::app

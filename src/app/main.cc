@@ -12,6 +12,7 @@
 #include "app/config_command.h"
 #include "app/environment.h"
 #include "app/inspect_command.h"
+#include "app/probe_command.h"
 #include "app/retry_command.h"
 #include "app/run_command.h"
 #include "app/sim_upstream_command.h"
@@ -50,6 +51,7 @@ int run(const std::vector<std::string>& arguments) {
           },
           [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
           [](const ConfigFlagsCommand&) { return config_flags_command(); },
+          [&](const ProbeCommand& probe) { return probe_command(probe, environment); },
           [](const SimUpstreamCommand& sim) { return sim_upstream_command(sim); },
           [](const HelpCommand& help) {
             fmt::print("{}", help.text);
