@@ -326,7 +326,9 @@ void Runner::submit_row(Row row) {
   const dispatch::Cost expected = hooks_.expected_cost ? hooks_.expected_cost(row.request) : 0;
   auto done = [this, ended, outcome = std::move(outcome)](dispatch::DispatchResult result) mutable {
     outcome.outcome = std::move(result.outcome);
-    outcome.attempts = result.attempts;
+    outcome.tries = {.attempts = result.attempts,
+                     .tokens = result.tokens,
+                     .earlier_failure = std::move(result.earlier_failure)};
     counters_.attempts += result.attempts;
     // Blocks while the writer is far behind; the backend's thread then waits for the disk.
     writer_.finish(std::move(outcome));

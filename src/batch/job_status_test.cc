@@ -127,7 +127,8 @@ TEST_F(JobStatusTest, ARowThatSucceededSinceHasNotFailed) {
   leave_a_job();
   const RowKey key{.line = 2, .custom_id = "b", .identity = row_identity("b"), .fingerprint = 1};
   memory_.put("r.jsonl", memory_.get("r.jsonl") + result_line(key, llm::Endpoint::kCompletions, "m",
-                                                              {.choices = {{.text = "x"}}}, 1, 0));
+                                                              {.choices = {{.text = "x"}}},
+                                                              {.attempts = 1}, 0));
   const JobStatus found = status();
   EXPECT_EQ(found.tally->succeeded(), 3);
   EXPECT_EQ(found.tally->failed(), 1);

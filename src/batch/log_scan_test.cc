@@ -23,11 +23,11 @@ RowKey key_of(int64_t i) {
 
 std::string result(int64_t i, size_t text_bytes = 5) {
   const llm::Answer answer{.choices = {{.text = std::string(text_bytes, 'x')}}};
-  return result_line(key_of(i), llm::Endpoint::kCompletions, "m", answer, 1, 0);
+  return result_line(key_of(i), llm::Endpoint::kCompletions, "m", answer, {.attempts = 1}, 0);
 }
 
 std::string error(int64_t i) {
-  return error_line({.key = key_of(i), .failure = {}}, 1);
+  return error_line({.key = key_of(i), .failure = {}}, {.attempts = 1});
 }
 
 std::string bad_line(uint64_t line, uint64_t fingerprint) {
@@ -37,7 +37,7 @@ std::string bad_line(uint64_t line, uint64_t fingerprint) {
                              .fingerprint = fingerprint},
                      .failure = {},
                      .of_line = true},
-                    0);
+                    {});
 }
 
 class LogScanTest : public ::testing::Test {

@@ -25,7 +25,7 @@ std::string line_of(uint64_t input_line, size_t text_bytes = 10, std::string_vie
                    .identity = row_identity(name),
                    .fingerprint = input_line};
   const llm::Answer answer{.choices = {{.text = std::string(text_bytes, 'x')}}};
-  return result_line(key, llm::Endpoint::kCompletions, "m", answer, 1, 0);
+  return result_line(key, llm::Endpoint::kCompletions, "m", answer, {.attempts = 1}, 0);
 }
 
 // Lines in an order drawn from a seed, and the same sorted.

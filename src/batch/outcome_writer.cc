@@ -53,7 +53,7 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
   for (RowOutcome& row : outcomes) {
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
       group.results +=
-          result_line(row.key, row.endpoint, row.model, *answer, row.attempts, now_unix_s);
+          result_line(row.key, row.endpoint, row.model, *answer, row.tries, now_unix_s);
       ++sums.succeeded;
       sums.prompt_tokens += answer->usage.prompt_tokens;
       sums.completion_tokens += answer->usage.completion_tokens;
@@ -72,7 +72,7 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
     }
     group.errors += error_line(
         RowFault{.key = std::move(row.key), .failure = std::move(failure), .of_line = row.of_line},
-        row.attempts);
+        row.tries);
     ++sums.failed;
   }
   const auto done = log.commit(group, [&](LogKind kind) {

@@ -24,8 +24,15 @@ std::string request_id(const RowKey& key) {
   return to_hex(key.identity.high ^ key.fingerprint);
 }
 
-json::object about(const RowKey& key, int32_t attempts) {
-  return {{"line", key.line}, {"attempts", attempts}, {"fingerprint", to_hex(key.fingerprint)}};
+json::object about(const RowKey& key, const Tries& tries) {
+  json::object object{
+      {"line", key.line}, {"attempts", tries.attempts}, {"fingerprint", to_hex(key.fingerprint)}};
+  // Of one attempt `usage` has the tokens.
+  if (tries.attempts > 1) {
+    object["tokens"] = tries.tokens;
+    if (!tries.earlier_failure.empty()) object["earlier_failure"] = tries.earlier_failure;
+  }
+  return object;
 }
 
 json::value text_or_null(const std::string& text) {
@@ -50,8 +57,8 @@ std::string response_of(const RowKey& key, int32_t status, std::string_view body
 }  // namespace
 
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
-                        const llm::Answer& answer, int32_t attempts, int64_t created_unix_s) {
-  json::object windrow = about(key, attempts);
+                        const llm::Answer& answer, const Tries& tries, int64_t created_unix_s) {
+  json::object windrow = about(key, tries);
   windrow["timings"] = json::object{{"queue_ms", answer.timings.queue_ms},
                                     {"prefill_ms", answer.timings.prefill_ms},
                                     {"decode_ms", answer.timings.decode_ms}};
@@ -62,7 +69,7 @@ std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_v
       nullptr, windrow);
 }
 
-std::string error_line(const RowFault& fault, int32_t attempts) {
+std::string error_line(const RowFault& fault, const Tries& tries) {
   const llm::Failure& failure = fault.failure;
   std::string response = "null";
   if (!fault.of_line) {
@@ -75,7 +82,7 @@ std::string error_line(const RowFault& fault, int32_t attempts) {
                                 {"message", failure.message},
                                 {"param", text_or_null(failure.param)},
                                 {"line", fault.key.line}},
-                   about(fault.key, attempts));
+                   about(fault.key, tries));
 }
 
 }  // namespace windrow::batch

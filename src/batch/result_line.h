@@ -14,11 +14,18 @@ namespace windrow::batch {
 // Every line of ours starts with this, and no other line should be cut as a torn one of ours.
 inline constexpr std::string_view kLineStart = "{\"id\":\"batch_req_";
 
+// How an outcome came about.
+struct Tries {
+  int32_t attempts = 0;         // 0: never submitted, or answered with another row
+  int64_t tokens = 0;           // of all attempts, as far as it was told
+  std::string earlier_failure;  // why the last but one failed; empty: it did not
+};
+
 // A row that was answered: for the results.
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
-                        const llm::Answer& answer, int32_t attempts, int64_t created_unix_s);
+                        const llm::Answer& answer, const Tries& tries, int64_t created_unix_s);
 
-// A row or line that was not: for the errors. `attempts` is 0 when it was never submitted.
-std::string error_line(const RowFault& fault, int32_t attempts);
+// A row or line that was not: for the errors.
+std::string error_line(const RowFault& fault, const Tries& tries);
 
 }  // namespace windrow::batch

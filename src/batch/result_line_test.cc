@@ -21,7 +21,8 @@ TEST(ResultLine, AResultHasTheShapeOfTheApi) {
                            .usage = {.prompt_tokens = 3, .completion_tokens = 2},
                            .timings = {.queue_ms = 4, .prefill_ms = 5, .decode_ms = 6}};
   const std::string line =
-      result_line(kKey, llm::Endpoint::kChatCompletions, "tiny", answer, 2, 1700000000);
+      result_line(kKey, llm::Endpoint::kChatCompletions, "tiny", answer,
+                  {.attempts = 2, .tokens = 9, .earlier_failure = "busy"}, 1700000000);
   EXPECT_TRUE(line.starts_with(kLineStart));
   EXPECT_TRUE(line.ends_with("}\n"));
   EXPECT_EQ(line.find('\n'), line.size() - 1);
@@ -33,7 +34,7 @@ TEST(ResultLine, AResultHasTheShapeOfTheApi) {
       "finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,
       "total_tokens":5,"prompt_tokens_details":{"cached_tokens":0}}}},
       "error":null,"windrow":{"line":12,"attempts":2,
-      "fingerprint":"0000000000000001",
+      "fingerprint":"0000000000000001","tokens":9,"earlier_failure":"busy",
       "timings":{"queue_ms":4,"prefill_ms":5,"decode_ms":6}}})"));
 }
 
@@ -43,7 +44,7 @@ TEST(ResultLine, AFailedRowHasAResponseAndAnError) {
                                    .code = "model_not_found",
                                    .message = "there is no model x; there is tiny",
                                    .param = "model"}};
-  const std::string line = error_line(fault, 1);
+  const std::string line = error_line(fault, {.attempts = 1});
   EXPECT_TRUE(line.starts_with(kLineStart));
   EXPECT_EQ(json::parse(line), json::parse(R"({"id":"batch_req_0000000000000011",
       "custom_id":"row \"12\"","response":{"status_code":404,
@@ -58,7 +59,7 @@ TEST(ResultLine, ALineThatWasNoRequestHasNoResponse) {
   RowFault fault{
       .key = kKey, .failure = {.code = "invalid_json_line", .message = "no JSON"}, .of_line = true};
   fault.key.custom_id.clear();
-  EXPECT_EQ(json::parse(error_line(fault, 0)), json::parse(R"({"id":"batch_req_0000000000000011",
+  EXPECT_EQ(json::parse(error_line(fault, {})), json::parse(R"({"id":"batch_req_0000000000000011",
       "custom_id":null,"response":null,"error":{"code":"invalid_json_line","message":"no JSON",
       "param":null,"line":12},
       "windrow":{"line":12,"attempts":0,"fingerprint":"0000000000000001"}})"));

@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "batch/result_line.h"
 #include "batch/row.h"
 #include "llm/answer.h"
 #include "llm/request.h"
@@ -20,7 +21,7 @@ struct RowOutcome {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   std::string model;
   llm::Outcome outcome;
-  int32_t attempts = 0;  // 0: never submitted
+  Tries tries;
   bool of_line = false;  // see RowFault
 };
 

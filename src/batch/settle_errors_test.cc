@@ -23,11 +23,11 @@ RowKey key_of(const std::string& id) {
 
 std::string result(const std::string& id) {
   const llm::Answer answer{.choices = {{.text = "x"}}};
-  return result_line(key_of(id), llm::Endpoint::kCompletions, "m", answer, 1, 0);
+  return result_line(key_of(id), llm::Endpoint::kCompletions, "m", answer, {.attempts = 1}, 0);
 }
 
 std::string failure(const std::string& id, const std::string& code) {
-  return error_line({.key = key_of(id), .failure = {.status = 500, .code = code}}, 1);
+  return error_line({.key = key_of(id), .failure = {.status = 500, .code = code}}, {.attempts = 1});
 }
 
 bool keep_all(const LogLine&) {

@@ -35,6 +35,15 @@ DispatchOptions never_left(DispatchOptions options) {
   return options;
 }
 
+// Requests that wait for the answer of an equal one: a bound of memory.
+constexpr int32_t kFollowersMax = 10'000;
+
+int64_t tokens_of(const llm::Outcome& outcome) {
+  const auto* answer = std::get_if<llm::Answer>(&outcome);
+  const llm::Usage& usage = answer ? answer->usage : std::get<llm::Failure>(outcome).usage;
+  return int64_t{usage.prompt_tokens} + usage.completion_tokens;
+}
+
 llm::Failure cancelled_failure() {
   return {.failure_class = llm::FailureClass::kCancelled,
           .status = 499,
@@ -90,6 +99,12 @@ Dispatcher::~Dispatcher() {
 }
 
 // --- how many -----------------------------------------------------------------------------------
+
+// Who waits for another's answer keeps nobody busy.
+bool Dispatcher::has_room() const {
+  const auto followers = static_cast<int32_t>(scheduler_.followers());
+  return followers < kFollowersMax && in_flight_ - followers < room();
+}
 
 int32_t Dispatcher::room() const {
   int32_t sum = waiting_max_;
@@ -190,7 +205,10 @@ Dispatcher::Finish Dispatcher::finish(const Ended& ended,
   Entry entry = std::move(found->second);
   entries_.erase(found);
   Finish finish{.done = std::move(entry.done),
-                .result = {.attempts = ended.attempts.used + ended.attempts.refused}};
+                .result = {.outcome = {},
+                           .attempts = ended.attempts.used + ended.attempts.refused,
+                           .tokens = entry.tokens,
+                           .earlier_failure = std::move(entry.earlier_failure)}};
   llm::Outcome& outcome = finish.result.outcome;
   switch (ended.how) {
     case ItemEnd::kAnswered:
@@ -263,7 +281,7 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
   Deeds deeds;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !admitting_ || in_flight_ < room(); });
+    changed_.wait(lock, [&] { return !admitting_ || has_room(); });
     if (!admitting_) return false;
     ++in_flight_;
     item.id = ItemId(++submitted_);
@@ -280,7 +298,11 @@ void Dispatcher::call_ended(CallId call, ItemId item, llm::Outcome outcome) {
   {
     const std::scoped_lock lock(mutex_);
     const CallEnd end = facts_of(outcome);
-    entries_.at(item).outcome = std::move(outcome);
+    Entry& entry = entries_.at(item);
+    entry.tokens += tokens_of(outcome);
+    if (const auto* before = entry.outcome ? std::get_if<llm::Failure>(&*entry.outcome) : nullptr)
+      entry.earlier_failure = before->message;
+    entry.outcome = std::move(outcome);
     deeds =
         decide([&](TimePoint now, Actions& actions) { scheduler_.ended(now, call, end, actions); });
   }

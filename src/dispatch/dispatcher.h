@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -47,6 +48,12 @@ struct DispatchUpstream {
 struct DispatchResult {
   llm::Outcome outcome;
   int32_t attempts = 1;  // sendings of the request
+
+  // What all of them used, as far as it was told; a shared answer costs its first asker alone.
+  int64_t tokens = 0;
+
+  // Why the last but one failed; empty where there was one.
+  std::string earlier_failure;
 };
 
 // A reading of this moment.
@@ -112,6 +119,8 @@ class Dispatcher {
     llm::Request request;
     Done done;
     std::optional<llm::Outcome> outcome;  // of the last call
+    int64_t tokens = 0;
+    std::string earlier_failure;
   };
 
   // What is to be done when the lock is not held.
@@ -134,6 +143,7 @@ class Dispatcher {
              Waker* waker);
 
   // --- with the lock ---
+  bool has_room() const;
   int32_t room() const;
   void tell_limits();
   Deeds deeds_of(const Actions& actions);

@@ -103,6 +103,38 @@ TEST(Dispatcher, TriesTransientFailuresAgainAndNoOthers) {
   EXPECT_EQ(attempts, (std::vector<int32_t>{2, 3, 1}));
 }
 
+TEST(Dispatcher, TellsWhatAllAttemptsUsed) {
+  HeldBackend backend;
+  Dispatcher dispatcher(backend, {.attempts_max = 3});
+  DispatchResult told;
+  ASSERT_TRUE(dispatcher.submit({}, [&](DispatchResult result) { told = std::move(result); }));
+  llm::Failure spoilt = failure(llm::FailureClass::kTransient);
+  spoilt.message = "no JSON";
+  spoilt.usage = {.prompt_tokens = 10, .completion_tokens = 5, .cached_tokens = 0};
+  backend.answer_next(spoilt);
+  llm::Answer answer;
+  answer.usage = {.prompt_tokens = 10, .completion_tokens = 7, .cached_tokens = 0};
+  backend.answer_next(answer);
+  EXPECT_EQ(told.attempts, 2);
+  EXPECT_EQ(told.tokens, 32);
+  EXPECT_EQ(told.earlier_failure, "no JSON");
+}
+
+TEST(Dispatcher, WhoWaitsForAnEqualOneKeepsNobodyOut) {
+  HeldBackend backend;
+  Dispatcher dispatcher(backend, {});  // two at a time
+  int ended = 0;
+  const auto count = [&](const DispatchResult&) { ++ended; };
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(dispatcher.submit({}, {.same_answer = Hash128{1, 1}}, 0, count));
+  ASSERT_TRUE(dispatcher.submit({}, count));
+  EXPECT_EQ(backend.held(), 2U);
+  backend.answer_next(llm::Answer{});
+  EXPECT_EQ(ended, 50);
+  backend.answer_next(llm::Answer{});
+  EXPECT_EQ(ended, 51);
+}
+
 TEST(Dispatcher, StopAdmittingReleasesThoseWhoWait) {
   HeldBackend backend;
   Dispatcher dispatcher(backend, {.in_flight_max = 1});

@@ -39,6 +39,7 @@ CallEnd facts_of(const llm::Outcome& outcome) {
     if (failure->retry_after_ms) {
       end.retry_after = std::chrono::milliseconds(*failure->retry_after_ms);
     }
+    end.tokens = int64_t{failure->usage.prompt_tokens} + failure->usage.completion_tokens;
     return end;
   }
   const llm::Usage& usage = std::get<llm::Answer>(outcome).usage;

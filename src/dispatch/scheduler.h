@@ -116,6 +116,10 @@ class Scheduler {
   Cost spent() const { return budget_.spent(); }
 
   size_t unfinished() const { return records_.size(); }
+
+  // Of these, items that wait for the answer of an equal one.
+  size_t followers() const { return coalescer_.followers(); }
+
   int32_t limit(UpstreamId upstream) const;
   int32_t in_flight(UpstreamId upstream) const { return at(upstream).in_flight; }
   Health health(UpstreamId upstream) const { return router_.health(upstream); }

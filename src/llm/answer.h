@@ -23,6 +23,8 @@ struct Usage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // every token sampled, the end token and stop texts included
   int32_t cached_tokens = 0;      // of the prompt's, those that were computed before for others
+
+  friend bool operator==(const Usage&, const Usage&) = default;
 };
 
 // Where the time of a request went, on the backend's clock.
@@ -122,6 +124,9 @@ struct Failure {
 
   // Of a server elsewhere: the body of its reply, one line of JSON; empty where that was none.
   std::string raw;
+
+  // What it cost to fail, where that was told.
+  Usage usage = {};
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };

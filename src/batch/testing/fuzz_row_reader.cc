@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto& fault = std::get<RowFault>(once);
   ENSURE(fault.key == std::get<RowFault>(twice).key, "a fault has another key the second time");
-  const std::string text = error_line(fault, 0);
+  const std::string text = error_line(fault, {});
   ENSURE(text.find('\n') == text.size() - 1, "a fault is one line");
   boost::system::error_code error;
   const boost::json::value value = boost::json::parse(text, error);
