@@ -61,6 +61,9 @@ class Answerers {
   // What computes, for the summary.
   virtual std::string runtime() const = 0;
 
+  // What people should know when the rows have ended.
+  virtual std::vector<std::string> closing_words() const { return {}; }
+
   // --- any time, any thread ---
 
   virtual llm::BackendStats stats() const = 0;

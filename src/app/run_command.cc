@@ -300,6 +300,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
   }();
   const TimePoint ended_at = clock.now();
   reporter.stop();
+  for (const std::string& words : answerers->closing_words())
+    console.note(words);
 
   // What is left behind.
   if (!result) console.error(result.error().message);

@@ -8,9 +8,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/hash.h"
 #include "http/open_client.h"
 #include "http/proxy.h"
-#include "upstream/ask_upstream.h"
+#include "upstream/identify_server.h"
 #include "upstream/models_reply.h"
 
 namespace windrow::app {
@@ -88,7 +89,7 @@ void UpstreamAnswerers::tell_failure(const std::string& server, const llm::Failu
   if (text) console_.note(*text);
 }
 
-dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfRun&) const {
+dispatch::DispatchOptions UpstreamAnswerers::dispatch_options() const {
   dispatch::DispatchOptions options;
   options.attempts_max = static_cast<int32_t>(settings_.attempts_max);
   options.waiting_max = kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
@@ -101,11 +102,9 @@ dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfR
   return options;
 }
 
-Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
-  loop_ = std::make_unique<http::Loop>(clock_);
-  client_ = http::open_client(*loop_, client_options(environment_));
-
-  // Each may take seconds to say that it is not there, so all are asked at once.
+// Facts of those that answer; `choices_` is cut down to them. Each may take seconds to say that it
+// is not there, so all are asked at once.
+Result<std::vector<upstream::UpstreamFacts>> UpstreamAnswerers::ask_all() {
   std::vector<std::future<Result<upstream::UpstreamFacts>>> asked;
   asked.reserve(choices_.size());
   for (const UpstreamChoice& choice : choices_) {
@@ -114,49 +113,74 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
     }));
   }
   std::vector<UpstreamChoice> there;
+  std::vector<upstream::UpstreamFacts> list;
   std::optional<Error> first_error;
   for (size_t i = 0; i < choices_.size(); ++i) {
-    const Result<upstream::UpstreamFacts> facts = asked[i].get();
-    if (!facts) {
-      if (choices_.size() > 1) {
-        console_.warn(fmt::format("{}; this run goes without this server", facts.error().message));
-      }
-      if (!first_error) first_error = facts.error();
+    Result<upstream::UpstreamFacts> facts = asked[i].get();
+    if (facts) {
+      there.push_back(choices_[i]);
+      list.push_back(*std::move(facts));
       continue;
     }
-    if (facts->models) {
-      note_ += fmt::format("{}{}: {}", note_.empty() ? "" : "; ", http::origin(choices_[i].base),
-                           upstream::models_text(*facts->models));
-    }
-    there.push_back(choices_[i]);
+    if (choices_.size() > 1)
+      console_.warn(fmt::format("{}; this run goes without this server", facts.error().message));
+    if (!first_error) first_error = facts.error();
   }
+  if (there.empty() && choices_.size() == 1) return *first_error;
+  if (there.empty()) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("none of the {} servers answers", choices_.size())};
+  }
+  choices_ = std::move(there);
+  return list;
+}
+
+void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
+                                   const upstream::UpstreamFacts& facts) {
+  auto server = std::make_unique<Server>();
+  server->choice = choice;
+  upstream::UpstreamOptions options = options_of(choice, settings_);
+  const std::string name = http::origin(options.base);
+  server->identity = upstream::identify_server(*client_, options);
+  if (facts.models) options.models = upstream::models_text(*facts.models);
+  const std::string kind = upstream::to_string(server->identity);
+  const std::string known =
+      kind.empty() || options.models.empty() ? kind + options.models : kind + ", " + options.models;
+  if (!known.empty()) note_ += fmt::format("{}{}: {}", note_.empty() ? "" : "; ", name, known);
+  options.on_failure = [this, name](const llm::Failure& failure) { tell_failure(name, failure); };
+  server->backend =
+      std::make_unique<upstream::UpstreamBackend>(*client_, clock_, std::move(options));
+  if (settings_.self_check) {
+    const uint64_t seed = static_cast<uint64_t>(clock_.unix_seconds()) << 32U ^
+                          static_cast<uint64_t>(clock_.now().time_since_epoch().count());
+    server->checked =
+        std::make_unique<upstream::CheckedBackend>(*server->backend, name, hash64(name, seed));
+  }
+  servers_.push_back(std::move(server));
+}
+
+Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
+  loop_ = std::make_unique<http::Loop>(clock_);
+  client_ = http::open_client(*loop_, client_options(environment_));
+  const Result<std::vector<upstream::UpstreamFacts>> facts = ask_all();
+  if (!facts) return facts.error();
   if (run.refusal) {
     if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
   }
-  if (there.empty()) {
-    return choices_.size() == 1 ? *first_error
-                                : Error{ErrorKind::kUnavailable,
-                                        fmt::format("none of the {} servers answers; the first: {}",
-                                                    choices_.size(), first_error->message)};
-  }
-  choices_ = std::move(there);
-
   std::vector<dispatch::DispatchUpstream> upstreams;
   for (size_t i = 0; i < choices_.size(); ++i) {
-    upstream::UpstreamOptions options = options_of(choices_[i], settings_);
-    options.on_failure = [this, name = http::origin(options.base)](const llm::Failure& failure) {
-      tell_failure(name, failure);
-    };
-    backends_.push_back(
-        std::make_unique<upstream::UpstreamBackend>(*client_, clock_, std::move(options)));
+    add_server(choices_[i], (*facts)[i]);
+    Server& server = *servers_.back();
+    llm::Backend* backend = server.backend.get();
+    if (server.checked) backend = server.checked.get();
     upstreams.push_back(
-        {.backend = backends_.back().get(),
-         .concurrency = dispatch::ConcurrencyOptions{.fixed = choices_[i].concurrency.value_or(0),
+        {.backend = backend,
+         .concurrency = dispatch::ConcurrencyOptions{.fixed = server.choice.concurrency.value_or(0),
                                                      .limit_max = kInFlightMax},
          .quota = i});
   }
   waker_ = std::make_unique<dispatch::ThreadWaker>(clock_);
-  dispatcher_ = std::make_unique<dispatch::Dispatcher>(std::move(upstreams), dispatch_options(run),
+  dispatcher_ = std::make_unique<dispatch::Dispatcher>(std::move(upstreams), dispatch_options(),
                                                        clock_, *waker_);
   routes_.push_back({"upstream", dispatcher_.get()});
   const std::scoped_lock lock(open_mutex_);
@@ -179,8 +203,8 @@ llm::BackendStats UpstreamAnswerers::stats() const {
   llm::BackendStats stats;
   const std::scoped_lock lock(open_mutex_);
   if (!open_) return stats;
-  for (const auto& backend : backends_)
-    stats += backend->stats();
+  for (const auto& server : servers_)
+    stats += server->backend->stats();
   return stats;
 }
 
@@ -189,11 +213,13 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
   const std::scoped_lock lock(open_mutex_);
   if (!open_) return list;
   const std::vector<dispatch::UpstreamReading> readings = dispatcher_->readings();
-  for (size_t i = 0; i < backends_.size(); ++i) {
-    const upstream::CallCounts counts = backends_[i]->counts();
-    const llm::BackendStats stats = backends_[i]->stats();
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const upstream::UpstreamBackend& backend = *servers_[i]->backend;
+    const upstream::CallCounts counts = backend.counts();
+    const llm::BackendStats stats = backend.stats();
     const dispatch::UpstreamReading& reading = readings[i];
-    list.push_back({.name = backends_[i]->name(),
+    if (reading.finding.kind == dispatch::ConcurrencyKind::kSerial) tell_serial(*servers_[i]);
+    list.push_back({.name = backend.name(),
                     .answers = counts.answers,
                     .failures = counts.failures,
                     .failures_by_code = most_frequent_first(counts.failures_by_code),
@@ -206,6 +232,23 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
                     .finding = dispatch::to_string(reading.finding)});
   }
   return list;
+}
+
+// Said once: rows run one after the other there, which people did not ask for.
+void UpstreamAnswerers::tell_serial(Server& server) const {
+  if (server.told_serial.exchange(true)) return;
+  console_.note(fmt::format("{} answers one request at a time. {}", server.backend->name(),
+                            upstream::advice_if_serial(server.identity.kind)));
+}
+
+std::vector<std::string> UpstreamAnswerers::closing_words() const {
+  std::vector<std::string> words;
+  for (const auto& server : servers_) {
+    if (!server->checked) continue;
+    words.push_back(fmt::format("{}: {}", server->backend->name(),
+                                upstream::to_string(server->checked->counts())));
+  }
+  return words;
 }
 
 }  // namespace windrow::app

@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,9 @@
 #include "dispatch/waker.h"
 #include "http/client.h"
 #include "http/loop.h"
+#include "upstream/ask_upstream.h"
+#include "upstream/checked_backend.h"
+#include "upstream/server_kind.h"
 #include "upstream/upstream_backend.h"
 
 namespace windrow::app {
@@ -39,14 +43,26 @@ class UpstreamAnswerers final : public Answerers {
   std::optional<llm::Failure> check(const llm::Request&) const override { return std::nullopt; }
   int64_t expected_cost(const llm::Request& request) const override;
   std::string runtime() const override;
+  std::vector<std::string> closing_words() const override;
   llm::BackendStats stats() const override;
   std::vector<batch::UpstreamFigures> upstreams() const override;
 
  private:
-  dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run) const;
+  struct Server {
+    UpstreamChoice choice;
+    upstream::ServerIdentity identity;
+    std::unique_ptr<upstream::UpstreamBackend> backend;
+    std::unique_ptr<upstream::CheckedBackend> checked;  // with --self-check
+    std::atomic<bool> told_serial = false;
+  };
+
+  Result<std::vector<upstream::UpstreamFacts>> ask_all();
+  void add_server(const UpstreamChoice& choice, const upstream::UpstreamFacts& facts);
+  dispatch::DispatchOptions dispatch_options() const;
+  void tell_serial(Server& server) const;
   void tell_failure(const std::string& server, const llm::Failure& failure);
 
-  std::vector<UpstreamChoice> choices_;  // those that answer, once it is open
+  std::vector<UpstreamChoice> choices_;  // of open(): those that answer
   const Settings settings_;
   const Environment environment_;
   const Clock& clock_;
@@ -58,7 +74,7 @@ class UpstreamAnswerers final : public Answerers {
   // Destroyed from the last to the first.
   std::unique_ptr<http::Loop> loop_;
   std::unique_ptr<http::Client> client_;
-  std::vector<std::unique_ptr<upstream::UpstreamBackend>> backends_;
+  std::vector<std::unique_ptr<Server>> servers_;
   std::unique_ptr<dispatch::ThreadWaker> waker_;
   std::unique_ptr<dispatch::Dispatcher> dispatcher_;
   std::vector<batch::ModelRoute> routes_;

@@ -41,6 +41,14 @@ size_t inputs_of(const json::value* input) {
   return array->size();
 }
 
+Structure structure_of(const json::value* response_format) {
+  const json::object* object = response_format == nullptr ? nullptr : response_format->if_object();
+  const json::value* type = object == nullptr ? nullptr : object->if_contains("type");
+  if (type == nullptr || !type->is_string()) return Structure::kText;
+  if (type->get_string() == "json_object") return Structure::kJsonObject;
+  return type->get_string() == "json_schema" ? Structure::kJson : Structure::kText;
+}
+
 // Objects of members as JSON text.
 class Writer {
  public:
@@ -120,6 +128,7 @@ Request raw_request(Endpoint endpoint, std::string_view body, const json::object
   request.repeats = endpoint == Endpoint::kEmbeddings || endpoint == Endpoint::kRerank ||
                     request.sampling.temperature == 0.0F ||
                     field(members, defaults, "seed") != nullptr;
+  request.structure = structure_of(field(members, defaults, "response_format"));
   return request;
 }
 

@@ -43,6 +43,18 @@ TEST(RawRequest, DefaultsFillWhatIsMissingOrNull) {
   EXPECT_EQ(chat(R"({"stream":true})").raw, "{}");
 }
 
+TEST(RawRequest, TellsWhetherJsonIsAskedFor) {
+  EXPECT_EQ(chat("{}").structure, Structure::kText);
+  EXPECT_EQ(chat(R"({"response_format":{"type":"text"}})").structure, Structure::kText);
+  EXPECT_EQ(chat(R"({"response_format":{"type":"json_object"}})").structure,
+            Structure::kJsonObject);
+  EXPECT_EQ(chat(R"({"response_format":{"type":"json_schema","json_schema":{}}})").structure,
+            Structure::kJson);
+  EXPECT_EQ(chat("{}", {{"response_format", {{"type", "json_object"}}}}).structure,
+            Structure::kJsonObject);
+  EXPECT_EQ(chat(R"({"response_format":"json_object"})").structure, Structure::kText);
+}
+
 TEST(RawRequest, ValuesOfTheWrongKindAreTheServersBusiness) {
   const Request request = chat(R"({"model":5,"temperature":"hot","max_tokens":-1,"n":1e99})");
   EXPECT_EQ(request.model, "");

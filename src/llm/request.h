@@ -19,6 +19,13 @@ enum class Endpoint : uint8_t {
   kRerank,           // /v1/rerank
 };
 
+// The form of an answer.
+enum class Structure : uint8_t {
+  kText,
+  kJson,        // any JSON value
+  kJsonObject,  // one that is an object
+};
+
 // A text, or the tokens it would become; `tokens` that are not empty win.
 struct Input {
   std::string text;
@@ -73,7 +80,8 @@ struct Request {
   // For a server elsewhere: the body as JSON text, to be passed on (llm/raw_request.h, which says
   // what of the rest is set then). Empty: the members say all.
   std::string raw;
-  bool repeats = false;  // of a raw body: asked twice, it is answered alike
+  bool repeats = false;                    // of a raw body: asked twice, it is answered alike
+  Structure structure = Structure::kText;  // of a raw body: what its response_format asks for
 
   // kChatCompletions and kCompletions.
   Sampling sampling;

@@ -149,6 +149,10 @@ bool context_exceeded(const Told& told) {
   });
 }
 
+bool has_list(const Asked& asked) {
+  return asked.models != nullptr && !asked.models->empty();
+}
+
 std::string advice(int32_t status, const Asked& asked, bool json_body) {
   switch (status) {
     case 401:
@@ -160,7 +164,10 @@ std::string advice(int32_t status, const Asked& asked, bool json_body) {
         return "; is the base URL right? It usually ends with /v1, as in http://host:8000/v1";
       }
       return asked.model.empty() ? "; rows need a \"model\" that the server has: --set model=NAME"
-                                 : fmt::format("; does it have the model {}?", quoted(asked.model));
+             : has_list(asked)
+                 ? fmt::format("; {}, and --model-alias NAME=THEIRS names one of them",
+                               *asked.models)
+                 : fmt::format("; does it have the model {}?", quoted(asked.model));
     case 413:
       return "; the server takes no request of this size";
     case 429:

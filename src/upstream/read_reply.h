@@ -15,6 +15,10 @@ struct Asked {
   std::string server;  // "http://gpu1:8000"
   std::string model;   // as it was asked for; empty: none was
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  llm::Structure structure = llm::Structure::kText;  // that was asked for
+
+  // "it has llama3:8b and qwen3:4b"; null or empty: it does not say. Outlives the reading.
+  const std::string* models = nullptr;
 };
 
 // An Answer for a reply with status 2xx whose body is one JSON object of the endpoint's shape; its

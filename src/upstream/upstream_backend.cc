@@ -12,6 +12,7 @@
 #include "base/ensure.h"
 #include "llm/raw_request.h"
 #include "upstream/read_reply.h"
+#include "upstream/structure.h"
 #include "upstream/target.h"
 
 namespace windrow::upstream {
@@ -19,6 +20,23 @@ namespace {
 
 // Of one answer in the mean latency.
 constexpr double kLatencyWeight = 0.02;
+
+// An answer in another form than asked for may come right when it is asked for again.
+llm::Outcome with_structure(const Asked& asked, llm::Outcome outcome) {
+  const auto* answer = std::get_if<llm::Answer>(&outcome);
+  if (answer == nullptr) return outcome;
+  const std::optional<std::string> fault = structure_fault(asked.structure, answer->raw);
+  if (!fault) return outcome;
+  return llm::Failure{.failure_class = llm::FailureClass::kTransient,
+                      .status = 502,
+                      .code = "invalid_structured_output",
+                      .message = fmt::format("{}: {}", asked.server, *fault),
+                      .param = "response_format",
+                      .overloaded = false,
+                      .retry_after_ms = {},
+                      .raw = answer->raw,
+                      .usage = answer->usage};
+}
 
 }  // namespace
 
@@ -92,12 +110,17 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
     number = ++calls_->begun;
     calls_->in_flight.emplace(number, std::nullopt);
   }
-  Asked asked{.server = name_, .model = std::move(request.model), .endpoint = request.endpoint};
+  Asked asked{.server = name_,
+              .model = std::move(request.model),
+              .endpoint = request.endpoint,
+              .structure = request.structure,
+              .models = &options_.models};
   const http::CallId id = client_.send(
       std::move(call),
       [calls = calls_, clock = &clock_, on_failure = &options_.on_failure, number,
        asked = std::move(asked), done = std::move(done)](const http::ClientResult& result) {
-        llm::Outcome outcome = read_reply(asked, result, clock->unix_seconds());
+        llm::Outcome outcome =
+            with_structure(asked, read_reply(asked, result, clock->unix_seconds()));
         calls->count(outcome);
         if (const auto* failure = std::get_if<llm::Failure>(&outcome); failure && *on_failure)
           (*on_failure)(*failure);

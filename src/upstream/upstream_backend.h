@@ -28,6 +28,9 @@ struct UpstreamOptions {
   // Of one request, from sending to the end of its reply.
   Duration request_timeout = std::chrono::minutes(10);
 
+  // What it has, as models_text says it; empty: it does not tell.
+  std::string models;
+
   // What in_flight_target says.
   int32_t in_flight = 1;
 

@@ -1,0 +1,164 @@
+#include "upstream/checked_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "upstream/self_check.h"
+
+namespace windrow::upstream {
+namespace {
+
+// A server that repeats what it is asked, and gives answers away when it is told.
+class Parrot final : public llm::Backend {
+ public:
+  struct Held {
+    llm::Request request;
+    Done done;
+  };
+  std::deque<Held> held;
+
+  void submit(llm::Request request, Done done) override {
+    held.push_back({std::move(request), std::move(done)});
+  }
+  void cancel_waiting() override {}
+  void cancel_all() override {}
+  int32_t in_flight_target() const override { return 4; }
+  llm::BackendStats stats() const override { return {}; }
+
+  static llm::Answer repeat(const llm::Request& request) {
+    llm::Answer answer;
+    answer.raw = request.raw;
+    return answer;
+  }
+
+  // Answers the first of those that wait.
+  void answer_first() {
+    Held first = std::move(held.front());
+    held.pop_front();
+    first.done(repeat(first.request));
+  }
+
+  void swap_first_two() {
+    Held one = std::move(held[0]);
+    Held two = std::move(held[1]);
+    held.erase(held.begin(), held.begin() + 2);
+    one.done(repeat(two.request));
+    two.done(repeat(one.request));
+  }
+};
+
+llm::Request row(int number) {
+  llm::Request request;
+  request.raw = R"({"messages":"row )" + std::to_string(number) + "\"}";
+  request.model = "m";
+  return request;
+}
+
+class CheckedBackendTest : public ::testing::Test {
+ protected:
+  void submit(int number) {
+    checked_.submit(row(number),
+                    [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
+  }
+  const llm::Failure* failure(size_t i) const { return std::get_if<llm::Failure>(&ended_.at(i)); }
+
+  Parrot parrot_;
+  CheckedBackend checked_{parrot_, "http://a", 7};
+  std::vector<llm::Outcome> ended_;
+};
+
+TEST_F(CheckedBackendTest, AQuestionTakesTheRowsPlace) {
+  submit(1);
+  ASSERT_EQ(parrot_.held.size(), 1U);
+  parrot_.answer_first();
+  EXPECT_TRUE(ended_.empty()) << "its question is out";
+  ASSERT_EQ(parrot_.held.size(), 1U);
+  EXPECT_EQ(parrot_.held.front().request.model, "m");
+  parrot_.answer_first();
+  ASSERT_EQ(ended_.size(), 1U);
+  EXPECT_EQ(std::get<llm::Answer>(ended_[0]).raw, row(1).raw) << "the row's own answer";
+  EXPECT_EQ(checked_.counts(), (SelfCheckCounts{.planted = 1, .repeated = 1, .mixed_up = 0}));
+}
+
+TEST_F(CheckedBackendTest, ARowWithTheAnswerToAQuestionEndsTheJob) {
+  submit(1);
+  parrot_.answer_first();  // its question is out
+  submit(2);
+  parrot_.swap_first_two();
+  ASSERT_EQ(ended_.size(), 2U);
+  EXPECT_EQ(failure(0), nullptr) << "when it ended nothing had been seen";
+  ASSERT_NE(failure(1), nullptr);
+  EXPECT_EQ(failure(1)->failure_class, llm::FailureClass::kBackend);
+  EXPECT_EQ(failure(1)->message.substr(0, 49), "http://a mixes answers up: a row was given the an");
+  submit(3);
+  while (!parrot_.held.empty())
+    parrot_.answer_first();
+  ASSERT_EQ(ended_.size(), 3U);
+  EXPECT_NE(failure(2), nullptr) << "nothing is trusted after that";
+}
+
+TEST_F(CheckedBackendTest, QuestionsWithEachOthersAnswersEndTheJob) {
+  submit(1);
+  submit(2);
+  parrot_.answer_first();
+  parrot_.answer_first();
+  ASSERT_EQ(parrot_.held.size(), 2U) << "two questions";
+  parrot_.swap_first_two();
+  ASSERT_EQ(ended_.size(), 2U);
+  EXPECT_NE(failure(0), nullptr);
+  EXPECT_NE(failure(1), nullptr);
+}
+
+TEST_F(CheckedBackendTest, EveryTwentiethRowHasAQuestion) {
+  for (int i = 0; i < 1000; ++i) {
+    submit(i);
+    while (!parrot_.held.empty())
+      parrot_.answer_first();
+  }
+  EXPECT_EQ(ended_.size(), 1000U);
+  EXPECT_EQ(checked_.counts().planted, 50 + 7);
+  EXPECT_EQ(checked_.counts().repeated, checked_.counts().planted);
+  EXPECT_EQ(checked_.counts().mixed_up, 0);
+}
+
+TEST_F(CheckedBackendTest, OtherEndpointsAreLeftAlone) {
+  llm::Request request = row(1);
+  request.endpoint = llm::Endpoint::kEmbeddings;
+  checked_.submit(request, [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
+  parrot_.answer_first();
+  EXPECT_EQ(ended_.size(), 1U);
+  EXPECT_TRUE(parrot_.held.empty());
+}
+
+TEST(SelfCheck, ACodeThatIsCutOffTellsNothing) {
+  SelfCheck check(1);
+  const SelfCheck::Question one = check.plant("");
+  const SelfCheck::Question two = check.plant("");
+  const size_t at = two.body.find("wchk");
+  const std::string code = two.body.substr(at, two.body.find('"', at) - at);
+  for (size_t length = 1; length < code.size(); ++length)
+    EXPECT_EQ(check.see_question(one.number, code.substr(0, length)), std::nullopt) << length;
+  EXPECT_TRUE(check.see_question(one.number, code));
+}
+
+TEST(SelfCheck, AnotherRunsCodesAreText) {
+  SelfCheck one(1);
+  SelfCheck other(0x1234567800000000ULL);
+  EXPECT_EQ(one.see_row(other.plant("m").body), std::nullopt);
+  EXPECT_TRUE(one.see_row(one.plant("m").body));
+}
+
+TEST(SelfCheck, TheWordsAtTheEndSayWhatItCouldSee) {
+  EXPECT_EQ(to_string(SelfCheckCounts{.planted = 42, .repeated = 42, .mixed_up = 0}),
+            "self-check: 42 questions planted, 42 answers had the right code");
+  EXPECT_EQ(to_string(SelfCheckCounts{.planted = 42, .repeated = 0, .mixed_up = 0}),
+            "self-check: 42 questions planted, 0 answers had the right code; the model repeats no "
+            "code, so only rows that got one could have shown a mix-up");
+}
+
+}  // namespace
+}  // namespace windrow::upstream

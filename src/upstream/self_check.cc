@@ -1,0 +1,86 @@
+#include "upstream/self_check.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/format.h"
+#include "base/hash.h"
+
+namespace windrow::upstream {
+namespace {
+
+namespace json = boost::json;
+
+constexpr uint64_t kFirstRows = 8;
+constexpr uint64_t kEvery = 20;
+
+// Enough for the code, and for a model that talks around it.
+constexpr int kAnswerTokensMax = 64;
+
+}  // namespace
+
+SelfCheck::SelfCheck(uint64_t run) : prefix_(fmt::format("wchk{}n", to_hex(run).substr(0, 8))) {}
+
+// A letter ends it, so that 1 is not found in 12.
+std::string SelfCheck::code(uint64_t number) const {
+  return fmt::format("{}{}z", prefix_, number);
+}
+
+bool SelfCheck::wants_one() {
+  const uint64_t row = rows_++;
+  return row < kFirstRows || row % kEvery == 0;
+}
+
+SelfCheck::Question SelfCheck::plant(std::string_view model) {
+  const uint64_t number = ++planted_;
+  json::object body;
+  if (!model.empty()) body["model"] = model;
+  body["messages"] = {
+      {{"role", "user"},
+       {"content", fmt::format("Repeat this code, and write nothing else:\n{}", code(number))}}};
+  body["max_tokens"] = kAnswerTokensMax;
+  body["temperature"] = 0;
+  return {.number = number, .body = json::serialize(body)};
+}
+
+std::optional<std::string> SelfCheck::see_row(std::string_view body) {
+  if (body.find(prefix_) == std::string_view::npos) return std::nullopt;
+  ++counts_.mixed_up;
+  return "a row was given the answer to a question that Windrow had planted";
+}
+
+std::optional<std::string> SelfCheck::see_question(uint64_t number, std::string_view body) {
+  ++counts_.planted;
+  const std::string own = code(number);
+  bool repeated = false;
+  for (size_t at = body.find(prefix_); at != std::string_view::npos;
+       at = body.find(prefix_, at + 1)) {
+    if (body.substr(at).starts_with(own)) {
+      repeated = true;
+      continue;
+    }
+    // Cut off, or misspelt, it tells nothing; whole, it is another question's.
+    const std::string_view rest = body.substr(at + prefix_.size());
+    const size_t digits = rest.find_first_not_of("0123456789");
+    if (digits == 0 || digits == std::string_view::npos || rest[digits] != 'z') continue;
+    ++counts_.mixed_up;
+    return "a planted question was given the answer to another one";
+  }
+  if (repeated) ++counts_.repeated;
+  return std::nullopt;
+}
+
+std::string to_string(const SelfCheckCounts& counts) {
+  std::string text = fmt::format("self-check: {} questions planted, {} answers had the right code",
+                                 with_thousands(counts.planted), with_thousands(counts.repeated));
+  if (counts.mixed_up > 0) {
+    text += fmt::format(", {} answers were another's", with_thousands(counts.mixed_up));
+  } else if (counts.planted > 0 && counts.repeated == 0) {
+    text += "; the model repeats no code, so only rows that got one could have shown a mix-up";
+  }
+  return text;
+}
+
+}  // namespace windrow::upstream
