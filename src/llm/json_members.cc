@@ -90,6 +90,22 @@ std::vector<JsonMember> json_members(std::string_view text) {
   return members;
 }
 
+std::vector<std::string_view> json_elements(std::string_view text) {
+  std::vector<std::string_view> elements;
+  Walk walk(text);
+  walk.skip_space();
+  walk.step();  // [
+  while (!walk.at_end()) {
+    walk.skip_space();
+    const std::string_view element = walk.take_value();
+    if (element.empty()) break;
+    elements.push_back(element);
+    walk.skip_space();
+    walk.step();  // , or ]
+  }
+  return elements;
+}
+
 bool json_key_is(std::string_view key, std::string_view name) {
   if (key.size() < 2) return false;
   if (key.find('\\') == std::string_view::npos) return key.substr(1, key.size() - 2) == name;

@@ -17,6 +17,9 @@ struct JsonMember {
 // nothing outside the text is read and it ends.
 std::vector<JsonMember> json_members(std::string_view text);
 
+// The elements of a JSON array that a parser has accepted, as written; with other text as above.
+std::vector<std::string_view> json_elements(std::string_view text);
+
 // Whether a key, as written, means `name`: "b\u006fdy" means body.
 bool json_key_is(std::string_view key, std::string_view name);
 

@@ -32,6 +32,14 @@ TEST(JsonMembers, KeysMayBeEscapedAndTheLastOfOneNameCounts) {
   EXPECT_EQ(json_member(members, "body"), "2");
 }
 
+TEST(JsonMembers, ElementsAreWhatWasWritten) {
+  using Texts = std::vector<std::string_view>;
+  EXPECT_EQ(json_elements(R"( [ 1.0 ,"a,]" , [2, 3],{"b":[]},null ] )"),
+            (Texts{"1.0", R"("a,]")", "[2, 3]", R"({"b":[]})", "null"}));
+  EXPECT_EQ(json_elements("[ ]"), Texts{});
+  EXPECT_EQ(json_elements("[1"), Texts{"1"});
+}
+
 TEST(JsonMembers, WhiteSpaceInStringsStays) {
   EXPECT_EQ(json_without_space(" { \"a b\" : [ 1 ,\n \" \\\" \" ] } "), R"({"a b":[1," \" "]})");
 }
