@@ -6,6 +6,7 @@
 
 #include "base/ensure.h"
 #include "dispatch/outcome_facts.h"
+#include "llm/packed_inputs.h"
 
 namespace windrow::dispatch {
 namespace {
@@ -16,17 +17,27 @@ SchedulerOptions scheduler_options(const std::vector<DispatchUpstream>& upstream
                              .retry = {.attempts_max = std::max(options.attempts_max, 1),
                                        .backoff_base = options.backoff_base},
                              .lanes = options.lanes,
-                             // One request is one call here.
-                             .packer = {.rows_max = 1},
+                             .packer = options.packer,
                              .router = options.router,
                              .cost_max = options.cost_max,
                              .seed = options.seed};
   for (const DispatchUpstream& upstream : upstreams) {
     scheduler.upstreams.push_back(
         {.concurrency = upstream.concurrency.value_or(ConcurrencyOptions{.fixed = 1}),
-         .quota = upstream.quota});
+         .quota = upstream.quota,
+         .pack_rows_max = upstream.pack_rows_max});
   }
   return scheduler;
+}
+
+// What the cache knows an item by.
+Hash128 question_of(const Hash128& same_answer, const std::string& scope) {
+  return hash128(to_hex(same_answer.low) + to_hex(same_answer.high) + scope);
+}
+
+int32_t waiting_max_of(const DispatchOptions& options) {
+  const int32_t packs = options.packer.rows_max > 1 ? 2 * options.packer.rows_max : 0;
+  return std::max({options.waiting_max, packs, 0});
 }
 
 // There is nobody else to go to.
@@ -38,9 +49,13 @@ DispatchOptions never_left(DispatchOptions options) {
 // Requests that wait for the answer of an equal one: a bound of memory.
 constexpr int32_t kFollowersMax = 10'000;
 
-int64_t tokens_of(const llm::Outcome& outcome) {
+const llm::Usage& usage_of(const llm::Outcome& outcome) {
   const auto* answer = std::get_if<llm::Answer>(&outcome);
-  const llm::Usage& usage = answer ? answer->usage : std::get<llm::Failure>(outcome).usage;
+  return answer ? answer->usage : std::get<llm::Failure>(outcome).usage;
+}
+
+int64_t tokens_of(const llm::Outcome& outcome) {
+  const llm::Usage& usage = usage_of(outcome);
   return int64_t{usage.prompt_tokens} + usage.completion_tokens;
 }
 
@@ -84,7 +99,13 @@ Dispatcher::Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions 
                        const Clock* clock, Waker* waker)
     : upstreams_(std::move(upstreams)),
       in_flight_max_(options.in_flight_max),
-      waiting_max_(std::max(options.waiting_max, 0)),
+      waiting_max_(waiting_max_of(options)),
+      coalesce_(options.coalesce),
+      cache_(options.cache),
+      cache_scope_(options.cache_scope),
+      cost_of_(options.cost_of),
+      on_budget_spent_(options.on_budget_spent),
+      on_batch_(options.on_batch),
       own_waker_(waker == nullptr ? std::make_unique<ThreadWaker>(own_clock_) : nullptr),
       clock_(clock == nullptr ? own_clock_ : *clock),
       waker_(waker == nullptr ? *own_waker_ : *waker),
@@ -100,10 +121,11 @@ Dispatcher::~Dispatcher() {
 
 // --- how many -----------------------------------------------------------------------------------
 
-// Who waits for another's answer keeps nobody busy.
+// Who waits for another's answer keeps nobody busy, and a call of several does so once.
 bool Dispatcher::has_room() const {
   const auto followers = static_cast<int32_t>(scheduler_.followers());
-  return followers < kFollowersMax && in_flight_ - followers < room();
+  const auto packed = static_cast<int32_t>(scheduler_.items_out() - scheduler_.calls_out());
+  return followers < kFollowersMax && in_flight_ - followers - packed < room();
 }
 
 int32_t Dispatcher::room() const {
@@ -154,6 +176,11 @@ std::vector<UpstreamReading> Dispatcher::readings() const {
   return readings;
 }
 
+DispatchCounts Dispatcher::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return {scheduler_.counts(), cached_, scheduler_.spent()};
+}
+
 bool Dispatcher::budget_is_spent() const {
   const std::scoped_lock lock(mutex_);
   return scheduler_.budget_is_spent();
@@ -168,7 +195,10 @@ Dispatcher::Deeds Dispatcher::decide(Event event) {
   event(clock_.now(), actions);
   waker_.wake_at(scheduler_.wake_at());
   changed_.notify_all();  // a limit may have grown
-  return deeds_of(actions);
+  Deeds deeds = deeds_of(actions);
+  if (scheduler_.budget_is_spent() && !std::exchange(told_of_budget_, true))
+    deeds.emplace_back(BudgetSpent{});
+  return deeds;
 }
 
 Dispatcher::Deeds Dispatcher::deeds_of(const Actions& actions) {
@@ -185,13 +215,12 @@ Dispatcher::Deeds Dispatcher::deeds_of(const Actions& actions) {
   }
   for (const Action& action : actions) {
     if (const auto* send = std::get_if<Send>(&action)) {
-      ENSURE(send->items.size() == 1, "a call of {} items", send->items.size());
       ++starting_;
-      deeds.emplace_back(Hand{.upstream = send->upstream,
-                              .call = send->call,
-                              .item = send->items.front(),
-                              .request = entries_.at(send->items.front()).request,
-                              .cancels_seen = cancels_});
+      Hand hand{.send = *send, .requests = {}, .cancels_seen = cancels_};
+      hand.requests.reserve(send->items.size());
+      for (const ItemId item : send->items)
+        hand.requests.push_back(entries_.at(item).request);
+      deeds.emplace_back(std::move(hand));
     } else {
       deeds.emplace_back(finish(std::get<Ended>(action), shared));
     }
@@ -208,7 +237,10 @@ Dispatcher::Finish Dispatcher::finish(const Ended& ended,
                 .result = {.outcome = {},
                            .attempts = ended.attempts.used + ended.attempts.refused,
                            .tokens = entry.tokens,
-                           .earlier_failure = std::move(entry.earlier_failure)}};
+                           .cost = entry.cost,
+                           .earlier_failure = std::move(entry.earlier_failure),
+                           .source = ended.outcome_of == ended.item ? OutcomeSource::kAsked
+                                                                    : OutcomeSource::kShared}};
   llm::Outcome& outcome = finish.result.outcome;
   switch (ended.how) {
     case ItemEnd::kAnswered:
@@ -248,9 +280,29 @@ void Dispatcher::run(Deeds deeds) {
 // The lock cannot be held while the backend takes the request: it may answer at once. So a cancel
 // may have reached the backend before the request did, and is then repeated.
 void Dispatcher::carry_out(Hand hand) {
-  upstreams_[hand.upstream.value()].backend->submit(
-      std::move(hand.request), [this, call = hand.call, item = hand.item](llm::Outcome outcome) {
-        call_ended(call, item, std::move(outcome));
+  const Send& send = hand.send;
+  if (on_batch_ && send.reason != PackReason::kAlone) {
+    on_batch_({.upstream = send.upstream,
+               .rows = static_cast<int32_t>(send.items.size()),
+               .tokens = send.tokens,
+               .reason = send.reason});
+  }
+  OpenCall call{
+      .id = send.call, .items = send.items, .requests = std::move(hand.requests), .sizes = {}};
+  llm::PackedRequest packed;
+  if (call.requests.size() == 1) {
+    packed.request = *call.requests.front();
+  } else {
+    std::vector<const llm::Request*> requests;
+    requests.reserve(call.requests.size());
+    for (const auto& request : call.requests)
+      requests.push_back(request.get());
+    packed = llm::pack_requests(requests);
+    call.sizes = std::move(packed.sizes);
+  }
+  upstreams_[send.upstream.value()].backend->submit(
+      std::move(packed.request), [this, call = std::move(call)](llm::Outcome outcome) {
+        call_ended(call, std::move(outcome));
       });
   for (;;) {
     Cancel missed = Cancel::kNothing;
@@ -275,38 +327,102 @@ void Dispatcher::carry_out(Finish finish) {
   changed_.notify_all();
 }
 
+void Dispatcher::carry_out(BudgetSpent) {
+  if (on_budget_spent_) on_budget_spent_();
+}
+
 // --- events -------------------------------------------------------------------------------------
 
 bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done done) {
+  Entry entry{.request = std::make_shared<const llm::Request>(std::move(request)),
+              .done = std::move(done),
+              .cached_as = {},
+              .outcome = {}};
+  // What must keep its place in a lane cannot be answered out of turn.
+  if (cache_ != nullptr && item.same_answer && item.lane == 0)
+    entry.cached_as = question_of(*item.same_answer, cache_scope_);
+  if (!coalesce_) item.same_answer.reset();
   Deeds deeds;
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !admitting_ || has_room(); });
     if (!admitting_) return false;
     ++in_flight_;
-    item.id = ItemId(++submitted_);
-    entries_.emplace(item.id, Entry{.request = std::move(request), .done = std::move(done)});
-    deeds = decide(
-        [&](TimePoint now, Actions& actions) { scheduler_.submit(now, item, expected, actions); });
+    std::optional<llm::Answer> known;
+    if (entry.cached_as) {
+      // The disk is not waited for with the lock.
+      lock.unlock();
+      known = cache_->find(*entry.cached_as);
+      lock.lock();
+    }
+    if (known) {
+      ++cached_;
+      deeds.emplace_back(Finish{
+          .done = std::move(entry.done),
+          .result = {
+              .outcome = *std::move(known), .attempts = 0, .source = OutcomeSource::kCached}});
+    } else if (!admitting_) {
+      --in_flight_;
+      changed_.notify_all();
+      return false;
+    } else {
+      item.id = ItemId(++submitted_);
+      entries_.emplace(item.id, std::move(entry));
+      deeds = decide([&](TimePoint now, Actions& actions) {
+        scheduler_.submit(now, item, expected, actions);
+      });
+    }
   }
   run(std::move(deeds));
   return true;
 }
 
-void Dispatcher::call_ended(CallId call, ItemId item, llm::Outcome outcome) {
+void Dispatcher::call_ended(const OpenCall& call, llm::Outcome outcome) {
+  CallEnd end = facts_of(outcome);
+  if (cost_of_) end.cost = cost_of_(*call.requests.front(), usage_of(outcome));
+  std::vector<llm::Outcome> outcomes;
+  if (call.items.size() == 1) {
+    outcomes.push_back(std::move(outcome));
+  } else {
+    outcomes = llm::unpack_outcome(std::move(outcome), call.sizes);
+    if (!end.fault && std::holds_alternative<llm::Failure>(outcomes.front())) {
+      end.fault = Fault::kRequest;
+      end.unmatched = true;
+    }
+  }
+  std::vector<Cost> costs(call.items.size(), end.cost);
+  for (size_t i = 0; i < outcomes.size() && outcomes.size() > 1 && cost_of_; ++i)
+    costs[i] = cost_of_(*call.requests[i], usage_of(outcomes[i]));
+  // Before the item ends: an equal one that comes then is found there.
+  if (cache_ != nullptr && !end.fault) keep(call, outcomes);
   Deeds deeds;
   {
     const std::scoped_lock lock(mutex_);
-    const CallEnd end = facts_of(outcome);
-    Entry& entry = entries_.at(item);
-    entry.tokens += tokens_of(outcome);
-    if (const auto* before = entry.outcome ? std::get_if<llm::Failure>(&*entry.outcome) : nullptr)
-      entry.earlier_failure = before->message;
-    entry.outcome = std::move(outcome);
-    deeds =
-        decide([&](TimePoint now, Actions& actions) { scheduler_.ended(now, call, end, actions); });
+    for (size_t i = 0; i < call.items.size(); ++i) {
+      Entry& entry = entries_.at(call.items[i]);
+      entry.tokens += tokens_of(outcomes[i]);
+      entry.cost += costs[i];
+      if (const auto* before = entry.outcome ? std::get_if<llm::Failure>(&*entry.outcome) : nullptr)
+        entry.earlier_failure = before->message;
+      entry.outcome = std::move(outcomes[i]);
+    }
+    deeds = decide(
+        [&](TimePoint now, Actions& actions) { scheduler_.ended(now, call.id, end, actions); });
   }
   run(std::move(deeds));
+}
+
+void Dispatcher::keep(const OpenCall& call, const std::vector<llm::Outcome>& outcomes) {
+  std::vector<std::optional<Hash128>> questions;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const ItemId item : call.items)
+      questions.push_back(entries_.at(item).cached_as);
+  }
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const auto* answer = std::get_if<llm::Answer>(&outcomes[i]);
+    if (questions[i] && answer != nullptr) cache_->put(*questions[i], *answer);
+  }
 }
 
 void Dispatcher::wake() {

@@ -15,24 +15,52 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "dispatch/response_cache.h"
 #include "dispatch/scheduler.h"
 #include "dispatch/waker.h"
 #include "llm/backend.h"
 
 namespace windrow::dispatch {
 
+// A call of items that pack has been decided.
+struct SentBatch {
+  UpstreamId upstream;
+  int32_t rows = 0;
+  int64_t tokens = 0;  // about what it costs
+  PackReason reason = PackReason::kRoom;
+};
+
 struct DispatchOptions {
   int32_t in_flight_max = 0;  // of each upstream; 0: what its backend says keeps it busy
   int32_t attempts_max = 3;   // of a request whose failures are transient
 
-  // Beyond what is in flight: requests among which the next one is chosen.
+  // Requests that wait beyond the calls that are out, among which the next one is chosen. Where
+  // calls take several, at least two calls' worth wait.
   int32_t waiting_max = 0;
 
   Duration backoff_base{};  // RetryOptions
   std::vector<QuotaOptions> quotas = {{}};
   LaneOptions lanes;
   RouterOptions router;
+  PackerOptions packer = {.rows_max = 1};  // one request a call unless it is told otherwise
+  bool coalesce = true;                    // WorkItem::same_answer
+
+  // Asked before anything is sent, for items with same_answer; not owned, outlives the dispatcher.
+  // `cache_scope` is what beside the request decides about the answer: the names that models have
+  // at the upstreams. Answers are kept apart by it.
+  ResponseCache* cache = nullptr;
+  std::string cache_scope;
+
   Cost cost_max = 0;
+  std::function<Cost(const llm::Request&, const llm::Usage&)> cost_of;  // empty: all is free
+
+  // Called when nothing more is sent because of cost_max, once and not under a lock; on the threads
+  // of Done. What to do is the caller's: stop_admitting and cancel_waiting end the rest.
+  std::function<void()> on_budget_spent;
+
+  // Likewise, for each batch.
+  std::function<void(const SentBatch&)> on_batch;
+
   uint64_t seed = 1;
 };
 
@@ -43,25 +71,42 @@ struct DispatchUpstream {
   // Measured while it runs; without it, DispatchOptions::in_flight_max counts.
   std::optional<ConcurrencyOptions> concurrency;
   size_t quota = 0;
+  int32_t pack_rows_max = INT32_MAX;  // 1: it takes one input a call
+};
+
+enum class OutcomeSource : uint8_t {
+  kAsked,   // it was sent, or ended before
+  kShared,  // an equal request was sent at the same time
+  kCached,  // it was answered in an earlier run, or earlier in this one
 };
 
 struct DispatchResult {
   llm::Outcome outcome;
-  int32_t attempts = 1;  // sendings of the request
+  // Sendings of the request, or of the equal one whose outcome it shares; 0: it was cached.
+  int32_t attempts = 1;
 
-  // What all of them used, as far as it was told; a shared answer costs its first asker alone.
+  // What all of them used and cost, as far as it was told; a shared answer costs its first asker
+  // alone, and one from the cache nobody.
   int64_t tokens = 0;
+  Cost cost = 0;
 
   // Why the last but one failed; empty where there was one.
   std::string earlier_failure;
+
+  OutcomeSource source = OutcomeSource::kAsked;
 };
 
 // A reading of this moment.
 struct UpstreamReading {
-  int32_t in_flight = 0;
+  int32_t in_flight = 0;  // calls
   int32_t in_flight_max = 0;
   Health health = Health::kGood;
   ConcurrencyFinding finding;
+};
+
+struct DispatchCounts : SchedulerCounts {
+  int64_t cached = 0;  // requests that were answered from the cache
+  Cost spent = 0;
 };
 
 // Thread-safe. The destructor waits until every request in flight has ended; cancel first if that
@@ -110,33 +155,44 @@ class Dispatcher {
 
   // In the order they were given.
   std::vector<UpstreamReading> readings() const;
+  DispatchCounts counts() const;
   bool budget_is_spent() const;
 
  private:
   enum class Cancel : uint8_t { kNothing, kWaiting, kAll };
 
   struct Entry {
-    llm::Request request;
+    // Not altered once it is here: calls read it without the lock.
+    std::shared_ptr<const llm::Request> request;
     Done done;
+    std::optional<Hash128> cached_as;
     std::optional<llm::Outcome> outcome;  // of the last call
     int64_t tokens = 0;
+    Cost cost = 0;
     std::string earlier_failure;
   };
 
   // What is to be done when the lock is not held.
   struct Hand {
-    UpstreamId upstream;
-    CallId call;
-    ItemId item;
-    llm::Request request;
+    Send send;
+    std::vector<std::shared_ptr<const llm::Request>> requests;
     int64_t cancels_seen = 0;
   };
   struct Finish {
     Done done;
     DispatchResult result;
   };
-  using Deed = std::variant<Hand, Finish>;
+  struct BudgetSpent {};
+  using Deed = std::variant<Hand, Finish, BudgetSpent>;
   using Deeds = std::vector<Deed>;
+
+  // What a call is to those who wait for it.
+  struct OpenCall {
+    CallId id;
+    std::vector<ItemId> items;
+    std::vector<std::shared_ptr<const llm::Request>> requests;
+    std::vector<int64_t> sizes;  // PackedRequest::sizes
+  };
   struct Running;
 
   Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options, const Clock* clock,
@@ -155,7 +211,9 @@ class Dispatcher {
   void run(Deeds deeds);
   void carry_out(Hand hand);
   void carry_out(Finish finish);
-  void call_ended(CallId call, ItemId item, llm::Outcome outcome);
+  void carry_out(BudgetSpent);
+  void call_ended(const OpenCall& call, llm::Outcome outcome);
+  void keep(const OpenCall& call, const std::vector<llm::Outcome>& outcomes);
   void wake();
   void cancel(Cancel what);
   void pass_on(Cancel what);
@@ -163,6 +221,12 @@ class Dispatcher {
   const std::vector<DispatchUpstream> upstreams_;
   const int32_t in_flight_max_;
   const int32_t waiting_max_;
+  const bool coalesce_;
+  ResponseCache* const cache_;
+  const std::string cache_scope_;
+  const std::function<Cost(const llm::Request&, const llm::Usage&)> cost_of_;
+  const std::function<void()> on_budget_spent_;
+  const std::function<void(const SentBatch&)> on_batch_;
   const SystemClock own_clock_;
   std::unique_ptr<Waker> own_waker_;
   const Clock& clock_;
@@ -175,8 +239,10 @@ class Dispatcher {
   Scheduler scheduler_;
   std::unordered_map<ItemId, Entry> entries_;
   uint64_t submitted_ = 0;
+  int64_t cached_ = 0;
   int32_t in_flight_ = 0;
-  int32_t starting_ = 0;  // requests that are being handed over
+  bool told_of_budget_ = false;
+  int32_t starting_ = 0;  // calls that are being handed over
   bool admitting_ = true;
   Cancel cancelled_ = Cancel::kNothing;  // the most that was asked for
   int64_t cancels_ = 0;                  // how often it was

@@ -4,70 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "base/testing/manual_clock.h"
+#include "dispatch/testing/held_backend.h"
 #include "dispatch/testing/manual_waker.h"
 
 namespace windrow::dispatch {
 namespace {
 
-// A backend that keeps what it is given until the test answers it.
-class HeldBackend final : public llm::Backend {
- public:
-  // Called in the middle of a submit: the request was handed over and is not yet in.
-  std::function<void()> before_submit = [] {};
-
-  void submit(llm::Request, Done done) override {
-    before_submit();
-    const std::scoped_lock lock(mutex_);
-    held_.push_back(std::move(done));
-    changed_.notify_all();
-  }
-
-  void answer_next(llm::Outcome outcome) {
-    Done done;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !held_.empty(); });
-      done = std::move(held_.front());
-      held_.pop_front();
-    }
-    done(std::move(outcome));
-  }
-
-  void cancel_waiting() override { cancel_all(); }
-
-  void cancel_all() override {
-    std::deque<Done> held;
-    {
-      const std::scoped_lock lock(mutex_);
-      held.swap(held_);
-    }
-    for (const Done& done : held)
-      done(llm::Failure{llm::FailureClass::kCancelled});
-  }
-
-  int32_t in_flight_target() const override { return 2; }
-  llm::BackendStats stats() const override { return {}; }
-
-  size_t held() const {
-    const std::scoped_lock lock(mutex_);
-    return held_.size();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Done> held_;
-};
-
-llm::Failure failure(llm::FailureClass failure_class) {
-  return llm::Failure{.failure_class = failure_class, .status = 500};
-}
+using testing::failure;
+using testing::HeldBackend;
 
 TEST(Dispatcher, KeepsNoMoreInFlightThanTheBackendWants) {
   HeldBackend backend;

@@ -11,6 +11,7 @@ constexpr double kPromptWork = 1.0 / 16;
 
 constexpr int32_t kRequestTimeout = 408;
 constexpr int32_t kGatewayTimeout = 504;
+constexpr int32_t kTooLarge = 413;
 
 bool timed_out(const llm::Failure& failure) {
   return failure.status == kRequestTimeout || failure.status == kGatewayTimeout;
@@ -35,7 +36,9 @@ Fault fault_of(const llm::Failure& failure) {
 
 CallEnd facts_of(const llm::Outcome& outcome) {
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
-    CallEnd end{.fault = fault_of(*failure), .timed_out = timed_out(*failure)};
+    CallEnd end{.fault = fault_of(*failure),
+                .timed_out = timed_out(*failure),
+                .too_large = failure->status == kTooLarge};
     if (failure->retry_after_ms) {
       end.retry_after = std::chrono::milliseconds(*failure->retry_after_ms);
     }

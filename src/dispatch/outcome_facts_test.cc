@@ -25,6 +25,11 @@ TEST(OutcomeFacts, ATimeoutUsesUpAnAttemptAlsoWhenItIsASignOfLoad) {
   EXPECT_TRUE(end.timed_out);
 }
 
+TEST(OutcomeFacts, ACallMayHaveBeenTooLarge) {
+  EXPECT_TRUE(facts_of(llm::Failure{.status = 413}).too_large);
+  EXPECT_FALSE(facts_of(llm::Failure{.status = 400}).too_large);
+}
+
 TEST(OutcomeFacts, OtherFailuresKeepTheirClass) {
   const auto fault_of = [](FailureClass failure_class) {
     return facts_of(llm::Failure{.failure_class = failure_class, .status = 500}).fault;

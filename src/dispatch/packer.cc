@@ -64,6 +64,23 @@ void PackSize::too_large(int64_t tokens) {
 
 // --- packs --------------------------------------------------------------------------------------
 
+std::optional<Pack> split_pack(Pack& pack, int32_t rows_max) {
+  const auto keep = static_cast<std::ptrdiff_t>(std::max(rows_max, 1));
+  if (std::ssize(pack.items) <= keep) return std::nullopt;
+  Pack rest;
+  rest.items.assign(pack.items.begin() + keep, pack.items.end());
+  rest.since.assign(pack.since.begin() + keep, pack.since.end());
+  rest.rows_max.assign(pack.rows_max.begin() + keep, pack.rows_max.end());
+  for (const WorkItem& item : rest.items)
+    rest.tokens += item.tokens;
+  pack.items.erase(pack.items.begin() + keep, pack.items.end());
+  pack.since.erase(pack.since.begin() + keep, pack.since.end());
+  pack.rows_max.erase(pack.rows_max.begin() + keep, pack.rows_max.end());
+  pack.tokens -= rest.tokens;
+  pack.reason = PackReason::kRows;
+  return rest;
+}
+
 void Packer::add(TimePoint now, const WorkItem& item, int32_t rows_max) {
   kinds_[item.pack].push_back({item, now, std::min(rows_max, options_.rows_max)});
   came(item);

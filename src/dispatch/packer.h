@@ -74,6 +74,9 @@ struct Pack {
   friend bool operator==(const Pack&, const Pack&) = default;
 };
 
+// What of a call is too much for one of `rows_max` rows, for a later one.
+std::optional<Pack> split_pack(Pack& pack, int32_t rows_max);
+
 class Packer {
  public:
   explicit Packer(PackerOptions options = {}) : options_(options), size_(options) {}

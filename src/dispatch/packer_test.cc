@@ -148,5 +148,26 @@ TEST(PackSize, StaysBelowWhatWasTooLarge) {
   EXPECT_EQ(size.tokens(), 1024);
 }
 
+TEST(Packer, WhatIsTooMuchForOneServerStaysTheFirst) {
+  Packer packer;
+  for (uint64_t id = 1; id <= 5; ++id)
+    packer.add(kStart, text(id));
+  std::optional<Pack> pack = packer.next(kStart);
+  ASSERT_TRUE(pack);
+  EXPECT_EQ(split_pack(*pack, 5), std::nullopt);
+  const std::optional<Pack> rest = split_pack(*pack, 2);
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(pack->items.size(), 2U);
+  EXPECT_EQ(pack->tokens, 20);
+  EXPECT_EQ(pack->reason, PackReason::kRows);
+  packer.put_back(*rest);
+  packer.add(kStart, text(6));
+  const auto next = packer.next(kStart);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->items.size(), 4U);
+  EXPECT_EQ(next->items.front().id, ItemId(3));
+  EXPECT_EQ(next->tokens, 40);
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

@@ -25,8 +25,9 @@ Scheduler::Scheduler(SchedulerOptions options)
   for (const UpstreamOptions& upstream : options_.upstreams) {
     ENSURE(upstream.quota < quotas_.size(), "an upstream draws on quota {} of {}", upstream.quota,
            quotas_.size());
-    upstreams_.push_back(
-        {.limit = ConcurrencyLimit(upstream.concurrency), .quota = upstream.quota});
+    upstreams_.push_back({.limit = ConcurrencyLimit(upstream.concurrency),
+                          .quota = upstream.quota,
+                          .pack_rows_max = upstream.pack_rows_max});
   }
 }
 
@@ -144,10 +145,13 @@ bool Scheduler::send_one(TimePoint now, bool anywhere, Actions& actions) {
 }
 
 bool Scheduler::send_pack(TimePoint now, Actions& actions) {
-  const std::optional<Pack> pack = packer_.next(now);
+  std::optional<Pack> pack = packer_.next(now);
   if (!pack) return false;
   const WorkItem whole{.tokens = pack->tokens};
   const std::optional<UpstreamId> upstream = choose(now, whole, true);
+  if (upstream) {
+    if (const auto rest = split_pack(*pack, at(*upstream).pack_rows_max)) packer_.put_back(*rest);
+  }
   Cost expected = 0;
   for (const WorkItem& item : pack->items)
     expected += records_.at(item.id).expected;
@@ -192,10 +196,18 @@ void Scheduler::send(TimePoint now, UpstreamId id, std::vector<ItemId> items, in
   const uint64_t group = items.size() == 1 ? records_.at(items.front()).item.group : 0;
   router_.sent(now, id, group, tokens);
   upstream.limit.sent(now, call.in_flight);
-  const CallId call_id(++calls_made_);
+  items_out_ += items.size();
+  if (reason != PackReason::kAlone) {
+    ++counts_.batches;
+    counts_.batched_rows += static_cast<int64_t>(items.size());
+  }
+  const CallId call_id(static_cast<uint64_t>(++counts_.calls));
   calls_.emplace(call_id, std::move(call));
-  actions.emplace_back(
-      Send{.call = call_id, .upstream = id, .items = std::move(items), .reason = reason});
+  actions.emplace_back(Send{.call = call_id,
+                            .upstream = id,
+                            .items = std::move(items),
+                            .tokens = tokens,
+                            .reason = reason});
 }
 
 // --- ends ---------------------------------------------------------------------------------------
@@ -205,6 +217,7 @@ void Scheduler::ended(TimePoint now, CallId id, const CallEnd& end, Actions& act
   ENSURE(found != calls_.end(), "call {} ended twice or was never made", id.value());
   const Call call = std::move(found->second);
   calls_.erase(found);
+  items_out_ -= call.items.size();
   report(now, call, end);
   for (const ItemId item : call.items)
     item_ended(now, item, call, end, actions);
@@ -238,7 +251,17 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
                 !end.fault  ? Router::End::kAnswered
                 : its_fault ? Router::End::kFailed
                             : Router::End::kNeither);
-  if (!end.fault && call.items.size() > 1) packer_.size().answered(call.tokens, now - call.sent);
+  if (call.items.size() == 1) return;
+  if (!end.fault) {
+    packer_.size().answered(call.tokens, now - call.sent);
+  } else if (end.too_large || end.timed_out) {
+    packer_.size().too_large(call.tokens);
+  }
+  // It may be one that answers the first of several only, and would do so each time.
+  if (end.unmatched) {
+    upstream.pack_rows_max =
+        std::min(upstream.pack_rows_max, static_cast<int32_t>(call.items.size() / 2));
+  }
 }
 
 void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
@@ -248,21 +271,29 @@ void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const Cal
     ++record.attempts.used;
     return finish(now, id, ItemEnd::kAnswered, actions);
   }
-  // One bad row, or too many of them; halves will tell which.
+  // Of a call of several nobody knows whose the failure is. Halves will tell, and a row fails only
+  // with a call of its own.
   const bool was_packed = call.items.size() > 1;
   const bool unwanted = no_more_tries_ || record.unwanted;
-  if (was_packed && end.fault == Fault::kRequest && !unwanted) {
+  RetryOptions retry = options_.retry;
+  if (was_packed && (end.fault == Fault::kRequest || end.fault == Fault::kTransient)) {
     record.rows_max = static_cast<int32_t>(call.items.size() / 2);
-    return enqueue(now, record);
+    retry.attempts_max = INT32_MAX;
+    if (end.fault == Fault::kRequest) {
+      if (unwanted) return finish(now, id, ItemEnd::kCancelled, actions);
+      ++counts_.retries;
+      return enqueue(now, record);
+    }
   }
   const RetryDecision decision =
-      decide_retry(options_.retry, *end.fault, end.retry_after, now, record.attempts, random_);
+      decide_retry(retry, *end.fault, end.retry_after, now, record.attempts, random_);
   if (!decision.again) {
     const bool cancelled = end.fault == Fault::kCancelled;
     return finish(now, id, cancelled ? ItemEnd::kCancelled : ItemEnd::kFailed, actions);
   }
   // Its attempts are not used up, so its failure is not the last word.
   if (unwanted) return finish(now, id, ItemEnd::kCancelled, actions);
+  ++counts_.retries;
   if (decision.at <= now) return enqueue(now, record);
   record.place = Place::kLater;
   record.later = decision.at;
@@ -284,6 +315,7 @@ void Scheduler::finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions) 
     if (how == ItemEnd::kAnswered || how == ItemEnd::kFailed) {
       for (const ItemId follower : coalescer_.leader_ended(*record.item.same_answer, ended)) {
         records_.erase(follower);
+        ++counts_.coalesced;
         actions.emplace_back(
             Ended{.item = follower, .how = how, .attempts = record.attempts, .outcome_of = ended});
       }

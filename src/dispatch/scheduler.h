@@ -38,6 +38,8 @@ namespace windrow::dispatch {
 struct UpstreamOptions {
   ConcurrencyOptions concurrency;
   size_t quota = 0;  // which of SchedulerOptions::quotas it draws on
+  int32_t pack_rows_max =
+      INT32_MAX;  // as PackerOptions::rows_max, of this one; 1: it gets no packs
 };
 
 struct SchedulerOptions {
@@ -56,6 +58,7 @@ struct Send {
   CallId call;
   UpstreamId upstream;
   std::vector<ItemId> items;
+  int64_t tokens = 0;  // about what it costs
   PackReason reason = PackReason::kAlone;
 };
 
@@ -84,10 +87,21 @@ using Actions = std::vector<Action>;
 struct CallEnd {
   std::optional<Fault> fault;  // nothing: it was answered
   bool timed_out = false;      // a kTransient that says that the upstream has too much to do
+  bool too_large = false;      // a kRequest that a smaller one would not have been
+  bool unmatched = false;      // a kRequest: several were answered and nobody knows which is whose
   std::optional<Duration> retry_after;
   int64_t tokens = 0;  // what it used
   double work = 1;     // Flight::work
   Cost cost = 0;
+};
+
+// Since the start.
+struct SchedulerCounts {
+  int64_t calls = 0;
+  int64_t batches = 0;       // calls of items that pack, also of one such item
+  int64_t batched_rows = 0;  // items in them
+  int64_t coalesced = 0;     // items that got the outcome of another
+  int64_t retries = 0;       // times that an item was to be tried again after a failure
 };
 
 class Scheduler {
@@ -117,8 +131,12 @@ class Scheduler {
 
   size_t unfinished() const { return records_.size(); }
 
-  // Of these, items that wait for the answer of an equal one.
+  // Of these, items that wait for the answer of an equal one, and items and calls that are out.
   size_t followers() const { return coalescer_.followers(); }
+  size_t items_out() const { return items_out_; }
+  size_t calls_out() const { return calls_.size(); }
+
+  const SchedulerCounts& counts() const { return counts_; }
 
   int32_t limit(UpstreamId upstream) const;
   int32_t in_flight(UpstreamId upstream) const { return at(upstream).in_flight; }
@@ -143,6 +161,7 @@ class Scheduler {
     ConcurrencyLimit limit;
     std::optional<int32_t> told;
     size_t quota = 0;
+    int32_t pack_rows_max = INT32_MAX;
     int32_t in_flight = 0;
   };
 
@@ -186,7 +205,8 @@ class Scheduler {
   std::unordered_map<ItemId, Record> records_;
   std::unordered_map<CallId, Call> calls_;
   std::set<std::pair<TimePoint, ItemId>> later_;
-  uint64_t calls_made_ = 0;
+  size_t items_out_ = 0;
+  SchedulerCounts counts_;
   bool no_more_tries_ = false;
   bool pack_first_ = false;  // packs and others take turns
   bool budget_is_spent_ = false;

@@ -244,6 +244,75 @@ TEST(Scheduler, ABadRowIsFoundByHalves) {
     EXPECT_EQ(rig.how(id), id == 5 ? ItemEnd::kFailed : ItemEnd::kAnswered) << id;
 }
 
+// Also one that makes the server fail: the others do not fail with it.
+TEST(Scheduler, ARowThatBreaksTheServerIsFoundByHalves) {
+  SchedulerOptions options = fixed({1});
+  options.router.failures_max = 0;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 65; ++id)
+    rig.submit(id, {.pack = 1});
+  int calls = 0;
+  for (; !rig.out.empty() && calls < 100; ++calls) {
+    const bool bad = std::ranges::count(rig.out.front().items, ItemId(40)) > 0;
+    bad ? rig.fail_next(Fault::kTransient) : rig.answer_next();
+  }
+  EXPECT_LT(calls, 20);
+  for (uint64_t id = 1; id <= 65; ++id)
+    EXPECT_EQ(rig.how(id), id == 40 ? ItemEnd::kFailed : ItemEnd::kAnswered) << id;
+}
+
+// A server that answers only the first of several: that is found out once.
+TEST(Scheduler, AServerThatTakesNoArraysGetsNone) {
+  Rig rig(fixed({1}));
+  for (uint64_t id = 1; id <= 200; ++id)
+    rig.submit(id, {.pack = 1});
+  int failures = 0;
+  for (int calls = 0; !rig.out.empty() && calls < 1000; ++calls) {
+    if (rig.out.front().items.size() > 1) {
+      ++failures;
+      rig.end_next({.fault = Fault::kRequest, .unmatched = true});
+    } else {
+      rig.answer_next();
+    }
+  }
+  EXPECT_LT(failures, 20);
+  EXPECT_EQ(rig.ends.size(), 200U);
+  for (const auto& [id, end] : rig.ends)
+    EXPECT_EQ(end.how, ItemEnd::kAnswered);
+}
+
+TEST(Scheduler, EachUpstreamHasItsLargestBatch) {
+  SchedulerOptions options = fixed({1, 1});
+  options.upstreams[1].pack_rows_max = 1;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 40; ++id)
+    rig.submit(id, {.pack = 1});
+  size_t largest = 0;
+  while (!rig.out.empty()) {
+    const Send& send = rig.out.front();
+    if (send.upstream == UpstreamId(1)) {
+      EXPECT_EQ(send.items.size(), 1U);
+    }
+    largest = std::max(largest, send.items.size());
+    rig.answer_next();
+  }
+  EXPECT_GT(largest, 1U);
+  EXPECT_EQ(rig.ends.size(), 40U);
+  EXPECT_EQ(rig.scheduler.counts().batched_rows, 40);
+}
+
+// Nobody knows whose the failure was, and there is no more trying.
+TEST(Scheduler, ABatchThatFailsAfterACancelIsCancelled) {
+  Rig rig(fixed({1}));
+  for (uint64_t id = 1; id <= 4; ++id)
+    rig.submit(id, {.pack = 1});
+  rig.answer_next();
+  rig.cancel_waiting();
+  rig.fail_next(Fault::kRequest);
+  for (uint64_t id = 2; id <= 4; ++id)
+    EXPECT_EQ(rig.how(id), ItemEnd::kCancelled);
+}
+
 TEST(Scheduler, TheNextOfALaneWaitsForTheEndAlsoOfRetries) {
   SchedulerOptions options = fixed({4});
   options.retry.backoff_base = seconds(1);
@@ -392,6 +461,7 @@ TEST(Scheduler, KeepsItsInvariants) {
         if (draw < 0.1) end.fault = Fault::kTransient;
         if (draw < 0.04) end.fault = Fault::kOverloaded;
         if (draw < 0.02) end.fault = Fault::kRequest;
+        end.unmatched = draw < 0.005;
         if (random.chance(0.3)) end.retry_after = milliseconds(random.below(3000));
         scheduler.ended(now, call, end, actions);
       } else if (submitted > 0 && random.chance(0.02)) {

@@ -1,0 +1,78 @@
+// ResponseCache: answers of servers elsewhere, kept in a file from one run to the next. Only what
+// is answered alike each time belongs here (llm/raw_request.h, repeat_key). docs/formats.md has the
+// form of the file.
+//
+// A cache may forget, but what it says is what was answered: every record has two checksums. What a
+// crash left torn at the end is cut off when the file is opened. A disk that fails stops the
+// storing and nothing else.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "llm/answer.h"
+#include "store/disk.h"
+
+namespace windrow::dispatch {
+
+// A reading of this moment.
+struct CacheReading {
+  int64_t entries = 0;
+  int64_t hits = 0;
+  int64_t stored = 0;          // since it was opened
+  uint64_t bytes = 0;          // of the file
+  uint64_t torn_bytes = 0;     // were cut off its end when it was opened
+  std::optional<Error> error;  // why nothing is stored any more
+};
+
+// Thread-safe. In memory an answer takes about 20 to 40 bytes; reading it is one or two reads of
+// the file.
+class ResponseCache {
+ public:
+  // Reads where the records are; a missing file is begun. kConflict when another process has it
+  // open, kInvalid for a file that is something else. `disk` outlives it.
+  static Result<std::unique_ptr<ResponseCache>> open(store::Disk& disk, const std::string& path);
+
+  // Syncs, as far as the disk lets it.
+  ~ResponseCache();
+  ResponseCache(const ResponseCache&) = delete;
+  ResponseCache& operator=(const ResponseCache&) = delete;
+
+  // Its raw body and usage.
+  std::optional<llm::Answer> find(const Hash128& question);
+
+  // Of answers with a raw body; others are not stored.
+  void put(const Hash128& question, const llm::Answer& answer);
+
+  CacheReading reading() const;
+
+ private:
+  struct Hasher {
+    using is_avalanching = void;  // they are hashes already
+    size_t operator()(uint64_t half) const { return half; }
+  };
+
+  ResponseCache(std::unique_ptr<store::FileLock> lock, std::unique_ptr<store::AppendFile> out,
+                std::unique_ptr<store::ReadFile> in);
+
+  Result<void> load(const std::string& path);
+
+  const std::unique_ptr<store::FileLock> lock_;
+  const std::unique_ptr<store::AppendFile> out_;
+  const std::unique_ptr<store::ReadFile> in_;
+
+  mutable std::mutex mutex_;
+  CacheReading reading_;
+
+  // Half of the question -> where its record begins, which has the other half.
+  boost::unordered_flat_map<uint64_t, uint64_t, Hasher> places_;
+};
+
+}  // namespace windrow::dispatch

@@ -1,0 +1,88 @@
+// HeldBackend: a backend that keeps what it is given until the test answers it.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llm/backend.h"
+
+namespace windrow::dispatch::testing {
+
+class HeldBackend final : public llm::Backend {
+ public:
+  // Called in the middle of a submit: the request was handed over and is not yet in.
+  std::function<void()> before_submit = [] {};
+
+  void submit(llm::Request request, Done done) override {
+    before_submit();
+    const std::scoped_lock lock(mutex_);
+    held_.push_back({std::move(request), std::move(done)});
+    changed_.notify_all();
+  }
+
+  // Ends the request that is here longest.
+  void answer_next(llm::Outcome outcome) {
+    answer_next([&](const llm::Request&) { return std::move(outcome); });
+  }
+  void answer_next(const std::function<llm::Outcome(const llm::Request&)>& outcome_of) {
+    Held next;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !held_.empty(); });
+      next = std::move(held_.front());
+      held_.pop_front();
+    }
+    next.done(outcome_of(next.request));
+  }
+
+  // Their models, by which tests tell requests apart.
+  std::vector<std::string> names() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::string> names;
+    for (const Held& held : held_)
+      names.push_back(held.request.model);
+    return names;
+  }
+
+  void cancel_waiting() override { cancel_all(); }
+
+  void cancel_all() override {
+    std::deque<Held> held;
+    {
+      const std::scoped_lock lock(mutex_);
+      held.swap(held_);
+    }
+    for (const Held& one : held)
+      one.done(llm::Failure{llm::FailureClass::kCancelled});
+  }
+
+  int32_t in_flight_target() const override { return 2; }
+  llm::BackendStats stats() const override { return {}; }
+
+  size_t held() const {
+    const std::scoped_lock lock(mutex_);
+    return held_.size();
+  }
+
+ private:
+  struct Held {
+    llm::Request request;
+    Done done;
+  };
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Held> held_;
+};
+
+inline llm::Failure failure(llm::FailureClass failure_class) {
+  return llm::Failure{.failure_class = failure_class, .status = 500};
+}
+
+}  // namespace windrow::dispatch::testing
