@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
+#include "llm/packed_inputs.h"
+
 namespace windrow::batch {
 namespace {
 
@@ -26,6 +29,8 @@ dispatch::WorkItem work_item(const Row& row, bool dedupe) {
   }
   item.tokens = std::max<int64_t>(item.tokens, 1);
   item.group = row.group;
+  // 0 is for those that go by themselves.
+  if (const auto key = llm::pack_key(request)) item.pack = std::max<uint64_t>(hash64(*key), 1);
   if (dedupe) item.same_answer = row.question;
   return item;
 }

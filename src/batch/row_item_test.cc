@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "base/hash.h"
 
 namespace windrow::batch {
@@ -41,6 +43,21 @@ TEST(WorkItem, SharesItsAnswerOnlyWhenThatIsWanted) {
   EXPECT_EQ(work_item(row, true).same_answer, row.question);
   EXPECT_EQ(work_item(row, false).same_answer, std::nullopt);
   EXPECT_EQ(work_item(row, true).group, 7U);
+}
+
+TEST(WorkItem, TextsToEmbedElsewhereGoTogether) {
+  const auto pack = [](llm::Endpoint endpoint, std::string_view raw) {
+    Row row = row_of(endpoint, 4);
+    row.request.raw = raw;
+    row.request.inputs.resize(1);
+    return work_item(row, true).pack;
+  };
+  const uint64_t kind = pack(llm::Endpoint::kEmbeddings, R"({"model":"m","input":"a"})");
+  EXPECT_NE(kind, 0U);
+  EXPECT_EQ(pack(llm::Endpoint::kEmbeddings, R"({"model":"m","input":"b"})"), kind);
+  EXPECT_NE(pack(llm::Endpoint::kEmbeddings, R"({"model":"n","input":"b"})"), kind);
+  EXPECT_EQ(pack(llm::Endpoint::kCompletions, R"({"model":"m","input":"a"})"), 0U);
+  EXPECT_EQ(pack(llm::Endpoint::kEmbeddings, ""), 0U);
 }
 
 }  // namespace
