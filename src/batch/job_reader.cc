@@ -41,6 +41,10 @@ JobReader::Report JobReader::read(LineSource& lines) {
 }
 
 void JobReader::read_row(const Line& line) {
+  if (const auto finished = glance_.pass_over(line, Pass::kRun, index_)) {
+    skip(*finished == Verdict::kFailed);
+    return;
+  }
   auto opened = rows_.open(line);
   auto* const unnamed = std::get_if<RowFault>(&opened);
   const RowKey& key = unnamed != nullptr ? unnamed->key : std::get<Envelope>(opened).key;

@@ -12,6 +12,7 @@
 #include "batch/job_counters.h"
 #include "batch/line_source.h"
 #include "batch/row.h"
+#include "batch/row_glance.h"
 #include "batch/row_index.h"
 #include "batch/row_outcome.h"
 #include "batch/row_reader.h"
@@ -61,6 +62,7 @@ class JobReader {
   JobCounters& counters_;
   const Options options_;
   const Out out_;
+  RowGlance glance_;
   Report report_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "batch/fingerprint.h"
+#include "batch/row_glance.h"
 
 namespace windrow::batch {
 namespace {
@@ -70,7 +71,12 @@ Prescan count_rows(LineSource& lines, std::optional<int64_t> rows_max) {
 
 Prescan compare_rows(LineSource& lines, std::optional<int64_t> rows_max, const RowReader& reader,
                      RowIndex& index) {
+  RowGlance glance;
   return walk(lines, rows_max, [&](const Line& line, Prescan& prescan) {
+    if (const auto finished = glance.pass_over(line, Pass::kCheck, index)) {
+      count(*finished, RowKey{.line = line.number}, index, prescan);
+      return;
+    }
     const auto opened = reader.open(line);
     if (const auto* fault = std::get_if<RowFault>(&opened)) {
       count(index.see_line(Pass::kCheck, fault->key), fault->key, index, prescan);

@@ -1,27 +1,48 @@
 #include "batch/row_index.h"
 
-#include <optional>
-
 namespace windrow::batch {
 namespace {
 
-constexpr uint64_t kFingerprintMask = (uint64_t{1} << 60) - 1;
+// The 32 bits of a row: what the logs say of it, which passes saw it, its fingerprint. They are
+// never 0: a row comes from a log, or from a pass.
+constexpr uint32_t kStateMask = 3;
+constexpr uint32_t kNew = 0;  // in no log
+constexpr uint32_t kFailed = 1;
+constexpr uint32_t kSucceeded = 2;
+constexpr uint32_t kRetried = 3;
+constexpr int kFingerprintShift = 4;
+
+uint32_t seen_by(Pass pass) {
+  return pass == Pass::kCheck ? 4 : 8;
+}
+
+uint32_t entry_of(uint32_t state, uint64_t fingerprint) {
+  return state | (static_cast<uint32_t>(fingerprint) << kFingerprintShift);
+}
+
+uint32_t state_of(uint32_t entry) {
+  return entry & kStateMask;
+}
+
+bool is_finished(uint32_t entry) {
+  return state_of(entry) == kSucceeded || state_of(entry) == kFailed;
+}
+
+bool is_same(uint32_t entry, uint64_t fingerprint) {
+  return entry >> kFingerprintShift == entry_of(0, fingerprint) >> kFingerprintShift;
+}
 
 }  // namespace
 
 bool RowIndex::add_result(const Hash128& identity, uint64_t fingerprint) {
-  const Entry entry{.fingerprint = fingerprint & kFingerprintMask, .finished = 1, .succeeded = 1};
-  return rows_.try_emplace(identity, entry).second;
+  return rows_.find_or_add(identity, entry_of(kSucceeded, fingerprint)).second;
 }
 
 bool RowIndex::add_failure(const Hash128& identity, uint64_t fingerprint, bool retried) {
-  const Entry entry{.fingerprint = fingerprint & kFingerprintMask,
-                    .finished = retried ? uint64_t{0} : uint64_t{1},
-                    .succeeded = retried ? uint64_t{1} : uint64_t{0}};
-  const auto [found, added] = rows_.try_emplace(identity, entry);
+  const uint32_t entry = entry_of(retried ? kRetried : kFailed, fingerprint);
+  const auto [slot, added] = rows_.find_or_add(identity, entry);
   if (added) return true;
-  const bool has_result = found->second.finished != 0 && found->second.succeeded != 0;
-  if (!has_result) found->second = entry;
+  if (state_of(rows_.value(slot)) != kSucceeded) rows_.set(slot, entry);
   return false;
 }
 
@@ -31,20 +52,30 @@ void RowIndex::retry_line(uint64_t line) {
 
 RowIndex::Totals RowIndex::totals() const {
   Totals totals;
-  for (const auto& [identity, entry] : rows_) {
-    if (entry.retried()) {
-      ++totals.retried;
-    } else if (entry.finished != 0) {
-      ++(entry.succeeded != 0 ? totals.succeeded : totals.failed);
+  rows_.for_each([&](uint32_t entry) {
+    switch (state_of(entry)) {
+      case kSucceeded:
+        ++totals.succeeded;
+        return;
+      case kFailed:
+        ++totals.failed;
+        return;
+      case kRetried:
+        ++totals.retried;
+        return;
+      default:
+        return;
     }
-  }
+  });
   return totals;
 }
 
-KnownLine RowIndex::known_line(Pass pass, uint64_t line, const Hash128& identity) {
+KnownLine RowIndex::known_line(Pass pass, uint64_t line, const Hash128& identity,
+                               uint64_t fingerprint) {
   KnownLine known;
   const auto reported = rows_.find(identity);
-  known.reported = reported != rows_.end() && reported->second.finished != 0;
+  known.reported = reported && is_finished(rows_.value(*reported)) &&
+                   is_same(rows_.value(*reported), fingerprint);
   const auto retried = lines_.find(line);
   known.retried = retried != lines_.end();
   if (known.retried && pass == Pass::kRun) retried->second = true;
@@ -52,39 +83,47 @@ KnownLine RowIndex::known_line(Pass pass, uint64_t line, const Hash128& identity
 }
 
 Verdict RowIndex::see_row(Pass pass, const RowKey& key, uint64_t raw_fingerprint) {
-  const uint64_t fingerprint = key.fingerprint & kFingerprintMask;
-  const auto [found, added] =
-      rows_.try_emplace(key.identity, Entry{.fingerprint = key.fingerprint & kFingerprintMask});
-  Entry& entry = found->second;
+  const auto [slot, added] =
+      rows_.find_or_add(key.identity, entry_of(kNew, key.fingerprint) | seen_by(pass));
   std::optional<Known> known;
   if (!added) {
-    known = Known{.finished = entry.finished != 0,
-                  .succeeded = entry.finished != 0 && entry.succeeded != 0,
-                  .retried = entry.retried(),
-                  .seen = (pass == Pass::kCheck ? entry.seen_by_check : entry.seen_by_run) != 0,
-                  .same = entry.fingerprint == fingerprint};
-  }
-  if (pass == Pass::kCheck) {
-    entry.seen_by_check = 1;
-  } else {
-    entry.seen_by_run = 1;
+    const uint32_t entry = rows_.value(slot);
+    known = Known{.finished = is_finished(entry),
+                  .succeeded = state_of(entry) == kSucceeded,
+                  .retried = state_of(entry) == kRetried,
+                  .seen = (entry & seen_by(pass)) != 0,
+                  .same = is_same(entry, key.fingerprint)};
+    rows_.set(slot, entry | seen_by(pass));
   }
   // Only a duplicate is known by its line as well as by its name.
   const bool duplicate = known && known->seen;
   KnownLine line;
   if (duplicate || !lines_.empty()) {
-    line = known_line(pass, key.line, line_identity(key.line, raw_fingerprint));
+    line = known_line(pass, key.line, line_identity(key.line, raw_fingerprint), raw_fingerprint);
   }
   return judge_row(known, line, wanted_);
 }
 
+std::optional<Verdict> RowIndex::pass_over(Pass pass, const Hash128& identity,
+                                           uint64_t fingerprint) {
+  // What is looked at again counts by its line, too.
+  if (!lines_.empty()) return std::nullopt;
+  const auto slot = rows_.find(identity);
+  if (!slot) return std::nullopt;
+  const uint32_t entry = rows_.value(*slot);
+  const bool seen = (entry & seen_by(pass)) != 0;
+  if (seen || !is_finished(entry) || !is_same(entry, fingerprint)) return std::nullopt;
+  rows_.set(*slot, entry | seen_by(pass));
+  return state_of(entry) == kSucceeded ? Verdict::kSucceeded : Verdict::kFailed;
+}
+
 Verdict RowIndex::see_line(Pass pass, const RowKey& key) {
-  return judge_line(known_line(pass, key.line, key.identity), wanted_);
+  return judge_line(known_line(pass, key.line, key.identity, key.fingerprint), wanted_);
 }
 
 bool RowIndex::succeeded(const Hash128& identity) const {
-  const auto found = rows_.find(identity);
-  return found != rows_.end() && found->second.finished != 0 && found->second.succeeded != 0;
+  const auto slot = rows_.find(identity);
+  return slot && state_of(rows_.value(*slot)) == kSucceeded;
 }
 
 bool RowIndex::met_line(uint64_t line) const {

@@ -63,10 +63,32 @@ TEST(RowIndex, LinesAtFaultAreKnownByTheirIdentity) {
   EXPECT_EQ(index.see_line(Pass::kRun, key(5, 40)), Verdict::kReport);
 }
 
-TEST(RowIndex, TellsSixtyBitsOfAFingerprint) {
+TEST(RowIndex, TellsTwentyEightBitsOfAFingerprint) {
   RowIndex index;
   EXPECT_TRUE(index.add_result(row_identity("a"), 0xF234567890ABCDEF));
+  EXPECT_TRUE(index.add_result(row_identity("b"), 0xF234567890ABCDEF));
   EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 0xF234567890ABCDEF), 0), Verdict::kSucceeded);
+  EXPECT_EQ(index.see_row(Pass::kRun, key_of("b", 0xF234567892ABCDEF), 0), Verdict::kChanged);
+}
+
+// A glance says what a whole look would, or nothing.
+TEST(RowIndex, AGlancePassesOverOnlyWhatIsFinished) {
+  RowIndex index;
+  EXPECT_TRUE(index.add_result(row_identity("good"), 1));
+  EXPECT_TRUE(index.add_failure(row_identity("bad"), 2));
+  EXPECT_TRUE(index.add_failure(row_identity("again"), 3, true));
+  for (const Pass pass : {Pass::kCheck, Pass::kRun}) {
+    EXPECT_EQ(index.pass_over(pass, row_identity("good"), 9), std::nullopt);
+    EXPECT_EQ(index.pass_over(pass, row_identity("good"), 1), Verdict::kSucceeded);
+    EXPECT_EQ(index.pass_over(pass, row_identity("good"), 1), std::nullopt);
+    EXPECT_EQ(index.see_row(pass, key_of("good", 1, 7), 70), Verdict::kDuplicate);
+    EXPECT_EQ(index.pass_over(pass, row_identity("bad"), 2), Verdict::kFailed);
+    EXPECT_EQ(index.pass_over(pass, row_identity("again"), 3), std::nullopt);
+    EXPECT_EQ(index.pass_over(pass, row_identity("new"), 4), std::nullopt);
+  }
+  index.retry_line(3);
+  EXPECT_TRUE(index.add_result(row_identity("other"), 1));
+  EXPECT_EQ(index.pass_over(Pass::kRun, row_identity("other"), 1), std::nullopt);
 }
 
 TEST(RowIndex, AResultStandsAndTheLastFailureCounts) {
