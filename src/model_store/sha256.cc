@@ -1,0 +1,46 @@
+#include "model_store/sha256.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "base/ensure.h"
+
+namespace windrow::model_store {
+
+struct Sha256::State {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+
+  State() = default;
+  ~State() { EVP_MD_CTX_free(context); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  ENSURE(
+      state_->context != nullptr && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1,
+      "OpenSSL has no SHA-256");
+}
+
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::add(std::string_view bytes) {
+  ENSURE(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) == 1,
+         "SHA-256 takes no bytes");
+}
+
+std::string Sha256::finish() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  ENSURE(EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1, "SHA-256 does not end");
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i)
+    text += fmt::format("{:02x}", digest.at(i));
+  return text;
+}
+
+}  // namespace windrow::model_store
