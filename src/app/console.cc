@@ -159,6 +159,16 @@ void Console::progress(const batch::ProgressNumbers& numbers) {
   }
 }
 
+void Console::line(std::string_view text) {
+  if (options_.quiet || options_.json || !live_) return;
+  const std::scoped_lock lock(mutex_);
+  // The last column stays free: some terminals wrap when it is filled.
+  const std::string shown =
+      printable(text).substr(0, std::max<size_t>(terminal_width(options_.error_fd), 2) - 1);
+  write_error(fmt::format("{}{}", kClearLine, shown));
+  line_shown_ = true;
+}
+
 void Console::end_progress() {
   const std::scoped_lock lock(mutex_);
   clear_line();

@@ -56,7 +56,10 @@ class Console {
   // As often as one likes; shown when it is time.
   void progress(const batch::ProgressNumbers& numbers);
 
-  // No live line until progress() is called again.
+  // A live line of another kind, such as of a download: where there is one, and not for --quiet.
+  void line(std::string_view text);
+
+  // No live line until progress() or line() is called again.
   void end_progress();
 
   bool live() const { return live_; }

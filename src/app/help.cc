@@ -143,7 +143,8 @@ std::string status_help_text() {
 
 std::string inspect_help_text() {
   return "windrow inspect MODEL.gguf [--json]\n\n"
-         "Says what a model file holds and how Windrow would run it.\n\n" +
+         "Says what a model file holds and how Windrow would run it. hf:OWNER/REPO/FILE.gguf and\n"
+         "https://... are downloaded first, once.\n\n" +
          help_line("--json", "as one JSON object");
 }
 

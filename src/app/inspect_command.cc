@@ -7,9 +7,14 @@
 #include <cstdio>
 #include <utility>
 
+#include "app/console.h"
+#include "app/fetch_models.h"
 #include "app/open_backend.h"
 #include "app/open_chat_template.h"
+#include "base/clock.h"
 #include "base/format.h"
+#include "batch/job_runner.h"
+#include "store/posix_disk.h"
 
 namespace windrow::app {
 
@@ -130,7 +135,18 @@ std::string inspection_text(const std::string& path, const engine::ModelFacts& f
   return text;
 }
 
-int inspect_command(const std::string& path, bool json) {
+int inspect_command(const std::string& named, bool json, const Environment& environment) {
+  const Result<std::string> file = [&] {
+    const SystemClock clock;
+    store::PosixDisk disk;
+    Console console({}, environment, clock);
+    return fetch_model(named, environment, clock, disk, console);
+  }();
+  if (!file) {
+    fmt::print(stderr, "windrow: {}\n", file.error().message);
+    return batch::exit_code(file.error());
+  }
+  const std::string& path = *file;
   const auto library = engine::LlamaLibrary::start(backends_folder());
   if (!library) {
     fmt::print(stderr, "windrow: {}\n", library.error().message);

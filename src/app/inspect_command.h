@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/environment.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 
@@ -16,7 +17,7 @@ boost::json::object inspection_json(const std::string& path, const engine::Model
 std::string inspection_text(const std::string& path, const engine::ModelFacts& facts,
                             const std::vector<engine::Device>& devices);
 
-// Prints to standard output; the exit code of the program.
-int inspect_command(const std::string& path, bool json);
+// Prints to standard output; the exit code of the program. A model elsewhere is downloaded first.
+int inspect_command(const std::string& named, bool json, const Environment& environment);
 
 }  // namespace windrow::app

@@ -46,8 +46,8 @@ int run(const std::vector<std::string>& arguments) {
           [&](const RunCommand& run) { return run_command(run, environment); },
           [&](const RetryCommand& retry) { return retry_command(retry, environment); },
           [](const StatusCommand& status) { return status_command(status); },
-          [](const InspectCommand& inspect) {
-            return inspect_command(inspect.model, inspect.json);
+          [&](const InspectCommand& inspect) {
+            return inspect_command(inspect.model, inspect.json, environment);
           },
           [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
           [](const ConfigFlagsCommand&) { return config_flags_command(); },

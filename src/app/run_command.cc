@@ -13,6 +13,7 @@
 #include "app/console.h"
 #include "app/dry_run_command.h"
 #include "app/embedded_answerers.h"
+#include "app/fetch_models.h"
 #include "app/load_settings.h"
 #include "app/model_choice.h"
 #include "app/model_file.h"
@@ -34,6 +35,7 @@
 #include "batch/pretty_json.h"
 #include "batch/report_html.h"
 #include "batch/summary.h"
+#include "model_store/model_source.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -101,6 +103,7 @@ Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& envir
   if (Result<void> added = add_model_options(*models, settings); !added) return added.error();
   if (Result<void> read = read_piped_templates(*models); !read) return read.error();
   for (const ModelChoice& choice : *models) {
+    if (model_store::is_remote(choice.path)) continue;
     if (Result<void> checked = check_model_file(choice.path); !checked) return checked.error();
   }
   if (Result<void> checked = check_body_defaults(resolved); !checked) return checked.error();
@@ -242,13 +245,22 @@ int run_command(const RunCommand& command, const Environment& environment) {
   // What can be known to be wrong without opening anything.
   for (const std::string& warning : warnings_of(*resolved))
     console.warn(warning);
-  const Result<Chosen> chosen = choose(*resolved, environment);
+  Result<Chosen> chosen = choose(*resolved, environment);
   if (!chosen) return fail(console, chosen.error());
   const bool elsewhere = !chosen->upstreams.empty();
   const Result<void> output_checked = check_output_path(command.output);
   if (!output_checked) return fail(console, output_checked.error());
   const Result<void> report_checked = check_report_path(settings.report);
   if (!report_checked) return fail(console, report_checked.error());
+  const Result<void> fetched = [&] {
+    const auto keep = [&] {
+      console.error("interrupted; what was downloaded is kept, and the same command goes on");
+      std::_Exit(kExitInterrupted);
+    };
+    const StopRelay::Attachment interrupted(relay, StopRelay::Target{keep, keep});
+    return fetch_models(chosen->models, environment, clock, disk, console);
+  }();
+  if (!fetched) return fail(console, fetched.error());
   Result<batch::JobOptions> made = options_of(command, settings, *chosen);
   if (!made) return fail(console, made.error());
   batch::JobOptions options = *std::move(made);

@@ -57,7 +57,8 @@ constexpr SettingRow kRows[] = {
      .field = &Settings::models,
      .group = SettingGroup::kModel,
      .value_name = "PATH|NAME=PATH",
-     .help = "GGUF file; with NAME= it answers only the rows whose model is NAME (repeatable)",
+     .help = "GGUF file, hf:OWNER/REPO/FILE.gguf or https://... (downloaded once); with NAME= for "
+             "rows whose model is NAME (repeatable)",
      .default_words = "none",
      .alters_answers = true},
     {.name = "ctx",
