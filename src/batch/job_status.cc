@@ -83,7 +83,7 @@ Result<void> read_logs(store::Disk& disk, size_t failures_held_max, JobStatus& s
   const auto failures =
       walk(errors->get(), LogKind::kErrors, kAllLines, unused, [&](const LogLine& line) {
         if (standing.size() < failures_held_max) {
-          standing.add_failure(line.identity, line.number);
+          standing.add_failure(line.identity);
         } else {
           status.superseded_unknown = true;
         }
@@ -97,7 +97,7 @@ Result<void> read_logs(store::Disk& disk, size_t failures_held_max, JobStatus& s
   if (!answers) return answers.error();
   const auto counted =
       walk(errors->get(), LogKind::kErrors, failures->lines, tally, [&](const LogLine& line) {
-        if (status.superseded_unknown || standing.stands(line.identity, line.number)) {
+        if (status.superseded_unknown || standing.take(line.identity)) {
           tally.count_failure();
         } else {
           ++status.superseded;

@@ -73,7 +73,7 @@ struct JobStatus {
   }
 };
 
-// How many failures are held in memory (50 bytes each) to find those that count no more.
+// How many failures are held in memory (16 bytes each) to find those that count no more.
 inline constexpr size_t kFailuresHeldMax = size_t{1} << 20;
 
 // kIo. Files that are not there are empty.

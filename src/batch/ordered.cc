@@ -15,6 +15,9 @@ namespace {
 constexpr size_t kWriteBytes = size_t{1} << 20;
 constexpr size_t kReadBytes = size_t{1} << 16;
 
+// No line of a log is shorter.
+constexpr uint64_t kLineBytesMin = 128;
+
 // 16 bytes for every line of the log.
 struct Entry {
   uint64_t input_line;
@@ -93,7 +96,11 @@ Result<bool> order_log(store::Disk& disk, const std::string& path, LogKind kind,
                        const std::function<bool()>& interrupted) {
   auto log = disk.open_read(path);
   if (!log) return log.error();
+  const auto bytes = (*log)->size();
+  if (!bytes) return bytes.error();
+  // More than are needed, so that they never move: memory that nobody writes to is not taken.
   std::vector<Entry> entries;
+  entries.reserve(*bytes / kLineBytesMin);
   const auto scan = scan_log(**log, path, kind, [&](const LogLine& line) -> Result<void> {
     entries.push_back({.input_line = line.input_line, .offset = line.offset});
     return {};

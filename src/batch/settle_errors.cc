@@ -28,7 +28,7 @@ Result<StandingFailures> standing_failures(store::ReadFile& errors, store::Disk&
   StandingFailures standing;
   const auto failures =
       scan_log(errors, paths.errors, LogKind::kErrors, [&](const LogLine& line) -> Result<void> {
-        standing.add_failure(line.identity, line.number);
+        standing.add_failure(line.identity);
         return {};
       });
   if (!failures) return failures.error();
@@ -79,14 +79,14 @@ Result<int64_t> settle_errors(store::Disk& disk, const JobPaths& paths, uint64_t
   const Result<File> errors = open_log(disk, paths.errors);
   if (!errors) return errors.error();
   if (*errors == nullptr) return 0;
-  const Result<StandingFailures> standing = standing_failures(**errors, disk, paths, results_begin);
+  Result<StandingFailures> standing = standing_failures(**errors, disk, paths, results_begin);
   if (!standing) return standing.error();
 
   std::vector<bool> kept;
   int64_t dropped = 0;
   const auto scan =
       scan_log(**errors, paths.errors, LogKind::kErrors, [&](const LogLine& line) -> Result<void> {
-        kept.push_back(standing->stands(line.identity, line.number) && keep(line));
+        kept.push_back(standing->take(line.identity) && keep(line));
         if (!kept.back()) ++dropped;
         return {};
       });
