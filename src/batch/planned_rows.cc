@@ -16,6 +16,7 @@ bool PlannedRows::push(Row row) {
   if (closed_) return false;
   rows_.add(std::move(row), std::move(key));
   count_line();
+  if (lines_until_begun_ == 0) has_rows_.notify_one();
   return true;
 }
 
@@ -24,9 +25,9 @@ void PlannedRows::pass_over() {
   count_line();
 }
 
+// Wakes nobody for a line that brings no row: millions of those may follow one another.
 void PlannedRows::count_line() {
-  if (lines_until_begun_ > 0) --lines_until_begun_;
-  if (lines_until_begun_ == 0) has_rows_.notify_one();
+  if (lines_until_begun_ > 0 && --lines_until_begun_ == 0) has_rows_.notify_all();
 }
 
 void PlannedRows::hand_out() {

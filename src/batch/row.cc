@@ -6,7 +6,9 @@ namespace windrow::batch {
 
 // The first word keeps a custom_id from passing for a line.
 Hash128 row_identity(std::string_view custom_id) {
-  return hash128(fmt::format("row {}", custom_id));
+  std::string text = "row ";
+  text += custom_id;
+  return hash128(text);
 }
 
 Hash128 line_identity(uint64_t line, uint64_t fingerprint) {
