@@ -8,11 +8,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
 #include "batch/job_runner.h"
 #include "batch/upstream_figures.h"
+#include "dispatch/dispatcher.h"
 #include "llm/answer.h"
 #include "llm/backend.h"
 #include "llm/request.h"
@@ -55,8 +57,9 @@ class Answerers {
   // Why a request would fail, as far as that can be told without answering it. Any thread.
   virtual std::optional<llm::Failure> check(const llm::Request& request) const = 0;
 
-  // What a request costs at most, in dispatch::Cost; 0 where nothing limits it.
-  virtual int64_t expected_cost(const llm::Request& request) const = 0;
+  // What a request costs at most; a Failure where that must be known and is not. Any thread.
+  virtual std::variant<dispatch::Cost, llm::Failure> expected_cost(
+      const llm::Request& request) const = 0;
 
   // What computes, for the summary.
   virtual std::string runtime() const = 0;
@@ -67,6 +70,8 @@ class Answerers {
   // --- any time, any thread ---
 
   virtual llm::BackendStats stats() const = 0;
+
+  virtual dispatch::DispatchCounts counts() const = 0;
 
   // Of each server; empty for models here.
   virtual std::vector<batch::UpstreamFigures> upstreams() const = 0;

@@ -34,8 +34,8 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
     if (!model) return model.error();
     models_.push_back(*std::move(model));
     backends_.add(*models_.back().backend);
-    dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(*models_.back().backend,
-                                                                  dispatch::DispatchOptions{}));
+    dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(
+        *models_.back().backend, dispatch::DispatchOptions{.coalesce = settings_.dedupe}));
     routes_.push_back({served_name(choice), dispatchers_.back().get()});
   }
   return {};
@@ -50,6 +50,13 @@ std::optional<llm::Failure> EmbeddedAnswerers::check(const llm::Request& request
   auto measured = measure_request(model_for(models_, request), request);
   if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
   return std::nullopt;
+}
+
+dispatch::DispatchCounts EmbeddedAnswerers::counts() const {
+  dispatch::DispatchCounts sum;
+  for (const auto& dispatcher : dispatchers_)
+    sum.coalesced += dispatcher->counts().coalesced;
+  return sum;
 }
 
 std::string EmbeddedAnswerers::runtime() const {

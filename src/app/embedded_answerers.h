@@ -26,9 +26,12 @@ class EmbeddedAnswerers final : public Answerers {
   std::span<const batch::ModelRoute> routes() const override { return routes_; }
   std::string note() const override;
   std::optional<llm::Failure> check(const llm::Request& request) const override;
-  int64_t expected_cost(const llm::Request&) const override { return 0; }
+  std::variant<dispatch::Cost, llm::Failure> expected_cost(const llm::Request&) const override {
+    return dispatch::Cost{0};
+  }
   std::string runtime() const override;
   llm::BackendStats stats() const override { return backends_.stats(); }
+  dispatch::DispatchCounts counts() const override;
   std::vector<batch::UpstreamFigures> upstreams() const override { return {}; }
 
  private:

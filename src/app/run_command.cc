@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <boost/json/array.hpp>
 #include <cstdlib>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "app/run_options.h"
 #include "app/run_summary.h"
 #include "app/signals.h"
+#include "app/spending.h"
 #include "app/stop_relay.h"
 #include "app/template_file.h"
 #include "app/upstream_answerers.h"
@@ -44,6 +46,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kExitInterrupted = 130;
+constexpr int kExitBudgetSpent = 4;
 
 int fail(Console& console, const Error& error) {
   console.error(error.message);
@@ -87,15 +90,20 @@ void say_start(const RunCommand& command, const Answerers& answerers, bool elsew
 struct Chosen {
   std::vector<ModelChoice> models;
   std::vector<UpstreamChoice> upstreams;  // then there are no models
+  Spending spending;
 };
 
-Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& environment) {
+Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& environment,
+                      store::Disk& disk) {
   const Settings& settings = resolved.values;
   Chosen chosen;
   if (!settings.upstreams.empty()) {
     Result<std::vector<UpstreamChoice>> upstreams = upstream_choices(resolved, environment);
     if (!upstreams) return upstreams.error();
     chosen.upstreams = *std::move(upstreams);
+    Result<Spending> spending = read_spending(settings, disk);
+    if (!spending) return spending.error();
+    chosen.spending = *std::move(spending);
     return chosen;
   }
   Result<std::vector<ModelChoice>> models = parse_model_choices(settings.models);
@@ -121,12 +129,12 @@ Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& 
 }
 
 std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& settings,
-                                          const Environment& environment, const Clock& clock,
-                                          Console& console) {
+                                          const Environment& environment, store::Disk& disk,
+                                          const Clock& clock, Console& console) {
   if (chosen.upstreams.empty())
     return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock);
-  return std::make_unique<UpstreamAnswerers>(chosen.upstreams, settings, environment, clock,
-                                             console);
+  return std::make_unique<UpstreamAnswerers>(chosen.upstreams, chosen.spending, settings,
+                                             environment, disk, clock, console);
 }
 
 batch::RunHooks hooks_for(const Answerers& answerers, const std::string& input, Console& console) {
@@ -245,7 +253,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   // What can be known to be wrong without opening anything.
   for (const std::string& warning : warnings_of(*resolved))
     console.warn(warning);
-  Result<Chosen> chosen = choose(*resolved, environment);
+  Result<Chosen> chosen = choose(*resolved, environment, disk);
   if (!chosen) return fail(console, chosen.error());
   const bool elsewhere = !chosen->upstreams.empty();
   const Result<void> output_checked = check_output_path(command.output);
@@ -289,8 +297,9 @@ int run_command(const RunCommand& command, const Environment& environment) {
 
   // Who answers; the reporter watches from the start and ends first.
   const std::unique_ptr<Answerers> answerers =
-      make_answerers(*chosen, settings, environment, clock, console);
+      make_answerers(*chosen, settings, environment, disk, clock, console);
   say_start(command, *answerers, elsewhere, console);
+  std::atomic<bool> budget_spent = false;
   ProgressReporter reporter(console, [&] {
     batch::ProgressReading reading =
         batch::read_progress(counters, answerers->stats(), clock.now());
@@ -299,7 +308,11 @@ int run_command(const RunCommand& command, const Environment& environment) {
   });
   const Result<void> opened = answerers->open({.began_unix_s = (*job)->start().began_unix_s,
                                                .refusal = [&] { return (*job)->refusal(); },
-                                               .on_budget_spent = [&] { (*job)->stop(); }});
+                                               .on_budget_spent =
+                                                   [&] {
+                                                     budget_spent = true;
+                                                     (*job)->stop();
+                                                   }});
   if (!opened) return fail(console, opened.error());
   if (const std::string note = answerers->note(); !note.empty()) console.note(note);
 
@@ -330,8 +343,14 @@ int run_command(const RunCommand& command, const Environment& environment) {
                          .running = ended_at - loaded_at,
                          .backend = answerers->stats(),
                          .upstreams = answerers->upstreams(),
+                         .dispatch = answerers->counts(),
                          .settings = settings_with_sources(*resolved)};
   add_result(counters, result, summary);
+  if (budget_spent && summary.end == batch::RunEnd::kInterrupted) {
+    summary.error = fmt::format("--max-cost {} is reached: {} are spent", settings.cost_max,
+                                dollars(summary.dispatch.spent));
+    summary.exit_code = kExitBudgetSpent;
+  }
   leave_behind(disk, summary, reporter.history(), console);
   say_end(summary, settings, console);
   return summary.exit_code;

@@ -169,7 +169,6 @@ batch::JobOptions common_options(const RunCommand& command, const Settings& sett
                             .retry_failed = settings.retry_failed,
                             .strict = settings.strict,
                             .ordered = settings.ordered,
-                            .dedupe = settings.dedupe,
                             .settings = std::move(job_settings),
                             .grace = std::chrono::seconds(settings.grace_s)};
   if (command.only_retried) {

@@ -48,11 +48,11 @@ bool did_something(const batch::JobCounters& counters, const Result<batch::JobRe
 
 std::string interrupted_text(const batch::Summary& summary) {
   const int64_t done = summary.rows_succeeded + summary.rows_failed;
-  if (summary.rows_total < 0) {
-    return fmt::format("interrupted: {} rows are done; the same command continues",
+  const std::string& why = summary.error.empty() ? "interrupted" : summary.error;
+  if (summary.rows_total < 0)
+    return fmt::format("{}: {} rows are done; the same command continues", why,
                        with_thousands(done));
-  }
-  return fmt::format("interrupted: {} of {} rows are done; the same command continues",
+  return fmt::format("{}: {} of {} rows are done; the same command continues", why,
                      with_thousands(done), with_thousands(summary.rows_total));
 }
 

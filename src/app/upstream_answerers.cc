@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <future>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -41,6 +42,19 @@ upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Setting
   return options;
 }
 
+// Under which names the servers know models: the same question under another one is another.
+std::string scope_of(const std::vector<UpstreamChoice>& choices) {
+  std::set<std::string> names;
+  for (const UpstreamChoice& choice : choices) {
+    for (const auto& [name, theirs] : choice.aliases)
+      names.insert(name + "=" + theirs);
+  }
+  std::string scope;
+  for (const std::string& name : names)
+    scope += name + "\n";
+  return scope;
+}
+
 std::string state_text(dispatch::Health health) {
   switch (health) {
     case dispatch::Health::kGood:
@@ -64,12 +78,14 @@ std::vector<std::pair<std::string, int64_t>> most_frequent_first(
 
 }  // namespace
 
-UpstreamAnswerers::UpstreamAnswerers(std::vector<UpstreamChoice> choices, const Settings& settings,
-                                     const Environment& environment, const Clock& clock,
-                                     Console& console)
+UpstreamAnswerers::UpstreamAnswerers(std::vector<UpstreamChoice> choices, Spending spending,
+                                     const Settings& settings, const Environment& environment,
+                                     store::Disk& disk, const Clock& clock, Console& console)
     : choices_(std::move(choices)),
+      spending_(std::move(spending)),
       settings_(settings),
       environment_(environment),
+      disk_(disk),
       clock_(clock),
       console_(console) {}
 
@@ -89,7 +105,7 @@ void UpstreamAnswerers::tell_failure(const std::string& server, const llm::Failu
   if (text) console_.note(*text);
 }
 
-dispatch::DispatchOptions UpstreamAnswerers::dispatch_options() const {
+dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfRun& run) {
   dispatch::DispatchOptions options;
   options.attempts_max = static_cast<int32_t>(settings_.attempts_max);
   options.waiting_max = kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
@@ -99,6 +115,17 @@ dispatch::DispatchOptions UpstreamAnswerers::dispatch_options() const {
     options.quotas.push_back({.requests_per_minute = choice.requests_per_minute,
                               .tokens_per_minute = choice.tokens_per_minute});
   }
+  options.packer.rows_max = settings_.batching ? static_cast<int32_t>(settings_.pack_rows_max) : 1;
+  options.packer.window = std::chrono::milliseconds(settings_.pack_window_ms);
+  options.on_batch = [this](const dispatch::SentBatch& batch) { tell_batch(batch); };
+  options.coalesce = settings_.dedupe;
+  options.cache = cache_.get();
+  options.cache_scope = scope_of(choices_);
+  options.cost_max = spending_.cost_max;
+  options.cost_of = [this](const llm::Request& request, const llm::Usage& usage) {
+    return spending_.of(request, usage);
+  };
+  options.on_budget_spent = run.on_budget_spent;
   return options;
 }
 
@@ -167,6 +194,12 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
   if (run.refusal) {
     if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
   }
+  if (!settings_.cache.empty()) {
+    Result<std::unique_ptr<dispatch::ResponseCache>> cache =
+        dispatch::ResponseCache::open(disk_, settings_.cache);
+    if (!cache) return cache.error().in("--cache");
+    cache_ = *std::move(cache);
+  }
   std::vector<dispatch::DispatchUpstream> upstreams;
   for (size_t i = 0; i < choices_.size(); ++i) {
     add_server(choices_[i], (*facts)[i]);
@@ -180,7 +213,7 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
          .quota = i});
   }
   waker_ = std::make_unique<dispatch::ThreadWaker>(clock_);
-  dispatcher_ = std::make_unique<dispatch::Dispatcher>(std::move(upstreams), dispatch_options(),
+  dispatcher_ = std::make_unique<dispatch::Dispatcher>(std::move(upstreams), dispatch_options(run),
                                                        clock_, *waker_);
   routes_.push_back({"upstream", dispatcher_.get()});
   const std::scoped_lock lock(open_mutex_);
@@ -188,8 +221,16 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
   return {};
 }
 
-int64_t UpstreamAnswerers::expected_cost(const llm::Request&) const {
-  return 0;
+void UpstreamAnswerers::tell_batch(const dispatch::SentBatch& batch) {
+  console_.event("batch", {{"upstream", servers_[batch.upstream.value()]->backend->name()},
+                           {"rows", batch.rows},
+                           {"tokens", batch.tokens},
+                           {"reason", dispatch::to_string(batch.reason)}});
+}
+
+dispatch::DispatchCounts UpstreamAnswerers::counts() const {
+  const std::scoped_lock lock(open_mutex_);
+  return open_ ? dispatcher_->counts() : dispatch::DispatchCounts{};
 }
 
 std::string UpstreamAnswerers::runtime() const {
@@ -243,6 +284,12 @@ void UpstreamAnswerers::tell_serial(Server& server) const {
 
 std::vector<std::string> UpstreamAnswerers::closing_words() const {
   std::vector<std::string> words;
+  if (cache_) {
+    if (const std::optional<Error> error = cache_->reading().error) {
+      words.push_back(fmt::format("--cache {}: answers are not kept any more: {}", settings_.cache,
+                                  error->message));
+    }
+  }
   for (const auto& server : servers_) {
     if (!server->checked) continue;
     words.push_back(fmt::format("{}: {}", server->backend->name(),

@@ -14,9 +14,11 @@
 #include "app/environment.h"
 #include "app/failure_news.h"
 #include "app/settings.h"
+#include "app/spending.h"
 #include "app/upstream_choice.h"
 #include "base/clock.h"
 #include "dispatch/dispatcher.h"
+#include "dispatch/response_cache.h"
 #include "dispatch/waker.h"
 #include "http/client.h"
 #include "http/loop.h"
@@ -29,9 +31,10 @@ namespace windrow::app {
 
 class UpstreamAnswerers final : public Answerers {
  public:
-  // At least one choice. `clock` and `console` outlive it.
-  UpstreamAnswerers(std::vector<UpstreamChoice> choices, const Settings& settings,
-                    const Environment& environment, const Clock& clock, Console& console);
+  // At least one choice. `disk`, `clock` and `console` outlive it.
+  UpstreamAnswerers(std::vector<UpstreamChoice> choices, Spending spending,
+                    const Settings& settings, const Environment& environment, store::Disk& disk,
+                    const Clock& clock, Console& console);
 
   boost::json::array description() const override;
 
@@ -41,10 +44,14 @@ class UpstreamAnswerers final : public Answerers {
   std::span<const batch::ModelRoute> routes() const override { return routes_; }
   std::string note() const override { return note_; }
   std::optional<llm::Failure> check(const llm::Request&) const override { return std::nullopt; }
-  int64_t expected_cost(const llm::Request& request) const override;
+  std::variant<dispatch::Cost, llm::Failure> expected_cost(
+      const llm::Request& request) const override {
+    return spending_.expected(request);
+  }
   std::string runtime() const override;
   std::vector<std::string> closing_words() const override;
   llm::BackendStats stats() const override;
+  dispatch::DispatchCounts counts() const override;
   std::vector<batch::UpstreamFigures> upstreams() const override;
 
  private:
@@ -58,13 +65,16 @@ class UpstreamAnswerers final : public Answerers {
 
   Result<std::vector<upstream::UpstreamFacts>> ask_all();
   void add_server(const UpstreamChoice& choice, const upstream::UpstreamFacts& facts);
-  dispatch::DispatchOptions dispatch_options() const;
+  dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run);
+  void tell_batch(const dispatch::SentBatch& batch);
   void tell_serial(Server& server) const;
   void tell_failure(const std::string& server, const llm::Failure& failure);
 
   std::vector<UpstreamChoice> choices_;  // of open(): those that answer
+  const Spending spending_;
   const Settings settings_;
   const Environment environment_;
+  store::Disk& disk_;
   const Clock& clock_;
   Console& console_;
 
@@ -75,6 +85,7 @@ class UpstreamAnswerers final : public Answerers {
   std::unique_ptr<http::Loop> loop_;
   std::unique_ptr<http::Client> client_;
   std::vector<std::unique_ptr<Server>> servers_;
+  std::unique_ptr<dispatch::ResponseCache> cache_;
   std::unique_ptr<dispatch::ThreadWaker> waker_;
   std::unique_ptr<dispatch::Dispatcher> dispatcher_;
   std::vector<batch::ModelRoute> routes_;

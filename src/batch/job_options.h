@@ -75,9 +75,6 @@ struct JobOptions {
   // (RowRules::raw).
   bool raw = false;
 
-  // Rows that ask the same, and would be answered alike, are asked once.
-  bool dedupe = true;
-
   // Every option that alters answers, in the order people should see them, as far as it is known
   // before a model is loaded; the rest is given to JobRunner::run. Body defaults not included.
   std::vector<JobSetting> settings;

@@ -322,19 +322,27 @@ void Runner::submit_row(Row row) {
   outcome.key = std::move(row.key);
   outcome.endpoint = row.request.endpoint;
   outcome.model = row.request.model;
-  const dispatch::WorkItem item = work_item(row, options_.dedupe);
-  const dispatch::Cost expected = hooks_.expected_cost ? hooks_.expected_cost(row.request) : 0;
+  const dispatch::WorkItem item = work_item(row);
+  std::variant<dispatch::Cost, llm::Failure> expected = dispatch::Cost{0};
+  if (hooks_.expected_cost) expected = hooks_.expected_cost(row.request);
+  if (auto* failure = std::get_if<llm::Failure>(&expected)) {
+    outcome.outcome = std::move(*failure);
+    writer_.finish(std::move(outcome));
+    return ended();
+  }
   auto done = [this, ended, outcome = std::move(outcome)](dispatch::DispatchResult result) mutable {
     outcome.outcome = std::move(result.outcome);
     outcome.tries = {.attempts = result.attempts,
                      .tokens = result.tokens,
                      .earlier_failure = std::move(result.earlier_failure)};
-    counters_.attempts += result.attempts;
+    if (result.source == dispatch::OutcomeSource::kAsked) counters_.attempts += result.attempts;
     // Blocks while the writer is far behind; the backend's thread then waits for the disk.
     writer_.finish(std::move(outcome));
     ended();
   };
-  if (!dispatcher.submit(std::move(row.request), item, expected, std::move(done))) ended();
+  if (!dispatcher.submit(std::move(row.request), item, std::get<dispatch::Cost>(expected),
+                         std::move(done)))
+    ended();
 }
 
 // --- run()'s thread ---------------------------------------------------------------------------

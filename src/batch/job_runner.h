@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -29,6 +30,7 @@
 #include "batch/job_files.h"
 #include "batch/job_options.h"
 #include "batch/job_paths.h"
+#include "dispatch/budget.h"
 #include "llm/answer.h"
 #include "llm/request.h"
 #include "store/disk.h"
@@ -71,8 +73,9 @@ struct RunHooks {
   // nothing. Called on run()'s thread, row by row.
   std::function<std::optional<llm::Failure>(const llm::Request&)> check;
 
-  // What a request will cost at most, where costs are limited. Called on the submitter's thread.
-  std::function<int64_t(const llm::Request&)> expected_cost;
+  // What a request will cost at most, where costs are limited; a Failure ends its row unsent.
+  // Called on the submitter's thread.
+  std::function<std::variant<dispatch::Cost, llm::Failure>(const llm::Request&)> expected_cost;
 
   // --strict: called on run()'s thread for every offending line, in the order of the input, before
   // run() fails. Without it the error message lists the first 20.

@@ -19,7 +19,7 @@ bool generates(llm::Endpoint endpoint) {
 
 }  // namespace
 
-dispatch::WorkItem work_item(const Row& row, bool dedupe) {
+dispatch::WorkItem work_item(const Row& row) {
   const llm::Request& request = row.request;
   dispatch::WorkItem item;
   item.tokens = static_cast<int64_t>(row.bytes) / kBytesPerToken;
@@ -31,7 +31,7 @@ dispatch::WorkItem work_item(const Row& row, bool dedupe) {
   item.group = row.group;
   // 0 is for those that go by themselves.
   if (const auto key = llm::pack_key(request)) item.pack = std::max<uint64_t>(hash64(*key), 1);
-  if (dedupe) item.same_answer = row.question;
+  item.same_answer = row.question;
   return item;
 }
 

@@ -7,7 +7,7 @@
 namespace windrow::batch {
 
 // About what its prompt and its answers cost, the group it goes with, the rows that may go in one
-// call with it, and, with `dedupe`, which other rows its answer is also for.
-dispatch::WorkItem work_item(const Row& row, bool dedupe);
+// call with it, and which other rows its answer is also for.
+dispatch::WorkItem work_item(const Row& row);
 
 }  // namespace windrow::batch

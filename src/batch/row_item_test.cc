@@ -19,30 +19,29 @@ Row row_of(llm::Endpoint endpoint, size_t bytes) {
 TEST(WorkItem, CostsItsPromptAndItsAnswers) {
   Row row = row_of(llm::Endpoint::kChatCompletions, 400);
   row.request.output_tokens_max = 50;
-  EXPECT_EQ(work_item(row, true).tokens, 100 + 50);
+  EXPECT_EQ(work_item(row).tokens, 100 + 50);
   row.request.choices = 3;
-  EXPECT_EQ(work_item(row, true).tokens, 100 + 150);
+  EXPECT_EQ(work_item(row).tokens, 100 + 150);
 }
 
 TEST(WorkItem, OfARowWithoutALimitMoreIsExpectedThanOfOneWithASmallOne) {
   Row row = row_of(llm::Endpoint::kCompletions, 400);
-  const int64_t unlimited = work_item(row, true).tokens;
+  const int64_t unlimited = work_item(row).tokens;
   row.request.output_tokens_max = 1;
-  EXPECT_GT(unlimited, work_item(row, true).tokens);
+  EXPECT_GT(unlimited, work_item(row).tokens);
 }
 
 TEST(WorkItem, AnEmbeddingCostsItsTextAlone) {
-  EXPECT_EQ(work_item(row_of(llm::Endpoint::kEmbeddings, 400), true).tokens, 100);
-  EXPECT_EQ(work_item(row_of(llm::Endpoint::kEmbeddings, 1), true).tokens, 1);
+  EXPECT_EQ(work_item(row_of(llm::Endpoint::kEmbeddings, 400)).tokens, 100);
+  EXPECT_EQ(work_item(row_of(llm::Endpoint::kEmbeddings, 1)).tokens, 1);
 }
 
-TEST(WorkItem, SharesItsAnswerOnlyWhenThatIsWanted) {
+TEST(WorkItem, KnowsItsQuestionAndItsGroup) {
   Row row = row_of(llm::Endpoint::kEmbeddings, 4);
   row.question = hash128("what?");
   row.group = 7;
-  EXPECT_EQ(work_item(row, true).same_answer, row.question);
-  EXPECT_EQ(work_item(row, false).same_answer, std::nullopt);
-  EXPECT_EQ(work_item(row, true).group, 7U);
+  EXPECT_EQ(work_item(row).same_answer, row.question);
+  EXPECT_EQ(work_item(row).group, 7U);
 }
 
 TEST(WorkItem, TextsToEmbedElsewhereGoTogether) {
@@ -50,7 +49,7 @@ TEST(WorkItem, TextsToEmbedElsewhereGoTogether) {
     Row row = row_of(endpoint, 4);
     row.request.raw = raw;
     row.request.inputs.resize(1);
-    return work_item(row, true).pack;
+    return work_item(row).pack;
   };
   const uint64_t kind = pack(llm::Endpoint::kEmbeddings, R"({"model":"m","input":"a"})");
   EXPECT_NE(kind, 0U);

@@ -50,6 +50,29 @@ json::array upstreams_to_json(const std::vector<UpstreamFigures>& upstreams) {
   return array;
 }
 
+json::object dispatch_to_json(const dispatch::DispatchCounts& counts) {
+  return {{"calls", counts.calls},
+          {"retries", counts.retries},
+          {"shared_answers", counts.coalesced},
+          {"cached_answers", counts.cached},
+          {"batches", counts.batches},
+          {"batched_rows", counts.batched_rows},
+          {"cost_usd", static_cast<double>(counts.spent) / dispatch::kCostUnit}};
+}
+
+// What was not asked because it was known.
+std::string not_asked_text(const dispatch::DispatchCounts& counts) {
+  std::string text;
+  if (counts.coalesced > 0) {
+    text = fmt::format("{} rows got the answer of an equal one", with_thousands(counts.coalesced));
+  }
+  if (counts.cached > 0) {
+    text += fmt::format("{}{} were in the cache", text.empty() ? "" : ", ",
+                        with_thousands(counts.cached));
+  }
+  return text;
+}
+
 class Table {
  public:
   void row(std::string_view name, std::string_view text) {
@@ -175,6 +198,7 @@ json::object summary_to_json(const Summary& summary) {
                                      {"forward_passes", backend.steps},
                                      {"preemptions", backend.preemptions},
                                      {"recomputed_tokens", backend.recomputed_tokens}}},
+           {"dispatch", dispatch_to_json(summary.dispatch)},
            {"upstreams", upstreams_to_json(summary.upstreams)}}},
       {"settings", settings_to_json(summary.settings)}};
 }
@@ -210,6 +234,18 @@ std::string summary_to_text(const Summary& summary) {
                                     100 * static_cast<double>(backend.cached_tokens) /
                                         static_cast<double>(whole),
                                     with_thousands(backend.cached_tokens)));
+  }
+  if (const std::string text = not_asked_text(summary.dispatch); !text.empty())
+    table.row("not asked", text);
+  if (summary.dispatch.batches > 0) {
+    table.row("batches",
+              fmt::format("{}, of {:.1f} rows each", with_thousands(summary.dispatch.batches),
+                          static_cast<double>(summary.dispatch.batched_rows) /
+                              static_cast<double>(summary.dispatch.batches)));
+  }
+  if (summary.dispatch.spent > 0) {
+    table.row("cost", fmt::format("${:.4f}", static_cast<double>(summary.dispatch.spent) /
+                                                 dispatch::kCostUnit));
   }
   if (backend.preemptions > 0) {
     table.row("preempted",

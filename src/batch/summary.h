@@ -11,6 +11,7 @@
 #include "batch/failure_counts.h"
 #include "batch/job_paths.h"
 #include "batch/upstream_figures.h"
+#include "dispatch/dispatcher.h"
 #include "llm/backend.h"
 #include "store/disk.h"
 
@@ -62,6 +63,7 @@ struct Summary {
   int64_t completion_tokens = 0;  // of the rows that succeeded
   llm::BackendStats backend;
   std::vector<UpstreamFigures> upstreams;
+  dispatch::DispatchCounts dispatch;
 
   std::vector<SummarySetting> settings;
 

@@ -116,6 +116,8 @@ TEST(Summary, TheFileHoldsEveryNumber) {
                  "computed": {"prompt_tokens": 42000, "cached_tokens": 0, "generated_tokens": 10100,
                               "prompt_tokens_per_s": 2100.0, "generated_tokens_per_s": 505.0,
                               "forward_passes": 700, "preemptions": 0, "recomputed_tokens": 0},
+                 "dispatch": {"calls": 0, "retries": 0, "shared_answers": 0, "cached_answers": 0,
+                              "batches": 0, "batched_rows": 0, "cost_usd": 0.0},
                  "upstreams": []},
     "settings": {"rows-max": {"value": 16, "source": "windrow.toml:1"},
                  "set": {"value": {}, "source": "default"}},

@@ -25,6 +25,12 @@ TEST(OutcomeFacts, ATimeoutUsesUpAnAttemptAlsoWhenItIsASignOfLoad) {
   EXPECT_TRUE(end.timed_out);
 }
 
+TEST(OutcomeFacts, WhatReachedNobodyIsNoAttempt) {
+  EXPECT_EQ(
+      facts_of(llm::Failure{.failure_class = FailureClass::kTransient, .unreached = true}).fault,
+      Fault::kUnreached);
+}
+
 TEST(OutcomeFacts, ACallMayHaveBeenTooLarge) {
   EXPECT_TRUE(facts_of(llm::Failure{.status = 413}).too_large);
   EXPECT_FALSE(facts_of(llm::Failure{.status = 400}).too_large);

@@ -22,7 +22,8 @@ RetryDecision decide_retry(const RetryOptions& options, Fault fault,
                            Random& random) {
   Duration wait{};
   switch (fault) {
-    case Fault::kOverloaded: {
+    case Fault::kOverloaded:
+    case Fault::kUnreached: {
       ++attempts.refused;
       if (!attempts.refused_since) attempts.refused_since = now;
       if (now - *attempts.refused_since >= options.overload_patience) return {};

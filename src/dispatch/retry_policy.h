@@ -1,8 +1,9 @@
 // Which failures are tried again, and when. Pure.
 //
 // A refusal because of load (429, 503) costs the row nothing: no attempt is used up, the whole
-// quota cools down (quota.h), and only patience ends it. Other passing failures use up attempts and
-// wait an exponentially growing time of which a random part is taken ("full jitter", Brooker,
+// quota cools down (quota.h), and only patience ends it. So does a server that is away: otherwise
+// those rows that look whether it is back would pay for it. Other passing failures use up attempts
+// and wait an exponentially growing time of which a random part is taken ("full jitter", Brooker,
 // Exponential Backoff And Jitter, 2015), so that rows that failed together do not come back
 // together.
 #pragma once
@@ -25,6 +26,7 @@ struct RetryOptions {
 
 enum class Fault : uint8_t {
   kOverloaded,  // it has too much to do; nothing is wrong with the row
+  kUnreached,   // there was nobody to give it to: it never left this machine
   kTransient,   // timeouts, resets, 5xx, an answer that cannot be used
   kRequest,     // the row cannot be answered as it is
   kCancelled,

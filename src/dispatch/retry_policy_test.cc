@@ -56,6 +56,15 @@ TEST(RetryPolicy, PatienceBeginsAnewWhenSomebodyTookTheRow) {
   EXPECT_TRUE(row.fails(Fault::kOverloaded, {}, kNow + minutes(31)).again);
 }
 
+TEST(RetryPolicy, AServerThatIsAwayCostsNoAttempt) {
+  Row row;
+  for (int i = 0; i < 20; ++i)
+    EXPECT_TRUE(row.fails(Fault::kUnreached, {}, kNow + seconds(i)).again);
+  EXPECT_EQ(row.attempts.used, 0);
+  EXPECT_EQ(row.attempts.refused, 20);
+  EXPECT_FALSE(row.fails(Fault::kUnreached, {}, kNow + minutes(30)).again) << "for ever";
+}
+
 TEST(RetryPolicy, TheServersWordIsKept) {
   Row row;
   EXPECT_GE(row.fails(Fault::kOverloaded, seconds(90)).at, kNow + seconds(90));

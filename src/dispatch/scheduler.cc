@@ -246,7 +246,8 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   quotas_[upstream.quota].ended(now, call.grant, quota_end, end.tokens,
                                 refused ? end.retry_after : std::nullopt, random_);
 
-  const bool its_fault = end.fault == Fault::kTransient || end.fault == Fault::kBackend;
+  const bool its_fault = end.fault == Fault::kTransient || end.fault == Fault::kUnreached ||
+                         end.fault == Fault::kBackend;
   router_.ended(now, call.upstream, call.tokens,
                 !end.fault  ? Router::End::kAnswered
                 : its_fault ? Router::End::kFailed

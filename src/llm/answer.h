@@ -122,6 +122,9 @@ struct Failure {
   bool overloaded = false;
   std::optional<int64_t> retry_after_ms;
 
+  // kTransient: whoever answers could not be reached, so it did not see the request.
+  bool unreached = false;
+
   // Of a server elsewhere: the body of its reply, one line of JSON; empty where that was none.
   std::string raw;
 

@@ -319,6 +319,8 @@ llm::Failure not_reached(const http::ClientFailure& failure) {
                       .param = {},
                       .overloaded = failure.kind == http::FailureKind::kTimeout,
                       .retry_after_ms = {},
+                      .unreached = !failure.sent && (failure.kind == http::FailureKind::kResolve ||
+                                                     failure.kind == http::FailureKind::kConnect),
                       .raw = {}};
 }
 
