@@ -102,6 +102,7 @@ class DispatcherBatches : public ::testing::Test {
 
   std::vector<int32_t> sizes() const {
     std::vector<int32_t> sizes;
+    sizes.reserve(batches_.size());
     for (const SentBatch& batch : batches_)
       sizes.push_back(batch.rows);
     return sizes;

@@ -11,6 +11,19 @@ void keep_earlier(std::optional<TimePoint>& at, std::optional<TimePoint> other) 
   if (other && (!at || *other < *at)) at = other;
 }
 
+// A call that takes much of a minute's tokens would leave the rest of it unused.
+PackerOptions within(PackerOptions packer, const std::vector<QuotaOptions>& quotas) {
+  constexpr int64_t kCallsPerMinute = 12;
+  for (const QuotaOptions& quota : quotas) {
+    if (quota.tokens_per_minute > 0) {
+      packer.tokens_max = std::min(packer.tokens_max, quota.tokens_per_minute / kCallsPerMinute);
+    }
+  }
+  packer.tokens_max = std::max<int64_t>(packer.tokens_max, 1);
+  packer.tokens_min = std::min(packer.tokens_min, packer.tokens_max);
+  return packer;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(SchedulerOptions options)
@@ -20,7 +33,7 @@ Scheduler::Scheduler(SchedulerOptions options)
       budget_(options_.cost_max),
       router_(options_.upstreams.size(), options_.router, options_.seed),
       lanes_(options_.lanes),
-      packer_(options_.packer) {
+      packer_(within(options_.packer, options_.quotas)) {
   ENSURE(!options_.upstreams.empty(), "there is nobody to send anything to");
   for (const UpstreamOptions& upstream : options_.upstreams) {
     ENSURE(upstream.quota < quotas_.size(), "an upstream draws on quota {} of {}", upstream.quota,
@@ -219,8 +232,10 @@ void Scheduler::ended(TimePoint now, CallId id, const CallEnd& end, Actions& act
   calls_.erase(found);
   items_out_ -= call.items.size();
   report(now, call, end);
+  // Those that were out together come back together, or they would be calls of one each.
+  std::optional<TimePoint> again_at;
   for (const ItemId item : call.items)
-    item_ended(now, item, call, end, actions);
+    item_ended(now, item, call, end, again_at, actions);
   pump(now, actions);
 }
 
@@ -266,7 +281,7 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
 }
 
 void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
-                           Actions& actions) {
+                           std::optional<TimePoint>& again_at, Actions& actions) {
   Record& record = records_.at(id);
   if (!end.fault) {
     ++record.attempts.used;
@@ -295,16 +310,17 @@ void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const Cal
   // Its attempts are not used up, so its failure is not the last word.
   if (unwanted) return finish(now, id, ItemEnd::kCancelled, actions);
   ++counts_.retries;
-  if (decision.at <= now) return enqueue(now, record);
+  if (!again_at) again_at = decision.at;
+  if (*again_at <= now) return enqueue(now, record);
   record.place = Place::kLater;
-  record.later = decision.at;
-  later_.emplace(decision.at, id);
+  record.later = *again_at;
+  later_.emplace(*again_at, id);
 }
 
 void Scheduler::finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions) {
   for (std::optional<ItemId> next = id; next;) {
     const auto found = records_.find(*next);
-    const Record record = std::move(found->second);
+    const Record record = found->second;
     records_.erase(found);
     actions.emplace_back(
         Ended{.item = *next, .how = how, .attempts = record.attempts, .outcome_of = *next});

@@ -188,7 +188,8 @@ class Scheduler {
             PackReason reason, Actions& actions);
 
   void report(TimePoint now, const Call& call, const CallEnd& end);
-  void item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end, Actions& actions);
+  void item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
+                  std::optional<TimePoint>& again_at, Actions& actions);
   void finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions);
   void expire(TimePoint now, Actions& actions);
 

@@ -261,6 +261,40 @@ TEST(Scheduler, ARowThatBreaksTheServerIsFoundByHalves) {
     EXPECT_EQ(rig.how(id), id == 40 ? ItemEnd::kFailed : ItemEnd::kAnswered) << id;
 }
 
+TEST(Scheduler, WhatFailedTogetherComesBackTogether) {
+  SchedulerOptions options = fixed({1});
+  options.retry.backoff_base = seconds(10);
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 9; ++id)
+    rig.submit(id, {.pack = 1});
+  rig.answer_next();
+  rig.fail_next(Fault::kTransient);
+  const auto at = rig.scheduler.wake_at();
+  ASSERT_TRUE(at);
+  rig.advance(*at - rig.now);
+  EXPECT_EQ(rig.ids_out().size(), 4U);  // half of them
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out().size(), 4U);
+}
+
+TEST(Scheduler, ABatchIsASmallPartOfAMinutesTokens) {
+  SchedulerOptions options = fixed({4});
+  options.quotas = {{.tokens_per_minute = 1200}};
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 40; ++id)
+    rig.submit(id, {.tokens = 10, .pack = 1});
+  size_t largest = 0;
+  for (int i = 0; i < 200 && rig.ends.size() < 40; ++i) {
+    while (!rig.out.empty()) {
+      largest = std::max(largest, rig.out.front().items.size());
+      rig.end_next({.tokens = static_cast<int64_t>(10 * rig.out.front().items.size())});
+    }
+    rig.advance(seconds(1));
+  }
+  EXPECT_EQ(rig.ends.size(), 40U);
+  EXPECT_LE(largest, 10U);
+}
+
 // A server that answers only the first of several: that is found out once.
 TEST(Scheduler, AServerThatTakesNoArraysGetsNone) {
   Rig rig(fixed({1}));

@@ -45,6 +45,7 @@ class HeldBackend final : public llm::Backend {
   std::vector<std::string> names() const {
     const std::scoped_lock lock(mutex_);
     std::vector<std::string> names;
+    names.reserve(held_.size());
     for (const Held& held : held_)
       names.push_back(held.request.model);
     return names;
