@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "batch/job_runner.h"
+#include "batch/pretty_json.h"
 #include "batch/row_reader.h"
+#include "llm/raw_request.h"
 
 namespace windrow::app {
 namespace {
@@ -56,15 +60,23 @@ std::variant<batch::MeasuredRequest, llm::Failure> measure_request(const OpenMod
                                 .output_tokens_max = output_tokens_max};
 }
 
+namespace {
+
+batch::RowRules rules_of(const batch::JobOptions& options) {
+  return {.body_defaults = options.body_defaults,
+          .models = options.models,
+          .any_model = options.any_model,
+          .raw = options.raw};
+}
+
+// Reads all of `input`, then runs some of its rows. Errors as survey_rows and calibrate.
 Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& options,
                               std::span<const OpenModel> models, const Settings& settings,
                               const Clock& clock, Console& console) {
   console.note("reading the input");
   Result<std::unique_ptr<batch::LineSource>> lines = batch::open_lines(input);
   if (!lines) return lines.error();
-  const batch::RowReader reader({.body_defaults = options.body_defaults,
-                                 .models = options.models,
-                                 .any_model = options.any_model});
+  const batch::RowReader reader(rules_of(options));
   const auto measure = [&](const llm::Request& request) {
     return measure_request(model_for(models, request), request);
   };
@@ -82,6 +94,82 @@ Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& opti
   if (!calibration) return calibration.error();
   result.calibration = *calibration;
   return result;
+}
+
+// Of four bytes each: where nobody counts the tokens, it is told how many there are about, and
+// which beginnings prompts share.
+std::vector<int32_t> tokens_about(std::string_view text) {
+  std::vector<int32_t> tokens((text.size() + sizeof(int32_t) - 1) / sizeof(int32_t));
+  if (!text.empty()) std::memcpy(tokens.data(), text.data(), text.size());
+  return tokens;
+}
+
+Result<batch::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOptions& options,
+                                        const Spending& spending, Console& console) {
+  console.note("reading the input");
+  Result<std::unique_ptr<batch::LineSource>> lines = batch::open_lines(input);
+  if (!lines) return lines.error();
+  batch::DryRun result{.input = input.name(),
+                       .survey = {},
+                       .calibration = {},
+                       .tokens_are_guessed = true,
+                       .cost_usd_max = {}};
+  dispatch::Cost cost = 0;
+  // Where there is no limit every model may be asked, with or without a price.
+  const auto measure =
+      [&](const llm::Request& request) -> std::variant<batch::MeasuredRequest, llm::Failure> {
+    auto expected = spending.expected(request);
+    if (auto* failure = std::get_if<llm::Failure>(&expected)) return std::move(*failure);
+    cost += spending.at_most(request);
+    std::string buffer;
+    batch::MeasuredRequest measured;
+    measured.prompts.push_back(tokens_about(llm::raw_prompt(request, buffer)));
+    measured.output_tokens_max = spending.answer_tokens_at_most(request);
+    return measured;
+  };
+  const batch::RowReader reader(rules_of(options));
+  Result<batch::Survey> survey = batch::survey_rows(**lines, options.rows_max, reader, measure);
+  if (!survey) return survey.error();
+  result.survey = *std::move(survey);
+  if (spending.prices) result.cost_usd_max = static_cast<double>(cost) / dispatch::kCostUnit;
+  return result;
+}
+
+Result<batch::DryRun> find_out(batch::Input& input, const batch::JobOptions& options,
+                               const Chosen& chosen, const Settings& settings, const Clock& clock,
+                               Console& console) {
+  if (!chosen.upstreams.empty()) return dry_run_elsewhere(input, options, chosen.spending, console);
+  console.note("loading the model");
+  const Result<std::unique_ptr<engine::LlamaLibrary>> library =
+      engine::LlamaLibrary::start(backends_folder());
+  if (!library) return library.error();
+  std::vector<OpenModel> models;
+  for (const ModelChoice& choice : chosen.models) {
+    Result<OpenModel> model = open_model(**library, choice, settings, clock.unix_seconds(), clock);
+    if (!model) return model.error();
+    models.push_back(*std::move(model));
+  }
+  return dry_run(input, options, models, settings, clock, console);
+}
+
+}  // namespace
+
+int dry_run_command(batch::Input& input, const batch::JobOptions& options, const Chosen& chosen,
+                    const Settings& settings, const Clock& clock, Console& console) {
+  const Result<batch::DryRun> found = find_out(input, options, chosen, settings, clock, console);
+  if (!found) {
+    console.error(found.error().message);
+    return batch::exit_code(found.error());
+  }
+  if (settings.json) {
+    boost::json::object event{{"event", "dry_run"}};
+    for (const auto& [name, value] : batch::dry_run_to_json(*found))
+      event[name] = value;
+    console.print(batch::plain_json(event) + "\n");
+  } else {
+    console.print(batch::dry_run_to_text(*found));
+  }
+  return 0;
 }
 
 }  // namespace windrow::app

@@ -6,6 +6,7 @@
 #include "app/console.h"
 #include "app/open_backend.h"
 #include "app/settings.h"
+#include "app/who_answers.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "batch/dry_run.h"
@@ -21,9 +22,9 @@ const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request
 std::variant<batch::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
                                                                    const llm::Request& request);
 
-// Reads all of `input`, then runs some of its rows. Errors as survey_rows and calibrate.
-Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& options,
-                              std::span<const OpenModel> models, const Settings& settings,
-                              const Clock& clock, Console& console);
+// Prints what it found and gives back the exit code. Models are loaded; servers are asked nothing,
+// and what rows would cost there is said where --prices tells.
+int dry_run_command(batch::Input& input, const batch::JobOptions& options, const Chosen& chosen,
+                    const Settings& settings, const Clock& clock, Console& console);
 
 }  // namespace windrow::app

@@ -13,13 +13,8 @@
 #include "app/answerers.h"
 #include "app/console.h"
 #include "app/dry_run_command.h"
-#include "app/embedded_answerers.h"
 #include "app/fetch_models.h"
 #include "app/load_settings.h"
-#include "app/model_choice.h"
-#include "app/model_file.h"
-#include "app/model_options.h"
-#include "app/open_backend.h"
 #include "app/progress_reporter.h"
 #include "app/retry_command.h"
 #include "app/run_options.h"
@@ -27,9 +22,7 @@
 #include "app/signals.h"
 #include "app/spending.h"
 #include "app/stop_relay.h"
-#include "app/template_file.h"
-#include "app/upstream_answerers.h"
-#include "app/upstream_choice.h"
+#include "app/who_answers.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/input.h"
@@ -37,7 +30,6 @@
 #include "batch/pretty_json.h"
 #include "batch/report_html.h"
 #include "batch/summary.h"
-#include "model_store/model_source.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -84,58 +76,7 @@ void say_start(const RunCommand& command, const Answerers& answerers, bool elsew
                           {elsewhere ? "upstreams" : "models", answerers.description()}});
 }
 
-// --- who answers ---
-
-// What is chosen, and can be known to be wrong without opening anything.
-struct Chosen {
-  std::vector<ModelChoice> models;
-  std::vector<UpstreamChoice> upstreams;  // then there are no models
-  Spending spending;
-};
-
-Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& environment,
-                      store::Disk& disk) {
-  const Settings& settings = resolved.values;
-  Chosen chosen;
-  if (!settings.upstreams.empty()) {
-    Result<std::vector<UpstreamChoice>> upstreams = upstream_choices(resolved, environment);
-    if (!upstreams) return upstreams.error();
-    chosen.upstreams = *std::move(upstreams);
-    Result<Spending> spending = read_spending(settings, disk);
-    if (!spending) return spending.error();
-    chosen.spending = *std::move(spending);
-    return chosen;
-  }
-  Result<std::vector<ModelChoice>> models = parse_model_choices(settings.models);
-  if (!models) return models.error();
-  if (Result<void> added = add_model_options(*models, settings); !added) return added.error();
-  if (Result<void> read = read_piped_templates(*models); !read) return read.error();
-  for (const ModelChoice& choice : *models) {
-    if (model_store::is_remote(choice.path)) continue;
-    if (Result<void> checked = check_model_file(choice.path); !checked) return checked.error();
-  }
-  if (Result<void> checked = check_body_defaults(resolved); !checked) return checked.error();
-  chosen.models = *std::move(models);
-  return chosen;
-}
-
-Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
-                                     const Chosen& chosen) {
-  if (!chosen.upstreams.empty())
-    return upstream_job_options(command, settings, upstream_job_settings(settings));
-  Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, chosen.models);
-  if (!fixed) return fixed.error();
-  return job_options(command, settings, chosen.models, *std::move(fixed));
-}
-
-std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& settings,
-                                          const Environment& environment, store::Disk& disk,
-                                          const Clock& clock, Console& console) {
-  if (chosen.upstreams.empty())
-    return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock);
-  return std::make_unique<UpstreamAnswerers>(chosen.upstreams, chosen.spending, settings,
-                                             environment, disk, clock, console);
-}
+// --- the job ---
 
 batch::RunHooks hooks_for(const Answerers& answerers, const std::string& input, Console& console) {
   batch::RunHooks hooks;
@@ -166,34 +107,6 @@ StopRelay::Target stop_target(batch::JobRunner& job, const Settings& settings, C
                 console.note("stopping at once");
                 job.stop_now();
               }};
-}
-
-// --- the dry run ---
-
-int dry_run_command(batch::Input& input, const batch::JobOptions& options,
-                    const std::vector<ModelChoice>& choices, const Settings& settings,
-                    const Clock& clock, Console& console) {
-  console.note("loading the model");
-  const Result<std::unique_ptr<engine::LlamaLibrary>> library =
-      engine::LlamaLibrary::start(backends_folder());
-  if (!library) return fail(console, library.error());
-  std::vector<OpenModel> models;
-  for (const ModelChoice& choice : choices) {
-    Result<OpenModel> model = open_model(**library, choice, settings, clock.unix_seconds(), clock);
-    if (!model) return fail(console, model.error());
-    models.push_back(*std::move(model));
-  }
-  const Result<batch::DryRun> found = dry_run(input, options, models, settings, clock, console);
-  if (!found) return fail(console, found.error());
-  if (settings.json) {
-    json::object event{{"event", "dry_run"}};
-    for (const auto& [name, value] : batch::dry_run_to_json(*found))
-      event[name] = value;
-    console.print(batch::plain_json(event) + "\n");
-  } else {
-    console.print(batch::dry_run_to_text(*found));
-  }
-  return 0;
 }
 
 // --- what is left behind at the end ---
@@ -285,8 +198,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
                                                       StopRelay::Target{leave, leave});
 
   // The job: its files, its lock, what an earlier run left. It counts its rows in the background.
-  if (settings.dry_run)
-    return dry_run_command(**input, options, chosen->models, settings, clock, console);
+  if (settings.dry_run) return dry_run_command(**input, options, *chosen, settings, clock, console);
   const TimePoint started_at = clock.now();
   const int64_t started_unix_s = clock.unix_seconds();
   batch::JobCounters counters;
@@ -295,11 +207,12 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (!job) return fail(console, job.error());
   say_what_was_there((*job)->start(), console);
 
+  std::atomic<bool> budget_spent = false;
+
   // Who answers; the reporter watches from the start and ends first.
   const std::unique_ptr<Answerers> answerers =
       make_answerers(*chosen, settings, environment, disk, clock, console);
   say_start(command, *answerers, elsewhere, console);
-  std::atomic<bool> budget_spent = false;
   ProgressReporter reporter(console, [&] {
     batch::ProgressReading reading =
         batch::read_progress(counters, answerers->stats(), clock.now());

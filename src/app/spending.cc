@@ -25,12 +25,7 @@ int64_t prompt_tokens_of(const llm::Request& request) {
 
 std::variant<dispatch::Cost, llm::Failure> Spending::expected(const llm::Request& request) const {
   if (!prices || cost_max == 0) return dispatch::Cost{0};
-  const bool generates = request.endpoint == llm::Endpoint::kChatCompletions ||
-                         request.endpoint == llm::Endpoint::kCompletions;
-  const int64_t each = request.output_tokens_max.value_or(kUnlimitedAnswerTokens);
-  const int64_t answers = generates ? each * std::max(request.choices, 1) : 0;
-  const auto cost = prices->cost_at_most(request.model, prompt_tokens_of(request), answers);
-  if (cost) return *cost;
+  if (prices->find(request.model) != nullptr) return at_most(request);
   return llm::Failure{
       .failure_class = llm::FailureClass::kRequest,
       .status = 402,
@@ -40,6 +35,21 @@ std::variant<dispatch::Cost, llm::Failure> Spending::expected(const llm::Request
                              "to the table",
                              request.model),
       .param = "model"};
+}
+
+int64_t Spending::answer_tokens_at_most(const llm::Request& request) {
+  const bool generates = request.endpoint == llm::Endpoint::kChatCompletions ||
+                         request.endpoint == llm::Endpoint::kCompletions;
+  if (!generates) return 0;
+  const int64_t each = request.output_tokens_max.value_or(kUnlimitedAnswerTokens);
+  return each * std::max(request.choices, 1);
+}
+
+dispatch::Cost Spending::at_most(const llm::Request& request) const {
+  if (!prices) return 0;
+  return prices
+      ->cost_at_most(request.model, prompt_tokens_of(request), answer_tokens_at_most(request))
+      .value_or(0);
 }
 
 dispatch::Cost Spending::of(const llm::Request& request, const llm::Usage& usage) const {

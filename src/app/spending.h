@@ -23,6 +23,10 @@ struct Spending {
   // row that sets no limit to its answer is counted as if it were kUnlimitedAnswerTokens long.
   std::variant<dispatch::Cost, llm::Failure> expected(const llm::Request& request) const;
 
+  // The same without a limit; 0 for a model without a price.
+  dispatch::Cost at_most(const llm::Request& request) const;
+  static int64_t answer_tokens_at_most(const llm::Request& request);
+
   // What it did cost; 0 for a model without a price.
   dispatch::Cost of(const llm::Request& request, const llm::Usage& usage) const;
 };

@@ -252,12 +252,21 @@ std::string dry_run_to_text(const DryRun& dry_run) {
   for (const FailureCount& fault : survey.faults) {
     row("", failure_text(fault));
   }
-  row("prompts", fmt::format("{} tokens, the longest {}", with_thousands(survey.prompt_tokens),
-                             with_thousands(survey.prompt_tokens_longest)));
+  row("prompts",
+      fmt::format("{}{} tokens, the longest {}", dry_run.tokens_are_guessed ? "about " : "",
+                  with_thousands(survey.prompt_tokens),
+                  with_thousands(survey.prompt_tokens_longest)));
   row("shared prefix", fmt::format("{} of the prompt tokens repeat the beginning of another prompt",
                                    percent(survey.shared_prefix)));
   row("answers",
       fmt::format("at most {} tokens, by max_tokens", with_thousands(survey.output_tokens_max)));
+  if (dry_run.cost_usd_max) {
+    row("cost", fmt::format("at most ${:.2f}, by max_tokens", *dry_run.cost_usd_max));
+  }
+  if (dry_run.tokens_are_guessed) {
+    row("", "four bytes are taken for a token: the servers count them otherwise");
+    row("speed", "`windrow probe --upstream URL` measures what a server does");
+  }
   if (!dry_run.calibration) return text;
 
   const Calibration& calibration = *dry_run.calibration;
@@ -294,6 +303,9 @@ json::object dry_run_to_json(const DryRun& dry_run) {
                       {"shared_prefix", survey.shared_prefix},
                       {"answers", survey.answers},
                       {"output_tokens_max", survey.output_tokens_max},
+                      {"tokens_are_guessed", dry_run.tokens_are_guessed},
+                      {"cost_usd_max", dry_run.cost_usd_max ? json::value(*dry_run.cost_usd_max)
+                                                            : json::value(nullptr)},
                       {"calibration", nullptr},
                       {"estimate", nullptr}};
   if (!dry_run.calibration) return result;

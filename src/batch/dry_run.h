@@ -106,7 +106,11 @@ Estimate estimate_time(const Survey& survey, const Calibration& calibration);
 struct DryRun {
   std::string input;
   Survey survey;
-  std::optional<Calibration> calibration;  // absent: there was no row to calibrate with
+  std::optional<Calibration> calibration;  // absent: there was nobody, or no row, to measure with
+
+  // Nobody here counts the tokens of servers elsewhere: four bytes are taken for one.
+  bool tokens_are_guessed = false;
+  std::optional<double> cost_usd_max = {};
 };
 
 std::string dry_run_to_text(const DryRun& dry_run);

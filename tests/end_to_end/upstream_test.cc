@@ -395,6 +395,17 @@ TEST_F(Upstream, UnusableUrlsAreRefusedBeforeAnything) {
   }
 }
 
+TEST_F(Upstream, ADryRunAsksNobody) {
+  folder_.write("prices.toml", "[m]\ninput = 1.0\noutput = 10.0\n");
+  folder_.write("requests.jsonl", rows(100, {{"model", "m"}, {"max_tokens", 1000}}));
+  const Ended ended =
+      folder_.windrow(job({"http://127.0.0.1:1"}, {"--dry-run", "--prices", "prices.toml"}));
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_THAT(ended.output, HasSubstr("rows          100, 0 of them at fault"));
+  EXPECT_THAT(ended.output, HasSubstr("at most $1.00"));
+  EXPECT_FALSE(folder_.has("results.jsonl"));
+}
+
 TEST_F(Upstream, ProgressTellsOfEachServer) {
   SimUpstream server(folder_, quick());
   folder_.write("requests.jsonl", rows(20));

@@ -1,0 +1,59 @@
+#include "app/who_answers.h"
+
+#include <utility>
+
+#include "app/embedded_answerers.h"
+#include "app/model_file.h"
+#include "app/model_options.h"
+#include "app/run_options.h"
+#include "app/template_file.h"
+#include "app/upstream_answerers.h"
+#include "model_store/model_source.h"
+
+namespace windrow::app {
+
+Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& environment,
+                      store::Disk& disk) {
+  const Settings& settings = resolved.values;
+  Chosen chosen;
+  if (!settings.upstreams.empty()) {
+    Result<std::vector<UpstreamChoice>> upstreams = upstream_choices(resolved, environment);
+    if (!upstreams) return upstreams.error();
+    chosen.upstreams = *std::move(upstreams);
+    Result<Spending> spending = read_spending(settings, disk);
+    if (!spending) return spending.error();
+    chosen.spending = *std::move(spending);
+    return chosen;
+  }
+  Result<std::vector<ModelChoice>> models = parse_model_choices(settings.models);
+  if (!models) return models.error();
+  if (Result<void> added = add_model_options(*models, settings); !added) return added.error();
+  if (Result<void> read = read_piped_templates(*models); !read) return read.error();
+  for (const ModelChoice& choice : *models) {
+    if (model_store::is_remote(choice.path)) continue;
+    if (Result<void> checked = check_model_file(choice.path); !checked) return checked.error();
+  }
+  if (Result<void> checked = check_body_defaults(resolved); !checked) return checked.error();
+  chosen.models = *std::move(models);
+  return chosen;
+}
+
+Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
+                                     const Chosen& chosen) {
+  if (!chosen.upstreams.empty())
+    return upstream_job_options(command, settings, upstream_job_settings(settings));
+  Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, chosen.models);
+  if (!fixed) return fixed.error();
+  return job_options(command, settings, chosen.models, *std::move(fixed));
+}
+
+std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& settings,
+                                          const Environment& environment, store::Disk& disk,
+                                          const Clock& clock, Console& console) {
+  if (chosen.upstreams.empty())
+    return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock);
+  return std::make_unique<UpstreamAnswerers>(chosen.upstreams, chosen.spending, settings,
+                                             environment, disk, clock, console);
+}
+
+}  // namespace windrow::app

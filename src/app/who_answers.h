@@ -1,0 +1,41 @@
+// Who answers the rows of a run, as far as that can be known without opening anything.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "app/answerers.h"
+#include "app/command_line.h"
+#include "app/console.h"
+#include "app/environment.h"
+#include "app/model_choice.h"
+#include "app/resolve_settings.h"
+#include "app/spending.h"
+#include "app/upstream_choice.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "batch/job_options.h"
+#include "store/disk.h"
+
+namespace windrow::app {
+
+struct Chosen {
+  std::vector<ModelChoice> models;
+  std::vector<UpstreamChoice> upstreams;  // then there are no models
+  Spending spending;
+};
+
+// Errors as whatever is wrong with what was chosen.
+Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& environment,
+                      store::Disk& disk);
+
+// What the job is told. kNotFound when a model's file cannot be read.
+Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
+                                     const Chosen& chosen);
+
+// `disk`, `clock` and `console` outlive them.
+std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& settings,
+                                          const Environment& environment, store::Disk& disk,
+                                          const Clock& clock, Console& console);
+
+}  // namespace windrow::app
