@@ -4,6 +4,7 @@
 
 #include <boost/json/object.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "batch/failure_choice.h"
+#include "batch/row_planner.h"
 
 namespace windrow::batch {
 
@@ -81,6 +83,14 @@ struct JobOptions {
 
   // The moment that a new job begins, for prompts that tell the date (JobStart::began_unix_s).
   int64_t now_unix_s = 0;
+
+  // --- how much lies in memory ---
+
+  // Rows that were read and wait for their turn: among these the next one is chosen.
+  LookAhead look_ahead;
+
+  // Of outcomes that wait for the disk: whoever answers waits too, when there are more.
+  size_t unwritten_bytes_max = size_t{16} << 20;
 
   // --- how it ends ---
 

@@ -47,7 +47,8 @@ class Runner final : public JobRunner {
                          .any_model = options_.any_model,
                          .raw = options_.raw}),
         files_(std::move(files)),
-        writer_(environment_.clock, counters_,
+        rows_(options_.look_ahead),
+        writer_(environment_.clock, counters_, options_.unwritten_bytes_max,
                 {.backend_gone = [this](const Error& error) { fail(error, Stop::kNow); },
                  .disk_failed =
                      [this](const Error& error) {

@@ -10,10 +10,6 @@
 namespace windrow::batch {
 namespace {
 
-// What lies between backend and writer: an addend of the memory a job needs, whatever the number of
-// its rows.
-constexpr size_t kOutcomesBytesMax = size_t{16} << 20;
-
 // What a group adds to the counters once it is safe.
 struct GroupSums {
   int64_t succeeded = 0;
@@ -24,8 +20,9 @@ struct GroupSums {
 
 }  // namespace
 
-OutcomeWriter::OutcomeWriter(const Clock& clock, JobCounters& counters, Out out)
-    : clock_(clock), counters_(counters), out_(std::move(out)), outcomes_(kOutcomesBytesMax) {}
+OutcomeWriter::OutcomeWriter(const Clock& clock, JobCounters& counters, size_t unwritten_bytes_max,
+                             Out out)
+    : clock_(clock), counters_(counters), out_(std::move(out)), outcomes_(unwritten_bytes_max) {}
 
 void OutcomeWriter::finish(RowOutcome outcome) {
   const size_t cost = cost_of(outcome);

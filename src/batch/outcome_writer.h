@@ -2,6 +2,7 @@
 // waiting is one write and one sync per file. A row counts only after that.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -23,7 +24,7 @@ class OutcomeWriter {
   };
 
   // `clock` and `counters` outlive it.
-  OutcomeWriter(const Clock& clock, JobCounters& counters, Out out);
+  OutcomeWriter(const Clock& clock, JobCounters& counters, size_t unwritten_bytes_max, Out out);
 
   // Any thread. Blocks while the writer is far behind; what comes after the end is dropped.
   void finish(RowOutcome outcome);
