@@ -149,6 +149,27 @@ Result<std::optional<std::string>> MemoryDisk::lock_holder(const std::string& pa
   return std::optional<std::string>("process 1");
 }
 
+void MemoryDisk::release_locks() {
+  const std::scoped_lock lock(mutex_);
+  locks_ = std::make_shared<std::set<std::string>>();
+}
+
+std::unique_ptr<MemoryDisk> MemoryDisk::copy() const {
+  const std::scoped_lock lock(mutex_);
+  auto disk = std::make_unique<MemoryDisk>();
+  std::map<std::shared_ptr<Content>, std::shared_ptr<Content>> copies;
+  const auto copy_names = [&](const Names& from, Names& to) {
+    for (const auto& [name, content] : from) {
+      std::shared_ptr<Content>& copy = copies[content];
+      if (copy == nullptr) copy = std::make_shared<Content>(*content);
+      to[name] = copy;
+    }
+  };
+  copy_names(names_, disk->names_);
+  copy_names(synced_names_, disk->synced_names_);
+  return disk;
+}
+
 void MemoryDisk::drop_unsynced() {
   const std::scoped_lock lock(mutex_);
   names_ = synced_names_;

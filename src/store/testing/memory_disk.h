@@ -30,6 +30,12 @@ class MemoryDisk final : public Disk {
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::optional<std::string>> lock_holder(const std::string& path) const override;
 
+  // As the end of whoever holds them does.
+  void release_locks();
+
+  // Another disk in the same state, without locks.
+  std::unique_ptr<MemoryDisk> copy() const;
+
   // Nothing that was not synced remains.
   void drop_unsynced();
 
