@@ -1,0 +1,45 @@
+// A drawn file of requests, and what has to become of each of its lines, told by who wrote them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace windrow::simulate {
+
+// Requests with longer prompts are refused by the simulated servers.
+constexpr int64_t kContextTokens = 512;
+
+struct InputLine {
+  enum class Kind : uint8_t {
+    kBlank,
+    kRow,      // is answered with its word
+    kTooLong,  // the server refuses it
+    kNoUrl,    // refused here, under its name
+    kUnnamed,  // refused here: rubbish, or a line without custom_id
+    kSecond,   // has the custom_id of an earlier line
+  };
+
+  Kind kind = Kind::kBlank;
+  std::string text;       // with its line end
+  std::string custom_id;  // kRow, kTooLong, kNoUrl, kSecond
+  std::string word;       // kRow, kTooLong: "word-17"; several rows may ask the same
+  std::string error;      // the code of its line in the errors; empty for kRow
+};
+
+struct JobInput {
+  std::vector<InputLine> lines;  // the first one is line 1
+
+  std::string text() const;
+
+  // Those that ask what others ask too: so many may wait for another's answer.
+  int64_t equal_rows() const;
+};
+
+// About `rows` lines.
+JobInput draw_input(Random& random, int64_t rows);
+
+}  // namespace windrow::simulate
