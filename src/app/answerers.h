@@ -61,6 +61,9 @@ class Answerers {
   virtual std::variant<dispatch::Cost, llm::Failure> expected_cost(
       const llm::Request& request) const = 0;
 
+  // Which servers have a model, as WorkItem::upstreams says it. Any thread.
+  virtual uint64_t upstreams_of(const std::string& model) const = 0;
+
   // What computes, for the summary.
   virtual std::string runtime() const = 0;
 

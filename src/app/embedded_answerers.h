@@ -29,6 +29,7 @@ class EmbeddedAnswerers final : public Answerers {
   std::variant<dispatch::Cost, llm::Failure> expected_cost(const llm::Request&) const override {
     return dispatch::Cost{0};
   }
+  uint64_t upstreams_of(const std::string&) const override { return 0; }
   std::string runtime() const override;
   llm::BackendStats stats() const override { return backends_.stats(); }
   dispatch::DispatchCounts counts() const override;

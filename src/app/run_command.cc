@@ -84,6 +84,7 @@ batch::RunHooks hooks_for(const Answerers& answerers, const std::string& input, 
   hooks.expected_cost = [&](const llm::Request& request) {
     return answerers.expected_cost(request);
   };
+  hooks.upstreams_of = [&](const std::string& model) { return answerers.upstreams_of(model); };
   hooks.on_fault = [&console, input](const batch::LineFault& fault) {
     const std::string id =
         fault.custom_id.empty() ? "" : fmt::format(", custom_id \"{}\"", fault.custom_id);

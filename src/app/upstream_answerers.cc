@@ -169,6 +169,7 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
   upstream::UpstreamOptions options = options_of(choice, settings_);
   const std::string name = http::origin(options.base);
   server->identity = upstream::identify_server(*client_, options);
+  server->models = facts.models;
   if (facts.models) options.models = upstream::models_text(*facts.models);
   const std::string kind = upstream::to_string(server->identity);
   const std::string known =
@@ -231,6 +232,19 @@ void UpstreamAnswerers::tell_batch(const dispatch::SentBatch& batch) {
 dispatch::DispatchCounts UpstreamAnswerers::counts() const {
   const std::scoped_lock lock(open_mutex_);
   return open_ ? dispatcher_->counts() : dispatch::DispatchCounts{};
+}
+
+// A name that nobody lists may still be one that a server takes, or that it refuses best itself.
+uint64_t UpstreamAnswerers::upstreams_of(const std::string& model) const {
+  constexpr size_t kBits = 64;
+  uint64_t some = 0;
+  for (size_t i = 0; i < servers_.size() && i < kBits; ++i) {
+    const Server& server = *servers_[i];
+    const auto alias = server.choice.aliases.find(model);
+    const std::string& theirs = alias == server.choice.aliases.end() ? model : alias->second;
+    if (!server.models || upstream::has_model(*server.models, theirs)) some |= uint64_t{1} << i;
+  }
+  return some;
 }
 
 std::string UpstreamAnswerers::runtime() const {

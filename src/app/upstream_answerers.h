@@ -48,6 +48,7 @@ class UpstreamAnswerers final : public Answerers {
       const llm::Request& request) const override {
     return spending_.expected(request);
   }
+  uint64_t upstreams_of(const std::string& model) const override;
   std::string runtime() const override;
   std::vector<std::string> closing_words() const override;
   llm::BackendStats stats() const override;
@@ -57,6 +58,7 @@ class UpstreamAnswerers final : public Answerers {
  private:
   struct Server {
     UpstreamChoice choice;
+    std::optional<std::vector<std::string>> models;  // absent: it does not say
     upstream::ServerIdentity identity;
     std::unique_ptr<upstream::UpstreamBackend> backend;
     std::unique_ptr<upstream::CheckedBackend> checked;  // with --self-check

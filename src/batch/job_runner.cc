@@ -323,7 +323,8 @@ void Runner::submit_row(Row row) {
   outcome.key = std::move(row.key);
   outcome.endpoint = row.request.endpoint;
   outcome.model = row.request.model;
-  const dispatch::WorkItem item = work_item(row);
+  dispatch::WorkItem item = work_item(row);
+  if (hooks_.upstreams_of) item.upstreams = hooks_.upstreams_of(row.request.model);
   std::variant<dispatch::Cost, llm::Failure> expected = dispatch::Cost{0};
   if (hooks_.expected_cost) expected = hooks_.expected_cost(row.request);
   if (auto* failure = std::get_if<llm::Failure>(&expected)) {

@@ -73,6 +73,9 @@ struct RunHooks {
   // nothing. Called on run()'s thread, row by row.
   std::function<std::optional<llm::Failure>(const llm::Request&)> check;
 
+  // Which servers have a model (WorkItem::upstreams). Called on the submitter's thread.
+  std::function<uint64_t(const std::string& model)> upstreams_of;
+
   // What a request will cost at most, where costs are limited; a Failure ends its row unsent.
   // Called on the submitter's thread.
   std::function<std::variant<dispatch::Cost, llm::Failure>(const llm::Request&)> expected_cost;

@@ -135,6 +135,7 @@ void Scheduler::find_open(TimePoint now) {
 std::optional<UpstreamId> Scheduler::choose(TimePoint now, const WorkItem& item, bool anywhere) {
   open_for_item_.clear();
   for (const UpstreamId id : open_) {
+    if (!item.may_go_to(id)) continue;
     const auto ready = quotas_[at(id).quota].ready_at(now, item.tokens);
     if (ready && *ready <= now) {
       open_for_item_.push_back(id);
@@ -160,7 +161,7 @@ bool Scheduler::send_one(TimePoint now, bool anywhere, Actions& actions) {
 bool Scheduler::send_pack(TimePoint now, Actions& actions) {
   std::optional<Pack> pack = packer_.next(now);
   if (!pack) return false;
-  const WorkItem whole{.tokens = pack->tokens};
+  const WorkItem whole{.tokens = pack->tokens, .upstreams = pack->items.front().upstreams};
   const std::optional<UpstreamId> upstream = choose(now, whole, true);
   if (upstream) {
     if (const auto rest = split_pack(*pack, at(*upstream).pack_rows_max)) packer_.put_back(*rest);

@@ -126,6 +126,20 @@ TEST(Scheduler, OthersGoWhileARetryWaits) {
   EXPECT_EQ(rig.ids_out(), (Ids{1}));
 }
 
+TEST(Scheduler, AnItemGoesOnlyWhereItMay) {
+  Rig rig(fixed({1, 4}));
+  for (uint64_t id = 1; id <= 4; ++id)
+    rig.submit(id, {.upstreams = 1});
+  rig.submit(5, {.upstreams = 2});
+  rig.submit(6);
+  EXPECT_EQ(rig.ids_out(), (Ids{1, 5, 6})) << "the others wait for the first upstream";
+  for (const Send& send : rig.out)
+    EXPECT_EQ(send.upstream, send.items.front() == ItemId(1) ? UpstreamId(0) : UpstreamId(1));
+  for (int i = 0; i < 6; ++i)
+    rig.answer_next();
+  EXPECT_EQ(rig.ends.size(), 6U);
+}
+
 TEST(Scheduler, ARefusalCoolsAllOfItsQuotaAndNoOther) {
   SchedulerOptions options = fixed({4, 4, 4});
   options.quotas = {{}, {}};

@@ -24,9 +24,17 @@ struct WorkItem {
   uint64_t lane = 0;   // items of one lane go one after the other, in order; 0: of none
   uint64_t group = 0;  // items of one group begin alike; 0: of none
   uint64_t pack = 0;   // items of one kind may go in one call; 0: goes alone
+
+  // Where it may go: bit i for upstream i. 0: anywhere. The same for items of one kind.
+  uint64_t upstreams = 0;
+
   Urgency urgency = Urgency::kBatch;
   std::optional<TimePoint> deadline;   // what has not been sent by then is not sent
   std::optional<Hash128> same_answer;  // items with equal ones get one answer
+
+  bool may_go_to(UpstreamId upstream) const {
+    return upstreams == 0 || upstream.value() >= 64 || (upstreams >> upstream.value() & 1U) != 0;
+  }
 
   friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };

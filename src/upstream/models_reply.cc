@@ -41,4 +41,12 @@ std::string models_text(const std::vector<std::string>& models) {
   return fmt::format("it has {} and {} more", fmt::join(named, ", "), models.size() - named.size());
 }
 
+bool has_model(const std::vector<std::string>& models, std::string_view name) {
+  constexpr std::string_view kLatest = ":latest";
+  return std::any_of(models.begin(), models.end(), [&](std::string_view model) {
+    return model == name ||
+           (model.ends_with(kLatest) && model.substr(0, model.size() - kLatest.size()) == name);
+  });
+}
+
 }  // namespace windrow::upstream

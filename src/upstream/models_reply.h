@@ -15,4 +15,7 @@ std::optional<std::vector<std::string>> models_of(std::string_view body);
 // "it has llama3:8b, qwen3:4b and 7 more"; "it has no models".
 std::string models_text(const std::vector<std::string>& models);
 
+// Whether a server with these models has one of this name. Ollama's "llama3" is "llama3:latest".
+bool has_model(const std::vector<std::string>& models, std::string_view name);
+
 }  // namespace windrow::upstream

@@ -30,5 +30,14 @@ TEST(ModelsReply, NamesTwentyAtMost) {
   EXPECT_THAT(models_text(std::vector<std::string>(25, "m")), EndsWith("m and 5 more"));
 }
 
+TEST(ModelsReply, ATagMayBeLeftOut) {
+  const std::vector<std::string> models = {"llama3:latest", "qwen3:4b"};
+  EXPECT_TRUE(has_model(models, "llama3"));
+  EXPECT_TRUE(has_model(models, "llama3:latest"));
+  EXPECT_TRUE(has_model(models, "qwen3:4b"));
+  EXPECT_FALSE(has_model(models, "qwen3"));
+  EXPECT_FALSE(has_model({}, "qwen3"));
+}
+
 }  // namespace
 }  // namespace windrow::upstream

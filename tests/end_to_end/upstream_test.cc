@@ -167,6 +167,25 @@ TEST_F(Upstream, WhatTheServerRefusesIsInTheErrorsWithItsWords) {
   EXPECT_THAT(again.errors, HasSubstr("model-alias"));
 }
 
+TEST_F(Upstream, ARowGoesToAServerThatHasItsModel) {
+  SimUpstream one(folder_, quick({"--model", "llama3", "--stats"}));
+  SimUpstream two(folder_, quick({"--model", "qwen3", "--stats"}));
+  folder_.write("windrow.toml", "[[upstreams]]\nurl = \"" + one.url() +
+                                    "\"\nmodels = { big = \"llama3\" }\n[[upstreams]]\nurl = \"" +
+                                    two.url() + "\"\n");
+  std::string text;
+  for (int i = 0; i < 30; ++i) {
+    const std::string number = std::to_string(i);
+    text += chat_line("big-" + number, "number " + number, {{"model", "big"}});
+    text += chat_line("small-" + number, "number " + number, {{"model", "qwen3"}});
+  }
+  folder_.write("requests.jsonl", text);
+  const Ended ended = folder_.windrow({"run", "requests.jsonl", "-o", "results.jsonl"});
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(stats(one).at("requests"), 30 + kQuestionsBefore);
+  EXPECT_EQ(stats(two).at("requests"), 30 + kQuestionsBefore);
+}
+
 TEST_F(Upstream, AnAliasIsTheServersName) {
   SimUpstream server(folder_, quick({"--model", "llama3"}));
   folder_.write("requests.jsonl", chat_line("a", "hi", {{"model", "gpt-4"}}));
