@@ -95,8 +95,8 @@ void draw_memory(Random& random, Generation& generation) {
 }
 
 void draw_dispatch(Random& random, Generation& generation) {
-  generation.dedupe = random.chance(0.7);
   dispatch::DispatchOptions& options = generation.dispatch;
+  options.coalesce = random.chance(0.7);
   options.in_flight_max = static_cast<int32_t>(random.between(1, 8));
   options.attempts_max = random.chance(0.3) ? 1000 : static_cast<int32_t>(random.between(1, 5));
   options.seed = random.next();

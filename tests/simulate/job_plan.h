@@ -45,7 +45,6 @@ struct Generation {
   bool ordered = false;
   bool retry_failed = false;
   bool only_retried = false;
-  bool dedupe = true;
   batch::LookAhead look_ahead;
   size_t unwritten_bytes_max = size_t{16} << 20;
   Duration grace{};

@@ -83,7 +83,6 @@ batch::JobOptions job_options(const Generation& generation) {
   options.models = {"m"};
   options.any_model = true;
   options.raw = true;
-  options.dedupe = generation.dedupe;
   options.only_retried = generation.only_retried;
   options.look_ahead = generation.look_ahead;
   options.unwritten_bytes_max = generation.unwritten_bytes_max;
@@ -218,7 +217,7 @@ void JobSimulation::look(const Generation& generation) {
               "{} of {}", server.in_flight, in_flight_max);
   }
   int64_t room = std::ssize(servers_) * in_flight_max + generation.dispatch.waiting_max;
-  if (generation.dedupe) room += equal_rows_;
+  if (generation.dispatch.coalesce) room += equal_rows_;
   // One more waits to be admitted.
   INVARIANT(counters_->rows_in_flight <= room + 1, "what is on its way is bounded",
             "{} rows in flight, room for {}", counters_->rows_in_flight.load(), room);
