@@ -129,6 +129,7 @@ TEST(DispatcherSoak, EverybodyEndsOnceWithHisOwn) {
       Dispatcher dispatcher({{.backend = servers.data()}, {.backend = &servers[1]}}, options, clock,
                             waker);
       std::vector<std::jthread> threads;
+      threads.reserve(kThreads);
       for (int thread = 0; thread < kThreads; ++thread) {
         threads.emplace_back([&, thread] {
           Random own(seed * 10 + static_cast<uint64_t>(thread));
@@ -138,7 +139,7 @@ TEST(DispatcherSoak, EverybodyEndsOnceWithHisOwn) {
                                                     fmt::format(R"({{"input":"{}"}})", text));
             WorkItem item = testing::item_of(request);
             item.lane = own.chance(0.1) ? 1 + own.below(3) : 0;
-            const auto place = static_cast<size_t>(thread * kRows + row);
+            const auto place = static_cast<size_t>(thread) * kRows + static_cast<size_t>(row);
             const auto done = [&, place, text](const DispatchResult& result) {
               ++ends[place];
               const auto* answer = std::get_if<llm::Answer>(&result.outcome);
