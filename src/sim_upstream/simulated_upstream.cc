@@ -78,6 +78,8 @@ std::vector<std::pair<std::string_view, std::string_view>> SimulatedUpstream::pa
           {"GET", "/metrics"},
           {"GET", "/health"},
           {"GET", "/api/version"},
+          {"POST", "/api/generate"},
+          {"POST", "/api/embed"},
           {"GET", "/api/tags"},
           {"GET", "/api/ps"},
           {"POST", "/api/show"}};
@@ -173,6 +175,12 @@ void SimulatedUpstream::answer(SimRequestId request, const SimRequest& asked) {
     return push(request, {.body = ollama_tags_body(model_names_)});
   if (options_.ollama && asked.path == "/api/ps")
     return push(request, {.body = ollama_ps_body(model_names_, options_.context_tokens)});
+  if (options_.ollama && (asked.path == "/api/generate" || asked.path == "/api/embed")) {
+    // Without a prompt both only load the model, and no more of them is simulated.
+    if (std::optional<SimReply> refusal = refuse_model(model_named_in(asked.body)))
+      return push(request, *std::move(refusal));
+    return push(request, {.body = R"({"response":"","embeddings":[],"done":true})"});
+  }
   if (options_.ollama && asked.path == "/api/show") {
     const std::string name = model_named_in(asked.body);
     if (std::optional<SimReply> refusal = refuse_model(name))
@@ -237,6 +245,16 @@ std::optional<SimReply> SimulatedUpstream::refuse_by_quota(int64_t tokens) const
   return std::nullopt;
 }
 
+// What Ollama reads of a prompt: of one that is too long the first few tokens and the end, so that
+// half of the context stays free; of a text to embed as much as there is room for.
+int64_t SimulatedUpstream::ollama_tokens(int64_t tokens, Endpoint endpoint) const {
+  constexpr int64_t kKeep = 4;
+  const int64_t context = options_.context_tokens;
+  if (endpoint == Endpoint::kEmbeddings) return std::min(tokens, context);
+  if (tokens < context) return tokens;
+  return context - std::max<int64_t>((context - std::min(kKeep, context - 1)) / 2, 1);
+}
+
 // Lengths are known from the start: only how long they take is not. kInvalid when the context is
 // too short and the server does not simply cut the prompt.
 Result<SimulatedUpstream::Job> SimulatedUpstream::make_job(ModelCall call) const {
@@ -244,7 +262,7 @@ Result<SimulatedUpstream::Job> SimulatedUpstream::make_job(ModelCall call) const
   int64_t longest = 0;
   for (const Prompt& prompt : call.prompts) {
     int64_t tokens = prompt.tokens;
-    if (options_.ollama) tokens = std::min(tokens, options_.context_tokens);
+    if (options_.ollama) tokens = ollama_tokens(tokens, call.endpoint);
     job.prompt_tokens += tokens;
     longest = std::max(longest, tokens);
   }
@@ -258,7 +276,9 @@ Result<SimulatedUpstream::Job> SimulatedUpstream::make_job(ModelCall call) const
   }
   if (generates) {
     for (const Prompt& prompt : call.prompts) {
-      const int64_t room = std::max<int64_t>(1, options_.context_tokens - prompt.tokens);
+      const int64_t read =
+          options_.ollama ? ollama_tokens(prompt.tokens, call.endpoint) : prompt.tokens;
+      const int64_t room = std::max<int64_t>(1, options_.context_tokens - read);
       const int64_t limit = std::min(room, call.answer_tokens_max.value_or(room));
       for (int32_t choice = 0; choice < call.choices; ++choice) {
         const int64_t wanted = draw_answer_tokens(options_, prompt.text, choice);

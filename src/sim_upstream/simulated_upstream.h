@@ -100,6 +100,7 @@ class SimulatedUpstream {
   void call_model(SimRequestId request, Endpoint endpoint, std::string_view body);
   std::optional<SimReply> refuse_by_quota(int64_t tokens) const;
   std::optional<SimReply> refuse_model(std::string_view model) const;
+  int64_t ollama_tokens(int64_t tokens, Endpoint endpoint) const;
   Result<Job> make_job(ModelCall call) const;
   void start(SimRequestId request);
   void start_waiting();

@@ -209,7 +209,17 @@ TEST(SimulatedUpstream, OllamaTellsItsContextAndCutsPrompts) {
       rig.reply_to(fmt::format(R"({{"model":"llama","prompt":"{}"}})", std::string(4000, 'x')),
                    "/v1/completions");
   EXPECT_EQ(cut.status, 200);
-  EXPECT_EQ(parse(cut.body).at("usage").at("prompt_tokens"), 50);
+  // Four tokens stay, and the end, so that half of the rest is free.
+  EXPECT_EQ(parse(cut.body).at("usage").at("prompt_tokens"), 27);
+  const SimReply whole =
+      rig.reply_to(fmt::format(R"({{"model":"llama","prompt":"{}"}})", std::string(196, 'x')),
+                   "/v1/completions");
+  EXPECT_EQ(parse(whole.body).at("usage").at("prompt_tokens"), 49);
+  const SimReply embedded = rig.reply_to(
+      fmt::format(R"({{"model":"llama","input":"{}"}})", std::string(4000, 'x')), "/v1/embeddings");
+  EXPECT_EQ(parse(embedded.body).at("usage").at("prompt_tokens"), 50);
+  EXPECT_EQ(rig.reply_to(R"({"model":"llama"})", "/api/generate").status, 200);
+  EXPECT_EQ(rig.reply_to(R"({"model":"other"})", "/api/generate").status, 404);
   EXPECT_EQ(Rig(options()).reply_to("", "/api/ps").status, 404);
 }
 
