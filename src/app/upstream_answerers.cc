@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/format.h"
 #include "base/hash.h"
 #include "http/open_client.h"
 #include "http/proxy.h"
@@ -105,6 +106,22 @@ void UpstreamAnswerers::tell_failure(const std::string& server, const llm::Failu
   if (text) console_.note(*text);
 }
 
+// Ollama says it only when the model is loaded.
+void UpstreamAnswerers::tell_context(const std::string& server, const std::string& model,
+                                     int64_t tokens) const {
+  if (tokens == 0) {
+    console_.warn(
+        fmt::format("{} does not say what context {} has; Ollama cuts prompts that are "
+                    "longer without a word, and nothing here will notice",
+                    server, model));
+    return;
+  }
+  console_.note(
+      fmt::format("{}: {} has a context of {} tokens; longer rows fail instead of being "
+                  "answered over half a prompt",
+                  server, model, with_thousands(tokens)));
+}
+
 dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfRun& run) {
   dispatch::DispatchOptions options;
   options.attempts_max = static_cast<int32_t>(settings_.attempts_max);
@@ -176,13 +193,20 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
       kind.empty() || options.models.empty() ? kind + options.models : kind + ", " + options.models;
   if (!known.empty()) note_ += fmt::format("{}{}: {}", note_.empty() ? "" : "; ", name, known);
   options.on_failure = [this, name](const llm::Failure& failure) { tell_failure(name, failure); };
-  server->backend =
-      std::make_unique<upstream::UpstreamBackend>(*client_, clock_, std::move(options));
+  server->backend = std::make_unique<upstream::UpstreamBackend>(*client_, clock_, options);
+  llm::Backend* front = server->backend.get();
+  if (server->identity.kind == upstream::ServerKind::kOllama) {
+    server->ollama = std::make_unique<upstream::OllamaBackend>(
+        *client_, *front, std::move(options),
+        [this, name](const std::string& model, int64_t tokens) {
+          tell_context(name, model, tokens);
+        });
+    front = server->ollama.get();
+  }
   if (settings_.self_check) {
     const uint64_t seed = static_cast<uint64_t>(clock_.unix_seconds()) << 32U ^
                           static_cast<uint64_t>(clock_.now().time_since_epoch().count());
-    server->checked =
-        std::make_unique<upstream::CheckedBackend>(*server->backend, name, hash64(name, seed));
+    server->checked = std::make_unique<upstream::CheckedBackend>(*front, name, hash64(name, seed));
   }
   servers_.push_back(std::move(server));
 }
@@ -206,6 +230,7 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
     add_server(choices_[i], (*facts)[i]);
     Server& server = *servers_.back();
     llm::Backend* backend = server.backend.get();
+    if (server.ollama) backend = server.ollama.get();
     if (server.checked) backend = server.checked.get();
     upstreams.push_back(
         {.backend = backend,

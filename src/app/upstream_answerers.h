@@ -24,6 +24,7 @@
 #include "http/loop.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
+#include "upstream/ollama_backend.h"
 #include "upstream/server_kind.h"
 #include "upstream/upstream_backend.h"
 
@@ -61,6 +62,7 @@ class UpstreamAnswerers final : public Answerers {
     std::optional<std::vector<std::string>> models;  // absent: it does not say
     upstream::ServerIdentity identity;
     std::unique_ptr<upstream::UpstreamBackend> backend;
+    std::unique_ptr<upstream::OllamaBackend> ollama;    // before it, where it is one
     std::unique_ptr<upstream::CheckedBackend> checked;  // with --self-check
     std::atomic<bool> told_serial = false;
   };
@@ -70,6 +72,7 @@ class UpstreamAnswerers final : public Answerers {
   dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run);
   void tell_batch(const dispatch::SentBatch& batch);
   void tell_serial(Server& server) const;
+  void tell_context(const std::string& server, const std::string& model, int64_t tokens) const;
   void tell_failure(const std::string& server, const llm::Failure& failure);
 
   std::vector<UpstreamChoice> choices_;  // of open(): those that answer

@@ -1,0 +1,59 @@
+// OllamaBackend: a Backend that stands before another one which is an Ollama server, and keeps rows
+// from being answered over half a prompt (ollama_context.h). When a model is first asked for, it
+// has the server load it and asks what context it gave it; the rows of that model wait for this.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "http/client.h"
+#include "llm/backend.h"
+#include "upstream/ollama_context.h"
+#include "upstream/upstream_backend.h"
+
+namespace windrow::upstream {
+
+class OllamaBackend final : public llm::Backend {
+ public:
+  // `on_context` is told once of each model, on the client's loop; 0: nothing is known, and nothing
+  // is checked. May be empty.
+  using OnContext = std::function<void(const std::string& model, int64_t tokens)>;
+
+  // `client` and `inner` outlive it; `options` are those of `inner`.
+  OllamaBackend(http::Client& client, llm::Backend& inner, UpstreamOptions options,
+                OnContext on_context = nullptr);
+  ~OllamaBackend() override;
+  OllamaBackend(const OllamaBackend&) = delete;
+  OllamaBackend& operator=(const OllamaBackend&) = delete;
+
+  void submit(llm::Request request, Done done) override;
+  void cancel_waiting() override;
+  void cancel_all() override;
+  int32_t in_flight_target() const override { return inner_.in_flight_target(); }
+  llm::BackendStats stats() const override { return inner_.stats(); }
+
+ private:
+  struct State;
+  struct Model;
+
+  void ask(const std::shared_ptr<Model>& model, llm::Endpoint endpoint);
+  void ask_next(const std::shared_ptr<Model>& model);
+  void known(const std::shared_ptr<Model>& model);
+  void cancel_held();
+  void forward(const std::shared_ptr<Model>& model, llm::Request request, Done done);
+  http::ClientRequest call(http::Method method, std::string_view path,
+                           const std::string& body) const;
+
+  http::Client& client_;
+  llm::Backend& inner_;
+  const UpstreamOptions options_;
+  const std::string server_;  // for messages
+  const OnContext on_context_;
+
+  // Shared with what waits for answers.
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace windrow::upstream
