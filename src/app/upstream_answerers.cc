@@ -13,8 +13,10 @@
 #include "base/hash.h"
 #include "http/open_client.h"
 #include "http/proxy.h"
+#include "upstream/device_memory.h"
 #include "upstream/identify_server.h"
 #include "upstream/models_reply.h"
+#include "upstream/target.h"
 
 namespace windrow::app {
 namespace {
@@ -26,6 +28,8 @@ constexpr int32_t kInFlightMax = 1024;
 
 // Rows that lie ready beyond what is in flight, so that each server has some of its own groups.
 constexpr int32_t kWaitingPerUpstream = 64;
+
+constexpr Duration kMemoryInterval = std::chrono::seconds(10);
 
 http::ClientOptions client_options(const Environment& environment) {
   return {.proxies = http::read_proxy_settings(
@@ -298,6 +302,7 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
     const upstream::CallCounts counts = backend.counts();
     const llm::BackendStats stats = backend.stats();
     const dispatch::UpstreamReading& reading = readings[i];
+    ask_for_memory(*servers_[i]);
     if (reading.finding.kind == dispatch::ConcurrencyKind::kSerial) tell_serial(*servers_[i]);
     list.push_back({.name = backend.name(),
                     .answers = counts.answers,
@@ -309,9 +314,27 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
                     .in_flight = reading.in_flight,
                     .in_flight_max = reading.in_flight_max,
                     .state = state_text(reading.health),
-                    .finding = dispatch::to_string(reading.finding)});
+                    .finding = dispatch::to_string(reading.finding),
+                    .device_bytes = *servers_[i]->device_bytes});
   }
   return list;
+}
+
+// Now and then, without waiting for it.
+void UpstreamAnswerers::ask_for_memory(Server& server) const {
+  if (server.identity.kind != upstream::ServerKind::kOllama) return;
+  const TimePoint now = clock_.now();
+  if (now - server.memory_asked_at < kMemoryInterval) return;
+  server.memory_asked_at = now;
+  http::ClientRequest request;
+  request.url = upstream::at_root(server.choice.base, "/api/ps");
+  request.limits.total = kMemoryInterval;
+  client_->send(std::move(request),
+                [bytes = server.device_bytes](const http::ClientResult& result) {
+                  const auto* reply = std::get_if<http::ClientReply>(&result);
+                  if (reply != nullptr && reply->head.status == 200)
+                    *bytes = upstream::device_bytes_of(reply->body);
+                });
 }
 
 // Said once: rows run one after the other there, which people did not ask for.

@@ -21,6 +21,11 @@ namespace {
 // Of one answer in the mean latency.
 constexpr double kLatencyWeight = 0.02;
 
+bool has_failed(const llm::Outcome& outcome) {
+  const auto* failure = std::get_if<llm::Failure>(&outcome);
+  return failure != nullptr && failure->failure_class != llm::FailureClass::kCancelled;
+}
+
 // An answer in another form than asked for may come right when it is asked for again.
 llm::Outcome with_structure(const Asked& asked, llm::Outcome outcome) {
   const auto* answer = std::get_if<llm::Answer>(&outcome);
@@ -122,8 +127,7 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
         llm::Outcome outcome =
             with_structure(asked, read_reply(asked, result, clock->unix_seconds()));
         calls->count(outcome);
-        if (const auto* failure = std::get_if<llm::Failure>(&outcome); failure && *on_failure)
-          (*on_failure)(*failure);
+        if (*on_failure && has_failed(outcome)) (*on_failure)(std::get<llm::Failure>(outcome));
         done(std::move(outcome));
         const std::scoped_lock lock(calls->mutex);
         calls->in_flight.erase(number);

@@ -1,0 +1,190 @@
+// The backend against a real server on loopback.
+#include "upstream/upstream_backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "http/loop.h"
+#include "http/open_client.h"
+#include "http/testing/test_server.h"
+#include "upstream/target.h"
+
+namespace windrow::upstream {
+namespace {
+
+using http::testing::TestReply;
+using http::testing::TestRequest;
+using http::testing::TestServer;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kAnswer =
+    R"({"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],)"
+    R"("usage":{"prompt_tokens":5,"completion_tokens":2,)"
+    R"("prompt_tokens_details":{"cached_tokens":3}}})";
+
+TestReply json_reply(std::string body, int32_t status = 200) {
+  TestReply reply;
+  reply.status = status;
+  reply.headers.set("Content-Type", "application/json");
+  reply.body = std::move(body);
+  return reply;
+}
+
+llm::Request chat(std::string raw) {
+  llm::Request request;
+  request.raw = std::move(raw);
+  request.model = "m";
+  return request;
+}
+
+class UpstreamBackendTest : public ::testing::Test {
+ protected:
+  void open(UpstreamOptions options = {}) {
+    options.base = with_version(server_.url("/"));
+    options.on_failure = [this](const llm::Failure& failure) {
+      const std::scoped_lock lock(mutex_);
+      told_.push_back(failure.code);
+    };
+    backend_ = std::make_unique<UpstreamBackend>(*client_, clock_, std::move(options));
+  }
+
+  llm::Outcome ask(llm::Request request) {
+    std::promise<llm::Outcome> outcome;
+    backend_->submit(std::move(request),
+                     [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
+    return outcome.get_future().get();
+  }
+
+  TestReply handle(const TestRequest& request) {
+    const std::scoped_lock lock(mutex_);
+    seen_.push_back(request);
+    return reply_;
+  }
+
+  SystemClock clock_;
+  http::Loop loop_{clock_};
+  std::unique_ptr<http::Client> client_ = http::open_client(loop_, {});
+  std::mutex mutex_;
+  TestReply reply_ = json_reply(std::string(kAnswer));
+  std::vector<TestRequest> seen_;
+  std::vector<std::string> told_;
+  TestServer server_{[this](const TestRequest& request) { return handle(request); }};
+  std::unique_ptr<UpstreamBackend> backend_;
+};
+
+TEST_F(UpstreamBackendTest, ABodyGoesOutAsItWasWrittenAndTheReplyIsKept) {
+  UpstreamOptions options;
+  options.api_key = "sk-1";
+  options.headers.set("X-Own", "yes");
+  open(std::move(options));
+  const llm::Outcome outcome = ask(chat(R"({"model":"m", "vendor":{"x":1.0}})"));
+  ASSERT_TRUE(std::holds_alternative<llm::Answer>(outcome));
+  EXPECT_EQ(std::get<llm::Answer>(outcome).raw, kAnswer);
+  ASSERT_EQ(seen_.size(), 1U);
+  EXPECT_EQ(seen_[0].method, "POST");
+  EXPECT_EQ(seen_[0].target, "/v1/chat/completions");
+  EXPECT_EQ(seen_[0].body, R"({"model":"m", "vendor":{"x":1.0}})");
+  EXPECT_EQ(seen_[0].headers.get("authorization"), "Bearer sk-1");
+  EXPECT_EQ(seen_[0].headers.get("x-own"), "yes");
+  EXPECT_EQ(backend_->counts().answers, 1);
+  const llm::BackendStats stats = backend_->stats();
+  EXPECT_EQ(stats.prompt_tokens, 2);
+  EXPECT_EQ(stats.cached_tokens, 3);
+  EXPECT_EQ(stats.generated_tokens, 2);
+}
+
+TEST_F(UpstreamBackendTest, AnAliasChangesTheModelAndNothingElse) {
+  UpstreamOptions options;
+  options.aliases = {{"m", "llama3:\"70b\""}};
+  open(std::move(options));
+  ask(chat(R"({"temperature":0.50,"model":"m","top_p":1})"));
+  ASSERT_EQ(seen_.size(), 1U);
+  EXPECT_EQ(seen_[0].body, R"({"temperature":0.50,"model":"llama3:\"70b\"","top_p":1})");
+}
+
+TEST_F(UpstreamBackendTest, FailuresAreCountedAndTold) {
+  open();
+  reply_ = json_reply(R"({"error":{"message":"slow down","code":"rate"}})", 429);
+  reply_.headers.set("Retry-After", "7");
+  const llm::Outcome outcome = ask(chat("{}"));
+  const auto& failure = std::get<llm::Failure>(outcome);
+  EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient);
+  EXPECT_TRUE(failure.overloaded);
+  EXPECT_EQ(failure.retry_after_ms, 7000);
+  EXPECT_EQ(told_, std::vector<std::string>{"rate"});
+  EXPECT_EQ(backend_->counts().failures, 1);
+  EXPECT_EQ(backend_->counts().failures_by_code.at("rate"), 1);
+}
+
+TEST_F(UpstreamBackendTest, JsonThatIsNoneMayComeRightTheNextTime) {
+  open();
+  llm::Request request = chat("{}");
+  request.structure = llm::Structure::kJsonObject;
+  const llm::Outcome outcome = ask(std::move(request));
+  const auto& failure = std::get<llm::Failure>(outcome);
+  EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient);
+  EXPECT_EQ(failure.code, "invalid_structured_output");
+  EXPECT_THAT(failure.message, HasSubstr("\"hi\""));
+  EXPECT_EQ(failure.raw, kAnswer) << "people want to see it";
+  EXPECT_EQ(failure.usage.completion_tokens, 2) << "it cost something";
+}
+
+TEST_F(UpstreamBackendTest, ANameThatItDoesNotHaveIsAnsweredWithThoseItHas) {
+  UpstreamOptions options;
+  options.models = "it has llama3, qwen3";
+  open(std::move(options));
+  reply_ = json_reply(R"({"error":{"message":"no such model"}})", 404);
+  EXPECT_THAT(std::get<llm::Failure>(ask(chat("{}"))).message, HasSubstr("it has llama3, qwen3"));
+}
+
+TEST_F(UpstreamBackendTest, AServerThatIsGoneWasNotReached) {
+  open();
+  ask(chat("{}"));
+  uint16_t port = 0;
+  {
+    TestServer other([](const TestRequest&) { return TestReply{}; });
+    port = other.port();
+  }
+  UpstreamOptions options;
+  options.base = http::Url{.tls = false, .host = "127.0.0.1", .port = port, .target = "/v1"};
+  UpstreamBackend gone(*client_, clock_, std::move(options));
+  std::promise<llm::Outcome> outcome;
+  gone.submit(chat("{}"), [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
+  const llm::Outcome ended = outcome.get_future().get();
+  EXPECT_TRUE(std::get<llm::Failure>(ended).unreached);
+}
+
+TEST_F(UpstreamBackendTest, WhatIsCancelledEndsAsThat) {
+  open();
+  reply_.end = TestReply::End::kStall;
+  reply_.bytes_max = 10;
+  std::promise<llm::Outcome> outcome;
+  backend_->submit(chat("{}"), [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
+  backend_->cancel_all();
+  const llm::Outcome ended = outcome.get_future().get();
+  EXPECT_EQ(std::get<llm::Failure>(ended).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(backend_->counts().failures, 0) << "nobody's fault";
+}
+
+TEST_F(UpstreamBackendTest, ItsEndEndsWhatIsOut) {
+  open();
+  reply_.end = TestReply::End::kStall;
+  reply_.bytes_max = 10;
+  std::atomic<int> ended = 0;
+  for (int i = 0; i < 20; ++i)
+    backend_->submit(chat("{}"), [&](const llm::Outcome&) { ++ended; });
+  backend_.reset();
+  EXPECT_EQ(ended, 20);
+}
+
+}  // namespace
+}  // namespace windrow::upstream
