@@ -76,7 +76,7 @@ json::array models_to_json(const LogTally& tally, const llm::PriceTable* prices)
     if (prices != nullptr) {
       const llm::Price* price = prices->find(model);
       object["cost_usd"] =
-          price == nullptr ? json::value(nullptr) : json::value(llm::cost_usd(*price, of.tokens));
+          price == nullptr ? json::value(nullptr) : json::value(llm::cost_usd(*price, of.computed));
     }
     array.push_back(std::move(object));
   }
@@ -219,7 +219,7 @@ JobCost cost_of(const LogTally& tally, const llm::PriceTable& prices) {
   JobCost cost;
   for (const auto& [model, of] : tally.models()) {
     if (const llm::Price* price = prices.find(model)) {
-      cost.usd += llm::cost_usd(*price, of.tokens);
+      cost.usd += llm::cost_usd(*price, of.computed);
     } else {
       cost.unpriced.push_back(model.empty() ? "(no name)" : model);
       cost.unpriced_rows += of.rows;
@@ -245,6 +245,7 @@ json::object status_to_json(const JobStatus& status, const llm::PriceTable* pric
       {"failures", failures_to_json(tally)},
       {"attempts", tally.attempts()},
       {"usage", tokens_to_json(tokens_of(tally))},
+      {"lost_tokens", tally.lost_tokens()},
       {"models", models_to_json(tally, prices)},
       {"latency", latency_to_json(tally)},
       {"superseded_lines",
@@ -286,6 +287,10 @@ std::string status_to_text(const JobStatus& status, const llm::PriceTable* price
   }
   table.row("attempts", with_thousands(tally.attempts()));
   table.row("tokens", tokens_text(tokens_of(tally)));
+  if (tally.lost_tokens() > 0) {
+    table.row("",
+              fmt::format("and {} in attempts that failed", with_thousands(tally.lost_tokens())));
+  }
   add_models(tally, table);
   if (prices != nullptr) add_cost(tally, *prices, table);
   const LatencyHistogram& latency = tally.latency();

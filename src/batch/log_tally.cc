@@ -84,10 +84,15 @@ std::optional<LogLine> LogTally::read(LogKind kind, uint64_t number, std::string
   return std::nullopt;
 }
 
-void LogTally::count_attempts(const json::object& line) {
-  if (const json::object* windrow = object_in(line, "windrow")) {
-    attempts_ += number_in(*windrow, "attempts").value_or(0);
-  }
+// How many attempts there were. `answer_tokens`: how many of their tokens the answer has.
+int64_t LogTally::count_attempts(const json::object& line, int64_t answer_tokens) {
+  const json::object* windrow = object_in(line, "windrow");
+  if (windrow == nullptr) return 0;
+  const int64_t attempts = number_in(*windrow, "attempts").value_or(0);
+  attempts_ += attempts;
+  const int64_t tokens = number_in(*windrow, "tokens").value_or(answer_tokens);
+  lost_tokens_ += std::max<int64_t>(tokens - answer_tokens, 0);
+  return attempts;
 }
 
 void LogTally::count_timings(const json::object& line) {
@@ -112,22 +117,25 @@ void LogTally::count_timings(const json::object& line) {
 void LogTally::count_result() {
   ++succeeded_;
   const json::object& line = parsed_->get_object();
-  count_attempts(line);
   count_timings(line);
   const json::object* response = object_in(line, "response");
   const json::object* body = response == nullptr ? nullptr : object_in(*response, "body");
+  const json::object* usage = body == nullptr ? nullptr : object_in(*body, "usage");
+  const llm::TokenCount tokens = usage == nullptr ? llm::TokenCount() : tokens_of(*usage);
+  const int64_t attempts = count_attempts(line, tokens.prompt + tokens.completion);
   if (body == nullptr) return;
   std::string model(text_in(*body, "model"));
   if (models_.size() >= kModelsMax && !models_.contains(model)) model = "others";
   ModelTally& tally = models_[model];
   ++tally.rows;
-  if (const json::object* usage = object_in(*body, "usage")) tally.tokens += tokens_of(*usage);
+  tally.tokens += tokens;
+  if (attempts > 0) tally.computed += tokens;
 }
 
 void LogTally::count_failure() {
   ++failed_;
   const json::object& line = parsed_->get_object();
-  count_attempts(line);
+  count_attempts(line, 0);
   std::pair<int32_t, std::string> key(line_.status, line_.code);
   if (failures_.size() >= kFailureKindsMax && !failures_.contains(key)) key = {0, "others"};
   const auto [found, added] = failures_.try_emplace(key);

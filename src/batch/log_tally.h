@@ -41,6 +41,9 @@ std::string_view failure_class(int32_t status);
 struct ModelTally {
   int64_t rows = 0;
   llm::TokenCount tokens;
+
+  // Of these, what was computed for this job: not those of answers that were kept.
+  llm::TokenCount computed;
 };
 
 // Lines of one log that are none of ours.
@@ -69,6 +72,10 @@ class LogTally {
   int64_t succeeded() const { return succeeded_; }
   int64_t failed() const { return failed_; }
   int64_t attempts() const { return attempts_; }
+
+  // Of attempts that failed, as far as it was told: no answer has them.
+  int64_t lost_tokens() const { return lost_tokens_; }
+
   const OddLines& odd(LogKind kind) const { return odd_[static_cast<size_t>(kind)]; }
 
   // The most frequent first.
@@ -83,7 +90,7 @@ class LogTally {
   const LatencyHistogram& decode() const { return decode_; }
 
  private:
-  void count_attempts(const boost::json::object& line);
+  int64_t count_attempts(const boost::json::object& line, int64_t answer_tokens);
   void count_timings(const boost::json::object& line);
 
   // The line that was read last, in memory that is used again for each.
@@ -95,6 +102,7 @@ class LogTally {
   int64_t succeeded_ = 0;
   int64_t failed_ = 0;
   int64_t attempts_ = 0;
+  int64_t lost_tokens_ = 0;
   std::array<OddLines, 2> odd_;
   std::map<std::pair<int32_t, std::string>, FailureKind> failures_;
   std::map<std::string, ModelTally, std::less<>> models_;

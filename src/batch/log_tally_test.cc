@@ -21,19 +21,20 @@ std::string without_end(std::string line) {
 }
 
 std::string result(const std::string& id, const std::string& model, const llm::Usage& usage,
-                   const llm::Timings& timings = {}, int32_t attempts = 1) {
+                   const llm::Timings& timings = {}, int32_t attempts = 1, int64_t tokens = 0) {
   llm::Answer answer{.choices = {{.text = "x"}}};
   answer.usage = usage;
   answer.timings = timings;
   return without_end(result_line(key_of(id), llm::Endpoint::kCompletions, model, answer,
-                                 {.attempts = attempts}, 0));
+                                 {.attempts = attempts, .tokens = tokens}, 0));
 }
 
 std::string failure(const std::string& id, int32_t status, const std::string& code,
-                    const std::string& message, uint64_t line = 1, int32_t attempts = 1) {
+                    const std::string& message, uint64_t line = 1, int32_t attempts = 1,
+                    int64_t tokens = 0) {
   return without_end(error_line(
       {.key = key_of(id, line), .failure = {.status = status, .code = code, .message = message}},
-      {.attempts = attempts}));
+      {.attempts = attempts, .tokens = tokens}));
 }
 
 class LogTallyTest : public ::testing::Test {
@@ -51,6 +52,25 @@ class LogTallyTest : public ::testing::Test {
   LogTally tally_;
   uint64_t number_ = 0;
 };
+
+TEST_F(LogTallyTest, TokensOfFailedAttemptsAreLost) {
+  const llm::Usage usage{.prompt_tokens = 10, .completion_tokens = 3};
+  add_result(result("a", "m", usage));
+  add_result(result("b", "m", usage, {}, 3, 33));
+  add_failure(failure("c", 500, "x", "y", 1, 2, 7));
+  add_failure(failure("d", 500, "x", "y", 1, 1));
+  EXPECT_EQ(tally_.lost_tokens(), 20 + 7);
+}
+
+TEST_F(LogTallyTest, AnAnswerThatWasKeptWasNotComputed) {
+  const llm::Usage usage{.prompt_tokens = 10, .completion_tokens = 3};
+  add_result(result("a", "m", usage));
+  add_result(result("b", "m", usage, {}, 0));
+  const ModelTally& tally = tally_.models().at("m");
+  EXPECT_EQ(tally.rows, 2);
+  EXPECT_EQ(tally.tokens, (llm::TokenCount{.prompt = 20, .completion = 6}));
+  EXPECT_EQ(tally.computed, (llm::TokenCount{.prompt = 10, .completion = 3}));
+}
 
 TEST_F(LogTallyTest, AnswersAreCountedByTheirModel) {
   add_result(result("a", "m", {.prompt_tokens = 10, .completion_tokens = 3, .cached_tokens = 4}));

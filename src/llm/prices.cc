@@ -14,8 +14,8 @@ namespace json = boost::json;
 constexpr double kPriceTokens = 1e6;
 constexpr double kUnitsPerBillionth = 1000;
 
-// Far above any price there is: somebody wrote dollars for a billion tokens, or lost the point.
-constexpr double kUsdMax = 1e6;
+// Far above any price there is.
+constexpr double kUsdMax = 1e9;
 
 // What a token costs, as a whole number of thousandths of a billionth of a dollar. Their products
 // with tokens are exact in a double up to nine thousand dollars.

@@ -121,7 +121,8 @@ TEST(Prices, WhatCouldBeMeantOtherwiseIsRefused) {
   EXPECT_THAT(refused(R"({"m": {"input": "1", "output": 1}})"), HasSubstr("must be a number"));
   EXPECT_THAT(refused(R"({"m": {"input": 1, "output": 1, "batch": 1}})"),
               HasSubstr("batch is none of them"));
-  EXPECT_THAT(refused(R"({"m": {"input": 1e7, "output": 1}})"), HasSubstr("from 0 to 1000000;"));
+  EXPECT_THAT(refused(R"({"m": {"input": 1e10, "output": 1}})"),
+              HasSubstr("from 0 to 1000000000;"));
   EXPECT_THAT(refused(R"({"m-1": {"5": {"input": 1, "output": 1}}})"),
               HasSubstr("with a point in it stands in quotes"));
 }

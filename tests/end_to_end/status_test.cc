@@ -94,7 +94,7 @@ TEST_F(Status, AsJsonWithPrices) {
   folder_.write("prices.toml", "[m]\ninput = 1\n");
   const Ended mistaken = folder_.windrow({"status", "results.jsonl", "--prices", "prices.toml"});
   EXPECT_EQ(mistaken.code, 2) << mistaken;
-  EXPECT_THAT(mistaken.errors, HasSubstr("prices.toml: m: output is missing"));
+  EXPECT_THAT(mistaken.errors, HasSubstr("prices.toml:1: m: output is missing"));
 }
 
 TEST_F(Status, WhileARunIsAtWork) {
