@@ -50,6 +50,10 @@ std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
     width = std::max(width, upstream.name.size());
   std::string text;
   for (const UpstreamFigures& upstream : upstreams) {
+    if (upstream.answers + upstream.failures == 0 && upstream.in_flight == 0) {
+      text += fmt::format("{:<{}}  nothing was asked\n", upstream.name, width);
+      continue;
+    }
     text += fmt::format("{:<{}}  {} answers, {} failed calls, {} each, {}", upstream.name, width,
                         with_thousands(upstream.answers), with_thousands(upstream.failures),
                         seconds_text(upstream.latency_s), upstream.finding);

@@ -1,8 +1,7 @@
-// Budget: what may be spent, by a table of prices. What is out is counted with what it is expected
+// Budget: what may be spent. What is out is counted with what it is expected
 // to cost, so the limit errs towards spending less. Pure.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 namespace windrow::dispatch {
@@ -11,19 +10,6 @@ namespace windrow::dispatch {
 using Cost = int64_t;
 
 constexpr Cost kCostUnit = 1'000'000'000;
-
-// For one model.
-struct Price {
-  Cost prompt_token = 0;
-  Cost cached_token = 0;  // of a prompt, computed before
-  Cost answer_token = 0;
-
-  Cost of(int64_t prompt_tokens, int64_t cached_tokens, int64_t answer_tokens) const {
-    const int64_t cached = std::min(cached_tokens, prompt_tokens);
-    return (prompt_tokens - cached) * prompt_token + cached * cached_token +
-           answer_tokens * answer_token;
-  }
-};
 
 class Budget {
  public:

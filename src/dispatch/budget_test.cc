@@ -5,12 +5,6 @@
 namespace windrow::dispatch {
 namespace {
 
-TEST(Budget, CachedTokensHaveTheirOwnPrice) {
-  const Price price{.prompt_token = 150, .cached_token = 75, .answer_token = 600};
-  EXPECT_EQ(price.of(1000, 400, 10), 600 * 150 + 400 * 75 + 10 * 600);
-  EXPECT_EQ(price.of(100, 400, 0), 100 * 75);  // a server that counts oddly
-}
-
 TEST(Budget, NeverGivesOutMoreThanItHas) {
   Budget budget(10 * kCostUnit);
   EXPECT_TRUE(budget.keep_back(6 * kCostUnit));
