@@ -6,6 +6,7 @@
 // alone instead of blocking for ever.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -30,7 +31,11 @@ class BoundedQueue {
     if (closed_) return false;
     items_.push_back(Item{std::move(value), cost});
     cost_ += cost;
-    has_items_.notify_one();
+    if (!gathering_) {
+      has_items_.notify_one();
+    } else if (is_half_full()) {
+      has_gathered_.notify_all();
+    }
     return true;
   }
 
@@ -61,12 +66,26 @@ class BoundedQueue {
     return values;
   }
 
+  // The same, but lets more values gather before it takes them: until `gather` has passed since it
+  // saw the first one, or the queue is half full or closed. Who pushes wakes nobody meanwhile.
+  std::vector<T> pop_all_gathered(std::chrono::nanoseconds gather) {
+    {
+      std::unique_lock lock(mutex_);
+      has_items_.wait(lock, [&] { return closed_ || !items_.empty(); });
+      gathering_ = true;
+      has_gathered_.wait_for(lock, gather, [&] { return closed_ || is_half_full(); });
+      gathering_ = false;
+    }
+    return pop_all();
+  }
+
   // No more values come in; those inside can still be taken.
   void close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
     has_room_.notify_all();
     has_items_.notify_all();
+    has_gathered_.notify_all();
   }
 
   size_t cost() const {
@@ -80,12 +99,16 @@ class BoundedQueue {
     size_t cost;
   };
 
+  bool is_half_full() const { return cost_ >= cost_max_ / 2; }
+
   const size_t cost_max_;
   mutable std::mutex mutex_;
   std::condition_variable has_room_;
   std::condition_variable has_items_;
+  std::condition_variable has_gathered_;
   std::deque<Item> items_;
   size_t cost_ = 0;
+  bool gathering_ = false;  // one taker sleeps until there is more
   bool closed_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -114,8 +115,8 @@ class Runner final : public JobRunner {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Under the mutex:
-  Stop stop_ = Stop::kNo;
-  std::optional<Error> fatal_;  // why the job stops; the first reason
+  std::atomic<Stop> stop_ = Stop::kNo;  // read without it too
+  std::optional<Error> fatal_;          // why the job stops; the first reason
   std::optional<Prescan> prescan_;
   std::unique_ptr<LineSource> prescan_lines_;
   std::unique_ptr<LineSource> lines_;
@@ -133,7 +134,7 @@ class Runner final : public JobRunner {
 
 void Runner::stop_at_least(Stop stop) {
   const std::scoped_lock lock(mutex_);
-  stop_ = std::max(stop_, stop);
+  stop_ = std::max(stop_.load(), stop);
   // A reader may wait for a pipe or for room in its queue.
   if (lines_ != nullptr) lines_->interrupt();
   if (prescan_lines_ != nullptr) prescan_lines_->interrupt();
@@ -142,7 +143,6 @@ void Runner::stop_at_least(Stop stop) {
 }
 
 Stop Runner::stopping() const {
-  const std::scoped_lock lock(mutex_);
   return stop_;
 }
 
@@ -309,10 +309,10 @@ dispatch::Dispatcher& Runner::dispatcher_of(const std::string& model) const {
 void Runner::submit_row(Row row) {
   dispatch::Dispatcher& dispatcher = dispatcher_of(row.request.model);
   const auto ended = [this] {
-    const std::scoped_lock lock(mutex_);
-    --in_flight_;
     --counters_.rows_in_flight;
-    changed_.notify_all();
+    const std::scoped_lock lock(mutex_);
+    // Nobody waits for any but the last one.
+    if (--in_flight_ == 0) changed_.notify_all();
   };
   {
     const std::scoped_lock lock(mutex_);

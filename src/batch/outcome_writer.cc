@@ -1,5 +1,6 @@
 #include "batch/outcome_writer.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -9,6 +10,10 @@
 
 namespace windrow::batch {
 namespace {
+
+// How long outcomes gather before they are written: a sync costs the same for one and for hundreds.
+// Part of the time that may pass until a row that was answered is safe.
+constexpr std::chrono::milliseconds kGather(10);
 
 // What a group adds to the counters once it is safe.
 struct GroupSums {
@@ -33,7 +38,7 @@ void OutcomeWriter::finish(RowOutcome outcome) {
 void OutcomeWriter::write(ResultLog log) {
   counters_.log_bytes = static_cast<int64_t>(log.bytes());
   for (;;) {
-    std::vector<RowOutcome> group = outcomes_.pop_all();
+    std::vector<RowOutcome> group = outcomes_.pop_all_gathered(kGather);
     if (group.empty()) return;
     const auto size = static_cast<int64_t>(group.size());
     const bool written = write_group(log, std::move(group));

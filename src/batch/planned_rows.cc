@@ -41,7 +41,7 @@ std::optional<Row> PlannedRows::pop() {
   std::unique_lock lock(mutex_);
   has_rows_.wait(lock, [&] { return closed_ || (lines_until_begun_ == 0 && rows_.size() > 0); });
   std::optional<Row> row = rows_.next();
-  has_room_.notify_all();
+  if (rows_.has_much_room()) has_room_.notify_all();
   return row;
 }
 

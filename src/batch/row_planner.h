@@ -48,6 +48,13 @@ class RowPlanner {
     return size_ == 0 || (size_ < limits_.rows_max && bytes_ + cost <= limits_.bytes_max);
   }
 
+  // Whether it is worth waking somebody who waits for room: one that brings many rows at once costs
+  // less than one that is woken for each.
+  bool has_much_room() const {
+    return size_ <= limits_.rows_max - limits_.rows_max / 64 &&
+           bytes_ <= limits_.bytes_max - limits_.bytes_max / 64;
+  }
+
   // Of a row and its key, against LookAhead::bytes_max.
   static size_t cost_of(const Row& row, const PromptKey& key);
 

@@ -122,10 +122,20 @@ Dispatcher::~Dispatcher() {
 // --- how many -----------------------------------------------------------------------------------
 
 // Who waits for another's answer keeps nobody busy, and a call of several does so once.
-bool Dispatcher::has_room() const {
+int32_t Dispatcher::free_places() const {
   const auto followers = static_cast<int32_t>(scheduler_.followers());
   const auto packed = static_cast<int32_t>(scheduler_.items_out() - scheduler_.calls_out());
-  return followers < kFollowersMax && in_flight_ - followers - packed < room();
+  return followers < kFollowersMax ? room() - (in_flight_ - followers - packed) : 0;
+}
+
+// To wake a thread costs more than all else that is done here for a request. So one that waits for
+// room sleeps until half of what waits before the upstreams has gone, and then brings as much.
+void Dispatcher::tell_those_who_wait() {
+  if (submitters_waiting_ > 0) {
+    const int32_t free = free_places();
+    if (free > waiting_max_ / 2 || (free > 0 && scheduler_.waiting() == 0)) room_grew_.notify_all();
+  }
+  if (is_idle()) became_idle_.notify_all();
 }
 
 int32_t Dispatcher::room() const {
@@ -194,7 +204,7 @@ Dispatcher::Deeds Dispatcher::decide(Event event) {
   tell_limits();
   event(clock_.now(), actions);
   waker_.wake_at(scheduler_.wake_at());
-  changed_.notify_all();  // a limit may have grown
+  tell_those_who_wait();  // a limit may have grown
   Deeds deeds = deeds_of(actions);
   if (scheduler_.budget_is_spent() && !std::exchange(told_of_budget_, true))
     deeds.emplace_back(BudgetSpent{});
@@ -310,7 +320,7 @@ void Dispatcher::carry_out(Hand hand) {
       const std::scoped_lock lock(mutex_);
       if (cancels_ == hand.cancels_seen) {
         --starting_;
-        changed_.notify_all();
+        tell_those_who_wait();
         return;
       }
       hand.cancels_seen = cancels_;
@@ -324,7 +334,7 @@ void Dispatcher::carry_out(Finish finish) {
   finish.done(std::move(finish.result));
   const std::scoped_lock lock(mutex_);
   --in_flight_;
-  changed_.notify_all();
+  tell_those_who_wait();
 }
 
 void Dispatcher::carry_out(BudgetSpent) {
@@ -345,7 +355,9 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
   Deeds deeds;
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !admitting_ || has_room(); });
+    ++submitters_waiting_;
+    room_grew_.wait(lock, [&] { return !admitting_ || free_places() > 0; });
+    --submitters_waiting_;
     if (!admitting_) return false;
     ++in_flight_;
     std::optional<llm::Answer> known;
@@ -363,7 +375,7 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
               .outcome = *std::move(known), .attempts = 0, .source = OutcomeSource::kCached}});
     } else if (!admitting_) {
       --in_flight_;
-      changed_.notify_all();
+      tell_those_who_wait();
       return false;
     } else {
       item.id = ItemId(++submitted_);
@@ -437,7 +449,7 @@ void Dispatcher::wake() {
 void Dispatcher::stop_admitting() {
   const std::scoped_lock lock(mutex_);
   admitting_ = false;
-  changed_.notify_all();
+  room_grew_.notify_all();
 }
 
 void Dispatcher::cancel_waiting() {
@@ -472,7 +484,7 @@ void Dispatcher::pass_on(Cancel what) {
 
 void Dispatcher::wait_idle() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return in_flight_ == 0 && starting_ == 0; });
+  became_idle_.wait(lock, [&] { return is_idle(); });
 }
 
 }  // namespace windrow::dispatch

@@ -199,8 +199,10 @@ class Dispatcher {
              Waker* waker);
 
   // --- with the lock ---
-  bool has_room() const;
+  int32_t free_places() const;
   int32_t room() const;
+  bool is_idle() const { return in_flight_ == 0 && starting_ == 0; }
+  void tell_those_who_wait();
   void tell_limits();
   Deeds deeds_of(const Actions& actions);
   Finish finish(const Ended& ended, const std::unordered_map<ItemId, llm::Outcome>& shared);
@@ -235,7 +237,9 @@ class Dispatcher {
   static thread_local Running* running_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable room_grew_;
+  std::condition_variable became_idle_;
+  int32_t submitters_waiting_ = 0;
   Scheduler scheduler_;
   std::unordered_map<ItemId, Entry> entries_;
   uint64_t submitted_ = 0;

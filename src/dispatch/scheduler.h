@@ -130,6 +130,8 @@ class Scheduler {
   Cost spent() const { return budget_.spent(); }
 
   size_t unfinished() const { return records_.size(); }
+  // For an upstream to have room.
+  size_t waiting() const { return lanes_.size() + packer_.waiting(); }
 
   // Of these, items that wait for the answer of an equal one, and items and calls that are out.
   size_t followers() const { return coalescer_.followers(); }

@@ -16,12 +16,14 @@ void ThreadWaker::wake_at(std::optional<TimePoint> at) {
     if (!at_) return;
     thread_ = std::thread([this] { wait_and_call(); });
   }
-  changed_.notify_all();
+  // Who wakes early sleeps again; a later time is thus no reason to wake anybody.
+  if (at_ && (!sleeps_until_ || *at_ < *sleeps_until_)) changed_.notify_all();
 }
 
 void ThreadWaker::wait_and_call() {
   std::unique_lock lock(mutex_);
   while (!stopped_) {
+    sleeps_until_ = at_;
     if (!at_) {
       changed_.wait(lock);
       continue;

@@ -49,6 +49,7 @@ class ThreadWaker final : public Waker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<TimePoint> at_;
+  std::optional<TimePoint> sleeps_until_;
   bool stopped_ = false;
   std::thread thread_;
 };
