@@ -2,19 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <utility>
 
 #include "base/hash.h"
 #include "llm/answer_json.h"
+#include "llm/json_text.h"
 
 namespace windrow::batch {
 
 namespace json = boost::json;
 
 namespace {
+
+// What a line has besides its custom_id and its answer, or less.
+constexpr size_t kLineBytes = 320;
 
 // The same row has the same ids whenever it runs; the API only wants them to differ between rows.
 std::string row_id(const RowKey& key) {
@@ -24,65 +26,107 @@ std::string request_id(const RowKey& key) {
   return to_hex(key.identity.high ^ key.fingerprint);
 }
 
-json::object about(const RowKey& key, const Tries& tries) {
-  json::object object{
-      {"line", key.line}, {"attempts", tries.attempts}, {"fingerprint", to_hex(key.fingerprint)}};
-  // Of one attempt `usage` has the tokens.
-  if (tries.attempts > 1) {
-    object["tokens"] = tries.tokens;
-    if (!tries.earlier_failure.empty()) object["earlier_failure"] = tries.earlier_failure;
+// Whole lines are written straight into their text: there may be a hundred thousand a second.
+template <class Number>
+void append_number(Number number, std::string& text) {
+  const fmt::format_int digits(number);
+  text.append(digits.data(), digits.size());
+}
+
+void append_text_or_null(std::string_view value, std::string& text) {
+  if (value.empty()) {
+    text += "null";
+  } else {
+    llm::append_json(value, text);
   }
-  return object;
 }
 
-json::value text_or_null(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
+// Up to the response.
+std::string begin_line(const RowKey& key, size_t response_bytes) {
+  std::string text;
+  text.reserve(response_bytes + kLineBytes + key.custom_id.size());
+  text += kLineStart;
+  text += row_id(key);
+  text += R"(","custom_id":)";
+  append_text_or_null(key.custom_id, text);
+  text += R"(,"response":)";
+  return text;
 }
 
-// `response` is JSON already: an answer may be large.
-std::string line_text(const RowKey& key, std::string_view response, const json::value& error,
-                      const json::object& windrow) {
-  return fmt::format(
-      R"({{"id":"batch_req_{}","custom_id":{},"response":{},"error":{},"windrow":{}}})"
-      "\n",
-      row_id(key), json::serialize(text_or_null(key.custom_id)), response, json::serialize(error),
-      json::serialize(windrow));
+void append_response(const RowKey& key, int32_t status, std::string_view body, std::string& text) {
+  text += R"({"status_code":)";
+  append_number(status, text);
+  text += R"(,"request_id":"req_)";
+  text += request_id(key);
+  text += R"(","body":)";
+  text += body;
+  text += '}';
 }
 
-std::string response_of(const RowKey& key, int32_t status, std::string_view body) {
-  return fmt::format(R"({{"status_code":{},"request_id":"req_{}","body":{}}})", status,
-                     request_id(key), body);
+// The member `windrow`, not closed.
+void append_about(const RowKey& key, const Tries& tries, std::string& text) {
+  text += R"(,"windrow":{"line":)";
+  append_number(key.line, text);
+  text += R"(,"attempts":)";
+  append_number(tries.attempts, text);
+  text += R"(,"fingerprint":")";
+  text += to_hex(key.fingerprint);
+  text += '"';
+  // Of one attempt `usage` has the tokens.
+  if (tries.attempts <= 1) return;
+  text += R"(,"tokens":)";
+  append_number(tries.tokens, text);
+  if (tries.earlier_failure.empty()) return;
+  text += R"(,"earlier_failure":)";
+  llm::append_json(tries.earlier_failure, text);
 }
 
 }  // namespace
 
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
                         const llm::Answer& answer, const Tries& tries, int64_t created_unix_s) {
-  json::object windrow = about(key, tries);
-  windrow["timings"] = json::object{{"queue_ms", answer.timings.queue_ms},
-                                    {"prefill_ms", answer.timings.prefill_ms},
-                                    {"decode_ms", answer.timings.decode_ms}};
-  return line_text(
-      key,
-      response_of(key, 200,
-                  llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer)),
-      nullptr, windrow);
+  std::string made;
+  if (answer.raw.empty()) {
+    made = llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer);
+  }
+  const std::string& body = answer.raw.empty() ? made : answer.raw;
+  std::string text = begin_line(key, body.size());
+  append_response(key, 200, body, text);
+  text += R"(,"error":null)";
+  append_about(key, tries, text);
+  text += R"(,"timings":{"queue_ms":)";
+  append_number(answer.timings.queue_ms, text);
+  text += R"(,"prefill_ms":)";
+  append_number(answer.timings.prefill_ms, text);
+  text += R"(,"decode_ms":)";
+  append_number(answer.timings.decode_ms, text);
+  text += "}}}\n";
+  return text;
 }
 
 std::string error_line(const RowFault& fault, const Tries& tries) {
   const llm::Failure& failure = fault.failure;
-  std::string response = "null";
-  if (!fault.of_line) {
-    response = response_of(
-        fault.key, failure.status,
-        failure.raw.empty() ? json::serialize(llm::failure_to_json(failure)) : failure.raw);
+  std::string text = begin_line(fault.key, failure.raw.size() + failure.message.size());
+  if (fault.of_line) {
+    text += "null";
+  } else if (failure.raw.empty()) {
+    append_response(fault.key, failure.status, json::serialize(llm::failure_to_json(failure)),
+                    text);
+  } else {
+    append_response(fault.key, failure.status, failure.raw, text);
   }
-  return line_text(fault.key, response,
-                   json::object{{"code", text_or_null(failure.code)},
-                                {"message", failure.message},
-                                {"param", text_or_null(failure.param)},
-                                {"line", fault.key.line}},
-                   about(fault.key, tries));
+  text += R"(,"error":{"code":)";
+  append_text_or_null(failure.code, text);
+  text += R"(,"message":)";
+  llm::append_json(failure.message, text);
+  text += R"(,"param":)";
+  append_text_or_null(failure.param, text);
+  text += R"(,"line":)";
+  append_number(fault.key.line, text);
+  text += '}';
+  append_about(fault.key, tries, text);
+  text += "}}\n";
+  return text;
 }
 
 }  // namespace windrow::batch

@@ -1,51 +1,84 @@
 #include "llm/json_members.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
+#include <cstdint>
 
 namespace windrow::llm {
 namespace {
 
+// Of a row, or of its body; more cost another allocation.
+constexpr size_t kMembersUsual = 8;
+
+// What a byte can be to a walk over values that a parser has accepted.
+enum class Byte : uint8_t { kOther, kSpace, kQuote, kOpen, kClose, kComma };
+
+constexpr std::array<Byte, 256> kBytes = [] {
+  std::array<Byte, 256> bytes{};
+  for (const char space : {' ', '\t', '\n', '\r'})
+    bytes[static_cast<unsigned char>(space)] = Byte::kSpace;
+  for (const char open : {'{', '['})
+    bytes[static_cast<unsigned char>(open)] = Byte::kOpen;
+  for (const char close : {'}', ']'})
+    bytes[static_cast<unsigned char>(close)] = Byte::kClose;
+  bytes['"'] = Byte::kQuote;
+  bytes[','] = Byte::kComma;
+  return bytes;
+}();
+
+Byte kind_of(char byte) {
+  return kBytes[static_cast<unsigned char>(byte)];
+}
+
 // Every step stays inside the text and moves forward.
 class Walk {
  public:
-  explicit Walk(std::string_view text) : text_(text) {}
+  explicit Walk(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
-  bool at_end() const { return at_ >= text_.size(); }
-  char look() const { return at_end() ? '\0' : text_[at_]; }
-  void step() { move(1); }
+  bool at_end() const { return at_ == end_; }
+  char look() const { return at_end() ? '\0' : *at_; }
+  void step() { at_ += at_end() ? 0 : 1; }
 
   void skip_space() {
-    while (!at_end() && is_space(text_[at_]))
+    while (at_ != end_ && is_space(*at_))
       ++at_;
   }
 
   std::string_view take_string() {
-    const size_t begin = at_;
+    const char* const begin = at_;
     step();
-    while (!at_end() && text_[at_] != '"') {
-      move(text_[at_] == '\\' ? 2 : 1);
+    for (; at_ != end_ && *at_ != '"'; ++at_) {
+      if (*at_ == '\\' && ++at_ == end_) break;
     }
     step();
-    return text_.substr(begin, at_ - begin);
+    return between(begin, at_);
+  }
+
+  // Up to a quote or the end of the text; white space is left out of it.
+  std::string_view take_solid() {
+    const char* const begin = at_;
+    while (at_ != end_ && *at_ != '"' && !is_space(*at_))
+      ++at_;
+    return between(begin, at_);
   }
 
   std::string_view take_value() {
-    const size_t begin = at_;
+    const char* const begin = at_;
     size_t depth = 0;
-    while (!at_end()) {
-      const char byte = text_[at_];
-      if (byte == '"') {
+    while (at_ != end_) {
+      const Byte kind = kind_of(*at_);
+      if (kind == Byte::kQuote) {
         take_string();
-      } else if (byte == '{' || byte == '[') {
+      } else if (kind == Byte::kOpen) {
         ++depth;
         ++at_;
-      } else if (byte == '}' || byte == ']') {
+      } else if (kind == Byte::kClose) {
         if (depth == 0) break;
         --depth;
         ++at_;
-      } else if (depth == 0 && (byte == ',' || is_space(byte))) {
+      } else if (depth == 0 && (kind == Byte::kComma || kind == Byte::kSpace)) {
         break;
       } else {
         ++at_;
@@ -53,24 +86,25 @@ class Walk {
       }
       if (depth == 0) break;
     }
-    return text_.substr(begin, at_ - begin);
+    return between(begin, at_);
   }
 
-  static bool is_space(char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
-  }
+  static bool is_space(char byte) { return kind_of(byte) == Byte::kSpace; }
 
  private:
-  void move(size_t count) { at_ = std::min(at_ + count, text_.size()); }
+  static std::string_view between(const char* begin, const char* end) {
+    return {begin, static_cast<size_t>(end - begin)};
+  }
 
-  std::string_view text_;
-  size_t at_ = 0;
+  const char* at_;
+  const char* const end_;
 };
 
 }  // namespace
 
 std::vector<JsonMember> json_members(std::string_view text) {
   std::vector<JsonMember> members;
+  members.reserve(kMembersUsual);
   Walk walk(text);
   walk.skip_space();
   walk.step();  // {
@@ -127,13 +161,9 @@ std::string json_without_space(std::string_view value) {
   text.reserve(value.size());
   Walk walk(value);
   while (!walk.at_end()) {
-    const char byte = walk.look();
-    if (byte == '"') {
-      text += walk.take_string();
-      continue;
-    }
-    if (!Walk::is_space(byte)) text += byte;
-    walk.step();
+    if (walk.look() == '"') text += walk.take_string();
+    text += walk.take_solid();
+    walk.skip_space();
   }
   return text;
 }

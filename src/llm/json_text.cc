@@ -1,13 +1,28 @@
 #include "llm/json_text.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/json/serialize.hpp>
 #include <charconv>
 #include <cmath>
 
 namespace windrow::llm {
+namespace {
+
+bool is_plain(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  return byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7F;
+}
+
+}  // namespace
 
 void append_json(std::string_view value, std::string& text) {
+  if (std::all_of(value.begin(), value.end(), is_plain)) {
+    text += '"';
+    text += value;
+    text += '"';
+    return;
+  }
   text += boost::json::serialize(boost::json::string_view(value));
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
@@ -38,15 +39,27 @@ std::string quoted(std::string_view text) {
   return fmt::format("\"{}{}\"", utf8_repair(line), text.size() > kQuoteBytesMax ? "..." : "");
 }
 
-std::optional<json::value> parse(std::string_view body) {
-  json::parse_options options;
-  options.max_depth = kDepthMax;
-  json::parser parser(json::storage_ptr(), options);
-  boost::system::error_code error;
-  parser.write(body.data(), body.size(), error);
-  if (error) return std::nullopt;
-  return parser.release();
-}
+// A reply as JSON. It is looked at once and let go, so it lies in memory that is let go as a whole.
+class ReplyJson {
+ public:
+  explicit ReplyJson(std::string_view body) {
+    json::parse_options options;
+    options.max_depth = kDepthMax;
+    json::parser parser(json::storage_ptr(&memory_), options, stack_.data(), stack_.size());
+    boost::system::error_code error;
+    parser.write(body.data(), body.size(), error);
+    if (!error) value_.emplace(parser.release());
+  }
+
+  // None: it is not one JSON value.
+  const json::value* value() const { return value_ ? &*value_ : nullptr; }
+
+ private:
+  std::array<unsigned char, 2048> stack_;
+  std::array<unsigned char, 4096> begin_;
+  json::monotonic_resource memory_{begin_.data(), begin_.size()};
+  std::optional<json::value> value_;
+};
 
 // A line of a log holds it.
 std::string one_line(std::string_view body) {
@@ -209,8 +222,9 @@ std::string code_of(int32_t status) {
 
 llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t now_unix_s) {
   const int32_t status = reply.head.status;
-  const std::optional<json::value> body = parse(reply.body);
-  Told told = told_by(body ? &*body : nullptr);
+  const ReplyJson parsed(reply.body);
+  const json::value* const body = parsed.value();
+  Told told = told_by(body);
   llm::Failure failure{.failure_class = class_of(status),
                        .status = status,
                        .code = told.code.empty() || told.code == std::to_string(status)
@@ -220,7 +234,7 @@ llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t
                        .param = told.param,
                        .overloaded = status == 429 || status == 503 || status == 529,
                        .retry_after_ms = {},
-                       .raw = body && body->is_object() ? one_line(reply.body) : ""};
+                       .raw = body != nullptr && body->is_object() ? one_line(reply.body) : ""};
   if (failure.failure_class == llm::FailureClass::kTransient)
     failure.retry_after_ms = retry_after_ms(reply.head.headers, now_unix_s);
   if (status < 500 && context_exceeded(told)) {
@@ -236,7 +250,7 @@ llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t
   } else {
     failure.message = fmt::format("{} answered {}: {}", who, status, quoted(reply.body));
   }
-  failure.message += advice(status, asked, body.has_value());
+  failure.message += advice(status, asked, body != nullptr);
   return failure;
 }
 
@@ -258,8 +272,9 @@ int64_t to_ms(Duration duration) {
 }
 
 llm::Outcome answered(const Asked& asked, const http::ClientReply& reply) {
-  const std::optional<json::value> body = parse(reply.body);
-  if (!body) {
+  const ReplyJson parsed(reply.body);
+  const json::value* const body = parsed.value();
+  if (body == nullptr) {
     const auto type = reply.head.headers.get("content-type").value_or("");
     const bool page = type.starts_with("text/html");
     return no_answer(asked, reply, "unparsable_reply",
