@@ -1,6 +1,5 @@
 #include "base/hash.h"
 
-#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <charconv>
@@ -17,7 +16,10 @@ uint64_t hash64(std::string_view text, uint64_t seed) {
 }
 
 std::string to_hex(uint64_t value) {
-  return fmt::format("{:016x}", value);
+  std::string text(16, '0');
+  for (size_t i = text.size(); i > 0; value >>= 4)
+    text[--i] = "0123456789abcdef"[value & 0xF];
+  return text;
 }
 
 bool parse_hex64(std::string_view text, uint64_t& value) {

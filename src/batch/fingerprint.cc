@@ -1,7 +1,6 @@
 #include "batch/fingerprint.h"
 
 #include <string>
-#include <vector>
 
 #include "base/hash.h"
 #include "llm/json_members.h"
@@ -9,9 +8,17 @@
 namespace windrow::batch {
 
 uint64_t row_fingerprint(std::string_view line, std::string_view custom_id) {
-  const std::vector<llm::JsonMember> members = llm::json_members(line);
-  const std::string text = llm::json_without_space(llm::json_member(members, "url")) + '\n' +
-                           llm::json_without_space(llm::json_member(members, "body"));
+  return row_fingerprint(llm::json_members(line), custom_id);
+}
+
+uint64_t row_fingerprint(const std::vector<llm::JsonMember>& members, std::string_view custom_id) {
+  const std::string_view url = llm::json_member(members, "url");
+  const std::string_view body = llm::json_member(members, "body");
+  std::string text;
+  text.reserve(url.size() + body.size() + 1);
+  llm::append_without_space(url, text);
+  text += '\n';
+  llm::append_without_space(body, text);
   return hash64(text, hash64(custom_id));
 }
 

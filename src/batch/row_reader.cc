@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
@@ -52,7 +54,16 @@ std::string quoted(std::string_view text) {
   return fmt::format("\"{}...\"", utf8_repair(text.substr(0, kQuoteBytesMax)));
 }
 
-std::variant<json::value, RowFault> parse(const Line& line) {
+// A row that only passes through is looked at once and let go: so its tree lies in memory that is
+// let go as a whole. Small enough for the allocator to have it at hand.
+constexpr size_t kTreeBytes = 960;
+
+json::storage_ptr memory_of_tree(bool raw) {
+  return raw ? json::make_shared_resource<json::monotonic_resource>(kTreeBytes)
+             : json::storage_ptr();
+}
+
+std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr memory) {
   if (line.too_long) {
     return fault_of_line(line, "line_too_long",
                          fmt::format("line {} is {} bytes long, above the limit for one line; "
@@ -62,7 +73,8 @@ std::variant<json::value, RowFault> parse(const Line& line) {
   }
   json::parse_options options;
   options.max_depth = kDepthMax;
-  json::parser parser(json::storage_ptr(), options);
+  std::array<unsigned char, 4096> stack;
+  json::parser parser(std::move(memory), options, stack.data(), stack.size());
   boost::system::error_code error;
   const size_t read = parser.write(line.bytes.data(), line.bytes.size(), error);
   if (error) {
@@ -121,8 +133,7 @@ bool is_drawn(const llm::Request& request) {
 }
 
 // Of a row that is answered by its body alone.
-Hash128 question_of(llm::Endpoint endpoint, std::string_view line) {
-  const std::vector<llm::JsonMember> members = llm::json_members(line);
+Hash128 question_of(llm::Endpoint endpoint, const std::vector<llm::JsonMember>& members) {
   return hash128(std::string(llm::url_of(endpoint)) +
                  llm::json_without_space(llm::json_member(members, "body")));
 }
@@ -134,7 +145,7 @@ RowReader::RowReader(RowRules rules) : rules_(std::move(rules)) {
 }
 
 std::variant<Envelope, RowFault> RowReader::open(const Line& line) const {
-  auto parsed = parse(line);
+  auto parsed = parse(line, memory_of_tree(rules_.raw));
   if (auto* fault = std::get_if<RowFault>(&parsed)) return std::move(*fault);
   auto& value = std::get<json::value>(parsed);
   if (!value.is_object()) {
@@ -159,13 +170,14 @@ std::variant<Envelope, RowFault> RowReader::open(const Line& line) const {
   }
   std::string id(custom_id->get_string());
   const Hash128 identity = row_identity(id);
-  const uint64_t fingerprint = row_fingerprint(line.bytes, id);
+  std::vector<llm::JsonMember> members = llm::json_members(line.bytes);
+  const uint64_t fingerprint = row_fingerprint(members, id);
   return Envelope{.key = {.line = line.number,
                           .custom_id = std::move(id),
                           .identity = identity,
                           .fingerprint = fingerprint},
                   .line = std::move(value.get_object()),
-                  .text = line.bytes,
+                  .members = std::move(members),
                   .bytes = line.bytes.size()};
 }
 
@@ -197,9 +209,8 @@ RowOrFault RowReader::finish(Envelope envelope) const {
 
   json::object& body = envelope.line["body"].get_object();
   if (rules_.raw) {
-    const auto members = llm::json_members(envelope.text);
-    llm::Request request =
-        llm::raw_request(endpoint, llm::json_member(members, "body"), body, rules_.body_defaults);
+    llm::Request request = llm::raw_request(endpoint, llm::json_member(envelope.members, "body"),
+                                            body, rules_.body_defaults);
     const std::optional<std::string> question = llm::repeat_key(request);
     Row row{.key = std::move(envelope.key), .request = std::move(request), .bytes = envelope.bytes};
     if (question) row.question = hash128(*question);
@@ -221,7 +232,7 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   auto& request = std::get<llm::Request>(parsed);
   if (request.model.empty()) request.model = rules_.models.front();
   Row row{.key = std::move(envelope.key), .request = std::move(request), .bytes = envelope.bytes};
-  if (seeded || !is_drawn(row.request)) row.question = question_of(endpoint, envelope.text);
+  if (seeded || !is_drawn(row.request)) row.question = question_of(endpoint, envelope.members);
   return row;
 }
 

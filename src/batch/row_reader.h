@@ -13,6 +13,7 @@
 
 #include "batch/line_source.h"
 #include "batch/row.h"
+#include "llm/json_members.h"
 
 namespace windrow::batch {
 
@@ -30,7 +31,7 @@ struct RowRules {
 struct Envelope {
   RowKey key;
   boost::json::object line;
-  std::string_view text;
+  std::vector<llm::JsonMember> members;  // of the line, as they are written there
   size_t bytes = 0;
 };
 

@@ -158,14 +158,18 @@ std::string_view json_member(const std::vector<JsonMember>& members, std::string
 
 std::string json_without_space(std::string_view value) {
   std::string text;
-  text.reserve(value.size());
+  append_without_space(value, text);
+  return text;
+}
+
+void append_without_space(std::string_view value, std::string& text) {
+  text.reserve(text.size() + value.size());
   Walk walk(value);
   while (!walk.at_end()) {
     if (walk.look() == '"') text += walk.take_string();
     text += walk.take_solid();
     walk.skip_space();
   }
-  return text;
 }
 
 }  // namespace windrow::llm

@@ -28,5 +28,6 @@ std::string_view json_member(const std::vector<JsonMember>& members, std::string
 
 // The text of a JSON value without the white space outside its strings.
 std::string json_without_space(std::string_view value);
+void append_without_space(std::string_view value, std::string& text);
 
 }  // namespace windrow::llm
