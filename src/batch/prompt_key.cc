@@ -21,7 +21,10 @@ namespace {
 // Bytes in pieces of any size, hashed in blocks that each go on from the one before.
 class Blocks {
  public:
-  explicit Blocks(uint64_t start) : state_(start) { give_out(); }
+  explicit Blocks(uint64_t start, size_t bytes = 0) : state_(start) {
+    key_.blocks.reserve(bytes / kPromptBlockBytes + 1);
+    give_out();
+  }
 
   void add(std::string_view text) {
     key_.prompt_bytes += text.size();
@@ -112,12 +115,15 @@ PromptKey prompt_key(const llm::Request& request) {
       request.endpoint == llm::Endpoint::kRerank) {
     return {};
   }
-  Blocks blocks(hash64(request.model, static_cast<uint64_t>(request.endpoint)));
+  const uint64_t start = hash64(request.model, static_cast<uint64_t>(request.endpoint));
   if (!request.raw.empty()) {
     std::string buffer;
-    blocks.add(llm::raw_prompt(request, buffer));
+    const std::string_view prompt = llm::raw_prompt(request, buffer);
+    Blocks blocks(start, prompt.size());
+    blocks.add(prompt);
     return blocks.take();
   }
+  Blocks blocks(start);
   if (request.endpoint == llm::Endpoint::kChatCompletions) add_chat(request.chat, blocks);
   for (const llm::Input& input : request.inputs)
     add_input(input, blocks);

@@ -3,6 +3,7 @@
 // never to a Backend. It drives a Scheduler, which decides.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -241,7 +242,7 @@ class Dispatcher {
   std::condition_variable became_idle_;
   int32_t submitters_waiting_ = 0;
   Scheduler scheduler_;
-  std::unordered_map<ItemId, Entry> entries_;
+  boost::unordered_flat_map<ItemId, Entry, std::hash<ItemId>> entries_;
   uint64_t submitted_ = 0;
   int64_t cached_ = 0;
   int32_t in_flight_ = 0;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -94,8 +95,9 @@ class Lanes {
   void open_next(uint64_t lane);
 
   const LaneOptions options_;
-  std::unordered_map<ItemId, Waiting> waiting_;
-  std::unordered_map<ItemId, uint64_t> numbers_out_;  // of those handed out, to be put back
+  boost::unordered_flat_map<ItemId, Waiting, std::hash<ItemId>> waiting_;
+  boost::unordered_flat_map<ItemId, uint64_t, std::hash<ItemId>>
+      numbers_out_;  // of those handed out, to be put back
   std::unordered_map<uint64_t, Lane> lanes_;
   std::array<Queue, kUrgencies> queues_;
   std::map<std::pair<TimePoint, uint64_t>, ItemId> deadlines_;

@@ -14,10 +14,10 @@
 //   after cancel_waiting nothing is tried again; what is submitted afterwards is sent once.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -205,8 +205,8 @@ class Scheduler {
   Lanes lanes_;
   Packer packer_;
 
-  std::unordered_map<ItemId, Record> records_;
-  std::unordered_map<CallId, Call> calls_;
+  boost::unordered_flat_map<ItemId, Record, std::hash<ItemId>> records_;
+  boost::unordered_flat_map<CallId, Call, std::hash<CallId>> calls_;
   std::set<std::pair<TimePoint, ItemId>> later_;
   size_t items_out_ = 0;
   SchedulerCounts counts_;

@@ -154,6 +154,7 @@ std::string_view raw_prompt(const Request& request, std::string& buffer) {
   const std::vector<JsonMember> members = json_members(request.raw);
   switch (request.endpoint) {
     case Endpoint::kChatCompletions:
+      buffer.reserve(request.raw.size());
       buffer = json_member(members, "tools");
       buffer += json_member(members, "messages");
       return buffer;

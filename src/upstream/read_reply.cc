@@ -63,8 +63,8 @@ class ReplyJson {
 
 // A line of a log holds it.
 std::string one_line(std::string_view body) {
-  return body.find_first_of("\r\n") == std::string_view::npos ? std::string(body)
-                                                              : llm::json_without_space(body);
+  const bool is_one = body.find('\n') == body.npos && body.find('\r') == body.npos;
+  return is_one ? std::string(body) : llm::json_without_space(body);
 }
 
 std::string text_of(const json::object& object, std::string_view name) {
@@ -241,8 +241,8 @@ llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t
     failure.failure_class = llm::FailureClass::kRequest;
     failure.code = "context_length_exceeded";
   }
-  const std::string who =
-      reply.via_proxy ? fmt::format("{} (through a proxy)", asked.server) : asked.server;
+  const std::string who = reply.via_proxy ? fmt::format("{} (through a proxy)", asked.server)
+                                          : std::string(asked.server);
   if (!told.message.empty()) {
     failure.message = fmt::format("{} answered {}: {}", who, status, told.message);
   } else if (reply.body.empty()) {

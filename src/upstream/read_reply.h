@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "http/client.h"
 #include "llm/answer.h"
@@ -12,8 +13,8 @@ namespace windrow::upstream {
 
 // For messages: who was asked.
 struct Asked {
-  std::string server;  // "http://gpu1:8000"
-  std::string model;   // as it was asked for; empty: none was
+  std::string_view server;  // "http://gpu1:8000"; outlives the reading
+  std::string model;        // as it was asked for; empty: none was
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   llm::Structure structure = llm::Structure::kText;  // that was asked for
 

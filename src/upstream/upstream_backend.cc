@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <condition_variable>
 #include <optional>
 #include <utility>
@@ -50,7 +51,7 @@ struct UpstreamBackend::Calls {
   std::mutex mutex;
   std::condition_variable changed;
   uint64_t begun = 0;
-  std::unordered_map<uint64_t, std::optional<http::CallId>> in_flight;
+  boost::unordered_flat_map<uint64_t, std::optional<http::CallId>> in_flight;
   llm::BackendStats stats;
   CallCounts counts;
 
@@ -81,6 +82,7 @@ UpstreamBackend::UpstreamBackend(http::Client& client, const Clock& clock, Upstr
       clock_(clock),
       options_(std::move(options)),
       name_(http::origin(options_.base)),
+      headers_(headers_of(options_)),
       calls_(std::make_shared<Calls>()) {}
 
 UpstreamBackend::~UpstreamBackend() {
@@ -89,18 +91,23 @@ UpstreamBackend::~UpstreamBackend() {
   calls_->changed.wait(lock, [&] { return calls_->in_flight.empty(); });
 }
 
-http::ClientRequest UpstreamBackend::request_for(const llm::Request& request) const {
+http::Headers UpstreamBackend::headers_of(const UpstreamOptions& options) {
+  http::Headers headers = options.headers;
+  headers.set("Content-Type", "application/json");
+  if (!options.api_key.empty())
+    headers.set("Authorization", fmt::format("Bearer {}", options.api_key));
+  return headers;
+}
+
+http::ClientRequest UpstreamBackend::request_for(llm::Request& request) const {
   http::ClientRequest call;
   call.method = http::Method::kPost;
   call.url = target_of(options_.base, request.endpoint);
-  call.headers = options_.headers;
-  call.headers.set("Content-Type", "application/json");
-  if (!options_.api_key.empty())
-    call.headers.set("Authorization", fmt::format("Bearer {}", options_.api_key));
+  call.headers = headers_;
   const auto alias = options_.aliases.find(request.model);
   call.body = std::make_shared<const std::string>(
       alias == options_.aliases.end()
-          ? request.raw
+          ? std::move(request.raw)
           : llm::with_member(request.raw, "model", boost::json::serialize(alias->second)));
   call.limits.total = options_.request_timeout;
   return call;
@@ -131,7 +138,7 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
         done(std::move(outcome));
         const std::scoped_lock lock(calls->mutex);
         calls->in_flight.erase(number);
-        calls->changed.notify_all();
+        if (calls->in_flight.empty()) calls->changed.notify_all();
       });
   const std::scoped_lock lock(calls_->mutex);
   if (const auto mine = calls_->in_flight.find(number); mine != calls_->in_flight.end())

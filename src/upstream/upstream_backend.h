@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -70,12 +69,14 @@ class UpstreamBackend final : public llm::Backend {
  private:
   struct Calls;
 
-  http::ClientRequest request_for(const llm::Request& request) const;
+  static http::Headers headers_of(const UpstreamOptions& options);
+  http::ClientRequest request_for(llm::Request& request) const;  // takes its body
 
   http::Client& client_;
   const Clock& clock_;
   const UpstreamOptions options_;
   const std::string name_;
+  const http::Headers headers_;  // of every request
 
   // Shared with what waits for replies.
   std::shared_ptr<Calls> calls_;
