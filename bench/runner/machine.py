@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUSY_LOAD = 0.5  # a load average above it before the start deserves a word
 START_SECONDS_MAX = 20
+LOOK_SECONDS = 0.05  # between looks at a process's memory, the last of which may miss so much
 
 
 class Problem(Exception):
@@ -122,6 +124,18 @@ class Used:
                 "rows_per_cpu_s": round(rows / self.cpu_s, 1), "rss_bytes": self.rss_bytes}
 
 
+def rss_max_of(pid):
+    """By its own account: what wait4 tells begins with the memory of the Python that started it."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
 class Job:
     """A process that is waited for, and never outlives the benchmark."""
 
@@ -138,13 +152,19 @@ class Job:
 
     def finish(self):
         """Waits for its end. Fails unless it says that all went well."""
+        looked = 0.0
+        rss_bytes = 0
         while True:
             pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
             if pid:
                 break
-            if time.monotonic() - self.began > self.limit_s:
+            now = time.monotonic()
+            if now - self.began > self.limit_s:
                 self.stop()
                 raise Problem(f"it took longer than {self.limit_s} s: {' '.join(self.command)}")
+            if now - looked > LOOK_SECONDS:
+                rss_bytes = rss_max_of(self.process.pid) or rss_bytes
+                looked = now
             time.sleep(0.002)
         wall_s = time.monotonic() - self.began
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -152,7 +172,7 @@ class Job:
             raise Problem(f"ended with {self.process.returncode}: {' '.join(self.command)}\n"
                           + self.output())
         return Used(wall_s=wall_s, cpu_s=usage.ru_utime + usage.ru_stime,
-                    rss_bytes=usage.ru_maxrss * 1024)
+                    rss_bytes=rss_bytes)
 
     def stop(self, how=signal.SIGTERM):
         if self.process.returncode is None and self.process.poll() is None:
@@ -272,7 +292,6 @@ http {{
 
 
 def free_port():
-    import socket
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

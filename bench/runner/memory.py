@@ -64,8 +64,9 @@ def measure(options):
             if rows == RESUME_ROWS:
                 figures["targets"][f"{rows:,} finished rows: seconds to resume"] = target(
                     again.wall_s, most=RESUME_SECONDS_MAX)
-            table.append([f"{rows:,}", f"{first.rate(rows):,.0f}", f"{first.rss_bytes / 1e6:.0f} MB",
-                          f"{again.rss_bytes / 1e6:.0f} MB", f"{bound / 1e6:.0f} MB",
+            megabytes = [f"{size / 1e6:.0f} MB"
+                         for size in (first.rss_bytes, again.rss_bytes, bound)]
+            table.append([f"{rows:,}", f"{first.rate(rows):,.0f}", *megabytes,
                           f"{again.wall_s:.2f} s", f"{again.cpu_s:.2f} s"])
     if not options.json:
         print_table(["rows", "rows/s", "first run", "second run", "may be", "second run took",

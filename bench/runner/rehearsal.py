@@ -6,8 +6,7 @@ usage: rehearsal.py [options]; --help lists them
 A server with 8 slots and one with 1 answer files of 10 to 170,000 rows, with the number in flight
 that windrow finds by itself. All answers take equally long, so N rows on 8 slots can be at best
 N / ceil(N / 8) times as fast as on one. Rates are of whole processes: a tenth of a second for
-starting and ending shows in the small files. The largest files go to the one slot only in part: as
-many rows as the next smaller file has.
+starting and ending shows in the small files. Of files above 1,000 rows the one slot gets 1,000.
 """
 
 import math
@@ -20,7 +19,7 @@ from machine import (Job, SimUpstream, check_results, main, parser_for, print_ta
 SLOTS = 8
 SPEED_UP_MIN = 7.8
 ROWS_OF_TARGET_MIN = 1000  # from here on 7.8 is possible beside the start of a process
-ROWS_OF_ONE_SLOT_MAX = 5000
+ROWS_OF_ONE_SLOT_MAX = 1000
 ANSWER_TOKENS = 16
 
 
@@ -28,7 +27,7 @@ def parse():
     parser = parser_for(__doc__.partition("\n")[0])
     parser.add_argument("--rows", metavar="N,...",
                         help="(default: 10,100,1000,5000; with --full also 170000)")
-    parser.add_argument("--latency-ms", type=float, default=12.0, metavar="MS",
+    parser.add_argument("--latency-ms", type=float, default=25.0, metavar="MS",
                         help="of one row (default: %(default)s)")
     parser.add_argument("--concurrency", default="auto", metavar="N|auto")
     return parser
