@@ -4,9 +4,9 @@
 usage: adaptive.py [options]; --help lists them
 
 Servers of 1, 4, 16 and 64 slots, and windrow that was not told. From the 30th second on it must
-make 95 % of the tokens a second that the best fixed number makes; the fixed ones are measured in the
-same way, beside it: the slots, one and a half, and twice as many. All servers run at the same time;
-each row waits most of its life, so the cores have little to do.
+make 95 % of the tokens a second that the best fixed number makes; the fixed ones are measured in
+the same way, beside it: the slots, one and a half, and twice as many. All servers run at the same
+time; each row waits most of its life, so the cores have little to do.
 """
 
 import concurrent.futures
