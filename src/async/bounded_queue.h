@@ -67,7 +67,8 @@ class BoundedQueue {
   }
 
   // The same, but lets more values gather before it takes them: until `gather` has passed since it
-  // saw the first one, or the queue is half full or closed. Who pushes wakes nobody meanwhile.
+  // saw the first one, or the queue is half full or closed. Who pushes wakes nobody meanwhile. For
+  // a queue with one taker.
   std::vector<T> pop_all_gathered(std::chrono::nanoseconds gather) {
     {
       std::unique_lock lock(mutex_);

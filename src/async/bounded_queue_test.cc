@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <vector>
 
 namespace windrow::async {
 namespace {
@@ -55,6 +57,39 @@ TEST(BoundedQueue, CarriesValuesThatOnlyMove) {
   BoundedQueue<std::unique_ptr<int>> queue(1);
   ASSERT_TRUE(queue.push(std::make_unique<int>(7), 1));
   EXPECT_EQ(**queue.pop(), 7);
+}
+
+// Longer than any test: what ends the gathering is never the time.
+constexpr std::chrono::hours kLong(1);
+
+TEST(BoundedQueue, ValuesGatherUntilItIsHalfFull) {
+  BoundedQueue<int> queue(10);
+  std::jthread taker([&] { EXPECT_EQ(queue.pop_all_gathered(kLong), (std::vector{1, 2, 3})); });
+  ASSERT_TRUE(queue.push(1, 1));
+  ASSERT_TRUE(queue.push(2, 3));
+  ASSERT_TRUE(queue.push(3, 1));
+}
+
+TEST(BoundedQueue, OneThatIsHalfFullIsNotWaitedFor) {
+  BoundedQueue<int> queue(10);
+  ASSERT_TRUE(queue.push(1, 5));
+  EXPECT_EQ(queue.pop_all_gathered(kLong), std::vector{1});
+}
+
+TEST(BoundedQueue, CloseEndsTheGathering) {
+  BoundedQueue<int> queue(10);
+  std::jthread taker([&] {
+    EXPECT_EQ(queue.pop_all_gathered(kLong), std::vector{1});
+    EXPECT_TRUE(queue.pop_all_gathered(kLong).empty());
+  });
+  ASSERT_TRUE(queue.push(1, 1));
+  queue.close();
+}
+
+TEST(BoundedQueue, WhatGathersForLongEnoughIsHandedOut) {
+  BoundedQueue<int> queue(10);
+  ASSERT_TRUE(queue.push(1, 1));
+  EXPECT_EQ(queue.pop_all_gathered(std::chrono::nanoseconds(1)), std::vector{1});
 }
 
 TEST(BoundedQueue, ManyMakersAndTakersLoseNothing) {
