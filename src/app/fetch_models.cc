@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "app/client_options.h"
 #include "base/format.h"
 #include "http/loop.h"
 #include "http/open_client.h"
-#include "http/proxy.h"
 #include "model_store/model_store.h"
 
 namespace windrow::app {
@@ -115,11 +115,7 @@ Result<std::string> fetch_model(const std::string& text, const Environment& envi
   if (const std::string hub = variable(environment, "HF_ENDPOINT"); !hub.empty()) options.hub = hub;
 
   http::Loop loop(clock);
-  const std::unique_ptr<http::Client> client =
-      http::open_client(loop, {.proxies = http::read_proxy_settings([&](const std::string& name) {
-                                 return variable(environment, name);
-                               }),
-                               .ca_file = variable(environment, "SSL_CERT_FILE")});
+  const std::unique_ptr<http::Client> client = http::open_client(loop, client_options(environment));
   DownloadReporter reporter(console, clock);
   model_store::ModelStore store(*client, disk, std::move(options));
   Result<std::string> path =

@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "app/client_options.h"
 #include "app/console.h"
 #include "app/probe_requests.h"
 #include "app/probe_text.h"
@@ -267,10 +268,7 @@ int probe_command(const ProbeCommand& command, const Environment& environment) {
   const Result<upstream::UpstreamOptions> options = upstream_options(command, environment);
   if (!options) return fail(options.error());
   http::Loop loop(clock);
-  const std::unique_ptr<http::Client> client =
-      http::open_client(loop, {.proxies = http::read_proxy_settings([&](const std::string& name) {
-                                 return variable(environment, name);
-                               })});
+  const std::unique_ptr<http::Client> client = http::open_client(loop, client_options(environment));
   const Result<upstream::UpstreamFacts> facts = upstream::ask_upstream(*client, *options);
   if (!facts) return fail(facts.error());
   const Result<std::string> model = model_to_ask(command, *facts);

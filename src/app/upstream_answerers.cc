@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
+#include "app/client_options.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "http/open_client.h"
-#include "http/proxy.h"
 #include "upstream/device_memory.h"
 #include "upstream/identify_server.h"
 #include "upstream/models_reply.h"
@@ -30,12 +30,6 @@ constexpr int32_t kInFlightMax = 1024;
 constexpr int32_t kWaitingPerUpstream = 64;
 
 constexpr Duration kMemoryInterval = std::chrono::seconds(10);
-
-http::ClientOptions client_options(const Environment& environment) {
-  return {.proxies = http::read_proxy_settings(
-              [&](const std::string& name) { return variable(environment, name); }),
-          .ca_file = variable(environment, "SSL_CERT_FILE")};
-}
 
 upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Settings& settings) {
   upstream::UpstreamOptions options;

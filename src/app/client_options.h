@@ -1,0 +1,12 @@
+// How the program reaches servers: through the proxies and with the certificates that the variables
+// of the environment name, as other tools do.
+#pragma once
+
+#include "app/environment.h"
+#include "http/open_client.h"
+
+namespace windrow::app {
+
+http::ClientOptions client_options(const Environment& environment);
+
+}  // namespace windrow::app
