@@ -444,6 +444,8 @@ Result<JobReport> Runner::end_of_job() {
   const int64_t written = counters_.rows_succeeded + counters_.rows_failed;
   const bool completed = read_.to_end && written == read_.rows_to_write;
   JobReport end = report(completed ? JobEnd::kCompleted : JobEnd::kInterrupted);
+  // Nothing is asked about rows any more, and what follows needs memory of its own for them.
+  files_.index.forget_rows();
   if (options_.retry_failed || files_.unsettled) {
     const auto settled = settle_retried(environment_.disk, options_, files_, end);
     if (!settled) return settled.error();
@@ -451,7 +453,6 @@ Result<JobReport> Runner::end_of_job() {
   if (!completed || !options_.ordered) return end;
 
   counters_.phase = JobPhase::kOrdering;
-  files_.index.clear();
   const auto ordered =
       order_logs(environment_.disk, files_.paths, [this] { return stopping() != Stop::kNo; });
   if (!ordered) return ordered.error();

@@ -73,11 +73,8 @@ class RowIndex {
   // Rows and lines, finished or not.
   size_t size() const { return rows_.size(); }
 
-  // Gives the memory back.
-  void clear() {
-    rows_ = {};
-    lines_ = {};
-  }
+  // Gives the memory of all rows back. What is known of lines stays.
+  void forget_rows() { rows_ = {}; }
 
  private:
   KnownLine known_line(Pass pass, uint64_t line, const Hash128& identity, uint64_t fingerprint);
