@@ -264,9 +264,10 @@ void JobChecks::check_order(const Generation& generation, const Ledger& ledger) 
   const size_t bound = generation.look_ahead.overtaken_max() +
                        static_cast<size_t>(generation.dispatch.waiting_max) + kUnluckyMax;
   std::vector<int64_t> lines;
-  for (const std::string& word : ledger.order()) {
-    const auto line = lines_of_words_.find(word);
-    if (line == lines_of_words_.end()) continue;
+  std::set<std::string_view> seen;
+  for (const Sending& sending : ledger.sendings()) {
+    const auto line = lines_of_words_.find(sending.word);
+    if (line == lines_of_words_.end() || !seen.insert(sending.word).second) continue;
     const auto overtook = static_cast<size_t>(
         std::ranges::count_if(lines, [&](int64_t other) { return other > line->second; }));
     INVARIANT(overtook <= bound, "overtaking is bounded", "{} later rows went before line {}",

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "simulate/server_plan.h"
+
 namespace windrow::simulate {
 namespace {
 

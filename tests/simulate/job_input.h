@@ -10,9 +10,6 @@
 
 namespace windrow::simulate {
 
-// Requests with longer prompts are refused by the simulated servers.
-constexpr int64_t kContextTokens = 512;
-
 struct InputLine {
   enum class Kind : uint8_t {
     kBlank,

@@ -3,28 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulate/draw.h"
+
 namespace windrow::simulate {
 namespace {
 
-using sim_upstream::FaultKind;
-using sim_upstream::FaultRule;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using store::testing::Faults;
-
-Duration between(Random& random, Duration from, Duration to) {
-  return Duration(random.between(from.count(), to.count()));
-}
-
-// From 1 to about `max`, small numbers as often as large ones: a process may die in its first steps
-// or in its last.
-int64_t any_size(Random& random, int64_t max) {
-  int64_t bits = 0;
-  while ((int64_t{1} << bits) < max)
-    ++bits;
-  return random.between(1, int64_t{1} << random.between(1, bits));
-}
 
 Faults draw_disk_faults(Random& random) {
   Faults faults;
@@ -49,37 +36,6 @@ Faults draw_disk_faults(Random& random) {
       break;
   }
   return faults;
-}
-
-std::vector<FaultRule> draw_server_faults(Random& random) {
-  std::vector<FaultRule> rules;
-  const auto maybe = [&](FaultKind kind, double at_most, std::optional<Duration> duration) {
-    if (random.chance(0.3))
-      rules.push_back({.kind = kind, .probability = at_most * random.unit(), .duration = duration});
-  };
-  maybe(FaultKind::kRateLimit, 0.1, between(random, milliseconds(100), seconds(20)));
-  maybe(FaultKind::kServerError, 0.1, between(random, milliseconds(10), seconds(5)));
-  maybe(FaultKind::kStall, 0.05, std::nullopt);
-  maybe(FaultKind::kStall, 0.1, between(random, seconds(1), minutes(2)));
-  maybe(FaultKind::kReset, 0.2, std::nullopt);
-  maybe(FaultKind::kSlowBody, 0.2, between(random, milliseconds(10), seconds(10)));
-  maybe(FaultKind::kTruncated, 0.2, std::nullopt);
-  maybe(FaultKind::kContentType, 0.2, std::nullopt);
-  return rules;
-}
-
-ServerPlan draw_server(Random& random) {
-  ServerPlan server;
-  sim_upstream::SimOptions& options = server.options;
-  options.seed = random.next();
-  options.context_tokens = kContextTokens;
-  options.slots = static_cast<int32_t>(random.between(1, 8));
-  options.queue_max = random.chance(0.2) ? static_cast<int32_t>(random.below(4)) : 512;
-  options.token_time = between(random, Duration{}, milliseconds(20));
-  options.answer_tokens = random.between(1, 40);
-  options.answer = sim_upstream::AnswerKind::kEcho;
-  options.limit_headers = static_cast<sim_upstream::LimitHeaders>(random.below(3));
-  return server;
 }
 
 // The two together: so that what they bound is reached by small jobs too.
@@ -141,11 +97,7 @@ Generation draw_generation(Random& random, const std::vector<ServerPlan>& server
   for (const ServerPlan& server : servers) {
     generation.servers.push_back(server);
     generation.servers.back().options.faults = draw_server_faults(random);
-    if (random.chance(0.15)) {
-      const Duration from = between(random, Duration{}, seconds(10));
-      generation.servers.back().outage =
-          PlannedOutage{.from = from, .to = from + between(random, Duration{}, minutes(2))};
-    }
+    generation.servers.back().outage = draw_outage(random);
   }
   if (random.chance(0.15)) generation.rows_max = random.between(0, rows);
   generation.ordered = random.chance(0.3);

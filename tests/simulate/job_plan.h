@@ -11,23 +11,12 @@
 #include "batch/row_planner.h"
 #include "batch/testing/memory_input.h"
 #include "dispatch/dispatcher.h"
-#include "sim_upstream/options.h"
 #include "simulate/job_input.h"
+#include "simulate/server_plan.h"
 #include "simulate/virtual_threads.h"
 #include "store/testing/faulty_disk.h"
 
 namespace windrow::simulate {
-
-// A time in which a server takes no connections, from the start of the process.
-struct PlannedOutage {
-  Duration from{};
-  Duration to{};
-};
-
-struct ServerPlan {
-  sim_upstream::SimOptions options;
-  std::optional<PlannedOutage> outage;
-};
 
 // One process.
 struct Generation {

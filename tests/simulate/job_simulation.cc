@@ -118,27 +118,12 @@ void JobSimulation::run() {
   INVARIANT(found_.seen.text == text, "what is done is not done again", "the files differ");
 }
 
-void JobSimulation::start_servers(const Generation& generation) {
-  servers_.clear();
-  for (const ServerPlan& plan : generation.servers) {
-    sim_upstream::SimOptions options = plan.options;
-    if (canary_ == Canary::kSwapped)
-      options.faults.push_back({.kind = sim_upstream::FaultKind::kSwapped, .probability = 0.05});
-    SimServer& server = servers_.emplace_back();
-    server.upstream = std::make_unique<sim_upstream::SimulatedUpstream>(std::move(options));
-    if (plan.outage) {
-      server.outage = Outage{.from = threads_.now() + plan.outage->from,
-                             .to = threads_.now() + plan.outage->to};
-    }
-  }
-}
-
 void JobSimulation::run_process(const Generation& generation) {
   ++processes_;
   report_moment(fmt::format("process {} of {}", processes_, plan_.generations.size() + 2));
   trace_.event(threads_.now(), 0, fmt::format("--- process {} ---", processes_));
   ledger_.begin();
-  start_servers(generation);
+  servers_ = start_servers(generation.servers, threads_.now(), canary_);
   counters_ = std::make_unique<batch::JobCounters>();
 
   ProcessEnd end;

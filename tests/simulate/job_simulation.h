@@ -43,7 +43,6 @@ class JobSimulation {
  private:
   void run_process(const Generation& generation);
   void be_a_process(const Generation& generation, ProcessEnd& end);
-  void start_servers(const Generation& generation);
   void look(const Generation& generation);
 
   const Canary canary_;

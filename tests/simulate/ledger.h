@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace windrow::simulate {
 
@@ -16,30 +17,41 @@ struct Asked {
   int64_t answered = 0;  // its answer was handed over whole
 };
 
+// One sending of a question. Numbers count what happened, so that one comes before the other.
+struct Sending {
+  std::string word;
+  TimePoint at;
+  uint64_t begun = 0;
+  uint64_t ended = UINT64_MAX;
+};
+
 class Ledger {
  public:
   // A new process: what its predecessors did is over.
   void begin() {
     asked_.clear();
-    sent_.clear();
-    order_.clear();
+    sendings_.clear();
   }
 
-  // Handed to the network for the first time, or again.
-  void sent(const std::string& word) {
-    if (sent_.insert(word).second) order_.push_back(word);
+  // Handed to the network; returns which sending it is.
+  size_t sent(const std::string& word, TimePoint now) {
+    sendings_.push_back({.word = word, .at = now, .begun = next_number()});
+    return sendings_.size() - 1;
   }
-
   void arrived(const std::string& word) { ++asked_[word].arrived; }
   void answered(const std::string& word) { ++asked_[word].answered; }
+  void ended(size_t sending) { sendings_[sending].ended = next_number(); }
+
+  // A moment between what was and what will be.
+  uint64_t next_number() { return ++numbers_; }
 
   const std::map<std::string, Asked>& asked() const { return asked_; }
-  const std::vector<std::string>& order() const { return order_; }  // of the first sendings
+  const std::vector<Sending>& sendings() const { return sendings_; }
 
  private:
   std::map<std::string, Asked> asked_;
-  std::set<std::string> sent_;
-  std::vector<std::string> order_;
+  std::vector<Sending> sendings_;
+  uint64_t numbers_ = 0;
 };
 
 // "word-17" in the body of a request or of a whole, good answer; empty where there is none.

@@ -63,7 +63,7 @@ http::CallId SimClient::send(http::ClientRequest request, Done done) {
   const http::CallId id(++begun_);
   SimServer& server = servers_[call.server];
   server.in_flight_max = std::max(server.in_flight_max, ++server.in_flight);
-  ledger_.sent(call.word);
+  call.sending = ledger_.sent(call.word, clock_.now());
   event(fmt::format("send {} to server {}, as call {}", call.word, call.server, id.value()));
   commands_.push_back({.call = id, .begin = std::move(call)});
   changed_.notify_all();
@@ -243,6 +243,7 @@ void SimClient::end(Calls::iterator call, http::ClientResult result) {
   SimServer& server = servers_[ended.server];
   if (ended.at_server) server.upstream->leave(*ended.at_server, clock_.now());
   --server.in_flight;
+  ledger_.ended(ended.sending);
   const auto* reply = std::get_if<http::ClientReply>(&result);
   if (reply == nullptr) {
     event(fmt::format("call {} ends: {}", id.value(),

@@ -63,6 +63,7 @@ class SimClient final : public http::Client {
     Done done;
     size_t server = 0;
     std::string word;
+    size_t sending = 0;  // of the ledger
     TimePoint deadline = TimePoint::max();
     std::optional<sim_upstream::SimRequestId> at_server;
     std::optional<TimePoint> arrives;          // on its way there
