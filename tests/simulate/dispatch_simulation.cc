@@ -159,12 +159,14 @@ void DispatchSimulation::cancel(dispatch::Dispatcher& dispatcher) {
   threads_.rest_until(threads_.now() + plan_.cancel_at);
   trace_.event(threads_.now(), VirtualThreads::this_thread(), "cancel");
   if (plan_.cancel == DispatchPlan::Cancel::kStop) dispatcher.stop_admitting();
+  cancels_ = ledger_.next_number();
   if (plan_.cancel == DispatchPlan::Cancel::kWaiting) {
     dispatcher.cancel_waiting();
   } else {
     dispatcher.cancel_all();
   }
   cancelled_ = ledger_.next_number();
+  cancelled_at_ = threads_.now();
 }
 
 // --- what has to be true ----------------------------------------------------------------------
@@ -223,14 +225,20 @@ void DispatchSimulation::check_lanes() const {
   }
 }
 
-// Nothing is tried again. What is handed over at that moment is, at most, sent once.
+// Nothing is tried again: what is submitted later, or handed over at that moment, is sent once.
+// When all is cancelled, what is out ends soon; and when nothing more is let in, all there is.
 void DispatchSimulation::check_cancel() const {
   if (!cancelled_) return;
+  const Duration soon = seconds(plan_.threads.hiccup > 0 ? 60 : 2);
   std::map<std::string, int> sent;
   for (const Sending& sending : ledger_.sendings()) {
-    if (sending.begun < *cancelled_) continue;
-    INVARIANT(++sent[sending.word] <= 1, "what is cancelled is not tried again", "{} was",
-              sending.word);
+    INVARIANT(sending.begun < *cancelled_ || ++sent[sending.word] <= 1,
+              "what is cancelled is not tried again", "{} was", sending.word);
+    const bool ends_soon = plan_.cancel == DispatchPlan::Cancel::kStop ||
+                           (plan_.cancel == DispatchPlan::Cancel::kAll && sending.begun < cancels_);
+    INVARIANT(!ends_soon || sending.ended_at <= cancelled_at_ + soon, "what is cancelled ends",
+              "{} was out for {:.1f} s more", sending.word,
+              windrow::seconds(sending.ended_at - cancelled_at_));
   }
 }
 

@@ -77,7 +77,10 @@ class DispatchSimulation {
   const SystemClock clock_;
   std::vector<SimServer> servers_;
   Ledger ledger_;
-  std::optional<uint64_t> cancelled_;  // a number of the ledger's
+  // Numbers of the ledger's: before the cancel, and after it.
+  uint64_t cancels_ = UINT64_MAX;
+  std::optional<uint64_t> cancelled_;
+  TimePoint cancelled_at_{};
 };
 
 }  // namespace windrow::simulate

@@ -16,8 +16,10 @@ using Kind = InputLine::Kind;
 constexpr size_t kUnluckyMax = 32;
 
 // Between the last thing that happened and the return of a run that was told to stop: a few turns
-// of its threads, some syncs, and a machine with other things to do.
-constexpr Duration kStopTimeMax = std::chrono::seconds(60);
+// of its threads and some syncs, on a machine that may have other things to do.
+Duration stop_time_max(const ThreadOptions& threads) {
+  return std::chrono::seconds(threads.hiccup > 0 ? 60 : 2);
+}
 
 bool is_reported_as_line(Kind kind) {
   return kind == Kind::kUnnamed || kind == Kind::kSecond;
@@ -26,7 +28,7 @@ bool is_reported_as_line(Kind kind) {
 }  // namespace
 
 JobChecks::JobChecks(const JobInput& input, const ThreadOptions& threads)
-    : input_(input), interleaving_(threads.interleaving) {
+    : input_(input), interleaving_(threads.interleaving), stop_time_max_(stop_time_max(threads)) {
   int64_t number = 0;
   for (const InputLine& line : input.lines) {
     ++number;
@@ -91,7 +93,7 @@ void JobChecks::check_error(const LogEntry& entry, JobState& state) const {
   INVARIANT(entry.code == row->second->error || may_pass, "every failure belongs to its row",
             "\"{}\" failed with {}, not {}", entry.custom_id, entry.code, row->second->error);
   if (state.has(entry.custom_id)) state.settled = false;
-  if (!state.results.contains(entry.custom_id)) state.errors[entry.custom_id] = entry.code;
+  if (!state.results.contains(entry.custom_id)) state.errors[entry.custom_id] = entry;
 }
 
 JobDisk JobChecks::read(const store::testing::MemoryDisk& disk) const {
@@ -108,8 +110,8 @@ JobDisk JobChecks::read(const store::testing::MemoryDisk& disk) const {
     if (one.results.contains(custom_id) && other.results.contains(custom_id))
       read.safe.results.emplace(custom_id, answer);
   }
-  for (const auto& [custom_id, code] : read.seen.errors) {
-    if (one.has(custom_id) && other.has(custom_id)) read.safe.errors.emplace(custom_id, code);
+  for (const auto& [custom_id, entry] : read.seen.errors) {
+    if (one.has(custom_id) && other.has(custom_id)) read.safe.errors.emplace(custom_id, entry);
   }
   for (const int64_t line : read.seen.lines) {
     if (one.lines.contains(line) && other.lines.contains(line)) read.safe.lines.insert(line);
@@ -134,7 +136,7 @@ void JobChecks::complete(const JobState& state) const {
 
 bool JobChecks::has_passing_failures(const JobState& state) const {
   return std::ranges::any_of(state.errors, [&](const auto& entry) {
-    return rows_.at(entry.first)->error != entry.second;
+    return rows_.at(entry.first)->error != entry.second.code;
   });
 }
 
@@ -148,6 +150,7 @@ void JobChecks::process_ended(const Generation& generation, const JobDisk& found
   check_safety(generation, found, left, counters);
   check_safety(generation, found, now, counters);
   check_bill(generation, found.seen, left.seen, end, ledger);
+  check_failures(generation, found.seen, left.seen);
   check_order(generation, ledger);
 }
 
@@ -161,12 +164,12 @@ void JobChecks::check_end(const Generation& generation, const JobDisk& found, co
   INVARIANT(result || generation.disk_breaks(), "a run without faults of the disk ends well", "{}",
             result.error().message);
   if (end.stopped_at) {
-    INVARIANT(end.returned_at <= *end.stopped_at + generation.grace + kStopTimeMax,
+    INVARIANT(end.returned_at <= *end.stopped_at + generation.grace + stop_time_max_,
               "no stop takes longer than it may", "it took {:.1f} s",
               seconds(end.returned_at - *end.stopped_at));
   }
   if (end.stopped_now_at) {
-    INVARIANT(end.returned_at <= *end.stopped_now_at + kStopTimeMax,
+    INVARIANT(end.returned_at <= *end.stopped_now_at + stop_time_max_,
               "no stop takes longer than it may", "it took {:.1f} s",
               seconds(end.returned_at - *end.stopped_now_at));
   }
@@ -207,7 +210,7 @@ void JobChecks::check_safety(const Generation& generation, const JobDisk& found,
     INVARIANT(now.seen.results.contains(custom_id), "what is safe stays", "\"{}\" is gone",
               custom_id);
   }
-  for (const auto& [custom_id, code] : found.safe.errors) {
+  for (const auto& [custom_id, entry] : found.safe.errors) {
     INVARIANT(now.seen.has(custom_id), "what is safe stays", "\"{}\" is gone", custom_id);
   }
   for (const int64_t line : found.safe.lines) {
@@ -253,6 +256,22 @@ void JobChecks::check_bill(const Generation& generation, const JobState& found,
     INVARIANT(asked.answered <= std::ssize(recorded), "a clean end loses no answer",
               "{} was answered {} times, and {} rows have it", word, asked.answered,
               recorded.size());
+  }
+}
+
+// A row that another attempt might answer fails when there is none left, or when servers had too
+// much to do for as long as patience lasts.
+void JobChecks::check_failures(const Generation& generation, const JobState& found,
+                               const JobState& left) const {
+  for (const auto& [custom_id, entry] : left.errors) {
+    const auto before = found.errors.find(custom_id);
+    const bool is_new = before == found.errors.end() || before->second != entry;
+    if (!is_new || entry.code == rows_.at(custom_id)->error) continue;
+    INVARIANT(entry.code != "cancelled", "what is cancelled is no result", "\"{}\" was", custom_id);
+    const bool overloaded = entry.status == 429 || entry.status == 503 || entry.status == 529;
+    INVARIANT(overloaded || entry.attempts >= generation.dispatch.attempts_max,
+              "a row fails when its attempts are used up", "\"{}\" had {} of {}: {}", custom_id,
+              entry.attempts, generation.dispatch.attempts_max, entry.code);
   }
 }
 

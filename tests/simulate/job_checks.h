@@ -24,7 +24,7 @@ namespace windrow::simulate {
 // of the failures of a row the last one.
 struct JobState {
   std::map<std::string, std::string> results;  // custom_id -> answer
-  std::map<std::string, std::string> errors;   // custom_id -> code
+  std::map<std::string, LogEntry> errors;      // by custom_id
   std::set<int64_t> lines;                     // of the input, that are reported as lines
   bool settled = true;                         // no line of the errors counts no more
   bool torn = false;                           // behind the last whole line there is more
@@ -85,10 +85,13 @@ class JobChecks {
                     const batch::JobCounters& counters) const;
   void check_bill(const Generation& generation, const JobState& found, const JobState& left,
                   const ProcessEnd& end, const Ledger& ledger) const;
+  void check_failures(const Generation& generation, const JobState& found,
+                      const JobState& left) const;
   void check_order(const Generation& generation, const Ledger& ledger) const;
 
   const JobInput& input_;
   const Interleaving interleaving_;
+  const Duration stop_time_max_;
   std::map<std::string, const InputLine*> rows_;                // by custom_id
   std::map<std::string, std::set<std::string>> rows_of_words_;  // word -> custom_ids
   std::map<std::string, int64_t> lines_of_words_;               // of those that one row asks

@@ -27,6 +27,7 @@ LogEntry read_entry(const std::string& text) {
   } else {
     entry.code = std::string(line.at("error").at("code").as_string());
     entry.of_line = line.at("response").is_null();
+    if (!entry.of_line) entry.status = line.at("response").at("status_code").as_int64();
   }
   return entry;
 }

@@ -14,7 +14,10 @@ struct LogEntry {
   bool of_line = false;   // says something of a line, not of the row it names
   std::string answer;     // of a result
   std::string code;       // of an error
+  int64_t status = 0;     // of an error
   int64_t attempts = 0;
+
+  friend bool operator==(const LogEntry&, const LogEntry&) = default;
 };
 
 struct Log {

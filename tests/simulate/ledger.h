@@ -21,6 +21,7 @@ struct Asked {
 struct Sending {
   std::string word;
   TimePoint at;
+  TimePoint ended_at = TimePoint::max();
   uint64_t begun = 0;
   uint64_t ended = UINT64_MAX;
 };
@@ -40,7 +41,10 @@ class Ledger {
   }
   void arrived(const std::string& word) { ++asked_[word].arrived; }
   void answered(const std::string& word) { ++asked_[word].answered; }
-  void ended(size_t sending) { sendings_[sending].ended = next_number(); }
+  void ended(size_t sending, TimePoint now) {
+    sendings_[sending].ended = next_number();
+    sendings_[sending].ended_at = now;
+  }
 
   // A moment between what was and what will be.
   uint64_t next_number() { return ++numbers_; }

@@ -243,7 +243,7 @@ void SimClient::end(Calls::iterator call, http::ClientResult result) {
   SimServer& server = servers_[ended.server];
   if (ended.at_server) server.upstream->leave(*ended.at_server, clock_.now());
   --server.in_flight;
-  ledger_.ended(ended.sending);
+  ledger_.ended(ended.sending, clock_.now());
   const auto* reply = std::get_if<http::ClientReply>(&result);
   if (reply == nullptr) {
     event(fmt::format("call {} ends: {}", id.value(),
