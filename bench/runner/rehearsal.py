@@ -27,7 +27,7 @@ def parse():
     parser = parser_for(__doc__.partition("\n")[0])
     parser.add_argument("--rows", metavar="N,...",
                         help="(default: 10,100,1000,5000; with --full also 170000)")
-    parser.add_argument("--latency-ms", type=float, default=25.0, metavar="MS",
+    parser.add_argument("--latency-ms", type=float, default=40.0, metavar="MS",
                         help="of one row (default: %(default)s)")
     parser.add_argument("--concurrency", default="auto", metavar="N|auto")
     return parser
