@@ -114,15 +114,16 @@ void OllamaBackend::submit(llm::Request request, Done done) {
     model = found;
   }
   const llm::Endpoint endpoint = request.endpoint;
-  {
-    const std::scoped_lock lock(state_->mutex);
-    if (!model->known) {
-      model->held.push_back({.request = std::move(request), .done = std::move(done)});
-      done = nullptr;
-    }
-  }
-  if (done) forward(model, std::move(request), std::move(done));
+  if (!holds(*model, request, done)) forward(model, std::move(request), std::move(done));
   if (first) ask(model, endpoint);
+}
+
+// Takes the row where the context of its model is not known yet.
+bool OllamaBackend::holds(Model& model, llm::Request& request, Done& done) {
+  const std::scoped_lock lock(state_->mutex);
+  if (model.known) return false;
+  model.held.push_back({.request = std::move(request), .done = std::move(done)});
+  return true;
 }
 
 void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::Request request, Done done) {

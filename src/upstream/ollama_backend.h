@@ -42,6 +42,7 @@ class OllamaBackend final : public llm::Backend {
   void ask_next(const std::shared_ptr<Model>& model);
   void known(const std::shared_ptr<Model>& model);
   void cancel_held();
+  bool holds(Model& model, llm::Request& request, Done& done);
   void forward(const std::shared_ptr<Model>& model, llm::Request request, Done done);
   http::ClientRequest call(http::Method method, std::string_view path,
                            const std::string& body) const;
