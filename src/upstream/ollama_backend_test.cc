@@ -108,6 +108,7 @@ class OllamaBackendTest : public ::testing::Test {
 
 TEST_F(OllamaBackendTest, AsksOnceForEachModelAndThenChecks) {
   std::vector<std::future<llm::Outcome>> rows;
+  rows.reserve(10);
   for (int i = 0; i < 10; ++i)
     rows.push_back(submit(row()));
   for (auto& one : rows)
