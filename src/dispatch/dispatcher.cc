@@ -54,6 +54,9 @@ const llm::Usage& usage_of(const llm::Outcome& outcome) {
   return answer ? answer->usage : std::get<llm::Failure>(outcome).usage;
 }
 
+// Questions that may be remembered beyond those that are waited for.
+constexpr size_t kAskedKept = 1000;
+
 int64_t tokens_of(const llm::Outcome& outcome) {
   const llm::Usage& usage = usage_of(outcome);
   return int64_t{usage.prompt_tokens} + usage.completion_tokens;
@@ -214,14 +217,16 @@ Dispatcher::Deeds Dispatcher::decide(Event event) {
 Dispatcher::Deeds Dispatcher::deeds_of(const Actions& actions) {
   Deeds deeds;
   deeds.reserve(actions.size());
-  std::unordered_map<ItemId, llm::Outcome> shared;  // of those whose outcome others get too
+  // Of those whose outcome others get too: one copy, however many they are.
+  SharedOutcomes shared;
   for (const Action& action : actions) {
     const auto* ended = std::get_if<Ended>(&action);
     if (ended == nullptr || ended->outcome_of == ended->item) continue;
     const auto leader = entries_.find(ended->outcome_of);
     ENSURE(leader != entries_.end() && leader->second.outcome, "item {} has no outcome to share",
            ended->outcome_of.value());
-    shared.try_emplace(ended->outcome_of, *leader->second.outcome);
+    std::shared_ptr<const llm::Outcome>& outcome = shared[ended->outcome_of];
+    if (!outcome) outcome = std::make_shared<const llm::Outcome>(*leader->second.outcome);
   }
   for (const Action& action : actions) {
     if (const auto* send = std::get_if<Send>(&action)) {
@@ -238,8 +243,7 @@ Dispatcher::Deeds Dispatcher::deeds_of(const Actions& actions) {
   return deeds;
 }
 
-Dispatcher::Finish Dispatcher::finish(const Ended& ended,
-                                      const std::unordered_map<ItemId, llm::Outcome>& shared) {
+Dispatcher::Finish Dispatcher::finish(const Ended& ended, const SharedOutcomes& shared) {
   const auto found = entries_.find(ended.item);
   Entry entry = std::move(found->second);
   entries_.erase(found);
@@ -255,8 +259,11 @@ Dispatcher::Finish Dispatcher::finish(const Ended& ended,
   switch (ended.how) {
     case ItemEnd::kAnswered:
     case ItemEnd::kFailed:
-      outcome =
-          ended.outcome_of == ended.item ? *std::move(entry.outcome) : shared.at(ended.outcome_of);
+      if (ended.outcome_of == ended.item) {
+        outcome = *std::move(entry.outcome);
+      } else {
+        finish.shared = shared.at(ended.outcome_of);
+      }
       break;
     case ItemEnd::kCancelled:
       outcome = entry.outcome ? *std::move(entry.outcome) : cancelled_failure();
@@ -331,6 +338,7 @@ void Dispatcher::carry_out(Hand hand) {
 }
 
 void Dispatcher::carry_out(Finish finish) {
+  if (finish.shared) finish.result.outcome = *finish.shared;
   finish.done(std::move(finish.result));
   const std::scoped_lock lock(mutex_);
   --in_flight_;
@@ -379,6 +387,7 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
       return false;
     } else {
       item.id = ItemId(++submitted_);
+      if (item.same_answer) share_request(*item.same_answer, entry);
       entries_.emplace(item.id, std::move(entry));
       deeds = decide([&](TimePoint now, Actions& actions) {
         scheduler_.submit(now, item, expected, actions);
@@ -387,6 +396,18 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
   }
   run(std::move(deeds));
   return true;
+}
+
+// Those who wait for one answer hold one request.
+void Dispatcher::share_request(const Hash128& question, Entry& entry) {
+  std::weak_ptr<const llm::Request>& asked = asked_[question];
+  if (std::shared_ptr<const llm::Request> same = asked.lock()) {
+    entry.request = std::move(same);
+  } else {
+    asked = entry.request;
+  }
+  if (asked_.size() > 2 * entries_.size() + kAskedKept)
+    std::erase_if(asked_, [](const auto& one) { return one.second.expired(); });
 }
 
 void Dispatcher::call_ended(const OpenCall& call, llm::Outcome outcome) {

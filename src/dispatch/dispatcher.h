@@ -182,7 +182,9 @@ class Dispatcher {
   struct Finish {
     Done done;
     DispatchResult result;
+    std::shared_ptr<const llm::Outcome> shared = {};  // then the result's is this
   };
+  using SharedOutcomes = std::unordered_map<ItemId, std::shared_ptr<const llm::Outcome>>;
   struct BudgetSpent {};
   using Deed = std::variant<Hand, Finish, BudgetSpent>;
   using Deeds = std::vector<Deed>;
@@ -206,7 +208,8 @@ class Dispatcher {
   void tell_those_who_wait();
   void tell_limits();
   Deeds deeds_of(const Actions& actions);
-  Finish finish(const Ended& ended, const std::unordered_map<ItemId, llm::Outcome>& shared);
+  Finish finish(const Ended& ended, const SharedOutcomes& shared);
+  void share_request(const Hash128& question, Entry& entry);
   template <class Event>
   Deeds decide(Event event);
 
@@ -243,6 +246,7 @@ class Dispatcher {
   int32_t submitters_waiting_ = 0;
   Scheduler scheduler_;
   boost::unordered_flat_map<ItemId, Entry, std::hash<ItemId>> entries_;
+  std::unordered_map<Hash128, std::weak_ptr<const llm::Request>> asked_;
   uint64_t submitted_ = 0;
   int64_t cached_ = 0;
   int32_t in_flight_ = 0;

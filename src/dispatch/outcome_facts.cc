@@ -13,6 +13,11 @@ constexpr int32_t kRequestTimeout = 408;
 constexpr int32_t kGatewayTimeout = 504;
 constexpr int32_t kTooLarge = 413;
 
+double work_of(const llm::Usage& usage) {
+  const int32_t computed = std::max(usage.prompt_tokens - usage.cached_tokens, 0);
+  return std::max(usage.completion_tokens + kPromptWork * computed, 1.0);
+}
+
 bool timed_out(const llm::Failure& failure) {
   return failure.status == kRequestTimeout || failure.status == kGatewayTimeout;
 }
@@ -44,12 +49,13 @@ CallEnd facts_of(const llm::Outcome& outcome) {
       end.retry_after = std::chrono::milliseconds(*failure->retry_after_ms);
     }
     end.tokens = int64_t{failure->usage.prompt_tokens} + failure->usage.completion_tokens;
+    end.replied = failure->replied && !end.timed_out;
+    end.answered = failure->answered && end.fault == Fault::kTransient;
+    if (end.answered) end.work = work_of(failure->usage);
     return end;
   }
   const llm::Usage& usage = std::get<llm::Answer>(outcome).usage;
-  const int32_t computed = std::max(usage.prompt_tokens - usage.cached_tokens, 0);
-  return {.tokens = int64_t{usage.prompt_tokens} + usage.completion_tokens,
-          .work = std::max(usage.completion_tokens + kPromptWork * computed, 1.0)};
+  return {.tokens = int64_t{usage.prompt_tokens} + usage.completion_tokens, .work = work_of(usage)};
 }
 
 }  // namespace windrow::dispatch

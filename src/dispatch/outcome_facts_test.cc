@@ -31,6 +31,18 @@ TEST(OutcomeFacts, WhatReachedNobodyIsNoAttempt) {
       Fault::kUnreached);
 }
 
+// Or a model that writes no JSON would have its server left alone.
+TEST(OutcomeFacts, AnAnswerThatCannotBeUsedIsAnAnswerOfTheServer) {
+  const CallEnd end =
+      facts_of(llm::Failure{.failure_class = FailureClass::kTransient,
+                            .answered = true,
+                            .usage = {.prompt_tokens = 16, .completion_tokens = 30}});
+  EXPECT_EQ(end.fault, Fault::kTransient);
+  EXPECT_TRUE(end.answered);
+  EXPECT_EQ(end.tokens, 46);
+  EXPECT_DOUBLE_EQ(end.work, 31);
+}
+
 TEST(OutcomeFacts, ACallMayHaveBeenTooLarge) {
   EXPECT_TRUE(facts_of(llm::Failure{.status = 413}).too_large);
   EXPECT_FALSE(facts_of(llm::Failure{.status = 400}).too_large);

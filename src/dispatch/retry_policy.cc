@@ -9,6 +9,9 @@ namespace {
 // Even a model in this process is not asked again at once when it said that it has too much to do.
 constexpr Duration kOverloadBackoffMin = std::chrono::seconds(1);
 
+// Longer than this a refused row does not keep away from everybody.
+constexpr Duration kRefusedBackoffMax = std::chrono::seconds(4);
+
 }  // namespace
 
 Duration full_jitter(Duration base, Duration max, int32_t number, Random& random) {
@@ -28,8 +31,9 @@ RetryDecision decide_retry(const RetryOptions& options, Fault fault,
       if (!attempts.refused_since) attempts.refused_since = now;
       if (now - *attempts.refused_since >= options.overload_patience) return {};
       const Duration base = std::max<Duration>(options.backoff_base, kOverloadBackoffMin);
-      wait = full_jitter(base, options.backoff_max, attempts.refused, random);
-      break;
+      // The quota keeps to the server's word. The row may go to another one meanwhile.
+      return {.again = true,
+              .at = now + full_jitter(base, kRefusedBackoffMax, attempts.refused, random)};
     }
     case Fault::kTransient:
       ++attempts.used;

@@ -77,10 +77,16 @@ void Router::sent(TimePoint now, UpstreamId id, uint64_t group, int64_t tokens) 
   used_.pop_back();
 }
 
-void Router::eject(TimePoint now, Upstream& upstream) {
+bool Router::is_last(const Upstream& upstream) const {
+  return std::ranges::none_of(upstreams_, [&](const Upstream& other) {
+    return &other != &upstream && other.health == Health::kGood;
+  });
+}
+
+void Router::eject(TimePoint now, Upstream& upstream, Duration max) {
   const double whole = static_cast<double>(options_.ejected_base.count()) *
                        std::exp2(std::min(upstream.ejections, 20));
-  const double bounded = std::min(whole, static_cast<double>(options_.ejected_max.count()));
+  const double bounded = std::min(whole, static_cast<double>(max.count()));
   // Several upstreams behind one broken link are not all tried in the same moment.
   const double jitter = 0.9 + 0.2 * random_.unit();
   upstream.health = Health::kEjected;
@@ -112,13 +118,17 @@ void Router::ended(TimePoint now, UpstreamId id, int64_t tokens, End end) {
   // A moving mean over about `recent` ends.
   ++upstream.ends;
   const double weight = 1.0 / std::min(upstream.ends, options_.recent);
-  upstream.failure_rate += weight * ((end == End::kFailed ? 1 : 0) - upstream.failure_rate);
+  upstream.failure_rate += weight * ((end == End::kAnswered ? 0 : 1) - upstream.failure_rate);
   const bool many = upstream.ends >= options_.recent;
   if (many && upstream.failure_rate < 0.1) upstream.ejections = 0;
-  const bool fails_often = many && upstream.failure_rate >= 0.5;
+  if (end == End::kAnswered) return;
+  const bool spared = end == End::kReplied && is_last(upstream);
+  const int32_t failures_max =
+      spared ? std::max(options_.last_failures_max, options_.failures_max) : options_.failures_max;
+  const bool fails_often = !spared && many && upstream.failure_rate >= 0.5;
   const bool probe_failed = upstream.health == Health::kProbing;
-  if (upstream.failures >= options_.failures_max || fails_often || probe_failed) {
-    eject(now, upstream);
+  if (upstream.failures >= failures_max || fails_often || probe_failed) {
+    eject(now, upstream, spared ? options_.last_ejected_max : options_.ejected_max);
   }
 }
 

@@ -7,7 +7,8 @@
 //     Thorup and Zadimoghaddam 2016, has the same bound); then the group gets a second home;
 //   an upstream that fails several times in a row, or half of the time, gets nothing for a while,
 //     longer each time (outlier detection as in Envoy), then one row to see; an answer brings it
-//     back.
+//     back. The last one that is left is not given up so easily for failures that it answered with:
+//     there is nobody else, and some rows are such that every server fails.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,12 @@
 namespace windrow::dispatch {
 
 struct RouterOptions {
-  double overload = 1.25;      // times the mean load, up to which a group stays
-  size_t groups_max = 20'000;  // that are remembered; the ones used last
-  int32_t failures_max = 5;    // in a row; 0: nobody is ejected
-  int32_t recent = 20;         // over so many ends half may fail
+  double overload = 1.25;          // times the mean load, up to which a group stays
+  size_t groups_max = 20'000;      // that are remembered; the ones used last
+  int32_t failures_max = 5;        // in a row; 0: nobody is ejected
+  int32_t last_failures_max = 50;  // of the last one, where it answered with them
+  Duration last_ejected_max = std::chrono::seconds(30);
+  int32_t recent = 20;  // over so many ends half may fail
   Duration ejected_base = std::chrono::seconds(5);
   Duration ejected_max = std::chrono::minutes(5);
 };
@@ -58,6 +61,7 @@ class Router {
   enum class End : uint8_t {
     kAnswered,
     kFailed,   // the upstream's fault
+    kReplied,  // likewise, but it did answer, and the row may be at fault
     kNeither,  // says nothing about it: a bad row, a refusal for load, a cancel
   };
   void ended(TimePoint now, UpstreamId upstream, int64_t tokens, End end);
@@ -91,7 +95,8 @@ class Router {
   };
 
   double mean_load() const;
-  void eject(TimePoint now, Upstream& upstream);
+  bool is_last(const Upstream& upstream) const;
+  void eject(TimePoint now, Upstream& upstream, Duration max);
 
   const RouterOptions options_;
   Random random_;

@@ -76,6 +76,33 @@ TEST(Router, FailuresInARowEjectAndAnAnswerBringsBack) {
   EXPECT_EQ(router.health(kA), Health::kGood);
 }
 
+TEST(Router, TheLastOneIsNotLeftForFailuresOfRows) {
+  Router router(1, {}, 1);
+  router.set_capacity(kA, 8);
+  for (int i = 0; i < 49; ++i) {
+    ASSERT_TRUE(router.usable(kA, kStart)) << i;
+    router.sent(kStart, kA, 0, 1);
+    router.ended(kStart, kA, 1, Router::End::kReplied);
+  }
+  EXPECT_EQ(router.health(kA), Health::kGood);
+  router.sent(kStart, kA, 0, 1);
+  router.ended(kStart, kA, 1, Router::End::kAnswered);
+  for (int i = 0; i < 50; ++i) {
+    router.sent(kStart, kA, 0, 1);
+    router.ended(kStart, kA, 1, Router::End::kReplied);
+  }
+  EXPECT_EQ(router.health(kA), Health::kEjected) << "fifty in a row are a server's";
+}
+
+TEST(Router, WithOthersAFailingOneIsLeftSoon) {
+  Router router(2, {}, 1);
+  for (int i = 0; i < 5; ++i) {
+    router.sent(kStart, kA, 0, 1);
+    router.ended(kStart, kA, 1, Router::End::kReplied);
+  }
+  EXPECT_EQ(router.health(kA), Health::kEjected);
+}
+
 TEST(Router, HalfFailingIsEnough) {
   Router router(1, {}, 1);
   int32_t ends = 0;

@@ -166,21 +166,34 @@ bool Scheduler::send_pack(TimePoint now, Actions& actions) {
   if (upstream) {
     if (const auto rest = split_pack(*pack, at(*upstream).pack_rows_max)) packer_.put_back(*rest);
   }
-  Cost expected = 0;
-  for (const WorkItem& item : pack->items)
-    expected += records_.at(item.id).expected;
-  if (!upstream || !budget_.keep_back(expected)) {
-    budget_is_spent_ = upstream.has_value() && budget_.spent_for_good(expected);
+  const int32_t affordable = upstream ? affordable_rows(*pack) : 0;
+  if (affordable == 0) {
+    budget_is_spent_ =
+        upstream && budget_.spent_for_good(records_.at(pack->items.front().id).expected);
     packer_.put_back(*pack);
     return false;
   }
-  budget_.spend(expected, 0);  // send() keeps it back
+  if (const auto rest = split_pack(*pack, affordable)) packer_.put_back(*rest);
   std::vector<ItemId> ids;
   ids.reserve(pack->items.size());
   for (const WorkItem& item : pack->items)
     ids.push_back(item.id);
   send(now, *upstream, std::move(ids), pack->tokens, pack->reason, actions);
   return true;
+}
+
+// How many of its first rows the budget has room for; nothing is kept back yet.
+int32_t Scheduler::affordable_rows(const Pack& pack) {
+  Cost sum = 0;
+  int32_t rows = 0;
+  for (const WorkItem& item : pack.items) {
+    const Cost expected = records_.at(item.id).expected;
+    if (!budget_.keep_back(expected)) break;
+    sum += expected;
+    ++rows;
+  }
+  budget_.spend(sum, 0);
+  return rows;
 }
 
 // Whether the budget has room; nothing is kept back yet.
@@ -247,7 +260,8 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   budget_.spend(call.expected, end.cost);
 
   const bool refused = end.fault == Fault::kOverloaded;
-  const FlightEnd flight = !end.fault                 ? FlightEnd::kAnswered
+  const bool well = !end.fault || end.answered;
+  const FlightEnd flight = well                       ? FlightEnd::kAnswered
                            : refused || end.timed_out ? FlightEnd::kOverloaded
                                                       : FlightEnd::kOther;
   upstream.limit.ended({.sent = call.sent,
@@ -256,17 +270,17 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
                         .work = end.work,
                         .end = flight});
 
-  const Quota::End quota_end = !end.fault ? Quota::End::kAnswered
-                               : refused  ? Quota::End::kRefused
-                                          : Quota::End::kOther;
+  const Quota::End quota_end = well      ? Quota::End::kAnswered
+                               : refused ? Quota::End::kRefused
+                                         : Quota::End::kOther;
   quotas_[upstream.quota].ended(now, call.grant, quota_end, end.tokens,
                                 refused ? end.retry_after : std::nullopt, random_);
 
   const bool its_fault = end.fault == Fault::kTransient || end.fault == Fault::kUnreached ||
                          end.fault == Fault::kBackend;
   router_.ended(now, call.upstream, call.tokens,
-                !end.fault  ? Router::End::kAnswered
-                : its_fault ? Router::End::kFailed
+                well        ? Router::End::kAnswered
+                : its_fault ? (end.replied ? Router::End::kReplied : Router::End::kFailed)
                             : Router::End::kNeither);
   if (call.items.size() == 1) return;
   if (!end.fault) {

@@ -87,6 +87,8 @@ using Actions = std::vector<Action>;
 struct CallEnd {
   std::optional<Fault> fault;  // nothing: it was answered
   bool timed_out = false;      // a kTransient that says that the upstream has too much to do
+  bool replied = false;        // a kTransient that the upstream itself answered with
+  bool answered = false;       // a kTransient although the upstream is well
   bool too_large = false;      // a kRequest that a smaller one would not have been
   bool unmatched = false;      // a kRequest: several were answered and nobody knows which is whose
   std::optional<Duration> retry_after;
@@ -185,6 +187,7 @@ class Scheduler {
   bool send_one(TimePoint now, bool anywhere, Actions& actions);
   void find_open(TimePoint now);
   std::optional<UpstreamId> choose(TimePoint now, const WorkItem& item, bool anywhere);
+  int32_t affordable_rows(const Pack& pack);
   bool afford(const WorkItem& item);
   void send(TimePoint now, UpstreamId upstream, std::vector<ItemId> items, int64_t tokens,
             PackReason reason, Actions& actions);

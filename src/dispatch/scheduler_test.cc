@@ -166,6 +166,19 @@ TEST(Scheduler, ARefusalCoolsAllOfItsQuotaAndNoOther) {
   EXPECT_EQ(rig.out.size(), 12U);
 }
 
+TEST(Scheduler, AnUpstreamWhoseAnswersCannotBeUsedIsWell) {
+  SchedulerOptions options = fixed({4});
+  options.retry.attempts_max = 2;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 50; ++id)
+    rig.submit(id);
+  for (int i = 0; i < 100; ++i)
+    rig.end_next({.fault = Fault::kTransient, .answered = true});
+  EXPECT_EQ(rig.ends.size(), 50U) << "without a pause";
+  EXPECT_EQ(rig.how(1), ItemEnd::kFailed);
+  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kGood);
+}
+
 TEST(Scheduler, AnUpstreamThatFailsIsLeftAndFoundAgain) {
   SchedulerOptions options = fixed({1, 1});
   options.retry.attempts_max = 100;

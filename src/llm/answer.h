@@ -125,6 +125,12 @@ struct Failure {
   // kTransient: whoever answers could not be reached, so it did not see the request.
   bool unreached = false;
 
+  // kTransient: it was answered with a failure, so somebody is there.
+  bool replied = false;
+
+  // kTransient: whoever answers is well, and only what it said cannot be used.
+  bool answered = false;
+
   // Of a server elsewhere: the body of its reply, one line of JSON; empty where that was none.
   std::string raw;
 
