@@ -30,6 +30,9 @@ struct AnswerersOfRun {
 
   // No more may be spent. Any thread.
   std::function<void()> on_budget_spent;
+
+  // Nothing will ever be answered: verdict() says why. Any thread.
+  std::function<void()> on_hopeless;
 };
 
 class Answerers {
@@ -53,6 +56,13 @@ class Answerers {
 
   // What people should know before the rows run; may be empty.
   virtual std::string note() const = 0;
+
+  // A row is about to be submitted; they may submit something of their own beside it. Any thread.
+  virtual void before_row(const llm::Request&) {}
+
+  // Why the run is worth nothing, known at the latest when the rows have ended: nobody answers, or
+  // no answer can be trusted.
+  virtual std::optional<Error> verdict() { return std::nullopt; }
 
   // Why a request would fail, as far as that can be told without answering it. Any thread.
   virtual std::optional<llm::Failure> check(const llm::Request& request) const = 0;

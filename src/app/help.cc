@@ -105,7 +105,7 @@ std::string run_help_text() {
       "what\n"
       "a file turned on.\n"
       "\nExit codes: 0 all rows succeeded, 1 some failed, 2 the command or its input or output is\n"
-      "unusable, 3 the model is unusable, 130 interrupted.\n";
+      "unusable, 3 the model or server is unusable, 4 --max-cost is reached, 130 interrupted.\n";
   return text;
 }
 

@@ -21,7 +21,9 @@ std::string message_of(const std::vector<std::string>& texts) {
 TEST(ModelChoice, SeveralModelsNeedDifferentNames) {
   EXPECT_EQ(message_of({"m.gguf"}), "accepted");
   EXPECT_EQ(message_of({"a=m.gguf", "b=m.gguf"}), "accepted");
-  EXPECT_EQ(message_of({}), "no model was named; add --model PATH of a .gguf file");
+  EXPECT_EQ(message_of({}),
+            "nobody was named to answer; add --model PATH of a .gguf file, or --upstream URL of a "
+            "server");
   EXPECT_EQ(message_of({"a="}), "--model a= names no file; write NAME=PATH");
   EXPECT_EQ(message_of({"a=m.gguf", "n.gguf"}),
             "--model n.gguf has no name, but there is more than one model; write --model "

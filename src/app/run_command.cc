@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/json/array.hpp>
 #include <cstdlib>
@@ -39,6 +40,7 @@ namespace json = boost::json;
 
 constexpr int kExitInterrupted = 130;
 constexpr int kExitBudgetSpent = 4;
+constexpr int kExitUnusable = 2;
 
 int fail(Console& console, const Error& error) {
   console.error(error.message);
@@ -78,12 +80,10 @@ void say_start(const RunCommand& command, const Answerers& answerers, bool elsew
 
 // --- the job ---
 
-batch::RunHooks hooks_for(const Answerers& answerers, const std::string& input, Console& console) {
+batch::RunHooks hooks_for(Answerers& answerers, const std::string& input, Console& console) {
   batch::RunHooks hooks;
   hooks.check = [&](const llm::Request& request) { return answerers.check(request); };
-  hooks.expected_cost = [&](const llm::Request& request) {
-    return answerers.expected_cost(request);
-  };
+  hooks.before_row = [&](const llm::Request& request) { answerers.before_row(request); };
   hooks.upstreams_of = [&](const std::string& model) { return answerers.upstreams_of(model); };
   hooks.on_fault = [&console, input](const batch::LineFault& fault) {
     const std::string id =
@@ -172,6 +172,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
   const bool elsewhere = !chosen->upstreams.empty();
   const Result<void> output_checked = check_output_path(command.output);
   if (!output_checked) return fail(console, output_checked.error());
+  const Result<void> files_checked = check_files_differ(command, settings);
+  if (!files_checked) return fail(console, files_checked.error());
   const Result<void> report_checked = check_report_path(settings.report);
   if (!report_checked) return fail(console, report_checked.error());
   const Result<void> fetched = [&] {
@@ -209,6 +211,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   say_what_was_there((*job)->start(), console);
 
   std::atomic<bool> budget_spent = false;
+  dispatch::Cost dearest_row = 0;  // the submitter's, until the rows have ended
 
   // Who answers; the reporter watches from the start and ends first.
   const std::unique_ptr<Answerers> answerers =
@@ -226,7 +229,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
                                                    [&] {
                                                      budget_spent = true;
                                                      (*job)->stop();
-                                                   }});
+                                                   },
+                                               .on_hopeless = [&] { (*job)->stop_now(); }});
   if (!opened) return fail(console, opened.error());
   if (const std::string note = answerers->note(); !note.empty()) console.note(note);
 
@@ -235,7 +239,18 @@ int run_command(const RunCommand& command, const Environment& environment) {
   until_rows_run.reset();
   const Result<batch::JobReport> result = [&] {
     const StopRelay::Attachment stops_job(relay, stop_target(**job, settings, console));
-    return (*job)->run(answerers->routes(), hooks_for(*answerers, command.input, console));
+    batch::RunHooks hooks = hooks_for(*answerers, command.input, console);
+    hooks.expected_cost = [&](const llm::Request& request) {
+      auto cost = answerers->expected_cost(request);
+      if (const auto* known = std::get_if<dispatch::Cost>(&cost))
+        dearest_row = std::max(dearest_row, *known);
+      return cost;
+    };
+    Result<batch::JobReport> done = (*job)->run(answerers->routes(), std::move(hooks));
+    if (done) {
+      if (std::optional<Error> verdict = answerers->verdict()) done = *std::move(verdict);
+    }
+    return done;
   }();
   const TimePoint ended_at = clock.now();
   reporter.stop();
@@ -261,9 +276,15 @@ int run_command(const RunCommand& command, const Environment& environment) {
                          .settings = settings_with_sources(*resolved)};
   add_result(counters, result, summary);
   if (budget_spent && summary.end == batch::RunEnd::kInterrupted) {
-    summary.error = fmt::format("--max-cost {} is reached: {} are spent", settings.cost_max,
-                                dollars(summary.dispatch.spent));
-    summary.exit_code = kExitBudgetSpent;
+    summary.error =
+        summary.dispatch.spent > 0
+            ? fmt::format("--max-cost {} would be passed by the next row: {} are spent",
+                          settings.cost_max, dollars(summary.dispatch.spent))
+            : fmt::format(
+                  "--max-cost {} is too little: one row may cost up to {}; raise it, or "
+                  "lower max_tokens",
+                  settings.cost_max, dollars(dearest_row));
+    summary.exit_code = summary.dispatch.spent > 0 ? kExitBudgetSpent : kExitUnusable;
   }
   leave_behind(disk, summary, reporter.history(), console);
   say_end(summary, settings, console);

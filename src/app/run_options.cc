@@ -7,12 +7,15 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "app/open_backend.h"
 #include "app/suggest.h"
 #include "base/hash.h"
+#include "batch/job_paths.h"
 #include "batch/output_file.h"
 #include "llm/request_json.h"
 
@@ -129,9 +132,12 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
   return list;
 }
 
-std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings) {
-  std::vector<std::string> aliases = settings.model_aliases;
-  std::ranges::sort(aliases);
+std::vector<batch::JobSetting> upstream_job_settings(const std::vector<UpstreamChoice>& choices) {
+  std::set<std::string> aliases;
+  for (const UpstreamChoice& choice : choices) {
+    for (const auto& [name, theirs] : choice.aliases)
+      aliases.insert(name + "=" + theirs);
+  }
   return {{"model", "of servers elsewhere"},
           {"model-alias", aliases.empty() ? "none" : fmt::format("{}", fmt::join(aliases, ", "))}};
 }
@@ -221,6 +227,48 @@ std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings&
 
 Result<void> check_output_path(const std::string& path) {
   return batch::check_output_file("the output", path);
+}
+
+Result<void> check_files_differ(const RunCommand& command, const Settings& settings) {
+  const Result<batch::JobPaths> job = batch::job_paths(command.output);
+  if (!job) return job.error();
+  struct Named {
+    std::string_view what;
+    std::string path;
+    bool of_job = false;  // the job itself keeps these apart
+  };
+  const Named files[] = {
+      {"the input", command.input == "-" ? "" : command.input, true},
+      {"the results", job->results, true},
+      {"the errors of the job", job->errors, true},
+      {"the summary of the job", job->summary, true},
+      {"the record of the job", job->record, true},
+      {"the lock of the job", job->lock, true},
+      {"--report", settings.report},
+      {"--cache", settings.cache},
+      {"the lock of --cache", settings.cache.empty() ? "" : settings.cache + ".lock"},
+      {"--prices", settings.prices},
+  };
+  const auto same = [](const std::string& one, const std::string& other) {
+    std::error_code error;
+    if (std::filesystem::equivalent(one, other, error)) return true;
+    const auto whole = [&](const std::string& path) {
+      return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+    };
+    return whole(one) == whole(other);
+  };
+  for (size_t i = 0; i < std::size(files); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      const Named& one = files[k];
+      const Named& other = files[i];
+      if (one.path.empty() || other.path.empty() || (one.of_job && other.of_job)) continue;
+      if (!same(one.path, other.path)) continue;
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} is {} and {} at once; give one of them another name", one.path,
+                               one.what, other.what)};
+    }
+  }
+  return {};
 }
 
 Result<void> check_report_path(const std::string& path) {

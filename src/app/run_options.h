@@ -7,6 +7,7 @@
 #include "app/command_line.h"
 #include "app/model_choice.h"
 #include "app/resolve_settings.h"
+#include "app/upstream_choice.h"
 #include "base/result.h"
 #include "batch/job_options.h"
 #include "batch/summary.h"
@@ -25,7 +26,7 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
                                                     const std::vector<ModelChoice>& choices);
 
 // The same for servers elsewhere, of which any may be exchanged.
-std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings);
+std::vector<batch::JobSetting> upstream_job_settings(const std::vector<UpstreamChoice>& choices);
 
 batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
                               const std::vector<ModelChoice>& choices,
@@ -42,6 +43,9 @@ std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings&
 
 // kInvalid for a folder. The job itself checks the rest.
 Result<void> check_output_path(const std::string& path);
+
+// kInvalid when one file is named for two purposes: the cache must not grow into the results.
+Result<void> check_files_differ(const RunCommand& command, const Settings& settings);
 
 // kInvalid or kNotFound when no page could be written there.
 Result<void> check_report_path(const std::string& path);

@@ -29,6 +29,9 @@ constexpr int32_t kInFlightMax = 1024;
 // Rows that lie ready beyond what is in flight, so that each server has some of its own groups.
 constexpr int32_t kWaitingPerUpstream = 64;
 
+// Replies that are none, before anybody has answered.
+constexpr int64_t kHopelessAfter = 40;
+
 constexpr Duration kMemoryInterval = std::chrono::seconds(10);
 
 upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Settings& settings) {
@@ -102,6 +105,24 @@ void UpstreamAnswerers::tell_failure(const std::string& server, const llm::Failu
     text = news_.tell(clock_.now(), server, failure);
   }
   if (text) console_.note(*text);
+  if (is_hopeless(failure) && on_hopeless_) on_hopeless_();
+}
+
+// True once: when so many requests were taken and none was ever answered, by no server. To go on
+// would be to fail row after row, with ever longer pauses.
+bool UpstreamAnswerers::is_hopeless(const llm::Failure& failure) {
+  const bool useless = failure.failure_class == llm::FailureClass::kTransient &&
+                       !failure.overloaded && !failure.unreached && !failure.answered;
+  if (!useless) return false;
+  const bool answered = std::ranges::any_of(
+      servers_, [](const auto& server) { return server->backend->counts().answers > 0; });
+  const std::scoped_lock lock(news_mutex_);
+  ++useless_;
+  if (answered || useless_ < kHopelessAfter || hopeless_) return false;
+  hopeless_ = Error{
+      ErrorKind::kUnavailable,
+      fmt::format("of {} requests none was answered; the last: {}", useless_, failure.message)};
+  return true;
 }
 
 // Ollama says it only when the model is loaded.
@@ -201,15 +222,12 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
         });
     front = server->ollama.get();
   }
-  if (settings_.self_check) {
-    const uint64_t seed = static_cast<uint64_t>(clock_.unix_seconds()) << 32U ^
-                          static_cast<uint64_t>(clock_.now().time_since_epoch().count());
-    server->checked = std::make_unique<upstream::CheckedBackend>(*front, name, hash64(name, seed));
-  }
+  if (watch_) server->checked = std::make_unique<upstream::CheckedBackend>(*front, name, *watch_);
   servers_.push_back(std::move(server));
 }
 
 Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
+  on_hopeless_ = run.on_hopeless;
   loop_ = std::make_unique<http::Loop>(clock_);
   client_ = http::open_client(*loop_, client_options(environment_));
   const Result<std::vector<upstream::UpstreamFacts>> facts = ask_all();
@@ -222,6 +240,11 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
         dispatch::ResponseCache::open(disk_, settings_.cache);
     if (!cache) return cache.error().in("--cache");
     cache_ = *std::move(cache);
+  }
+  if (settings_.self_check) {
+    const auto ticks = static_cast<uint64_t>(clock_.now().time_since_epoch().count());
+    watch_ = std::make_unique<upstream::MixUpWatch>(hash64(
+        choices_.front().base.host, ticks ^ static_cast<uint64_t>(clock_.unix_seconds()) << 32U));
   }
   std::vector<dispatch::DispatchUpstream> upstreams;
   for (size_t i = 0; i < choices_.size(); ++i) {
@@ -268,6 +291,30 @@ uint64_t UpstreamAnswerers::upstreams_of(const std::string& model) const {
     if (!server.models || upstream::has_model(*server.models, theirs)) some |= uint64_t{1} << i;
   }
   return some;
+}
+
+// A question goes the way of a row, so it keeps to every limit.
+void UpstreamAnswerers::before_row(const llm::Request& row) {
+  if (!watch_) return;
+  std::optional<llm::Request> question = watch_->question_beside(row);
+  if (!question) return;
+  const auto cost = spending_.expected(*question);
+  if (!std::holds_alternative<dispatch::Cost>(cost)) return;
+  const dispatch::WorkItem item{.tokens = upstream::kQuestionTokensMax,
+                                .upstreams = upstreams_of(question->model)};
+  std::ignore = dispatcher_->submit(*std::move(question), item, std::get<dispatch::Cost>(cost),
+                                    [](const dispatch::DispatchResult&) {});
+}
+
+// Questions may be out still when the last row has ended.
+std::optional<Error> UpstreamAnswerers::verdict() {
+  {
+    const std::scoped_lock lock(news_mutex_);
+    if (hopeless_) return hopeless_;
+  }
+  if (!watch_) return std::nullopt;
+  dispatcher_->wait_idle();
+  return watch_->verdict();
 }
 
 std::string UpstreamAnswerers::runtime() const {
@@ -333,7 +380,9 @@ void UpstreamAnswerers::ask_for_memory(Server& server) const {
 
 // Said once: rows run one after the other there, which people did not ask for.
 void UpstreamAnswerers::tell_serial(Server& server) const {
-  if (server.told_serial.exchange(true)) return;
+  // Refusals look like it.
+  const upstream::CallCounts counts = server.backend->counts();
+  if (counts.failures * 10 > counts.answers || server.told_serial.exchange(true)) return;
   console_.note(fmt::format("{} answers one request at a time. {}", server.backend->name(),
                             upstream::advice_if_serial(server.identity.kind)));
 }
@@ -346,11 +395,7 @@ std::vector<std::string> UpstreamAnswerers::closing_words() const {
                                   error->message));
     }
   }
-  for (const auto& server : servers_) {
-    if (!server->checked) continue;
-    words.push_back(fmt::format("{}: {}", server->backend->name(),
-                                upstream::to_string(server->checked->counts())));
-  }
+  if (watch_) words.push_back(upstream::to_string(watch_->counts()));
   return words;
 }
 

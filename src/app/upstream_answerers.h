@@ -24,6 +24,7 @@
 #include "http/loop.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
+#include "upstream/mix_up_watch.h"
 #include "upstream/ollama_backend.h"
 #include "upstream/server_kind.h"
 #include "upstream/upstream_backend.h"
@@ -49,6 +50,8 @@ class UpstreamAnswerers final : public Answerers {
       const llm::Request& request) const override {
     return spending_.expected(request);
   }
+  void before_row(const llm::Request& row) override;
+  std::optional<Error> verdict() override;
   uint64_t upstreams_of(const std::string& model) const override;
   std::string runtime() const override;
   std::vector<std::string> closing_words() const override;
@@ -79,6 +82,7 @@ class UpstreamAnswerers final : public Answerers {
   void tell_batch(const dispatch::SentBatch& batch);
   void tell_serial(Server& server) const;
   void tell_context(const std::string& server, const std::string& model, int64_t tokens) const;
+  bool is_hopeless(const llm::Failure& failure);
   void tell_failure(const std::string& server, const llm::Failure& failure);
 
   std::vector<UpstreamChoice> choices_;  // of open(): those that answer
@@ -91,10 +95,14 @@ class UpstreamAnswerers final : public Answerers {
 
   std::mutex news_mutex_;
   FailureNews news_;
+  int64_t useless_ = 0;            // replies that were none, from all servers
+  std::optional<Error> hopeless_;  // nobody ever answered
+  std::function<void()> on_hopeless_;
 
   // Destroyed from the last to the first.
   std::unique_ptr<http::Loop> loop_;
   std::unique_ptr<http::Client> client_;
+  std::unique_ptr<upstream::MixUpWatch> watch_;  // with --self-check
   std::vector<std::unique_ptr<Server>> servers_;
   std::unique_ptr<dispatch::ResponseCache> cache_;
   std::unique_ptr<dispatch::ThreadWaker> waker_;

@@ -72,6 +72,13 @@ Result<UpstreamChoice> choice_of(const std::string& text, const ResolvedSettings
                                  const Aliases& aliases, const Environment& environment) {
   const Result<http::Url> url = http::parse_url(text);
   if (!url) return url.error().in(fmt::format("--upstream {}", text));
+  for (const std::string_view route : {"/completions", "/embeddings", "/rerank", "/models"}) {
+    if (!url->target.ends_with(route)) continue;
+    return invalid(
+        fmt::format("--upstream {}: this is the URL of one route; write the base URL, "
+                    "which usually ends with /v1, as in http://host:8000/v1",
+                    text));
+  }
   const Settings& values = settings.values;
   UpstreamChoice choice{.base = upstream::with_version(*url),
                         .api_key = {},

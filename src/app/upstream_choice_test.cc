@@ -68,6 +68,10 @@ TEST(UpstreamChoice, WhatAFileSaysOfOneServerCountsForThatOne) {
 TEST(UpstreamChoice, ErrorsSayWhatToDoAndShowNoKey) {
   ResolvedSettings settings = settings_of({"a:8000"});
   EXPECT_TRUE(message_of(settings).starts_with("--upstream a:8000: "));
+  settings = settings_of({"http://a/v1/chat/completions"});
+  EXPECT_EQ(message_of(settings),
+            "--upstream http://a/v1/chat/completions: this is the URL of one route; write the base "
+            "URL, which usually ends with /v1, as in http://host:8000/v1");
   settings = settings_of({"http://a", "http://a/v1"});
   EXPECT_EQ(message_of(settings),
             "--upstream http://a/v1: this server is named twice; once is enough, and --concurrency "

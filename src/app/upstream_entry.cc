@@ -68,7 +68,7 @@ Result<void> set(std::string_view key, const json::value& value, UpstreamEntry& 
   }
   return Error{ErrorKind::kInvalid,
                fmt::format("{}: {} is no key of [[upstreams]]{}", place, key,
-                           did_you_mean(key, kKeys, "; docs/configuration.md lists them"))};
+                           did_you_mean(key, kKeys, "; docs/servers.md lists them"))};
 }
 
 }  // namespace

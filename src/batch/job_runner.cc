@@ -334,14 +334,18 @@ void Runner::submit_row(Row row) {
   }
   auto done = [this, ended, outcome = std::move(outcome)](dispatch::DispatchResult result) mutable {
     outcome.outcome = std::move(result.outcome);
-    outcome.tries = {.attempts = result.attempts,
+    const bool asked = result.source == dispatch::OutcomeSource::kAsked;
+    // A shared failure is that of all attempts; a shared answer cost this row none.
+    const bool failed = std::holds_alternative<llm::Failure>(outcome.outcome);
+    outcome.tries = {.attempts = asked || failed ? result.attempts : 0,
                      .tokens = result.tokens,
                      .earlier_failure = std::move(result.earlier_failure)};
-    if (result.source == dispatch::OutcomeSource::kAsked) counters_.attempts += result.attempts;
+    if (asked) counters_.attempts += result.attempts;
     // Blocks while the writer is far behind; the backend's thread then waits for the disk.
     writer_.finish(std::move(outcome));
     ended();
   };
+  if (hooks_.before_row) hooks_.before_row(row.request);
   if (!dispatcher.submit(std::move(row.request), item, std::get<dispatch::Cost>(expected),
                          std::move(done)))
     ended();

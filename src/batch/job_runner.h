@@ -73,6 +73,10 @@ struct RunHooks {
   // nothing. Called on run()'s thread, row by row.
   std::function<std::optional<llm::Failure>(const llm::Request&)> check;
 
+  // Told of a row before it is submitted; may submit something beside it. Called on the submitter's
+  // thread.
+  std::function<void(const llm::Request&)> before_row;
+
   // Which servers have a model (WorkItem::upstreams). Called on the submitter's thread.
   std::function<uint64_t(const std::string& model)> upstreams_of;
 

@@ -31,7 +31,9 @@ dispatch::WorkItem work_item(const Row& row) {
   item.group = row.group;
   // 0 is for those that go by themselves.
   if (const auto key = llm::pack_key(request)) item.pack = std::max<uint64_t>(hash64(*key), 1);
-  item.same_answer = row.question;
+  // Without a model each server takes its own.
+  const bool unnamed = !request.raw.empty() && request.model.empty();
+  if (!unnamed) item.same_answer = row.question;
   return item;
 }
 

@@ -36,6 +36,15 @@ TEST(WorkItem, AnEmbeddingCostsItsTextAlone) {
   EXPECT_EQ(work_item(row_of(llm::Endpoint::kEmbeddings, 1)).tokens, 1);
 }
 
+TEST(WorkItem, WithoutAModelAServersAnswerIsItsOwn) {
+  Row row = row_of(llm::Endpoint::kEmbeddings, 4);
+  row.question = hash128("what?");
+  row.request.raw = "{}";
+  EXPECT_EQ(work_item(row).same_answer, std::nullopt);
+  row.request.model = "m";
+  EXPECT_EQ(work_item(row).same_answer, row.question);
+}
+
 TEST(WorkItem, KnowsItsQuestionAndItsGroup) {
   Row row = row_of(llm::Endpoint::kEmbeddings, 4);
   row.question = hash128("what?");

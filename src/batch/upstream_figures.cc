@@ -19,7 +19,6 @@ std::string_view without_scheme(std::string_view name) {
 }
 
 std::string seconds_text(double seconds) {
-  if (seconds <= 0) return "no answer yet";
   return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1000) : fmt::format("{:.1f} s", seconds);
 }
 
@@ -54,9 +53,10 @@ std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
       text += fmt::format("{:<{}}  nothing was asked\n", upstream.name, width);
       continue;
     }
-    text += fmt::format("{:<{}}  {} answers, {} failed calls, {} each, {}", upstream.name, width,
-                        with_thousands(upstream.answers), with_thousands(upstream.failures),
-                        seconds_text(upstream.latency_s), upstream.finding);
+    text += fmt::format("{:<{}}  {} answers, {} failed calls, ", upstream.name, width,
+                        with_thousands(upstream.answers), with_thousands(upstream.failures));
+    if (upstream.answers > 0) text += fmt::format("{} each, ", seconds_text(upstream.latency_s));
+    text += upstream.finding;
     if (upstream.state != "ok") text += fmt::format(", {}", upstream.state);
     if (upstream.device_bytes > 0)
       text += fmt::format(", {} of its device", human_bytes(upstream.device_bytes));

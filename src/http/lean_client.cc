@@ -176,8 +176,12 @@ class LeanClient::Impl {
   // On a kept connection, else on a new one. May end the call.
   void connect_call(Call& call) {
     Origin& origin = *call.origin;
-    if (!origin.idle.empty() && !call.was_retried) {
+    while (!origin.idle.empty() && !call.was_retried) {
       Connection& connection = *origin.idle.back();
+      if (!is_quiet(connection)) {
+        close_connection(connection);
+        continue;
+      }
       origin.idle.pop_back();
       --idle_;
       begin_request(connection, call);
@@ -321,6 +325,13 @@ class LeanClient::Impl {
       return;
     }
     begin_request(connection, call);
+  }
+
+  // Whether nothing came over it since its last reply. What did would be taken for the next one.
+  static bool is_quiet(const Connection& connection) {
+    char byte = 0;
+    const ssize_t read = ::recv(connection.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return read < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
 
   // Its call, if it has one, loses it.

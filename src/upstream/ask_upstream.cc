@@ -36,6 +36,13 @@ Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& 
   if (const auto* failure = std::get_if<http::ClientFailure>(&result))
     return unavailable(failure->message);
   const auto& reply = std::get<http::ClientReply>(result);
+  if (reply.head.status >= 300 && reply.head.status < 400) {
+    const auto where = reply.head.headers.get("location").value_or("elsewhere");
+    return unavailable(fmt::format(
+        "{} says that it has moved to {}; requests are not sent after it, so write that URL, "
+        "without /models at its end",
+        url, where));
+  }
   switch (reply.head.status) {
     case 401:
     case 403:

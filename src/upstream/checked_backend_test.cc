@@ -60,78 +60,89 @@ llm::Request row(int number) {
 
 class CheckedBackendTest : public ::testing::Test {
  protected:
-  void submit(int number) {
-    checked_.submit(row(number),
+  void submit(llm::Request request) {
+    checked_.submit(std::move(request),
                     [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
+  }
+  // A row, and the question beside it where there is one.
+  void submit_row(int number) {
+    const llm::Request request = row(number);
+    const auto question = watch_.question_beside(request);
+    submit(request);
+    if (question) submit(*question);
   }
   const llm::Failure* failure(size_t i) const { return std::get_if<llm::Failure>(&ended_.at(i)); }
 
   Parrot parrot_;
-  CheckedBackend checked_{parrot_, "http://a", 7};
+  MixUpWatch watch_{7};
+  CheckedBackend checked_{parrot_, "http://a", watch_};
   std::vector<llm::Outcome> ended_;
 };
 
-TEST_F(CheckedBackendTest, AQuestionTakesTheRowsPlace) {
-  submit(1);
-  ASSERT_EQ(parrot_.held.size(), 1U);
+TEST_F(CheckedBackendTest, AnHonestServerPasses) {
+  submit_row(1);
+  ASSERT_EQ(parrot_.held.size(), 2U) << "a row and its question";
+  EXPECT_EQ(parrot_.held[1].request.model, "m");
+  EXPECT_EQ(parrot_.held[1].request.output_tokens_max, kQuestionTokensMax);
   parrot_.answer_first();
-  EXPECT_TRUE(ended_.empty()) << "its question is out";
-  ASSERT_EQ(parrot_.held.size(), 1U);
-  EXPECT_EQ(parrot_.held.front().request.model, "m");
   parrot_.answer_first();
-  ASSERT_EQ(ended_.size(), 1U);
-  EXPECT_EQ(std::get<llm::Answer>(ended_[0]).raw, row(1).raw) << "the row's own answer";
-  EXPECT_EQ(checked_.counts(), (SelfCheckCounts{.planted = 1, .repeated = 1, .mixed_up = 0}));
+  ASSERT_EQ(ended_.size(), 2U);
+  EXPECT_EQ(std::get<llm::Answer>(ended_[0]).raw, row(1).raw);
+  EXPECT_EQ(watch_.counts(), (SelfCheckCounts{.planted = 1, .repeated = 1, .mixed_up = 0}));
+  EXPECT_FALSE(watch_.verdict());
 }
 
 TEST_F(CheckedBackendTest, ARowWithTheAnswerToAQuestionEndsTheJob) {
-  submit(1);
-  parrot_.answer_first();  // its question is out
-  submit(2);
+  submit_row(1);
   parrot_.swap_first_two();
   ASSERT_EQ(ended_.size(), 2U);
-  EXPECT_EQ(failure(0), nullptr) << "when it ended nothing had been seen";
-  ASSERT_NE(failure(1), nullptr);
-  EXPECT_EQ(failure(1)->failure_class, llm::FailureClass::kBackend);
-  EXPECT_EQ(failure(1)->message.substr(0, 49), "http://a mixes answers up: a row was given the an");
-  submit(3);
-  while (!parrot_.held.empty())
-    parrot_.answer_first();
-  ASSERT_EQ(ended_.size(), 3U);
+  ASSERT_NE(failure(0), nullptr) << "the row got the question's answer";
+  EXPECT_EQ(failure(0)->failure_class, llm::FailureClass::kBackend);
+  EXPECT_EQ(failure(0)->message.substr(0, 49), "http://a mixes answers up: a row was given the an");
+  ASSERT_TRUE(watch_.verdict());
+  EXPECT_EQ(watch_.verdict()->message, failure(0)->message);
+  submit(row(3));
+  parrot_.answer_first();
   EXPECT_NE(failure(2), nullptr) << "nothing is trusted after that";
 }
 
 TEST_F(CheckedBackendTest, QuestionsWithEachOthersAnswersEndTheJob) {
-  submit(1);
-  submit(2);
-  parrot_.answer_first();
-  parrot_.answer_first();
+  submit_row(1);
+  submit_row(2);
+  parrot_.answer_first();  // the first row
+  std::swap(parrot_.held[0], parrot_.held[1]);
+  parrot_.answer_first();  // the second
   ASSERT_EQ(parrot_.held.size(), 2U) << "two questions";
   parrot_.swap_first_two();
-  ASSERT_EQ(ended_.size(), 2U);
+  EXPECT_TRUE(watch_.verdict());
+}
+
+TEST_F(CheckedBackendTest, AServerMayGiveAnAnswerToAnotherServersRow) {
+  Parrot other_parrot;
+  CheckedBackend other(other_parrot, "http://b", watch_);
+  submit_row(1);
+  llm::Answer stolen = Parrot::repeat(parrot_.held[1].request);
+  other.submit(row(2), [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
+  other_parrot.held.front().done(std::move(stolen));
   EXPECT_NE(failure(0), nullptr);
-  EXPECT_NE(failure(1), nullptr);
 }
 
 TEST_F(CheckedBackendTest, EveryTwentiethRowHasAQuestion) {
   for (int i = 0; i < 1000; ++i) {
-    submit(i);
+    submit_row(i);
     while (!parrot_.held.empty())
       parrot_.answer_first();
   }
-  EXPECT_EQ(ended_.size(), 1000U);
-  EXPECT_EQ(checked_.counts().planted, 50 + 7);
-  EXPECT_EQ(checked_.counts().repeated, checked_.counts().planted);
-  EXPECT_EQ(checked_.counts().mixed_up, 0);
+  EXPECT_EQ(watch_.counts().planted, 50 + 7);
+  EXPECT_EQ(watch_.counts().repeated, watch_.counts().planted);
+  EXPECT_EQ(watch_.counts().mixed_up, 0);
+  EXPECT_EQ(ended_.size(), 1000U + 57U);
 }
 
 TEST_F(CheckedBackendTest, OtherEndpointsAreLeftAlone) {
   llm::Request request = row(1);
   request.endpoint = llm::Endpoint::kEmbeddings;
-  checked_.submit(request, [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
-  parrot_.answer_first();
-  EXPECT_EQ(ended_.size(), 1U);
-  EXPECT_TRUE(parrot_.held.empty());
+  EXPECT_FALSE(watch_.question_beside(request));
 }
 
 TEST(SelfCheck, ACodeThatIsCutOffTellsNothing) {

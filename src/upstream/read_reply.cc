@@ -234,6 +234,7 @@ llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t
                        .param = told.param,
                        .overloaded = status == 429 || status == 503 || status == 529,
                        .retry_after_ms = {},
+                       .replied = true,
                        .raw = body != nullptr && body->is_object() ? one_line(reply.body) : ""};
   if (failure.failure_class == llm::FailureClass::kTransient)
     failure.retry_after_ms = retry_after_ms(reply.head.headers, now_unix_s);
@@ -264,6 +265,7 @@ llm::Failure no_answer(const Asked& asked, const http::ClientReply& reply, std::
                       .param = {},
                       .overloaded = false,
                       .retry_after_ms = {},
+                      .replied = true,
                       .raw = {}};
 }
 
@@ -272,7 +274,11 @@ int64_t to_ms(Duration duration) {
 }
 
 llm::Outcome answered(const Asked& asked, const http::ClientReply& reply) {
-  const ReplyJson parsed(reply.body);
+  // Some begin with a byte order mark.
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  std::string_view text = reply.body;
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  const ReplyJson parsed(text);
   const json::value* const body = parsed.value();
   if (body == nullptr) {
     const auto type = reply.head.headers.get("content-type").value_or("");
@@ -287,7 +293,7 @@ llm::Outcome answered(const Asked& asked, const http::ClientReply& reply) {
                      fmt::format("no \"{}\"", answers_name(asked.endpoint)));
   }
   llm::Answer answer;
-  answer.raw = one_line(reply.body);
+  answer.raw = one_line(text);
   answer.usage = usage_of(*object);
   answer.timings = {.queue_ms = 0,
                     .prefill_ms = to_ms(reply.first_byte),

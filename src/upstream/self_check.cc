@@ -4,6 +4,7 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
+#include <charconv>
 
 #include "base/format.h"
 #include "base/hash.h"
@@ -15,9 +16,6 @@ namespace json = boost::json;
 
 constexpr uint64_t kFirstRows = 8;
 constexpr uint64_t kEvery = 20;
-
-// Enough for the code, and for a model that talks around it.
-constexpr int kAnswerTokensMax = 64;
 
 }  // namespace
 
@@ -40,9 +38,19 @@ SelfCheck::Question SelfCheck::plant(std::string_view model) {
   body["messages"] = {
       {{"role", "user"},
        {"content", fmt::format("Repeat this code, and write nothing else:\n{}", code(number))}}};
-  body["max_tokens"] = kAnswerTokensMax;
+  body["max_tokens"] = kQuestionTokensMax;
   body["temperature"] = 0;
   return {.number = number, .body = json::serialize(body)};
+}
+
+std::optional<uint64_t> SelfCheck::question_in(std::string_view body) const {
+  const size_t at = body.find(prefix_);
+  if (at == std::string_view::npos) return std::nullopt;
+  uint64_t number = 0;
+  const std::string_view rest = body.substr(at + prefix_.size());
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  const bool whole = error == std::errc() && end != rest.data() + rest.size() && *end == 'z';
+  return whole ? std::optional(number) : std::nullopt;
 }
 
 std::optional<std::string> SelfCheck::see_row(std::string_view body) {

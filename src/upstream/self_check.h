@@ -20,6 +20,9 @@ struct SelfCheckCounts {
   friend bool operator==(const SelfCheckCounts&, const SelfCheckCounts&) = default;
 };
 
+// Of an answer to a question: enough for the code, and for a model that talks around it.
+inline constexpr int32_t kQuestionTokensMax = 64;
+
 class SelfCheck {
  public:
   // `run` tells this run's codes from others'; drawn at random.
@@ -34,6 +37,9 @@ class SelfCheck {
     std::string body;  // of /v1/chat/completions
   };
   Question plant(std::string_view model);
+
+  // Which question a request's body asks; nothing where it is another's.
+  std::optional<uint64_t> question_in(std::string_view body) const;
 
   // The answers, as their bodies came. What is wrong, for people, as soon as something is.
   std::optional<std::string> see_row(std::string_view body);

@@ -22,6 +22,16 @@ namespace {
 // Of one answer in the mean latency.
 constexpr double kLatencyWeight = 0.02;
 
+// Servers and proxies repeat the key they were sent.
+void hide(std::string_view key, llm::Outcome& outcome) {
+  auto* failure = std::get_if<llm::Failure>(&outcome);
+  if (failure == nullptr || key.empty()) return;
+  for (std::string* text : {&failure->message, &failure->raw}) {
+    for (size_t at = text->find(key); at != std::string::npos; at = text->find(key, at))
+      text->replace(at, key.size(), "***");
+  }
+}
+
 bool has_failed(const llm::Outcome& outcome) {
   const auto* failure = std::get_if<llm::Failure>(&outcome);
   return failure != nullptr && failure->failure_class != llm::FailureClass::kCancelled;
@@ -40,6 +50,7 @@ llm::Outcome with_structure(const Asked& asked, llm::Outcome outcome) {
                       .param = "response_format",
                       .overloaded = false,
                       .retry_after_ms = {},
+                      .answered = true,
                       .raw = answer->raw,
                       .usage = answer->usage};
 }
@@ -128,11 +139,12 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
               .structure = request.structure,
               .models = &options_.models};
   const http::CallId id = client_.send(
-      std::move(call),
-      [calls = calls_, clock = &clock_, on_failure = &options_.on_failure, number,
-       asked = std::move(asked), done = std::move(done)](const http::ClientResult& result) {
+      std::move(call), [calls = calls_, clock = &clock_, on_failure = &options_.on_failure,
+                        api_key = &options_.api_key, number, asked = std::move(asked),
+                        done = std::move(done)](const http::ClientResult& result) {
         llm::Outcome outcome =
             with_structure(asked, read_reply(asked, result, clock->unix_seconds()));
+        hide(*api_key, outcome);
         calls->count(outcome);
         if (*on_failure && has_failed(outcome)) (*on_failure)(std::get<llm::Failure>(outcome));
         done(std::move(outcome));

@@ -125,6 +125,24 @@ TEST_F(UpstreamBackendTest, FailuresAreCountedAndTold) {
   EXPECT_EQ(backend_->counts().failures_by_code.at("rate"), 1);
 }
 
+TEST_F(UpstreamBackendTest, AKeyThatTheServerRepeatsIsHidden) {
+  UpstreamOptions options;
+  options.api_key = "sk-secret";
+  open(std::move(options));
+  reply_ = json_reply(R"({"error":{"message":"Incorrect API key provided: sk-secret"}})", 400);
+  const llm::Outcome outcome = ask(chat("{}"));
+  const auto& failure = std::get<llm::Failure>(outcome);
+  EXPECT_THAT(failure.message, HasSubstr("provided: ***"));
+  EXPECT_EQ(failure.message.find("sk-secret"), std::string::npos);
+  EXPECT_EQ(failure.raw.find("sk-secret"), std::string::npos);
+}
+
+TEST_F(UpstreamBackendTest, AByteOrderMarkIsNoFault) {
+  open();
+  reply_ = json_reply("\xEF\xBB\xBF" + std::string(kAnswer));
+  EXPECT_EQ(std::get<llm::Answer>(ask(chat("{}"))).raw, kAnswer);
+}
+
 TEST_F(UpstreamBackendTest, JsonThatIsNoneMayComeRightTheNextTime) {
   open();
   llm::Request request = chat("{}");

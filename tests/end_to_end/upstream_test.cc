@@ -204,6 +204,18 @@ TEST_F(Upstream, AServerThatIsNotThereIsSaidAndNothingIsLost) {
   expect_own_answers(3);
 }
 
+TEST_F(Upstream, AServerThatNeverAnswersEndsTheJobAndKeepsTheRows) {
+  SimUpstream useless(folder_, quick({"--slots", "8", "--fault", "content-type=1"}));
+  folder_.write("requests.jsonl", rows(200));
+  const Ended ended = folder_.windrow(job({useless.url()}, {"--max-attempts", "50"}));
+  EXPECT_EQ(ended.code, 3) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("none was answered; the last: "));
+  EXPECT_EQ(read_log(folder_, "results.errors.jsonl").size(), 0U);
+  SimUpstream server(folder_, quick({"--answer", "echo", "--slots", "8"}));
+  EXPECT_EQ(folder_.windrow(job({server.url()})).code, 0);
+  expect_own_answers(200);
+}
+
 TEST_F(Upstream, OfSeveralTheOthersGoOn) {
   SimUpstream server(folder_, quick({"--answer", "echo"}));
   folder_.write("requests.jsonl", rows(3));
@@ -327,7 +339,7 @@ TEST_F(Upstream, ABudgetStopsCleanlyAndTheNextRunGoesOn) {
   const Words limits = {"--prices", "prices.toml", "--max-cost", "0.50", "--concurrency", "4"};
   const Ended first = folder_.windrow(job({server.url()}, limits));
   EXPECT_EQ(first.code, 4) << first;
-  EXPECT_THAT(first.errors, HasSubstr("--max-cost 0.50 is reached"));
+  EXPECT_THAT(first.errors, HasSubstr("--max-cost 0.50 would be passed by the next row"));
   const size_t done = read_log(folder_, "results.jsonl").size();
   EXPECT_GT(done, 10U);
   EXPECT_LT(done, 100U);
@@ -337,6 +349,40 @@ TEST_F(Upstream, ABudgetStopsCleanlyAndTheNextRunGoesOn) {
   EXPECT_EQ(folder_.windrow(job({server.url()})).code, 0);
   EXPECT_EQ(read_log(folder_, "results.jsonl").size(), 100U);
   EXPECT_EQ(stats(server).at("requests"), 100 + 2 * kQuestionsBefore) << "nothing is paid twice";
+}
+
+TEST_F(Upstream, ABudgetTooSmallForOneRowSaysSo) {
+  SimUpstream server(folder_, quick());
+  folder_.write("prices.toml", "[m]\ninput = 1000.0\noutput = 1000.0\n");
+  folder_.write("requests.jsonl", rows(3, {{"model", "m"}, {"max_tokens", 1000}}));
+  const Ended ended =
+      folder_.windrow(job({server.url()}, {"--prices", "prices.toml", "--max-cost", "0.50"}));
+  EXPECT_EQ(ended.code, 2) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("one row may cost up to $1.02"));
+}
+
+TEST_F(Upstream, ABudgetCutsBatchesToWhatFits) {
+  SimUpstream server(folder_, quick());
+  folder_.write("prices.toml", "[m]\ninput = 1000.0\noutput = 0\n");
+  std::string text;
+  for (int i = 0; i < 50; ++i)
+    text += embedding_line("t-" + std::to_string(i), "text " + std::to_string(i), {{"model", "m"}});
+  folder_.write("requests.jsonl", text);
+  const Ended ended = folder_.windrow(job({server.url()}, {"--prices", "prices.toml", "--max-cost",
+                                                           "0.10", "--batch-window-ms", "20"}));
+  EXPECT_EQ(ended.code, 4) << ended;
+  EXPECT_GT(read_log(folder_, "results.jsonl").size(), 4U);
+}
+
+TEST_F(Upstream, ACacheThatIsAFileOfTheJobIsRefused) {
+  SimUpstream server(folder_, quick());
+  folder_.write("requests.jsonl", rows(3, {{"temperature", 0}}));
+  for (const char* name : {"results.jsonl", "./results.errors.jsonl", "requests.jsonl"}) {
+    const Ended ended = folder_.windrow(job({server.url()}, {"--cache", name}));
+    EXPECT_EQ(ended.code, 2) << name << ended;
+    EXPECT_THAT(ended.errors, HasSubstr("at once; give one of them another name"));
+  }
+  EXPECT_EQ(folder_.windrow(job({server.url()})).code, 0);
 }
 
 // --- stops --------------------------------------------------------------------------------------

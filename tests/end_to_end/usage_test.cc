@@ -102,7 +102,9 @@ TEST_F(Usage, ModelsThatCannotBe) {
       words.insert(words.end(), {"--model", model});
     return words;
   };
-  expect_refused(job, "no model was named; add --model PATH of a .gguf file");
+  expect_refused(job,
+                 "nobody was named to answer; add --model PATH of a .gguf file, or --upstream URL "
+                 "of a server");
   expect_refused(with({"none.gguf"}), "none.gguf: there is no such model file");
   expect_refused(with({"folder"}),
                  "folder: this is a folder without .gguf files; name a model's file");
