@@ -219,7 +219,11 @@ Outcomes outcomes(const std::vector<LogLine>& log) {
     const std::string key = named ? std::string(id->get_string())
                                   : fmt::format("line {}", member(same, "windrow.line"));
     // at(), not operator[]: that makes room for a new member first, and moves the others.
-    if (json::object* windrow = same.at("windrow").if_object()) windrow->erase("timings");
+    if (json::object* windrow = same.at("windrow").if_object()) {
+      windrow->erase("timings");
+      // Of equal rows one is asked; which one depends on what ran beside them.
+      if (json::value& attempts = windrow->at("attempts"); attempts == 0) attempts = 1;
+    }
     if (named && response->get_object().contains("body")) {
       if (json::object* body = same.at("response").get_object().at("body").if_object()) {
         body->erase("created");
