@@ -1,0 +1,43 @@
+// ByteDfa: a regular set of byte strings, ready to be run. Trimmed, like CharDfa. Immutable, shared
+// between grammars and threads; one made twice from the same text set may be the same object.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "grammar/lexeme/char_dfa.h"
+
+namespace windrow::grammar {
+
+struct ByteDfa {
+  using State = uint32_t;
+  static constexpr State kDead = UINT32_MAX;
+
+  // State 0 is the first one.
+  State next(State state, uint8_t byte) const {
+    return next_of[static_cast<size_t>(state) * classes_count + class_of[byte]];
+  }
+
+  std::array<uint8_t, 256> class_of{};  // bytes that are told apart nowhere have one class
+  uint32_t classes_count = 0;           // 1 to 256
+  std::vector<State> next_of;           // [state * classes_count + class]
+  std::vector<bool> accepting;
+};
+
+// Its texts in UTF-8. `dfa` is not empty.
+std::shared_ptr<const ByteDfa> utf8_dfa(const CharDfa& dfa);
+
+// Its texts as they stand between the quotes of a JSON string: `"` and `\` and what is below U+0020
+// escaped, in the short form (\n) or as \u000a in either case, `/` plain, everything else plain.
+// Any text at all (CharDfa::any_text) and single characters may have all escapes JSON knows, \u
+// with pairs of surrogates included, because there it costs nothing.
+std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa);
+
+// Shared: any text between quotes, and one character of it.
+std::shared_ptr<const ByteDfa> json_any_string_dfa();
+std::shared_ptr<const ByteDfa> json_any_character_dfa();
+
+}  // namespace windrow::grammar
