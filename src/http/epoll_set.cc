@@ -1,5 +1,6 @@
 #include "http/epoll_set.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -18,16 +19,33 @@ EpollSet::EpollSet(Loop& loop, OnReady on_ready)
 EpollSet::~EpollSet() = default;
 
 void EpollSet::watch(int socket, uint32_t events) {
-  epoll_event event{.events = events, .data = {.fd = socket}};
-  const int epoll = epoll_.native_handle();
   if (events == 0) {
-    // Fails when the socket was closed before, which has taken it out.
-    epoll_ctl(epoll, EPOLL_CTL_DEL, socket, nullptr);
+    // Nothing is done to the number: whose it is now, nobody knows. A socket that was closed is out
+    // of the epoll; one that is kept is taken out when something happens to it, if ever.
+    unwanted_.insert(socket);
     return;
   }
+  unwanted_.erase(socket);
+  epoll_event event{.events = events, .data = {.fd = socket}};
+  const int epoll = epoll_.native_handle();
   if (epoll_ctl(epoll, EPOLL_CTL_MOD, socket, &event) == 0) return;
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event) == 0) return;
   throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+}
+
+// Those that are waited for come first; how many they are. An event comes from an open socket, so
+// here the number is its own.
+size_t EpollSet::drop_unwanted(std::span<epoll_event> events) {
+  if (unwanted_.empty()) return events.size();
+  size_t kept = 0;
+  for (const epoll_event& event : events) {
+    if (unwanted_.erase(event.data.fd) == 0) {
+      events[kept++] = event;
+    } else {
+      epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, event.data.fd, nullptr);
+    }
+  }
+  return kept;
 }
 
 void EpollSet::wait() {
@@ -37,7 +55,9 @@ void EpollSet::wait() {
                       std::array<epoll_event, 256> events;
                       const int ready = epoll_wait(epoll_.native_handle(), events.data(),
                                                    static_cast<int>(events.size()), 0);
-                      if (ready > 0) on_ready_(std::span(events).first(static_cast<size_t>(ready)));
+                      const size_t wanted = drop_unwanted(
+                          std::span(events).first(static_cast<size_t>(std::max(ready, 0))));
+                      if (wanted > 0) on_ready_(std::span(events).first(wanted));
                       if (!alive.expired()) wait();
                     });
 }

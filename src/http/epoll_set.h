@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <unordered_set>
 
 #include "http/loop.h"
 
@@ -25,13 +26,17 @@ class EpollSet {
   EpollSet(const EpollSet&) = delete;
   EpollSet& operator=(const EpollSet&) = delete;
 
-  // `events`: EPOLLIN, EPOLLOUT; 0 takes the socket out. epoll_event::data.fd says which it is.
+  // `events`: EPOLLIN, EPOLLOUT; then the socket must be open. 0: nobody waits for it any more; it
+  // may be closed by then, and its number another's: libcurl closes a socket that was connecting
+  // before it says so. epoll_event::data.fd says which it is.
   void watch(int socket, uint32_t events);
 
  private:
   void wait();
+  size_t drop_unwanted(std::span<epoll_event> events);
 
   OnReady on_ready_;
+  std::unordered_set<int> unwanted_;  // those with 0; the epoll may have them still
   boost::asio::posix::stream_descriptor epoll_;
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
