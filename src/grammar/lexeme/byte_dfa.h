@@ -5,9 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "grammar/lexeme/char_dfa.h"
 
 namespace windrow::grammar {
@@ -21,19 +22,25 @@ struct ByteDfa {
     return next_of[static_cast<size_t>(state) * classes_count + class_of[byte]];
   }
 
+  size_t states_count() const { return accepting.size(); }
+  bool contains(std::string_view bytes) const;
+
   std::array<uint8_t, 256> class_of{};  // bytes that are told apart nowhere have one class
   uint32_t classes_count = 0;           // 1 to 256
   std::vector<State> next_of;           // [state * classes_count + class]
   std::vector<bool> accepting;
 };
 
+// An automaton over bytes as tables. `dfa` is minimal and not empty.
+std::shared_ptr<const ByteDfa> byte_dfa(const RangeDfa& dfa);
+
 // Its texts in UTF-8. `dfa` is not empty.
 std::shared_ptr<const ByteDfa> utf8_dfa(const CharDfa& dfa);
 
 // Its texts as they stand between the quotes of a JSON string: `"` and `\` and what is below U+0020
 // escaped, in the short form (\n) or as \u000a in either case, `/` plain, everything else plain.
-// Any text at all (CharDfa::any_text) and single characters may have all escapes JSON knows, \u
-// with pairs of surrogates included, because there it costs nothing.
+// Any text at all (CharDfa::any_text) and any single character may have all escapes JSON knows, \u
+// with pairs of surrogates included, because there it costs nothing. `dfa` is not empty.
 std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa);
 
 // Shared: any text between quotes, and one character of it.

@@ -12,47 +12,51 @@
 #include <vector>
 
 #include "base/result.h"
-#include "grammar/lexeme/char_set.h"
+#include "grammar/lexeme/range_dfa.h"
 
 namespace windrow::grammar {
 
 class CharDfa {
  public:
-  using State = uint32_t;
-
-  struct Edge {
-    CharRange on;
-    State to = 0;
-  };
+  using State = RangeDfa::State;
+  using Edge = RangeDfa::Edge;
 
   // Where no limit is given.
   static constexpr size_t kStatesMax = 20'000;
 
-  static CharDfa nothing();                                          // no text at all
+  CharDfa() = default;                                           // no text at all
+  explicit CharDfa(const RangeDfa& dfa) : dfa_(minimal(dfa)) {}  // over code points
+  static CharDfa nothing() { return CharDfa(); }
   static CharDfa any_text();                                         // every text
   static CharDfa one_of(const CharSet& set);                         // one character
   static CharDfa literals(std::span<const std::string_view> texts);  // UTF-8; exactly these
 
   // So many characters, whichever; no maximum: any more.
-  static CharDfa length(uint32_t min, std::optional<uint32_t> max);
+  static Result<CharDfa> length(uint32_t min, std::optional<uint32_t> max,
+                                size_t states_max = kStatesMax);
 
-  // kInvalid where the result would have more states than `states_max`.
+  // kInvalid where more than `states_max` states are needed on the way to the result.
   Result<CharDfa> intersect(const CharDfa& other, size_t states_max = kStatesMax) const;
   Result<CharDfa> unite(const CharDfa& other, size_t states_max = kStatesMax) const;
   Result<CharDfa> without(const CharDfa& other, size_t states_max = kStatesMax) const;
 
-  bool empty() const { return accepting_.empty(); }  // it has no text
+  bool empty() const { return states_count() == 0; }  // it has no text
   bool contains(std::string_view utf8) const;
 
   // State 0 is the first one. There is none when `empty()`.
-  size_t states_count() const { return accepting_.size(); }
-  bool accepts(State state) const { return accepting_[state]; }
-  std::span<const Edge> edges(State state) const;  // sorted, apart from each other
+  size_t states_count() const { return dfa_.states_count(); }
+  bool accepts(State state) const { return dfa_.accepting[state]; }
+  std::span<const Edge> edges(State state) const { return dfa_.edges_of(state); }  // sorted, apart
+  State next(State state, char32_t character) const { return dfa_.next(state, character); }
+  const RangeDfa& ranges() const { return dfa_; }
+
+  // Whether they have the same texts.
+  friend bool operator==(const CharDfa&, const CharDfa&) = default;
 
  private:
-  std::vector<Edge> edges_;
-  std::vector<uint32_t> edges_from_;  // of state i: edges_[edges_from_[i]] up to the next's
-  std::vector<bool> accepting_;
+  Result<CharDfa> combined(const CharDfa& other, Combination what, size_t states_max) const;
+
+  RangeDfa dfa_;  // minimal
 };
 
 }  // namespace windrow::grammar

@@ -1,0 +1,126 @@
+#include "grammar/lexeme/char_dfa.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "grammar/lexeme/utf8.h"
+
+namespace windrow::grammar {
+namespace {
+
+Error too_many_states(size_t states_max) {
+  return {ErrorKind::kInvalid, fmt::format("this needs more than {} states: make lengths, numbers "
+                                           "of repetitions or lists of texts smaller",
+                                           states_max)};
+}
+
+void add_edges(const CharSet& set, RangeDfa::State to, RangeDfa& dfa) {
+  for (const CharRange& range : set.ranges())
+    dfa.add_edge(range, to);
+}
+
+// The trie of texts that are sorted and all different, its nodes breadth first.
+RangeDfa trie_of(const std::vector<std::u32string>& texts) {
+  struct Node {
+    size_t first;
+    size_t last;
+    size_t depth;
+  };
+  RangeDfa trie;
+  if (texts.empty()) return trie;
+  std::vector<Node> nodes{{0, texts.size(), 0}};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    Node node = nodes[i];
+    const bool ends_here = texts[node.first].size() == node.depth;
+    trie.begin_state(ends_here);
+    if (ends_here) ++node.first;
+    while (node.first < node.last) {
+      const char32_t character = texts[node.first][node.depth];
+      size_t behind = node.first + 1;
+      while (behind < node.last && texts[behind][node.depth] == character)
+        ++behind;
+      trie.add_edge({character, character}, static_cast<RangeDfa::State>(nodes.size()));
+      nodes.push_back({node.first, behind, node.depth + 1});
+      node.first = behind;
+    }
+  }
+  return trie;
+}
+
+}  // namespace
+
+CharDfa CharDfa::any_text() {
+  RangeDfa dfa;
+  dfa.begin_state(true);
+  add_edges(CharSet::all(), 0, dfa);
+  return CharDfa(dfa);
+}
+
+CharDfa CharDfa::one_of(const CharSet& set) {
+  RangeDfa dfa;
+  dfa.begin_state(false);
+  add_edges(set, 1, dfa);
+  dfa.begin_state(true);
+  return CharDfa(dfa);
+}
+
+CharDfa CharDfa::literals(std::span<const std::string_view> texts) {
+  std::vector<std::u32string> sorted;
+  sorted.reserve(texts.size());
+  for (const std::string_view text : texts) {
+    // What is not UTF-8 is no text.
+    if (auto characters = characters_of(text)) sorted.push_back(std::move(*characters));
+  }
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  return CharDfa(trie_of(sorted));
+}
+
+Result<CharDfa> CharDfa::length(uint32_t min, std::optional<uint32_t> max, size_t states_max) {
+  if (max && *max < min) return CharDfa();
+  const uint32_t last = max.value_or(min);
+  if (last >= states_max) return too_many_states(states_max);
+  const CharSet all = CharSet::all();
+  CharDfa result;  // minimal as it is built
+  for (uint32_t state = 0; state <= last; ++state) {
+    result.dfa_.begin_state(state >= min);
+    if (state < last) add_edges(all, state + 1, result.dfa_);
+  }
+  if (!max) add_edges(all, last, result.dfa_);
+  return result;
+}
+
+Result<CharDfa> CharDfa::combined(const CharDfa& other, Combination what, size_t states_max) const {
+  const auto dfa = combine(dfa_, other.dfa_, what, states_max);
+  if (!dfa) return too_many_states(states_max);
+  return CharDfa(*dfa);
+}
+
+Result<CharDfa> CharDfa::intersect(const CharDfa& other, size_t states_max) const {
+  return combined(other, Combination::kBoth, states_max);
+}
+
+Result<CharDfa> CharDfa::unite(const CharDfa& other, size_t states_max) const {
+  return combined(other, Combination::kEither, states_max);
+}
+
+Result<CharDfa> CharDfa::without(const CharDfa& other, size_t states_max) const {
+  return combined(other, Combination::kFirstOnly, states_max);
+}
+
+bool CharDfa::contains(std::string_view utf8) const {
+  if (empty()) return false;
+  State state = 0;
+  while (!utf8.empty()) {
+    const auto character = take_character(utf8);
+    if (!character) return false;
+    state = next(state, *character);
+    if (state == RangeDfa::kDead) return false;
+  }
+  return accepts(state);
+}
+
+}  // namespace windrow::grammar

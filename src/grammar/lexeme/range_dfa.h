@@ -1,0 +1,63 @@
+// RangeDfa: a deterministic automaton whose edges are ranges of symbols, which are code points in a
+// CharDfa and bytes on the way to a ByteDfa. Plain data, and what is done with it. Pure.
+//
+// `minimal` refines a partition of the states until all of a block go to the same blocks. Only
+// states that go to a block just split off are looked at again, and of a split block the largest
+// part keeps its number, so a state is renumbered log n times at most (after Hopcroft, 1971).
+// States are compared by their edges, neighbouring ranges to one block joined; so no alphabet is
+// needed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "grammar/lexeme/char_set.h"
+
+namespace windrow::grammar {
+
+struct RangeDfa {
+  using State = uint32_t;
+  static constexpr State kDead = UINT32_MAX;
+
+  struct Edge {
+    CharRange on;
+    State to = 0;
+
+    friend bool operator==(const Edge&, const Edge&) = default;
+  };
+
+  size_t states_count() const { return accepting.size(); }
+  std::span<const Edge> edges_of(State state) const {
+    return std::span(edges).subspan(edges_from[state], edges_from[state + 1] - edges_from[state]);
+  }
+  State next(State state, char32_t symbol) const;
+
+  // To build one: states in order, each with its edges in order of their symbols. Neighbouring
+  // ranges to one state become one.
+  void begin_state(bool accepts);
+  void add_edge(CharRange on, State to);
+
+  friend bool operator==(const RangeDfa&, const RangeDfa&) = default;
+
+  // Of state i: edges[edges_from[i]] up to edges_from[i + 1]; sorted, apart from each other. State
+  // 0 is the first one.
+  std::vector<Edge> edges;
+  std::vector<uint32_t> edges_from{0};
+  std::vector<bool> accepting;
+};
+
+// The smallest automaton of the same texts: all its states can be reached, and an accepting one
+// from each of them. They are numbered as a breadth-first walk meets them, so equal languages give
+// equal automata. No states at all where there is no text.
+RangeDfa minimal(const RangeDfa& dfa);
+
+enum class Combination : uint8_t { kBoth, kEither, kFirstOnly };
+
+// Texts of both, of either, or of the first that are not of the second; not minimal. None where it
+// would have more than `states_max` states.
+std::optional<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what,
+                                size_t states_max);
+
+}  // namespace windrow::grammar

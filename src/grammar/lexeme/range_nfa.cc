@@ -1,0 +1,142 @@
+#include "grammar/lexeme/range_nfa.h"
+
+#include <algorithm>
+
+#include "grammar/lexeme/interner.h"
+
+namespace windrow::grammar {
+
+void RangeNfa::add_edge(State from, const CharSet& on, State to) {
+  for (const CharRange& range : on.ranges())
+    add_edge(from, range, to);
+}
+
+// Sets of states, each met once. In a set are only the states that have edges, and the accepting
+// one: the others tell nothing apart.
+class SubsetConstruction {
+ public:
+  SubsetConstruction(const RangeNfa& nfa, const RangeNfa::Ends& ends)
+      : ends_(ends),
+        edges_(by_source(nfa.edges_, nfa.states_count_, edges_from_)),
+        free_(by_source(nfa.free_, nfa.states_count_, free_from_)),
+        met_in_(nfa.states_count_, 0) {}
+
+  std::optional<RangeDfa> run(size_t states_max) {
+    const RangeNfa::State first[] = {ends_.first};
+    number_of(first);
+    const size_t numbers_max = states_max * kSetSizeMean;
+    for (uint32_t i = 0; i < sets_.size(); ++i) {
+      if (sets_.size() > states_max || sets_.numbers_count() > numbers_max) return std::nullopt;
+      expand(i);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  using State = RangeNfa::State;
+
+  // Sets larger than this on average are given up: time and room would go out of hand.
+  static constexpr size_t kSetSizeMean = 64;
+
+  struct Reach {
+    CharRange on;
+    State to = 0;
+  };
+
+  template <class Edge>
+  static std::vector<Edge> by_source(const std::vector<Edge>& edges, size_t states_count,
+                                     std::vector<uint32_t>& from) {
+    from.assign(states_count + 1, 0);
+    for (const Edge& edge : edges)
+      ++from[edge.from + 1];
+    for (size_t i = 1; i < from.size(); ++i)
+      from[i] += from[i - 1];
+    std::vector<uint32_t> next = from;
+    std::vector<Edge> sorted(edges.size());
+    for (const Edge& edge : edges)
+      sorted[next[edge.from]++] = edge;
+    return sorted;
+  }
+
+  bool has_edges(State state) const { return edges_from_[state] < edges_from_[state + 1]; }
+
+  // The number of the set of all that is reached freely from these.
+  uint32_t number_of(std::span<const State> states) {
+    ++round_;
+    closure_.clear();
+    open_.clear();
+    for (const State state : states)
+      meet(state);
+    while (!open_.empty()) {
+      const State state = open_.back();
+      open_.pop_back();
+      if (ends_.universal == state) {
+        closure_.assign({state});
+        break;
+      }
+      if (state == ends_.accepting || has_edges(state)) closure_.push_back(state);
+      for (uint32_t i = free_from_[state]; i < free_from_[state + 1]; ++i)
+        meet(free_[i].to);
+    }
+    std::sort(closure_.begin(), closure_.end());
+    return sets_.intern(closure_).first;
+  }
+
+  void meet(State state) {
+    if (met_in_[state] == round_) return;
+    met_in_[state] = round_;
+    open_.push_back(state);
+  }
+
+  void expand(uint32_t set) {
+    reaches_.clear();
+    bool accepts = false;
+    for (const State state : sets_.get(set)) {
+      accepts = accepts || state == ends_.accepting || state == ends_.universal;
+      for (uint32_t i = edges_from_[state]; i < edges_from_[state + 1]; ++i)
+        reaches_.push_back({edges_[i].on, edges_[i].to});
+    }
+    result_.begin_state(accepts);
+    std::sort(reaches_.begin(), reaches_.end(),
+              [](const Reach& a, const Reach& b) { return a.on.first < b.on.first; });
+    // From `at` on, `active_` are the edges that go on there; the next ones wait in `reaches_`.
+    active_.clear();
+    size_t waiting = 0;
+    char32_t at = 0;
+    while (waiting < reaches_.size() || !active_.empty()) {
+      if (active_.empty()) at = reaches_[waiting].on.first;
+      while (waiting < reaches_.size() && reaches_[waiting].on.first == at)
+        active_.push_back(reaches_[waiting++]);
+      char32_t last = waiting < reaches_.size() ? reaches_[waiting].on.first - 1 : UINT32_MAX;
+      targets_.clear();
+      for (const Reach& reach : active_) {
+        last = std::min(last, reach.on.last);
+        targets_.push_back(reach.to);
+      }
+      result_.add_edge({at, last}, number_of(targets_));
+      std::erase_if(active_, [last](const Reach& reach) { return reach.on.last == last; });
+      at = last + 1;
+    }
+  }
+
+  RangeNfa::Ends ends_;
+  std::vector<uint32_t> edges_from_;
+  std::vector<RangeNfa::Edge> edges_;
+  std::vector<uint32_t> free_from_;
+  std::vector<RangeNfa::FreeEdge> free_;
+  std::vector<uint64_t> met_in_;  // the round in which a state was met last
+  uint64_t round_ = 0;
+  std::vector<State> closure_;
+  std::vector<State> open_;
+  std::vector<State> targets_;
+  std::vector<Reach> reaches_;
+  std::vector<Reach> active_;
+  Interner sets_;
+  RangeDfa result_;
+};
+
+std::optional<RangeDfa> RangeNfa::determinise(const Ends& ends, size_t states_max) const {
+  return SubsetConstruction(*this, ends).run(states_max);
+}
+
+}  // namespace windrow::grammar
