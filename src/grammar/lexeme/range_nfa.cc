@@ -1,6 +1,7 @@
 #include "grammar/lexeme/range_nfa.h"
 
 #include <algorithm>
+#include <array>
 
 #include "grammar/lexeme/interner.h"
 
@@ -11,19 +12,24 @@ void RangeNfa::add_edge(State from, const CharSet& on, State to) {
     add_edge(from, range, to);
 }
 
-// Sets of states, each met once. In a set are only the states that have edges, and the accepting
-// one: the others tell nothing apart.
+// Sets of states, each met once. In a set are only the states that tell something apart: those that
+// have edges, those that go on at the end of the text, and the accepting one.
 class SubsetConstruction {
  public:
   SubsetConstruction(const RangeNfa& nfa, const RangeNfa::Ends& ends)
       : ends_(ends),
+        has_places_(nfa.has_places_),
         edges_(by_source(nfa.edges_, nfa.states_count_, edges_from_)),
         free_(by_source(nfa.free_, nfa.states_count_, free_from_)),
+        accepts_at_end_(accepting(nfa, false)),
+        accepts_when_empty_(accepting(nfa, true)),
         met_in_(nfa.states_count_, 0) {}
 
   std::optional<RangeDfa> run(size_t states_max) {
-    const RangeNfa::State first[] = {ends_.first};
-    number_of(first);
+    close(std::array{ends_.first}, true);
+    // At the start more is free, so this set is none of the others, even if it has the same states.
+    if (has_places_) closure_.push_back(kStartMark);
+    sets_.intern(closure_);
     const size_t numbers_max = states_max * kSetSizeMean;
     for (uint32_t i = 0; i < sets_.size(); ++i) {
       if (sets_.size() > states_max || sets_.numbers_count() > numbers_max) return std::nullopt;
@@ -37,6 +43,8 @@ class SubsetConstruction {
 
   // Sets larger than this on average are given up: time and room would go out of hand.
   static constexpr size_t kSetSizeMean = 64;
+
+  static constexpr uint32_t kStartMark = UINT32_MAX;
 
   struct Reach {
     CharRange on;
@@ -58,10 +66,40 @@ class SubsetConstruction {
     return sorted;
   }
 
-  bool has_edges(State state) const { return edges_from_[state] < edges_from_[state + 1]; }
+  // The states from which the accepting one is reached at the end of a text.
+  std::vector<bool> accepting(const RangeNfa& nfa, bool text_is_empty) const {
+    std::vector<RangeNfa::FreeEdge> backwards = nfa.free_;
+    for (RangeNfa::FreeEdge& edge : backwards)
+      std::swap(edge.from, edge.to);
+    std::vector<uint32_t> from;
+    backwards = by_source(backwards, nfa.states_count_, from);
+    std::vector<bool> accepts(nfa.states_count_, false);
+    std::vector<State> open{ends_.accepting};
+    accepts[ends_.accepting] = true;
+    while (!open.empty()) {
+      const State state = open.back();
+      open.pop_back();
+      for (uint32_t i = from[state]; i < from[state + 1]; ++i) {
+        const RangeNfa::FreeEdge& edge = backwards[i];
+        if (edge.place == RangeNfa::Place::kAtStart && !text_is_empty) continue;
+        if (accepts[edge.to]) continue;
+        accepts[edge.to] = true;
+        open.push_back(edge.to);
+      }
+    }
+    return accepts;
+  }
 
-  // The number of the set of all that is reached freely from these.
-  uint32_t number_of(std::span<const State> states) {
+  bool is_telling(State state) const {
+    if (state == ends_.accepting || edges_from_[state] < edges_from_[state + 1]) return true;
+    for (uint32_t i = free_from_[state]; i < free_from_[state + 1]; ++i) {
+      if (free_[i].place == RangeNfa::Place::kAtEnd) return true;
+    }
+    return false;
+  }
+
+  // All that is reached freely from these, sorted, into `closure_`.
+  void close(std::span<const State> states, bool at_start) {
     ++round_;
     closure_.clear();
     open_.clear();
@@ -72,14 +110,17 @@ class SubsetConstruction {
       open_.pop_back();
       if (ends_.universal == state) {
         closure_.assign({state});
-        break;
+        return;
       }
-      if (state == ends_.accepting || has_edges(state)) closure_.push_back(state);
-      for (uint32_t i = free_from_[state]; i < free_from_[state + 1]; ++i)
-        meet(free_[i].to);
+      if (is_telling(state)) closure_.push_back(state);
+      for (uint32_t i = free_from_[state]; i < free_from_[state + 1]; ++i) {
+        const auto place = free_[i].place;
+        const bool may =
+            place == RangeNfa::Place::kAnywhere || (place == RangeNfa::Place::kAtStart && at_start);
+        if (may) meet(free_[i].to);
+      }
     }
     std::sort(closure_.begin(), closure_.end());
-    return sets_.intern(closure_).first;
   }
 
   void meet(State state) {
@@ -91,8 +132,10 @@ class SubsetConstruction {
   void expand(uint32_t set) {
     reaches_.clear();
     bool accepts = false;
+    const std::vector<bool>& accepting = set == 0 ? accepts_when_empty_ : accepts_at_end_;
     for (const State state : sets_.get(set)) {
-      accepts = accepts || state == ends_.accepting || state == ends_.universal;
+      if (state == kStartMark) continue;
+      accepts = accepts || accepting[state] || state == ends_.universal;
       for (uint32_t i = edges_from_[state]; i < edges_from_[state + 1]; ++i)
         reaches_.push_back({edges_[i].on, edges_[i].to});
     }
@@ -113,17 +156,21 @@ class SubsetConstruction {
         last = std::min(last, reach.on.last);
         targets_.push_back(reach.to);
       }
-      result_.add_edge({at, last}, number_of(targets_));
+      close(targets_, false);
+      result_.add_edge({at, last}, sets_.intern(closure_).first);
       std::erase_if(active_, [last](const Reach& reach) { return reach.on.last == last; });
       at = last + 1;
     }
   }
 
   RangeNfa::Ends ends_;
+  bool has_places_;
   std::vector<uint32_t> edges_from_;
   std::vector<RangeNfa::Edge> edges_;
   std::vector<uint32_t> free_from_;
   std::vector<RangeNfa::FreeEdge> free_;
+  std::vector<bool> accepts_at_end_;
+  std::vector<bool> accepts_when_empty_;
   std::vector<uint64_t> met_in_;  // the round in which a state was met last
   uint64_t round_ = 0;
   std::vector<State> closure_;

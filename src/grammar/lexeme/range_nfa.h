@@ -20,7 +20,13 @@ class RangeNfa {
   State add_state() { return states_count_++; }
   void add_edge(State from, CharRange on, State to) { edges_.push_back({from, on, to}); }
   void add_edge(State from, const CharSet& on, State to);
-  void add_free_edge(State from, State to) { free_.push_back({from, to}); }  // without a symbol
+
+  // Without a symbol; perhaps only before the first one, or only behind the last.
+  enum class Place : uint8_t { kAnywhere, kAtStart, kAtEnd };
+  void add_free_edge(State from, State to, Place place = Place::kAnywhere) {
+    free_.push_back({from, to, place});
+    has_places_ = has_places_ || place != Place::kAnywhere;
+  }
 
   size_t states_count() const { return states_count_; }
 
@@ -46,9 +52,11 @@ class RangeNfa {
   struct FreeEdge {
     State from = 0;
     State to = 0;
+    Place place = Place::kAnywhere;
   };
 
   State states_count_ = 0;
+  bool has_places_ = false;
   std::vector<Edge> edges_;
   std::vector<FreeEdge> free_;
 };
