@@ -1,0 +1,560 @@
+#include "schema/compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "schema/entanglement.h"
+#include "schema/keywords.h"
+#include "schema/resources.h"
+
+namespace windrow::schema {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kSchemaDepthMax = 256;
+constexpr size_t kNodesMax = 100'000;
+constexpr size_t kPatternsMax = 1000;  // different ones
+
+constexpr std::array<std::pair<std::string_view, uint8_t>, 7> kTypes = {{
+    {"null", kNullType},
+    {"boolean", kBooleanType},
+    {"integer", kIntegerType},
+    {"number", kNumberType},
+    {"string", kStringType},
+    {"array", kArrayType},
+    {"object", kObjectType},
+}};
+
+// A failure inside of the compiler; compile_program turns it into a Result.
+struct Refusal {
+  std::string pointer;
+  std::string what;
+};
+
+bool nested_too_deep(const json::value& root) {
+  std::vector<std::pair<const json::value*, int>> left = {{&root, 1}};
+  while (!left.empty()) {
+    const auto [value, depth] = left.back();
+    left.pop_back();
+    if (depth > kSchemaDepthMax) return true;
+    if (const json::array* array = value->if_array()) {
+      for (const json::value& item : *array)
+        left.emplace_back(&item, depth + 1);
+    } else if (const json::object* object = value->if_object()) {
+      for (const json::key_value_pair& member : *object)
+        left.emplace_back(&member.value(), depth + 1);
+    }
+  }
+  return false;
+}
+
+Dialect dialect_of(const json::value& root) {
+  const json::object* object = root.if_object();
+  const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
+  if (named == nullptr) return Dialect::kReferenceBeside;
+  if (!named->is_string()) throw Refusal{"/$schema", "must be a string"};
+  std::string_view name = named->get_string();
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (name.starts_with(scheme)) name.remove_prefix(scheme.size());
+  }
+  if (name.ends_with('#')) name.remove_suffix(1);
+  constexpr std::string_view kHost = "json-schema.org/";
+  if (name.starts_with(kHost)) {
+    name.remove_prefix(kHost.size());
+    for (const std::string_view old : {"draft-04/schema", "draft-06/schema", "draft-07/schema"}) {
+      if (name == old) return Dialect::kReferenceAlone;
+    }
+    for (const std::string_view one : {"schema", "draft/2019-09/schema", "draft/2020-12/schema"}) {
+      if (name == one) return Dialect::kReferenceBeside;
+    }
+  }
+  throw Refusal{"/$schema", "is not a version of JSON Schema that is known here"};
+}
+
+class Compiler {
+ public:
+  Compiler(Program& program, const Resources& resources, Dialect dialect)
+      : program_(program), resources_(resources), dialect_(dialect) {}
+
+  void compile(const json::value& root) {
+    program_.root = node_of(root, "");
+    // What $ref leads to is compiled here and not where it is met, so that no chain of references
+    // is too long for the stack.
+    while (!waiting_.empty()) {
+      auto [node, schema] = waiting_.back();
+      waiting_.pop_back();
+      fill(*node, *schema);
+    }
+    refuse_unknown();
+    if (program_.closed_by_default) complete_conditions();
+  }
+
+ private:
+  // A name that is no keyword may be a place for definitions; then something refers to it.
+  void refuse_unknown() const {
+    const auto is_used = [&](const std::string& at) {
+      if (referred_.contains(at)) return true;
+      const auto first = referred_.lower_bound(at + "/");
+      return first != referred_.end() && first->starts_with(at + "/");
+    };
+    for (const std::string& at : unknown_) {
+      if (!is_used(at)) throw Refusal{at, "is no keyword that is known here"};
+    }
+  }
+
+  // Whether then or else is chosen changes which names count, also where one of them is not there.
+  void complete_conditions() {
+    const size_t count = program_.nodes.size();
+    for (size_t i = 0; i < count; ++i) {
+      Node& node = program_.nodes[i];
+      if (node.condition == nullptr) continue;
+      if (node.consequence == nullptr) node.consequence = new_node(node.at + "/then");
+      if (node.alternative == nullptr) node.alternative = new_node(node.at + "/else");
+    }
+  }
+
+  // Made at once, filled later where it is not inside of what is being filled.
+  Node* node_of(const json::value& schema, const std::string& at) {
+    const auto [entry, is_new] = nodes_.emplace(&schema, nullptr);
+    if (!is_new) {
+      entry->second->shared = true;
+      return entry->second;
+    }
+    if (!schema.is_object() && !schema.is_bool())
+      throw Refusal{at, "must be a schema: an object, true or false"};
+    Node* node = new_node(at);
+    nodes_[&schema] = node;
+    waiting_.emplace_back(node, &schema);
+    return node;
+  }
+
+  Node* new_node(const std::string& at) {
+    if (program_.nodes.size() >= kNodesMax)
+      throw Refusal{at, fmt::format("has more than {} schemas in it", kNodesMax)};
+    Node& node = program_.nodes.emplace_back();
+    node.at = at;
+    return &node;
+  }
+
+  void fill(Node& node, const json::value& schema) {
+    if (const bool* holds = schema.if_bool()) {
+      node.never = !*holds;
+      return;
+    }
+    const json::object& object = schema.get_object();
+    if (const json::value* reference = object.if_contains("$ref")) {
+      refer(node, *reference, schema);
+      if (dialect_ == Dialect::kReferenceAlone) return;
+    }
+    for (const json::key_value_pair& member : object) {
+      const std::string at = node.at + pointer_step(member.key());
+      const KeywordInfo* info = find_keyword(member.key());
+      if (info == nullptr) {
+        unknown_.push_back(at);
+        continue;
+      }
+      if (info->keyword == Keyword::kUnjudged)
+        throw Refusal{at, "is a keyword that cannot be judged here"};
+      if (!apply_general(node, info->keyword, member.value(), at) &&
+          !apply_to_scalars(node, info->keyword, member.value(), at) &&
+          !apply_to_arrays(node, info->keyword, member.value(), at)) {
+        apply_to_objects(node, info->keyword, member.value(), at);
+      }
+    }
+    if (node.array != nullptr) settle_items(*node.array, object, node.at);
+    if (const json::value* nullable = object.if_contains("nullable"))
+      allow_null(node, *nullable, object);
+  }
+
+  void refer(Node& node, const json::value& reference, const json::value& schema) {
+    const std::string at = node.at + "/$ref";
+    if (!reference.is_string()) throw Refusal{at, "must be a string"};
+    Result<Resources::Place> place = resources_.find(reference.get_string(), schema);
+    if (!place) throw Refusal{at, place.error().message};
+    node.reference = node_of(*place.value().schema, place.value().pointer);
+    referred_.insert(place.value().pointer);
+  }
+
+  bool apply_general(Node& node, Keyword keyword, const json::value& value, const std::string& at);
+  bool apply_to_scalars(Node& node, Keyword keyword, const json::value& value,
+                        const std::string& at);
+  bool apply_to_arrays(Node& node, Keyword keyword, const json::value& value,
+                       const std::string& at);
+  void apply_to_objects(Node& node, Keyword keyword, const json::value& value,
+                        const std::string& at);
+
+  static uint8_t types_of(const json::value& value, const std::string& at);
+  static void allow_null(Node& node, const json::value& nullable, const json::object& schema);
+  void settle_items(ArrayRules& rules, const json::object& schema, const std::string& at);
+  void add_dependencies(ObjectRules& rules, std::string_view keyword, const json::value& value,
+                        const std::string& at);
+
+  std::vector<const Node*> nodes_of(const json::value& value, const std::string& at) {
+    const json::array* array = value.if_array();
+    if (array == nullptr) throw Refusal{at, "must be an array of schemas"};
+    std::vector<const Node*> result;
+    for (size_t i = 0; i < array->size(); ++i)
+      result.push_back(node_of((*array)[i], fmt::format("{}/{}", at, i)));
+    return result;
+  }
+
+  std::vector<const Node*> choices_of(const json::value& value, const std::string& at) {
+    std::vector<const Node*> result = nodes_of(value, at);
+    if (result.empty()) throw Refusal{at, "must not be empty"};
+    return result;
+  }
+
+  static const json::object& object_of(const json::value& value, const std::string& at) {
+    const json::object* object = value.if_object();
+    if (object == nullptr) throw Refusal{at, "must be an object"};
+    return *object;
+  }
+
+  static std::vector<std::string> names_of(const json::value& value, const std::string& at) {
+    const json::array* array = value.if_array();
+    std::vector<std::string> names;
+    for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
+      const json::string* name = (*array)[i].if_string();
+      if (name == nullptr) throw Refusal{fmt::format("{}/{}", at, i), "must be a string"};
+      names.emplace_back(*name);
+    }
+    if (array == nullptr) throw Refusal{at, "must be an array of names"};
+    return names;
+  }
+
+  static Decimal number_of(const json::value& value, const std::string& at) {
+    std::optional<Decimal> number = Decimal::from_json(value);
+    if (!number) {
+      throw Refusal{at, value.is_bool() ? "must be a number; true and false are of draft-04"
+                                        : "must be a number"};
+    }
+    return *std::move(number);
+  }
+
+  static uint64_t count_of(const json::value& value, const std::string& at) {
+    const std::optional<Decimal> number = Decimal::from_json(value);
+    const std::optional<uint64_t> count = number ? number->to_count() : std::nullopt;
+    if (!count) throw Refusal{at, "must be a whole number from 0 up"};
+    return *count;
+  }
+
+  static bool flag_of(const json::value& value, const std::string& at) {
+    const bool* flag = value.if_bool();
+    if (flag == nullptr) throw Refusal{at, "must be true or false"};
+    return *flag;
+  }
+
+  static Value value_of(const json::value& value, const std::string& at) {
+    std::optional<Value> result = Value::from_json(value);
+    if (!result) throw Refusal{at, "has a number that is too large"};
+    return *std::move(result);
+  }
+
+  const Pattern* pattern_of(std::string_view text, const std::string& at) {
+    const auto [entry, is_new] = patterns_.emplace(text, nullptr);
+    if (is_new) {
+      if (patterns_.size() > kPatternsMax)
+        throw Refusal{at, fmt::format("is one of more than {} patterns", kPatternsMax)};
+      Result<Pattern> pattern = Pattern::compile(text);
+      if (!pattern) throw Refusal{at, "the pattern " + pattern.error().message};
+      entry->second = &program_.patterns.emplace_back(std::move(pattern).value());
+    }
+    return entry->second;
+  }
+
+  template <class Rules>
+  static Rules& made(std::unique_ptr<Rules>& rules) {
+    if (rules == nullptr) rules = std::make_unique<Rules>();
+    return *rules;
+  }
+
+  Program& program_;
+  const Resources& resources_;
+  const Dialect dialect_;
+  boost::unordered_flat_map<const json::value*, Node*> nodes_;
+  std::vector<std::pair<Node*, const json::value*>> waiting_;
+  boost::unordered_flat_map<std::string, const Pattern*> patterns_;
+  std::vector<std::string> unknown_;
+  std::set<std::string> referred_;
+};
+
+bool Compiler::apply_general(Node& node, Keyword keyword, const json::value& value,
+                             const std::string& at) {
+  switch (keyword) {
+    case Keyword::kAnnotation:
+    case Keyword::kReference:
+    case Keyword::kNullable:
+    case Keyword::kUnjudged:
+      return true;
+    case Keyword::kDefinitions:
+      object_of(value, at);  // what is in it is compiled when something refers to it
+      return true;
+    case Keyword::kType:
+      node.types = types_of(value, at);
+      return true;
+    case Keyword::kEnum: {
+      const json::array* array = value.if_array();
+      if (array == nullptr) throw Refusal{at, "must be an array"};
+      std::vector<Value>& options = node.options.emplace();
+      for (const json::value& one : *array)
+        options.push_back(value_of(one, at));
+      // By hash, for finding.
+      std::sort(options.begin(), options.end(),
+                [](const Value& a, const Value& b) { return a.hash() < b.hash(); });
+      return true;
+    }
+    case Keyword::kConst:
+      node.constant = value_of(value, at);
+      return true;
+    case Keyword::kAllOf:
+      node.all_of = choices_of(value, at);
+      return true;
+    case Keyword::kAnyOf:
+      node.any_of = choices_of(value, at);
+      return true;
+    case Keyword::kOneOf:
+      node.one_of = choices_of(value, at);
+      return true;
+    case Keyword::kNot:
+      node.negated = node_of(value, at);
+      return true;
+    case Keyword::kIf:
+      node.condition = node_of(value, at);
+      return true;
+    case Keyword::kThen:
+      node.consequence = node_of(value, at);
+      return true;
+    case Keyword::kElse:
+      node.alternative = node_of(value, at);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Compiler::apply_to_scalars(Node& node, Keyword keyword, const json::value& value,
+                                const std::string& at) {
+  switch (keyword) {
+    case Keyword::kMinimum:
+      made(node.number).minimum = number_of(value, at);
+      return true;
+    case Keyword::kMaximum:
+      made(node.number).maximum = number_of(value, at);
+      return true;
+    case Keyword::kExclusiveMinimum:
+      made(node.number).exclusive_minimum = number_of(value, at);
+      return true;
+    case Keyword::kExclusiveMaximum:
+      made(node.number).exclusive_maximum = number_of(value, at);
+      return true;
+    case Keyword::kMultipleOf: {
+      Decimal divisor = number_of(value, at);
+      if (divisor.is_zero() || divisor.is_negative()) throw Refusal{at, "must be above 0"};
+      made(node.number).multiple_of = std::move(divisor);
+      return true;
+    }
+    case Keyword::kMinLength:
+      made(node.string).min_length = count_of(value, at);
+      return true;
+    case Keyword::kMaxLength:
+      made(node.string).max_length = count_of(value, at);
+      return true;
+    case Keyword::kPattern:
+      if (!value.is_string()) throw Refusal{at, "must be a string"};
+      made(node.string).pattern = pattern_of(value.get_string(), at);
+      return true;
+    case Keyword::kFormat: {
+      if (!value.is_string()) throw Refusal{at, "must be a string"};
+      const std::optional<Format> format = format_of(value.get_string());
+      if (!format) {
+        throw Refusal{at, fmt::format("{} is a format that cannot be judged here",
+                                      quote(std::string_view(value.get_string())))};
+      }
+      made(node.string).format = format;
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool Compiler::apply_to_arrays(Node& node, Keyword keyword, const json::value& value,
+                               const std::string& at) {
+  switch (keyword) {
+    case Keyword::kPrefixItems:
+    case Keyword::kItems:
+    case Keyword::kAdditionalItems:
+      made(node.array);  // settle_items looks at the three together
+      return true;
+    case Keyword::kContains:
+      made(node.array).contains = node_of(value, at);
+      return true;
+    case Keyword::kMinContains:
+      made(node.array).min_contains = count_of(value, at);
+      return true;
+    case Keyword::kMaxContains:
+      made(node.array).max_contains = count_of(value, at);
+      return true;
+    case Keyword::kMinItems:
+      made(node.array).min_items = count_of(value, at);
+      return true;
+    case Keyword::kMaxItems:
+      made(node.array).max_items = count_of(value, at);
+      return true;
+    case Keyword::kUniqueItems:
+      made(node.array).unique = flag_of(value, at);
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Compiler::apply_to_objects(Node& node, Keyword keyword, const json::value& value,
+                                const std::string& at) {
+  ObjectRules& rules = made(node.object);
+  switch (keyword) {
+    case Keyword::kProperties:
+      for (const json::key_value_pair& one : object_of(value, at))
+        rules.properties.emplace(one.key(), node_of(one.value(), at + pointer_step(one.key())));
+      break;
+    case Keyword::kPatternProperties:
+      for (const json::key_value_pair& one : object_of(value, at)) {
+        const std::string place = at + pointer_step(one.key());
+        rules.patterns.emplace_back(pattern_of(one.key(), place), node_of(one.value(), place));
+      }
+      break;
+    case Keyword::kAdditionalProperties:
+      rules.additional = node_of(value, at);
+      break;
+    case Keyword::kPropertyNames:
+      rules.names = node_of(value, at);
+      break;
+    case Keyword::kRequired:
+      rules.required = names_of(value, at);
+      break;
+    case Keyword::kMinProperties:
+      rules.min_properties = count_of(value, at);
+      break;
+    case Keyword::kMaxProperties:
+      rules.max_properties = count_of(value, at);
+      break;
+    case Keyword::kDependencies:
+      add_dependencies(rules, "dependencies", value, at);
+      break;
+    case Keyword::kDependentRequired:
+      for (const json::key_value_pair& one : object_of(value, at)) {
+        if (!one.value().is_array())
+          throw Refusal{at + pointer_step(one.key()), "must be an array of names"};
+      }
+      add_dependencies(rules, "dependentRequired", value, at);
+      break;
+    case Keyword::kDependentSchemas:
+      for (const json::key_value_pair& one : object_of(value, at)) {
+        if (one.value().is_array()) throw Refusal{at + pointer_step(one.key()), "must be a schema"};
+      }
+      add_dependencies(rules, "dependentSchemas", value, at);
+      break;
+    default:
+      throw Refusal{at, "is a keyword that cannot be judged here"};
+  }
+}
+
+void Compiler::add_dependencies(ObjectRules& rules, std::string_view keyword,
+                                const json::value& value, const std::string& at) {
+  for (const json::key_value_pair& one : object_of(value, at)) {
+    const std::string place = at + pointer_step(one.key());
+    Dependency dependency{std::string(keyword), std::string(one.key()), {}, nullptr};
+    if (one.value().is_array()) {
+      dependency.required = names_of(one.value(), place);
+    } else {
+      dependency.schema = node_of(one.value(), place);
+    }
+    rules.dependencies.push_back(std::move(dependency));
+  }
+}
+
+// `items` is the schema of all items, or of those behind `prefixItems`; up to 2019-09 it may be a
+// list as `prefixItems` is now, and then `additionalItems` is what `items` is now.
+void Compiler::settle_items(ArrayRules& rules, const json::object& schema, const std::string& at) {
+  const json::value* prefix = schema.if_contains("prefixItems");
+  const json::value* items = schema.if_contains("items");
+  const json::value* additional = schema.if_contains("additionalItems");
+  const auto set_prefix = [&](std::string_view keyword, const json::value& value) {
+    rules.prefix = nodes_of(value, fmt::format("{}/{}", at, keyword));
+    rules.prefix_keyword = keyword;
+  };
+  const auto set_rest = [&](std::string_view keyword, const json::value& value) {
+    rules.rest = node_of(value, fmt::format("{}/{}", at, keyword));
+    rules.rest_keyword = keyword;
+  };
+  if (prefix != nullptr) set_prefix("prefixItems", *prefix);
+  if (items != nullptr && items->is_array()) {
+    if (prefix != nullptr) throw Refusal{at + "/items", "must be one schema beside prefixItems"};
+    set_prefix("items", *items);
+    if (additional != nullptr) set_rest("additionalItems", *additional);
+    return;
+  }
+  if (items != nullptr) set_rest("items", *items);
+  // Without a list it says nothing, but it has to be a schema.
+  if (additional != nullptr) node_of(*additional, at + "/additionalItems");
+}
+
+uint8_t Compiler::types_of(const json::value& value, const std::string& at) {
+  const auto bit = [](const json::value& name, const std::string& place) {
+    for (const auto& [known, type] : kTypes) {
+      if (name.is_string() && name.get_string() == known) return type;
+    }
+    throw Refusal{place, "must be null, boolean, integer, number, string, array or object"};
+  };
+  const json::array* array = value.if_array();
+  if (array == nullptr) return bit(value, at);
+  if (array->empty()) throw Refusal{at, "must not be empty"};
+  unsigned types = 0;
+  for (size_t i = 0; i < array->size(); ++i)
+    types |= bit((*array)[i], fmt::format("{}/{}", at, i));
+  return static_cast<uint8_t>(types);
+}
+
+// OpenAPI 3.0: one more type. It has no meaning without the others.
+void Compiler::allow_null(Node& node, const json::value& nullable, const json::object& schema) {
+  const std::string at = node.at + "/nullable";
+  if (!flag_of(nullable, at)) return;
+  if (!schema.contains("type")) throw Refusal{at, "has no meaning without type beside it"};
+  node.types |= kNullType;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Program>> compile_program(const json::value& schema,
+                                                       const ValidatorOptions& options) {
+  const auto refused = [](const Refusal& refusal) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: {}", refusal.pointer.empty() ? "the schema" : refusal.pointer,
+                             refusal.what)};
+  };
+  if (nested_too_deep(schema))
+    return refused({"", fmt::format("is nested deeper than {}", kSchemaDepthMax)});
+  auto program = std::make_shared<Program>();
+  program->closed_by_default = options.closed_by_default;
+  try {
+    const Dialect dialect = dialect_of(schema);
+    const Result<Resources> resources = Resources::collect(schema, dialect);
+    if (!resources) return resources.error();
+    Compiler(*program, resources.value(), dialect).compile(schema);
+  } catch (const Refusal& refusal) {
+    return refused(refusal);
+  }
+  if (std::optional<Entanglement> found = untangle(*program))
+    return refused({std::move(found->pointer), std::move(found->what)});
+  return std::shared_ptr<const Program>(std::move(program));
+}
+
+}  // namespace windrow::schema

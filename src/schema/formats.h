@@ -1,0 +1,28 @@
+// The values of the keyword `format` that are judged. Each is read by the letter of its standard.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace windrow::schema {
+
+enum class Format : uint8_t {
+  kDate,      // RFC 3339 full-date, with the lengths of months
+  kTime,      // RFC 3339 full-time; second 60 only where it is 23:59:60 in UTC
+  kDateTime,  // RFC 3339
+  kDuration,  // RFC 3339, appendix A
+  kEmail,     // RFC 5321, Mailbox
+  kHostname,  // RFC 1123
+  kIpv4,      // RFC 2673, dotted quad without zeros in front
+  kIpv6,      // RFC 4291, no zone
+  kUri,       // RFC 3986, with a scheme
+  kUuid,      // RFC 4122
+};
+
+std::optional<Format> format_of(std::string_view name);
+std::string_view to_string(Format format);
+
+bool conforms(Format format, std::string_view text);
+
+}  // namespace windrow::schema

@@ -1,0 +1,87 @@
+// The words of JSON Schema that are understood here, and which of them hold schemas.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace windrow::schema {
+
+enum class Keyword : uint8_t {
+  kAnnotation,  // says nothing about what is valid
+  kDefinitions,
+  kUnjudged,  // known, and refused
+  kReference,
+  kType,
+  kNullable,
+  kEnum,
+  kConst,
+  kMinimum,
+  kMaximum,
+  kExclusiveMinimum,
+  kExclusiveMaximum,
+  kMultipleOf,
+  kMinLength,
+  kMaxLength,
+  kPattern,
+  kFormat,
+  kItems,
+  kPrefixItems,
+  kAdditionalItems,
+  kContains,
+  kMinContains,
+  kMaxContains,
+  kMinItems,
+  kMaxItems,
+  kUniqueItems,
+  kProperties,
+  kPatternProperties,
+  kAdditionalProperties,
+  kPropertyNames,
+  kRequired,
+  kMinProperties,
+  kMaxProperties,
+  kDependencies,
+  kDependentRequired,
+  kDependentSchemas,
+  kAllOf,
+  kAnyOf,
+  kOneOf,
+  kNot,
+  kIf,
+  kThen,
+  kElse,
+};
+
+// What a keyword's value is made of, as far as schemas are in it.
+enum class Holds : uint8_t {
+  kNoSchema,
+  kSchema,
+  kSchemas,       // an array of them
+  kSchemaOrMany,  // one, or an array of them
+  kSchemaMap,     // an object whose members are schemas
+  kSchemaOrNames  // the same, or arrays of names
+};
+
+struct KeywordInfo {
+  std::string_view name;
+  Keyword keyword;
+  Holds holds = Holds::kNoSchema;
+};
+
+// Null for a name that is no keyword. Names that begin with "x-" are annotations.
+const KeywordInfo* find_keyword(std::string_view name);
+
+// Calls `visit(schema, pointer)` for each schema directly in a keyword of `object`, whose own JSON
+// pointer is `at`. Values of another shape than the keyword has are passed over.
+void for_each_subschema(
+    const boost::json::object& object, const std::string& at,
+    const std::function<void(const boost::json::value&, const std::string&)>& visit);
+
+// "/a~1b" for "a/b": one step of a JSON pointer.
+std::string pointer_step(std::string_view name);
+
+}  // namespace windrow::schema

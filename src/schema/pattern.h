@@ -1,0 +1,38 @@
+// Pattern: a regular expression of a schema, searched in time linear in the text whatever it is
+// (RE2). Immutable, any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace windrow::schema {
+
+class Pattern {
+ public:
+  // What cannot be judged is said in ecma_pattern.h; too large an expression adds to that.
+  static Result<Pattern> compile(std::string_view ecma);
+
+  // Anywhere in `text`, which is UTF-8.
+  bool found_in(std::string_view text) const;
+
+  // How many steps one byte of text may take at worst.
+  size_t size() const;
+
+  const std::string& source() const { return source_; }
+
+ private:
+  Pattern(std::string source, std::shared_ptr<const re2::RE2> program);
+
+  std::string source_;
+  std::shared_ptr<const re2::RE2> program_;
+};
+
+}  // namespace windrow::schema

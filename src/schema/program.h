@@ -1,0 +1,132 @@
+// Program: a schema, compiled: a graph of nodes, one for each schema object that is used. Immutable
+// once it is made.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "schema/decimal.h"
+#include "schema/formats.h"
+#include "schema/pattern.h"
+#include "schema/value.h"
+
+namespace windrow::schema {
+
+struct Node;
+
+// Bits of Node::types.
+enum TypeBit : uint8_t {
+  kNullType = 1,
+  kBooleanType = 2,
+  kIntegerType = 4,
+  kNumberType = 8,
+  kStringType = 16,
+  kArrayType = 32,
+  kObjectType = 64,
+};
+
+struct NumberRules {
+  std::optional<Decimal> minimum;
+  std::optional<Decimal> maximum;
+  std::optional<Decimal> exclusive_minimum;
+  std::optional<Decimal> exclusive_maximum;
+  std::optional<Decimal> multiple_of;
+};
+
+struct StringRules {
+  std::optional<uint64_t> min_length;  // in code points
+  std::optional<uint64_t> max_length;
+  const Pattern* pattern = nullptr;
+  std::optional<Format> format;
+};
+
+struct ArrayRules {
+  std::vector<const Node*> prefix;
+  const Node* rest = nullptr;  // of the items behind `prefix`; null: anything
+  std::string prefix_keyword;  // as the schema spells them, for pointers
+  std::string rest_keyword;
+  const Node* contains = nullptr;
+  std::optional<uint64_t> min_contains;
+  std::optional<uint64_t> max_contains;
+  std::optional<uint64_t> min_items;
+  std::optional<uint64_t> max_items;
+  bool unique = false;
+};
+
+// What holds for an object that has the member `name`.
+struct Dependency {
+  std::string keyword;  // "dependencies", ...
+  std::string name;
+  std::vector<std::string> required;
+  const Node* schema = nullptr;
+};
+
+struct ObjectRules {
+  std::map<std::string, const Node*, std::less<>> properties;
+  std::vector<std::pair<const Pattern*, const Node*>> patterns;
+  const Node* additional = nullptr;
+  const Node* names = nullptr;
+  std::vector<std::string> required;
+  std::vector<Dependency> dependencies;
+  std::optional<uint64_t> min_properties;
+  std::optional<uint64_t> max_properties;
+
+  bool declares(std::string_view name) const;
+};
+
+// Schemas of which not all have to hold: the branches of one anyOf, of one oneOf, then and else
+// together, one dependent schema. `identity` tells one such choice from another.
+struct Choice {
+  const void* identity = nullptr;
+  std::vector<const Node*> declaring;
+  bool says_additional = false;
+};
+
+// What a node says about the names an object may have, together with the nodes that hold wherever
+// it does (allOf and $ref, and theirs). Only in programs that are closed by default.
+struct Closing {
+  std::vector<const Node*> declaring;  // have `properties` or `patternProperties`
+  bool says_additional = false;        // one of them has `additionalProperties`
+  std::vector<Choice> choices;
+};
+
+struct Node {
+  std::string at;       // its JSON pointer
+  bool never = false;   // the schema `false`
+  bool shared = false;  // more than one way leads here, so what was found is worth keeping
+
+  uint8_t types = 0;                          // 0: any
+  std::optional<std::vector<Value>> options;  // enum
+  std::optional<Value> constant;
+  std::unique_ptr<NumberRules> number;
+  std::unique_ptr<StringRules> string;
+  std::unique_ptr<ArrayRules> array;
+  std::unique_ptr<ObjectRules> object;
+
+  const Node* reference = nullptr;
+  std::vector<const Node*> all_of;
+  std::vector<const Node*> any_of;
+  std::vector<const Node*> one_of;
+  const Node* negated = nullptr;
+  const Node* condition = nullptr;  // if
+  const Node* consequence = nullptr;
+  const Node* alternative = nullptr;
+
+  std::unique_ptr<Closing> closing;
+};
+
+struct Program {
+  std::deque<Node> nodes;
+  std::deque<Pattern> patterns;
+  const Node* root = nullptr;
+  bool closed_by_default = false;
+};
+
+}  // namespace windrow::schema

@@ -1,0 +1,42 @@
+// Resources: what $ref can refer to in one schema document: places by JSON pointer, schemas with an
+// $id, and anchors. Nothing outside of the document is ever fetched.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace windrow::schema {
+
+// Of the standard's versions only this matters: up to draft-07 what stands beside $ref is ignored.
+enum class Dialect : uint8_t { kReferenceAlone, kReferenceBeside };
+
+class Resources {
+ public:
+  struct Place {
+    const boost::json::value* schema = nullptr;
+    std::string pointer;  // from the root of the document
+  };
+
+  // `root` outlives this, and is nested no deeper than the caller checked. kInvalid for an $id or
+  // $anchor that is none, or that two schemas have.
+  static Result<Resources> collect(const boost::json::value& root, Dialect dialect);
+
+  // What `reference` means in `from`, a schema of the document.
+  Result<Place> find(std::string_view reference, const boost::json::value& from) const;
+
+ private:
+  Result<void> visit(const boost::json::value& schema, const std::string& pointer,
+                     std::string base);
+  Result<void> name(const std::string& uri, const boost::json::value& schema,
+                    const std::string& pointer);
+
+  Dialect dialect_ = Dialect::kReferenceBeside;
+  boost::unordered_flat_map<std::string, Place> by_uri_;  // with "#anchor" where there is one
+  boost::unordered_flat_map<const boost::json::value*, std::string> bases_;
+};
+
+}  // namespace windrow::schema

@@ -1,0 +1,70 @@
+// A text read from its beginning, character by character, for the formats of formats.h.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace windrow::schema {
+
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+inline bool is_alpha(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+inline bool is_alnum(char c) {
+  return is_alpha(c) || is_digit(c);
+}
+inline bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+class TextScanner {
+ public:
+  explicit TextScanner(std::string_view text) : rest_(text) {}
+
+  bool at_end() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
+  char peek() const { return rest_.empty() ? '\0' : rest_.front(); }
+
+  bool take(char c) {
+    if (rest_.empty() || rest_.front() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  // How many characters that `belongs` says yes to were there.
+  template <class Belongs>
+  size_t skip(Belongs belongs) {
+    size_t count = 0;
+    while (count < rest_.size() && belongs(rest_[count]))
+      ++count;
+    rest_.remove_prefix(count);
+    return count;
+  }
+
+  template <class Belongs>
+  size_t skip_one(Belongs belongs) {
+    if (rest_.empty() || !belongs(rest_.front())) return 0;
+    rest_.remove_prefix(1);
+    return 1;
+  }
+
+  // Exactly so many digits, no more than 9.
+  std::optional<int> digits(size_t count) {
+    if (rest_.size() < count) return std::nullopt;
+    int value = 0;
+    for (size_t i = 0; i < count; ++i) {
+      if (!is_digit(rest_[i])) return std::nullopt;
+      value = value * 10 + (rest_[i] - '0');
+    }
+    rest_.remove_prefix(count);
+    return value;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace windrow::schema

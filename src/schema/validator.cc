@@ -1,0 +1,33 @@
+#include "schema/validator.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "schema/compiler.h"
+#include "schema/evaluation.h"
+#include "schema/value.h"
+
+namespace windrow::schema {
+
+Result<Validator> Validator::compile(const boost::json::value& schema,
+                                     const ValidatorOptions& options) {
+  Result<std::shared_ptr<const Program>> program = compile_program(schema, options);
+  if (!program) return program.error();
+  return Validator(std::move(program).value());
+}
+
+Validator::Validator(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+
+std::optional<Violation> Validator::check(std::string_view answer_text) const {
+  const Result<Value> value = Value::parse(answer_text);
+  if (!value) {
+    Violation violation;
+    violation.kind = Violation::Kind::kNotJson;
+    violation.message = fmt::format("the answer is no JSON: {}", value.error().message);
+    return violation;
+  }
+  return evaluate(*program_, value.value());
+}
+
+}  // namespace windrow::schema
