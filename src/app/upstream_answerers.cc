@@ -13,10 +13,8 @@
 #include "base/format.h"
 #include "base/hash.h"
 #include "http/open_client.h"
-#include "upstream/device_memory.h"
 #include "upstream/identify_server.h"
 #include "upstream/models_reply.h"
-#include "upstream/target.h"
 
 namespace windrow::app {
 namespace {
@@ -31,8 +29,6 @@ constexpr int32_t kWaitingPerUpstream = 64;
 
 // Replies that are none, before anybody has answered.
 constexpr int64_t kHopelessAfter = 40;
-
-constexpr Duration kMemoryInterval = std::chrono::seconds(10);
 
 upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Settings& settings) {
   upstream::UpstreamOptions options;
@@ -211,6 +207,8 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
   const std::string known =
       kind.empty() || options.models.empty() ? kind + options.models : kind + ", " + options.models;
   if (!known.empty()) note_ += fmt::format("{}{}: {}", note_.empty() ? "" : "; ", name, known);
+  server->memory =
+      std::make_unique<upstream::MemoryPoll>(*client_, clock_, options, server->identity.kind);
   options.on_failure = [this, name](const llm::Failure& failure) { tell_failure(name, failure); };
   server->backend = std::make_unique<upstream::UpstreamBackend>(*client_, clock_, options);
   llm::Backend* front = server->backend.get();
@@ -343,7 +341,8 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
     const upstream::CallCounts counts = backend.counts();
     const llm::BackendStats stats = backend.stats();
     const dispatch::UpstreamReading& reading = readings[i];
-    ask_for_memory(*servers_[i]);
+    servers_[i]->memory->ask_when_due();
+    const upstream::MemoryPoll::Reading memory = servers_[i]->memory->reading();
     if (reading.finding.kind == dispatch::ConcurrencyKind::kSerial) tell_serial(*servers_[i]);
     list.push_back({.name = backend.name(),
                     .answers = counts.answers,
@@ -356,26 +355,11 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
                     .in_flight_max = reading.in_flight_max,
                     .state = state_text(reading.health),
                     .finding = dispatch::to_string(reading.finding),
-                    .device_bytes = *servers_[i]->device_bytes});
+                    .device_bytes = memory.now.device_bytes,
+                    .cache_used = memory.now.cache_used,
+                    .cache_used_max = memory.most.cache_used});
   }
   return list;
-}
-
-// Now and then, without waiting for it.
-void UpstreamAnswerers::ask_for_memory(Server& server) const {
-  if (server.identity.kind != upstream::ServerKind::kOllama) return;
-  const TimePoint now = clock_.now();
-  if (now - server.memory_asked_at < kMemoryInterval) return;
-  server.memory_asked_at = now;
-  http::ClientRequest request;
-  request.url = upstream::at_root(server.choice.base, "/api/ps");
-  request.limits.total = kMemoryInterval;
-  client_->send(std::move(request),
-                [bytes = server.device_bytes](const http::ClientResult& result) {
-                  const auto* reply = std::get_if<http::ClientReply>(&result);
-                  if (reply != nullptr && reply->head.status == 200)
-                    *bytes = upstream::device_bytes_of(reply->body);
-                });
 }
 
 // Said once: rows run one after the other there, which people did not ask for.

@@ -24,6 +24,7 @@
 #include "http/loop.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
+#include "upstream/memory_poll.h"
 #include "upstream/mix_up_watch.h"
 #include "upstream/ollama_backend.h"
 #include "upstream/server_kind.h"
@@ -67,18 +68,13 @@ class UpstreamAnswerers final : public Answerers {
     std::unique_ptr<upstream::UpstreamBackend> backend;
     std::unique_ptr<upstream::OllamaBackend> ollama;    // before it, where it is one
     std::unique_ptr<upstream::CheckedBackend> checked;  // with --self-check
+    std::unique_ptr<upstream::MemoryPoll> memory;
     std::atomic<bool> told_serial = false;
-
-    // Of its device; shared with a call that asks for it.
-    std::shared_ptr<std::atomic<uint64_t>> device_bytes =
-        std::make_shared<std::atomic<uint64_t>>(0);
-    TimePoint memory_asked_at{};  // the reporter's
   };
 
   Result<std::vector<upstream::UpstreamFacts>> ask_all();
   void add_server(const UpstreamChoice& choice, const upstream::UpstreamFacts& facts);
   dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run);
-  void ask_for_memory(Server& server) const;
   void tell_batch(const dispatch::SentBatch& batch);
   void tell_serial(Server& server) const;
   void tell_context(const std::string& server, const std::string& model, int64_t tokens) const;

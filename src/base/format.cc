@@ -52,4 +52,8 @@ std::string human_rate(double per_second) {
   return with_thousands(std::llround(per_second));
 }
 
+std::string percent_of(double part) {
+  return fmt::format("{:.0f} %", 100 * part);
+}
+
 }  // namespace windrow

@@ -20,4 +20,7 @@ std::string human_duration(Duration duration);
 // A rate with as many digits as mean something: "0.042", "3.61", "128", "12,400".
 std::string human_rate(double per_second);
 
+// "42 %" of 0.42.
+std::string percent_of(double part);
+
 }  // namespace windrow

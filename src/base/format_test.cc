@@ -40,5 +40,11 @@ TEST(Format, RatesKeepTheDigitsThatMeanSomething) {
   EXPECT_EQ(human_rate(12400), "12,400");
 }
 
+TEST(Format, PartsAreWholePercents) {
+  EXPECT_EQ(percent_of(0), "0 %");
+  EXPECT_EQ(percent_of(0.424), "42 %");
+  EXPECT_EQ(percent_of(1), "100 %");
+}
+
 }  // namespace
 }  // namespace windrow

@@ -57,10 +57,6 @@ std::string percent(int64_t part, int64_t whole) {
   return fmt::format("{:.1f} %", part < whole ? std::min(exact, 99.9) : 100.0);
 }
 
-std::string percent_of(double part) {
-  return fmt::format("{:.0f} %", 100 * part);
-}
-
 std::string rows_text(const ProgressNumbers& numbers) {
   if (numbers.rows_total < 0) return fmt::format("{} rows", with_thousands(numbers.rows_done));
   return fmt::format("{}/{}", with_thousands(numbers.rows_done),

@@ -22,6 +22,10 @@ std::string seconds_text(double seconds) {
   return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1000) : fmt::format("{:.1f} s", seconds);
 }
 
+json::value value_or_null(std::optional<double> number) {
+  return number ? json::value(*number) : json::value(nullptr);
+}
+
 }  // namespace
 
 json::object to_json(const UpstreamFigures& upstream) {
@@ -40,7 +44,9 @@ json::object to_json(const UpstreamFigures& upstream) {
           {"in_flight_max", upstream.in_flight_max},
           {"finding", upstream.finding},
           {"device_bytes",
-           upstream.device_bytes > 0 ? json::value(upstream.device_bytes) : json::value(nullptr)}};
+           upstream.device_bytes > 0 ? json::value(upstream.device_bytes) : json::value(nullptr)},
+          {"kv_cache_used", value_or_null(upstream.cache_used)},
+          {"kv_cache_used_max", value_or_null(upstream.cache_used_max)}};
 }
 
 std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
@@ -60,6 +66,8 @@ std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
     if (upstream.state != "ok") text += fmt::format(", {}", upstream.state);
     if (upstream.device_bytes > 0)
       text += fmt::format(", {} of its device", human_bytes(upstream.device_bytes));
+    if (upstream.cache_used_max)
+      text += fmt::format(", KV cache up to {} full", percent_of(*upstream.cache_used_max));
     text += '\n';
   }
   return text;
@@ -69,6 +77,8 @@ std::string upstream_piece(const UpstreamFigures& upstream) {
   std::string text = fmt::format("{} {}/{}", without_scheme(upstream.name), upstream.in_flight,
                                  upstream.in_flight_max);
   if (upstream.latency_s > 0) text += fmt::format(" {}", seconds_text(upstream.latency_s));
+  if (upstream.cache_used) text += fmt::format(" KV {}", percent_of(*upstream.cache_used));
+  if (upstream.device_bytes > 0) text += fmt::format(" {}", human_bytes(upstream.device_bytes));
   if (upstream.state != "ok") text += fmt::format(" {}", upstream.state);
   return text;
 }

@@ -3,6 +3,7 @@
 
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct UpstreamFigures {
   std::string state;          // "ok", "left alone", "being tried"
   std::string finding;        // what was found of how much it takes: "saturates at 16 in flight"
   uint64_t device_bytes = 0;  // of its device that are used, where it tells; 0: unknown
+  // Of its memory for keys and values of tokens, from 0 to 1, where it tells: now and at most.
+  std::optional<double> cache_used;
+  std::optional<double> cache_used_max;
 
   friend bool operator==(const UpstreamFigures&, const UpstreamFigures&) = default;
 };

@@ -28,13 +28,15 @@ TEST(UpstreamFigures, ATableSaysHowEachIsDoing) {
   away.latency_s = 0.04;
   away.state = "left alone";
   away.device_bytes = uint64_t{2} << 30;
+  away.cache_used = 0;
+  away.cache_used_max = 0.876;
   UpstreamFigures idle{.name = "http://b", .state = "ok"};
   const UpstreamFigures all[] = {busy(), away, idle};
   EXPECT_EQ(upstreams_text(all),
             "http://gpu2:8000  1,234 answers, 3 failed calls, 1.2 s each, saturates at 16 in "
             "flight\n"
             "http://a          1,234 answers, 3 failed calls, 40 ms each, saturates at 16 in "
-            "flight, left alone, 2.00 GiB of its device\n"
+            "flight, left alone, 2.00 GiB of its device, KV cache up to 88 % full\n"
             "http://b          nothing was asked\n");
 }
 
@@ -44,6 +46,11 @@ TEST(UpstreamFigures, TheLiveLineHasTheShortestOfIt) {
   upstream.latency_s = 0;
   upstream.state = "being tried";
   EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 being tried");
+  upstream.cache_used = 0.42;
+  EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 KV 42 % being tried");
+  upstream.device_bytes = uint64_t{2} << 30;
+  upstream.state = "ok";
+  EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 KV 42 % 2.00 GiB");
 }
 
 TEST(UpstreamFigures, ScriptsGetAllOfIt) {
@@ -52,6 +59,12 @@ TEST(UpstreamFigures, ScriptsGetAllOfIt) {
   EXPECT_EQ(json.at("failures_by_code").at("rate_limit_exceeded"), 2);
   EXPECT_EQ(json.at("in_flight_max"), 16);
   EXPECT_TRUE(json.at("device_bytes").is_null());
+  EXPECT_TRUE(json.at("kv_cache_used").is_null());
+  UpstreamFigures telling = busy();
+  telling.cache_used = 0.0;
+  telling.cache_used_max = 0.5;
+  EXPECT_EQ(to_json(telling).at("kv_cache_used"), 0.0);
+  EXPECT_EQ(to_json(telling).at("kv_cache_used_max"), 0.5);
 }
 
 }  // namespace

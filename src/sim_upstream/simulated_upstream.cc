@@ -8,6 +8,7 @@
 #include <boost/json/value.hpp>
 #include <boost/json/value_to.hpp>
 #include <iterator>
+#include <numeric>
 
 #include "base/ensure.h"
 #include "sim_upstream/answer_text.h"
@@ -132,6 +133,12 @@ int64_t SimulatedUpstream::unix_seconds() const {
 SimRequestId SimulatedUpstream::arrive(const SimRequest& request, TimePoint now) {
   move_to(now);
   const SimRequestId id(++last_request_);
+  if (std::optional<SimReply> reply = watching_reply(request)) {
+    reply->request = id;
+    ready_requests_.insert(id);
+    ready_.push_back(*std::move(reply));
+    return id;
+  }
   ++stats_.requests;
   ++in_flight_;
   stats_.in_flight_max = std::max(stats_.in_flight_max, in_flight_);
@@ -141,9 +148,12 @@ SimRequestId SimulatedUpstream::arrive(const SimRequest& request, TimePoint now)
 
 void SimulatedUpstream::leave(SimRequestId request, TimePoint now) {
   move_to(now);
+  const auto job = jobs_.find(request);
   if (ready_requests_.erase(request) > 0) {
     std::erase_if(ready_, [&](const SimReply& reply) { return reply.request == request; });
-  } else if (jobs_.erase(request) > 0) {
+  } else if (job != jobs_.end()) {
+    if (job->second.in_slot) tokens_in_slots_ -= job->second.tokens();
+    jobs_.erase(job);
     --in_flight_;
     std::erase(waiting_, request);
     std::erase_if(late_, [&](const Late& late) { return late.second == request; });
@@ -155,10 +165,15 @@ void SimulatedUpstream::leave(SimRequestId request, TimePoint now) {
   ++stats_.left;
 }
 
-void SimulatedUpstream::answer(SimRequestId request, const SimRequest& asked) {
-  if (asked.path == "/health") return push(request, {.body = R"({"status":"ok"})"});
+// Of those who only look on. They ask when they like, so nothing counts them.
+std::optional<SimReply> SimulatedUpstream::watching_reply(const SimRequest& asked) const {
+  if (asked.path == "/health") return SimReply{.body = R"({"status":"ok"})"};
   if (asked.path == "/metrics")
-    return push(request, {.content_type = "text/plain; version=0.0.4", .body = metrics_text()});
+    return SimReply{.content_type = "text/plain; version=0.0.4", .body = metrics_text()};
+  return std::nullopt;
+}
+
+void SimulatedUpstream::answer(SimRequestId request, const SimRequest& asked) {
   if (!options_.key.empty() && asked.authorization != "Bearer " + options_.key) {
     return push(request,
                 error_reply(401, "Incorrect API key provided", kInvalidRequest, "invalid_api_key"));
@@ -313,12 +328,17 @@ void SimulatedUpstream::start(SimRequestId request) {
                         (job.prompt_tokens - job.cached_tokens) * options_.prompt_token_time +
                         answer_tokens * options_.token_time;
   slots_.start(request.value(), work, now_);
+  job.in_slot = true;
+  tokens_in_slots_ += job.tokens();
   stats_.busy_max = std::max(stats_.busy_max, int64_t{slots_.busy()});
 }
 
 // The slot is free; the reply may come later.
 void SimulatedUpstream::finish(SimRequestId request) {
-  const std::optional<Strike>& strike = jobs_.at(request).strike;
+  Job& job = jobs_.at(request);
+  job.in_slot = false;
+  tokens_in_slots_ -= job.tokens();
+  const std::optional<Strike>& strike = job.strike;
   if (!strike || strike->kind != FaultKind::kStall) return reply_to(request);
   count_fault(FaultKind::kStall);
   if (strike->duration) late_.emplace(now_ + *strike->duration, request);
@@ -462,14 +482,27 @@ void SimulatedUpstream::add_limit_headers(SimReply& reply) const {
 // --- what it says of itself -------------------------------------------------------------------
 
 // The names are vLLM's, so that what reads them there reads them here.
+// Of the memory for all slots' contexts, as if each had it for all its tokens from its start. The
+// rows of one request can be more than a context.
+double SimulatedUpstream::cache_used() const {
+  const auto all = static_cast<double>(options_.slots) *
+                   static_cast<double>(std::max<int64_t>(options_.context_tokens, 1));
+  return std::min(static_cast<double>(tokens_in_slots_) / all, 1.0);
+}
+
+int64_t SimulatedUpstream::Job::tokens() const {
+  return std::accumulate(answer_tokens.begin(), answer_tokens.end(), prompt_tokens);
+}
+
 std::string SimulatedUpstream::metrics_text() const {
   std::string text;
-  const auto add = [&](std::string_view name, std::string_view type, int64_t value) {
+  const auto add = [&](std::string_view name, std::string_view type, auto value) {
     text += fmt::format("# TYPE vllm:{0} {1}\nvllm:{0}{{model_name=\"{2}\"}} {3}\n", name, type,
                         model_names_.front(), value);
   };
   add("num_requests_running", "gauge", slots_.busy());
   add("num_requests_waiting", "gauge", static_cast<int64_t>(waiting_.size()));
+  add("kv_cache_usage_perc", "gauge", cache_used());
   add("prompt_tokens_total", "counter", stats_.prompt_tokens);
   add("generation_tokens_total", "counter", stats_.answer_tokens);
   add("prefix_cache_queries_total", "counter", stats_.prompt_tokens);

@@ -91,11 +91,15 @@ class SimulatedUpstream {
     std::vector<bool> cut;               // by the limit, likewise
     std::optional<Strike> strike;
     bool answer_of_another = false;
+    bool in_slot = false;
+
+    int64_t tokens() const;  // in memory
   };
 
   using Late = std::pair<TimePoint, SimRequestId>;
 
   void move_to(TimePoint now);
+  std::optional<SimReply> watching_reply(const SimRequest& asked) const;
   void answer(SimRequestId request, const SimRequest& asked);
   void call_model(SimRequestId request, Endpoint endpoint, std::string_view body);
   std::optional<SimReply> refuse_by_quota(int64_t tokens) const;
@@ -111,6 +115,7 @@ class SimulatedUpstream {
   void swap_answer(SimRequestId request);
   SimReply limit_reply(Duration wait, std::string_view what) const;
   void add_limit_headers(SimReply& reply) const;
+  double cache_used() const;
   std::string metrics_text() const;
   void count_fault(FaultKind kind) { ++stats_.faults.at(static_cast<size_t>(kind)); }
   void push(SimRequestId request, SimReply reply);
@@ -126,6 +131,7 @@ class SimulatedUpstream {
   std::map<SimRequestId, Job> jobs_;  // waiting, in a slot or late
   std::deque<SimRequestId> waiting_;
   Slots slots_;
+  int64_t tokens_in_slots_ = 0;
   std::set<Late> late_;  // stalled: done, but told only then
   std::deque<SimReply> ready_;
   std::set<SimRequestId> ready_requests_;

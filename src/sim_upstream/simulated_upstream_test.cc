@@ -167,6 +167,37 @@ TEST(SimulatedUpstream, AClientThatLeavesGivesItsPlaceToOthers) {
   EXPECT_EQ(rig.upstream.in_flight(), 0);
 }
 
+TEST(SimulatedUpstream, MetricsTellWhatIsInItsMemoryAndCountNobody) {
+  SimOptions small = options();
+  small.slots = 2;
+  small.context_tokens = 100;
+  Rig rig(small);
+  const auto line_at = [&](TimePoint at, std::string_view name) {
+    rig.upstream.arrive({.method = "GET", .path = "/metrics"}, at);
+    const std::vector<SimReply> replies = rig.upstream.advance(at);
+    EXPECT_EQ(replies.size(), 1U);
+    const std::string& body = replies.back().body;
+    const size_t begin = body.find(fmt::format("\n{}{{", name)) + 1;
+    return body.substr(begin, body.find('\n', begin) - begin);
+  };
+  const std::string used = "vllm:kv_cache_usage_perc";
+  const std::string prefix = used + "{model_name=\"sim\"} ";
+  EXPECT_EQ(line_at(kStart, used), prefix + "0");
+  // 40 + 10 tokens each, of 200; the third waits.
+  const std::string text(154, 'x');
+  const SimRequestId first = rig.ask(chat(text));
+  rig.ask(chat("y" + text.substr(1)));
+  rig.ask(chat("z" + text.substr(1)));
+  EXPECT_EQ(line_at(kStart, used), prefix + "0.5");
+  rig.upstream.leave(first, kStart + milliseconds(50));
+  EXPECT_EQ(line_at(kStart + milliseconds(50), used), prefix + "0.5");
+  rig.run();
+  EXPECT_EQ(line_at(rig.now, used), prefix + "0");
+  EXPECT_EQ(rig.upstream.stats().requests, 3);
+  EXPECT_EQ(rig.upstream.stats().answered.at(200), 2);
+  EXPECT_EQ(rig.upstream.stats().in_flight_max, 3);
+}
+
 TEST(SimulatedUpstream, KeysModelsAndContextsAreChecked) {
   SimOptions strict = options();
   strict.key = "secret";

@@ -26,4 +26,15 @@ http::Url at_root(const http::Url& base, std::string_view path) {
   return url;
 }
 
+http::Url beside_version(const http::Url& base, std::string_view path) {
+  std::string_view above = base.target;
+  above = above.substr(0, above.find('?'));
+  while (above.ends_with('/'))
+    above.remove_suffix(1);
+  http::Url url = base;
+  url.target = above.ends_with(kVersion) ? above.substr(0, above.size() - kVersion.size()) : "";
+  url.target += path;
+  return url;
+}
+
 }  // namespace windrow::upstream

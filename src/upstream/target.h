@@ -19,4 +19,8 @@ http::Url target_of(const http::Url& base, llm::Endpoint endpoint);
 // The server itself, for routes that do not belong to the OpenAI API ("/api/ps").
 http::Url at_root(const http::Url& base, std::string_view path);
 
+// What servers have beside the OpenAI API ("/metrics"): above the "/v1" that the base ends with, at
+// the root where it ends with something else.
+http::Url beside_version(const http::Url& base, std::string_view path);
+
 }  // namespace windrow::upstream

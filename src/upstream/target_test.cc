@@ -24,5 +24,15 @@ TEST(Target, OtherRoutesBeginAtTheServer) {
             "http://h:1/api/ps");
 }
 
+TEST(Target, SomeAreBesideTheApi) {
+  const auto metrics_of = [](std::string_view base) {
+    return http::to_string(beside_version(with_version(http::parse_url(base).value()), "/metrics"));
+  };
+  EXPECT_EQ(metrics_of("http://h:8000"), "http://h:8000/metrics");
+  EXPECT_EQ(metrics_of("http://h:8000/v1/?k=1"), "http://h:8000/metrics");
+  EXPECT_EQ(metrics_of("https://h/openai/v1"), "https://h/openai/metrics");
+  EXPECT_EQ(metrics_of("https://h/deploy/x?version=1"), "https://h/metrics");
+}
+
 }  // namespace
 }  // namespace windrow::upstream

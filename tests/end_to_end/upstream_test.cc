@@ -481,5 +481,24 @@ TEST_F(Upstream, ProgressTellsOfEachServer) {
               HasSubstr("\"name\": \"" + server.url().substr(0, server.url().size() - 3)));
 }
 
+// Rows of 2,000 tokens on 4 slots of 4,000, and always some that wait: it is half full.
+TEST_F(Upstream, WhatAServerTellsOfItsMemoryIsShown) {
+  SimUpstream server(folder_, {"--slots", "4", "--context", "4000", "--prompt-token-us", "10",
+                               "--token-ms", "20", "--answer-tokens", "5", "--stats"});
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += chat_line("row-" + std::to_string(i), std::to_string(i) + std::string(7900, 'x'));
+  folder_.write("requests.jsonl", text);
+  const Ended ended = folder_.windrow(job({server.url()}, {"--concurrency", "8"}));
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("KV cache up to 50 % full")) << ended;
+  const json::value summary = json::parse(folder_.read("results.summary.json"));
+  const json::object& figures = summary.at("this_run").at("upstreams").at(0).as_object();
+  EXPECT_NEAR(figures.at("kv_cache_used_max").as_double(), 0.5, 0.01);
+  EXPECT_TRUE(figures.at("device_bytes").is_null());
+  // Those that look on are not counted.
+  EXPECT_EQ(stats(server).at("requests"), 60 + kQuestionsBefore);
+}
+
 }  // namespace
 }  // namespace windrow::end_to_end
