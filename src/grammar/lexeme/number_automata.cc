@@ -1,0 +1,218 @@
+#include "grammar/lexeme/number_automata.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "grammar/lexeme/interner.h"
+
+namespace windrow::grammar {
+namespace {
+
+constexpr char32_t kPointSign = U'.';
+
+// How what is written so far compares with a bound, digit by digit from the first one.
+enum class Order : uint32_t { kLess, kEqual, kGreater };
+
+enum class Phase : uint32_t {
+  kBegin,
+  kZero,      // `0`
+  kInteger,   // `12`
+  kPoint,     // `12.`
+  kFraction,  // `12.5`
+};
+
+struct Place {
+  Phase phase = Phase::kBegin;
+  uint32_t count = 0;  // digits of the integer, then those behind the point
+  Order low = Order::kEqual;
+  Order high = Order::kEqual;
+
+  std::array<uint32_t, 4> numbers() const {
+    return {static_cast<uint32_t>(phase), count, static_cast<uint32_t>(low),
+            static_cast<uint32_t>(high)};
+  }
+  static Place of(std::span<const uint32_t> numbers) {
+    return {static_cast<Phase>(numbers[0]), numbers[1], static_cast<Order>(numbers[2]),
+            static_cast<Order>(numbers[3])};
+  }
+};
+
+Order compared(char digit, char with) {
+  return digit < with ? Order::kLess : digit > with ? Order::kGreater : Order::kEqual;
+}
+
+class Magnitudes {
+ public:
+  explicit Magnitudes(const NumberRange& range) : range_(range) {}
+
+  RangeDfa run() {
+    places_.intern(Place().numbers());
+    for (uint32_t i = 0; i < places_.size(); ++i) {
+      const Place place = Place::of(places_.get(i));
+      result_.begin_state(accepts(place));
+      if (may_have_point(place)) go(kPointSign, behind_point(place));
+      for (char digit = '0'; digit <= '9'; ++digit) {
+        if (const auto next = behind(place, digit)) go(static_cast<char32_t>(digit), *next);
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void go(char32_t symbol, const Place& next) {
+    result_.add_edge({symbol, symbol}, places_.intern(next.numbers()).first);
+  }
+
+  bool may_have_point(const Place& place) const {
+    return range_.fraction_digits_max > 0 &&
+           (place.phase == Phase::kZero || place.phase == Phase::kInteger);
+  }
+
+  // The integer is complete: how it compares with the bound's.
+  static Order of_integer(const std::optional<NumberBound>& bound, const Place& place,
+                          Order so_far) {
+    if (!bound) return Order::kEqual;
+    const int64_t length = place.phase == Phase::kZero ? 0 : place.count;
+    const int64_t bound_length = bound->digits.integer_length();
+    if (length != bound_length) return length < bound_length ? Order::kLess : Order::kGreater;
+    return so_far;
+  }
+
+  Place behind_point(const Place& place) const {
+    return {Phase::kPoint, 0, of_integer(range_.low, place, place.low),
+            of_integer(range_.high, place, place.high)};
+  }
+
+  std::optional<Place> behind(const Place& place, char digit) const {
+    Place next = place;
+    switch (place.phase) {
+      case Phase::kZero:
+        return std::nullopt;
+      case Phase::kBegin:
+        if (digit == '0') return Place{.phase = Phase::kZero};
+        next.phase = Phase::kInteger;
+        break;
+      case Phase::kInteger:
+        break;
+      case Phase::kPoint:
+      case Phase::kFraction:
+        if (place.count == range_.fraction_digits_max) return std::nullopt;
+        next.phase = Phase::kFraction;
+        break;
+    }
+    const int64_t i = next.count++;
+    const bool fraction = next.phase == Phase::kFraction;
+    if (!fraction && next.count > integer_digits_max()) return std::nullopt;
+    const auto follow = [&](const std::optional<NumberBound>& bound, Order& order) {
+      if (!bound || order != Order::kEqual) return;
+      order = compared(digit,
+                       fraction ? bound->digits.fraction_digit(i) : bound->digits.integer_digit(i));
+    };
+    follow(range_.low, next.low);
+    follow(range_.high, next.high);
+    return next;
+  }
+
+  int64_t integer_digits_max() const {
+    if (!range_.high) return range_.integer_digits_max;
+    return std::min(range_.integer_digits_max, range_.high->digits.integer_length());
+  }
+
+  bool accepts(const Place& place) const {
+    if (place.phase == Phase::kBegin || place.phase == Phase::kPoint) return false;
+    const Order low = ended(range_.low, place, place.low);
+    const Order high = ended(range_.high, place, place.high);
+    if (range_.low && (low == Order::kLess || (low == Order::kEqual && range_.low->excluded)))
+      return false;
+    return !range_.high ||
+           !(high == Order::kGreater || (high == Order::kEqual && range_.high->excluded));
+  }
+
+  // Nothing is written behind `place`: zeros only, as it were.
+  static Order ended(const std::optional<NumberBound>& bound, const Place& place, Order so_far) {
+    if (!bound) return Order::kEqual;
+    const bool fraction = place.phase == Phase::kFraction;
+    const Order order = fraction ? so_far : of_integer(bound, place, so_far);
+    const int64_t places = fraction ? place.count : 0;
+    if (order == Order::kEqual && bound->digits.fraction_length() > places) return Order::kLess;
+    return order;
+  }
+
+  const NumberRange& range_;
+  Interner places_;
+  RangeDfa result_;
+};
+
+// All digits as one integer, its remainder, and how many of them stand behind the point.
+class Multiples {
+ public:
+  Multiples(uint32_t step, uint32_t places) : step_(step), places_(places), power_(places + 1, 1) {
+    for (uint32_t i = 1; i <= places; ++i)
+      power_[i] = power_[i - 1] * 10 % step;
+  }
+
+  RangeDfa run() {
+    met_.intern(std::array{uint32_t{0}, kNone});
+    for (uint32_t i = 0; i < met_.size(); ++i) {
+      const uint32_t rest = met_.get(i)[0];
+      const uint32_t behind_point = met_.get(i)[1];
+      const uint32_t done = behind_point == kNone ? 0 : behind_point;
+      result_.begin_state(rest * power_[places_ - done] % step_ == 0);
+      if (behind_point == kNone && places_ > 0) go(kPointSign, rest, 0);
+      if (behind_point != kNone && behind_point == places_) continue;
+      for (uint32_t digit = 0; digit <= 9; ++digit) {
+        const uint32_t next = (rest * 10 + digit) % step_;
+        go(U'0' + digit, next, behind_point == kNone ? kNone : behind_point + 1);
+      }
+    }
+    return minimal(result_);
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;  // no point yet
+
+  void go(char32_t symbol, uint32_t rest, uint32_t behind_point) {
+    result_.add_edge({symbol, symbol}, met_.intern(std::array{rest, behind_point}).first);
+  }
+
+  uint32_t step_;
+  uint32_t places_;
+  std::vector<uint32_t> power_;  // of ten, their remainders
+  Interner met_;
+  RangeDfa result_;
+};
+
+}  // namespace
+
+RangeDfa magnitudes(const NumberRange& range) {
+  return Magnitudes(range).run();
+}
+
+RangeDfa multiples(uint32_t step, uint32_t places) {
+  return Multiples(step, places).run();
+}
+
+RangeDfa with_sign(const RangeDfa& positive, const RangeDfa& negative) {
+  RangeDfa result;
+  const auto positive_from = RangeDfa::State{1};
+  const auto negative_from = static_cast<RangeDfa::State>(1 + positive.states_count());
+  result.begin_state(false);
+  if (negative.states_count() > 0) result.add_edge({U'-', U'-'}, negative_from);
+  if (positive.states_count() > 0) {
+    for (const RangeDfa::Edge& edge : positive.edges_of(0))
+      result.add_edge(edge.on, edge.to + positive_from);
+  }
+  const auto append = [&result](const RangeDfa& part, RangeDfa::State from) {
+    for (RangeDfa::State state = 0; state < part.states_count(); ++state) {
+      result.begin_state(part.accepting[state]);
+      for (const RangeDfa::Edge& edge : part.edges_of(state))
+        result.add_edge(edge.on, edge.to + from);
+    }
+  };
+  append(positive, positive_from);
+  append(negative, negative_from);
+  return result;
+}
+
+}  // namespace windrow::grammar

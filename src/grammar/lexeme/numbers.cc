@@ -1,0 +1,215 @@
+#include "grammar/lexeme/numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ensure.h"
+#include "grammar/lexeme/number_automata.h"
+#include "grammar/lexeme/regex.h"
+
+namespace windrow::grammar {
+namespace {
+
+constexpr int64_t kDigitsMax = 40;
+constexpr int64_t kSafeDigits = 15;  // so many a double keeps apart
+constexpr uint32_t kStepMax = 10'000;
+constexpr size_t kMultipleStatesMax = 60'000;  // 6 digits for the largest steps
+constexpr size_t kStatesMax = 200'000;
+
+struct Multiple {
+  uint32_t step = 1;  // of 10^-places
+  uint32_t places = 0;
+};
+
+struct Limits {
+  std::optional<NumberBound> min;
+  std::optional<NumberBound> max;
+  std::optional<Multiple> multiple;
+};
+
+Result<std::optional<NumberBound>> parse_bound(const std::optional<std::string>& text,
+                                               bool excluded) {
+  if (!text) return std::optional<NumberBound>();
+  auto digits = DecimalDigits::parse(*text);
+  if (!digits) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("the bound {} is no number; write it as JSON does", *text)};
+  }
+  return std::optional(NumberBound{std::move(*digits), excluded});
+}
+
+// The step as a fraction: its digits without zeros at the end, times a power of ten, reduced.
+Result<std::optional<Multiple>> parse_multiple(const std::optional<std::string>& text,
+                                               bool integer) {
+  if (!text) return std::optional<Multiple>();
+  const auto digits = DecimalDigits::parse(*text);
+  if (!digits || digits->negative || digits->is_zero()) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("multipleOf {}: it must be a number above zero", *text)};
+  }
+  const Error too_large{
+      ErrorKind::kInvalid,
+      fmt::format("multipleOf {} cannot be enforced: its digits without zeros may be at most {} in "
+                  "all, as in 12, 0.5 or 0.01",
+                  *text, kStepMax)};
+  const int64_t zeros =
+      std::max<int64_t>(0, digits->point - static_cast<int64_t>(digits->digits.size()));
+  if (digits->digits.size() + static_cast<size_t>(zeros) > 18) return too_large;
+  uint64_t step = 0;
+  for (const char digit : digits->digits + std::string(static_cast<size_t>(zeros), '0'))
+    step = step * 10 + static_cast<uint64_t>(digit - '0');
+  int64_t places = digits->fraction_length();
+  if (integer) {
+    // n is a multiple of a / b in lowest terms when it is one of a.
+    for (int64_t twos = places; twos > 0 && step % 2 == 0; --twos)
+      step /= 2;
+    for (int64_t fives = places; fives > 0 && step % 5 == 0; --fives)
+      step /= 5;
+    places = 0;
+  }
+  const bool many_states =
+      step > 1 && step * (static_cast<uint64_t>(places) + 1) > kMultipleStatesMax;
+  if (step > kStepMax || places > kDigitsMax || many_states) return too_large;
+  return std::optional(Multiple{static_cast<uint32_t>(step), static_cast<uint32_t>(places)});
+}
+
+Result<Limits> parse(const NumberBounds& bounds, bool integer) {
+  const auto min = parse_bound(bounds.min, bounds.min_excluded);
+  if (!min) return min.error();
+  const auto max = parse_bound(bounds.max, bounds.max_excluded);
+  if (!max) return max.error();
+  const auto multiple = parse_multiple(bounds.multiple_of, integer);
+  if (!multiple) return multiple.error();
+  return Limits{*min, *max, *multiple};
+}
+
+bool is_free(const NumberBounds& bounds) {
+  return !bounds.min && !bounds.max && !bounds.multiple_of;
+}
+
+// Multiples may have fewer digits where each of them would need many states.
+int64_t integer_digits_max(const Limits& limits, size_t steps_count) {
+  if (!limits.multiple) return kDigitsMax;
+  int64_t wanted = kSafeDigits;
+  if (steps_count > 0)
+    wanted = std::min(wanted, static_cast<int64_t>(kMultipleStatesMax / steps_count));
+  if (limits.min) wanted = std::max(wanted, limits.min->digits.integer_length());
+  if (limits.max) wanted = std::max(wanted, limits.max->digits.integer_length());
+  return std::min(wanted, kDigitsMax);
+}
+
+int64_t fraction_digits_max(const Limits& limits) {
+  int64_t most = kDigitsMax;
+  if (limits.multiple) most = std::min<int64_t>(most, limits.multiple->places);
+  for (const auto& bound : {limits.min, limits.max}) {
+    const bool close = bound && bound->excluded && !bound->digits.is_zero();
+    if (!close || bound->digits.integer_length() >= kSafeDigits) continue;
+    const int64_t beside =
+        std::max(kSafeDigits - bound->digits.integer_length(), bound->digits.fraction_length());
+    most = std::min(most, beside);
+  }
+  return most;
+}
+
+// From zero upwards.
+std::optional<NumberRange> positive_range(const Limits& limits) {
+  NumberRange range;
+  if (limits.min && !limits.min->digits.negative) range.low = limits.min;
+  if (limits.max) {
+    if (limits.max->digits.negative) return std::nullopt;
+    range.high = limits.max;
+  }
+  return range;
+}
+
+// The numbers below zero, without their sign.
+std::optional<NumberRange> negative_range(const Limits& limits) {
+  NumberRange range;
+  range.low = NumberBound{{}, true};
+  if (limits.max && limits.max->digits.negative) range.low = limits.max;
+  if (limits.min) {
+    if (!limits.min->digits.negative) return std::nullopt;
+    range.high = limits.min;
+  }
+  return range;
+}
+
+Error nothing_there(const NumberBounds& bounds, bool integer) {
+  std::string words = integer ? "integer" : "number";
+  std::string_view before = "that is";
+  const auto add = [&](std::string_view what, const std::optional<std::string>& value) {
+    if (!value) return;
+    words += fmt::format(" {} {} {}", before, what, *value);
+    before = "and";
+  };
+  add(bounds.min_excluded ? "above" : "at least", bounds.min);
+  add(bounds.max_excluded ? "below" : "at most", bounds.max);
+  add("a multiple of", bounds.multiple_of);
+  return {ErrorKind::kInvalid, fmt::format("there is no {} and has at most {} digits; correct the "
+                                           "bounds",
+                                           words, kDigitsMax)};
+}
+
+// Takes from each half what is no multiple. False where that needs too many states.
+bool keep_multiples(const RangeDfa& steps, std::initializer_list<RangeDfa*> halves) {
+  for (RangeDfa* half : halves) {
+    auto both = combine(minimal(*half), steps, Combination::kBoth, kStatesMax);
+    if (!both) return false;
+    *half = std::move(*both);
+  }
+  return true;
+}
+
+Result<std::shared_ptr<const ByteDfa>> bounded(const NumberBounds& bounds, bool integer) {
+  const auto limits = parse(bounds, integer);
+  if (!limits) return limits.error();
+  RangeDfa steps;
+  if (limits->multiple && limits->multiple->step > 1)
+    steps = multiples(limits->multiple->step, limits->multiple->places);
+  const auto half = [&](std::optional<NumberRange> range) -> RangeDfa {
+    if (!range) return {};
+    range->integer_digits_max = integer_digits_max(*limits, steps.states_count());
+    range->fraction_digits_max = integer ? 0 : fraction_digits_max(*limits);
+    return magnitudes(*range);
+  };
+  RangeDfa positive = half(positive_range(*limits));
+  RangeDfa negative = half(negative_range(*limits));
+  if (steps.states_count() > 0 && !keep_multiples(steps, {&positive, &negative})) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("multipleOf {} with bounds of so many digits cannot be enforced; make "
+                             "one of them smaller",
+                             *bounds.multiple_of)};
+  }
+  const RangeDfa both = minimal(with_sign(positive, negative));
+  if (both.states_count() == 0) return nothing_there(bounds, integer);
+  return byte_dfa(both);
+}
+
+std::shared_ptr<const ByteDfa> of_pattern(std::string_view pattern) {
+  const auto dfa = regex_dfa(pattern, RegexMeaning::kWhole);
+  ENSURE(dfa.has_value(), "{}: {}", pattern, dfa.error().message);
+  return utf8_dfa(*dfa);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds) {
+  static const auto any = of_pattern("0|-?[1-9][0-9]{0,39}");
+  if (is_free(bounds)) return any;
+  return bounded(bounds, true);
+}
+
+Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds) {
+  // Exponents up to where 40 digits are still below the largest double, 1.79...e308; for one digit,
+  // up to 307, and to 1.6...e308.
+  static const auto any = of_pattern(
+      R"(-?(?:(?:0|[1-9]\d{0,39})(?:\.\d{1,40})?(?:[eE](?:-\d{1,4}|\+?)"
+      R"((?:0{0,3}\d|0{0,2}\d\d|0?1\d\d|0?2[0-5]\d|0?26[0-8])))?)"
+      R"(|\d(?:\.\d{1,40})?[eE]\+?0?(?:2\d\d|30[0-7])|[01](?:\.[0-6]\d{0,39})?[eE]\+?0?308))");
+  if (is_free(bounds)) return any;
+  return bounded(bounds, false);
+}
+
+}  // namespace windrow::grammar
