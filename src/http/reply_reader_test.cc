@@ -176,7 +176,9 @@ TEST(ReplyReader, CutsDoNotMatter) {
     ASSERT_EQ(cut.last, whole.last) << text;
     if (whole.last == Event::kBad) continue;  // found sooner or later
     ASSERT_EQ(cut, whole) << text;
-    if (whole.last == Event::kEnd) ASSERT_LE(whole.body.size(), text.size());
+    if (whole.last == Event::kEnd) {
+      ASSERT_LE(whole.body.size(), text.size());
+    }
   }
 }
 
