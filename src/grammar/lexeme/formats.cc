@@ -1,0 +1,53 @@
+#include "grammar/lexeme/formats.h"
+
+#include <array>
+#include <mutex>
+
+#include "base/ensure.h"
+#include "grammar/lexeme/format_patterns.h"
+#include "grammar/lexeme/regex.h"
+
+namespace windrow::grammar {
+namespace {
+
+struct Format {
+  std::string_view name;
+  std::string (*pattern)();
+};
+
+constexpr Format kFormats[] = {
+    {"date", date_pattern},         {"time", time_pattern},   {"date-time", date_time_pattern},
+    {"duration", duration_pattern}, {"email", email_pattern}, {"hostname", hostname_pattern},
+    {"ipv4", ipv4_pattern},         {"ipv6", ipv6_pattern},   {"uri", uri_pattern},
+    {"uuid", uuid_pattern},
+};
+
+struct Made {
+  std::once_flag once;
+  CharDfa dfa;
+};
+
+}  // namespace
+
+const CharDfa* format_dfa(std::string_view name) {
+  static std::array<Made, std::size(kFormats)> made;
+  for (size_t i = 0; i < std::size(kFormats); ++i) {
+    if (kFormats[i].name != name) continue;
+    std::call_once(made[i].once, [i] {
+      auto dfa = regex_dfa(kFormats[i].pattern(), RegexMeaning::kWhole);
+      ENSURE(dfa.has_value(), "{}: {}", kFormats[i].name, dfa.error().message);
+      made[i].dfa = std::move(*dfa);
+    });
+    return &made[i].dfa;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> known_formats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats)
+    names.emplace_back(format.name);
+  return names;
+}
+
+}  // namespace windrow::grammar
