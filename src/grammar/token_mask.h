@@ -21,6 +21,10 @@ class TokenMask {
     words_[static_cast<size_t>(token) / 64] |= uint64_t{1} << (token % 64);
   }
 
+  void forbid(int32_t token) {
+    words_[static_cast<size_t>(token) / 64] &= ~(uint64_t{1} << (token % 64));
+  }
+
   int32_t size() const { return size_; }
   int32_t count() const;
 

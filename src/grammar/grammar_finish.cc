@@ -1,0 +1,386 @@
+#include "grammar/grammar_finish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <optional>
+#include <utility>
+
+namespace windrow::grammar {
+namespace {
+
+using Kind = BuilderPart::Kind;
+using NodeKind = Grammar::Node::Kind;
+
+Error invalid(std::string message) {
+  return {ErrorKind::kInvalid, std::move(message)};
+}
+
+class Finisher {
+ public:
+  Finisher(std::vector<BuilderPart> parts, uint32_t root, const GrammarLimits& limits)
+      : parts_(std::move(parts)), root_(root), limits_(limits) {}
+
+  Result<std::shared_ptr<const Grammar>> run() {
+    if (parts_.size() > limits_.parts_max) {
+      return invalid(fmt::format("the grammar has {} parts; at most {} are allowed", parts_.size(),
+                                 limits_.parts_max));
+    }
+    if (auto undefined = undefined_rule()) {
+      return invalid(
+          fmt::format("the rule \"{}\" is used, but not defined", parts_[*undefined].text));
+    }
+    find_parents();
+    find_productive();
+    if (!productive_[root_]) return has_no_text();
+    find_nullable();
+    if (auto error = left_recursion()) return *std::move(error);
+    return emit();
+  }
+
+ private:
+  // --- facts about parts ---
+
+  std::optional<uint32_t> undefined_rule() const {
+    std::vector<bool> seen(parts_.size());
+    std::vector<uint32_t> todo = {root_};
+    seen[root_] = true;
+    while (!todo.empty()) {
+      const uint32_t part = todo.back();
+      todo.pop_back();
+      if (parts_[part].kind == Kind::kRule && parts_[part].children.empty()) return part;
+      for (const uint32_t child : parts_[part].children) {
+        if (!seen[child]) todo.push_back(child);
+        seen[child] = true;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void find_parents() {
+    parents_from_.assign(parts_.size() + 1, 0);
+    for (const BuilderPart& part : parts_) {
+      for (const uint32_t child : part.children)
+        ++parents_from_[child + 1];
+    }
+    for (size_t i = 1; i < parents_from_.size(); ++i)
+      parents_from_[i] += parents_from_[i - 1];
+    parents_.resize(parents_from_.back());
+    std::vector<uint32_t> at(parents_from_.begin(), parents_from_.end() - 1);
+    for (uint32_t part = 0; part < parts_.size(); ++part) {
+      for (const uint32_t child : parts_[part].children)
+        parents_[at[child]++] = part;
+    }
+  }
+
+  // The parts of which `by_itself` says so, and those that follow from them: a sequence when it
+  // follows for all of its children, anything else when for one. Each part is looked at as often
+  // as it has children.
+  template <class ByItself>
+  std::vector<bool> closure(const ByItself& by_itself) const {
+    std::vector<bool> holds(parts_.size());
+    std::vector<uint32_t> missing(parts_.size());
+    std::vector<uint32_t> todo;
+    for (uint32_t part = 0; part < parts_.size(); ++part) {
+      missing[part] = parts_[part].kind == Kind::kSequence
+                          ? static_cast<uint32_t>(parts_[part].children.size())
+                          : 1;
+      if (missing[part] > 0 && !by_itself(parts_[part])) continue;
+      holds[part] = true;
+      todo.push_back(part);
+    }
+    while (!todo.empty()) {
+      const uint32_t part = todo.back();
+      todo.pop_back();
+      for (uint32_t i = parents_from_[part]; i < parents_from_[part + 1]; ++i) {
+        const uint32_t parent = parents_[i];
+        if (holds[parent] || --missing[parent] > 0) continue;
+        holds[parent] = true;
+        todo.push_back(parent);
+      }
+    }
+    return holds;
+  }
+
+  void find_productive() {
+    productive_ = closure([](const BuilderPart& part) {
+      return part.kind == Kind::kText || (part.kind == Kind::kRepeat && part.min == 0) ||
+             (part.kind == Kind::kLexeme && !part.dfa->accepting.empty());
+    });
+  }
+
+  // A part without a text is never nullable: nothing that it needs is.
+  void find_nullable() {
+    nullable_ = closure([](const BuilderPart& part) {
+      return (part.kind == Kind::kText && part.text.empty()) ||
+             (part.kind == Kind::kRepeat && part.min == 0) ||
+             (part.kind == Kind::kLexeme && !part.dfa->accepting.empty() && part.dfa->accepting[0]);
+    });
+  }
+
+  Error has_no_text() const {
+    std::vector<bool> seen(parts_.size());
+    std::vector<uint32_t> todo = {root_};
+    while (!todo.empty()) {
+      const uint32_t part = todo.back();
+      todo.pop_back();
+      if (seen[part] || productive_[part]) continue;
+      seen[part] = true;
+      if (parts_[part].kind == Kind::kRule) {
+        return invalid(
+            fmt::format("the rule \"{}\" has no text: it never ends, or asks for "
+                        "something that cannot be",
+                        parts_[part].text));
+      }
+      todo.insert(todo.end(), parts_[part].children.rbegin(), parts_[part].children.rend());
+    }
+    return invalid("no text at all is allowed here");
+  }
+
+  // The children with which a text of the part may begin.
+  size_t first_children(const BuilderPart& part) const {
+    if (part.kind == Kind::kRepeat && part.max == 0) return 0;
+    if (part.kind != Kind::kSequence) return part.children.size();
+    size_t count = 0;
+    while (count < part.children.size()) {
+      if (!nullable_[part.children[count++]]) break;
+    }
+    return count;
+  }
+
+  // Depth first, by hand: grammars may be deep.
+  std::optional<Error> left_recursion() const {
+    enum class Mark : uint8_t { kNew, kOpen, kDone };
+    struct Visit {
+      uint32_t part;
+      size_t next;
+    };
+    std::vector<Mark> marks(parts_.size(), Mark::kNew);
+    for (const uint32_t start : reachable()) {
+      if (marks[start] != Mark::kNew) continue;
+      std::vector<Visit> path = {{start, 0}};
+      marks[start] = Mark::kOpen;
+      while (!path.empty()) {
+        auto& [part, next] = path.back();
+        if (next == first_children(parts_[part])) {
+          marks[part] = Mark::kDone;
+          path.pop_back();
+          continue;
+        }
+        const uint32_t child = parts_[part].children[next++];
+        if (!productive_[child] || marks[child] == Mark::kDone) continue;
+        if (marks[child] == Mark::kNew) {
+          marks[child] = Mark::kOpen;
+          path.push_back({child, 0});
+          continue;
+        }
+        std::vector<uint32_t> circle;
+        for (size_t i = path.size(); i-- > 0 && path[i].part != child;)
+          circle.push_back(path[i].part);
+        circle.push_back(child);
+        std::reverse(circle.begin(), circle.end());
+        return recursion_error(circle);
+      }
+    }
+    return std::nullopt;
+  }
+
+  Error recursion_error(const std::vector<uint32_t>& circle) const {
+    std::vector<std::string> names;  // without a rule there is no circle
+    for (const uint32_t part : circle) {
+      if (parts_[part].kind == Kind::kRule) names.push_back(parts_[part].text);
+    }
+    if (names.size() == 1) {
+      return invalid(
+          fmt::format("the rule \"{}\" begins with itself (left recursion); write it as "
+                      "a repetition",
+                      names[0]));
+    }
+    std::string way;
+    for (size_t i = 1; i < std::min<size_t>(names.size(), 5); ++i)
+      way += fmt::format("{}\"{}\"", i == 1 ? "" : ", ", names[i]);
+    return invalid(
+        fmt::format("the rule \"{}\" begins with itself (left recursion, by way of "
+                    "{}{}); write it as a repetition",
+                    names[0], way, names.size() > 5 ? ", ..." : ""));
+  }
+
+  // From the root, in the order of the text; without parts that have no text.
+  std::vector<uint32_t> reachable() const {
+    std::vector<bool> seen(parts_.size());
+    std::vector<uint32_t> found;
+    std::vector<uint32_t> todo = {root_};
+    while (!todo.empty()) {
+      const uint32_t part = todo.back();
+      todo.pop_back();
+      if (seen[part] || !productive_[part]) continue;
+      seen[part] = true;
+      found.push_back(part);
+      todo.insert(todo.end(), parts_[part].children.rbegin(), parts_[part].children.rend());
+    }
+    return found;
+  }
+
+  // --- the grammar ---
+
+  uint32_t resolved(uint32_t part) const {
+    while (parts_[part].kind == Kind::kRule)
+      part = parts_[part].children[0];
+    return part;
+  }
+
+  Result<std::shared_ptr<const Grammar>> emit() {
+    node_of_.assign(parts_.size(), kNone);
+    node_for(resolved(root_));
+    for (size_t i = 0; i < order_.size(); ++i) {  // grows meanwhile
+      fill(static_cast<uint32_t>(i));
+      if (too_large()) break;
+    }
+    if (too_large()) {
+      return invalid(fmt::format("the grammar needs more than {} MiB; at most that is allowed",
+                                 limits_.bytes_max >> 20));
+    }
+    grammar_->bytes = bytes();
+    return std::shared_ptr<const Grammar>(std::move(grammar_));
+  }
+
+  size_t bytes() const {
+    return sizeof(Grammar) + grammar_->nodes.capacity() * sizeof(Grammar::Node) +
+           grammar_->children.capacity() * sizeof(uint32_t) + grammar_->texts.memory_bytes() +
+           automata_bytes_;
+  }
+  bool too_large() const { return bytes() > limits_.bytes_max; }
+
+  // The part's node; its content follows in fill().
+  uint32_t node_for(uint32_t part) {
+    if (node_of_[part] == kNone) node_of_[part] = new_node(part);
+    return node_of_[part];
+  }
+
+  uint32_t new_node(uint32_t part) {
+    grammar_->nodes.push_back({.nullable = part != kNone && nullable_[part]});
+    order_.push_back(part);
+    return static_cast<uint32_t>(grammar_->nodes.size() - 1);
+  }
+
+  // Texts that have no part of their own.
+  uint32_t texts_node(std::vector<std::string> texts) {
+    const uint32_t node = new_node(kNone);
+    Grammar::Node& made = grammar_->nodes[node];
+    made.kind = NodeKind::kTexts;
+    made.nullable = std::find(texts.begin(), texts.end(), "") != texts.end();
+    made.first = grammar_->texts.add(std::move(texts));
+    return node;
+  }
+
+  void fill(uint32_t node) {
+    if (order_[node] == kNone) return;
+    const BuilderPart& part = parts_[order_[node]];
+    switch (part.kind) {
+      case Kind::kText:
+        if (part.text.empty()) return;  // a sequence of none
+        grammar_->nodes[node].kind = NodeKind::kTexts;
+        grammar_->nodes[node].first = grammar_->texts.add({part.text});
+        return;
+      case Kind::kLexeme:
+        grammar_->nodes[node].kind = NodeKind::kLexeme;
+        grammar_->nodes[node].first = automaton(part.dfa);
+        return;
+      case Kind::kSequence:
+        return set_children(node, NodeKind::kSequence, sequence_children(part));
+      case Kind::kChoice:
+        return set_children(node, NodeKind::kChoice, choice_children(part));
+      case Kind::kRepeat:
+        if (!productive_[part.children[0]] || part.max == 0) return;
+        set_children(node, NodeKind::kRepeat, {node_for(resolved(part.children[0]))});
+        grammar_->nodes[node].min = nullable_[part.children[0]] ? 0 : part.min;
+        grammar_->nodes[node].max = part.max;
+        return;
+      case Kind::kRule:
+        return;  // resolved before
+    }
+  }
+
+  void set_children(uint32_t node, NodeKind kind, const std::vector<uint32_t>& children) {
+    Grammar::Node& made = grammar_->nodes[node];
+    made.kind = kind;
+    made.first = static_cast<uint32_t>(grammar_->children.size());
+    made.count = static_cast<uint32_t>(children.size());
+    grammar_->children.insert(grammar_->children.end(), children.begin(), children.end());
+  }
+
+  // Texts beside each other become one.
+  std::vector<uint32_t> sequence_children(const BuilderPart& part) {
+    std::vector<uint32_t> children;
+    std::string text;
+    const auto end_text = [&] {
+      if (!text.empty()) children.push_back(texts_node({std::exchange(text, {})}));
+    };
+    for (size_t i = 0; i < part.children.size(); ++i) {
+      const uint32_t child = resolved(part.children[i]);
+      if (parts_[child].kind == Kind::kText) {
+        text += parts_[child].text;
+      } else {
+        end_text();
+        children.push_back(node_for(child));
+      }
+    }
+    end_text();
+    return children;
+  }
+
+  // Texts become one tree, so that of a thousand words only one is looked at.
+  std::vector<uint32_t> choice_children(const BuilderPart& part) {
+    std::vector<uint32_t> children;
+    std::vector<std::string> texts;
+    for (const uint32_t unresolved : part.children) {
+      if (!productive_[unresolved]) continue;
+      const uint32_t child = resolved(unresolved);
+      if (parts_[child].kind == Kind::kText) {
+        texts.push_back(parts_[child].text);
+      } else {
+        children.push_back(node_for(child));
+      }
+    }
+    if (!texts.empty()) children.push_back(texts_node(std::move(texts)));
+    return children;
+  }
+
+  uint32_t automaton(const std::shared_ptr<const ByteDfa>& dfa) {
+    const auto [found, added] =
+        automaton_of_.try_emplace(dfa.get(), static_cast<uint32_t>(grammar_->automata.size()));
+    if (added) {
+      grammar_->automata.push_back(dfa);
+      automata_bytes_ += sizeof(ByteDfa) + dfa->next_of.size() * sizeof(ByteDfa::State) +
+                         dfa->accepting.size() / 8;
+    }
+    return found->second;
+  }
+
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  std::vector<BuilderPart> parts_;
+  uint32_t root_;
+  GrammarLimits limits_;
+
+  std::vector<uint32_t> parents_;
+  std::vector<uint32_t> parents_from_;
+  std::vector<bool> productive_;
+  std::vector<bool> nullable_;
+
+  std::shared_ptr<Grammar> grammar_ = std::make_shared<Grammar>();
+  std::vector<uint32_t> node_of_;  // of a part
+  std::vector<uint32_t> order_;    // the part of a node
+  boost::unordered_flat_map<const ByteDfa*, uint32_t> automaton_of_;
+  size_t automata_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Grammar>> finish_grammar(std::vector<BuilderPart> parts, uint32_t root,
+                                                      const GrammarLimits& limits) {
+  return Finisher(std::move(parts), root, limits).run();
+}
+
+}  // namespace windrow::grammar

@@ -1,0 +1,149 @@
+#include "grammar/mask_walk.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace windrow::grammar {
+namespace {
+
+// How many nodes other work is worth.
+constexpr size_t kStepFound = 16;
+constexpr size_t kTokensPerNode = 8;
+
+// Everything plain below goes on.
+bool is_free(const Recognizer::Plain& plain, const TokenTrie::Node& node) {
+  return ((plain.free_after >> node.begun) & 1) != 0 ||
+         (node.begun == 0 && plain.free_chars >= node.chars_below && plain.free_chars > 0);
+}
+
+}  // namespace
+
+MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state)
+    : tables_(tables), mask_(0) {
+  const uint32_t reach = static_cast<uint32_t>(tables.token_chars_max());
+  const Recognizer::PlainLoop loop = recognizer.plain_loop(state, reach);
+  if (loop.is_one) {
+    mask_ = tables.plain_mask(loop.chars);
+  } else {
+    add_plain(recognizer, state);
+  }
+  add_special(recognizer, state,
+              loop.is_one && loop.same_behind ? tables.endings() : tables.special());
+  states_.resize(size_t{1} + std::max(tables.plain().depth_max(), tables.special().depth_max()));
+}
+
+void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
+  const TokenTrie& trie = tables_.plain();
+  std::vector<Job> jobs;
+  std::vector<uint32_t> free;
+  std::vector<uint32_t> dead;
+  size_t free_tokens = 0;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const uint32_t node = trie.root_child(static_cast<uint8_t>(byte));
+    if (node == TokenTrie::kNone) continue;
+    const StateId behind = recognizer.step(state, static_cast<uint8_t>(byte));
+    if (behind == Recognizer::kDead) {
+      dead.push_back(node);
+    } else if (is_free(recognizer.plain(behind), trie.nodes()[node])) {
+      free.push_back(node);
+      free_tokens += trie.subtree_tokens(node).size();
+    } else {
+      jobs.push_back({.trie = &trie, .node = node, .state = behind, .is_plain = true});
+    }
+  }
+  const bool takes_out = free_tokens * 2 > trie.tokens_count();
+  mask_ =
+      takes_out ? tables_.plain_mask(Grammar::kUnbounded) : TokenMask(tables_.vocabulary_size());
+  for (Job& job : jobs)
+    job.takes_out = takes_out;
+  for (const uint32_t node : takes_out ? dead : free) {
+    if (takes_out) {
+      forbid(trie.subtree_tokens(node));
+    } else {
+      allow(trie.subtree_tokens(node));
+    }
+  }
+  jobs_ = std::move(jobs);
+}
+
+void MaskWalk::add_special(Recognizer& recognizer, StateId state, const TokenTrie& trie) {
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const uint32_t node = trie.root_child(static_cast<uint8_t>(byte));
+    if (node == TokenTrie::kNone) continue;
+    const StateId behind = recognizer.step(state, static_cast<uint8_t>(byte));
+    if (behind != Recognizer::kDead)
+      jobs_.push_back({.trie = &trie, .node = node, .state = behind});
+  }
+}
+
+bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
+  size_t used = 0;
+  while (!jobs_.empty()) {
+    const Job& job = jobs_.back();
+    const TokenTrie& trie = *job.trie;
+    const std::span<const TokenTrie::Node> nodes = trie.nodes();
+    if (!begun_) used += begin(job);
+    const uint32_t end = nodes[job.node].end;
+    const size_t steps_before = recognizer.steps_found();
+    while (at_ < end && used < nodes_max) {
+      const TokenTrie::Node& node = nodes[at_];
+      const StateId state = recognizer.step(states_[node.depth - 1U], node.byte);
+      ++used;
+      if (state == Recognizer::kDead) {
+        if (job.takes_out) {
+          forbid(trie.subtree_tokens(at_));
+          used += trie.subtree_tokens(at_).size() / kTokensPerNode;
+        }
+        at_ = node.end;
+        continue;
+      }
+      if (job.is_plain && is_free(recognizer.plain(state), node)) {
+        if (!job.takes_out) {
+          allow(trie.subtree_tokens(at_));
+          used += trie.subtree_tokens(at_).size() / kTokensPerNode;
+        }
+        at_ = node.end;
+        continue;
+      }
+      if (!job.takes_out) allow(trie.own_tokens(at_));
+      depth_ = node.depth;
+      states_[depth_] = state;
+      ++at_;
+    }
+    used += (recognizer.steps_found() - steps_before) * kStepFound;
+    if (at_ < end) return false;
+    jobs_.pop_back();
+    begun_ = false;
+    if (used >= nodes_max && !jobs_.empty()) return false;
+  }
+  return true;
+}
+
+size_t MaskWalk::begin(const Job& job) {
+  if (!job.takes_out) allow(job.trie->own_tokens(job.node));
+  states_[1] = job.state;
+  depth_ = 1;
+  at_ = job.node + 1;
+  begun_ = true;
+  return 1;
+}
+
+void MaskWalk::allow(std::span<const Token> tokens) {
+  for (const Token token : tokens)
+    mask_.allow(token);
+}
+
+void MaskWalk::forbid(std::span<const Token> tokens) {
+  for (const Token token : tokens)
+    mask_.forbid(token);
+}
+
+void MaskWalk::list_states(std::vector<StateId*>& states) {
+  for (Job& job : jobs_)
+    states.push_back(&job.state);
+  if (!begun_) return;
+  for (uint16_t depth = 1; depth <= depth_; ++depth)
+    states.push_back(&states_[depth]);
+}
+
+}  // namespace windrow::grammar

@@ -1,0 +1,208 @@
+#include "grammar/matcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ensure.h"
+#include "base/utf8.h"
+#include "grammar/machine.h"
+
+namespace windrow::grammar {
+
+// --- CompiledGrammar ----------------------------------------------------------------------------
+
+CompiledGrammar::CompiledGrammar(std::shared_ptr<const Grammar> grammar,
+                                 std::shared_ptr<const TokenTables> tables,
+                                 const CompiledGrammarOptions& options)
+    : machine_(std::make_unique<Machine>(std::move(grammar), std::move(tables), options)) {}
+
+CompiledGrammar::~CompiledGrammar() = default;
+
+const TokenTables& CompiledGrammar::tables() const {
+  return machine_->tables();
+}
+
+size_t CompiledGrammar::memory_bytes() const {
+  const Machine::Lock lock(*machine_);
+  return machine_->memory_bytes();
+}
+
+// --- Matcher ------------------------------------------------------------------------------------
+
+// Where an answer is. The machine knows all of them, for when it numbers its states anew.
+struct Matcher::Place : CompiledGrammar::Machine::Rooted {
+  std::shared_ptr<CompiledGrammar> grammar;
+  StateId state = Recognizer::kFirst;
+  std::vector<StateId> before;  // each accepted token
+  bool can_end = false;
+  bool goes_on = false;
+  bool ended = false;  // by an end token, the last one accepted
+
+  std::unique_ptr<MaskWalk> walk;  // when it did not come to its end
+  StateId walk_key = Recognizer::kDead;
+
+  explicit Place(std::shared_ptr<CompiledGrammar> of) : grammar(std::move(of)) {}
+
+  CompiledGrammar::Machine& machine() const { return *grammar->machine_; }
+
+  // Under the lock.
+  void move_to(StateId to) {
+    state = to;
+    can_end = machine().recognizer().can_end(to);
+    goes_on = machine().recognizer().goes_on(to);
+  }
+
+  void list_states(std::vector<StateId*>& states) override {
+    states.push_back(&state);
+    for (StateId& earlier : before)
+      states.push_back(&earlier);
+    if (walk == nullptr) return;
+    states.push_back(&walk_key);
+    walk->list_states(states);
+  }
+};
+
+Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar)
+    : place_(std::make_unique<Place>(std::move(grammar))) {
+  const CompiledGrammar::Machine::Lock lock(place_->machine());
+  place_->move_to(Recognizer::kFirst);
+  place_->machine().add(*place_);
+}
+
+Matcher::~Matcher() {
+  if (place_ == nullptr) return;
+  const CompiledGrammar::Machine::Lock lock(place_->machine());
+  place_->machine().remove(*place_);
+}
+
+Matcher::Matcher(const Matcher& other) : place_(std::make_unique<Place>(other.place_->grammar)) {
+  const CompiledGrammar::Machine::Lock lock(place_->machine());
+  place_->before = other.place_->before;
+  place_->ended = other.place_->ended;
+  place_->move_to(other.place_->state);
+  place_->machine().add(*place_);
+}
+
+Matcher& Matcher::operator=(const Matcher& other) {
+  if (this != &other) *this = Matcher(other);
+  return *this;
+}
+
+Matcher::Matcher(Matcher&&) noexcept = default;
+
+Matcher& Matcher::operator=(Matcher&& other) noexcept {
+  std::swap(place_, other.place_);
+  return *this;
+}
+
+bool Matcher::accept(Token token) {
+  Place& place = *place_;
+  if (place.ended) return false;
+  const TokenTables& tables = place.machine().tables();
+  if (tables.is_end(token)) {
+    if (!place.can_end) return false;
+    const CompiledGrammar::Machine::Lock lock(place.machine());
+    place.before.push_back(place.state);
+    place.ended = true;
+    return true;
+  }
+  const std::string_view bytes = tables.bytes(token);
+  return !bytes.empty() && accept_bytes(bytes);
+}
+
+bool Matcher::accept_bytes(std::string_view bytes) {
+  Place& place = *place_;
+  if (place.ended) return false;
+  CompiledGrammar::Machine& machine = place.machine();
+  const CompiledGrammar::Machine::Lock lock(machine);
+  StateId state = place.state;
+  for (const char byte : bytes) {
+    state = machine.recognizer().step(state, static_cast<uint8_t>(byte));
+    if (state == Recognizer::kDead) return false;
+  }
+  place.before.push_back(place.state);
+  place.move_to(state);
+  machine.limit_states();
+  return true;
+}
+
+void Matcher::rollback(size_t tokens_count) {
+  Place& place = *place_;
+  ENSURE(tokens_count <= place.before.size(), "{} tokens are taken back of {}", tokens_count,
+         place.before.size());
+  if (tokens_count == 0) return;
+  const CompiledGrammar::Machine::Lock lock(place.machine());
+  const size_t left = place.before.size() - tokens_count;
+  place.move_to(place.before[left]);
+  place.before.resize(left);
+  place.ended = false;
+}
+
+size_t Matcher::accepted_count() const {
+  return place_->before.size();
+}
+
+bool Matcher::can_end() const {
+  return place_->can_end;
+}
+
+bool Matcher::must_end() const {
+  return place_->ended || (place_->can_end && !place_->goes_on);
+}
+
+std::shared_ptr<const TokenMask> Matcher::mask() {
+  // So much at a time, about 50 us; between, others have their turn.
+  constexpr size_t kNodesPerTurn = 10'000;
+  for (;;) {
+    if (auto mask = mask_within(kNodesPerTurn)) return mask;
+    place_->machine().let_others();
+  }
+}
+
+std::shared_ptr<const TokenMask> Matcher::mask_within(size_t nodes_max) {
+  Place& place = *place_;
+  CompiledGrammar::Machine& machine = place.machine();
+  const CompiledGrammar::Machine::Lock lock(machine);
+  if (place.ended) return machine.empty_mask();
+  const StateId key = machine.mask_key(place.state);
+  if (auto known = machine.known_mask(key)) {
+    place.walk.reset();
+    return known;
+  }
+  if (place.walk == nullptr || place.walk_key != key) {
+    place.walk = std::make_unique<MaskWalk>(machine.tables(), machine.recognizer(), key);
+    place.walk_key = key;
+  }
+  if (!place.walk->advance(machine.recognizer(), nodes_max)) {
+    machine.limit_states();
+    return nullptr;
+  }
+  auto mask = machine.keep_mask(key, place.walk->take());
+  place.walk.reset();
+  machine.limit_states();
+  return mask;
+}
+
+std::string Matcher::forced_bytes(size_t bytes_max) const {
+  const Place& place = *place_;
+  std::string forced;
+  if (place.ended) return forced;
+  CompiledGrammar::Machine& machine = place.machine();
+  const CompiledGrammar::Machine::Lock lock(machine);
+  Recognizer& recognizer = machine.recognizer();
+  StateId state = place.state;
+  while (forced.size() < bytes_max && !recognizer.can_end(state)) {
+    const std::optional<uint8_t> byte = recognizer.only_byte(state);
+    if (!byte) {
+      // The first bytes of a character that is not decided yet are nothing one can have alone.
+      forced.resize(forced.size() - utf8_incomplete_tail(forced));
+      break;
+    }
+    forced += static_cast<char>(*byte);
+    state = recognizer.step(state, *byte);
+  }
+  machine.limit_states();
+  return forced;
+}
+
+}  // namespace windrow::grammar

@@ -1,0 +1,384 @@
+#include "grammar/matcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/random.h"
+#include "grammar/gbnf.h"
+#include "grammar/simple_grammars.h"
+#include "grammar/testing/reference_grammar.h"
+
+namespace windrow::grammar {
+namespace {
+
+using testing::random_grammar;
+
+constexpr Token kControl = 0;
+constexpr Token kEnd = 1;
+
+std::shared_ptr<CompiledGrammar> compile(std::shared_ptr<const Grammar> grammar,
+                                         std::shared_ptr<const TokenTables> tables,
+                                         const CompiledGrammarOptions& options = {}) {
+  return std::make_shared<CompiledGrammar>(std::move(grammar), std::move(tables), options);
+}
+
+// A control token, an end token, every single byte, and some hundred random pieces of `pieces`,
+// whole and cut anywhere.
+std::vector<std::string> random_vocabulary(Random& random, const std::vector<std::string>& pieces) {
+  std::vector<std::string> tokens = {"", "</s>"};
+  for (int byte = 0; byte < 256; ++byte)
+    tokens.push_back(std::string(1, static_cast<char>(byte)));
+  for (int i = 0; i < 300; ++i) {
+    std::string token;
+    for (uint64_t left = 1 + random.below(6); left > 0; --left)
+      token += pieces[random.below(pieces.size())];
+    if (random.chance(0.2)) token = token.substr(random.below(token.size()));
+    if (random.chance(0.2)) token.resize(random.below(token.size()) + 1);
+    tokens.push_back(token);
+  }
+  tokens.push_back(std::string(40, ' '));
+  tokens.push_back(std::string(40, 'a') + "\"");
+  return tokens;
+}
+
+const std::vector<std::string>& text_pieces() {
+  static const std::vector<std::string> kPieces = {"a",
+                                                   "b",
+                                                   "ab",
+                                                   "c",
+                                                   "x",
+                                                   " ",
+                                                   "1",
+                                                   "[",
+                                                   "]",
+                                                   ",",
+                                                   ":",
+                                                   "{",
+                                                   "}",
+                                                   "\"",
+                                                   "\\",
+                                                   "\n",
+                                                   "\\u00",
+                                                   "\xC3\xA4",
+                                                   "\xE2\x82\xAC",
+                                                   "\x7F",
+                                                   "true",
+                                                   "\\\"",
+                                                   "\",\"",
+                                                   "\xF0\x9F\x98\x80",
+                                                   "\x80",
+                                                   "\xFF",
+                                                   "\xED\xA0\x80",
+                                                   "aa",
+                                                   "ba",
+                                                   "\t"};
+  return kPieces;
+}
+
+// Each token tried on a copy.
+void expect_exact(Matcher& matcher, const std::vector<std::string>& tokens) {
+  const std::shared_ptr<const TokenMask> mask = matcher.mask();
+  ASSERT_EQ(mask->size(), static_cast<int32_t>(tokens.size()));
+  for (Token token = 0; token < mask->size(); ++token) {
+    Matcher copy = matcher;
+    const std::string& bytes = tokens[static_cast<size_t>(token)];
+    const bool allowed = token == kEnd       ? matcher.can_end()
+                         : token == kControl ? false
+                                             : copy.accept_bytes(bytes);
+    ASSERT_EQ(mask->allows(token), allowed) << "token " << token << " \"" << bytes << '"';
+    Matcher other = matcher;
+    ASSERT_EQ(other.accept(token), allowed) << "token " << token;
+  }
+}
+
+Token random_allowed(const TokenMask& mask, Random& random) {
+  std::vector<Token> allowed;
+  for (Token token = 0; token < mask.size(); ++token) {
+    if (mask.allows(token)) allowed.push_back(token);
+  }
+  return allowed.empty() ? -1 : allowed[random.below(allowed.size())];
+}
+
+const std::vector<std::pair<std::string, std::string>>& known_grammars() {
+  static const std::vector<std::pair<std::string, std::string>> kGrammars = {
+      {"anything", "root ::= .*"},
+      {"a line", "root ::= [^\\n]* \"\\n\""},
+      {"JSON strings",
+       R"(root ::= "[" (s ("," s)*)? "]"
+          s ::= "\"" ( [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4}) )* "\"")"},
+      {"counted", R"(root ::= "\"" [^"\\\x00-\x1F]{2,9} "\"" "," "\"" [^"\\\x00-\x1F]{0,60} "\"")"},
+      {"counted, escapes",
+       R"(root ::= "\"" c{3,7} "\"" | "[" c{5} "]"
+          c ::= [^"\\\x00-\x1F] | "\\" ["n])"},
+      {"behind a string more of it", R"(root ::= "\"" [^"\\]{0,5} "ab"* "\"" | .{3} "x" [^"]*)"},
+      {"ambiguous", R"(root ::= (. | "a" "a" | ..)* "x")"},
+      {"letters",
+       "root ::= [a-c]{2,} [^a-c]? root2\nroot2 ::= \"\\u20ac\"* | [\xC3\xA4-\xC3\xB6]+"},
+      {"nested", "root ::= \"[\" (root (\",\" root)*)? \"]\" | [ab1]+ | \"true\""},
+      {"any key but", R"(root ::= "{" "\"" ([^"\\ab] [^"\\]* | "a" ([^"\\b] [^"\\]*)?) "\"" "}")"},
+      {"minimum", R"(root ::= [^"\\]{20,} "\"")"},
+      {"emoji", "root ::= [\\U0001F600-\\U0001F64F]{1,3} [^\\U0001F600]*"}};
+  return kGrammars;
+}
+
+TEST(MatcherTest, MasksHaveExactlyTheTokensThatCanFollow) {
+  for (size_t i = 0; i < known_grammars().size(); ++i) {
+    const auto& [name, text] = known_grammars()[i];
+    SCOPED_TRACE(name);
+    const auto grammar = parse_gbnf(text).value();
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      SCOPED_TRACE(seed);
+      Random random(seed * 100 + i);
+      const std::vector<std::string> tokens = random_vocabulary(random, text_pieces());
+      const auto tables = TokenTables::make(tokens, {kEnd});
+      const auto compiled = compile(grammar, tables);
+      for (int walk = 0; walk < 3; ++walk) {
+        Matcher matcher(compiled);
+        for (int step = 0; step < 15; ++step) {
+          ASSERT_NO_FATAL_FAILURE(expect_exact(matcher, tokens));
+          const Token token = random_allowed(*matcher.mask(), random);
+          ASSERT_NE(token, -1) << "a dead end";
+          ASSERT_TRUE(matcher.accept(token));
+          if (token == kEnd) break;
+        }
+      }
+    }
+  }
+}
+
+TEST(MatcherTest, MasksOfRandomGrammarsAreExact) {
+  int built = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto reference = random_grammar(random);
+    const auto grammar = reference.build();
+    if (!grammar) continue;
+    ++built;
+    SCOPED_TRACE(reference.describe());
+    const std::vector<std::string> tokens = random_vocabulary(random, {"a", "b", "ab", "c"});
+    const auto compiled = compile(*grammar, TokenTables::make(tokens, {kEnd}));
+    Matcher matcher(compiled);
+    for (int step = 0; step < 8; ++step) {
+      ASSERT_NO_FATAL_FAILURE(expect_exact(matcher, tokens));
+      const Token token = random_allowed(*matcher.mask(), random);
+      ASSERT_NE(token, -1) << "a dead end";
+      ASSERT_TRUE(matcher.accept(token));
+      if (token == kEnd) break;
+    }
+  }
+  EXPECT_GT(built, 150);
+}
+
+TEST(MatcherTest, ForksAndRollbacksAreAsIfNothingElseHadBeen) {
+  Random random(7);
+  const std::vector<std::string> tokens = random_vocabulary(random, text_pieces());
+  const auto tables = TokenTables::make(tokens, {kEnd});
+  // So little memory that states are dropped all the time.
+  const CompiledGrammarOptions small = {.masks_bytes_max = 300, .states_bytes_max = 1};
+  for (const auto& [name, text] : known_grammars()) {
+    SCOPED_TRACE(name);
+    const auto grammar = parse_gbnf(text).value();
+    const auto compiled = compile(grammar, tables, small);
+    const auto other = compile(grammar, tables);
+    struct Row {
+      Matcher matcher;
+      std::vector<Token> accepted;
+    };
+    std::vector<Row> rows;
+    rows.reserve(8);
+    rows.push_back({Matcher(compiled), {}});
+    for (int step = 0; step < 300; ++step) {
+      Row& row = rows[random.below(rows.size())];
+      const uint64_t what = random.below(10);
+      if (what == 0 && rows.size() < 8) {
+        const Row copy = row;
+        rows.push_back(copy);
+      } else if (what == 1) {
+        const size_t back = random.below(row.accepted.size() + 1);
+        row.matcher.rollback(back);
+        row.accepted.resize(row.accepted.size() - back);
+      } else {
+        const Token token = random_allowed(*row.matcher.mask(), random);
+        const bool ended = !row.accepted.empty() && row.accepted.back() == kEnd;
+        ASSERT_EQ(token == -1, ended);
+        ASSERT_FALSE(row.matcher.accept(kControl));
+        if (token == -1) continue;
+        ASSERT_TRUE(row.matcher.accept(token));
+        row.accepted.push_back(token);
+      }
+      ASSERT_EQ(row.matcher.accepted_count(), row.accepted.size());
+      Matcher replayed(other);
+      for (const Token token : row.accepted)
+        ASSERT_TRUE(replayed.accept(token));
+      ASSERT_EQ(*row.matcher.mask(), *replayed.mask());
+      ASSERT_EQ(row.matcher.can_end(), replayed.can_end());
+      ASSERT_EQ(row.matcher.must_end(), replayed.must_end());
+      ASSERT_EQ(row.matcher.forced_bytes(20), replayed.forced_bytes(20));
+    }
+  }
+}
+
+TEST(MatcherTest, AMaskFoundInPiecesIsTheSame) {
+  Random random(11);
+  const std::vector<std::string> tokens = random_vocabulary(random, text_pieces());
+  const auto tables = TokenTables::make(tokens, {kEnd});
+  for (const auto& [name, text] : known_grammars()) {
+    SCOPED_TRACE(name);
+    const auto grammar = parse_gbnf(text).value();
+    const auto small = compile(grammar, tables, {.masks_bytes_max = 1, .states_bytes_max = 1});
+    const auto whole = compile(grammar, tables);
+    Matcher pieces(small);
+    Matcher at_once(whole);
+    for (int step = 0; step < 10; ++step) {
+      std::shared_ptr<const TokenMask> mask;
+      int calls = 0;
+      do {
+        mask = pieces.mask_within(5);
+        ASSERT_LT(++calls, 10'000);
+      } while (mask == nullptr);
+      ASSERT_EQ(*mask, *at_once.mask());
+      const Token token = random_allowed(*mask, random);
+      ASSERT_TRUE(pieces.accept(token));
+      ASSERT_TRUE(at_once.accept(token));
+      if (token == kEnd) break;
+    }
+  }
+}
+
+TEST(MatcherTest, EndTokensAreAllowedWhereTheTextCanEnd) {
+  const std::vector<std::string> tokens = {"a", "b", "ab", "<end>", ""};
+  const auto tables = TokenTables::make(tokens, {3, 4});
+  Matcher matcher(compile(choice_grammar(std::vector<std::string>{"ab", "a"}).value(), tables));
+  EXPECT_FALSE(matcher.can_end());
+  EXPECT_EQ(matcher.mask()->count(), 2);
+  EXPECT_FALSE(matcher.accept(3));
+  ASSERT_TRUE(matcher.accept(0));
+  EXPECT_TRUE(matcher.can_end());
+  EXPECT_FALSE(matcher.must_end());
+  EXPECT_TRUE(matcher.mask()->allows(1));
+  EXPECT_TRUE(matcher.mask()->allows(3));
+  EXPECT_TRUE(matcher.mask()->allows(4));
+  ASSERT_TRUE(matcher.accept(1));
+  EXPECT_TRUE(matcher.must_end());
+  EXPECT_EQ(matcher.mask()->count(), 2);
+  EXPECT_FALSE(matcher.accept(0));
+  ASSERT_TRUE(matcher.accept(4));
+  EXPECT_TRUE(matcher.must_end());
+  EXPECT_EQ(matcher.mask()->count(), 0);
+  EXPECT_FALSE(matcher.accept(3));
+  EXPECT_FALSE(matcher.accept_bytes("a"));
+  EXPECT_EQ(matcher.accepted_count(), 3U);
+  matcher.rollback(1);
+  EXPECT_TRUE(matcher.accept(3));
+}
+
+TEST(MatcherTest, TokensThatCutCharactersWork) {
+  const std::vector<std::string> tokens = {"\xE2", "\x82", "\xAC", "\x82\xAC!", "a\xE2", "\xAC!"};
+  const auto tables = TokenTables::make(tokens, {});
+  const auto grammar = parse_gbnf("root ::= \"a\"? [\\u2080-\\u20af] \"!\"").value();
+  Matcher matcher(compile(grammar, tables));
+  EXPECT_TRUE(matcher.mask()->allows(0));
+  EXPECT_TRUE(matcher.mask()->allows(4));
+  EXPECT_EQ(matcher.mask()->count(), 2);
+  ASSERT_TRUE(matcher.accept(4));
+  EXPECT_TRUE(matcher.mask()->allows(1));
+  EXPECT_TRUE(matcher.mask()->allows(3));
+  EXPECT_EQ(matcher.mask()->count(), 2);
+  ASSERT_TRUE(matcher.accept(1));
+  EXPECT_TRUE(matcher.mask()->allows(2));
+  EXPECT_TRUE(matcher.mask()->allows(5));
+  ASSERT_TRUE(matcher.accept(5));
+  EXPECT_TRUE(matcher.must_end());
+}
+
+TEST(MatcherTest, ForcedBytesAreWhatEveryTextGoesOnWith) {
+  const auto tables = TokenTables::make(std::vector<std::string>{"a"}, {});
+  const auto forced = [&](std::string_view grammar, std::string_view text = "", size_t most = 99) {
+    Matcher matcher(compile(parse_gbnf(grammar).value(), tables));
+    EXPECT_TRUE(matcher.accept_bytes(text));
+    return matcher.forced_bytes(most);
+  };
+  EXPECT_EQ(forced(R"(root ::= "abc" | "abd")"), "ab");
+  EXPECT_EQ(forced(R"(root ::= "ab" | "abd")"), "ab") << "it could end there";
+  EXPECT_EQ(forced(R"(root ::= "{\"name\":" [0-9])"), "{\"name\":");
+  EXPECT_EQ(forced(R"(root ::= "{\"name\":" [0-9])", "{", 4), "\"nam");
+  EXPECT_EQ(forced("root ::= \"a\xC3\xA4\" | \"a\xC3\xB6\""), "a") << "not half a character";
+  EXPECT_EQ(forced("root ::= \"a\xC3\xA4\" | \"a\xC3\xB6\"", "a\xC3"), "");
+  EXPECT_EQ(forced("root ::= \"a\xC3\xA4\"", "", 2), "a\xC3") << "all that was asked for";
+  EXPECT_EQ(forced(R"(root ::= ("a" | "a" "b"?) "c" [de])"), "a");
+  EXPECT_EQ(forced(R"(root ::= ("ab" | "a" "b") "c" [de])"), "abc") << "two readings, one text";
+  EXPECT_EQ(forced(R"(root ::= [a] [b] {3} "c"*)"), "abbb");
+  EXPECT_EQ(forced(R"(root ::= "")"), "");
+}
+
+TEST(MatcherTest, StringsOfDifferentLengthsShareMasks) {
+  Random random(3);
+  const std::vector<std::string> tokens = random_vocabulary(random, text_pieces());
+  const auto tables = TokenTables::make(tokens, {kEnd});
+  Matcher matcher(
+      compile(parse_gbnf(R"(root ::= "\"" [^"\\\x00-\x1F]{0,1000} "\"")").value(), tables));
+  ASSERT_TRUE(matcher.accept_bytes("\"abc"));
+  const auto first = matcher.mask();
+  ASSERT_TRUE(matcher.accept_bytes(std::string(500, 'x')));
+  EXPECT_EQ(matcher.mask(), first) << "the same object: it was not found again";
+  ASSERT_TRUE(matcher.accept_bytes(std::string(490, 'x')));
+  EXPECT_NE(*matcher.mask(), *first) << "too near to the end for the longest tokens";
+}
+
+TEST(MatcherTest, MemoryStaysWithinItsLimit) {
+  Random random(5);
+  const std::vector<std::string> tokens = random_vocabulary(random, text_pieces());
+  const auto tables = TokenTables::make(tokens, {kEnd});
+  const auto compiled = compile(parse_gbnf("root ::= (. | [a-z]{3,900} \"!\")*").value(), tables,
+                                {.masks_bytes_max = 10'000, .states_bytes_max = 300'000});
+  const size_t before = compiled->memory_bytes();
+  for (int walk = 0; walk < 60; ++walk) {
+    Matcher matcher(compiled);
+    for (int step = 0; step < 40; ++step) {
+      const auto mask = matcher.mask();
+      ASSERT_TRUE(matcher.accept(random_allowed(*mask, random))) << step;
+      if (matcher.must_end()) break;
+    }
+    ASSERT_LT(compiled->memory_bytes(), before + 2'000'000);
+  }
+}
+
+TEST(MatcherTest, ThreadsShareAGrammar) {
+  Random random(9);
+  const std::vector<std::string> tokens = random_vocabulary(random, text_pieces());
+  const auto tables = TokenTables::make(tokens, {kEnd});
+  const auto grammar = parse_gbnf(known_grammars()[2].second).value();
+  const auto shared = compile(grammar, tables, {.masks_bytes_max = 2000, .states_bytes_max = 1});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (uint64_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      Random own(thread);
+      const auto alone = compile(grammar, tables);
+      for (int walk = 0; walk < 10; ++walk) {
+        Matcher matcher(shared);
+        Matcher expected(alone);
+        for (int step = 0; step < 30; ++step) {
+          const auto mask = own.chance(0.5) ? matcher.mask() : matcher.mask_within(3);
+          if (mask == nullptr) continue;
+          wrong += *mask != *expected.mask() ? 1 : 0;
+          const Token token = random_allowed(*mask, own);
+          if (token == -1) break;
+          Matcher fork = matcher;
+          wrong += fork.accept(token) ? 0 : 1;
+          wrong += matcher.accept(token) && expected.accept(token) ? 0 : 1;
+          wrong += matcher.forced_bytes(9) != expected.forced_bytes(9) ? 1 : 0;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace windrow::grammar

@@ -1,0 +1,471 @@
+#include "grammar/recognizer.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/hash.h"
+
+namespace windrow::grammar {
+namespace {
+
+using Kind = Grammar::Node::Kind;
+
+constexpr uint32_t kUnbounded = Grammar::kUnbounded;
+constexpr uint32_t kLeave = UINT32_MAX;  // instead of a node
+
+uint32_t one_less(uint32_t times) {
+  return times == 0 || times == kUnbounded ? times : times - 1;
+}
+
+uint32_t one_more(uint32_t times) {
+  return times == kUnbounded ? times : times + 1;
+}
+
+}  // namespace
+
+Recognizer::Recognizer(std::shared_ptr<const Grammar> grammar)
+    : grammar_(std::move(grammar)), automata_(*grammar_) {
+  find_classes();
+  keep_only({});
+}
+
+void Recognizer::find_classes() {
+  uint32_t count = 1;
+  std::vector<uint32_t> class_of(256, 0);
+  const auto divide = [&](const auto& kind_of) {
+    if (count == 256) return;
+    std::vector<std::pair<uint32_t, uint32_t>> kinds;  // class and kind, in order of appearance
+    std::vector<uint32_t> divided(256);
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      const std::pair kind(class_of[byte], uint32_t{kind_of(byte)});
+      const auto at = std::find(kinds.begin(), kinds.end(), kind);
+      divided[byte] = static_cast<uint32_t>(at - kinds.begin());
+      if (at == kinds.end()) kinds.push_back(kind);
+    }
+    count = static_cast<uint32_t>(kinds.size());
+    class_of = divided;
+  };
+  const std::vector<bool>& in_texts = grammar_->texts.bytes_used();
+  divide([&](uint32_t byte) { return in_texts[byte] ? byte : 256; });
+  for (const auto& dfa : grammar_->automata)
+    divide([&](uint32_t byte) { return dfa->class_of[byte]; });
+
+  byte_of_.assign(count, 0);
+  bytes_in_.assign(count, 0);
+  std::vector<bool> plain(count);
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const uint32_t byte_class = class_of[byte];
+    class_of_[byte] = static_cast<uint8_t>(byte_class);
+    byte_of_[byte_class] = static_cast<uint8_t>(byte);
+    ++bytes_in_[byte_class];
+    if (!begins_plain(static_cast<uint8_t>(byte)) || plain[byte_class]) continue;
+    plain[byte_class] = true;
+    plain_firsts_.push_back(static_cast<uint8_t>(byte));
+  }
+}
+
+// --- what may come next -------------------------------------------------------------------------
+
+void Recognizer::begin_closure() {
+  seen_.clear();
+  tasks_.clear();
+  found_.clear();
+  found_end_ = false;
+}
+
+void Recognizer::arrive(const Place& place) {
+  if (automata_.goes_on(place.automaton, place.state)) found_.push_back(place);
+  if (automata_.accepts(place.automaton, place.state)) leave(place.stack);
+}
+
+void Recognizer::open(uint32_t node, StackId stack) {
+  if (seen_.add(uint64_t{node} << 32 | stack)) tasks_.push_back({node, stack});
+}
+
+void Recognizer::leave(StackId stack) {
+  open(kLeave, stack);
+}
+
+void Recognizer::run_closure() {
+  while (!tasks_.empty()) {
+    const Task task = tasks_.back();
+    tasks_.pop_back();
+    if (task.node == kLeave) {
+      resume(task.stack);
+    } else {
+      expand(task.node, task.stack);
+    }
+  }
+}
+
+// The texts of a node that are not empty; where it may be empty, who asked goes on without it.
+void Recognizer::expand(uint32_t number, StackId stack) {
+  const Node& node = grammar_->nodes[number];
+  const uint32_t* const children = grammar_->children.data() + node.first;
+  switch (node.kind) {
+    case Kind::kTexts:
+      if (grammar_->texts.goes_on(node.first))
+        found_.push_back({Automata::kTexts, node.first, stack});
+      return;
+    case Kind::kLexeme:
+      if (automata_.goes_on(node.first + 1, 0)) found_.push_back({node.first + 1, 0, stack});
+      return;
+    case Kind::kSequence:
+      for (uint32_t i = 0; i < node.count; ++i) {
+        open(children[i], behind(number, i + 1, stack));
+        if (!grammar_->nodes[children[i]].nullable) return;
+      }
+      return;
+    case Kind::kChoice:
+      for (uint32_t i = 0; i < node.count; ++i)
+        open(children[i], stack);
+      return;
+    case Kind::kRepeat:
+      open(children[0], again(number, one_less(node.min), one_less(node.max), stack));
+      return;
+  }
+}
+
+void Recognizer::resume(StackId stack) {
+  for (size_t i = 0; i < stacks_.frames_count(stack); ++i)
+    go_on(stacks_.frame(stack, i));
+}
+
+void Recognizer::go_on(const Frame& frame) {
+  if (frame.node == Stacks::kEndNode) {
+    found_end_ = true;
+    return;
+  }
+  const Node& node = grammar_->nodes[frame.node];
+  const uint32_t* const children = grammar_->children.data() + node.first;
+  if (node.kind == Kind::kRepeat) {
+    if (frame.second > 0) {
+      open(children[0],
+           again(frame.node, one_less(frame.first), one_less(frame.second), frame.below));
+    }
+    if (frame.first == 0) leave(frame.below);
+    return;
+  }
+  for (uint32_t i = frame.first; i < node.count; ++i) {
+    open(children[i], behind(frame.node, i + 1, frame.below));
+    if (!grammar_->nodes[children[i]].nullable) return;
+  }
+  leave(frame.below);
+}
+
+// Nothing is put on a stack for what is over, so recursion at an end needs none.
+StackId Recognizer::behind(uint32_t sequence, uint32_t next_child, StackId below) {
+  if (next_child == grammar_->nodes[sequence].count) return below;
+  return stacks_.push({sequence, next_child, 0, below});
+}
+
+StackId Recognizer::again(uint32_t repeat, uint32_t needed, uint32_t allowed, StackId below) {
+  if (allowed == 0) return below;
+  return stacks_.push({repeat, needed, allowed, below});
+}
+
+StateId Recognizer::intern_found() {
+  std::sort(found_.begin(), found_.end());
+  size_t kept = 0;
+  for (size_t at = 0; at < found_.size();) {
+    size_t end = at + 1;
+    while (end < found_.size() && found_[end].automaton == found_[at].automaton &&
+           found_[end].state == found_[at].state)
+      ++end;
+    Place place = found_[at];
+    if (end - at > 1) {
+      std::vector<StackId> stacks;
+      for (; at < end; ++at)
+        stacks.push_back(found_[at].stack);
+      place.stack = stacks_.unite(std::move(stacks));
+    }
+    at = end;
+    found_[kept++] = place;
+  }
+  found_.resize(kept);
+  return intern(found_, found_end_);
+}
+
+StateId Recognizer::intern(std::span<const Place> places, bool can_end) {
+  const std::string_view bytes(reinterpret_cast<const char*>(places.data()),
+                               places.size() * sizeof(Place));
+  const uint64_t hash = hash64(bytes, can_end ? 1 : 0);
+  const uint32_t found = table_.find(hash, [&](uint32_t id) {
+    return states_[id].can_end == can_end && std::ranges::equal(this->places(id), places);
+  });
+  if (found != IdTable::kNone) return found;
+  const StateId id = static_cast<StateId>(states_.size());
+  states_.push_back({.places_from = static_cast<uint32_t>(places_.size()),
+                     .places_count = static_cast<uint32_t>(places.size()),
+                     .can_end = can_end});
+  places_.insert(places_.end(), places.begin(), places.end());
+  table_.insert(hash, id);
+  return id;
+}
+
+StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
+  ++steps_found_;
+  const uint32_t from = states_[state].places_from;
+  const uint32_t count = states_[state].places_count;
+  const auto next_of = [&](uint32_t place, uint32_t some_class) {
+    const Place& at = places_[from + place];
+    return automata_.next(at.automaton, at.state, byte_of_[some_class]);
+  };
+  begin_closure();
+  next_states_.clear();
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t next = next_of(i, byte_class);
+    next_states_.push_back(next);
+    if (next != Automata::kDead)
+      arrive({places_[from + i].automaton, next, places_[from + i].stack});
+  }
+  run_closure();
+  const StateId to = intern_found();
+
+  if (states_[state].row == kNoRow) {
+    states_[state].row = static_cast<uint32_t>(rows_.size());
+    rows_.resize(rows_.size() + classes_count(), kUnknown);
+  }
+  StateId* const row = rows_.data() + states_[state].row;
+  row[byte_class] = to;
+  // Other bytes that lead everywhere to the same: cheaper to see now than to find one by one.
+  constexpr uint32_t kPlacesMax = 8;
+  if (count > kPlacesMax) return to;
+  for (uint32_t other = 0; other < classes_count(); ++other) {
+    if (row[other] != kUnknown) continue;
+    uint32_t i = 0;
+    while (i < count && next_of(i, other) == next_states_[i])
+      ++i;
+    if (i == count) row[other] = to;
+  }
+  return to;
+}
+
+std::optional<uint8_t> Recognizer::only_byte(StateId state) {
+  std::optional<uint8_t> only;
+  for (uint32_t byte_class = 0; byte_class < classes_count(); ++byte_class) {
+    if (step_class(state, byte_class) == kDead) continue;
+    if (only || bytes_in_[byte_class] > 1) return std::nullopt;
+    only = byte_of_[byte_class];
+  }
+  return only;
+}
+
+// --- counters
+// -------------------------------------------------------------------------------------
+
+StateId Recognizer::clipped(StateId state, uint32_t reach) {
+  if (states_[state].clipped != kUnknown) return states_[state].clipped;
+  std::vector<Place> same(places(state).begin(), places(state).end());
+  for (Place& place : same)
+    place.stack = clipped_stack(place.stack, reach);
+  std::sort(same.begin(), same.end());
+  const StateId id = intern(same, states_[state].can_end);
+  states_[state].clipped = id;
+  states_[id].clipped = id;
+  return id;
+}
+
+// What lies below first, by hand: stacks may be deep.
+StackId Recognizer::clipped_stack(StackId wanted, uint32_t reach) {
+  if (clipped_stacks_.empty()) clipped_stacks_.push_back(Stacks::kEnd);
+  const auto known = [&](StackId stack) {
+    return stack < clipped_stacks_.size() ? clipped_stacks_[stack] : kUnknown;
+  };
+  std::vector<StackId> todo = {wanted};
+  std::vector<Frame> frames;
+  while (!todo.empty()) {
+    const StackId stack = todo.back();
+    const size_t before = todo.size();
+    frames.assign(stacks_.frames(stack).begin(), stacks_.frames(stack).end());
+    if (known(stack) == kUnknown) {
+      for (const Frame& frame : frames) {
+        if (known(frame.below) == kUnknown) todo.push_back(frame.below);
+      }
+      if (todo.size() > before) continue;
+      for (Frame& frame : frames) {
+        frame.below = known(frame.below);
+        if (frame.node == Stacks::kEndNode || grammar_->nodes[frame.node].kind != Kind::kRepeat)
+          continue;
+        frame.first = std::min(frame.first, reach);
+        if (frame.second != kUnbounded) frame.second = std::min(frame.second, reach);
+      }
+      std::sort(frames.begin(), frames.end());
+      frames.erase(std::unique(frames.begin(), frames.end()), frames.end());
+      const StackId id = stacks_.intern(frames);
+      clipped_stacks_.resize(stacks_.count(), kUnknown);
+      clipped_stacks_[stack] = id;
+      clipped_stacks_[id] = id;
+    }
+    todo.pop_back();
+  }
+  return known(wanted);
+}
+
+// --- plain characters
+// -----------------------------------------------------------------------------
+
+bool Recognizer::dies_on_plain(const Place& place) const {
+  return std::all_of(plain_firsts_.begin(), plain_firsts_.end(), [&](uint8_t byte) {
+    return automata_.next(place.automaton, place.state, byte) == Automata::kDead;
+  });
+}
+
+// Whether a frame begins the lexeme anew, as one that lets any plain character pass.
+bool Recognizer::repeats(const Frame& frame, uint32_t automaton) {
+  if (frame.node == Stacks::kEndNode) return false;
+  const Node& node = grammar_->nodes[frame.node];
+  if (node.kind != Kind::kRepeat) return false;
+  if ((automata_.facts(automaton, 0) & Automata::kOnePlain) == 0) return false;
+  const auto is_it = [&](uint32_t child) {
+    const Node& body = grammar_->nodes[child];
+    return body.kind == Kind::kLexeme && body.first + 1 == automaton;
+  };
+  const uint32_t child = grammar_->children[node.first];
+  const Node& body = grammar_->nodes[child];
+  if (body.kind != Kind::kChoice) return is_it(child);
+  const uint32_t* const bodies = grammar_->children.data() + body.first;
+  return std::any_of(bodies, bodies + body.count, is_it);
+}
+
+bool Recognizer::contains(StateId state, const Place& place) const {
+  return std::ranges::binary_search(places(state), place);
+}
+
+// In a place whose lexeme is any one plain character: how many may follow at least.
+uint32_t Recognizer::plain_chars(StateId state, const Place& place) {
+  if (contains(step(state, 'a'), place)) return kUnbounded;
+  uint32_t most = 1;
+  for (const Frame& frame : stacks_.frames(place.stack)) {
+    if (repeats(frame, place.automaton)) most = std::max(most, one_more(frame.second));
+  }
+  return most;
+}
+
+void Recognizer::find_plain(StateId state) {
+  Plain plain;
+  const std::vector<Place> here(places(state).begin(), places(state).end());
+  for (const Place& place : here) {
+    const uint8_t facts = automata_.facts(place.automaton, place.state);
+    plain.free_after |= facts & Automata::kFreeBits;
+    if ((facts & Automata::kOnePlain) != 0)
+      plain.free_chars = std::max(plain.free_chars, plain_chars(state, place));
+  }
+  if ((plain.free_after & Automata::kFree) != 0) plain.free_chars = kUnbounded;
+  states_[state].plain = plain;
+  states_[state].plain_known = true;
+}
+
+Recognizer::PlainLoop Recognizer::plain_loop(StateId state, uint32_t reach) {
+  const std::vector<Place> here(places(state).begin(), places(state).end());
+  const Place* loop = nullptr;  // the one place where a plain character goes on
+  for (const Place& place : here) {
+    if (dies_on_plain(place)) continue;
+    if (loop != nullptr) return {};
+    loop = &place;
+  }
+  if (loop == nullptr) return {};
+  const uint8_t facts = automata_.facts(loop->automaton, loop->state);
+  if ((facts & (Automata::kFree | Automata::kOnePlain)) == 0) return {};
+  // Every plain character leads to the same state, and there it must be as it is here: one place,
+  // the same or counted, and beside it nothing that takes plain characters.
+  const StateId next = step(state, 'a');
+  if (contains(next, *loop)) {
+    if (!others_die_on_plain(next, *loop)) return {};
+    return {.is_one = true, .chars = kUnbounded, .same_behind = next == state};
+  }
+  if ((facts & Automata::kFree) != 0 || stacks_.frames_count(loop->stack) != 1) return {};
+  const Frame frame = stacks_.frame(loop->stack, 0);
+  const bool again = repeats(frame, loop->automaton);
+  if (again && loop->state != 0) return {};
+  if (again && !others_die_on_plain(next, *loop)) return {};
+  begin_closure();
+  leave(again ? frame.below : loop->stack);
+  run_closure();
+  if (!std::ranges::all_of(found_, [&](const Place& place) { return dies_on_plain(place); }))
+    return {};
+  return {.is_one = true,
+          .chars = again ? one_more(frame.second) : 1,
+          .same_behind = again && frame.first == 0 && frame.second >= reach &&
+                         same_but_for(*loop, state, next)};
+}
+
+// Nothing takes plain characters but the lexeme of this place where it begins.
+bool Recognizer::others_die_on_plain(StateId state, const Place& loop) const {
+  return std::ranges::all_of(places(state), [&](const Place& place) {
+    return place == loop || (place.automaton == loop.automaton && place.state == loop.state) ||
+           dies_on_plain(place);
+  });
+}
+
+// The same places, but that the one of this lexeme may have counted.
+bool Recognizer::same_but_for(const Place& loop, StateId a, StateId b) const {
+  return can_end(a) == can_end(b) &&
+         std::ranges::equal(places(a), places(b), [&](const Place& x, const Place& y) {
+           return x == y || (x == loop && x.automaton == y.automaton && x.state == y.state);
+         });
+}
+
+// --- memory
+// ---------------------------------------------------------------------------------------
+
+size_t Recognizer::memory_bytes() const {
+  return sizeof(*this) + automata_.memory_bytes() + stacks_.memory_bytes() +
+         clipped_stacks_.capacity() * sizeof(StackId) + states_.capacity() * sizeof(State) +
+         places_.capacity() * sizeof(Place) + rows_.capacity() * sizeof(StateId) +
+         table_.memory_bytes();
+}
+
+void Recognizer::keep_only(std::span<StateId* const> kept) {
+  const Stacks old_stacks = std::exchange(stacks_, Stacks());
+  const std::vector<State> old_states = std::exchange(states_, {});
+  const std::vector<Place> old_places = std::exchange(places_, {});
+  clipped_stacks_ = {};
+  rows_ = {};
+  table_.clear();
+
+  intern({}, false);  // kDead
+  begin_closure();
+  found_end_ = grammar_->nodes[grammar_->root].nullable;
+  open(grammar_->root, Stacks::kEnd);
+  run_closure();
+  intern_found();  // kFirst
+
+  // Which stacks are needed, from above; then they are made anew from below.
+  std::vector<bool> needed(old_stacks.count());
+  for (const StateId* state : kept) {
+    const State& old = old_states[*state];
+    for (uint32_t i = 0; i < old.places_count; ++i)
+      needed[old_places[old.places_from + i].stack] = true;
+  }
+  for (size_t stack = needed.size(); stack-- > 1;) {
+    if (!needed[stack]) continue;
+    for (const Frame& frame : old_stacks.frames(static_cast<StackId>(stack)))
+      needed[frame.below] = true;
+  }
+  std::vector<StackId> new_stacks(needed.size(), Stacks::kEnd);
+  std::vector<Frame> frames;
+  for (size_t stack = 1; stack < needed.size(); ++stack) {
+    if (!needed[stack]) continue;
+    const std::span<const Frame> old = old_stacks.frames(static_cast<StackId>(stack));
+    frames.assign(old.begin(), old.end());
+    for (Frame& frame : frames)
+      frame.below = new_stacks[frame.below];
+    std::sort(frames.begin(), frames.end());
+    new_stacks[stack] = stacks_.intern(frames);
+  }
+  std::vector<Place> places;
+  for (StateId* state : kept) {
+    const State& old = old_states[*state];
+    if (*state == kDead) continue;
+    places.assign(old_places.begin() + old.places_from,
+                  old_places.begin() + old.places_from + old.places_count);
+    for (Place& place : places)
+      place.stack = new_stacks[place.stack];
+    std::sort(places.begin(), places.end());
+    *state = intern(places, old.can_end);
+  }
+}
+
+}  // namespace windrow::grammar

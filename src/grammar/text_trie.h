@@ -1,0 +1,41 @@
+// TextTrie: literal texts, each set of them as a tree of bytes, all in one array. A place in a text
+// is a node, as a place in an automaton is a state. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace windrow::grammar {
+
+class TextTrie {
+ public:
+  using Node = uint32_t;
+  static constexpr Node kNone = UINT32_MAX;
+
+  // The root of a new tree that has exactly these texts; at least one.
+  Node add(std::vector<std::string> texts);
+
+  Node next(Node node, uint8_t byte) const;
+  bool accepts(Node node) const { return accepting_[node]; }
+  bool goes_on(Node node) const { return edges_from_[node] < edges_from_[node + 1]; }
+
+  // The bytes that stand in a text somewhere.
+  const std::vector<bool>& bytes_used() const { return bytes_used_; }
+
+  size_t memory_bytes() const;
+
+ private:
+  struct Edge {
+    Node to = 0;
+    uint8_t byte = 0;
+  };
+
+  std::vector<Edge> edges_;                 // of one node: sorted by byte
+  std::vector<uint32_t> edges_from_ = {0};  // of node i: up to those of i + 1
+  std::vector<bool> accepting_;
+  std::vector<bool> bytes_used_ = std::vector<bool>(256);
+};
+
+}  // namespace windrow::grammar
