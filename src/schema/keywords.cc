@@ -83,6 +83,10 @@ constexpr KeywordInfo kExtension = {"x-", Keyword::kAnnotation};
 
 }  // namespace
 
+std::span<const KeywordInfo> all_keywords() {
+  return kKeywords;
+}
+
 const KeywordInfo* find_keyword(std::string_view name) {
   const auto* found = std::lower_bound(
       std::begin(kKeywords), std::end(kKeywords), name,

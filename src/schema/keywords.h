@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -71,6 +72,9 @@ struct KeywordInfo {
   Keyword keyword;
   Holds holds = Holds::kNoSchema;
 };
+
+// All of them, by name.
+std::span<const KeywordInfo> all_keywords();
 
 // Null for a name that is no keyword. Names that begin with "x-" are annotations.
 const KeywordInfo* find_keyword(std::string_view name);
