@@ -71,6 +71,10 @@ std::string answer_text(const SimOptions& options, const ModelCall& call, size_t
   return words(random, tokens);
 }
 
+std::string in_another_shape(const std::string& json) {
+  return json.starts_with('{') ? "[" + json + "]" : "{\"answer\":" + json + "}";
+}
+
 std::vector<float> embedding_of(std::string_view text, int64_t dimensions) {
   Random random(hash64(text));
   std::vector<float> values(static_cast<size_t>(dimensions));

@@ -20,6 +20,10 @@ int64_t draw_answer_tokens(const SimOptions& options, std::string_view prompt, i
 std::string answer_text(const SimOptions& options, const ModelCall& call, size_t prompt,
                         int32_t choice, int64_t tokens);
 
+// JSON that a schema for `json` hardly fits: lists where there was an object, objects where there
+// was none.
+std::string in_another_shape(const std::string& json);
+
 // A direction of length one that belongs to the text.
 std::vector<float> embedding_of(std::string_view text, int64_t dimensions);
 

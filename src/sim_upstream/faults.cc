@@ -10,7 +10,7 @@ namespace windrow::sim_upstream {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped"};
+    "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped", "schema"};
 
 bool comes_in_storms(FaultKind kind) {
   return kind == FaultKind::kRateLimit || kind == FaultKind::kServerError;

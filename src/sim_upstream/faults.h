@@ -24,10 +24,12 @@ enum class FaultKind : uint8_t {
   kTruncated,    // half of the JSON, as if it were all of it
   kContentType,  // a web page with status 200, as a proxy in between would send
   kSwapped,      // two requests get each other's answer
+  kSchema,       // where JSON is asked for, it comes in another shape
 };
-constexpr size_t kFaultKinds = 8;
+constexpr size_t kFaultKinds = 9;
 
-// "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped".
+// "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped",
+// "schema".
 std::string_view to_string(FaultKind kind);
 
 // How a 429 says when to come back.

@@ -111,11 +111,25 @@ Result<void> read_inputs(const json::object& body, std::string_view name, ModelC
   return {};
 }
 
+// vLLM's fields, older and newer; there a schema may also be a text.
+void read_guidance(const json::object& body, ModelCall& call) {
+  const json::value* schema = member(body, "guided_json");
+  const json::value* newer = member(body, "structured_outputs");
+  if (schema == nullptr && newer != nullptr && newer->is_object())
+    schema = member(newer->get_object(), "json");
+  if (schema == nullptr) return;
+  call.wants_json = true;
+  boost::system::error_code error;
+  call.schema = schema->is_string() ? json::parse(view(schema->get_string()), error) : *schema;
+}
+
 void read_format(const json::object& body, ModelCall& call) {
+  read_guidance(body, call);
   const json::value* format = member(body, "response_format");
   if (format == nullptr || !format->is_object()) return;
   const json::value* type = format->get_object().if_contains("type");
-  call.wants_json = type != nullptr && (*type == "json_object" || *type == "json_schema");
+  if (type == nullptr || (*type != "json_object" && *type != "json_schema")) return;
+  call.wants_json = true;
   boost::system::error_code missing;
   if (const json::value* schema = format->find_pointer("/json_schema/schema", missing))
     call.schema = *schema;

@@ -1,5 +1,6 @@
 #include "sim_upstream/model_call.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace windrow::sim_upstream {
@@ -50,6 +51,13 @@ TEST(ModelCall, AWantedFormIsRead) {
           "response_format":{"type":"json_schema","json_schema":{"schema":{"type":"string"}}}})");
   EXPECT_TRUE(schema.wants_json);
   EXPECT_EQ(schema.schema.at("type"), "string");
+  for (const char* guidance : {R"("guided_json":{"type":"null"})",
+                               R"("structured_outputs":{"json":"{\"type\":\"null\"}"})"}) {
+    const ModelCall guided =
+        call(Endpoint::kCompletions, fmt::format(R"({{"model":"m","prompt":"a",{}}})", guidance));
+    EXPECT_TRUE(guided.wants_json);
+    EXPECT_EQ(guided.schema.at("type"), "null");
+  }
 }
 
 TEST(ModelCall, WhatAServerWouldRefuseIsRefused) {

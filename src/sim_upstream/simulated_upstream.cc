@@ -351,6 +351,7 @@ void SimulatedUpstream::reply_to(SimRequestId request) {
   SimReply reply = reply_of(request, job);
   if (job.answer_of_another) count_fault(FaultKind::kSwapped);
   if (job.strike) strike_reply(*job.strike, reply);
+  if (breaks_schema(job)) count_fault(FaultKind::kSchema);
   stats_.prompt_tokens += job.prompt_tokens;
   stats_.cached_tokens += job.cached_tokens;
   stats_.prefix_hits += job.cached_tokens > 0 ? 1 : 0;
@@ -379,6 +380,10 @@ void SimulatedUpstream::swap_answer(SimRequestId request) {
   }
 }
 
+bool SimulatedUpstream::breaks_schema(const Job& job) {
+  return job.strike && job.strike->kind == FaultKind::kSchema && job.call.wants_json;
+}
+
 SimReply SimulatedUpstream::reply_of(SimRequestId request, const Job& job) const {
   ReplyFacts facts{
       .number = request.value(),
@@ -399,10 +404,10 @@ SimReply SimulatedUpstream::reply_of(SimRequestId request, const Job& job) const
     const auto per_prompt = static_cast<size_t>(job.call.choices);
     for (size_t i = 0; i < job.answer_tokens.size(); ++i) {
       facts.usage.answer_tokens += job.answer_tokens[i];
-      choices.push_back(
-          {.text = answer_text(options_, job.call, i / per_prompt,
-                               static_cast<int32_t>(i % per_prompt), job.answer_tokens[i]),
-           .cut = job.cut[i]});
+      std::string text = answer_text(options_, job.call, i / per_prompt,
+                                     static_cast<int32_t>(i % per_prompt), job.answer_tokens[i]);
+      if (breaks_schema(job)) text = in_another_shape(text);
+      choices.push_back({.text = std::move(text), .cut = job.cut[i]});
     }
     reply.body = job.call.endpoint == Endpoint::kChat ? chat_body(facts, choices)
                                                       : completion_body(facts, choices);
@@ -433,6 +438,7 @@ void SimulatedUpstream::strike_reply(const Strike& strike, SimReply& reply) {
     case FaultKind::kServerError:
     case FaultKind::kStall:
     case FaultKind::kSwapped:
+    case FaultKind::kSchema:
       return;  // done, or impossible, before there was a reply
   }
   count_fault(strike.kind);

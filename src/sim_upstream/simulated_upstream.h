@@ -110,6 +110,7 @@ class SimulatedUpstream {
   void start_waiting();
   void finish(SimRequestId request);
   void reply_to(SimRequestId request);
+  static bool breaks_schema(const Job& job);
   SimReply reply_of(SimRequestId request, const Job& job) const;
   void strike_reply(const Strike& strike, SimReply& reply);
   void swap_answer(SimRequestId request);

@@ -353,6 +353,21 @@ TEST(SimulatedUpstream, SwappedRequestsGetEachOthersAnswer) {
   EXPECT_EQ(rig.upstream.stats().fault_count(FaultKind::kSwapped), 2);
 }
 
+TEST(SimulatedUpstream, JsonComesInAnotherShapeWhereItWasAskedFor) {
+  Rig rig(faulty("schema=1"));
+  const std::string object = R"({"properties":{"a":{"type":"integer"}},"required":["a"]})";
+  const auto asking = [&](const std::string& schema) {
+    return chat("hi", R"(,"response_format":{"type":"json_schema","json_schema":{"schema":)" +
+                          schema + "}}");
+  };
+  EXPECT_TRUE(parse(text_of(rig.reply_to(asking(object)))).is_array());
+  EXPECT_TRUE(parse(text_of(rig.reply_to(asking(R"({"type":"integer"})")))).is_object());
+  EXPECT_TRUE(parse(text_of(rig.reply_to(chat("hi", R"(,"guided_json":)" + object)))).is_array());
+  EXPECT_EQ(rig.upstream.stats().fault_count(FaultKind::kSchema), 3);
+  rig.reply_to(chat("hi"));
+  EXPECT_EQ(rig.upstream.stats().fault_count(FaultKind::kSchema), 3) << "text has no shape";
+}
+
 TEST(SimulatedUpstream, ReadsTheSameHoweverOftenOneLooks) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SimOptions some = options();
@@ -393,8 +408,9 @@ TEST(SimulatedUpstream, EveryRequestIsAnsweredOnce) {
     some.seed = seed;
     some.slots = static_cast<int32_t>(random.between(1, 8));
     some.queue_max = static_cast<int32_t>(random.between(0, 20));
-    for (const char* fault : {"429=0.1:100ms", "5xx=0.1", "stall=0.1:1s", "reset=0.1",
-                              "slow-body=0.1", "truncated=0.1", "content-type=0.1", "swapped=0.1"})
+    for (const char* fault :
+         {"429=0.1:100ms", "5xx=0.1", "stall=0.1:1s", "reset=0.1", "slow-body=0.1", "truncated=0.1",
+          "content-type=0.1", "swapped=0.1", "schema=0.1"})
       some.faults.push_back(*parse_fault(fault));
     Rig rig(some);
     std::map<SimRequestId, int> answers;
