@@ -209,6 +209,7 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
   if (!known.empty()) note_ += fmt::format("{}{}: {}", note_.empty() ? "" : "; ", name, known);
   server->memory =
       std::make_unique<upstream::MemoryPoll>(*client_, clock_, options, server->identity.kind);
+  options.schemas = schemas_.get();
   options.on_failure = [this, name](const llm::Failure& failure) { tell_failure(name, failure); };
   server->backend = std::make_unique<upstream::UpstreamBackend>(*client_, clock_, options);
   llm::Backend* front = server->backend.get();
@@ -244,6 +245,8 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
     watch_ = std::make_unique<upstream::MixUpWatch>(hash64(
         choices_.front().base.host, ticks ^ static_cast<uint64_t>(clock_.unix_seconds()) << 32U));
   }
+  schemas_ = std::make_unique<upstream::AnswerSchemas>(
+      [this](const std::string& why) { console_.warn(why); });
   std::vector<dispatch::DispatchUpstream> upstreams;
   for (size_t i = 0; i < choices_.size(); ++i) {
     add_server(choices_[i], (*facts)[i]);

@@ -22,6 +22,7 @@
 #include "dispatch/waker.h"
 #include "http/client.h"
 #include "http/loop.h"
+#include "upstream/answer_schemas.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
 #include "upstream/memory_poll.h"
@@ -98,6 +99,7 @@ class UpstreamAnswerers final : public Answerers {
   // Destroyed from the last to the first.
   std::unique_ptr<http::Loop> loop_;
   std::unique_ptr<http::Client> client_;
+  std::unique_ptr<upstream::AnswerSchemas> schemas_;
   std::unique_ptr<upstream::MixUpWatch> watch_;  // with --self-check
   std::vector<std::unique_ptr<Server>> servers_;
   std::unique_ptr<dispatch::ResponseCache> cache_;

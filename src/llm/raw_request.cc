@@ -41,12 +41,34 @@ size_t inputs_of(const json::value* input) {
   return array->size();
 }
 
-Structure structure_of(const json::value* response_format) {
-  const json::object* object = response_format == nullptr ? nullptr : response_format->if_object();
-  const json::value* type = object == nullptr ? nullptr : object->if_contains("type");
-  if (type == nullptr || !type->is_string()) return Structure::kText;
-  if (type->get_string() == "json_object") return Structure::kJsonObject;
-  return type->get_string() == "json_schema" ? Structure::kJson : Structure::kText;
+const json::value* member(const json::value* value, std::string_view name) {
+  const json::object* object = value == nullptr ? nullptr : value->if_object();
+  return object == nullptr ? nullptr : object->if_contains(name);
+}
+
+void set_schema(const json::value* schema, std::string_view field, Request& request) {
+  request.structure = Structure::kJson;
+  request.structure_field = field;
+  if (schema != nullptr && !schema->is_null()) request.structure_schema = json::serialize(*schema);
+}
+
+// OpenAI's field, or one of vLLM's, where a schema may also be a text.
+void read_structure(const json::object& members, const json::object& defaults, Request& request) {
+  constexpr std::string_view kFormat = "response_format";
+  const json::value* format = field(members, defaults, kFormat);
+  const json::value* type = member(format, "type");
+  if (type != nullptr && *type == "json_schema")
+    return set_schema(member(member(format, "json_schema"), "schema"), kFormat, request);
+  const json::value* guided = field(members, defaults, "guided_json");
+  const json::value* newer = member(field(members, defaults, "structured_outputs"), "json");
+  const json::value* schema = guided != nullptr ? guided : newer;
+  if (schema != nullptr && !schema->is_null()) {
+    set_schema(schema, guided != nullptr ? "guided_json" : "structured_outputs", request);
+    if (schema->is_string()) request.structure_schema = schema->get_string();
+  } else if (type != nullptr && *type == "json_object") {
+    request.structure = Structure::kJsonObject;
+    request.structure_field = kFormat;
+  }
 }
 
 // Objects of members as JSON text.
@@ -128,7 +150,7 @@ Request raw_request(Endpoint endpoint, std::string_view body, const json::object
   request.repeats = endpoint == Endpoint::kEmbeddings || endpoint == Endpoint::kRerank ||
                     request.sampling.temperature == 0.0F ||
                     field(members, defaults, "seed") != nullptr;
-  request.structure = structure_of(field(members, defaults, "response_format"));
+  read_structure(members, defaults, request);
   return request;
 }
 

@@ -55,6 +55,27 @@ TEST(RawRequest, TellsWhetherJsonIsAskedFor) {
   EXPECT_EQ(chat(R"({"response_format":"json_object"})").structure, Structure::kText);
 }
 
+TEST(RawRequest, TellsWhichSchemaTheAnswerShouldFit) {
+  const Request request = chat(
+      R"({"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"null"}}}})");
+  EXPECT_EQ(request.structure_schema, R"({"type":"null"})");
+  EXPECT_EQ(request.structure_field, "response_format");
+  EXPECT_EQ(chat(R"({"response_format":{"type":"json_object"}})").structure_schema, "");
+  for (const std::string schema : {R"({"type":"null"})", R"("{\"type\":\"null\"}")"}) {
+    for (const Endpoint endpoint : {Endpoint::kChatCompletions, Endpoint::kCompletions}) {
+      const Request guided = of(endpoint, R"({"guided_json":)" + schema + "}");
+      EXPECT_EQ(guided.structure, Structure::kJson);
+      EXPECT_EQ(guided.structure_schema, R"({"type":"null"})");
+      EXPECT_EQ(guided.structure_field, "guided_json");
+      const Request newer = of(endpoint, R"({"structured_outputs":{"json":)" + schema + "}}");
+      EXPECT_EQ(newer.structure_schema, R"({"type":"null"})");
+      EXPECT_EQ(newer.structure_field, "structured_outputs");
+    }
+  }
+  EXPECT_EQ(chat(R"({"structured_outputs":{"regex":"a"},"guided_json":null})").structure,
+            Structure::kText);
+}
+
 TEST(RawRequest, ValuesOfTheWrongKindAreTheServersBusiness) {
   const Request request = chat(R"({"model":5,"temperature":"hot","max_tokens":-1,"n":1e99})");
   EXPECT_EQ(request.model, "");

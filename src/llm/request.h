@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace windrow::llm {
@@ -80,8 +81,13 @@ struct Request {
   // For a server elsewhere: the body as JSON text, to be passed on (llm/raw_request.h, which says
   // what of the rest is set then). Empty: the members say all.
   std::string raw;
-  bool repeats = false;                    // of a raw body: asked twice, it is answered alike
-  Structure structure = Structure::kText;  // of a raw body: what its response_format asks for
+  bool repeats = false;  // of a raw body: asked twice, it is answered alike
+
+  // Of a raw body: the form it asks for, by which of its fields, and the JSON Schema for that, as
+  // JSON text; empty: any.
+  Structure structure = Structure::kText;
+  std::string_view structure_field;
+  std::string structure_schema;
 
   // kChatCompletions and kCompletions.
   Sampling sampling;

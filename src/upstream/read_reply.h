@@ -16,7 +16,6 @@ struct Asked {
   std::string_view server;  // "http://gpu1:8000"; outlives the reading
   std::string model;        // as it was asked for; empty: none was
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
-  llm::Structure structure = llm::Structure::kText;  // that was asked for
 
   // "it has llama3:8b and qwen3:4b"; null or empty: it does not say. Outlives the reading.
   const std::string* models = nullptr;

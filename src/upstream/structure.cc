@@ -21,33 +21,55 @@ const json::value* member(const json::value* value, std::string_view name) {
   return object == nullptr ? nullptr : object->if_contains(name);
 }
 
-// The text of a choice that ended by itself.
-const json::string* whole_content(const json::value& choice) {
+// The text of a choice that ended by itself: of a chat or of a completion.
+const json::string* whole_text(const json::value& choice) {
   const json::value* reason = member(&choice, "finish_reason");
   if (reason == nullptr || !reason->is_string() || reason->get_string() != "stop") return nullptr;
-  const json::value* content = member(member(&choice, "message"), "content");
-  return content == nullptr ? nullptr : content->if_string();
+  const json::value* text = member(&choice, "text");
+  if (text == nullptr) text = member(member(&choice, "message"), "content");
+  return text == nullptr ? nullptr : text->if_string();
+}
+
+// What every JSON text and what every JSON object fits.
+const schema::Validator& any_of_form(llm::Structure form) {
+  static const schema::Validator kAny = schema::Validator::compile(true, {}).value();
+  static const schema::Validator kObject =
+      schema::Validator::compile(json::object{{"type", "object"}}, {}).value();
+  return form == llm::Structure::kJsonObject ? kObject : kAny;
+}
+
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}{}\"", utf8_repair(text.substr(0, kQuoteBytesMax)),
+                     text.size() > kQuoteBytesMax ? "..." : "");
+}
+
+std::optional<std::string> fault_of(const WantedStructure& wanted, std::string_view text) {
+  const schema::Validator& form = any_of_form(wanted.form);
+  const std::optional<schema::Violation> violation =
+      wanted.validator ? wanted.validator->check(text) : form.check(text);
+  if (!violation) return std::nullopt;
+  const bool object = wanted.form == llm::Structure::kJsonObject;
+  if (violation->kind == schema::Violation::Kind::kNotJson || wanted.validator == nullptr) {
+    return fmt::format("the answer is no JSON{}, which {} asked for: {}", object ? " object" : "",
+                       wanted.field, quoted(text));
+  }
+  return fmt::format("the answer does not fit the schema in {}: {}; it begins {}", wanted.field,
+                     violation->message, quoted(text));
 }
 
 }  // namespace
 
-std::optional<std::string> structure_fault(llm::Structure wanted, std::string_view reply_body) {
-  if (wanted == llm::Structure::kText) return std::nullopt;
+std::optional<std::string> structure_fault(const WantedStructure& wanted,
+                                           std::string_view reply_body) {
+  if (wanted.form == llm::Structure::kText) return std::nullopt;
   boost::system::error_code error;
   const json::value body = json::parse(reply_body, error);
   const json::value* choices = error ? nullptr : member(&body, "choices");
   if (choices == nullptr || !choices->is_array()) return std::nullopt;
   for (const json::value& choice : choices->get_array()) {
-    const json::string* content = whole_content(choice);
-    if (content == nullptr) continue;
-    const json::value answer = json::parse(*content, error);
-    if (!error && (wanted == llm::Structure::kJson || answer.is_object())) continue;
-    const std::string_view text(*content);
-    return fmt::format("the answer is {}: \"{}{}\"",
-                       error ? "no JSON, which response_format asked for"
-                             : "no JSON object, which response_format asked for",
-                       utf8_repair(text.substr(0, kQuoteBytesMax)),
-                       text.size() > kQuoteBytesMax ? "..." : "");
+    const json::string* text = whole_text(choice);
+    if (text == nullptr) continue;
+    if (std::optional<std::string> fault = fault_of(wanted, *text)) return fault;
   }
   return std::nullopt;
 }

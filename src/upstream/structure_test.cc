@@ -5,6 +5,9 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace windrow::upstream {
 namespace {
@@ -19,31 +22,76 @@ std::string reply(json::value content, std::string_view finish_reason = "stop") 
                       {"finish_reason", finish_reason}}}}});
 }
 
+std::optional<std::string> fault(llm::Structure form, const std::string& body) {
+  return structure_fault({.form = form, .field = "response_format", .validator = nullptr}, body);
+}
+
+WantedStructure fitting(const json::value& schema) {
+  return {.form = llm::Structure::kJson,
+          .field = "guided_json",
+          .validator = std::make_shared<const schema::Validator>(
+              schema::Validator::compile(schema, {}).value())};
+}
+
 TEST(Structure, WhatIsJsonIsRight) {
-  EXPECT_FALSE(structure_fault(llm::Structure::kJsonObject, reply(R"({"a": [1, null]})")));
-  EXPECT_FALSE(structure_fault(llm::Structure::kJson, reply("[1, 2]")));
-  EXPECT_FALSE(structure_fault(llm::Structure::kJson, reply(" true\n")));
+  EXPECT_FALSE(fault(llm::Structure::kJsonObject, reply(R"({"a": [1, null]})")));
+  EXPECT_FALSE(fault(llm::Structure::kJson, reply("[1, 2]")));
+  EXPECT_FALSE(fault(llm::Structure::kJson, reply(" true\n")));
 }
 
 TEST(Structure, WhatIsNotIsSaidWithItsBeginning) {
-  EXPECT_EQ(structure_fault(llm::Structure::kJson, reply("Sure! Here is the JSON:")),
+  EXPECT_EQ(fault(llm::Structure::kJson, reply("Sure! Here is the JSON:")),
             "the answer is no JSON, which response_format asked for: \"Sure! Here is the JSON:\"");
-  EXPECT_EQ(structure_fault(llm::Structure::kJsonObject, reply("[1]")),
+  EXPECT_EQ(fault(llm::Structure::kJsonObject, reply("[1]")),
             "the answer is no JSON object, which response_format asked for: \"[1]\"");
-  const auto fault = structure_fault(llm::Structure::kJson, reply(json::string(500, 'x')));
-  ASSERT_TRUE(fault);
-  EXPECT_LT(fault->size(), 200U);
+  const auto said = fault(llm::Structure::kJson, reply(json::string(500, 'x')));
+  ASSERT_TRUE(said);
+  EXPECT_LT(said->size(), 200U);
+}
+
+TEST(Structure, WhatDoesNotFitItsSchemaIsSaidWithThePlace) {
+  const WantedStructure wanted =
+      fitting({{"properties", {{"age", {{"maximum", 130}}}}}, {"required", {"age"}}});
+  EXPECT_FALSE(structure_fault(wanted, reply(R"({"age": 7})")));
+  EXPECT_FALSE(structure_fault(wanted, reply(R"({"age": 7, "more": 1})"))) << "it is open";
+  EXPECT_EQ(structure_fault(wanted, reply(R"({"age": 200})")),
+            "the answer does not fit the schema in guided_json: /age is 200, above the maximum of "
+            "130 (/properties/age/maximum of the schema); it begins \"{\"age\": 200}\"");
+  EXPECT_EQ(structure_fault(wanted, reply("Sure!")),
+            "the answer is no JSON, which guided_json asked for: \"Sure!\"");
+  EXPECT_FALSE(structure_fault(wanted, reply(R"({"age": 200})", "length")));
+}
+
+TEST(Structure, TheTextOfACompletionIsJudgedToo) {
+  const auto completion = [](std::string_view text) {
+    return json::serialize(
+        json::object{{"choices", {{{"text", text}, {"finish_reason", "stop"}}}}});
+  };
+  EXPECT_FALSE(structure_fault(fitting({{"type", "integer"}}), completion("5")));
+  EXPECT_TRUE(structure_fault(fitting({{"type", "integer"}}), completion("5.5")));
+}
+
+TEST(Structure, EachChoiceIsJudged) {
+  const json::value body = {{"choices",
+                             {{{"message", {{"content", "1"}}}, {"finish_reason", "stop"}},
+                              {{"message", {{"content", "true"}}}, {"finish_reason", "stop"}}}}};
+  EXPECT_TRUE(structure_fault(fitting({{"type", "integer"}}), json::serialize(body)));
+}
+
+TEST(Structure, DeepAnswersAreJsonToo) {
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  EXPECT_FALSE(fault(llm::Structure::kJson, reply(json::string(deep))));
 }
 
 TEST(Structure, TextMayBeAnything) {
-  EXPECT_FALSE(structure_fault(llm::Structure::kText, reply("Sure!")));
+  EXPECT_FALSE(fault(llm::Structure::kText, reply("Sure!")));
 }
 
 TEST(Structure, WhatWasCutOffOrIsACallIsNotJudged) {
-  EXPECT_FALSE(structure_fault(llm::Structure::kJson, reply(R"({"a":)", "length")));
-  EXPECT_FALSE(structure_fault(llm::Structure::kJson, reply(nullptr)));
-  EXPECT_FALSE(structure_fault(llm::Structure::kJson, reply(nullptr, "tool_calls")));
-  EXPECT_FALSE(structure_fault(llm::Structure::kJson, R"({"data":[]})"));
+  EXPECT_FALSE(fault(llm::Structure::kJson, reply(R"({"a":)", "length")));
+  EXPECT_FALSE(fault(llm::Structure::kJson, reply(nullptr)));
+  EXPECT_FALSE(fault(llm::Structure::kJson, reply(nullptr, "tool_calls")));
+  EXPECT_FALSE(fault(llm::Structure::kJson, R"({"data":[]})"));
 }
 
 }  // namespace

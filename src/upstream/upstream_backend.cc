@@ -38,16 +38,17 @@ bool has_failed(const llm::Outcome& outcome) {
 }
 
 // An answer in another form than asked for may come right when it is asked for again.
-llm::Outcome with_structure(const Asked& asked, llm::Outcome outcome) {
+llm::Outcome with_structure(const Asked& asked, const WantedStructure& wanted,
+                            llm::Outcome outcome) {
   const auto* answer = std::get_if<llm::Answer>(&outcome);
   if (answer == nullptr) return outcome;
-  const std::optional<std::string> fault = structure_fault(asked.structure, answer->raw);
+  const std::optional<std::string> fault = structure_fault(wanted, answer->raw);
   if (!fault) return outcome;
   return llm::Failure{.failure_class = llm::FailureClass::kTransient,
                       .status = 502,
                       .code = "invalid_structured_output",
                       .message = fmt::format("{}: {}", asked.server, *fault),
-                      .param = "response_format",
+                      .param = std::string(wanted.field),
                       .overloaded = false,
                       .retry_after_ms = {},
                       .answered = true,
@@ -124,6 +125,12 @@ http::ClientRequest UpstreamBackend::request_for(llm::Request& request) const {
   return call;
 }
 
+std::shared_ptr<const schema::Validator> UpstreamBackend::validator_for(
+    const llm::Request& request) const {
+  if (options_.schemas == nullptr || request.structure_schema.empty()) return nullptr;
+  return options_.schemas->of(request.structure_schema);
+}
+
 void UpstreamBackend::submit(llm::Request request, Done done) {
   ENSURE(!request.raw.empty(), "a server elsewhere is given bodies as they were written");
   http::ClientRequest call = request_for(request);
@@ -136,14 +143,17 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
   Asked asked{.server = name_,
               .model = std::move(request.model),
               .endpoint = request.endpoint,
-              .structure = request.structure,
               .models = &options_.models};
-  const http::CallId id = client_.send(
-      std::move(call), [calls = calls_, clock = &clock_, on_failure = &options_.on_failure,
-                        api_key = &options_.api_key, number, asked = std::move(asked),
-                        done = std::move(done)](const http::ClientResult& result) {
+  WantedStructure wanted{.form = request.structure,
+                         .field = request.structure_field,
+                         .validator = validator_for(request)};
+  const http::CallId id =
+      client_.send(std::move(call), [calls = calls_, clock = &clock_,
+                                     on_failure = &options_.on_failure, api_key = &options_.api_key,
+                                     number, asked = std::move(asked), wanted = std::move(wanted),
+                                     done = std::move(done)](const http::ClientResult& result) {
         llm::Outcome outcome =
-            with_structure(asked, read_reply(asked, result, clock->unix_seconds()));
+            with_structure(asked, wanted, read_reply(asked, result, clock->unix_seconds()));
         hide(*api_key, outcome);
         calls->count(outcome);
         if (*on_failure && has_failed(outcome)) (*on_failure)(std::get<llm::Failure>(outcome));

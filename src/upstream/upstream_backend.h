@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "http/client.h"
 #include "llm/backend.h"
+#include "upstream/answer_schemas.h"
 
 namespace windrow::upstream {
 
@@ -32,6 +33,9 @@ struct UpstreamOptions {
 
   // What in_flight_target says.
   int32_t in_flight = 1;
+
+  // What answers are held to beyond being JSON; outlives the backend. Null: nothing.
+  AnswerSchemas* schemas = nullptr;
 
   // Told of each call that failed, on the client's loop, before its Done. May be empty.
   std::function<void(const llm::Failure&)> on_failure;
@@ -70,6 +74,7 @@ class UpstreamBackend final : public llm::Backend {
   struct Calls;
 
   static http::Headers headers_of(const UpstreamOptions& options);
+  std::shared_ptr<const schema::Validator> validator_for(const llm::Request& request) const;
   http::ClientRequest request_for(llm::Request& request) const;  // takes its body
 
   http::Client& client_;

@@ -147,6 +147,7 @@ TEST_F(UpstreamBackendTest, JsonThatIsNoneMayComeRightTheNextTime) {
   open();
   llm::Request request = chat("{}");
   request.structure = llm::Structure::kJsonObject;
+  request.structure_field = "response_format";
   const llm::Outcome outcome = ask(std::move(request));
   const auto& failure = std::get<llm::Failure>(outcome);
   EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient);
@@ -154,6 +155,35 @@ TEST_F(UpstreamBackendTest, JsonThatIsNoneMayComeRightTheNextTime) {
   EXPECT_THAT(failure.message, HasSubstr("\"hi\""));
   EXPECT_EQ(failure.raw, kAnswer) << "people want to see it";
   EXPECT_EQ(failure.usage.completion_tokens, 2) << "it cost something";
+}
+
+TEST_F(UpstreamBackendTest, AnAnswerThatDoesNotFitItsSchemaMayComeRightTheNextTime) {
+  std::vector<std::string> refused;
+  AnswerSchemas schemas([&](const std::string& why) { refused.push_back(why); });
+  UpstreamOptions options;
+  options.schemas = &schemas;
+  open(std::move(options));
+  reply_ = json_reply(R"({"choices":[{"message":{"content":"200"},"finish_reason":"stop"}]})");
+  const auto asking = [](std::string schema) {
+    llm::Request request = chat("{}");
+    request.structure = llm::Structure::kJson;
+    request.structure_field = "guided_json";
+    request.structure_schema = std::move(schema);
+    return request;
+  };
+  const llm::Outcome outcome = ask(asking(R"({"maximum":130})"));
+  const auto& failure = std::get<llm::Failure>(outcome);
+  EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient);
+  EXPECT_EQ(failure.code, "invalid_structured_output");
+  EXPECT_EQ(failure.param, "guided_json");
+  EXPECT_THAT(failure.message, HasSubstr("above the maximum of 130 (/maximum of the schema)"));
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"maximum":200})"))));
+  EXPECT_TRUE(refused.empty());
+
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"format":"tartan"})"))));
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"format":"tartan"})"))));
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_THAT(refused[0], HasSubstr("/format: \"tartan\" is a format that cannot be judged"));
 }
 
 TEST_F(UpstreamBackendTest, ANameThatItDoesNotHaveIsAnsweredWithThoseItHas) {
