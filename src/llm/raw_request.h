@@ -14,8 +14,8 @@ namespace windrow::llm {
 // `body` is how `members` was written. Fields of `defaults` that the body lacks, or has as null,
 // are added; `stream` is taken out, because whoever asks here wants one answer. Of the result only
 // endpoint, model, raw and what policies look at are set: temperature, seed, output_tokens_max,
-// the number of inputs and choices, and what form the answer should have. Nothing is refused: the server
-// knows what it takes.
+// the number of inputs and choices, and what form the answer should have. Nothing is refused: the
+// server knows what it takes.
 Request raw_request(Endpoint endpoint, std::string_view body, const boost::json::object& members,
                     const boost::json::object& defaults);
 
