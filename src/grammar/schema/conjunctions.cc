@@ -1,0 +1,219 @@
+#include "grammar/schema/conjunctions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "grammar/schema/json_values.h"
+#include "grammar/schema/read_schema.h"
+
+namespace windrow::grammar {
+namespace {
+
+constexpr size_t kNodesMax = 50'000;
+constexpr size_t kMembersMax = 1'000'000;  // of all objects
+constexpr size_t kDepthMax = 400;
+constexpr size_t kStepsBetweenQuestions = 32;
+
+char32_t key_of(const Term& term) {
+  return static_cast<char32_t>(term.schema.value() * 2 + (term.judging ? 1 : 0));
+}
+
+// The same places, each of them only judging.
+Term judging(SchemaId schema) { return {schema, true}; }
+
+}  // namespace
+
+Conjunctions::Conjunctions(const Schema& schema, const GiveUp& give_up)
+    : schema_(schema), give_up_(give_up), undeclared_(add_node("")) {
+  nodes_.back().kind = Node::Kind::kNone;
+  nodes_.back().why =
+      "it is not in properties, and where additionalProperties is absent nothing else is allowed";
+}
+
+NodeId Conjunctions::add_node(std::string pointer) {
+  const NodeId id(static_cast<uint32_t>(nodes_.size()));
+  nodes_.emplace_back().pointer = std::move(pointer);
+  return id;
+}
+
+Result<void> Conjunctions::ask_to_go_on() {
+  if (asked_++ % kStepsBetweenQuestions == 0 && give_up_ && give_up_()) {
+    return Error{ErrorKind::kUnavailable, "working out the schema took too long"};
+  }
+  return {};
+}
+
+Conjunctions::Expanded Conjunctions::expand(const Terms& terms) const {
+  Expanded result;
+  std::unordered_set<char32_t> seen;
+  std::vector<Term> open(terms.rbegin(), terms.rend());
+  while (!open.empty()) {
+    const Term term = open.back();
+    open.pop_back();
+    if (!seen.insert(key_of(term)).second) continue;
+    const SchemaNode& node = schema_[term.schema];
+    if (node.kind == SchemaNode::Kind::kAlways) continue;
+    if (node.kind == SchemaNode::Kind::kNever && !result.never) result.never = term.schema;
+    if (node.kind == SchemaNode::Kind::kAll) {
+      for (size_t i = node.parts.size(); i-- > 0;) open.push_back({node.parts[i], term.judging});
+      continue;
+    }
+    result.terms.push_back(term);
+  }
+  std::erase_if(result.terms, [&](const Term& term) {
+    return term.judging && seen.contains(key_of({term.schema, false}));
+  });
+  return result;
+}
+
+Result<NodeId> Conjunctions::find(const Terms& terms) {
+  Expanded expanded = expand(terms);
+  if (expanded.never) expanded.terms = {{*expanded.never, false}};
+  std::u32string key;
+  for (const Term& term : expanded.terms) key += key_of(term);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+
+  const std::string pointer =
+      expanded.terms.empty() ? "#" : schema_[expanded.terms.front().schema].pointer;
+  if (nodes_.size() > kNodesMax || members_count_ > kMembersMax) {
+    return schema_error(pointer, "allOf, anyOf, oneOf and $ref have more combinations here than "
+                                 "are handled; make the branches fewer or the schema simpler");
+  }
+  if (depth_ > kDepthMax) {
+    return schema_error(pointer, fmt::format("the schema is more than {} parts deep", kDepthMax));
+  }
+  if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on.error();
+
+  const NodeId id = add_node(pointer);
+  known_.emplace(std::move(key), id);
+  if (expanded.never) {
+    nodes_.back().kind = Node::Kind::kNone;
+    nodes_.back().why = fmt::format("at {}: false allows no value", pointer);
+    return id;
+  }
+  ++depth_;
+  Result<void> done = work_out(id, expanded.terms);
+  --depth_;
+  if (!done) return done.error();
+  return id;
+}
+
+Result<void> Conjunctions::work_out(NodeId id, const Terms& terms) {
+  const auto chooses = [&](const Term& term) {
+    const SchemaNode::Kind kind = schema_[term.schema].kind;
+    return kind == SchemaNode::Kind::kAny || kind == SchemaNode::Kind::kOne;
+  };
+  const auto choice = std::ranges::find_if(terms, chooses);
+  if (choice != terms.end()) {
+    return branch(id, terms, static_cast<size_t>(choice - terms.begin()));
+  }
+  Node& node = nodes_[id.value()];
+  if (Result<void> joined = join(node, terms); !joined) return joined;
+  node.kind = Node::Kind::kShape;  // what recursion comes back to, is a shape until it is none
+  if (Result<void> trimmed = trim(node); !trimmed) return trimmed;
+  if (node.types == 0) node.kind = Node::Kind::kNone;
+  return {};
+}
+
+// One node for each branch that the choice at terms[at] has, with all else that must hold.
+Result<void> Conjunctions::branch(NodeId id, const Terms& terms, size_t at) {
+  const SchemaNode& choice = schema_[terms[at].schema];
+  Terms one = terms;
+  std::vector<NodeId> branches;
+  for (const SchemaId part : choice.parts) {
+    one[at] = {part, terms[at].judging};
+    Result<NodeId> found = find(one);
+    if (!found) return found.error();
+    branches.push_back(*found);
+  }
+  const bool probing = std::ranges::any_of(terms, &Term::judging);
+  if (choice.kind == SchemaNode::Kind::kOne && !probing) {
+    if (Result<void> apart = check_exclusive(terms, at, branches); !apart) return apart;
+  }
+  Node& node = nodes_[id.value()];
+  for (const NodeId found : branches) {
+    if (!possible(found)) {
+      if (node.why.empty()) node.why = (*this)[found].why;
+    } else if (std::ranges::find(node.choices, found) == node.choices.end()) {
+      node.choices.push_back(found);
+    }
+  }
+  node.kind = node.choices.empty() ? Node::Kind::kNone : Node::Kind::kChoice;
+  return {};
+}
+
+// No value of one branch may be one of another: that other branch is read as the standard has it,
+// so that the answer holds for everybody.
+Result<void> Conjunctions::check_exclusive(const Terms& terms, size_t at,
+                                           const std::vector<NodeId>& branches) {
+  const SchemaNode& choice = schema_[terms[at].schema];
+  std::vector<NodeId> alone;
+  for (const SchemaId part : choice.parts) {
+    Result<NodeId> judge = find({judging(part)});
+    if (!judge) return judge.error();
+    alone.push_back(*judge);
+  }
+  for (size_t i = 0; i < branches.size(); ++i) {
+    if (!possible(branches[i])) continue;
+    for (size_t j = 0; j < branches.size(); ++j) {
+      if (i == j) continue;
+      if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on;
+      Result<bool> apart = told_apart(branches[i], alone[j]);
+      if (!apart) return apart.error();
+      if (*apart) continue;
+      Terms both = terms;
+      both[at] = {choice.parts[i], false};
+      both.push_back(judging(choice.parts[j]));
+      Result<NodeId> found = find(both);
+      if (!found) return found.error();
+      if (!possible(*found)) continue;
+      return schema_error(
+          choice.pointer,
+          fmt::format("branches {} and {} of oneOf could both hold for one value, and exactly one "
+                      "may; use anyOf, or make them differ: another type, or a required property "
+                      "with another const",
+                      std::min(i, j), std::max(i, j)));
+    }
+  }
+  return {};
+}
+
+// Whether they plainly have no value in common: other types, or another const of one property.
+// Saves working out most pairs of branches.
+Result<bool> Conjunctions::told_apart(NodeId left, NodeId right) {
+  const Node& a = (*this)[left];
+  const Node& b = (*this)[right];
+  if (a.kind == Node::Kind::kNone || b.kind == Node::Kind::kNone) return true;
+  if (a.kind != Node::Kind::kShape || b.kind != Node::Kind::kShape) return false;
+  return shapes_apart(a, b);
+}
+
+Result<bool> Conjunctions::shapes_apart(const Node& left, const Node& right) {
+  const auto values_apart = [](const Node& a, const Node& b) {
+    return a.allowed && b.allowed && std::ranges::none_of(*a.allowed, [&](const auto* value) {
+             return std::ranges::any_of(
+                 *b.allowed, [&](const auto* other) { return same_value(*value, *other); });
+           });
+  };
+  const auto common = static_cast<Types>(left.types & right.types);
+  if (common == 0 || values_apart(left, right)) return true;
+  if (common != kObjectType) return false;
+  for (const Member& member : left.objects.members) {
+    if (!member.required) continue;
+    const auto other = std::ranges::find(right.objects.members, member.name, &Member::name);
+    if (other == right.objects.members.end() || !other->required) continue;
+    Result<NodeId> a = find_member(left, member.name);
+    if (!a) return a.error();
+    Result<NodeId> b = find_member(right, member.name);
+    if (!b) return b.error();
+    const Node& one = (*this)[*a];
+    const Node& two = (*this)[*b];
+    if (one.kind != Node::Kind::kShape || two.kind != Node::Kind::kShape) continue;
+    if ((one.types & two.types) == 0 || values_apart(one, two)) return true;
+  }
+  return false;
+}
+
+}  // namespace windrow::grammar

@@ -1,0 +1,54 @@
+// Nodes become parts of a grammar. Used by one thread at a time.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "grammar/schema/conjunctions.h"
+#include "grammar/schema/json_parts.h"
+
+namespace windrow::grammar {
+
+class GrammarWriter {
+ public:
+  // Both outlive this.
+  GrammarWriter(Conjunctions& conjunctions, JsonParts& parts)
+      : conjunctions_(conjunctions), parts_(parts) {}
+
+  // The texts of a node that is possible. kInvalid and kUnavailable as Conjunctions::find().
+  Result<Part> write(NodeId id);
+
+ private:
+  struct Written {
+    std::optional<Part> part;
+    std::optional<Part> rule;  // made when recursion came back to a node that is being written
+    bool open = false;
+  };
+  struct MemberParts {
+    std::string name;
+    bool required = false;
+    Part value;
+  };
+
+  Result<Part> write_body(NodeId id);
+  Result<Part> write_shape(const Node& node);
+  Result<Part> write_number(const Node& node);
+  Result<Part> write_string(const Node& node);
+  Result<Part> write_array(const Node& node);
+  Result<Part> write_object(const Node& node);
+  Result<std::vector<MemberParts>> write_members(const Node& node);
+  Result<std::optional<Part>> write_undeclared(const Node& node);
+
+  Conjunctions& conjunctions_;
+  JsonParts& parts_;
+  std::unordered_map<NodeId, Written> written_;
+  std::map<std::string, Part> numbers_;
+  std::map<const CharDfa*, Part> strings_;
+  size_t depth_ = 0;
+};
+
+}  // namespace windrow::grammar

@@ -1,0 +1,111 @@
+#include "grammar/schema/json_parts.h"
+
+#include <vector>
+
+#include "grammar/schema/json_values.h"
+
+namespace windrow::grammar {
+namespace {
+
+namespace json = boost::json;
+
+constexpr uint32_t kSpacesMax = 8;
+
+}  // namespace
+
+Part JsonParts::text(const std::string& bytes) {
+  const auto [found, is_new] = texts_.try_emplace(bytes);
+  if (is_new) found->second = builder_.text(bytes);
+  return found->second;
+}
+
+Part JsonParts::space() {
+  if (!space_) {
+    const CharSet blanks({{U'\t', U'\n'}, {U'\r', U'\r'}, {U' ', U' '}});
+    space_ =
+        builder_.repeat(builder_.lexeme(utf8_dfa(CharDfa::one_of(blanks))), 0, kSpacesMax);
+  }
+  return *space_;
+}
+
+Part JsonParts::mark(std::string_view mark) {
+  const bool ends = mark == "]" || mark == "}";
+  const Part bare = text(std::string(mark));
+  return flexible_ && !ends ? builder_.sequence({bare, space()}) : bare;
+}
+
+Part JsonParts::spaced(Part value) {
+  return flexible_ ? builder_.sequence({value, space()}) : value;
+}
+
+Part JsonParts::name(std::string_view name) {
+  const std::string quoted = json_quoted(name);
+  if (!flexible_) return text(quoted + ":");
+  return builder_.sequence({text(quoted), space(), text(":"), space()});
+}
+
+Part JsonParts::comma_name(std::string_view name) {
+  if (!flexible_) return text("," + json_quoted(name) + ":");
+  return builder_.sequence({mark(","), this->name(name)});
+}
+
+Part JsonParts::name_in(const CharDfa* names) {
+  const Part quoted = names == nullptr ? any_string() : string_in(*names);
+  return builder_.sequence({spaced(quoted), mark(":")});
+}
+
+Part JsonParts::any_string() {
+  if (!any_string_) {
+    any_string_ =
+        builder_.sequence({text("\""), builder_.lexeme(json_any_string_dfa()), text("\"")});
+  }
+  return *any_string_;
+}
+
+Part JsonParts::string_of_length(uint32_t min, std::optional<uint32_t> max) {
+  if (min == 0 && !max) return any_string();
+  const Part character = builder_.lexeme(json_any_character_dfa());
+  return builder_.sequence({text("\""), builder_.repeat(character, min, max), text("\"")});
+}
+
+Part JsonParts::string_in(const CharDfa& texts) {
+  return builder_.sequence({text("\""), builder_.lexeme(json_string_dfa(texts)), text("\"")});
+}
+
+Part JsonParts::value(const json::value& value) {
+  if (!flexible_ || !value.is_structured()) return text(compact_json(value));
+  std::vector<Part> parts;
+  if (const json::array* array = value.if_array()) {
+    parts.push_back(mark("["));
+    for (const json::value& item : *array) {
+      if (parts.size() > 1) parts.push_back(mark(","));
+      parts.push_back(spaced(this->value(item)));
+    }
+    parts.push_back(mark("]"));
+  } else {
+    parts.push_back(mark("{"));
+    for (const auto& [member, of_member] : value.get_object()) {
+      parts.push_back(parts.size() > 1 ? comma_name(member) : name(member));
+      parts.push_back(spaced(this->value(of_member)));
+    }
+    parts.push_back(mark("}"));
+  }
+  return builder_.sequence(std::move(parts));
+}
+
+Part JsonParts::one_of(std::span<const json::value* const> values) {
+  std::vector<Part> parts;
+  std::vector<std::string_view> texts;  // many words are one automaton
+  for (const json::value* value : values) {
+    if (value->is_string()) {
+      texts.push_back(value->get_string());
+    } else {
+      parts.push_back(this->value(*value));
+    }
+  }
+  if (texts.size() == 1) parts.push_back(text(json_quoted(texts.front())));
+  if (texts.size() > 1) parts.push_back(string_in(CharDfa::literals(texts)));
+  return parts.size() == 1 ? parts.front() : builder_.choice(std::move(parts));
+}
+
+}  // namespace windrow::grammar

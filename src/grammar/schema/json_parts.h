@@ -1,0 +1,50 @@
+// The pieces that JSON is made of, as parts of a grammar: strings, names, marks, and the whitespace
+// that may stand behind each of them. Used by one thread at a time.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "grammar/grammar.h"
+#include "grammar/lexeme/char_dfa.h"
+#include "grammar/schema/schema_grammar.h"
+
+namespace windrow::grammar {
+
+class JsonParts {
+ public:
+  // `builder` outlives this.
+  JsonParts(GrammarBuilder& builder, Whitespace whitespace)
+      : builder_(builder), flexible_(whitespace == Whitespace::kFlexible) {}
+
+  Part mark(std::string_view mark);        // with whitespace behind it, but for `]` and `}`
+  Part spaced(Part value);                 // a value, and whitespace
+  Part name(std::string_view name);        // `"name":`
+  Part comma_name(std::string_view name);  // `,"name":`
+  Part name_in(const CharDfa* names);      // some name and the colon; null: any
+
+  Part any_string();
+  Part string_of_length(uint32_t min, std::optional<uint32_t> max);
+  Part string_in(const CharDfa& texts);  // not empty
+  Part value(const boost::json::value& value);
+  Part one_of(std::span<const boost::json::value* const> values);  // not empty
+
+  GrammarBuilder& builder() { return builder_; }
+
+ private:
+  Part text(const std::string& bytes);
+  Part space();
+
+  GrammarBuilder& builder_;
+  bool flexible_;
+  std::map<std::string, Part, std::less<>> texts_;
+  std::optional<Part> space_;
+  std::optional<Part> any_string_;
+};
+
+}  // namespace windrow::grammar

@@ -1,0 +1,93 @@
+#include "grammar/schema/name_classes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "grammar/schema/read_schema.h"
+
+namespace windrow::grammar {
+namespace {
+
+constexpr size_t kPatternsMax = 6;
+
+class Classes {
+ public:
+  Classes(Conjunctions& conjunctions, const Node& node)
+      : conjunctions_(conjunctions), node_(node) {}
+
+  Result<std::vector<NameClass>> find() {
+    const ObjectShape& shape = node_.objects;
+    for (const ObjectShape::Source& source : shape.sources) {
+      for (const auto& [pattern, value] : source.rules->patterns) {
+        if (std::ranges::find(patterns_, pattern) == patterns_.end()) patterns_.push_back(pattern);
+      }
+    }
+    if (patterns_.size() > kPatternsMax) {
+      return schema_error(pointer(), fmt::format("{} patterns for the names of one object; up to "
+                                                 "{} are handled",
+                                                 patterns_.size(), kPatternsMax));
+    }
+    if (patterns_.empty() && shape.members.empty()) {
+      Result<void> added = add(std::nullopt, {});
+      if (!added) return added.error();
+      return std::move(classes_);
+    }
+    std::vector<std::string_view> declared;
+    for (const Member& member : shape.members) declared.push_back(member.name);
+    Result<CharDfa> names = CharDfa::any_text().without(CharDfa::literals(declared));
+    if (!names) return schema_error(node_.pointer + "/properties", names.error().message);
+    if (Result<void> split = split_by(*names, {}); !split) return split.error();
+    return std::move(classes_);
+  }
+
+ private:
+  std::string pointer() const { return node_.pointer + "/patternProperties"; }
+
+  // `matched`: for the patterns so far, whether all of `names` match.
+  Result<void> split_by(const CharDfa& names, std::vector<bool> matched) {
+    if (names.empty()) return {};
+    if (matched.size() == patterns_.size()) return add(names, matched);
+    if (Result<void> go_on = conjunctions_.ask_to_go_on(); !go_on) return go_on;
+    Result<const CharDfa*> pattern = conjunctions_.automata().pattern(patterns_[matched.size()]);
+    if (!pattern) return schema_error(pointer(), pattern.error().message);
+    Result<CharDfa> inside = names.intersect(**pattern);
+    if (!inside) return schema_error(pointer(), inside.error().message);
+    Result<CharDfa> outside = names.without(**pattern);
+    if (!outside) return schema_error(pointer(), outside.error().message);
+    matched.push_back(true);
+    if (Result<void> split = split_by(*inside, matched); !split) return split;
+    matched.back() = false;
+    return split_by(*outside, matched);
+  }
+
+  Result<void> add(std::optional<CharDfa> names, const std::vector<bool>& matched) {
+    const auto terms = conjunctions_.undeclared(node_.objects, patterns_, matched);
+    if (!terms) return {};
+    Result<NodeId> value = conjunctions_.find(*terms);
+    if (!value) return value.error();
+    if (!conjunctions_.possible(*value)) return {};
+    const auto same = std::ranges::find(classes_, *value, &NameClass::value);
+    if (same == classes_.end()) {
+      classes_.push_back({std::move(names), *value});
+      return {};
+    }
+    Result<CharDfa> both = same->names->unite(*names);
+    if (!both) return schema_error(pointer(), both.error().message);
+    same->names = *std::move(both);
+    return {};
+  }
+
+  Conjunctions& conjunctions_;
+  const Node& node_;
+  std::vector<std::string> patterns_;
+  std::vector<NameClass> classes_;
+};
+
+}  // namespace
+
+Result<std::vector<NameClass>> name_classes(Conjunctions& conjunctions, const Node& node) {
+  return Classes(conjunctions, node).find();
+}
+
+}  // namespace windrow::grammar

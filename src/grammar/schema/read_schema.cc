@@ -1,0 +1,200 @@
+#include "grammar/schema/read_schema.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "grammar/schema/references.h"
+#include "grammar/schema/rules_reader.h"
+
+namespace windrow::grammar {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kNodesMax = 200'000;
+constexpr size_t kStepsBetweenQuestions = 256;
+
+// Reads one place of the schema after the other; what a place refers to waits in a list, so the
+// depth of a schema costs no stack.
+class SchemaReader final : public Places {
+ public:
+  SchemaReader(const json::value& root, bool open) : root_(root), references_(root), open_(open) {}
+
+  Result<Schema> read(const GiveUp& give_up) {
+    schema_.root = place(root_, "#");
+    for (size_t i = 0; i < waiting_.size(); ++i) {
+      if (i % kStepsBetweenQuestions == 0 && give_up && give_up()) {
+        return Error{ErrorKind::kUnavailable, "reading the schema took too long"};
+      }
+      if (schema_.nodes.size() > kNodesMax) {
+        return schema_error(waiting_[i].pointer,
+                            fmt::format("the schema has more than {} parts", kNodesMax));
+      }
+      current_ = waiting_[i];
+      if (Result<void> done = read_place(); !done) return done.error();
+    }
+    if (Result<void> ends = check_ends(); !ends) return ends.error();
+    return std::move(schema_);
+  }
+
+  SchemaId place(const json::value& value, std::string pointer) override {
+    return place_in(value, std::move(pointer), current_.resource);
+  }
+
+ private:
+  struct Waiting {
+    const json::value* value = nullptr;
+    SchemaId id;
+    std::string pointer;
+    References::Resource resource = References::kRoot;
+  };
+
+  SchemaId place_in(const json::value& value, std::string pointer, References::Resource outer) {
+    const auto [found, is_new] = place_of_.try_emplace(&value, next_id());
+    if (!is_new) return found->second;
+    SchemaNode& node = schema_.nodes.emplace_back();
+    node.pointer = pointer;
+    waiting_.push_back(
+        {&value, found->second, std::move(pointer), references_.resource_of(value, outer)});
+    return found->second;
+  }
+
+  SchemaId next_id() const { return SchemaId(static_cast<uint32_t>(schema_.nodes.size())); }
+
+  SchemaId add(SchemaNode node) {
+    const SchemaId id = next_id();
+    schema_.nodes.push_back(std::move(node));
+    return id;
+  }
+
+  Result<void> read_place() {
+    const json::value& value = *current_.value;
+    SchemaNode& node = schema_.nodes[current_.id.value()];
+    if (value.is_bool()) {
+      node.kind = value.get_bool() ? SchemaNode::Kind::kAlways : SchemaNode::Kind::kNever;
+      return {};
+    }
+    if (!value.is_object()) {
+      return schema_error(current_.pointer, "a schema is an object, true or false");
+    }
+    return read_object(value.get_object(), node);
+  }
+
+  Result<void> read_object(const json::object& object, SchemaNode& node) {
+    const bool is_root = current_.value == &root_;
+    Result<std::optional<Rules>> rules = read_rules(
+        object, current_.pointer,
+        {.open = open_, .container = [&](std::string_view name) {
+           return is_root && references_.leads_into(name);
+         }},
+        *this);
+    if (!rules) return rules.error();
+
+    // In the order of the text, so that properties are in it too.
+    std::vector<SchemaId> parts;
+    size_t rules_at = parts.size();
+    for (const auto& [name, value] : object) {
+      if (name == "properties") rules_at = parts.size();
+      Result<std::optional<SchemaId>> part = read_applicator(name, value);
+      if (!part) return part.error();
+      if (*part) parts.push_back(**part);
+    }
+    if (parts.empty()) {
+      if (*rules) {
+        node.kind = SchemaNode::Kind::kRules;
+        node.rules = *std::move(*rules);
+      }
+      return {};
+    }
+    if (*rules) {
+      const SchemaId own = add({.kind = SchemaNode::Kind::kRules,
+                                .pointer = current_.pointer,
+                                .rules = *std::move(*rules)});
+      parts.insert(parts.begin() + static_cast<ptrdiff_t>(rules_at), own);
+    }
+    node.kind = SchemaNode::Kind::kAll;
+    node.parts = std::move(parts);
+    return {};
+  }
+
+  // Nothing: this keyword is none that puts schemas together.
+  Result<std::optional<SchemaId>> read_applicator(std::string_view name, const json::value& value) {
+    const std::string pointer = current_.pointer + "/" + std::string(name);
+    if (name == "$ref") {
+      if (!value.is_string()) return schema_error(pointer, "$ref is a text");
+      auto target = references_.find(value.get_string(), current_.resource);
+      if (!target) return schema_error(pointer, target.error().message);
+      return std::optional(place_in(*target->value, target->pointer, target->resource));
+    }
+    SchemaNode::Kind kind = SchemaNode::Kind::kAll;
+    if (name == "anyOf") {
+      kind = SchemaNode::Kind::kAny;
+    } else if (name == "oneOf") {
+      kind = SchemaNode::Kind::kOne;
+    } else if (name != "allOf") {
+      return std::optional<SchemaId>();
+    }
+    if (!value.is_array() || value.get_array().empty()) {
+      return schema_error(pointer, fmt::format("{} is a list of schemas, at least one", name));
+    }
+    SchemaNode node{.kind = kind, .pointer = pointer};
+    size_t index = 0;
+    for (const json::value& part : value.get_array()) {
+      node.parts.push_back(place(part, fmt::format("{}/{}", pointer, index++)));
+    }
+    return std::optional(add(std::move(node)));
+  }
+
+  // A schema that is part of itself, with no object or array between, says nothing.
+  Result<void> check_ends() const {
+    enum class Seen : uint8_t { kNo, kOpen, kDone };
+    std::vector<Seen> seen(schema_.nodes.size(), Seen::kNo);
+    std::vector<std::pair<uint32_t, size_t>> path;
+    for (uint32_t first = 0; first < schema_.nodes.size(); ++first) {
+      if (seen[first] == Seen::kNo) path.emplace_back(first, 0);
+      while (!path.empty()) {
+        const auto [id, next] = path.back();
+        const SchemaNode& node = schema_.nodes[id];
+        seen[id] = Seen::kOpen;
+        if (next == node.parts.size()) {
+          seen[id] = Seen::kDone;
+          path.pop_back();
+          continue;
+        }
+        ++path.back().second;
+        const uint32_t part = node.parts[next].value();
+        if (seen[part] == Seen::kOpen) {
+          return schema_error(schema_.nodes[part].pointer,
+                              "the schema refers to itself with no object or array between, so it "
+                              "never says what it is");
+        }
+        if (seen[part] == Seen::kNo) path.emplace_back(part, 0);
+      }
+    }
+    return {};
+  }
+
+  const json::value& root_;
+  References references_;
+  bool open_;
+  Schema schema_;
+  std::unordered_map<const json::value*, SchemaId> place_of_;
+  std::vector<Waiting> waiting_;
+  Waiting current_;
+};
+
+}  // namespace
+
+Error schema_error(std::string_view pointer, std::string_view what) {
+  return {ErrorKind::kInvalid, fmt::format("at {}: {}", pointer, what)};
+}
+
+Result<Schema> read_schema(const json::value& schema, bool open, const GiveUp& give_up) {
+  return SchemaReader(schema, open).read(give_up);
+}
+
+}  // namespace windrow::grammar

@@ -1,0 +1,65 @@
+// Where the references of a schema lead: JSON pointers, anchors, and identifiers of its own parts.
+// Nothing is ever fetched. Pure.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+
+namespace windrow::grammar {
+
+// "a/b~c" -> "a~1b~0c": a name as a step of a JSON pointer.
+std::string pointer_step(std::string_view name);
+
+// `reference` as seen from `base`, by RFC 3986 as far as identifiers of schemas need it. Both
+// without a fragment.
+std::string resolve_uri(std::string_view base, std::string_view reference);
+
+class References {
+ public:
+  // A part of the schema with an identifier of its own: what is relative in it is relative to that.
+  using Resource = uint32_t;
+  static constexpr Resource kRoot = 0;
+
+  struct Target {
+    const boost::json::value* value = nullptr;
+    std::string pointer;
+    Resource resource = kRoot;
+  };
+
+  // `root` outlives this.
+  explicit References(const boost::json::value& root);
+
+  // Which resource a part of the schema is in, when what is around it is in `outer`.
+  Resource resource_of(const boost::json::value& part, Resource outer) const;
+
+  // kInvalid: it leads nowhere in this schema.
+  Result<Target> find(std::string_view reference, Resource from) const;
+
+  // Whether some reference goes through this member of the root: then it is a container, whatever
+  // its name.
+  bool leads_into(std::string_view root_member) const;
+
+ private:
+  struct Known {
+    std::string uri;
+    const boost::json::value* value = nullptr;
+    std::string pointer;
+  };
+
+  void look_through(const boost::json::value& root);
+  Result<Target> walk(const Known& from, Resource resource, std::string_view pointer,
+                      std::string_view reference) const;
+
+  std::vector<Known> resources_;
+  std::unordered_map<const boost::json::value*, Resource> resource_at_;
+  std::unordered_map<std::string, Target> anchors_;  // "uri#name"
+  std::vector<std::string> first_steps_;             // of pointers from the root
+};
+
+}  // namespace windrow::grammar

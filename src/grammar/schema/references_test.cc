@@ -1,0 +1,87 @@
+#include "grammar/schema/references.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+
+namespace windrow::grammar {
+namespace {
+
+TEST(ResolveUri, FollowsRfc3986) {
+  const std::string base = "http://a/b/c/d;p?q";
+  for (const auto& [reference, expected] :
+       std::initializer_list<std::pair<const char*, const char*>>{
+           {"g:h", "g:h"},
+           {"g", "http://a/b/c/g"},
+           {"./g", "http://a/b/c/g"},
+           {"g/", "http://a/b/c/g/"},
+           {"/g", "http://a/g"},
+           {"//g", "http://g"},
+           {"..", "http://a/b/"},
+           {"../g", "http://a/b/g"},
+           {"../../g", "http://a/g"},
+           {"../../../g", "http://a/g"},
+           {".", "http://a/b/c/"},
+           {"", "http://a/b/c/d;p?q"}}) {
+    EXPECT_EQ(resolve_uri(base, reference), expected) << reference;
+  }
+  EXPECT_EQ(resolve_uri("", "node.json"), "node.json");
+  EXPECT_EQ(resolve_uri("http://host", "node"), "http://host/node");
+}
+
+class ReferencesTest : public ::testing::Test {
+ protected:
+  std::string pointer(std::string_view reference, References::Resource from = 0) const {
+    const auto target = references_.find(reference, from);
+    return target ? target->pointer : "error: " + target.error().message;
+  }
+
+  boost::json::value schema_ = boost::json::parse(R"({
+    "$id": "http://host/root.json",
+    "$defs": {
+      "a/b": {"type": "string"}, "c~d": {}, "e%f": {}, "": {"": {}},
+      "named": {"$anchor": "here"}, "old": {"$id": "#there"},
+      "tree": {"$id": "tree.json", "$defs": {"leaf": {"$anchor": "here"}}}
+    },
+    "prefixItems": [true, {"title": "second"}],
+    "enum": [{"$anchor": "value"}]
+  })");
+  References references_{schema_};
+};
+
+TEST_F(ReferencesTest, FollowsPointers) {
+  EXPECT_EQ(pointer("#"), "#");
+  EXPECT_EQ(pointer("#/$defs/a~1b"), "#/$defs/a~1b");
+  EXPECT_EQ(pointer("#/$defs/c~0d"), "#/$defs/c~0d");
+  EXPECT_EQ(pointer("#/$defs/e%25f"), "#/$defs/e%f");
+  EXPECT_EQ(pointer("#/%24defs/"), "#/$defs/");
+  EXPECT_EQ(pointer("#/$defs//"), "#/$defs//");
+  EXPECT_EQ(pointer("#/prefixItems/1"), "#/prefixItems/1");
+}
+
+TEST_F(ReferencesTest, KnowsAnchorsAndIdentifiers) {
+  EXPECT_EQ(pointer("#here"), "#/$defs/named");
+  EXPECT_EQ(pointer("#there"), "#/$defs/old");
+  EXPECT_EQ(pointer("tree.json"), "#/$defs/tree");
+  EXPECT_EQ(pointer("http://host/tree.json#/$defs/leaf"), "#/$defs/tree/$defs/leaf");
+  EXPECT_EQ(pointer("tree.json#here"), "#/$defs/tree/$defs/leaf");
+  EXPECT_EQ(pointer("/root.json#/prefixItems/0"), "#/prefixItems/0");
+  const auto tree = references_.find("tree.json", 0);
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(pointer("#/$defs/leaf", tree->resource), "#/$defs/tree/$defs/leaf");
+  EXPECT_EQ(pointer("root.json", tree->resource), "#");
+}
+
+TEST_F(ReferencesTest, SaysWhatLeadsNowhere) {
+  EXPECT_NE(pointer("#/$defs/none").find("there is no \"none\" at #/$defs"), std::string::npos);
+  EXPECT_NE(pointer("#/prefixItems/2").find("no \"2\""), std::string::npos);
+  EXPECT_NE(pointer("#/prefixItems/01x").find("no \"01x\""), std::string::npos);
+  EXPECT_NE(pointer("#nobody").find("$anchor"), std::string::npos);
+  EXPECT_NE(pointer("#value").find("$anchor"), std::string::npos);  // in an enum: a value
+  EXPECT_NE(pointer("other.json").find("nothing is fetched"), std::string::npos);
+  EXPECT_NE(pointer("http://json-schema.org/draft-07/schema#").find("nothing is fetched"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace windrow::grammar

@@ -1,0 +1,364 @@
+#include "grammar/schema/rules_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "grammar/lexeme/formats.h"
+#include "grammar/schema/harmless.h"
+#include "grammar/schema/json_values.h"
+#include "grammar/schema/keywords.h"
+#include "grammar/schema/read_schema.h"
+#include "grammar/schema/references.h"
+
+namespace windrow::grammar {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int64_t kCountMax = 1'000'000'000;
+
+// Standard base64 with its padding.
+constexpr std::string_view kByteFormat =
+    "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+struct TypeName {
+  std::string_view name;
+  Types types;
+};
+constexpr auto kTypeNames = std::to_array<TypeName>({{"null", kNullType},
+                                                     {"boolean", kBooleanType},
+                                                     {"integer", kIntegerType},
+                                                     {"number", kNumberTypes},
+                                                     {"string", kStringType},
+                                                     {"array", kArrayType},
+                                                     {"object", kObjectType}});
+
+class RulesReader {
+ public:
+  RulesReader(const json::object& object, std::string_view pointer, const RulesOptions& options,
+              Places& places)
+      : object_(object), pointer_(pointer), options_(options), places_(places) {}
+
+  Result<std::optional<Rules>> read() {
+    if (const json::value* type = object_.if_contains("type")) {
+      if (Result<void> done = read_type(*type); !done) return done.error();
+    }
+    for (const auto& [name, value] : object_) {
+      if (Result<void> done = read_keyword(name, value); !done) return done.error();
+    }
+    if (!says_something_) return std::optional<Rules>();
+    ObjectRules& objects = rules_.objects;
+    objects.closed = !options_.open && !objects.additional &&
+                     (object_.contains("properties") || object_.contains("patternProperties"));
+    return std::optional(std::move(rules_));
+  }
+
+ private:
+  using Reading = Result<void> (RulesReader::*)(const json::value&);
+  struct Entry {
+    std::string_view name;
+    Reading reading;
+  };
+
+  std::string at(std::string_view name) const {
+    return fmt::format("{}/{}", pointer_, pointer_step(name));
+  }
+  Error wrong(std::string_view what) const { return schema_error(at(keyword_), what); }
+
+  Result<void> read_keyword(std::string_view name, const json::value& value) {
+    keyword_ = name;
+    const Keyword* keyword = find_keyword(name);
+    if (keyword == nullptr) {
+      if (options_.container(name)) return {};
+      return wrong(fmt::format("\"{}\" is no keyword that is known, and ignoring it could let "
+                               "through what it forbids; remove it, or call it \"x-{}\"",
+                               name, name));
+    }
+    if (keyword->use == KeywordUse::kIgnored) return {};
+    if (keyword->use == KeywordUse::kRefused) {
+      if (constrains_nothing(name, value, object_)) return {};
+      if ((keyword->types & rules_.types) == 0) return {};
+      return wrong(fmt::format("\"{}\" cannot be enforced; {}", name, keyword->advice));
+    }
+    static constexpr auto kEntries = std::to_array<Entry>({
+        {"additionalItems", &RulesReader::read_additional_items},
+        {"additionalProperties", &RulesReader::read_additional_properties},
+        {"const", &RulesReader::read_const},
+        {"enum", &RulesReader::read_enum},
+        {"exclusiveMaximum", &RulesReader::read_exclusive_maximum},
+        {"exclusiveMinimum", &RulesReader::read_exclusive_minimum},
+        {"format", &RulesReader::read_format},
+        {"items", &RulesReader::read_items},
+        {"maxItems", &RulesReader::read_max_items},
+        {"maxLength", &RulesReader::read_max_length},
+        {"maximum", &RulesReader::read_maximum},
+        {"minItems", &RulesReader::read_min_items},
+        {"minLength", &RulesReader::read_min_length},
+        {"minimum", &RulesReader::read_minimum},
+        {"multipleOf", &RulesReader::read_multiple_of},
+        {"nullable", &RulesReader::read_nullable},
+        {"pattern", &RulesReader::read_pattern},
+        {"patternProperties", &RulesReader::read_pattern_properties},
+        {"prefixItems", &RulesReader::read_prefix_items},
+        {"properties", &RulesReader::read_properties},
+        {"required", &RulesReader::read_required},
+    });
+    if (name == "type") {
+      says_something_ = true;
+      return {};
+    }
+    const auto entry = std::ranges::find(kEntries, name, &Entry::name);
+    if (entry == kEntries.end()) return {};  // $ref, allOf and the like are read elsewhere
+    says_something_ = true;
+    return (this->*entry->reading)(value);
+  }
+
+  Result<void> read_type(const json::value& value) {
+    keyword_ = "type";
+    Types types = 0;
+    const auto add = [&](const json::value& name) {
+      if (!name.is_string()) return false;
+      const auto found =
+          std::ranges::find(kTypeNames, std::string_view(name.get_string()), &TypeName::name);
+      if (found == kTypeNames.end()) return false;
+      types |= found->types;
+      return true;
+    };
+    bool known = !value.is_array() && add(value);
+    if (const json::array* list = value.if_array()) {
+      known = !list->empty() && std::ranges::all_of(*list, add);
+    }
+    if (!known) {
+      return wrong(
+          "type is one of null, boolean, integer, number, string, array, object, or a list of "
+          "them");
+    }
+    rules_.types = types;
+    return {};
+  }
+
+  Result<void> read_nullable(const json::value& value) {
+    if (!value.is_bool()) return wrong("nullable is true or false");
+    if (!value.get_bool()) return {};
+    if (!object_.contains("type")) {
+      return wrong(
+          "nullable adds null to the type beside it, and there is none; use anyOf with "
+          "{\"type\": \"null\"}");
+    }
+    rules_.types |= kNullType;
+    return {};
+  }
+
+  Result<void> allow(std::vector<const json::value*> values) {
+    if (!rules_.allowed) {
+      rules_.allowed = std::move(values);
+      return {};
+    }
+    std::erase_if(*rules_.allowed, [&](const json::value* old) {
+      return std::ranges::none_of(
+          values, [&](const json::value* value) { return same_value(*old, *value); });
+    });
+    return {};
+  }
+  Result<void> read_const(const json::value& value) { return allow({&value}); }
+  Result<void> read_enum(const json::value& value) {
+    if (!value.is_array()) return wrong("enum is a list of values");
+    std::vector<const json::value*> values;
+    for (const json::value& one : value.get_array()) values.push_back(&one);
+    return allow(std::move(values));
+  }
+
+  // --- numbers ---
+
+  Result<Decimal> number(const json::value& value) const {
+    const auto decimal = Decimal::of(value);
+    if (!decimal) return wrong(fmt::format("{} is a number", keyword_));
+    return *decimal;
+  }
+  Result<void> read_minimum(const json::value& value) {
+    auto bound = number(value);
+    if (!bound) return bound.error();
+    rules_.numbers.raise_min(*bound, flag("exclusiveMinimum"));
+    return {};
+  }
+  Result<void> read_maximum(const json::value& value) {
+    auto bound = number(value);
+    if (!bound) return bound.error();
+    rules_.numbers.lower_max(*bound, flag("exclusiveMaximum"));
+    return {};
+  }
+  Result<void> read_exclusive_minimum(const json::value& value) {
+    if (value.is_bool()) return {};  // of draft 4: read with minimum
+    auto bound = number(value);
+    if (!bound) return bound.error();
+    rules_.numbers.raise_min(*bound, true);
+    return {};
+  }
+  Result<void> read_exclusive_maximum(const json::value& value) {
+    if (value.is_bool()) return {};
+    auto bound = number(value);
+    if (!bound) return bound.error();
+    rules_.numbers.lower_max(*bound, true);
+    return {};
+  }
+  bool flag(std::string_view name) const {
+    const json::value* value = object_.if_contains(name);
+    return value != nullptr && value->is_bool() && value->get_bool();
+  }
+  Result<void> read_multiple_of(const json::value& value) {
+    auto step = number(value);
+    if (!step) return step.error();
+    if (step->is_zero() || step->is_negative()) return wrong("multipleOf is above 0");
+    rules_.numbers.multiple_of = *step;
+    return {};
+  }
+
+  // --- strings ---
+
+  Result<int64_t> count(const json::value& value) const {
+    const auto decimal = Decimal::of(value);
+    if (!decimal || !decimal->is_integer() || decimal->is_negative()) {
+      return wrong(fmt::format("{} is an integer, 0 or more", keyword_));
+    }
+    return std::min(decimal->scaled(0).value_or(INT64_MAX), kCountMax);
+  }
+  Result<void> at_least(uint32_t& bound, const json::value& value) const {
+    auto least = count(value);
+    if (!least) return least.error();
+    if (*least == kCountMax) return wrong(fmt::format("{} is more than is handled", keyword_));
+    bound = static_cast<uint32_t>(*least);
+    return {};
+  }
+  Result<void> at_most(std::optional<uint32_t>& bound, const json::value& value) const {
+    auto most = count(value);
+    if (!most) return most.error();
+    if (*most < kCountMax) bound = static_cast<uint32_t>(*most);
+    return {};
+  }
+  Result<void> read_min_length(const json::value& value) {
+    return at_least(rules_.strings.length_min, value);
+  }
+  Result<void> read_max_length(const json::value& value) {
+    return at_most(rules_.strings.length_max, value);
+  }
+  Result<void> read_pattern(const json::value& value) {
+    if (!value.is_string()) return wrong("pattern is a text");
+    rules_.strings.patterns.emplace_back(value.get_string());
+    return {};
+  }
+
+  Result<void> read_format(const json::value& value) {
+    if (!value.is_string()) return wrong("format is a text");
+    const std::string name(value.get_string());
+    if (format_dfa(name) != nullptr) {
+      rules_.strings.formats.push_back(name);
+      return {};
+    }
+    if (name == "password" || name == "int-or-string") return {};
+    if (name == "byte") {
+      rules_.strings.patterns.emplace_back(kByteFormat);
+      return {};
+    }
+    const bool numbers_only = object_.contains("type") && (rules_.types & kStringType) == 0;
+    if (!numbers_only) {
+      return wrong(fmt::format("the format \"{}\" cannot be enforced; those that can are {}, byte; "
+                               "or say what you mean with pattern",
+                               name, fmt::join(known_formats(), ", ")));
+    }
+    if (name == "int32" || name == "int64") {
+      const bool small = name == "int32";
+      rules_.numbers.raise_min(Decimal(small ? INT32_MIN : INT64_MIN), false);
+      rules_.numbers.lower_max(Decimal(small ? INT32_MAX : INT64_MAX), false);
+    }
+    return {};
+  }
+
+  // --- arrays ---
+
+  Result<void> read_min_items(const json::value& value) {
+    return at_least(rules_.arrays.count_min, value);
+  }
+  Result<void> read_max_items(const json::value& value) {
+    return at_most(rules_.arrays.count_max, value);
+  }
+  Result<void> read_prefix_items(const json::value& value) {
+    if (!value.is_array()) return wrong(fmt::format("{} is a list of schemas", keyword_));
+    size_t index = 0;
+    for (const json::value& item : value.get_array()) {
+      rules_.arrays.prefix.push_back(
+          places_.place(item, fmt::format("{}/{}", at(keyword_), index++)));
+    }
+    return {};
+  }
+  Result<void> read_items(const json::value& value) {
+    if (!value.is_array()) {
+      rules_.arrays.items = places_.place(value, at("items"));
+      return {};
+    }
+    if (object_.contains("prefixItems")) {
+      return wrong("a list of items is what prefixItems is now; use one of them");
+    }
+    return read_prefix_items(value);
+  }
+  Result<void> read_additional_items(const json::value& value) {
+    if (object_.contains("prefixItems")) {
+      return wrong("what is behind prefixItems is said by items");
+    }
+    const json::value* items = object_.if_contains("items");
+    if (items == nullptr || !items->is_array()) return {};  // then it means nothing
+    rules_.arrays.items = places_.place(value, at("additionalItems"));
+    return {};
+  }
+
+  // --- objects ---
+
+  Result<void> read_members(const json::value& value,
+                            std::vector<std::pair<std::string, SchemaId>>& members) {
+    if (!value.is_object()) return wrong(fmt::format("{} is an object of schemas", keyword_));
+    for (const auto& [name, schema] : value.get_object()) {
+      members.emplace_back(
+          name, places_.place(schema, fmt::format("{}/{}", at(keyword_), pointer_step(name))));
+    }
+    return {};
+  }
+  Result<void> read_properties(const json::value& value) {
+    return read_members(value, rules_.objects.properties);
+  }
+  Result<void> read_pattern_properties(const json::value& value) {
+    return read_members(value, rules_.objects.patterns);
+  }
+  Result<void> read_additional_properties(const json::value& value) {
+    rules_.objects.additional = places_.place(value, at("additionalProperties"));
+    return {};
+  }
+  Result<void> read_required(const json::value& value) {
+    const auto is_text = [](const json::value& name) { return name.is_string(); };
+    if (!value.is_array() || !std::ranges::all_of(value.get_array(), is_text)) {
+      return wrong("required is a list of names");
+    }
+    for (const json::value& name : value.get_array()) {
+      rules_.objects.required.emplace_back(name.get_string());
+    }
+    return {};
+  }
+
+  const json::object& object_;
+  std::string_view pointer_;
+  const RulesOptions& options_;
+  Places& places_;
+  std::string_view keyword_;
+  bool says_something_ = false;
+  Rules rules_;
+};
+
+}  // namespace
+
+Result<std::optional<Rules>> read_rules(const json::object& object, std::string_view pointer,
+                                        const RulesOptions& options, Places& places) {
+  return RulesReader(object, pointer, options, places).read();
+}
+
+}  // namespace windrow::grammar

@@ -1,0 +1,37 @@
+#include "grammar/schema/schema_grammar.h"
+
+#include <fmt/format.h>
+
+#include "grammar/schema/grammar_writer.h"
+#include "grammar/schema/read_schema.h"
+
+namespace windrow::grammar {
+namespace json = boost::json;
+
+Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
+                                                      const SchemaOptions& options,
+                                                      const GiveUp& give_up) {
+  Result<Schema> read = read_schema(schema, options.open, give_up);
+  if (!read) return read.error();
+  Conjunctions conjunctions(*read, give_up);
+  Result<NodeId> root = conjunctions.find({{read->root, false}});
+  if (!root) return root.error();
+  if (!conjunctions.possible(*root)) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("no value is valid under this schema: {}", conjunctions[*root].why)};
+  }
+  GrammarBuilder builder;
+  JsonParts parts(builder, options.whitespace);
+  GrammarWriter writer(conjunctions, parts);
+  Result<Part> part = writer.write(*root);
+  if (!part) return part.error();
+  return builder.finish(*part, options.limits);
+}
+
+Result<std::shared_ptr<const Grammar>> json_grammar(Whitespace whitespace, bool object_only) {
+  const json::value schema =
+      object_only ? json::value(json::object{{"type", "object"}}) : json::value(true);
+  return schema_grammar(schema, {.whitespace = whitespace, .open = true});
+}
+
+}  // namespace windrow::grammar

@@ -1,0 +1,324 @@
+// What a schema lets through, text by text. Texts are compact and in definition order, as the
+// grammar writes them.
+#include "grammar/schema/schema_grammar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "grammar/schema/testing/schema_language.h"
+
+namespace windrow::grammar {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::SchemaLanguage;
+using Texts = std::vector<std::string>;
+
+void expect_language(const std::string& schema, const Texts& in, const Texts& out,
+                     const SchemaOptions& options = {}) {
+  SCOPED_TRACE(schema);
+  const SchemaLanguage language(schema, options);
+  ASSERT_TRUE(language.made()) << language.error();
+  for (const std::string& text : in) EXPECT_TRUE(language.has(text)) << text;
+  for (const std::string& text : out) EXPECT_FALSE(language.has(text)) << text;
+}
+
+std::string error_of(const std::string& schema, const SchemaOptions& options = {}) {
+  const SchemaLanguage language(schema, options);
+  return language.made() ? "no error" : language.error();
+}
+
+constexpr SchemaOptions kOpen{.open = true};
+constexpr SchemaOptions kFlexible{.whitespace = Whitespace::kFlexible};
+
+TEST(SchemaGrammar, KnowsTheTypes) {
+  const Texts all{"null", "true", "0", "-1.5", "\"\"", "[]", "{}"};
+  const auto only = [&](const std::string& schema, const Texts& in) {
+    Texts out;
+    for (const std::string& text : all) {
+      if (std::ranges::find(in, text) == in.end()) out.push_back(text);
+    }
+    expect_language(schema, in, out);
+  };
+  only("true", all);
+  only("{}", all);
+  only(R"({"type":"null"})", {"null"});
+  only(R"({"type":"boolean"})", {"true"});
+  only(R"({"type":"integer"})", {"0"});
+  only(R"({"type":"number"})", {"0", "-1.5"});
+  only(R"({"type":"string"})", {"\"\""});
+  only(R"({"type":"array"})", {"[]"});
+  only(R"({"type":"object"})", {"{}"});
+  only(R"({"type":["string","null"]})", {"\"\"", "null"});
+  only(R"({"type":["number","integer","object"]})", {"0", "-1.5", "{}"});
+  only(R"({"type":"string","nullable":true})", {"\"\"", "null"});
+  only(R"({"type":"string","nullable":false})", {"\"\""});
+  only(R"({"minLength":1,"minItems":1})", {"null", "true", "0", "-1.5", "{}"});
+}
+
+TEST(SchemaGrammar, WritesObjectsInTheOrderOfTheSchema) {
+  expect_language(R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"null"},
+                      "c":{"type":"boolean"}},"required":["b"]})",
+                  {R"({"b":null})", R"({"a":1,"b":null})", R"({"b":null,"c":true})",
+                   R"({"a":1,"b":null,"c":false})"},
+                  {"{}", R"({"a":1})", R"({"b":null,"a":1})", R"({"a":1,"c":true})",
+                   R"({"b":1})", R"({"b":null,"d":1})", R"({"b":null,})", R"({,"b":null})",
+                   R"({"b":null,"b":null})", R"({ "b":null})"});
+  expect_language(R"({"type":"object","properties":{"a":{"const":1},"b":{"const":2}}})",
+                  {"{}", R"({"a":1})", R"({"b":2})", R"({"a":1,"b":2})"},
+                  {R"({"b":2,"a":1})", R"({"c":1})"});
+  expect_language(R"({"type":"object","properties":{}})", {"{}"}, {R"({"a":1})"});
+  expect_language(R"({"type":"object","properties":{"a\"\n":true}})", {R"({"a\"\n":[1]})"},
+                  {R"({"a":1})"});
+}
+
+TEST(SchemaGrammar, ClosesObjectsThatDeclareUnlessOpen) {
+  const std::string schema = R"({"type":"object","properties":{"a":{"type":"integer"}}})";
+  expect_language(schema, {"{}", R"({"a":1})"}, {R"({"b":1})", R"({"a":1,"b":1})"});
+  expect_language(schema, {"{}", R"({"a":1})", R"({"b":[{}]})", R"({"a":1,"b":1,"":2})"},
+                  {R"({"a":"x"})", R"({"b":1,"a":"x"})", R"({"\u0061":"x"})"}, kOpen);
+  expect_language(R"({"type":"object"})", {"{}", R"({"b":1})", R"({"\u0061":1})"}, {"[]"});
+  expect_language(R"({"type":"object","properties":{"a":true},"additionalProperties":{
+                      "type":"integer"}})",
+                  {R"({"a":"x","b":1})", R"({"b":1,"c":2})"}, {R"({"b":"x"})"});
+  expect_language(R"({"type":"object","properties":{"a":true},"additionalProperties":false})",
+                  {R"({"a":"x"})"}, {R"({"b":1})"}, kOpen);
+  expect_language(R"({"type":"object","additionalProperties":{"type":"integer"},
+                      "required":["x"]})",
+                  {R"({"x":1})", R"({"x":1,"y":2})"}, {"{}", R"({"y":1})", R"({"x":"s"})"});
+}
+
+TEST(SchemaGrammar, MatchesNamesWithPatterns) {
+  const std::string patterns =
+      R"({"type":"object","properties":{"id":{"type":"integer"}},"patternProperties":
+          {"^a":{"type":"integer"},"z$":{"minimum":5}}})";
+  expect_language(patterns,
+                  {R"({"id":1})", R"({"a":1})", R"({"z":"text"})", R"({"az":5})", R"({"z":7})",
+                   R"({"id":1,"ab":2,"az":5,"a":1})"},
+                  {R"({"a":"x"})", R"({"az":4})", R"({"az":"x"})", R"({"z":4})", R"({"b":1})",
+                   R"({"id":"a"})"});
+  expect_language(patterns, {R"({"b":1})", R"({"b":1,"a":1})"},
+                  {R"({"a":"x"})", R"({"az":4})", R"({"b":1,"z":4})"}, kOpen);
+  expect_language(R"({"patternProperties":{"^i":{"maximum":3}},"properties":{"id":{"minimum":1}}})",
+                  {R"({"id":2})"}, {R"({"id":4})", R"({"id":0})", R"({"i":4})"});
+  EXPECT_THAT(error_of(R"({"patternProperties":{"a":true,"b":true,"c":true,"d":true,"e":true,
+                           "f":true,"g":true}})"),
+              HasSubstr("at #/patternProperties: 7 patterns"));
+}
+
+TEST(SchemaGrammar, CountsItems) {
+  expect_language(R"({"type":"array","items":{"type":"integer"},"minItems":2,"maxItems":3})",
+                  {"[1,2]", "[1,2,3]"}, {"[]", "[1]", "[1,2,3,4]", "[1,\"a\"]", "[1,2,]"});
+  expect_language(R"({"type":"array","items":{"type":"integer"},"maxItems":0})", {"[]"}, {"[1]"});
+  expect_language(R"({"type":"array","items":false})", {"[]"}, {"[1]"});
+  expect_language(R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],
+                      "items":{"type":"null"}})",
+                  {"[]", "[1]", "[1,\"a\"]", "[1,\"a\",null,null]"},
+                  {"[\"a\"]", "[1,2]", "[1,\"a\",1]"});
+  expect_language(R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],
+                      "items":false,"minItems":1})",
+                  {"[1]", "[1,\"a\"]"}, {"[]", "[1,\"a\",1]"});
+  expect_language(R"({"type":"array","items":[{"type":"integer"}],"additionalItems":
+                      {"type":"null"},"minItems":3,"maxItems":4})",
+                  {"[1,null,null]", "[1,null,null,null]"},
+                  {"[1,null]", "[1,null,null,null,null]", "[1,1,null]"});
+  expect_language(R"({"type":"array","prefixItems":[{"type":"integer"}],"maxItems":2})",
+                  {"[]", "[1]", "[1,{}]"}, {"[1,2,3]"});
+  expect_language(R"({"type":"array","prefixItems":[true,false,true]})", {"[]", "[1]"},
+                  {"[1,1]", "[1,1,1]"});
+}
+
+TEST(SchemaGrammar, BoundsStrings) {
+  expect_language(R"({"type":"string","minLength":2,"maxLength":3})",
+                  {R"("ab")", R"("äöü")", R"("\n😀")", R"("\ud83d\ude00x")"},
+                  {R"("a")", R"("abcd")", R"("😀")", "\"a\nb\""});
+  expect_language(R"({"type":"string","pattern":"^a+$","maxLength":3})",
+                  {R"("a")", R"("aaa")"}, {R"("")", R"("aaaa")", R"("b")"});
+  expect_language(R"({"type":"string","pattern":"b"})", {R"("abc")", R"("b")"}, {R"("ac")"});
+  expect_language(R"({"type":"string","format":"date","pattern":"^2024"})",
+                  {R"("2024-02-29")"}, {R"("2023-02-28")", R"("2024-02-30")"});
+  expect_language(R"({"allOf":[{"type":"string","pattern":"a"},{"pattern":"b"}]})",
+                  {R"("xba")"}, {R"("xa")", R"("b")"});
+  EXPECT_THAT(error_of(R"({"type":"string","format":"colour"})"),
+              HasSubstr("at #/format: the format \"colour\" cannot be enforced"));
+  EXPECT_THAT(error_of(R"({"properties":{"a":{"pattern":"(?=a)"}}})"),
+              HasSubstr("at #/properties/a/pattern: "));
+}
+
+TEST(SchemaGrammar, BoundsNumbers) {
+  expect_language(R"({"type":"integer","minimum":-2,"exclusiveMaximum":10})",
+                  {"-2", "0", "9"}, {"-3", "10", "1.0", "-0"});
+  expect_language(R"({"type":"number","minimum":0.5,"maximum":1})", {"0.5", "0.75", "1"},
+                  {"0.4", "1.1", "2"});
+  expect_language(R"({"type":"integer","multipleOf":3,"minimum":0})", {"0", "3", "333"},
+                  {"1", "4"});
+  expect_language(R"({"allOf":[{"type":"number","multipleOf":4},{"type":"integer",
+                      "multipleOf":6}],"maximum":40,"minimum":1})",
+                  {"12", "24", "36"}, {"4", "6", "48", "0"});
+  expect_language(R"({"type":"integer","multipleOf":0.5,"minimum":0,"maximum":2})",
+                  {"0", "1", "2"}, {"0.5", "3"});
+  expect_language(R"({"type":"integer","maximum":5,"exclusiveMaximum":true,"minimum":4})", {"4"},
+                  {"5"});
+  expect_language(R"({"type":"integer","format":"int32","minimum":2147483646})",
+                  {"2147483646", "2147483647"}, {"2147483648"});
+}
+
+TEST(SchemaGrammar, WritesEnumsAsTheyAre) {
+  expect_language(R"({"enum":["a","ab","\n",1.0,null,[1,{"x":2.50}],true]})",
+                  {R"("a")", R"("ab")", R"("\n")", "1", "null", R"([1,{"x":2.5}])", "true"},
+                  {R"("b")", "1.0", "2", "false", "[1]"});
+  expect_language(R"({"type":"integer","enum":[1,2.0,2.5,"a"],"maximum":2})", {"1", "2"},
+                  {"2.5", R"("a")"});
+  expect_language(R"({"const":{"b":1,"a":2}})", {R"({"b":1,"a":2})"}, {R"({"a":2,"b":1})"});
+  expect_language(R"({"enum":["a","b","c"],"allOf":[{"enum":["b","c","d"]}],"pattern":"[a-b]"})",
+                  {R"("b")"}, {R"("a")", R"("c")", R"("d")"});
+  expect_language(R"({"enum":[{"a":1},{"a":"x"},{"b":1}],"properties":{"a":{"type":"integer"}},
+                      "additionalProperties":true,"required":["a"]})",
+                  {R"({"a":1})"}, {R"({"a":"x"})", R"({"b":1})"});
+}
+
+TEST(SchemaGrammar, TakesOneBranchOrAnother) {
+  expect_language(R"({"anyOf":[{"type":"string","maxLength":1},{"type":"null"}]})",
+                  {R"("a")", "null"}, {R"("ab")", "1"});
+  expect_language(R"({"type":"object","properties":{"a":{"type":"integer"},
+                      "b":{"type":"integer"}},"anyOf":[{"required":["a"]},{"required":["b"]}]})",
+                  {R"({"a":1})", R"({"b":1})", R"({"a":1,"b":1})"}, {"{}"});
+  expect_language(R"({"type":"object","properties":{"k":true},"required":["k"],"anyOf":[
+                      {"properties":{"x":{"const":1}}},{"properties":{"y":{"const":2}}}]})",
+                  {R"({"k":0})", R"({"k":0,"x":1})", R"({"k":0,"y":2})"},
+                  {R"({"k":0,"x":1,"y":2})", R"({"k":0,"x":2})"});
+  expect_language(R"({"anyOf":[{"minimum":5},{"maximum":1}],"type":"integer"})", {"5", "0"},
+                  {"3"});
+}
+
+TEST(SchemaGrammar, TellsTheBranchesOfOneOfApart) {
+  expect_language(R"({"oneOf":[{"type":"string"},{"type":"integer"}]})", {R"("a")", "1"},
+                  {"1.5"});
+  expect_language(R"({"oneOf":[{"type":"object","properties":{"k":{"const":"a"},"x":true},
+                      "required":["k"]},{"type":"object","properties":{"k":{"enum":["b","c"]},
+                      "y":true},"required":["k"]}]})",
+                  {R"({"k":"a","x":1})", R"({"k":"c"})"}, {R"({"k":"a","y":1})", "{}"});
+  expect_language(R"({"oneOf":[{"type":"object","properties":{"a":true},"required":["a"]},
+                      {"type":"object","properties":{"b":true},"required":["b"]}]})",
+                  {R"({"a":1})", R"({"b":1})"}, {R"({"a":1,"b":1})"});
+  expect_language(R"({"oneOf":[{"type":"integer","maximum":4},{"type":"integer","minimum":5}]})",
+                  {"4", "5"}, {});
+  expect_language(R"({"oneOf":[{"type":"integer"}]})", {"4"}, {"\"a\""});
+  expect_language(R"({"oneOf":[{"type":"integer"},false]})", {"4"}, {"\"a\""});
+  expect_language(R"({"type":"string","oneOf":[{"type":"integer"},{"maxLength":2}]})", {"\"a\""},
+                  {"\"abc\"", "1"});
+  for (const char* schema :
+       {R"({"oneOf":[{"type":"integer"},{"type":"number"}]})",
+        R"({"oneOf":[{"minimum":2},{"maximum":3}]})",
+        R"({"oneOf":[{"type":"object","properties":{"a":true}},
+            {"type":"object","properties":{"b":true}}]})",
+        R"({"oneOf":[{"type":"string","pattern":"a"},{"type":"string","pattern":"b"}]})"}) {
+    EXPECT_THAT(error_of(schema), HasSubstr("at #/oneOf: branches 0 and 1 of oneOf could both"))
+        << schema;
+  }
+  EXPECT_THAT(error_of(R"({"oneOf":[{"type":"object","properties":{"a":true},"required":["a"]},
+                      {"type":"object","properties":{"b":true},"required":["b"]}]})",
+                       kOpen),
+              HasSubstr("use anyOf"));
+}
+
+TEST(SchemaGrammar, JoinsWhatHoldsTogether) {
+  const std::string schema = R"({"$defs":{"base":{"type":"object","properties":{
+      "id":{"type":"integer"}},"required":["id"]}},
+      "allOf":[{"$ref":"#/$defs/base"}],"properties":{"name":{"type":"string"}}})";
+  expect_language(schema, {R"({"id":1})", R"({"id":1,"name":"a"})"},
+                  {"{}", R"({"name":"a"})", R"({"id":1,"x":1})", R"({"name":"a","id":1})"});
+  expect_language(R"({"allOf":[{"properties":{"a":{"minimum":1}}},
+                      {"properties":{"a":{"maximum":2}}}],"type":"object"})",
+                  {R"({"a":1})", R"({"a":2})"}, {R"({"a":0})", R"({"a":3})"});
+  expect_language(R"({"type":"object","allOf":[{"properties":{"a":true},
+                      "additionalProperties":{"type":"integer"}},{"properties":{"b":true}}]})",
+                  {R"({"a":"x","b":1})"}, {R"({"b":"x"})", R"({"c":1})"});
+  expect_language(R"({"allOf":[{"prefixItems":[{"type":"integer"}]},{"items":{"minimum":3}}],
+                      "type":"array","maxItems":2})",
+                  {"[3]", "[3,\"a\"]"}, {"[2]", "[\"a\"]", "[3,2]"});
+  expect_language(R"({"$ref":"#/$defs/text","maxLength":2,"$defs":{"text":{"type":"string"}}})",
+                  {R"("ab")"}, {R"("abc")", "1"});
+}
+
+TEST(SchemaGrammar, FollowsRecursion) {
+  expect_language(R"({"type":"object","properties":{"v":{"type":"integer"},
+                      "next":{"$ref":"#"}},"required":["v"]})",
+                  {R"({"v":1})", R"({"v":1,"next":{"v":2,"next":{"v":3}}})"},
+                  {R"({"v":1,"next":{}})", "{}"});
+  expect_language(R"({"$ref":"#/$defs/tree","$defs":{"tree":{"anyOf":[{"type":"integer"},
+                      {"type":"array","items":{"$ref":"#/$defs/tree"}}]}}})",
+                  {"1", "[]", "[1,[2,[]]]"}, {"[\"a\"]", "[1"});
+  expect_language(R"({"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{
+                      "A":{"type":"object","properties":{"b":{"$ref":"#/$defs/B"}}},
+                      "B":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}}}}})",
+                  {R"({"a":{"b":{"a":{"b":{}}}}})"}, {R"({"b":{}})"});
+}
+
+TEST(SchemaGrammar, SaysWhatCanNeverBe) {
+  EXPECT_THAT(error_of("false"), HasSubstr("no value is valid under this schema: at #: false"));
+  EXPECT_THAT(error_of(R"({"type":"object","properties":{"a":{"type":"string","minLength":3,
+                           "maxLength":2}},"required":["a"]})"),
+              HasSubstr("at #/properties/a: minLength 3 is more than maxLength 2"));
+  EXPECT_THAT(error_of(R"({"type":"object","properties":{"next":{"$ref":"#"}},
+                           "required":["next"]})"),
+              HasSubstr("#"));
+  EXPECT_THAT(error_of(R"({"$ref":"#"})"), HasSubstr("refers to itself"));
+  EXPECT_THAT(error_of(R"({"anyOf":[{"$ref":"#"},{"type":"null"}]})"),
+              HasSubstr("refers to itself"));
+  EXPECT_THAT(error_of(R"({"type":"object","properties":{"a":true},"required":["b"]})"),
+              HasSubstr("the required property \"b\" can have no value: it is not in properties"));
+  expect_language(R"({"type":"object","properties":{"a":false,"b":{"const":1}}})",
+                  {"{}", R"({"b":1})"}, {R"({"a":1})"});
+  expect_language(R"({"type":"object","properties":{"a":{"$ref":"#/$defs/endless"},
+                      "b":{"const":1}},"$defs":{"endless":{"type":"object","properties":{
+                      "e":{"$ref":"#/$defs/endless"}},"required":["e"]}}})",
+                  {"{}", R"({"b":1})"}, {R"({"a":{}})", R"({"a":{"e":{}}})"});
+}
+
+TEST(SchemaGrammar, AllowsBoundedWhitespace) {
+  const std::string schema =
+      R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}},
+          "b":{"enum":[[1,2]]}}})";
+  const std::string eight(8, ' ');
+  expect_language(schema,
+                  {R"({"a":[1,2],"b":[1,2]})", "{ \"a\" : [ 1 , 2 ] , \"b\" : [ 1 , 2 ] }",
+                   "{" + eight + "\"a\"" + eight + ":" + eight + "[" + eight + "]" + eight + "}",
+                   "{\n\t\"a\":\r\n []}", "{ }"},
+                  {" {}", "{} ", "{" + eight + " }", "{\"a\": [1" + eight + " ]}", "{\"a\":[1 2]}"},
+                  kFlexible);
+  expect_language(schema, {R"({"a":[1,2],"b":[1,2]})"}, {"{ }", R"({"a": []})", R"({"a":[1, 2]})"});
+  expect_language("{}", {"[ 1 , { \"a\" : { } } ]"}, {"[ 1 , ]"}, kFlexible);
+}
+
+TEST(SchemaGrammar, HasJsonItself) {
+  const auto any = json_grammar(Whitespace::kCompact, false);
+  const auto object = json_grammar(Whitespace::kCompact, true);
+  ASSERT_TRUE(any);
+  ASSERT_TRUE(object);
+  const auto has = [](const std::shared_ptr<const Grammar>& grammar, std::string_view text) {
+    Matcher at(std::make_shared<CompiledGrammar>(grammar, testing::byte_vocabulary()));
+    return at.accept_bytes(text) && at.can_end();
+  };
+  const std::string text = R"({"a":[1,-2.5e3,{"b":null,"c":"\u00e4\n"}],"d":{}})";
+  EXPECT_TRUE(has(*any, text));
+  EXPECT_TRUE(has(*object, text));
+  EXPECT_TRUE(has(*any, "[true,[]]"));
+  EXPECT_FALSE(has(*object, "[true,[]]"));
+  EXPECT_FALSE(has(*any, "[01]"));
+  EXPECT_FALSE(has(*any, "{\"a\"}"));
+}
+
+TEST(SchemaGrammar, GivesUpWhenAsked) {
+  const boost::json::value schema = boost::json::object{{"type", "object"}};
+  int left = 2;
+  const auto grammar = schema_grammar(schema, {}, [&] { return left-- == 0; });
+  ASSERT_FALSE(grammar);
+  EXPECT_EQ(grammar.error().kind, ErrorKind::kUnavailable);
+}
+
+}  // namespace
+}  // namespace windrow::grammar

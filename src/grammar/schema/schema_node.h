@@ -1,0 +1,94 @@
+// A schema as it was written, taken apart: what one place of it demands, and which other places
+// must hold together with it. Made by read_schema(), immutable afterwards.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/id.h"
+#include "grammar/schema/number_rules.h"
+
+namespace windrow::grammar {
+
+// Of one place of the schema, or a part of it.
+using SchemaId = Id<struct SchemaTag, uint32_t>;
+
+// A set of types. A number is an integer or a fraction: what has both bits may be any number.
+using Types = uint8_t;
+inline constexpr Types kNullType = 1;
+inline constexpr Types kBooleanType = 2;
+inline constexpr Types kIntegerType = 4;
+inline constexpr Types kFractionType = 8;
+inline constexpr Types kStringType = 16;
+inline constexpr Types kArrayType = 32;
+inline constexpr Types kObjectType = 64;
+inline constexpr Types kNumberTypes = kIntegerType | kFractionType;
+inline constexpr Types kAllTypes = 127;
+
+struct StringRules {
+  uint32_t length_min = 0;
+  std::optional<uint32_t> length_max;
+  std::vector<std::string> patterns;
+  std::vector<std::string> formats;
+
+  bool none() const {
+    return length_min == 0 && !length_max && patterns.empty() && formats.empty();
+  }
+};
+
+struct ArrayRules {
+  std::vector<SchemaId> prefix;
+  std::optional<SchemaId> items;  // of all behind the prefix
+  uint32_t count_min = 0;
+  std::optional<uint32_t> count_max;
+};
+
+struct ObjectRules {
+  std::vector<std::pair<std::string, SchemaId>> properties;  // in the order of the text
+  std::vector<std::pair<std::string, SchemaId>> patterns;
+  std::optional<SchemaId> additional;
+  std::vector<std::string> required;
+
+  // additionalProperties is absent and means that nothing else may be there.
+  bool closed = false;
+};
+
+// What one object of the schema says by itself. Rules of a type say nothing of other types.
+struct Rules {
+  Types types = kAllTypes;
+  NumberRules numbers;
+  StringRules strings;
+  ArrayRules arrays;
+  ObjectRules objects;
+  std::optional<std::vector<const boost::json::value*>> allowed;  // enum and const
+};
+
+struct SchemaNode {
+  enum class Kind : uint8_t {
+    kAlways,  // true
+    kNever,   // false
+    kRules,
+    kAll,  // all of `parts`; also a $ref, with one part
+    kAny,  // at least one of `parts`
+    kOne,  // exactly one of `parts`
+  };
+
+  Kind kind = Kind::kAlways;
+  std::string pointer;  // where it stands: "#/properties/a"
+  Rules rules;
+  std::vector<SchemaId> parts;
+};
+
+struct Schema {
+  std::deque<SchemaNode> nodes;
+  SchemaId root;
+
+  const SchemaNode& operator[](SchemaId id) const { return nodes[id.value()]; }
+};
+
+}  // namespace windrow::grammar

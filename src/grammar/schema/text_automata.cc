@@ -1,0 +1,124 @@
+#include "grammar/schema/text_automata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "grammar/lexeme/formats.h"
+#include "grammar/lexeme/regex.h"
+
+namespace windrow::grammar {
+namespace {
+
+// Finding the lengths of texts is not worth more than this.
+constexpr size_t kLevelsMax = 300;
+
+// The same for rules that mean the same, as long as they are in the same order.
+std::string key_of(const StringRules& rules) {
+  std::string key = fmt::format("{} {}\n", rules.length_min,
+                                rules.length_max ? std::to_string(*rules.length_max) : "");
+  for (const std::string& format : rules.formats) key += format + "\n";
+  for (const std::string& pattern : rules.patterns) {
+    key += fmt::format("{} {}", pattern.size(), pattern);
+  }
+  return key;
+}
+
+struct LengthRange {
+  size_t min = 0;
+  std::optional<size_t> max;  // nothing: no end
+};
+
+// Of the texts of `dfa`; of none, 0 and 0.
+LengthRange lengths_of(const CharDfa& dfa) {
+  LengthRange range;
+  if (dfa.empty()) return {.max = 0};
+  // Level by level: what is reached by texts of this length. Every state leads to an end, so a
+  // level beyond the number of states means a circle.
+  std::vector<bool> reached(dfa.states_count(), false);
+  std::vector<CharDfa::State> level{0};
+  bool ended = false;
+  for (size_t length = 0; !level.empty(); ++length) {
+    if (length > dfa.states_count() || length > kLevelsMax) {
+      range.max.reset();
+      return range;
+    }
+    std::vector<CharDfa::State> next;
+    for (const CharDfa::State state : level) {
+      if (dfa.accepts(state)) {
+        if (!ended) range.min = length;
+        ended = true;
+        range.max = length;
+      }
+      for (const CharDfa::Edge& edge : dfa.edges(state)) {
+        if (!reached[edge.to]) next.push_back(edge.to);
+        reached[edge.to] = true;
+      }
+    }
+    for (const CharDfa::State state : next) reached[state] = false;
+    level = std::move(next);
+  }
+  return range;
+}
+
+}  // namespace
+
+Result<const CharDfa*> TextAutomata::pattern(const std::string& pattern) {
+  const auto found = patterns_.find(pattern);
+  if (found != patterns_.end()) return &found->second;
+  Result<CharDfa> made = regex_dfa(pattern, RegexMeaning::kSearch);
+  if (!made) return made.error();
+  return &patterns_.emplace(pattern, *std::move(made)).first->second;
+}
+
+Result<const CharDfa*> TextAutomata::texts(const StringRules& rules) {
+  const std::string key = key_of(rules);
+  const auto found = texts_.find(key);
+  if (found != texts_.end()) return &found->second;
+  Result<CharDfa> made = join(rules);
+  if (!made) return made.error();
+  return &texts_.emplace(key, *std::move(made)).first->second;
+}
+
+Result<CharDfa> TextAutomata::join(const StringRules& rules) {
+  std::optional<CharDfa> all;
+  const auto add = [&](const CharDfa& dfa) -> Result<void> {
+    if (!all) {
+      all = dfa;
+      return {};
+    }
+    Result<CharDfa> both = all->intersect(dfa);
+    if (!both) return both.error();
+    all = *std::move(both);
+    return {};
+  };
+  for (const std::string& format : rules.formats) {
+    if (Result<void> added = add(*format_dfa(format)); !added) return added.error();
+  }
+  for (const std::string& text : rules.patterns) {
+    Result<const CharDfa*> dfa = pattern(text);
+    if (!dfa) return dfa.error();
+    if (Result<void> added = add(**dfa); !added) return added.error();
+  }
+  if (!all) all = CharDfa::any_text();
+  // Lengths that the patterns bring with them cost nothing.
+  const LengthRange range = lengths_of(*all);
+  const uint32_t min = rules.length_min > range.min ? rules.length_min : 0;
+  std::optional<uint32_t> max = rules.length_max;
+  if (max && range.max && *range.max <= *max) max.reset();
+  if (min == 0 && !max) return *std::move(all);
+  if (std::max(min, max.value_or(0)) > CharDfa::kStatesMax) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("together with a pattern or a format, lengths are enforced up to {}; "
+                             "say the length in the pattern",
+                             CharDfa::kStatesMax)};
+  }
+  Result<CharDfa> length = CharDfa::length(min, max);
+  if (!length) return length.error();
+  if (Result<void> added = add(*length); !added) return added.error();
+  return *std::move(all);
+}
+
+}  // namespace windrow::grammar

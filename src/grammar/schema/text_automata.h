@@ -1,0 +1,32 @@
+// The automata of one schema: patterns, formats and lengths, each made once. Used by one thread at
+// a time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "grammar/lexeme/char_dfa.h"
+#include "grammar/schema/schema_node.h"
+
+namespace windrow::grammar {
+
+class TextAutomata {
+ public:
+  // Texts in which the pattern is found. kInvalid: it is none that is handled, in words for people.
+  Result<const CharDfa*> pattern(const std::string& pattern);
+
+  // Texts that follow all rules; empty where there is none. kInvalid as above, or where patterns
+  // and lengths together need too many states.
+  Result<const CharDfa*> texts(const StringRules& rules);
+
+ private:
+  Result<CharDfa> join(const StringRules& rules);
+
+  std::map<std::string, CharDfa, std::less<>> patterns_;
+  std::map<std::string, CharDfa, std::less<>> texts_;
+};
+
+}  // namespace windrow::grammar
