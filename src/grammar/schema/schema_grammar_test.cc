@@ -144,7 +144,7 @@ TEST(SchemaGrammar, BoundsStrings) {
                   {R"("xba")"}, {R"("xa")", R"("b")"});
   EXPECT_THAT(error_of(R"({"type":"string","format":"colour"})"),
               HasSubstr("at #/format: the format \"colour\" cannot be enforced"));
-  EXPECT_THAT(error_of(R"({"properties":{"a":{"pattern":"(?=a)"}}})"),
+  EXPECT_THAT(error_of(R"x({"properties":{"a":{"pattern":"(?=a)"}}})x"),
               HasSubstr("at #/properties/a/pattern: "));
 }
 
@@ -314,7 +314,7 @@ TEST(SchemaGrammar, HasJsonItself) {
 
 TEST(SchemaGrammar, GivesUpWhenAsked) {
   const boost::json::value schema = boost::json::object{{"type", "object"}};
-  int left = 2;
+  int left = 1;
   const auto grammar = schema_grammar(schema, {}, [&] { return left-- == 0; });
   ASSERT_FALSE(grammar);
   EXPECT_EQ(grammar.error().kind, ErrorKind::kUnavailable);
