@@ -1,0 +1,154 @@
+// Mutated schemas: whatever comes, compiling ends soon, with a grammar or an error that names a
+// place, and every grammar has a way to an end, which is JSON. WINDROW_FUZZ_SECONDS makes it run as
+// long as somebody likes.
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "grammar/schema/keywords.h"
+#include "grammar/schema/testing/schema_language.h"
+#include "grammar/schema/testing/walk.h"
+
+namespace windrow::grammar {
+namespace {
+
+namespace json = boost::json;
+
+const std::vector<std::string> kSchemas = {
+    R"({"type":"object","properties":{"a":{"type":"integer","minimum":0},"b":{"enum":["x","y"]},
+        "c":{"$ref":"#/$defs/n"}},"required":["a"],"$defs":{"n":{"type":["string","null"],
+        "maxLength":9}}})",
+    R"({"anyOf":[{"type":"array","items":{"$ref":"#"},"maxItems":3},{"type":"string","pattern":
+        "^[a-c]{1,4}$"},{"const":{"k":[1,2.5]}}]})",
+    R"({"oneOf":[{"type":"object","properties":{"k":{"const":"a"},"v":{"type":"number"}},
+        "required":["k"]},{"type":"object","properties":{"k":{"const":"b"},"w":{"type":"boolean"}},
+        "required":["k","w"]}],"$comment":"tagged"})",
+    R"({"allOf":[{"properties":{"p":{"maximum":9}}},{"properties":{"p":{"multipleOf":3},"q":true}},
+        {"patternProperties":{"^x":{"type":"integer"},"y$":{"minimum":-3}}}],"type":"object",
+        "additionalProperties":{"type":"null"}})",
+    R"({"type":"array","prefixItems":[{"type":"string","format":"date"},{"type":"integer"}],
+        "items":{"type":"object","additionalProperties":false},"minItems":1,"maxItems":5})",
+    R"({"definitions":{"t":{"type":"object","properties":{"l":{"$ref":"#/definitions/t"},
+        "r":{"$ref":"#/definitions/t"}}}},"$ref":"#/definitions/t","nullable":false})",
+};
+
+// Every value in it, with the object or array it is in.
+void collect(json::value& value, std::vector<json::value*>& all) {
+  all.push_back(&value);
+  if (json::object* object = value.if_object()) {
+    for (auto& [name, member] : *object) collect(member, all);
+  } else if (json::array* array = value.if_array()) {
+    for (json::value& item : *array) collect(item, all);
+  }
+}
+
+json::value some_value(Random& random) {
+  static const std::vector<std::string> kValues = {
+      "true",  "false", "null",  "0",          "1",      "3",      "-7",    "2.5",
+      "1e300", "17",    "{}",    "[]",         "\"\"",   "\"a\"",  "\"^a\"", "[\"a\"]",
+      "\"#\"", "\"object\"",     "\"integer\"", "\"string\"", "\"#/$defs/n\"", "\"date\"",
+      "[1,\"x\",null]",          "{\"type\":\"integer\"}",    "{\"a\":true}", "\"(a|b)*c\""};
+  return json::parse(kValues[random.below(kValues.size())]);
+}
+
+std::string some_keyword(Random& random) {
+  const auto all = keywords();
+  return std::string(all[random.below(all.size())].name);
+}
+
+void mutate(json::value& schema, Random& random) {
+  std::vector<json::value*> all;
+  collect(schema, all);
+  json::value& at = *all[random.below(all.size())];
+  const json::value other = *all[random.below(all.size())];
+  switch (random.below(6)) {
+    case 0:
+      at = some_value(random);
+      return;
+    case 1:
+      at = other;
+      return;
+    case 2:
+      if (json::array* array = at.if_array()) {
+        array->push_back(random.chance(0.5) ? other : some_value(random));
+      }
+      return;
+    case 3:
+      if (json::object* object = at.if_object(); object != nullptr && !object->empty()) {
+        object->erase(object->begin() + static_cast<ptrdiff_t>(random.below(object->size())));
+      }
+      return;
+    default:
+      if (json::object* object = at.if_object()) {
+        (*object)[some_keyword(random)] = random.chance(0.6) ? other : some_value(random);
+      }
+  }
+}
+
+// Some thousand schemas, or as many as fit in WINDROW_FUZZ_SECONDS.
+class Deadline {
+ public:
+  bool another(uint64_t seed) const {
+    if (seconds_ == nullptr) return seed < 4'000;
+    return clock_.now() - start_ < std::chrono::seconds(std::atoi(seconds_));
+  }
+
+ private:
+  const char* seconds_ = std::getenv("WINDROW_FUZZ_SECONDS");
+  SystemClock clock_;
+  TimePoint start_ = clock_.now();
+};
+
+TEST(SchemaFuzz, EndsWithAGrammarOrAnErrorWithAPlace) {
+  constexpr int kQuestionsMax = 500;
+  constexpr size_t kSchemaBytesMax = 4'000;
+  const Deadline deadline;
+  size_t made = 0;
+  size_t endless = 0;
+  for (uint64_t seed = 0; deadline.another(seed); ++seed) {
+    Random random(seed);
+    json::value schema = json::parse(kSchemas[random.below(kSchemas.size())]);
+    for (int64_t i = random.between(1, 6); i > 0; --i) {
+      json::value next = schema;
+      mutate(next, random);
+      if (json::serialize(next).size() <= kSchemaBytesMax) schema = std::move(next);
+    }
+    const SchemaOptions options{
+        .whitespace = random.chance(0.2) ? Whitespace::kFlexible : Whitespace::kCompact,
+        .open = random.chance(0.3),
+        .limits = {.parts_max = 20'000, .bytes_max = 8u << 20}};
+    const std::string text = json::serialize(schema);
+    SCOPED_TRACE(::testing::Message() << "seed " << seed << ": " << text);
+    int questions = 0;
+    const auto grammar = schema_grammar(schema, options, [&] { return ++questions > kQuestionsMax; });
+    if (!grammar) {
+      ASSERT_FALSE(grammar.error().message.empty());
+      if (grammar.error().kind == ErrorKind::kInvalid) {
+        ASSERT_NE(grammar.error().message.find('#'), std::string::npos) << grammar.error().message;
+      }
+      continue;
+    }
+    ++made;
+    const auto compiled = std::make_shared<CompiledGrammar>(*grammar, testing::byte_vocabulary());
+    const testing::Walk walk = testing::random_walk(Matcher(compiled), random, 40);
+    ASSERT_NE(walk.end, testing::Walk::End::kStuck) << walk.text;
+    if (walk.end == testing::Walk::End::kLong) {
+      ++endless;
+      continue;
+    }
+    boost::system::error_code error;
+    const json::value value = json::parse(walk.text, error, {}, {.max_depth = 10'000});
+    ASSERT_FALSE(error) << walk.text;
+  }
+  EXPECT_GT(made, 500U);
+  EXPECT_LT(endless * 100, made);
+}
+
+}  // namespace
+}  // namespace windrow::grammar
