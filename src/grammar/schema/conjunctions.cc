@@ -21,7 +21,9 @@ char32_t key_of(const Term& term) {
 }
 
 // The same places, each of them only judging.
-Term judging(SchemaId schema) { return {schema, true}; }
+Term judging(SchemaId schema) {
+  return {schema, true};
+}
 
 }  // namespace
 
@@ -57,7 +59,8 @@ Conjunctions::Expanded Conjunctions::expand(const Terms& terms) const {
     if (node.kind == SchemaNode::Kind::kAlways) continue;
     if (node.kind == SchemaNode::Kind::kNever && !result.never) result.never = term.schema;
     if (node.kind == SchemaNode::Kind::kAll) {
-      for (size_t i = node.parts.size(); i-- > 0;) open.push_back({node.parts[i], term.judging});
+      for (size_t i = node.parts.size(); i-- > 0;)
+        open.push_back({node.parts[i], term.judging});
       continue;
     }
     result.terms.push_back(term);
@@ -72,14 +75,16 @@ Result<NodeId> Conjunctions::find(const Terms& terms) {
   Expanded expanded = expand(terms);
   if (expanded.never) expanded.terms = {{*expanded.never, false}};
   std::u32string key;
-  for (const Term& term : expanded.terms) key += key_of(term);
+  for (const Term& term : expanded.terms)
+    key += key_of(term);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
 
   const std::string pointer =
       expanded.terms.empty() ? "#" : schema_[expanded.terms.front().schema].pointer;
   if (nodes_.size() > kNodesMax || members_count_ > kMembersMax) {
-    return schema_error(pointer, "allOf, anyOf, oneOf and $ref have more combinations here than "
-                                 "are handled; make the branches fewer or the schema simpler");
+    return schema_error(pointer,
+                        "allOf, anyOf, oneOf and $ref have more combinations here than "
+                        "are handled; make the branches fewer or the schema simpler");
   }
   if (depth_ > kDepthMax) {
     return schema_error(pointer, fmt::format("the schema is more than {} parts deep", kDepthMax));

@@ -11,9 +11,9 @@
 #include <unordered_map>
 
 #include "base/result.h"
-#include "grammar/schema/text_automata.h"
 #include "grammar/schema/node.h"
 #include "grammar/schema/schema_grammar.h"
+#include "grammar/schema/text_automata.h"
 
 namespace windrow::grammar {
 

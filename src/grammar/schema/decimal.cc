@@ -16,7 +16,9 @@ constexpr int64_t kScaledDigitsMax = 18;  // any such number is an int64_t
 constexpr int64_t kScaledZerosMax = 1'000;
 constexpr int64_t kExponentMax = 1'000'000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 }  // namespace
 
@@ -43,7 +45,8 @@ std::optional<Decimal> Decimal::parse(std::string_view text) {
   size_t at = 0;
   const auto digits = [&] {
     std::string found;
-    while (at < text.size() && is_digit(text[at])) found += text[at++];
+    while (at < text.size() && is_digit(text[at]))
+      found += text[at++];
     return found;
   };
   const bool negative = text.starts_with('-');
@@ -87,7 +90,8 @@ Decimal Decimal::floor() const {
   std::string digits = whole > 0 ? digits_.substr(0, static_cast<size_t>(whole)) : "0";
   if (negative_) {  // away from zero, one more
     size_t at = digits.size();
-    while (at > 0 && digits[at - 1] == '9') digits[--at] = '0';
+    while (at > 0 && digits[at - 1] == '9')
+      digits[--at] = '0';
     if (at == 0) {
       digits.insert(digits.begin(), '1');
     } else {
@@ -115,8 +119,10 @@ bool Decimal::is_multiple_of(const Decimal& step) const {
     rest = static_cast<int64_t>((static_cast<uint128>(rest) * 10 + static_cast<uint128>(digit)) %
                                 static_cast<uint128>(*by));
   };
-  for (const char digit : digits_) add(digit - '0');
-  for (int64_t i = 0; i < zeros; ++i) add(0);
+  for (const char digit : digits_)
+    add(digit - '0');
+  for (int64_t i = 0; i < zeros; ++i)
+    add(0);
   return rest == 0;
 }
 

@@ -11,7 +11,9 @@
 namespace windrow::grammar {
 namespace {
 
-Decimal number(std::string_view text) { return *Decimal::parse(text); }
+Decimal number(std::string_view text) {
+  return *Decimal::parse(text);
+}
 
 TEST(Decimal, HasOneTextForEqualNumbers) {
   for (const auto& [text, canonical] : std::initializer_list<std::pair<const char*, const char*>>{
@@ -61,7 +63,8 @@ TEST(Decimal, ComparesAndRoundsLikeIntegersScaled) {
     ASSERT_EQ(left.floor(), Decimal(below)) << a;
     ASSERT_EQ(left.ceiling(), Decimal(a % 100 == 0 ? below : below + 1)) << a;
     ASSERT_EQ(*Decimal::parse(left.text()), left);
-    if (b > 0) ASSERT_EQ(left.is_multiple_of(right), a % b == 0) << a << " " << b;
+    if (b <= 0) continue;
+    ASSERT_EQ(left.is_multiple_of(right), a % b == 0) << a << " " << b;
   }
 }
 

@@ -149,8 +149,8 @@ Result<Part> GrammarWriter::write_array(const Node& node) {
   }
   Part tail = rest ? more(*rest, least, left) : closing;
   for (uint32_t i = count; i-- > 0;) {
-    const Part with = i == 0 ? builder.sequence({prefix[i], tail})
-                             : builder.sequence({comma, prefix[i], tail});
+    const Part with =
+        i == 0 ? builder.sequence({prefix[i], tail}) : builder.sequence({comma, prefix[i], tail});
     tail = i < shape.count_min ? with : builder.choice({closing, with});
   }
   return builder.sequence({opening, tail});

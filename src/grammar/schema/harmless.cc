@@ -15,7 +15,9 @@ bool allows_all(const json::value& schema) {
          (schema.is_object() && schema.get_object().empty());
 }
 
-bool allows_none(const json::value& schema) { return schema.is_bool() && !schema.get_bool(); }
+bool allows_none(const json::value& schema) {
+  return schema.is_bool() && !schema.get_bool();
+}
 
 bool is_zero(const json::value& value) {
   const auto number = Decimal::of(value);

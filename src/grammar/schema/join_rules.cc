@@ -30,8 +30,8 @@ void join_strings(StringRules& all, const StringRules& more) {
 }
 
 bool says_something(const ObjectRules& rules) {
-  return rules.closed || rules.additional || !rules.properties.empty() ||
-         !rules.patterns.empty() || !rules.required.empty();
+  return rules.closed || rules.additional || !rules.properties.empty() || !rules.patterns.empty() ||
+         !rules.required.empty();
 }
 
 }  // namespace
@@ -42,8 +42,9 @@ Result<void> Conjunctions::join(Node& node, const Terms& terms) {
     node.types &= rules.types;
     join_strings(node.strings, rules.strings);
     if (!node.numbers.join(rules.numbers)) {
-      return schema_error(schema_[term.schema].pointer,
-                          "the multipleOf of several parts have no common multiple that is handled");
+      return schema_error(
+          schema_[term.schema].pointer,
+          "the multipleOf of several parts have no common multiple that is handled");
     }
     if (!rules.allowed) continue;
     if (!node.allowed) {
@@ -51,8 +52,8 @@ Result<void> Conjunctions::join(Node& node, const Terms& terms) {
       continue;
     }
     std::erase_if(*node.allowed, [&](const auto* value) {
-      return std::ranges::none_of(
-          *rules.allowed, [&](const auto* other) { return same_value(*value, *other); });
+      return std::ranges::none_of(*rules.allowed,
+                                  [&](const auto* other) { return same_value(*value, *other); });
     });
   }
   if ((node.types & kArrayType) != 0) join_arrays(node, terms);
@@ -98,10 +99,12 @@ void Conjunctions::join_objects(Node& node, const Terms& terms) const {
     return shape.members[found->second];
   };
   for (const ObjectShape::Source& source : shape.sources) {
-    for (const auto& [name, value] : source.rules->properties) member(name);
+    for (const auto& [name, value] : source.rules->properties)
+      member(name);
   }
   for (const ObjectShape::Source& source : shape.sources) {
-    for (const std::string& name : source.rules->required) member(name).required = true;
+    for (const std::string& name : source.rules->required)
+      member(name).required = true;
   }
 }
 
@@ -109,7 +112,8 @@ std::optional<SchemaId> Conjunctions::property(const ObjectRules& rules,
                                                std::string_view name) const {
   const auto [index, is_new] = properties_.try_emplace(&rules);
   if (is_new) {
-    for (const auto& [own, value] : rules.properties) index->second.emplace(own, value);
+    for (const auto& [own, value] : rules.properties)
+      index->second.emplace(own, value);
   }
   const auto found = index->second.find(name);
   if (found == index->second.end()) return std::nullopt;

@@ -22,8 +22,7 @@ Part JsonParts::text(const std::string& bytes) {
 Part JsonParts::space() {
   if (!space_) {
     const CharSet blanks({{U'\t', U'\n'}, {U'\r', U'\r'}, {U' ', U' '}});
-    space_ =
-        builder_.repeat(builder_.lexeme(utf8_dfa(CharDfa::one_of(blanks))), 0, kSpacesMax);
+    space_ = builder_.repeat(builder_.lexeme(utf8_dfa(CharDfa::one_of(blanks))), 0, kSpacesMax);
   }
   return *space_;
 }

@@ -88,7 +88,9 @@ constexpr Keyword kExtension{"x-", kIgnored, kMost, ""};
 
 }  // namespace
 
-std::span<const Keyword> keywords() { return kKeywords; }
+std::span<const Keyword> keywords() {
+  return kKeywords;
+}
 
 const Keyword* find_keyword(std::string_view name) {
   const auto found = std::ranges::find(kKeywords, name, &Keyword::name);

@@ -20,8 +20,8 @@ enum class KeywordUse : uint8_t {
 struct Keyword {
   std::string_view name;
   KeywordUse use = KeywordUse::kEnforced;
-  Types types = kAllTypes;   // those it says something of
-  std::string_view advice;   // of refused ones: what to write instead
+  Types types = kAllTypes;  // those it says something of
+  std::string_view advice;  // of refused ones: what to write instead
 };
 
 std::span<const Keyword> keywords();

@@ -34,7 +34,8 @@ class Classes {
       return std::move(classes_);
     }
     std::vector<std::string_view> declared;
-    for (const Member& member : shape.members) declared.push_back(member.name);
+    for (const Member& member : shape.members)
+      declared.push_back(member.name);
     Result<CharDfa> names = CharDfa::any_text().without(CharDfa::literals(declared));
     if (!names) return schema_error(node_.pointer + "/properties", names.error().message);
     if (Result<void> split = split_by(*names, {}); !split) return split.error();

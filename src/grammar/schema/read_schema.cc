@@ -88,9 +88,9 @@ class SchemaReader final : public Places {
     const bool is_root = current_.value == &root_;
     Result<std::optional<Rules>> rules = read_rules(
         object, current_.pointer,
-        {.open = open_, .container = [&](std::string_view name) {
-           return is_root && references_.leads_into(name);
-         }},
+        {.open = open_,
+         .container =
+             [&](std::string_view name) { return is_root && references_.leads_into(name); }},
         *this);
     if (!rules) return rules.error();
 

@@ -38,8 +38,8 @@ std::string percent_decoded(std::string_view text) {
 std::string plain_step(std::string_view step) {
   std::string result;
   for (size_t i = 0; i < step.size(); ++i) {
-    const bool escape = step[i] == '~' && i + 1 < step.size() &&
-                        (step[i + 1] == '0' || step[i + 1] == '1');
+    const bool escape =
+        step[i] == '~' && i + 1 < step.size() && (step[i + 1] == '0' || step[i + 1] == '1');
     result += !escape ? step[i] : step[++i] == '0' ? '~' : '/';
   }
   return result;
@@ -87,8 +87,8 @@ std::string without_dots(std::string_view path) {
 
 // What holds values, not schemas.
 bool holds_values(std::string_view keyword) {
-  return keyword == "enum" || keyword == "const" || keyword == "default" ||
-         keyword == "examples" || keyword == "example";
+  return keyword == "enum" || keyword == "const" || keyword == "default" || keyword == "examples" ||
+         keyword == "example";
 }
 
 }  // namespace
@@ -126,7 +126,9 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   return std::string(host) + without_dots(folder + std::string(reference));
 }
 
-References::References(const json::value& root) { look_through(root); }
+References::References(const json::value& root) {
+  look_through(root);
+}
 
 void References::look_through(const json::value& root) {
   struct Place {
@@ -173,8 +175,7 @@ void References::look_through(const json::value& root) {
     if (const json::value* ref = object->if_contains("$ref"); ref != nullptr && ref->is_string()) {
       const std::string_view text = ref->get_string();
       if (text.starts_with("#/")) {
-        first_steps_.push_back(
-            plain_step(percent_decoded(text.substr(2, text.find('/', 2) - 2))));
+        first_steps_.push_back(plain_step(percent_decoded(text.substr(2, text.find('/', 2) - 2))));
       }
     }
     for (const auto& [name, member] : *object) {
@@ -205,9 +206,8 @@ Result<References::Target> References::find(std::string_view reference, Resource
                                                   reference)};
   }
   // Of several with one name the innermost that asks wins: it is what it was written in.
-  const auto named = relative.empty()
-                         ? resources_.begin() + from
-                         : std::ranges::find(resources_, uri, &Known::uri);
+  const auto named = relative.empty() ? resources_.begin() + from
+                                      : std::ranges::find(resources_, uri, &Known::uri);
   if (named == resources_.end()) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("\"{}\" is not in this schema, and nothing is fetched; copy what it "

@@ -10,19 +10,18 @@ namespace {
 TEST(ResolveUri, FollowsRfc3986) {
   const std::string base = "http://a/b/c/d;p?q";
   for (const auto& [reference, expected] :
-       std::initializer_list<std::pair<const char*, const char*>>{
-           {"g:h", "g:h"},
-           {"g", "http://a/b/c/g"},
-           {"./g", "http://a/b/c/g"},
-           {"g/", "http://a/b/c/g/"},
-           {"/g", "http://a/g"},
-           {"//g", "http://g"},
-           {"..", "http://a/b/"},
-           {"../g", "http://a/b/g"},
-           {"../../g", "http://a/g"},
-           {"../../../g", "http://a/g"},
-           {".", "http://a/b/c/"},
-           {"", "http://a/b/c/d;p?q"}}) {
+       std::initializer_list<std::pair<const char*, const char*>>{{"g:h", "g:h"},
+                                                                  {"g", "http://a/b/c/g"},
+                                                                  {"./g", "http://a/b/c/g"},
+                                                                  {"g/", "http://a/b/c/g/"},
+                                                                  {"/g", "http://a/g"},
+                                                                  {"//g", "http://g"},
+                                                                  {"..", "http://a/b/"},
+                                                                  {"../g", "http://a/b/g"},
+                                                                  {"../../g", "http://a/g"},
+                                                                  {"../../../g", "http://a/g"},
+                                                                  {".", "http://a/b/c/"},
+                                                                  {"", "http://a/b/c/d;p?q"}}) {
     EXPECT_EQ(resolve_uri(base, reference), expected) << reference;
   }
   EXPECT_EQ(resolve_uri("", "node.json"), "node.json");

@@ -73,9 +73,10 @@ class RulesReader {
     const Keyword* keyword = find_keyword(name);
     if (keyword == nullptr) {
       if (options_.container(name)) return {};
-      return wrong(fmt::format("\"{}\" is no keyword that is known, and ignoring it could let "
-                               "through what it forbids; remove it, or call it \"x-{}\"",
-                               name, name));
+      return wrong(
+          fmt::format("\"{}\" is no keyword that is known, and ignoring it could let "
+                      "through what it forbids; remove it, or call it \"x-{}\"",
+                      name, name));
     }
     if (keyword->use == KeywordUse::kIgnored) return {};
     if (keyword->use == KeywordUse::kRefused) {
@@ -167,7 +168,8 @@ class RulesReader {
   Result<void> read_enum(const json::value& value) {
     if (!value.is_array()) return wrong("enum is a list of values");
     std::vector<const json::value*> values;
-    for (const json::value& one : value.get_array()) values.push_back(&one);
+    for (const json::value& one : value.get_array())
+      values.push_back(&one);
     return allow(std::move(values));
   }
 
@@ -264,9 +266,10 @@ class RulesReader {
     }
     const bool numbers_only = object_.contains("type") && (rules_.types & kStringType) == 0;
     if (!numbers_only) {
-      return wrong(fmt::format("the format \"{}\" cannot be enforced; those that can are {}, byte; "
-                               "or say what you mean with pattern",
-                               name, fmt::join(known_formats(), ", ")));
+      return wrong(
+          fmt::format("the format \"{}\" cannot be enforced; those that can are {}, byte; "
+                      "or say what you mean with pattern",
+                      name, fmt::join(known_formats(), ", ")));
     }
     if (name == "int32" || name == "int64") {
       const bool small = name == "int32";

@@ -31,8 +31,7 @@ struct RulesOptions {
 
 // Nothing: the object demands nothing by itself. kInvalid: a keyword is unknown, cannot be
 // enforced, or is not written right.
-Result<std::optional<Rules>> read_rules(const boost::json::object& object,
-                                        std::string_view pointer, const RulesOptions& options,
-                                        Places& places);
+Result<std::optional<Rules>> read_rules(const boost::json::object& object, std::string_view pointer,
+                                        const RulesOptions& options, Places& places);
 
 }  // namespace windrow::grammar

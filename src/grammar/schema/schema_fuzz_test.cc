@@ -42,18 +42,41 @@ const std::vector<std::string> kSchemas = {
 void collect(json::value& value, std::vector<json::value*>& all) {
   all.push_back(&value);
   if (json::object* object = value.if_object()) {
-    for (auto& [name, member] : *object) collect(member, all);
+    for (auto& [name, member] : *object)
+      collect(member, all);
   } else if (json::array* array = value.if_array()) {
-    for (json::value& item : *array) collect(item, all);
+    for (json::value& item : *array)
+      collect(item, all);
   }
 }
 
 json::value some_value(Random& random) {
-  static const std::vector<std::string> kValues = {
-      "true",  "false", "null",  "0",          "1",      "3",      "-7",    "2.5",
-      "1e300", "17",    "{}",    "[]",         "\"\"",   "\"a\"",  "\"^a\"", "[\"a\"]",
-      "\"#\"", "\"object\"",     "\"integer\"", "\"string\"", "\"#/$defs/n\"", "\"date\"",
-      "[1,\"x\",null]",          "{\"type\":\"integer\"}",    "{\"a\":true}", "\"(a|b)*c\""};
+  static const std::vector<std::string> kValues = {"true",
+                                                   "false",
+                                                   "null",
+                                                   "0",
+                                                   "1",
+                                                   "3",
+                                                   "-7",
+                                                   "2.5",
+                                                   "1e300",
+                                                   "17",
+                                                   "{}",
+                                                   "[]",
+                                                   "\"\"",
+                                                   "\"a\"",
+                                                   "\"^a\"",
+                                                   "[\"a\"]",
+                                                   "\"#\"",
+                                                   "\"object\"",
+                                                   "\"integer\"",
+                                                   "\"string\"",
+                                                   "\"#/$defs/n\"",
+                                                   "\"date\"",
+                                                   "[1,\"x\",null]",
+                                                   "{\"type\":\"integer\"}",
+                                                   "{\"a\":true}",
+                                                   "\"(a|b)*c\""};
   return json::parse(kValues[random.below(kValues.size())]);
 }
 
@@ -126,7 +149,8 @@ TEST(SchemaFuzz, EndsWithAGrammarOrAnErrorWithAPlace) {
     const std::string text = json::serialize(schema);
     SCOPED_TRACE(::testing::Message() << "seed " << seed << ": " << text);
     int questions = 0;
-    const auto grammar = schema_grammar(schema, options, [&] { return ++questions > kQuestionsMax; });
+    const auto grammar =
+        schema_grammar(schema, options, [&] { return ++questions > kQuestionsMax; });
     if (!grammar) {
       ASSERT_FALSE(grammar.error().message.empty());
       if (grammar.error().kind == ErrorKind::kInvalid) {

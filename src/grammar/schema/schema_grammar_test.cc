@@ -22,8 +22,10 @@ void expect_language(const std::string& schema, const Texts& in, const Texts& ou
   SCOPED_TRACE(schema);
   const SchemaLanguage language(schema, options);
   ASSERT_TRUE(language.made()) << language.error();
-  for (const std::string& text : in) EXPECT_TRUE(language.has(text)) << text;
-  for (const std::string& text : out) EXPECT_FALSE(language.has(text)) << text;
+  for (const std::string& text : in)
+    EXPECT_TRUE(language.has(text)) << text;
+  for (const std::string& text : out)
+    EXPECT_FALSE(language.has(text)) << text;
 }
 
 std::string error_of(const std::string& schema, const SchemaOptions& options = {}) {
@@ -64,8 +66,8 @@ TEST(SchemaGrammar, WritesObjectsInTheOrderOfTheSchema) {
                       "c":{"type":"boolean"}},"required":["b"]})",
                   {R"({"b":null})", R"({"a":1,"b":null})", R"({"b":null,"c":true})",
                    R"({"a":1,"b":null,"c":false})"},
-                  {"{}", R"({"a":1})", R"({"b":null,"a":1})", R"({"a":1,"c":true})",
-                   R"({"b":1})", R"({"b":null,"d":1})", R"({"b":null,})", R"({,"b":null})",
+                  {"{}", R"({"a":1})", R"({"b":null,"a":1})", R"({"a":1,"c":true})", R"({"b":1})",
+                   R"({"b":null,"d":1})", R"({"b":null,})", R"({,"b":null})",
                    R"({"b":null,"b":null})", R"({ "b":null})"});
   expect_language(R"({"type":"object","properties":{"a":{"const":1},"b":{"const":2}}})",
                   {"{}", R"({"a":1})", R"({"b":2})", R"({"a":1,"b":2})"},
@@ -135,13 +137,13 @@ TEST(SchemaGrammar, BoundsStrings) {
   expect_language(R"({"type":"string","minLength":2,"maxLength":3})",
                   {R"("ab")", R"("äöü")", R"("\n😀")", R"("\ud83d\ude00x")"},
                   {R"("a")", R"("abcd")", R"("😀")", "\"a\nb\""});
-  expect_language(R"({"type":"string","pattern":"^a+$","maxLength":3})",
-                  {R"("a")", R"("aaa")"}, {R"("")", R"("aaaa")", R"("b")"});
+  expect_language(R"({"type":"string","pattern":"^a+$","maxLength":3})", {R"("a")", R"("aaa")"},
+                  {R"("")", R"("aaaa")", R"("b")"});
   expect_language(R"({"type":"string","pattern":"b"})", {R"("abc")", R"("b")"}, {R"("ac")"});
-  expect_language(R"({"type":"string","format":"date","pattern":"^2024"})",
-                  {R"("2024-02-29")"}, {R"("2023-02-28")", R"("2024-02-30")"});
-  expect_language(R"({"allOf":[{"type":"string","pattern":"a"},{"pattern":"b"}]})",
-                  {R"("xba")"}, {R"("xa")", R"("b")"});
+  expect_language(R"({"type":"string","format":"date","pattern":"^2024"})", {R"("2024-02-29")"},
+                  {R"("2023-02-28")", R"("2024-02-30")"});
+  expect_language(R"({"allOf":[{"type":"string","pattern":"a"},{"pattern":"b"}]})", {R"("xba")"},
+                  {R"("xa")", R"("b")"});
   EXPECT_THAT(error_of(R"({"type":"string","format":"colour"})"),
               HasSubstr("at #/format: the format \"colour\" cannot be enforced"));
   EXPECT_THAT(error_of(R"x({"properties":{"a":{"pattern":"(?=a)"}}})x"),
@@ -149,8 +151,8 @@ TEST(SchemaGrammar, BoundsStrings) {
 }
 
 TEST(SchemaGrammar, BoundsNumbers) {
-  expect_language(R"({"type":"integer","minimum":-2,"exclusiveMaximum":10})",
-                  {"-2", "0", "9"}, {"-3", "10", "1.0", "-0"});
+  expect_language(R"({"type":"integer","minimum":-2,"exclusiveMaximum":10})", {"-2", "0", "9"},
+                  {"-3", "10", "1.0", "-0"});
   expect_language(R"({"type":"number","minimum":0.5,"maximum":1})", {"0.5", "0.75", "1"},
                   {"0.4", "1.1", "2"});
   expect_language(R"({"type":"integer","multipleOf":3,"minimum":0})", {"0", "3", "333"},
@@ -158,8 +160,8 @@ TEST(SchemaGrammar, BoundsNumbers) {
   expect_language(R"({"allOf":[{"type":"number","multipleOf":4},{"type":"integer",
                       "multipleOf":6}],"maximum":40,"minimum":1})",
                   {"12", "24", "36"}, {"4", "6", "48", "0"});
-  expect_language(R"({"type":"integer","multipleOf":0.5,"minimum":0,"maximum":2})",
-                  {"0", "1", "2"}, {"0.5", "3"});
+  expect_language(R"({"type":"integer","multipleOf":0.5,"minimum":0,"maximum":2})", {"0", "1", "2"},
+                  {"0.5", "3"});
   expect_language(R"({"type":"integer","maximum":5,"exclusiveMaximum":true,"minimum":4})", {"4"},
                   {"5"});
   expect_language(R"({"type":"integer","format":"int32","minimum":2147483646})",
@@ -190,13 +192,11 @@ TEST(SchemaGrammar, TakesOneBranchOrAnother) {
                       {"properties":{"x":{"const":1}}},{"properties":{"y":{"const":2}}}]})",
                   {R"({"k":0})", R"({"k":0,"x":1})", R"({"k":0,"y":2})"},
                   {R"({"k":0,"x":1,"y":2})", R"({"k":0,"x":2})"});
-  expect_language(R"({"anyOf":[{"minimum":5},{"maximum":1}],"type":"integer"})", {"5", "0"},
-                  {"3"});
+  expect_language(R"({"anyOf":[{"minimum":5},{"maximum":1}],"type":"integer"})", {"5", "0"}, {"3"});
 }
 
 TEST(SchemaGrammar, TellsTheBranchesOfOneOfApart) {
-  expect_language(R"({"oneOf":[{"type":"string"},{"type":"integer"}]})", {R"("a")", "1"},
-                  {"1.5"});
+  expect_language(R"({"oneOf":[{"type":"string"},{"type":"integer"}]})", {R"("a")", "1"}, {"1.5"});
   expect_language(R"({"oneOf":[{"type":"object","properties":{"k":{"const":"a"},"x":true},
                       "required":["k"]},{"type":"object","properties":{"k":{"enum":["b","c"]},
                       "y":true},"required":["k"]}]})",

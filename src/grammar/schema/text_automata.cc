@@ -19,7 +19,8 @@ constexpr size_t kLevelsMax = 300;
 std::string key_of(const StringRules& rules) {
   std::string key = fmt::format("{} {}\n", rules.length_min,
                                 rules.length_max ? std::to_string(*rules.length_max) : "");
-  for (const std::string& format : rules.formats) key += format + "\n";
+  for (const std::string& format : rules.formats)
+    key += format + "\n";
   for (const std::string& pattern : rules.patterns) {
     key += fmt::format("{} {}", pattern.size(), pattern);
   }
@@ -57,7 +58,8 @@ LengthRange lengths_of(const CharDfa& dfa) {
         reached[edge.to] = true;
       }
     }
-    for (const CharDfa::State state : next) reached[state] = false;
+    for (const CharDfa::State state : next)
+      reached[state] = false;
     level = std::move(next);
   }
   return range;

@@ -73,9 +73,9 @@ Result<void> Conjunctions::trim_allowed(Node& node) {
 Result<void> Conjunctions::trim_strings(Node& node) {
   const StringRules& rules = node.strings;
   if (rules.length_max && *rules.length_max < rules.length_min) {
-    take_out(node, kStringType,
-             fmt::format("minLength {} is more than maxLength {}", rules.length_min,
-                         *rules.length_max));
+    take_out(
+        node, kStringType,
+        fmt::format("minLength {} is more than maxLength {}", rules.length_min, *rules.length_max));
     return {};
   }
   if (rules.patterns.empty() && rules.formats.empty()) return {};
@@ -92,9 +92,7 @@ Result<void> Conjunctions::trim_strings(Node& node) {
 
 Result<void> Conjunctions::trim_arrays(Node& node) {
   ArrayShape& shape = node.arrays;
-  const auto most = [&](size_t count) {
-    return !shape.count_max || *shape.count_max > count;
-  };
+  const auto most = [&](size_t count) { return !shape.count_max || *shape.count_max > count; };
   std::string why;
   // Only what may have to be there is worked out now; recursion ends at what need not.
   for (size_t i = 0; i < shape.prefix.size() && i < shape.count_min; ++i) {
@@ -128,8 +126,8 @@ Result<void> Conjunctions::trim_objects(Node& node) {
     if (!value) return value.error();
     if (possible(*value)) continue;
     take_out(node, kObjectType,
-             fmt::format("the required property {} can have no value: {}",
-                         json_quoted(member.name), (*this)[*value].why));
+             fmt::format("the required property {} can have no value: {}", json_quoted(member.name),
+                         (*this)[*value].why));
     return {};
   }
   return {};

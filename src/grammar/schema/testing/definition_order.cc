@@ -23,7 +23,8 @@ class Order {
 
   json::value of(const Places& places, const json::value& value, int depth) {
     Places all;
-    for (const Place& place : places) add(place, all);
+    for (const Place& place : places)
+      add(place, all);
     if (depth == 0) return value;
     if (const json::object* object = value.if_object()) return of_object(all, *object, depth);
     if (const json::array* array = value.if_array()) {
@@ -64,7 +65,8 @@ class Order {
         if (target) more({target->value, target->resource});
       }
       if ((name == "allOf" || name == "anyOf" || name == "oneOf") && member.is_array()) {
-        for (const json::value& part : member.get_array()) more({&part, place.resource});
+        for (const json::value& part : member.get_array())
+          more({&part, place.resource});
       }
     }
     all.insert(all.begin() + static_cast<ptrdiff_t>(at), before.begin(), before.end());
@@ -79,13 +81,15 @@ class Order {
     };
     for (const Place& place : all) {
       if (const json::object* same = constant(place.schema->get_object(), object)) {
-        for (const auto& [name, value] : *same) add_name(name);
+        for (const auto& [name, value] : *same)
+          add_name(name);
       }
     }
     for (const Place& place : all) {
       const json::value* declared = place.schema->get_object().if_contains("properties");
       if (declared == nullptr || !declared->is_object()) continue;
-      for (const auto& [name, schema] : declared->get_object()) add_name(name);
+      for (const auto& [name, schema] : declared->get_object())
+        add_name(name);
     }
     for (const Place& place : all) {
       const json::value* required = place.schema->get_object().if_contains("required");
@@ -94,7 +98,8 @@ class Order {
         if (name.is_string()) add_name(name.get_string());
       }
     }
-    for (const auto& [name, value] : object) add_name(name);
+    for (const auto& [name, value] : object)
+      add_name(name);
     json::object result;
     for (const std::string& name : names) {
       result.emplace(name, of(member(all, name), object.at(name), depth - 1));
@@ -171,13 +176,15 @@ std::vector<std::string> orders(const json::value& value, size_t texts_max) {
       }
       texts = std::move(longer);
     }
-    for (std::string& text : texts) text += ']';
+    for (std::string& text : texts)
+      text += ']';
     return texts;
   }
   const json::object* object = value.if_object();
   if (object == nullptr) return {compact_json(value)};
   std::vector<size_t> order(object->size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = i;
   do {
     std::vector<std::string> some{"{"};
     for (size_t i = 0; i < order.size(); ++i) {

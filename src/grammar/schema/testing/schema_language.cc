@@ -8,7 +8,8 @@ namespace windrow::grammar::testing {
 std::shared_ptr<const TokenTables> byte_vocabulary() {
   static const std::shared_ptr<const TokenTables> tables = [] {
     std::vector<std::string> tokens;
-    for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
+    for (int byte = 0; byte < 256; ++byte)
+      tokens.emplace_back(1, static_cast<char>(byte));
     tokens.emplace_back();
     return TokenTables::make(tokens, {256});
   }();
