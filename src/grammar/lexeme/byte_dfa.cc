@@ -5,7 +5,6 @@
 
 #include "base/ensure.h"
 #include "grammar/lexeme/byte_spelling.h"
-#include "grammar/lexeme/interner.h"
 #include "grammar/lexeme/range_nfa.h"
 
 namespace windrow::grammar {
@@ -42,6 +41,31 @@ std::vector<State> table_of(const RangeDfa& dfa, const std::vector<uint8_t>& int
     }
   }
   return table;
+}
+
+// Which intervals lead to the same states everywhere: of each, the first such one.
+std::vector<size_t> alike_intervals(const std::vector<State>& table, size_t width) {
+  std::vector<uint64_t> hashes(width, 0);
+  for (size_t i = 0; i < table.size(); i += width) {
+    for (size_t column = 0; column < width; ++column) {
+      hashes[column] = (hashes[column] ^ table[i + column]) * 0xD6E8FEB86659FD93ULL;
+      hashes[column] ^= hashes[column] >> 32;
+    }
+  }
+  const auto alike = [&](size_t a, size_t b) {
+    if (hashes[a] != hashes[b]) return false;
+    for (size_t i = 0; i < table.size(); i += width) {
+      if (table[i + a] != table[i + b]) return false;
+    }
+    return true;
+  };
+  std::vector<size_t> first(width);
+  for (size_t column = 0; column < width; ++column) {
+    first[column] = 0;
+    while (!alike(first[column], column))
+      ++first[column];
+  }
+  return first;
 }
 
 // JSON's strings, byte by byte, `from` before the character and `to` behind it.
@@ -120,26 +144,27 @@ std::shared_ptr<const ByteDfa> byte_dfa(const RangeDfa& dfa) {
   ENSURE(dfa.states_count() > 0, "an automaton without any text cannot be run");
   const std::vector<uint8_t> intervals = interval_starts(dfa);
   const std::vector<State> table = table_of(dfa, intervals);
-  const size_t states = dfa.states_count();
+  const std::vector<size_t> alike = alike_intervals(table, intervals.size());
 
-  // Intervals that lead to the same states everywhere are one class.
   auto result = std::make_shared<ByteDfa>();
-  Interner columns;
-  std::vector<uint32_t> column(states);
+  std::vector<size_t> firsts;  // of each class, one of its intervals
+  std::vector<uint8_t> class_of(intervals.size());
   for (size_t i = 0; i < intervals.size(); ++i) {
-    for (size_t state = 0; state < states; ++state)
-      column[state] = table[state * intervals.size() + i];
-    const auto number = static_cast<uint8_t>(columns.intern(column).first);
+    if (alike[i] == i) {
+      class_of[i] = static_cast<uint8_t>(firsts.size());
+      firsts.push_back(i);
+    } else {
+      class_of[i] = class_of[alike[i]];
+    }
     const uint32_t end = i + 1 < intervals.size() ? intervals[i + 1] : 256;
     for (uint32_t byte = intervals[i]; byte < end; ++byte)
-      result->class_of[byte] = number;
+      result->class_of[byte] = class_of[i];
   }
-  result->classes_count = static_cast<uint32_t>(columns.size());
-  result->next_of.resize(states * result->classes_count);
-  for (uint32_t number = 0; number < result->classes_count; ++number) {
-    const auto next = columns.get(number);
-    for (size_t state = 0; state < states; ++state)
-      result->next_of[state * result->classes_count + number] = next[state];
+  result->classes_count = static_cast<uint32_t>(firsts.size());
+  result->next_of.reserve(dfa.states_count() * firsts.size());
+  for (size_t row = 0; row < table.size(); row += intervals.size()) {
+    for (const size_t first : firsts)
+      result->next_of.push_back(table[row + first]);
   }
   result->accepting = dfa.accepting;
   return result;
@@ -150,11 +175,15 @@ std::shared_ptr<const ByteDfa> utf8_dfa(const CharDfa& dfa) {
 }
 
 std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa) {
-  static const CharDfa any_text = CharDfa::any_text();
   static const CharDfa any_character = CharDfa::one_of(CharSet::all());
-  if (dfa == any_text) return json_any_string_dfa();
+  ENSURE(!dfa.empty(), "an automaton without any text cannot be run");
+  if (dfa == CharDfa::any_text()) return json_any_string_dfa();
   if (dfa == any_character) return json_any_character_dfa();
-  return byte_dfa(spelled(dfa.ranges(), Spelling::kJsonString));
+  CharDfa::Shared& shared = *dfa.shared_;
+  std::call_once(shared.json_once, [&shared] {
+    shared.json = byte_dfa(spelled(shared.ranges, Spelling::kJsonString));
+  });
+  return shared.json;
 }
 
 std::shared_ptr<const ByteDfa> json_any_string_dfa() {

@@ -31,7 +31,7 @@ struct ByteDfa {
   std::vector<bool> accepting;
 };
 
-// An automaton over bytes as tables. `dfa` is minimal and not empty.
+// An automaton over bytes as tables. `dfa` is trimmed and not empty.
 std::shared_ptr<const ByteDfa> byte_dfa(const RangeDfa& dfa);
 
 // Its texts in UTF-8. `dfa` is not empty.
@@ -40,7 +40,8 @@ std::shared_ptr<const ByteDfa> utf8_dfa(const CharDfa& dfa);
 // Its texts as they stand between the quotes of a JSON string: `"` and `\` and what is below U+0020
 // escaped, in the short form (\n) or as \u000a in either case, `/` plain, everything else plain.
 // Any text at all (CharDfa::any_text) and any single character may have all escapes JSON knows, \u
-// with pairs of surrogates included, because there it costs nothing. `dfa` is not empty.
+// with pairs of surrogates included, because there it costs nothing. `dfa` is not empty. The result
+// is kept: the same automaton and its copies are spelled once.
 std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa);
 
 // Shared: any text between quotes, and one character of it.

@@ -228,10 +228,7 @@ class Speller {
 }  // namespace
 
 RangeDfa spelled(const RangeDfa& dfa, Spelling spelling) {
-  RangeDfa bytes = Speller(dfa, spelling).run();
-  // Bytes within and at the beginning of a character differ, and so do the states there. But the
-  // letters of an escape are also characters.
-  return spelling == Spelling::kUtf8 ? bytes : minimal(bytes);
+  return Speller(dfa, spelling).run();
 }
 
 }  // namespace windrow::grammar

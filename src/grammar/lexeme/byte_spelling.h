@@ -15,7 +15,9 @@ enum class Spelling : uint8_t {
   kJsonString,  // `"`, `\` and control characters escaped, as byte_dfa.h says
 };
 
-// Minimal, if `dfa` is.
+// `dfa` is minimal. So is the result: the states between characters differ as they did, those
+// within a character have no edges in common with them, and are made once each. (In JSON strings a
+// state behind a backslash may be a state between characters in disguise; that one may be double.)
 RangeDfa spelled(const RangeDfa& dfa, Spelling spelling);
 
 }  // namespace windrow::grammar

@@ -52,11 +52,29 @@ RangeDfa trie_of(const std::vector<std::u32string>& texts) {
 
 }  // namespace
 
+CharDfa::CharDfa(const RangeDfa& dfa) : CharDfa(of_minimal(minimal(dfa))) {}
+
+CharDfa CharDfa::of_minimal(RangeDfa ranges) {
+  CharDfa result;
+  if (ranges.states_count() == 0) return result;
+  result.shared_ = std::make_shared<Shared>();
+  result.shared_->ranges = std::move(ranges);
+  return result;
+}
+
+const RangeDfa& CharDfa::ranges() const {
+  static const RangeDfa none;
+  return shared_ == nullptr ? none : shared_->ranges;
+}
+
 CharDfa CharDfa::any_text() {
-  RangeDfa dfa;
-  dfa.begin_state(true);
-  add_edges(CharSet::all(), 0, dfa);
-  return CharDfa(dfa);
+  static const CharDfa any = [] {
+    RangeDfa dfa;
+    dfa.begin_state(true);
+    add_edges(CharSet::all(), 0, dfa);
+    return CharDfa(dfa);
+  }();
+  return any;
 }
 
 CharDfa CharDfa::one_of(const CharSet& set) {
@@ -84,17 +102,17 @@ Result<CharDfa> CharDfa::length(uint32_t min, std::optional<uint32_t> max, size_
   const uint32_t last = max.value_or(min);
   if (last >= states_max) return too_many_states(states_max);
   const CharSet all = CharSet::all();
-  CharDfa result;  // minimal as it is built
+  RangeDfa dfa;  // minimal as it is built
   for (uint32_t state = 0; state <= last; ++state) {
-    result.dfa_.begin_state(state >= min);
-    if (state < last) add_edges(all, state + 1, result.dfa_);
+    dfa.begin_state(state >= min);
+    if (state < last) add_edges(all, state + 1, dfa);
   }
-  if (!max) add_edges(all, last, result.dfa_);
-  return result;
+  if (!max) add_edges(all, last, dfa);
+  return of_minimal(std::move(dfa));
 }
 
 Result<CharDfa> CharDfa::combined(const CharDfa& other, Combination what, size_t states_max) const {
-  const auto dfa = combine(dfa_, other.dfa_, what, states_max);
+  const auto dfa = combine(ranges(), other.ranges(), what, states_max);
   if (!dfa) return too_many_states(states_max);
   return CharDfa(*dfa);
 }

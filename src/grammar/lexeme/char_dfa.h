@@ -1,11 +1,14 @@
 // CharDfa: a regular set of texts as a deterministic automaton over code points. It is minimal and
-// trimmed: every state can be reached, and from every state an accepting one. Immutable; pure.
+// trimmed: every state can be reached, and from every state an accepting one. Immutable; a copy is
+// the same automaton, and its JSON spelling (json_string_dfa) is made once for all copies.
 //
 // Operations that can grow give up at `states_max`, so that no schema can take the machine's
 // memory.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -16,6 +19,8 @@
 
 namespace windrow::grammar {
 
+struct ByteDfa;
+
 class CharDfa {
  public:
   using State = RangeDfa::State;
@@ -24,8 +29,8 @@ class CharDfa {
   // Where no limit is given.
   static constexpr size_t kStatesMax = 20'000;
 
-  CharDfa() = default;                                           // no text at all
-  explicit CharDfa(const RangeDfa& dfa) : dfa_(minimal(dfa)) {}  // over code points
+  CharDfa() = default;                    // no text at all
+  explicit CharDfa(const RangeDfa& dfa);  // over code points
   static CharDfa nothing() { return CharDfa(); }
   static CharDfa any_text();                                         // every text
   static CharDfa one_of(const CharSet& set);                         // one character
@@ -44,19 +49,30 @@ class CharDfa {
   bool contains(std::string_view utf8) const;
 
   // State 0 is the first one. There is none when `empty()`.
-  size_t states_count() const { return dfa_.states_count(); }
-  bool accepts(State state) const { return dfa_.accepting[state]; }
-  std::span<const Edge> edges(State state) const { return dfa_.edges_of(state); }  // sorted, apart
-  State next(State state, char32_t character) const { return dfa_.next(state, character); }
-  const RangeDfa& ranges() const { return dfa_; }
+  size_t states_count() const { return ranges().states_count(); }
+  bool accepts(State state) const { return ranges().accepting[state]; }
+  std::span<const Edge> edges(State state) const { return ranges().edges_of(state); }  // sorted
+  State next(State state, char32_t character) const { return ranges().next(state, character); }
+  const RangeDfa& ranges() const;  // minimal
 
   // Whether they have the same texts.
-  friend bool operator==(const CharDfa&, const CharDfa&) = default;
+  friend bool operator==(const CharDfa& a, const CharDfa& b) {
+    return a.shared_ == b.shared_ || a.ranges() == b.ranges();
+  }
 
  private:
+  friend std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa);
+
+  struct Shared {
+    RangeDfa ranges;
+    std::once_flag json_once;
+    std::shared_ptr<const ByteDfa> json;
+  };
+
+  static CharDfa of_minimal(RangeDfa ranges);
   Result<CharDfa> combined(const CharDfa& other, Combination what, size_t states_max) const;
 
-  RangeDfa dfa_;  // minimal
+  std::shared_ptr<Shared> shared_;  // none: no text
 };
 
 }  // namespace windrow::grammar
