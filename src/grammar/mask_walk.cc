@@ -10,18 +10,20 @@ namespace {
 constexpr size_t kStepFound = 16;
 constexpr size_t kTokensPerNode = 8;
 
-// Everything plain below goes on.
-bool is_free(const Recognizer::Plain& plain, const TokenTrie::Node& node) {
-  return ((plain.free_after >> node.begun) & 1) != 0 ||
-         (node.begun == 0 && plain.free_chars >= node.chars_below && plain.free_chars > 0);
+// Everything plain below a node goes on.
+bool is_free(const Recognizer::Plain& plain, const TokenTrie& trie, uint32_t number) {
+  const TokenTrie::Node& node = trie.nodes()[number];
+  if (((plain.free_after >> node.begun) & 1) != 0) return true;
+  if (node.begun != 0) return false;
+  return (plain.free_chars >= node.chars_below && plain.free_chars > 0) ||
+         (trie.kinds_below(number) & plain.dangers).empty();
 }
 
 }  // namespace
 
 MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state)
     : tables_(tables), mask_(0) {
-  const uint32_t reach = static_cast<uint32_t>(tables.token_chars_max());
-  const Recognizer::PlainLoop loop = recognizer.plain_loop(state, reach);
+  const Recognizer::PlainLoop loop = recognizer.plain_loop(state, tables.special_chars_max());
   if (loop.is_one) {
     mask_ = tables.plain_mask(loop.chars);
   } else {
@@ -44,7 +46,7 @@ void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
     const StateId behind = recognizer.step(state, static_cast<uint8_t>(byte));
     if (behind == Recognizer::kDead) {
       dead.push_back(node);
-    } else if (is_free(recognizer.plain(behind), trie.nodes()[node])) {
+    } else if (is_free(recognizer.plain(behind), trie, node)) {
       free.push_back(node);
       free_tokens += trie.subtree_tokens(node).size();
     } else {
@@ -97,7 +99,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
         at_ = node.end;
         continue;
       }
-      if (job.is_plain && is_free(recognizer.plain(state), node)) {
+      if (job.is_plain && is_free(recognizer.plain(state), trie, at_)) {
         if (!job.takes_out) {
           allow(trie.subtree_tokens(at_));
           used += trie.subtree_tokens(at_).size() / kTokensPerNode;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "base/random.h"
@@ -71,6 +72,9 @@ const std::vector<std::string>& text_pieces() {
                                                    "\x80",
                                                    "\xFF",
                                                    "\xED\xA0\x80",
+                                                   "\xE2\x80\xA8",
+                                                   "\xC3\xB6",
+                                                   "@",
                                                    "aa",
                                                    "ba",
                                                    "\t"};
@@ -101,6 +105,34 @@ Token random_allowed(const TokenMask& mask, Random& random) {
   return allowed.empty() ? -1 : allowed[random.below(allowed.size())];
 }
 
+// Lexemes that count, search, or let nearly everything pass.
+std::vector<std::pair<std::string, std::shared_ptr<const Grammar>>> lexeme_grammars() {
+  std::vector<std::pair<std::string, std::shared_ptr<const Grammar>>> grammars;
+  for (const std::string_view pattern :
+       {".*", "(.*)ab(.*)c", "[^b]+b[^b]+", "[a-c]{3,20}", "[a-z \\[\\]]*", "[^x]{2,12}",
+        ".{0,3}|x.*", "(a|b|ab)*(, (a|b|ab)*)*", "[^\\u00e4]*\\u00e4"})
+    grammars.emplace_back(pattern, regex_grammar(pattern).value());
+  const auto quoted = [&](std::string name, const std::shared_ptr<const ByteDfa>& dfa) {
+    GrammarBuilder builder;
+    const Part part =
+        builder.sequence({builder.text("\""), builder.lexeme(dfa), builder.text("\"")});
+    grammars.emplace_back(std::move(name), builder.finish(builder.repeat(part, 1, 2)).value());
+  };
+  quoted("any string", json_any_string_dfa());
+  quoted("length", json_string_dfa(CharDfa::length(2, 8).value()));
+  quoted("long", json_string_dfa(CharDfa::length(1, 60).value()));
+  const std::string_view keys[] = {"a", "ab", "true", "\xC3\xA4"};
+  quoted("other keys",
+         json_string_dfa(CharDfa::any_text().without(CharDfa::literals(keys)).value()));
+  GrammarBuilder builder;
+  const Part counted = builder.sequence(
+      {builder.text("\""), builder.repeat(builder.lexeme(json_any_character_dfa()), 2, 50),
+       builder.text("\"")});
+  const Part root = builder.repeat(builder.sequence({counted, builder.text(",")}), 3, 40);
+  grammars.emplace_back("counted strings", builder.finish(root).value());
+  return grammars;
+}
+
 const std::vector<std::pair<std::string, std::string>>& known_grammars() {
   static const std::vector<std::pair<std::string, std::string>> kGrammars = {
       {"anything", "root ::= .*"},
@@ -124,10 +156,12 @@ const std::vector<std::pair<std::string, std::string>>& known_grammars() {
 }
 
 TEST(MatcherTest, MasksHaveExactlyTheTokensThatCanFollow) {
-  for (size_t i = 0; i < known_grammars().size(); ++i) {
-    const auto& [name, text] = known_grammars()[i];
+  std::vector<std::pair<std::string, std::shared_ptr<const Grammar>>> grammars = lexeme_grammars();
+  for (const auto& [name, text] : known_grammars())
+    grammars.emplace_back(name, parse_gbnf(text).value());
+  for (size_t i = 0; i < grammars.size(); ++i) {
+    const auto& [name, grammar] = grammars[i];
     SCOPED_TRACE(name);
-    const auto grammar = parse_gbnf(text).value();
     for (uint64_t seed = 1; seed <= 6; ++seed) {
       SCOPED_TRACE(seed);
       Random random(seed * 100 + i);
@@ -136,7 +170,7 @@ TEST(MatcherTest, MasksHaveExactlyTheTokensThatCanFollow) {
       const auto compiled = compile(grammar, tables);
       for (int walk = 0; walk < 3; ++walk) {
         Matcher matcher(compiled);
-        for (int step = 0; step < 15; ++step) {
+        for (int step = 0; step < 25; ++step) {
           ASSERT_NO_FATAL_FAILURE(expect_exact(matcher, tokens));
           const Token token = random_allowed(*matcher.mask(), random);
           ASSERT_NE(token, -1) << "a dead end";

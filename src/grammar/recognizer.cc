@@ -13,13 +13,10 @@ using Kind = Grammar::Node::Kind;
 
 constexpr uint32_t kUnbounded = Grammar::kUnbounded;
 constexpr uint32_t kLeave = UINT32_MAX;  // instead of a node
+constexpr uint32_t kPlacesFew = 8;
 
 uint32_t one_less(uint32_t times) {
   return times == 0 || times == kUnbounded ? times : times - 1;
-}
-
-uint32_t one_more(uint32_t times) {
-  return times == kUnbounded ? times : times + 1;
 }
 
 }  // namespace
@@ -65,7 +62,7 @@ void Recognizer::find_classes() {
   }
 }
 
-// --- what may come next -------------------------------------------------------------------------
+// --- what may come next ---------------------------------------------------------------------
 
 void Recognizer::begin_closure() {
   seen_.clear();
@@ -223,15 +220,17 @@ StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
   run_closure();
   const StateId to = intern_found();
 
-  if (states_[state].row == kNoRow) {
+  const bool is_first = states_[state].row == kNoRow;
+  if (is_first) {
     states_[state].row = static_cast<uint32_t>(rows_.size());
     rows_.resize(rows_.size() + classes_count(), kUnknown);
+    if (count > kPlacesFew) find_dead(state);
   }
   StateId* const row = rows_.data() + states_[state].row;
   row[byte_class] = to;
-  // Other bytes that lead everywhere to the same: cheaper to see now than to find one by one.
-  constexpr uint32_t kPlacesMax = 8;
-  if (count > kPlacesMax) return to;
+  // Who asks twice in a state is likely to ask for all bytes, and those that lead everywhere to the
+  // same are cheaper to see now than to find one by one.
+  if (is_first || count > kPlacesFew) return to;
   for (uint32_t other = 0; other < classes_count(); ++other) {
     if (row[other] != kUnknown) continue;
     uint32_t i = 0;
@@ -240,6 +239,26 @@ StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
     if (i == count) row[other] = to;
   }
   return to;
+}
+
+// Of many places most die with most bytes: once through them instead of once for each byte.
+void Recognizer::find_dead(StateId state) {
+  std::vector<bool> alive(classes_count());
+  for (const Place& place : places(state)) {
+    if (place.automaton == Automata::kTexts) {
+      grammar_->texts.for_each_byte(place.state,
+                                    [&](uint8_t byte) { alive[class_of_[byte]] = true; });
+      continue;
+    }
+    for (uint32_t i = 0; i < classes_count(); ++i) {
+      if (automata_.next(place.automaton, place.state, byte_of_[i]) != Automata::kDead)
+        alive[i] = true;
+    }
+  }
+  StateId* const row = rows_.data() + states_[state].row;
+  for (uint32_t i = 0; i < classes_count(); ++i) {
+    if (!alive[i]) row[i] = kDead;
+  }
 }
 
 std::optional<uint8_t> Recognizer::only_byte(StateId state) {
@@ -252,8 +271,7 @@ std::optional<uint8_t> Recognizer::only_byte(StateId state) {
   return only;
 }
 
-// --- counters
-// -------------------------------------------------------------------------------------
+// --- counters -------------------------------------------------------------------------------
 
 StateId Recognizer::clipped(StateId state, uint32_t reach) {
   if (states_[state].clipped != kUnknown) return states_[state].clipped;
@@ -303,112 +321,7 @@ StackId Recognizer::clipped_stack(StackId wanted, uint32_t reach) {
   return known(wanted);
 }
 
-// --- plain characters
-// -----------------------------------------------------------------------------
-
-bool Recognizer::dies_on_plain(const Place& place) const {
-  return std::all_of(plain_firsts_.begin(), plain_firsts_.end(), [&](uint8_t byte) {
-    return automata_.next(place.automaton, place.state, byte) == Automata::kDead;
-  });
-}
-
-// Whether a frame begins the lexeme anew, as one that lets any plain character pass.
-bool Recognizer::repeats(const Frame& frame, uint32_t automaton) {
-  if (frame.node == Stacks::kEndNode) return false;
-  const Node& node = grammar_->nodes[frame.node];
-  if (node.kind != Kind::kRepeat) return false;
-  if ((automata_.facts(automaton, 0) & Automata::kOnePlain) == 0) return false;
-  const auto is_it = [&](uint32_t child) {
-    const Node& body = grammar_->nodes[child];
-    return body.kind == Kind::kLexeme && body.first + 1 == automaton;
-  };
-  const uint32_t child = grammar_->children[node.first];
-  const Node& body = grammar_->nodes[child];
-  if (body.kind != Kind::kChoice) return is_it(child);
-  const uint32_t* const bodies = grammar_->children.data() + body.first;
-  return std::any_of(bodies, bodies + body.count, is_it);
-}
-
-bool Recognizer::contains(StateId state, const Place& place) const {
-  return std::ranges::binary_search(places(state), place);
-}
-
-// In a place whose lexeme is any one plain character: how many may follow at least.
-uint32_t Recognizer::plain_chars(StateId state, const Place& place) {
-  if (contains(step(state, 'a'), place)) return kUnbounded;
-  uint32_t most = 1;
-  for (const Frame& frame : stacks_.frames(place.stack)) {
-    if (repeats(frame, place.automaton)) most = std::max(most, one_more(frame.second));
-  }
-  return most;
-}
-
-void Recognizer::find_plain(StateId state) {
-  Plain plain;
-  const std::vector<Place> here(places(state).begin(), places(state).end());
-  for (const Place& place : here) {
-    const uint8_t facts = automata_.facts(place.automaton, place.state);
-    plain.free_after |= facts & Automata::kFreeBits;
-    if ((facts & Automata::kOnePlain) != 0)
-      plain.free_chars = std::max(plain.free_chars, plain_chars(state, place));
-  }
-  if ((plain.free_after & Automata::kFree) != 0) plain.free_chars = kUnbounded;
-  states_[state].plain = plain;
-  states_[state].plain_known = true;
-}
-
-Recognizer::PlainLoop Recognizer::plain_loop(StateId state, uint32_t reach) {
-  const std::vector<Place> here(places(state).begin(), places(state).end());
-  const Place* loop = nullptr;  // the one place where a plain character goes on
-  for (const Place& place : here) {
-    if (dies_on_plain(place)) continue;
-    if (loop != nullptr) return {};
-    loop = &place;
-  }
-  if (loop == nullptr) return {};
-  const uint8_t facts = automata_.facts(loop->automaton, loop->state);
-  if ((facts & (Automata::kFree | Automata::kOnePlain)) == 0) return {};
-  // Every plain character leads to the same state, and there it must be as it is here: one place,
-  // the same or counted, and beside it nothing that takes plain characters.
-  const StateId next = step(state, 'a');
-  if (contains(next, *loop)) {
-    if (!others_die_on_plain(next, *loop)) return {};
-    return {.is_one = true, .chars = kUnbounded, .same_behind = next == state};
-  }
-  if ((facts & Automata::kFree) != 0 || stacks_.frames_count(loop->stack) != 1) return {};
-  const Frame frame = stacks_.frame(loop->stack, 0);
-  const bool again = repeats(frame, loop->automaton);
-  if (again && loop->state != 0) return {};
-  if (again && !others_die_on_plain(next, *loop)) return {};
-  begin_closure();
-  leave(again ? frame.below : loop->stack);
-  run_closure();
-  if (!std::ranges::all_of(found_, [&](const Place& place) { return dies_on_plain(place); }))
-    return {};
-  return {.is_one = true,
-          .chars = again ? one_more(frame.second) : 1,
-          .same_behind = again && frame.first == 0 && frame.second >= reach &&
-                         same_but_for(*loop, state, next)};
-}
-
-// Nothing takes plain characters but the lexeme of this place where it begins.
-bool Recognizer::others_die_on_plain(StateId state, const Place& loop) const {
-  return std::ranges::all_of(places(state), [&](const Place& place) {
-    return place == loop || (place.automaton == loop.automaton && place.state == loop.state) ||
-           dies_on_plain(place);
-  });
-}
-
-// The same places, but that the one of this lexeme may have counted.
-bool Recognizer::same_but_for(const Place& loop, StateId a, StateId b) const {
-  return can_end(a) == can_end(b) &&
-         std::ranges::equal(places(a), places(b), [&](const Place& x, const Place& y) {
-           return x == y || (x == loop && x.automaton == y.automaton && x.state == y.state);
-         });
-}
-
-// --- memory
-// ---------------------------------------------------------------------------------------
+// --- memory ---------------------------------------------------------------------------------
 
 size_t Recognizer::memory_bytes() const {
   return sizeof(*this) + automata_.memory_bytes() + stacks_.memory_bytes() +

@@ -39,10 +39,11 @@ class Recognizer {
     friend auto operator<=>(const Place&, const Place&) = default;
   };
 
-  // What holds of plain characters in a state (automata.h).
+  // What holds of plain characters in a state (plain_facts.h).
   struct Plain {
     uint8_t free_after = 0;  // bit i: i bytes on, when a begun character is over, all plain ones go
     uint32_t free_chars = 0;  // at least so many plain characters may follow, whichever
+    ByteKinds dangers = ByteKinds::all();  // of other kinds any number may follow
   };
 
   explicit Recognizer(std::shared_ptr<const Grammar> grammar);
@@ -110,12 +111,15 @@ class Recognizer {
 
   void find_classes();
   StateId find_step(StateId state, uint32_t byte_class);
+  void find_dead(StateId state);
   void find_plain(StateId state);
   bool dies_on_plain(const Place& place) const;
   bool others_die_on_plain(StateId state, const Place& loop) const;
   bool same_but_for(const Place& loop, StateId a, StateId b) const;
-  uint32_t plain_chars(StateId state, const Place& place);
-  bool repeats(const Frame& frame, uint32_t automaton);
+  uint32_t repeated_plain(const Place& place);
+  bool comes_again(StateId state, const Place& place);
+  bool repeats(const Frame& frame, uint32_t automaton) const;
+  bool nothing_plain_behind(StackId stack);
   bool contains(StateId state, const Place& place) const;
 
   // Everything that may come next, collected in found_ and found_end_.

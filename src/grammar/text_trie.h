@@ -21,6 +21,12 @@ class TextTrie {
   bool accepts(Node node) const { return accepting_[node]; }
   bool goes_on(Node node) const { return edges_from_[node] < edges_from_[node + 1]; }
 
+  template <class Visit>
+  void for_each_byte(Node node, const Visit& visit) const {
+    for (uint32_t i = edges_from_[node]; i < edges_from_[node + 1]; ++i)
+      visit(edges_[i].byte);
+  }
+
   // The bytes that stand in a text somewhere.
   const std::vector<bool>& bytes_used() const { return bytes_used_; }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/ensure.h"
-#include "grammar/automata.h"
+#include "grammar/plain_facts.h"
 
 namespace windrow::grammar {
 namespace {
@@ -83,11 +83,12 @@ std::shared_ptr<const TokenTables> TokenTables::make(std::span<const std::string
       plain.push_back({bytes, token});
       plain_by_chars.emplace_back(chars, token);
     } else {
+      made.special_chars_max_ = std::max(made.special_chars_max_, chars);
       special.push_back({bytes, token});
       endings.push_back({bytes.substr(at), token});
     }
   }
-  made.plain_ = TokenTrie(std::move(plain));
+  made.plain_ = TokenTrie(std::move(plain), true);
   made.special_ = TokenTrie(std::move(special));
   made.endings_ = TokenTrie(std::move(endings));
   made.add_slices(plain_by_chars);

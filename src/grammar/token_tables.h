@@ -44,13 +44,16 @@ class TokenTables {
 
   // --- for the walk that finds a mask ---
 
-  // Tokens of plain characters only (automata.h), all of them whole; and all others.
+  // Tokens of plain characters only (plain_facts.h), all of them whole; and all others.
   const TokenTrie& plain() const { return plain_; }
   const TokenTrie& special() const { return special_; }
 
   // The others by what they are behind their plain characters: where these change nothing, a few
   // hundred endings stand for many tokens.
   const TokenTrie& endings() const { return endings_; }
+
+  // The most characters that one of the others has.
+  uint32_t special_chars_max() const { return special_chars_max_; }
 
   // The plain ones of at most so many characters.
   TokenMask plain_mask(uint32_t chars_max) const;
@@ -61,6 +64,7 @@ class TokenTables {
   int32_t vocabulary_size_ = 0;
   int32_t token_chars_max_ = 0;
   size_t token_bytes_max_ = 0;
+  uint32_t special_chars_max_ = 0;
   std::vector<Token> end_tokens_;
   std::string all_bytes_;
   std::vector<uint32_t> bytes_from_;

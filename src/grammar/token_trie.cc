@@ -40,7 +40,7 @@ uint8_t begun_behind(uint8_t begun, uint8_t byte) {
 
 }  // namespace
 
-TokenTrie::TokenTrie(std::vector<Entry> entries) {
+TokenTrie::TokenTrie(std::vector<Entry> entries, bool with_kinds) {
   std::vector<Keyed> sorted;
   sorted.reserve(entries.size());
   for (const Entry& entry : entries)
@@ -52,13 +52,17 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
   std::vector<uint32_t> path;  // the nodes of the bytes of the token before
   const auto close = [&](size_t depth) {
     while (path.size() > depth) {
-      Node& closed = nodes_[path.back()];
+      const uint32_t node = path.back();
+      Node& closed = nodes_[node];
       closed.end = static_cast<uint32_t>(nodes_.size());
       path.pop_back();
       if (path.empty()) continue;
       uint8_t& above = nodes_[path.back()].chars_below;
       const unsigned here = closed.chars_below + ((closed.byte & 0xC0) != 0x80 ? 1U : 0U);
       above = static_cast<uint8_t>(std::max<unsigned>(above, std::min(here, 255U)));
+      if (!with_kinds) continue;
+      ByteKinds& kinds = kinds_below_[path.back()];
+      kinds = kinds | kinds_below_[node] | ByteKinds::of(closed.byte);
     }
   };
   std::string_view before;
@@ -71,6 +75,7 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
       const uint32_t node = static_cast<uint32_t>(nodes_.size());
       if (path.empty()) root_children_[byte] = node;
       path.push_back(node);
+      if (with_kinds) kinds_below_.emplace_back();
       nodes_.push_back({.tokens_from = static_cast<uint32_t>(tokens_.size()),
                         .depth = static_cast<uint16_t>(path.size()),
                         .byte = byte,
@@ -83,6 +88,7 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
   close(0);
   nodes_.push_back({.tokens_from = static_cast<uint32_t>(tokens_.size())});
   nodes_.shrink_to_fit();
+  kinds_below_.shrink_to_fit();
 }
 
 bool TokenTrie::continues(std::string_view bytes) const {
@@ -100,7 +106,8 @@ bool TokenTrie::continues(std::string_view bytes) const {
 }
 
 size_t TokenTrie::memory_bytes() const {
-  return nodes_.capacity() * sizeof(Node) + tokens_.capacity() * sizeof(Token);
+  return nodes_.capacity() * sizeof(Node) + tokens_.capacity() * sizeof(Token) +
+         kinds_below_.capacity() * sizeof(ByteKinds);
 }
 
 }  // namespace windrow::grammar

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/byte_kinds.h"
+
 namespace windrow::grammar {
 
 using Token = int32_t;
@@ -34,9 +36,12 @@ class TokenTrie {
   };
 
   TokenTrie() = default;
-  explicit TokenTrie(std::vector<Entry> entries);
+  explicit TokenTrie(std::vector<Entry> entries, bool with_kinds = false);
 
   std::span<const Node> nodes() const { return {nodes_.data(), nodes_.size() - 1}; }
+
+  // The characters that begin below a node; only in a trie that was made with it.
+  ByteKinds kinds_below(uint32_t node) const { return kinds_below_[node]; }
 
   // The node for a first byte, or kNone.
   uint32_t root_child(uint8_t byte) const { return root_children_[byte]; }
@@ -62,7 +67,8 @@ class TokenTrie {
   }
 
   std::vector<Node> nodes_ = std::vector<Node>(1);  // one behind the last, for its tokens_from
-  std::vector<Token> tokens_;                       // in the order of the nodes
+  std::vector<ByteKinds> kinds_below_;
+  std::vector<Token> tokens_;  // in the order of the nodes
   std::array<uint32_t, 256> root_children_ = [] {
     std::array<uint32_t, 256> none{};
     none.fill(kNone);
