@@ -1,10 +1,21 @@
 // What every Client does, against a real server that misbehaves as it is told.
 #include "http/client.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 
 #include <atomic>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
+#include <future>
 #include <latch>
 #include <ostream>
 #include <thread>
@@ -36,6 +47,61 @@ using testing::reply_of;
 using testing::TestReply;
 using testing::TestRequest;
 using testing::TestServer;
+
+// Answers "first" on its first connection; then, when it is told, sends a reply there that nobody
+// asked for. A second connection gets "second".
+class UnaskedServer {
+ public:
+  Url url() const { return {.host = "127.0.0.1", .port = acceptor_.local_endpoint().port()}; }
+
+  // Returns when the bytes are in the client's socket: it has said that it has them.
+  void send_unasked() {
+    wanted_.count_down();
+    sent_.wait();
+  }
+
+ private:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  static void answer(Socket& socket, std::string_view body) {
+    boost::asio::streambuf request;
+    boost::asio::read_until(socket, request, "\r\n\r\n");
+    boost::asio::write(socket, boost::asio::buffer(reply_with(body)));
+  }
+
+  static std::string reply_with(std::string_view body) {
+    return fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
+  }
+
+  static int unacknowledged(Socket& socket) {
+    int bytes = 0;
+    ioctl(socket.native_handle(), SIOCOUTQ, &bytes);
+    return bytes;
+  }
+
+  void serve() {
+    Socket first = acceptor_.accept();
+    answer(first, "first");
+    wanted_.wait();
+    boost::asio::write(first, boost::asio::buffer(reply_with("unasked")));
+    while (unacknowledged(first) > 0)
+      std::this_thread::yield();
+    sent_.count_down();
+    // A client that takes the old connection again has its answer already.
+    pollfd again{.fd = first.native_handle(), .events = POLLIN, .revents = 0};
+    poll(&again, 1, -1);
+    boost::system::error_code error;
+    if (first.available(error) > 0) return;
+    Socket second = acceptor_.accept();
+    answer(second, "second");
+  }
+
+  boost::asio::io_context context_;
+  boost::asio::ip::tcp::acceptor acceptor_{context_, {boost::asio::ip::address_v4::loopback(), 0}};
+  std::latch wanted_{1};
+  std::latch sent_{1};
+  std::jthread thread_{[this] { serve(); }};
+};
 
 using Make = std::unique_ptr<Client> (*)(Loop&);
 
@@ -466,6 +532,21 @@ TEST_P(ClientTest, DoneMaySendAgain) {
   client().send(get_from(server.url()), again);
   done.wait();
   EXPECT_EQ(server.connections(), 1);
+}
+
+// Something that a server, or a box in between, sends without being asked comes over a connection
+// that rests, and the next request finds it there: before its own reply.
+TEST_P(ClientTest, BytesThatNobodyAskedForAreNobodysReply) {
+  UnaskedServer server;
+  std::promise<std::string> second;
+  client().send(get_from(server.url()), [&](ClientResult result) {
+    EXPECT_EQ(std::get<ClientReply>(result).body, "first");
+    // The loop is in here: it cannot see what comes meanwhile.
+    server.send_unasked();
+    client().send(get_from(server.url()),
+                  [&](ClientResult other) { second.set_value(reply_of(std::move(other)).body); });
+  });
+  EXPECT_EQ(second.get_future().get(), "second");
 }
 
 TEST_P(ClientTest, ACancelledCallEndsOnceAndLeavesOthersAlone) {

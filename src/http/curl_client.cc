@@ -15,6 +15,7 @@
 #include "http/call_commands.h"
 #include "http/epoll_set.h"
 #include "http/failure_text.h"
+#include "http/kept_connections.h"
 #include "http/limit_watch.h"
 
 namespace windrow::http {
@@ -90,6 +91,9 @@ struct Call {
   // For libcurl's callbacks, which know only the call.
   Loop* loop = nullptr;
   std::vector<CallId>* connected = nullptr;
+  KeptConnections* connections = nullptr;
+  std::vector<int> sockets_made;  // for this call
+  KeptConnection* connection = nullptr;
 
   ClientRequest request;
   Client::Done done;
@@ -107,6 +111,8 @@ struct Call {
   TimePoint first_byte{};
   bool reply_began = false;
   bool head_ended = false;
+  bool is_unclean = false;   // the connection had bytes before the request was written
+  bool was_retried = false;  // for that, once
   // Why a callback ended the call.
   std::optional<ClientFailure> failure;
 };
@@ -324,6 +330,7 @@ class CurlClient::Impl {
     call.id = command.id;
     call.loop = &loop_;
     call.connected = &connected_;
+    call.connections = &connections_;
     call.request = std::move(*command.request);
     call.done = std::move(command.done);
     call.place.url = call.request.url;
@@ -398,14 +405,28 @@ class CurlClient::Impl {
     set(easy, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
     set(easy, CURLOPT_PREREQFUNCTION, &on_connected);
     set(easy, CURLOPT_PREREQDATA, &call);
+    set(easy, CURLOPT_SOCKOPTFUNCTION, &on_socket_made);
+    set(easy, CURLOPT_SOCKOPTDATA, &call);
     set(easy, CURLOPT_HEADERFUNCTION, &on_header);
     set(easy, CURLOPT_HEADERDATA, &call);
     set(easy, CURLOPT_WRITEFUNCTION, &on_body);
     set(easy, CURLOPT_WRITEDATA, &call);
   }
 
+  // On a connection of its own. Not from within a callback of libcurl.
+  void start_again(Call& call) {
+    curl_multi_remove_handle(multi_.get(), call.easy.get());
+    call.was_retried = true;
+    call.error = {};
+    set(call.easy.get(), CURLOPT_FRESH_CONNECT, 1L);
+    const CURLMcode code = curl_multi_add_handle(multi_.get(), call.easy.get());
+    ENSURE(code == CURLM_OK, "libcurl: {}", curl_multi_strerror(code));
+  }
+
   void end_call(Call& call, CURLcode code) {
-    if (call.failure) {
+    if (std::exchange(call.is_unclean, false) && !call.was_retried) {
+      start_again(call);
+    } else if (call.failure) {
       finish(call, std::move(*call.failure));
     } else if (code == CURLE_TOO_MANY_REDIRECTS) {
       finish(call, reply_of(call));  // the last redirect is the reply, as it is without following
@@ -482,12 +503,22 @@ class CurlClient::Impl {
   // --- callbacks of a call ----------------------------------------------------------------------
 
   // Before the request is written, on a new connection and on one that was kept.
-  static int on_connected(void* of, char*, char*, int, int) {
+  static int on_connected(void* of, char*, char* address, int, int port) {
     auto* call = static_cast<Call*>(of);
     call->times.connected = true;
     call->times.progress = call->loop->clock().now();
     if (call->request.limits.idle > Duration::zero()) call->connected->push_back(call->id);
-    return CURL_PREREQFUNC_OK;
+    const bool is_new = get<long>(call->easy.get(), CURLINFO_NUM_CONNECTS) > 0;
+    call->connection = is_new ? &call->connections->opened(address, port, call->sockets_made)
+                              : &call->connections->kept(address, port);
+    call->is_unclean = has_unasked_bytes(*call->connection);
+    return call->is_unclean ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+  }
+
+  // A new socket, before it connects. Of several that are tried one becomes the connection.
+  static int on_socket_made(void* of, curl_socket_t socket, curlsocktype) {
+    static_cast<Call*>(of)->sockets_made.push_back(socket);
+    return CURL_SOCKOPT_OK;
   }
 
   // One line of the header, its end included; an empty one ends it. A new status line starts again:
@@ -508,6 +539,7 @@ class CurlClient::Impl {
       call->head_ended = false;
     } else if (line == "\r\n" || line == "\n") {
       call->head_ended = true;
+      if (call->connection != nullptr) call->connection->version = call->head.version;
     } else if (colon != std::string_view::npos) {
       call->head.headers.add(line.substr(0, colon), without_blanks(line.substr(colon + 1)));
     }
@@ -546,6 +578,7 @@ class CurlClient::Impl {
   std::unique_ptr<LimitWatch> limits_;
   std::unique_ptr<CURLM, EndMulti> multi_;
   std::unordered_map<CallId, std::unique_ptr<Call>> calls_;
+  KeptConnections connections_;
   std::vector<CallId> connected_;  // since the last settle; only calls with an idle limit
   std::vector<Easy> spare_;        // handles that were used, for the next calls
   bool closing_ = false;
