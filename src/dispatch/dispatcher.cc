@@ -6,6 +6,7 @@
 
 #include "base/ensure.h"
 #include "dispatch/outcome_facts.h"
+#include "dispatch/wake_rule.h"
 #include "llm/packed_inputs.h"
 
 namespace windrow::dispatch {
@@ -131,12 +132,9 @@ int32_t Dispatcher::free_places() const {
   return followers < kFollowersMax ? room() - (in_flight_ - followers - packed) : 0;
 }
 
-// To wake a thread costs more than all else that is done here for a request. So one that waits for
-// room sleeps until half of what waits before the upstreams has gone, and then brings as much.
 void Dispatcher::tell_those_who_wait() {
   if (submitters_waiting_ > 0) {
-    const int32_t free = free_places();
-    if (free > waiting_max_ / 2 || (free > 0 && scheduler_.waiting() == 0)) room_grew_.notify_all();
+    if (is_worth_waking(free_places(), waiting_max_, scheduler_.waiting())) room_grew_.notify_all();
   }
   if (is_idle()) became_idle_.notify_all();
 }
@@ -168,6 +166,11 @@ void Dispatcher::tell_limits() {
 int32_t Dispatcher::in_flight() const {
   const std::scoped_lock lock(mutex_);
   return in_flight_;
+}
+
+int32_t Dispatcher::submitters_waiting() const {
+  const std::scoped_lock lock(mutex_);
+  return submitters_waiting_;
 }
 
 int32_t Dispatcher::in_flight_max() const {

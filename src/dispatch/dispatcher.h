@@ -151,6 +151,8 @@ class Dispatcher {
 
   // Accepted and not ended.
   int32_t in_flight() const;
+  // Threads that are in submit and wait for room.
+  int32_t submitters_waiting() const;
   // So many may be. What a backend says may change: it may open more of itself when it is asked to.
   int32_t in_flight_max() const;
 
