@@ -68,6 +68,40 @@ const UpstreamEntry* entry_of(const std::vector<UpstreamEntry>& entries, const h
   return nullptr;
 }
 
+// The entry's own word, else that of the flags, and only one of both.
+Result<std::optional<int32_t>> concurrency_of(const UpstreamEntry* entry, const Settings& values) {
+  const bool own = entry != nullptr && !entry->concurrency.empty();
+  const std::string place = own ? entry->place + ": concurrency" : "--concurrency";
+  const std::string& text = own ? entry->concurrency : values.concurrency;
+  Result<std::optional<int32_t>> concurrency = parse_concurrency(text, place);
+  if (!concurrency) return concurrency.error();
+  const bool own_serial = entry != nullptr && entry->serial.has_value();
+  if (!(own_serial ? *entry->serial : values.serial)) return concurrency;
+  // Of one server a file may say that it is serial, whatever the flags say of all.
+  if (concurrency->value_or(1) != 1 && (own || !own_serial)) {
+    return invalid(fmt::format(
+        "{} {} and {} contradict each other: a serial server gets one request at a time; take one "
+        "of them out",
+        place, text, own_serial ? "serial = true" : "--serial"));
+  }
+  return std::optional<int32_t>(1);
+}
+
+Result<std::string> key_of(const UpstreamEntry* entry, const Settings& values,
+                           const Environment& environment) {
+  if (entry != nullptr && !entry->api_key.empty() && !entry->api_key_env.empty()) {
+    return invalid(
+        fmt::format("{}: api-key and api-key-env are both there; keep one of them", entry->place));
+  }
+  if (entry != nullptr && !entry->api_key.empty())
+    return checked_key(entry->api_key, entry->place + ": api-key");
+  if (entry != nullptr && !entry->api_key_env.empty())
+    return key_of_variable(entry->api_key_env, entry->place + ": api-key-env", environment);
+  if (!values.api_key_env.empty())
+    return key_of_variable(values.api_key_env, "--api-key-env", environment);
+  return std::string();
+}
+
 Result<UpstreamChoice> choice_of(const std::string& text, const ResolvedSettings& settings,
                                  const Aliases& aliases, const Environment& environment) {
   const Result<http::Url> url = http::parse_url(text);
@@ -89,24 +123,12 @@ Result<UpstreamChoice> choice_of(const std::string& text, const ResolvedSettings
   const UpstreamEntry* const entry = entry_of(settings.upstreams, choice.base);
   const bool own = entry != nullptr;
 
-  Result<std::string> key = std::string();
-  if (own && !entry->api_key.empty()) {
-    key = checked_key(entry->api_key, entry->place + ": api-key");
-  } else if (own && !entry->api_key_env.empty()) {
-    key = key_of_variable(entry->api_key_env, entry->place + ": api-key-env", environment);
-  } else if (!values.api_key_env.empty()) {
-    key = key_of_variable(values.api_key_env, "--api-key-env", environment);
-  }
+  Result<std::string> key = key_of(entry, values, environment);
   if (!key) return key.error();
   choice.api_key = *std::move(key);
-
-  const bool own_concurrency = own && !entry->concurrency.empty();
-  Result<std::optional<int32_t>> concurrency =
-      own_concurrency ? parse_concurrency(entry->concurrency, entry->place + ": concurrency")
-                      : parse_concurrency(values.concurrency, "--concurrency");
+  const Result<std::optional<int32_t>> concurrency = concurrency_of(entry, values);
   if (!concurrency) return concurrency.error();
   choice.concurrency = *concurrency;
-  if (own ? entry->serial.value_or(values.serial) : values.serial) choice.concurrency = 1;
   if (own && entry->requests_per_minute) choice.requests_per_minute = *entry->requests_per_minute;
   if (own && entry->tokens_per_minute) choice.tokens_per_minute = *entry->tokens_per_minute;
   if (own) {

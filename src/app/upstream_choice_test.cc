@@ -99,5 +99,52 @@ TEST(UpstreamChoice, ErrorsSayWhatToDoAndShowNoKey) {
             "does");
 }
 
+TEST(UpstreamChoice, OneOrSeveralAtATimeButNotBoth) {
+  const auto told = [](const std::string& flag, bool serial, UpstreamEntry entry) {
+    ResolvedSettings settings = settings_of({"http://a"});
+    settings.values.concurrency = flag;
+    settings.values.serial = serial;
+    entry.url = "http://a";
+    entry.place = "windrow.toml:1";
+    settings.upstreams = {std::move(entry)};
+    const auto choices = upstream_choices(settings, kEnvironment);
+    return choices ? "accepted " + std::to_string(choices->front().concurrency.value_or(0))
+                   : choices.error().message;
+  };
+  const auto entry = [](std::string concurrency, std::optional<bool> serial) {
+    UpstreamEntry one;
+    one.concurrency = std::move(concurrency);
+    one.serial = serial;
+    return one;
+  };
+  EXPECT_EQ(told("auto", true, entry("", {})), "accepted 1");
+  EXPECT_EQ(told("1", true, entry("", {})), "accepted 1");
+  EXPECT_EQ(told("auto", false, entry("1", true)), "accepted 1");
+  EXPECT_EQ(told("9", false, entry("", true)), "accepted 1") << "of this server, whatever the rest";
+  EXPECT_EQ(told("auto", true, entry("9", false)), "accepted 9");
+  EXPECT_EQ(told("9", true, entry("", {})),
+            "--concurrency 9 and --serial contradict each other: a serial server gets one request "
+            "at a time; take one of them out");
+  EXPECT_TRUE(told("auto", false, entry("9", true))
+                  .starts_with("windrow.toml:1: concurrency 9 and serial = true contradict"));
+  EXPECT_TRUE(told("auto", true, entry("9", {}))
+                  .starts_with("windrow.toml:1: concurrency 9 and --serial contradict"));
+}
+
+TEST(UpstreamChoice, AKeyComesFromOnePlace) {
+  ResolvedSettings settings = settings_of({"http://a"});
+  UpstreamEntry entry;
+  entry.url = "http://a";
+  entry.place = "windrow.toml:1";
+  entry.api_key = "sk-file";
+  settings.upstreams = {entry};
+  const auto choices = upstream_choices(settings, kEnvironment);
+  ASSERT_TRUE(choices.has_value());
+  EXPECT_EQ(choices->front().api_key, "sk-file");
+  settings.upstreams.front().api_key_env = "UNSET";
+  EXPECT_EQ(message_of(settings),
+            "windrow.toml:1: api-key and api-key-env are both there; keep one of them");
+}
+
 }  // namespace
 }  // namespace windrow::app

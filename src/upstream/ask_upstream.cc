@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -19,6 +21,22 @@ Error unavailable(std::string message) {
   return Error{ErrorKind::kUnavailable, std::move(message)};
 }
 
+// `location`: of the header; it may leave the host out. What to write instead is said where it is
+// known: the place of a list of models that is elsewhere.
+Error moved(const http::Url& from, std::string location) {
+  constexpr std::string_view kModels = "/models";
+  if (location.starts_with('/') && !location.starts_with("//"))
+    location = http::origin(from) + location;
+  std::string advice = "write the URL of the server itself";
+  if (location.ends_with(kModels)) {
+    advice =
+        fmt::format("write --upstream {}", location.substr(0, location.size() - kModels.size()));
+  }
+  return unavailable(
+      fmt::format("{} says that it has moved to {}; requests are not sent after it, so {}",
+                  http::to_string(from), location.empty() ? "elsewhere" : location, advice));
+}
+
 }  // namespace
 
 Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& options) {
@@ -30,18 +48,15 @@ Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& 
   request.limits.connect = kConnectTimeout;
   request.limits.total = kAnswerTimeout;
   request.limits.reply_bytes_max = kReplyBytesMax;
-  const std::string url = http::to_string(request.url);
+  const http::Url asked = request.url;
+  const std::string url = http::to_string(asked);
 
   const http::ClientResult result = send_and_wait(client, std::move(request));
   if (const auto* failure = std::get_if<http::ClientFailure>(&result))
     return unavailable(failure->message);
   const auto& reply = std::get<http::ClientReply>(result);
   if (reply.head.status >= 300 && reply.head.status < 400) {
-    const auto where = reply.head.headers.get("location").value_or("elsewhere");
-    return unavailable(fmt::format(
-        "{} says that it has moved to {}; requests are not sent after it, so write that URL, "
-        "without /models at its end",
-        url, where));
+    return moved(asked, std::string(reply.head.headers.get("location").value_or("")));
   }
   switch (reply.head.status) {
     case 401:

@@ -166,15 +166,26 @@ bool has_list(const Asked& asked) {
   return asked.models != nullptr && !asked.models->empty();
 }
 
-std::string advice(int32_t status, const Asked& asked, bool json_body) {
+// A 404 is of the model or of the path, and only words tell which.
+bool speaks_of_model(const Told& told, const Asked& asked) {
+  if (contains(told.code, "model") || contains(told.message, "model")) return true;
+  return !asked.model.empty() && told.message.find(asked.model) != std::string::npos;
+}
+
+std::string advice(int32_t status, const Asked& asked, const Told& told, bool json_body) {
   switch (status) {
     case 401:
       return "; is the key right? --api-key-env NAME names the variable that holds it";
     case 403:
       return "; this key may not do that";
     case 404:
-      if (!json_body) {
-        return "; is the base URL right? It usually ends with /v1, as in http://host:8000/v1";
+      if (asked.model.empty() && json_body && told.message.empty())
+        return "; rows need a \"model\" that the server has: --set model=NAME";
+      if (!json_body || !speaks_of_model(told, asked)) {
+        return fmt::format(
+            "; is the base URL right? It usually ends with /v1, as in "
+            "http://host:8000/v1. Or this server has no {}",
+            llm::url_of(asked.endpoint));
       }
       return asked.model.empty() ? "; rows need a \"model\" that the server has: --set model=NAME"
              : has_list(asked)
@@ -191,8 +202,12 @@ std::string advice(int32_t status, const Asked& asked, bool json_body) {
   }
 }
 
+bool is_redirect(int32_t status) {
+  return status >= 300 && status < 400;
+}
+
 llm::FailureClass class_of(int32_t status) {
-  if (status == 401 || status == 403) return llm::FailureClass::kBackend;
+  if (status == 401 || status == 403 || is_redirect(status)) return llm::FailureClass::kBackend;
   if (status == 408 || status == 409 || status == 425 || status == 429 || status >= 500)
     return llm::FailureClass::kTransient;
   return llm::FailureClass::kRequest;
@@ -216,6 +231,7 @@ std::string code_of(int32_t status) {
     case 529:
       return "overloaded";
     default:
+      if (is_redirect(status)) return "redirected";
       return status >= 500 ? "upstream_error" : "upstream_refused";
   }
 }
@@ -244,14 +260,19 @@ llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t
   }
   const std::string who = reply.via_proxy ? fmt::format("{} (through a proxy)", asked.server)
                                           : std::string(asked.server);
-  if (!told.message.empty()) {
+  if (is_redirect(status)) {
+    failure.message = fmt::format(
+        "{} answered {} and points to {}; requests are not sent after it, so write the URL of the "
+        "server itself",
+        who, status, reply.head.headers.get("location").value_or("nothing"));
+  } else if (!told.message.empty()) {
     failure.message = fmt::format("{} answered {}: {}", who, status, told.message);
   } else if (reply.body.empty()) {
     failure.message = fmt::format("{} answered {} without a reason", who, status);
   } else {
     failure.message = fmt::format("{} answered {}: {}", who, status, quoted(reply.body));
   }
-  failure.message += advice(status, asked, body != nullptr);
+  failure.message += advice(status, asked, told, body != nullptr);
   return failure;
 }
 

@@ -30,7 +30,7 @@ struct Asked {
 //   the
 //               server wants to be asked again); no connection, no answer in time; a reply that is
 //               no JSON, is cut off or is not an answer
-//   kBackend    401 and 403: no request of this job would be let in
+//   kBackend    401, 403 and redirects: no request of this job would be let in
 llm::Outcome read_reply(const Asked& asked, const http::ClientResult& result, int64_t now_unix_s);
 
 }  // namespace windrow::upstream

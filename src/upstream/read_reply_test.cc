@@ -162,9 +162,35 @@ TEST(ReadReply, SaysWhatToDo) {
   EXPECT_THAT(failure_of(reply(404, "not found")).message, HasSubstr("base URL"));
   EXPECT_THAT(failure_of(reply(404, R"({"error":{"message":"model not found"}})")).message,
               HasSubstr("does it have the model \"qwen\"?"));
+  EXPECT_THAT(failure_of(reply(404, R"({"error":"qwen was not found, try pulling it"})")).message,
+              HasSubstr("does it have the model \"qwen\"?"));
   Asked nameless = kChat;
   nameless.model = "";
   EXPECT_THAT(failure_of(reply(404, "{}"), nameless).message, HasSubstr("--set model=NAME"));
+}
+
+// As FastAPI, llama-server and OpenAI write it.
+TEST(ReadReply, APathThatIsNotThereIsNotTheModelsFault) {
+  for (const char* body :
+       {R"({"detail":"Not Found"})",
+        R"({"error":{"code":404,"message":"File Not Found","type":"not_found_error"}})",
+        R"body({"error":{"message":"Invalid URL (POST /v2/chat/completions)"}})body"}) {
+    const std::string message = failure_of(reply(404, body)).message;
+    EXPECT_THAT(message, HasSubstr("is the base URL right?")) << body;
+    EXPECT_THAT(message, HasSubstr("no /v1/chat/completions")) << body;
+    EXPECT_THAT(message, Not(HasSubstr("qwen"))) << body;
+  }
+}
+
+TEST(ReadReply, ARedirectEndsTheJobAndSaysWhereTo) {
+  for (const int32_t status : {301, 302, 307, 308}) {
+    const llm::Failure failure =
+        failure_of(reply(status, "<html>moved</html>", {{"Location", "https://h/v1/x"}}));
+    EXPECT_EQ(failure.failure_class, llm::FailureClass::kBackend) << status;
+    EXPECT_EQ(failure.code, "redirected");
+    EXPECT_THAT(failure.message,
+                HasSubstr("points to https://h/v1/x; requests are not sent after"));
+  }
 }
 
 TEST(ReadReply, WhatNeverCameIsOfItsKind) {
