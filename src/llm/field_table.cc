@@ -7,6 +7,7 @@
 #include "llm/embedding_fields.h"
 #include "llm/rerank_fields.h"
 #include "llm/sampling_fields.h"
+#include "llm/structure_fields.h"
 
 namespace windrow::llm {
 
@@ -28,8 +29,6 @@ constexpr FieldUse kWithoutEffect = FieldUse::kWithoutEffect;
 constexpr FieldUse kRefused = FieldUse::kRefused;
 
 constexpr std::string_view kInputForms = "a string, strings, token ids, or arrays of token ids";
-constexpr std::string_view kNoGrammar =
-    "this version does not enforce a structure, and one that is not enforced is refused";
 constexpr std::string_view kOneAnswerText = "an answer is a text";
 constexpr std::string_view kTemplateSwitch = "give it in chat_template_kwargs";
 constexpr std::string_view kOtherSampler = "this sampler is not built in";
@@ -87,6 +86,20 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"logit_bias", kHonoured, kBoth, "an object of token ids and numbers from -100 to 100", ""},
      read_logit_bias},
     {{"seed", kHonoured, kBoth, "a whole number from -2^63 to 2^64 - 1", ""}, read_seed},
+    {{"response_format", kHonoured, kBoth,
+      "an object whose `type` is text, json_schema, json_object, regex, grammar or choice", ""},
+     read_response_format},
+    {{"structured_outputs", kHonoured, kBoth,
+      "the same under vLLM's name: json, regex, choice, grammar or json_object", ""},
+     read_structured_outputs},
+    {{"guided_json", kHonoured, kBoth, "a JSON Schema, or its text", ""}, read_schema_field},
+    {{"guided_regex", kHonoured, kBoth, "a regular expression", ""}, read_regex_field},
+    {{"guided_choice", kHonoured, kBoth, "an array of strings", ""}, read_choice_field},
+    {{"guided_grammar", kHonoured, kBoth, "a grammar in GBNF", ""}, read_grammar_field},
+    {{"json_schema", kHonoured, kBoth, "a JSON Schema, or its text; llama-server's name", ""},
+     read_schema_field},
+    {{"grammar", kHonoured, kBoth, "a grammar in GBNF; llama-server's name", ""},
+     read_grammar_field},
 
     {{"input", kHonoured, kEmbed, kInputForms, ""}, read_input},
     {{"dimensions", kHonoured, kEmbed, "1 and more", ""}, read_dimensions},
@@ -114,15 +127,9 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"use_beam_search", kRefused, kBoth, "false", "answers are sampled"}},
     {{"suffix", kRefused, kText, "\"\"", "this version writes only what follows a prompt"}},
     {{"echo", kRefused, kChat, "false", "it belongs to /v1/completions"}},
-    {{"response_format", kRefused, kBoth, "{\"type\": \"text\"}", kNoGrammar}},
-    {{"guided_json", kRefused, kBoth, "", kNoGrammar}},
-    {{"guided_choice", kRefused, kBoth, "", kNoGrammar}},
-    {{"guided_regex", kRefused, kBoth, "", kNoGrammar}},
-    {{"guided_grammar", kRefused, kBoth, "", kNoGrammar}},
-    {{"structured_outputs", kRefused, kBoth, "", kNoGrammar}},
-    {{"grammar", kRefused, kBoth, "", kNoGrammar}},
-    {{"json_schema", kRefused, kBoth, "", kNoGrammar}},
-    {{"format", kRefused, kBoth, "", kNoGrammar}},
+    {{"format", kRefused, kBoth, "", "give response_format"}},
+    {{"guided_whitespace_pattern", kRefused, kBoth, "",
+      "give whitespace in response_format: \"compact\" or \"flexible\""}},
     {{"modalities", kRefused, kChat, "[\"text\"]", kOneAnswerText}},
     {{"audio", kRefused, kChat, "", kOneAnswerText}},
     {{"prediction", kRefused, kChat, "", "no answer is predicted from another text"}},

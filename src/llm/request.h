@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "llm/structure.h"
+
 namespace windrow::llm {
 
 enum class Endpoint : uint8_t {
@@ -96,6 +98,9 @@ struct Request {
   std::vector<std::string> stop;             // the answer ends before the first of these
   bool ignore_eos = false;                   // go on past the model's own end
   bool echo = false;                         // kCompletions: the prompt is part of the choice
+
+  // Of a body that is not raw: what each choice has to be; absent: any text.
+  std::optional<StructureSpec> structured;
 
   // Each choice lists its tokens with their log-probabilities, and so many of the most likely
   // tokens beside each; absent: no list. With `echo` the prompt's tokens are listed too.

@@ -13,6 +13,7 @@
 #include "llm/completion_fields.h"
 #include "llm/field_table.h"
 #include "llm/sampling_fields.h"
+#include "llm/structure_fields.h"
 
 namespace windrow::llm {
 
@@ -89,6 +90,7 @@ Problem settle(Draft& draft) {
   const bool chat = draft.request.endpoint == Endpoint::kChatCompletions;
   if (!chat && draft.request.endpoint != Endpoint::kCompletions) return std::nullopt;
   if (Problem problem = settle_sampling(draft)) return problem;
+  if (Problem problem = settle_structure(draft)) return problem;
   return chat ? settle_chat(draft) : settle_completions(draft);
 }
 

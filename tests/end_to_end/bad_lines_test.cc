@@ -177,9 +177,9 @@ std::vector<BadLine> bad_lines() {
       chat_with("tool_choice", "\"required\"", unsupported, "tool_choice",
                 "tool_choice is \"required\"; only \"auto\" and \"none\" are accepted, because a "
                 "call of a tool cannot be enforced"),
-      chat_with("response_format", R"({"type":"json_schema"})", unsupported, "response_format",
-                "response_format must be {\"type\": \"text\"}, or absent: this version does not "
-                "enforce a structure, and one that is not enforced is refused"),
+      chat_with("response_format", R"({"type":"json"})", value, "response_format.type",
+                "response_format.type is \"json\"; it must be \"text\", \"json_schema\", "
+                "\"json_object\", \"regex\", \"grammar\" or \"choice\""),
       chat_with("presence_penalty", "2.5", value, "presence_penalty",
                 "presence_penalty is 2.5; it must be from -2 to 2"),
       chat_with("repetition_penalty", "0", value, "repetition_penalty",

@@ -1,0 +1,36 @@
+// StructureSpec: what an answer has to be, as a request says it. What it means is for whoever
+// answers: the engine here makes a grammar of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace windrow::llm {
+
+struct StructureSpec {
+  enum class Kind : uint8_t {
+    kJsonSchema,  // JSON that is valid under `text`, a JSON Schema
+    kJsonObject,  // any JSON object
+    kRegex,       // a text that the expression `text` matches as a whole
+    kGrammar,     // a text of the grammar `text`, in GBNF
+    kChoice,      // one of `choices`
+  };
+
+  Kind kind = Kind::kJsonObject;
+  std::string text;
+  std::vector<std::string> choices;
+
+  // kJsonSchema and kJsonObject: white space between words; otherwise there is none.
+  bool flexible_whitespace = false;
+
+  // kJsonSchema: where `additionalProperties` is absent, others than those declared may be there.
+  bool open = false;
+
+  // The body field that asked for it, for messages: "response_format".
+  std::string param;
+
+  friend bool operator==(const StructureSpec&, const StructureSpec&) = default;
+};
+
+}  // namespace windrow::llm
