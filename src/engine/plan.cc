@@ -26,6 +26,9 @@ constexpr int64_t kClearsPerRead = 2;
 constexpr int32_t kCompactGapMin = 1024;
 constexpr int32_t kCompactStepsMin = 64;
 
+// A longer run of known tokens is computed as a prompt is, behind the rows that decode.
+constexpr int32_t kRunTokensMax = 64;
+
 }  // namespace
 
 Plan::Plan(PlanLimits limits)
@@ -55,6 +58,12 @@ std::span<const Token> Plan::known(const Row& row) {
 // The token whose logits are wanted next has to be computed by the row itself.
 std::span<const Token> Plan::shareable(const Row& row) {
   return known(row).first(static_cast<size_t>(std::min(row.tokens - 1, row.outputs_from)));
+}
+
+// It computes what it has said last: one token, or a run.
+bool Plan::decoding(const Row& row) {
+  if (pending(row) == 1) return true;
+  return pending(row) > 1 && pending(row) <= kRunTokensMax && row.computed >= row.prompt_tokens;
 }
 
 void Plan::add(const NewRow& row) {
@@ -172,6 +181,7 @@ void Plan::compact() {
 }
 
 void Plan::make_room_for_decoding() {
+  // Of a run, what is free: one token at least, and the rest when there is room.
   const auto cells_wanted = [&] {
     return static_cast<int32_t>(std::ranges::count_if(running_, [&](RowId id) {
       const Row& row = at(id);
@@ -225,21 +235,62 @@ StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
   return step;
 }
 
+// Where the cache does not mix, a run beside the others takes as many steps as it has tokens, each
+// the share of one row; alone it takes one step.
+bool Plan::runs_alone(const Row& row) const {
+  if (limits_.mixes || pending(row) < 2) return false;
+  const auto decoding_count = std::ranges::count_if(running_, [&](RowId id) {
+    const Row& other = rows_.at(id);
+    return other.begun && decoding(other);
+  });
+  return pending(row) > decoding_count;
+}
+
+// Every row that decodes brings a token and may want an output; runs take what is left.
+void Plan::push_decoding(StepPlan& step) {
+  std::vector<RowId> decode;
+  int32_t more = 0;
+  for (const RowId id : running_) {
+    const Row& row = at(id);
+    if (!row.begun || !decoding(row)) continue;
+    decode.push_back(id);
+    if (limits_.mixes) more += pending(row) - 1;
+  }
+  const auto count = static_cast<int32_t>(decode.size());
+  more = std::min(more, limits_.step_tokens_max - count);
+  if (more > 0) make_room(count + more);
+  more = std::max(0, std::min(more, cells_free() - count));
+  int32_t outputs_more = limits_.step_outputs_max - count;
+  for (const RowId id : decode) {
+    const Row& row = at(id);
+    const int32_t tokens =
+        std::min({pending(row), 1 + more, std::max(1, tokens_for_outputs(row, 1 + outputs_more))});
+    push_slice(step, id, tokens);
+    more -= tokens - 1;
+    outputs_more -= std::max(0, step.slices.back().outputs_count - 1);
+  }
+}
+
 void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
-  const auto decoding_count = static_cast<int32_t>(step.slices.size());
+  int32_t decoding_count = 0;  // tokens
+  int32_t outputs_left = limits_.step_outputs_max;
+  for (const Slice& slice : step.slices) {
+    decoding_count += slice.tokens_count;
+    outputs_left -= std::max(1, slice.outputs_count);
+  }
   int32_t budget =
       std::min(std::max(prefill_tokens_max, 1), limits_.step_tokens_max - decoding_count);
   int32_t wanted = 0;
   for (const RowId id : running_) {
     const Row& row = at(id);
-    if (row.begun && !decoding(row)) wanted = std::min(budget, wanted + row.tokens - row.computed);
+    if (row.begun && (!decoding(row) || runs_alone(row)))
+      wanted = std::min(budget, wanted + pending(row));
   }
   make_room(decoding_count + wanted);
   budget = std::min(budget, cells_free() - decoding_count);
-  int32_t outputs_left = limits_.step_outputs_max - decoding_count;
   for (const RowId id : running_) {
     const Row& row = at(id);
-    if (!row.begun || decoding(row)) continue;
+    if (!row.begun || (decoding(row) && !runs_alone(row))) continue;
     const bool stops = limits_.sharing == Sharing::kExactEnd && row.stop_at > 0;
     const int32_t count = std::min({(stops ? row.stop_at : row.tokens) - row.computed, budget,
                                     tokens_for_outputs(row, outputs_left)});
@@ -264,16 +315,11 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
     make_room_for_decoding();
     StepPlan step;
     if (!limits_.mixes) push_prefills(step, prefill_tokens_max);
-    if (step.slices.empty()) {
-      for (const RowId id : running_) {
-        const Row& row = at(id);
-        if (row.begun && decoding(row)) push_slice(step, id, 1);
-      }
-    }
+    if (step.slices.empty()) push_decoding(step);
     // A split cache computes sequences in one pass only as far as their ids follow each other.
     if (!limits_.mixes) std::ranges::sort(step.slices, {}, &Slice::sequence);
     if (limits_.mixes) push_prefills(step, prefill_tokens_max);
-    if (!step.slices.empty() || running_.empty()) {
+    if (!step.slices.empty() || running_.empty() || waits_for_a_token()) {
       if (!step.slices.empty()) compact();
       step.changes = tree_.take_changes();
       return step;
@@ -282,6 +328,14 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
     ENSURE(running_.size() > 1, "one row alone does not fit {} cells", limits_.cells_max);
     preempt(running_.back());
   }
+}
+
+// Some row has said all that it knows: it will have more to compute, or end.
+bool Plan::waits_for_a_token() const {
+  return std::ranges::any_of(rows_, [](const auto& one) {
+    const Row& row = one.second;
+    return row.outputs_from == row.tokens;
+  });
 }
 
 void Plan::step_ran(const StepPlan& step) {
@@ -325,10 +379,15 @@ bool Plan::step_failed(const StepPlan& step) {
   return alone;
 }
 
-void Plan::extend(RowId id) {
+void Plan::extend(RowId id, int32_t tokens_count, bool all_outputs) {
   Row& row = at(id);
-  ENSURE(row.computed == row.tokens, "row {} has tokens left to compute", id.value());
-  ++row.tokens;
+  ENSURE(tokens_count > 0, "row {} is extended by {} tokens", id.value(), tokens_count);
+  ENSURE(row.outputs_from == row.tokens, "row {} has outputs left to hand out", id.value());
+  // It may have lost its place since it handed out its last logits.
+  if (!row.begun) prompts_.remove(id, shareable(row));
+  row.tokens += tokens_count;
+  if (!all_outputs) row.outputs_from = row.tokens - 1;
+  if (!row.begun) prompts_.add(id, shareable(row));
   ENSURE(static_cast<size_t>(row.tokens) <= row.source->size(), "row {} has no token {}",
          id.value(), row.tokens);
   ENSURE(row.tokens < row.tokens_max, "row {} grows past its end", id.value());

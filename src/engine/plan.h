@@ -14,6 +14,11 @@
 //  * Decoding rows come first in a step; prefill fills what is left of its tokens and outputs.
 //    Where the model's cache does not mix the two, a step is one row's prefill, or decodes them
 //    all.
+//  * A decoding row may have several known tokens to compute (a run that was forced): they go
+//    together, as far as every other decoding row has room for one. Where the cache does not mix,
+//    they go one by one beside the others', or in a step of their own if that is less work.
+//  * A row with nothing to compute waits for its next token to be named; it never loses its place
+//    while others can give way, and the steps of the others go on.
 //  * No row overtakes another on its way in, so none waits for ever; the oldest row is never
 //    preempted, so there is always progress.
 //
@@ -62,7 +67,9 @@ struct PlanLimits {
 struct NewRow {
   RowId id;  // higher than those of all rows before
 
-  // Stay where they are, and are only appended to, while the row is in the plan.
+  // Stay where they are, and are only appended to, while the row is in the plan. A row that has its
+  // next token named after it has brought its last one needs room in them for all it may become: it
+  // may wait again by then.
   const std::vector<Token>* tokens = nullptr;
 
   int32_t prompt_tokens = 0;      // so many of them are known
@@ -122,8 +129,9 @@ class Plan {
   // steps until it has got past this point. True when the step was one row alone: it is to blame.
   bool step_failed(const StepPlan& step);
 
-  // The row has one more known token, which is in its tokens.
-  void extend(RowId row);
+  // The row has so many more known tokens, which are in its tokens. Logits are wanted of the last,
+  // or of all from those that it has handed out.
+  void extend(RowId row, int32_t tokens_count = 1, bool all_outputs = false);
 
   bool contains(RowId row) const { return rows_.contains(row); }
 
@@ -164,7 +172,8 @@ class Plan {
   Row& at(RowId row);
   static std::span<const Token> known(const Row& row);
   static std::span<const Token> shareable(const Row& row);
-  bool decoding(const Row& row) const { return row.computed + 1 == row.tokens; }
+  static int32_t pending(const Row& row) { return row.tokens - row.computed; }
+  static bool decoding(const Row& row);
   int32_t expected_cells(const Row& row) const;
   int32_t cells_free() const { return limits_.cells_max - tree_.cells(); }
 
@@ -193,7 +202,10 @@ class Plan {
   static int32_t tokens_for_outputs(const Row& row, int32_t outputs_max);
   static int32_t outputs_of(const Row& row, int32_t tokens_count);
   void push_slice(StepPlan& step, RowId row, int32_t tokens_count);
+  void push_decoding(StepPlan& step);
   void push_prefills(StepPlan& step, int32_t prefill_tokens_max);
+  bool runs_alone(const Row& row) const;
+  bool waits_for_a_token() const;
 
   PlanLimits limits_;
   PrefixTree tree_;

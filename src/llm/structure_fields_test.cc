@@ -176,7 +176,9 @@ TEST(StructureFields, WhatIsWrongIsSaidWithItsPlace) {
     EXPECT_EQ(failure.status, 400) << fields;
     EXPECT_EQ(failure.code, one.code) << fields;
     EXPECT_EQ(failure.param, one.param) << fields;
-    if (!one.message.empty()) EXPECT_EQ(failure.message, one.message) << fields;
+    if (!one.message.empty()) {
+      EXPECT_EQ(failure.message, one.message) << fields;
+    }
   }
 }
 
