@@ -19,10 +19,11 @@ SamplingThreads chosen(SamplingThreads threads) {
 }  // namespace
 
 Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
-               const Clock& clock, Duration step_target, const SamplingThreads& threads)
+               const Clock& clock, Duration step_target, const SamplingThreads& threads,
+               const MaskFilling& mask_filling)
     : runner_(std::move(runner)),
       limits_(runner_->limits()),
-      loop_(*runner_, vocabulary, clock, step_target, chosen(threads)),
+      loop_(*runner_, vocabulary, clock, step_target, chosen(threads), mask_filling),
       stats_(loop_.stats()),
       thread_([this] { run(); }) {}
 

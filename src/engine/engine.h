@@ -21,7 +21,8 @@ class Engine {
  public:
   // `vocabulary` and `clock` must outlive the engine. `step_target`: how long one step should take.
   Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary, const Clock& clock,
-         Duration step_target, const SamplingThreads& threads = {});
+         Duration step_target, const SamplingThreads& threads = {},
+         const MaskFilling& mask_filling = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -46,6 +46,7 @@ class Join {
     for (size_t row = 0; row < answers_.size(); ++row) {
       llm::Answer& answer = answers_[row].value();
       whole.choices.push_back(std::move(answer.choices.at(0)));
+      whole.truncated = whole.truncated || answer.truncated;
       if (row % choices_ == 0) {
         whole.usage.prompt_tokens += answer.usage.prompt_tokens;
         // The other choices have from this one what it computed.
@@ -119,6 +120,7 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .score_prompt = request.echo && request.logprobs_top.has_value(),
         .text_before = request.echo ? text : std::string(),
         .group = join->group,
+        .form = limits.form,
         .keep = limits.keep,
         .submitted_at = submitted_at};
     for (int32_t choice = 0; choice < request.choices; ++choice) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/clock.h"
@@ -19,9 +20,10 @@ uint64_t seed_of_choice(uint64_t seed, int32_t choice);
 
 struct FanOutLimits {
   int32_t row_tokens_max = 0;
-  int32_t output_tokens_default = 1;  // of a request that names no limit itself
-  bool keep = false;                  // EngineRequest::keep
-  std::vector<Token> shown_tokens;    // control tokens that the texts of the answer name
+  int32_t output_tokens_default = 1;       // of a request that names no limit itself
+  bool keep = false;                       // EngineRequest::keep
+  std::vector<Token> shown_tokens;         // control tokens that the texts of the answer name
+  std::shared_ptr<const AnswerForm> form;  // EngineRequest::form
 };
 
 // The rows of a request whose prompts are tokenised and fit: those of one prompt side by side.

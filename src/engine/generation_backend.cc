@@ -41,7 +41,16 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                     {.row_tokens_max = runner->limits().row_tokens_max,
                      .now_unix_s = options.date_unix_s.value_or(clock.unix_seconds())}),
       shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
-      engine_(std::move(runner), vocabulary, clock, options.step_target, options.sampling_threads) {
+      engine_(std::move(runner), vocabulary, clock, options.step_target, options.sampling_threads,
+              options.mask_filling),
+      structures_(
+          [this](const llm::StructureSpec& spec, const grammar::GiveUp& give_up) {
+            return make_structure_for(spec, give_up);
+          },
+          clock, options.structure_limits) {}
+
+GenerationBackend::~GenerationBackend() {
+  cancel_those_without_structure();
 }
 
 int32_t GenerationBackend::output_tokens_max(const llm::Request& request,
@@ -106,21 +115,126 @@ llm::Backend::Done GenerationBackend::split_reasoning(std::string chat_end, Done
   };
 }
 
+// The engine's thread has other things to do.
+llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Structure> structure,
+                                                      Done done) {
+  return [this, structure = std::move(structure), done = std::move(done)](llm::Outcome outcome) {
+    if (!std::holds_alternative<llm::Answer>(outcome)) {
+      done(std::move(outcome));
+      return;
+    }
+    checks_.add(
+        [structure, done,
+         answer = std::make_shared<llm::Answer>(std::get<llm::Answer>(std::move(outcome)))] {
+          done(judged(*structure->check, std::move(*answer)));
+        });
+  };
+}
+
+// On a thread of the cache.
+StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureSpec& spec,
+                                                           const grammar::GiveUp& give_up) {
+  std::call_once(tables_made_, [this] {
+    const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
+    tables_ =
+        make_tables(vocabulary_, reasoning ? *reasoning : chat::ReasoningFormat(), shown_tokens_);
+  });
+  return make_structure(spec, tables_, give_up);
+}
+
 void GenerationBackend::submit(llm::Request request, Done done) {
   std::variant<Prompts, llm::Failure> made = prompts(request);
   if (auto* failure = std::get_if<llm::Failure>(&made)) {
     done(std::move(*failure));
     return;
   }
-  auto& [tokens, chat_end] = std::get<Prompts>(made);
-  const bool chat = request.endpoint == llm::Endpoint::kChatCompletions;
-  if (chat) done = split_reasoning(std::move(chat_end), std::move(done));
-  engine_.submit(fan_out(std::move(request), std::move(tokens), vocabulary_,
+  Waiting asked{.request = std::move(request),
+                .prompts = std::get<Prompts>(std::move(made)),
+                .submitted_at = clock_.now(),
+                .done = std::move(done)};
+  if (!asked.request.structured) {
+    if (asked.request.endpoint == llm::Endpoint::kChatCompletions)
+      asked.done = split_reasoning(asked.prompts.chat_end, std::move(asked.done));
+    run(std::move(asked), nullptr);
+    return;
+  }
+  const llm::StructureSpec spec = *asked.request.structured;
+  uint64_t id = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    id = next_waiting_++;
+    waiting_.emplace(id, std::move(asked));
+  }
+  structures_.get(spec, [this, id](const StructureCache::Made& made) { structure_made(id, made); });
+}
+
+// The request goes to the engine, unless nobody wants it any more.
+void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& made) {
+  std::unique_lock lock(mutex_);
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end()) return;
+  Waiting asked = std::move(found->second);
+  waiting_.erase(found);
+  const std::string& param = asked.request.structured->param;
+  if (!made) {
+    lock.unlock();
+    asked.done(llm::Failure{.code = "invalid_value",
+                            .message = fmt::format("{}: {}", param, made.error().message),
+                            .param = param});
+    return;
+  }
+  const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+  const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
+  auto form = std::make_shared<AnswerForm>(AnswerForm{.grammar = (*made)->grammar});
+  if (chat && reasoning != nullptr) {
+    form->thought_masks = (*made)->tables.thoughts;
+    form->reasoning = *reasoning;
+    form->prompt_end = asked.prompts.chat_end;
+  }
+  asked.done = check_structure(*made, std::move(asked.done));
+  run(std::move(asked), std::move(form));
+}
+
+void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> form) {
+  const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+  engine_.submit(fan_out(std::move(asked.request), std::move(asked.prompts.tokens), vocabulary_,
                          {.row_tokens_max = limits().row_tokens_max,
                           .output_tokens_default = options_.output_tokens_default,
                           .keep = options_.keep,
-                          .shown_tokens = chat ? shown_tokens_ : std::vector<Token>()},
-                         clock_.now(), std::move(done)));
+                          .shown_tokens = chat ? shown_tokens_ : std::vector<Token>(),
+                          .form = std::move(form)},
+                         asked.submitted_at, std::move(asked.done)));
+}
+
+void GenerationBackend::cancel_those_without_structure() {
+  std::map<uint64_t, Waiting> cancelled;
+  {
+    const std::scoped_lock lock(mutex_);
+    cancelled.swap(waiting_);
+  }
+  for (auto& [id, asked] : cancelled) {
+    asked.done(llm::Failure{.failure_class = llm::FailureClass::kCancelled,
+                            .status = 499,
+                            .code = "cancelled",
+                            .message = "cancelled before it was answered"});
+  }
+}
+
+void GenerationBackend::cancel_waiting() {
+  cancel_those_without_structure();
+  engine_.cancel_waiting();
+}
+
+void GenerationBackend::cancel_all() {
+  cancel_those_without_structure();
+  engine_.cancel_all();
+}
+
+llm::BackendStats GenerationBackend::stats() const {
+  llm::BackendStats stats = engine_.stats();
+  const std::scoped_lock lock(mutex_);
+  stats.rows_waiting += static_cast<int32_t>(waiting_.size());
+  return stats;
 }
 
 // Twice the rows that can run: while one half decodes, the other is ready to take a place the

@@ -1,10 +1,13 @@
 // GenerationBackend: the engine as an llm::Backend: chats and completions of one model. It does on
-// the caller's thread what needs no model, by its PromptMaker.
+// the caller's thread what needs no model, by its PromptMaker. A request that asks for a structure
+// waits until that is compiled, beside the engine; its answer is checked beside it, too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -15,6 +18,8 @@
 #include "engine/engine.h"
 #include "engine/model_runner.h"
 #include "engine/prompt_maker.h"
+#include "engine/structure/structure_cache.h"
+#include "engine/structure/task_threads.h"
 #include "engine/vocabulary.h"
 #include "llm/backend.h"
 
@@ -31,6 +36,8 @@ struct GenerationOptions {
   std::optional<int64_t> date_unix_s;
 
   SamplingThreads sampling_threads = {.count = 0};
+  MaskFilling mask_filling;
+  StructureLimits structure_limits;
 
   // Whether prompts are likely to come that begin with what was computed, answers included: chats
   // do, the rows of a file do not.
@@ -45,8 +52,10 @@ class GenerationBackend final : public llm::Backend {
   GenerationBackend(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
                     Result<chat::ChatTemplate> chat_template, const Clock& clock,
                     const GenerationOptions& options);
+  ~GenerationBackend() override;
 
-  // What the model will see of a request, or what submit would refuse at once. For counting and
+  // What the model will see of a request, or what submit would refuse at once, but for its
+  // structure. For counting and
   // checking before a job; submit does the same.
   std::variant<Prompts, llm::Failure> prompts(const llm::Request& request) const;
 
@@ -56,21 +65,47 @@ class GenerationBackend final : public llm::Backend {
   const RunnerLimits& limits() const { return engine_.limits(); }
 
   void submit(llm::Request request, Done done) override;
-  void cancel_waiting() override { engine_.cancel_waiting(); }
-  void cancel_all() override { engine_.cancel_all(); }
+  void cancel_waiting() override;
+  void cancel_all() override;
   int32_t in_flight_target() const override;
-  llm::BackendStats stats() const override { return engine_.stats(); }
+  llm::BackendStats stats() const override;
 
  private:
   std::optional<llm::Failure> too_much(const llm::Request& request, const Prompts& prompts) const;
   Done split_reasoning(std::string chat_end, Done done) const;
+  Done check_structure(std::shared_ptr<const Structure> structure, Done done);
+  StructureCache::Made make_structure_for(const llm::StructureSpec& spec,
+                                          const grammar::GiveUp& give_up);
+  void structure_made(uint64_t id, const StructureCache::Made& made);
+  void cancel_those_without_structure();
+
+  // Asked, and its structure is not there yet.
+  struct Waiting {
+    llm::Request request;
+    Prompts prompts;
+    TimePoint submitted_at;
+    Done done;
+  };
+  void run(Waiting asked, std::shared_ptr<const AnswerForm> form);
 
   const Vocabulary& vocabulary_;
   const Clock& clock_;
   const GenerationOptions options_;
   const PromptMaker prompt_maker_;
   const std::vector<Token> shown_tokens_;  // in the answers to chats
+
+  std::once_flag tables_made_;
+  VocabularyTables tables_;
+
+  // Held while a request goes from here to the engine, so that it can be cancelled at every moment.
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Waiting> waiting_;
+  uint64_t next_waiting_ = 0;
+
+  // In this order: what comes later uses what is above it until it has ended.
+  TaskThreads checks_{1};
   Engine engine_;
+  StructureCache structures_;
 };
 
 }  // namespace windrow::engine

@@ -64,12 +64,6 @@ const chat::ReasoningFormat* PromptMaker::reasoning() const {
 }
 
 std::variant<Prompts, llm::Failure> PromptMaker::make(const llm::Request& request) const {
-  if (request.structured) {
-    return request_failure("unsupported_parameter",
-                           "this version does not enforce a structure, and one that is not "
-                           "enforced is refused",
-                           request.structured->param);
-  }
   return request.endpoint == llm::Endpoint::kChatCompletions ? make_chat(request)
                                                              : make_completion(request);
 }

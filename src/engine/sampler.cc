@@ -1,6 +1,7 @@
 #include "engine/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace windrow::engine {
 namespace {
@@ -15,30 +16,43 @@ Token most_likely(const LogitBlocks& blocks) {
 
 }  // namespace
 
+// What stands in the way of a token does not change another's logit, so penalties may come first.
 const LogitBlocks* Sampler::look(std::span<const float> logits, const llm::Sampling& sampling,
-                                 const History& history) {
-  if (!Penalties::needed(sampling)) return raw_.scan(logits) ? &raw_ : nullptr;
-  return changed_.scan(penalties_.apply(logits, sampling, history)) ? &changed_ : nullptr;
+                                 const History& history, std::span<const uint64_t> mask) {
+  const bool penalties = Penalties::needed(sampling);
+  if (!penalties && mask.empty()) return raw_.scan(logits) ? &raw_ : nullptr;
+  if (penalties) logits = penalties_.apply(logits, sampling, history);
+  if (!mask.empty()) logits = allowed_.apply(logits, mask);
+  return !logits.empty() && changed_.scan(logits) ? &changed_ : nullptr;
 }
 
 std::optional<Token> Sampler::sample(std::span<const float> logits, const llm::Sampling& sampling,
-                                     const History& history) {
-  const LogitBlocks* blocks = look(logits, sampling, history);
+                                     const History& history, std::span<const uint64_t> mask) {
+  if (const std::optional<Token> only = only_token(mask)) {
+    // There is nothing to choose.
+    const float logit = logits[static_cast<size_t>(*only)];
+    return std::isfinite(logit) ? only : std::nullopt;
+  }
+  const LogitBlocks* blocks = look(logits, sampling, history, mask);
   if (blocks == nullptr) return std::nullopt;
-  if (sampling.temperature <= 0.0F) return most_likely(*blocks);
+  const auto token_at = [&](Token place) {
+    return mask.empty() ? place : allowed_.token_at(static_cast<size_t>(place));
+  };
+  if (sampling.temperature <= 0.0F) return token_at(most_likely(*blocks));
   const double unit = unit_draw(sampling.seed, static_cast<int32_t>(history.answer.size()));
-  if (!Filters::lists(sampling, logits.size())) {
-    return draw_from(*blocks, filters_.keep(*blocks, sampling), sampling.temperature, unit, sums_);
+  if (!Filters::lists(sampling, blocks->logits().size())) {
+    return token_at(
+        draw_from(*blocks, filters_.keep(*blocks, sampling), sampling.temperature, unit, sums_));
   }
   std::vector<Candidate>& candidates = filters_.list(*blocks, sampling);
   set_probabilities(candidates, sampling.temperature);
-  return draw_from(candidates, unit);
+  return token_at(draw_from(candidates, unit));
 }
 
 std::vector<Candidate> Sampler::distribution(std::span<const float> logits,
                                              const llm::Sampling& sampling,
                                              const History& history) {
-  const LogitBlocks* blocks = look(logits, sampling, history);
+  const LogitBlocks* blocks = look(logits, sampling, history, {});
   if (blocks == nullptr) return {};
   std::vector<Candidate> candidates;
   if (Filters::lists(sampling, logits.size())) {

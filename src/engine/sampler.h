@@ -1,5 +1,6 @@
-// Sampler: the choice of the next token. The parts lie in sampling/: penalties change logits,
-// filters take tokens out, draw picks one of the rest, probabilities say what the model thought.
+// Sampler: the choice of the next token. The parts lie in sampling/: penalties change logits, a
+// mask takes out what a structure does not allow, filters what is unlikely, draw picks one of the
+// rest, probabilities say what the model thought.
 //
 // What is chosen depends on the logits, the request and the row's own tokens, and on nothing else.
 #pragma once
@@ -8,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/sampling/allowed.h"
 #include "engine/sampling/candidates.h"
 #include "engine/sampling/draw.h"
 #include "engine/sampling/filters.h"
@@ -24,8 +26,10 @@ class Sampler {
  public:
   // The row's next token. Temperature 0 takes the most likely one, the lowest of equal ones; biases
   // and penalties hold there too. Nothing when the logits are not usable (sampling/logit_blocks.h).
+  // With a mask (sampling/allowed.h) it is as if the vocabulary had its tokens only; whether the
+  // others' logits are numbers does not matter then.
   std::optional<Token> sample(std::span<const float> logits, const llm::Sampling& sampling,
-                              const History& history);
+                              const History& history, std::span<const uint64_t> mask = {});
 
   // What temperature > 0 draws from: the tokens that pass the filters, with probabilities that add
   // up to 1, most likely first. Empty when the logits are not usable.
@@ -40,10 +44,11 @@ class Sampler {
  private:
   // Looks at the logits with penalties; none when they are not usable.
   const LogitBlocks* look(std::span<const float> logits, const llm::Sampling& sampling,
-                          const History& history);
+                          const History& history, std::span<const uint64_t> mask);
 
   LogitBlocks raw_;
   LogitBlocks changed_;
+  Allowed allowed_;
   Penalties penalties_;
   Filters filters_;
   std::vector<double> sums_;

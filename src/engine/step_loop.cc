@@ -9,12 +9,16 @@
 #include "base/ensure.h"
 #include "base/utf8.h"
 #include "engine/sampler.h"
+#include "engine/structure/forced_run.h"
 
 namespace windrow::engine {
 namespace {
 
 // So many rows in a row that each fail alone mean that the model is broken, not the rows.
 constexpr int kFailuresInARowMax = 3;
+
+// Of a text that comes in any case so much is looked at; what is longer comes in pieces.
+constexpr size_t kForcedBytesMax = 1024;
 
 llm::Failure cancelled() {
   return llm::Failure{.failure_class = llm::FailureClass::kCancelled,
@@ -51,7 +55,8 @@ PlanLimits plan_limits(const RunnerLimits& limits) {
 }  // namespace
 
 StepLoop::StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Clock& clock,
-                   Duration step_target, const SamplingThreads& threads)
+                   Duration step_target, const SamplingThreads& threads,
+                   const MaskFilling& mask_filling)
     : runner_(runner),
       vocabulary_(vocabulary),
       clock_(clock),
@@ -59,7 +64,8 @@ StepLoop::StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Cloc
       step_size_(step_target, runner.limits().step_tokens_max),
       threads_(threads),
       workers_(threads.count),
-      samplers_(static_cast<size_t>(threads.count)) {}
+      samplers_(static_cast<size_t>(threads.count)),
+      mask_filler_(mask_filling) {}
 
 StepLoop::~StepLoop() {
   cancel_all();
@@ -89,32 +95,45 @@ void StepLoop::add(EngineRequest request) {
     // Nothing is before the first token, so nothing is known of it.
     row.scored.push_back({.chosen = token_logprob(row.tokens.front(), 0), .has_logprob = false});
   }
-  NewRow planned{.id = id,
-                 .tokens = &row.tokens,
-                 .prompt_tokens = prompt_tokens,
-                 .output_tokens_max = row.request.output_tokens_max,
-                 .outputs_from = scores ? 0 : prompt_tokens - 1,
-                 .keep = row.request.keep};
-  if (row.request.output_tokens_max > 0) {
-    plan_.add(planned);
-  } else if (scores && prompt_tokens > 1) {
-    // The last token is scored by those before it and need not be computed.
-    planned.prompt_tokens = prompt_tokens - 1;
-    planned.output_tokens_max = 1;
-    plan_.add(planned);
-  } else {
-    row.started_at = clock_.now();
-    finish(id, llm::FinishReason::kLength);
+  const auto room = static_cast<size_t>(row.request.output_tokens_max);
+  if (row.request.output_tokens_max == 0) row.ending = llm::FinishReason::kLength;
+  if (row.request.form) {
+    ENSURE(room > 0 && !row.request.ignore_eos, "a form needs an answer that may end");
+    // It may wait again when its next token is known (NewRow::tokens).
+    row.tokens.reserve(row.tokens.size() + room);
+    row.guide = std::make_shared<AnswerGuide>(row.request.form);
+    row.ending = say_forced(row);
+    if (!row.ending) row.mask = mask_filler_.want(row.guide);
   }
+  // The last token of a row that is over is scored by those before it and need not be computed.
+  const auto known = static_cast<int32_t>(row.tokens.size()) - (row.ending ? 1 : 0);
+  const Position scores_from = scores ? 0 : prompt_tokens - 1;
+  if (row.ending && (!row.request.logprobs_top || known <= scores_from)) {
+    row.started_at = clock_.now();
+    finish(id, *row.ending);
+    return;
+  }
+  plan_.add(
+      {.id = id,
+       .tokens = &row.tokens,
+       .prompt_tokens = known,
+       .output_tokens_max = std::max(1, prompt_tokens + row.request.output_tokens_max - known),
+       .outputs_from = row.request.logprobs_top ? scores_from : known - 1,
+       .keep = row.request.keep});
 }
 
 bool StepLoop::step() {
   end_abandoned();
+  sample_kept();
   const StepPlan plan = plan_.next(step_size_.prefill_tokens_max());
   for (const MemoryChange& change : plan.changes)
     runner_.change(change);
-  if (plan.slices.empty()) return false;
-  run(plan);
+  if (!plan.slices.empty()) {
+    run(plan);
+    return true;
+  }
+  if (kept_.empty()) return false;
+  wait_for_kept();
   return true;
 }
 
@@ -171,8 +190,8 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
     Row& row = rows_.at(slice.row);
     if (!std::exchange(row.computed, true)) {
       // It begins behind what others have computed.
-      row.cached_tokens = row.prompt_tokens_counted = slice.first;
-      cached_tokens_ += slice.first;
+      row.cached_tokens = row.prompt_tokens_counted = std::min(slice.first, row.prompt_tokens);
+      cached_tokens_ += row.cached_tokens;
     }
     const int32_t prefilled = std::min(slice.first + slice.tokens_count, row.prompt_tokens);
     prompt_tokens_ += std::max(0, prefilled - row.prompt_tokens_counted);
@@ -180,6 +199,7 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
   }
   step_size_.step_took(prefill_tokens, decoding_rows, duration);
   std::vector<Output> outputs = outputs_of(plan);
+  take_masks(outputs);
   const int64_t logits = static_cast<int64_t>(outputs.size()) * runner_.limits().vocabulary_size;
   workers_.run(outputs.size(), logits >= threads_.logits_min ? threads_.count : 1,
                [&](size_t i, size_t worker) { judge(outputs[i], samplers_[worker]); });
@@ -199,6 +219,57 @@ std::vector<StepLoop::Output> StepLoop::outputs_of(const StepPlan& plan) const {
     }
   }
   return outputs;
+}
+
+// Outputs whose masks are not there in time go: their rows keep the logits.
+void StepLoop::take_masks(std::vector<Output>& outputs) {
+  const auto is_sampled = [&](const Output& output) {
+    return output.row->mask && !output.row->ending &&
+           output.position + 1 == static_cast<Position>(output.row->tokens.size());
+  };
+  std::vector<std::shared_ptr<WantedMask>> wanted;
+  for (const Output& output : outputs) {
+    if (is_sampled(output)) wanted.push_back(output.row->mask);
+  }
+  if (wanted.empty()) return;
+  mask_filler_.wait(wanted);
+  std::erase_if(outputs, [&](Output& output) {
+    if (!is_sampled(output)) return false;
+    output.mask = mask_filler_.mask(*output.row->mask);
+    if (output.mask) return false;
+    rows_.at(output.id).kept_logits.assign(output.logits.begin(), output.logits.end());
+    kept_.push_back(output.id);
+    return true;
+  });
+}
+
+// Rows that sat out and whose masks are there now.
+void StepLoop::sample_kept() {
+  for (const RowId id : std::exchange(kept_, {})) {
+    const auto found = rows_.find(id);
+    if (found == rows_.end()) continue;
+    Row& row = found->second;
+    auto mask = mask_filler_.mask(*row.mask);
+    if (!mask) {
+      kept_.push_back(id);
+      continue;
+    }
+    const std::vector<float> logits = std::exchange(row.kept_logits, {});
+    Output output{.id = id,
+                  .row = &row,
+                  .position = static_cast<Position>(row.tokens.size()) - 1,
+                  .logits = logits,
+                  .mask = std::move(mask)};
+    judge(output, samplers_.front());
+    take(output);
+  }
+}
+
+void StepLoop::wait_for_kept() {
+  std::vector<std::shared_ptr<WantedMask>> wanted;
+  for (const RowId id : kept_)
+    wanted.push_back(rows_.at(id).mask);
+  mask_filler_.wait(wanted);
 }
 
 void StepLoop::step_failed(const StepPlan& plan, const Error& error) {
@@ -231,8 +302,13 @@ void StepLoop::judge(Output& output, Sampler& sampler) const {
   if (next < tokens.size()) {
     if (sampler.usable(output.logits)) output.token = tokens[next];
   } else {
-    output.token = sampler.sample(output.logits, row.request.sampling,
-                                  {tokens.first(prompt_tokens), tokens.subspan(prompt_tokens)});
+    // Scores are those of all tokens.
+    if (output.mask && row.request.logprobs_top && !sampler.usable(output.logits)) return;
+    const std::span<const uint64_t> mask =
+        output.mask ? output.mask->words() : std::span<const uint64_t>();
+    output.token =
+        sampler.sample(output.logits, row.request.sampling,
+                       {tokens.first(prompt_tokens), tokens.subspan(prompt_tokens)}, mask);
   }
   if (!output.token || !row.request.logprobs_top) return;
   const TokenScores scores = sampler.score(output.logits, *output.token, *row.request.logprobs_top);
@@ -247,28 +323,57 @@ void StepLoop::take(Output& output) {
   Row& row = found->second;
   if (!output.token) {
     end(output.id,
-        row_failure("engine_error",
-                    "the model's logits are not numbers; its file may be damaged, or its weights "
-                    "overflow the number format in use (try --kv-type f32)"));
+        output.mask && output.mask->count() == 0
+            ? llm::Failure{.code = "unsupported_by_model",
+                           .message = "the model's vocabulary has no token for what has to come "
+                                      "next under this structure",
+                           .param = "response_format"}
+            : row_failure(
+                  "engine_error",
+                  "the model's logits are not numbers; its file may be damaged, or its weights "
+                  "overflow the number format in use (try --kv-type f32)"));
     return;
   }
   if (row.request.logprobs_top) row.scored.push_back(std::move(output.scored));
-  if (output.position + 1 == static_cast<Position>(row.tokens.size())) {
+  const auto tokens = static_cast<Position>(row.tokens.size());
+  if (output.position + 1 == tokens) {
     take_token(output.id, row, *output.token);
-  } else if (row.request.output_tokens_max == 0 && output.position + 2 == row.prompt_tokens) {
-    finish(output.id, llm::FinishReason::kLength);
+  } else if (row.ending && output.position + 2 == tokens) {
+    finish(output.id, *row.ending);
   }
 }
 
 void StepLoop::take_token(RowId id, Row& row, Token token) {
   if (!row.answering_since) row.answering_since = clock_.now();
+  const size_t said_before = row.tokens.size();
+  std::optional<llm::FinishReason> ended = say(row, token);
+  if (!ended && row.guide) ended = say_forced(row);
+  go_on(id, row, ended, said_before);
+}
+
+// The row has said more: it ends, or the model sees what is new.
+void StepLoop::go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended,
+                     size_t said_before) {
+  const auto said = static_cast<int32_t>(row.tokens.size() - said_before);
+  const bool scores = row.request.logprobs_top.has_value();
+  if (!ended) {
+    plan_.extend(id, said, scores);
+    if (row.guide) row.mask = mask_filler_.want(row.guide);
+  } else if (scores && said > 1) {
+    // The tokens that were forced have no scores yet.
+    row.ending = ended;
+    plan_.extend(id, said - 1, true);
+  } else {
+    finish(id, *ended);
+  }
+}
+
+// The answer has one more token. Returns how it ends, if it does.
+std::optional<llm::FinishReason> StepLoop::say(Row& row, Token token) {
   ++generated_tokens_;
   row.tokens.push_back(token);
   if (vocabulary_.ends_answer(token)) {
-    if (!row.request.ignore_eos) {
-      finish(id, llm::FinishReason::kStop);
-      return;
-    }
+    if (!row.request.ignore_eos) return llm::FinishReason::kStop;
   } else {
     std::string bytes;
     if (std::ranges::find(row.request.shown_tokens, token) != row.request.shown_tokens.end()) {
@@ -277,15 +382,34 @@ void StepLoop::take_token(RowId id, Row& row, Token token) {
       vocabulary_.append_bytes(token, bytes);
     }
     if (row.text.append(bytes)) {
-      finish(id, llm::FinishReason::kStop);
-      return;
+      row.stopped = true;
+      return llm::FinishReason::kStop;
+    }
+    if (row.guide) {
+      const bool accepted = row.guide->accept(token, bytes);
+      ENSURE(accepted, "token {} was allowed and is not accepted", token);
+      if (row.guide->must_end()) return llm::FinishReason::kStop;
     }
   }
-  if (row.generated_tokens() == row.request.output_tokens_max) {
-    finish(id, llm::FinishReason::kLength);
-    return;
+  if (row.generated_tokens() == row.request.output_tokens_max) return llm::FinishReason::kLength;
+  return std::nullopt;
+}
+
+// What comes next in any case is said at once.
+std::optional<llm::FinishReason> StepLoop::say_forced(Row& row) {
+  if (!row.request.form->force) return std::nullopt;
+  const std::string text = row.guide->forced_text(kForcedBytesMax);
+  if (text.empty()) return std::nullopt;
+  for (const Token token : forced_tokens(
+           row.tokens,
+           {.text = text,
+            .is_end = row.guide->ends_behind(text),
+            .may_cross_end = [&](size_t at) { return row.guide->may_cross_end(text, at); }},
+           vocabulary_, row.request.form->grammar->tables())) {
+    ++forced_tokens_;
+    if (const auto ended = say(row, token)) return ended;
   }
-  plan_.extend(id);
+  return std::nullopt;
 }
 
 llm::TokenLogprob StepLoop::token_logprob(Token token, double logprob) const {
@@ -308,7 +432,24 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
       .timings = {.queue_ms = milliseconds(row.started_at - row.request.submitted_at),
                   .prefill_ms = milliseconds(answering_since - row.started_at),
                   .decode_ms = milliseconds(now - answering_since)}};
+  if (row.guide) {
+    const bool whole = reason == llm::FinishReason::kStop && !row.stopped;
+    ENSURE(!whole || row.guide->can_end(), "row {} ended before its structure was whole",
+           id.value());
+    describe(row, whole, answer.choices.front());
+    answer.truncated = !whole;
+  }
   end(id, std::move(answer));
+}
+
+// What was thought and what was said, and whether that is whole.
+void StepLoop::describe(const Row& row, bool whole, llm::Choice& choice) {
+  chat::SplitAnswer split = row.guide->split(row.text.bytes());
+  const std::string before = utf8_repair(row.request.text_before);
+  choice.text = before + utf8_repair(split.content);
+  choice.prompt_bytes = before.size();
+  if (split.reasoning) choice.reasoning = utf8_repair(*split.reasoning);
+  choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
 }
 
 // The row leaves before its Done is called, so that what Done sees is settled.
@@ -318,6 +459,8 @@ void StepLoop::end(RowId id, llm::Outcome outcome) {
   ENSURE(found != rows_.end(), "row {} ends twice", id.value());
   const llm::Backend::Done done = std::move(found->second.request.done);
   const std::shared_ptr<RowGroup> group = found->second.request.group;
+  if (found->second.mask) mask_filler_.drop(*found->second.mask);
+  std::erase(kept_, id);
   rows_.erase(found);
   if (before_done_) before_done_();
   done(std::move(outcome));
@@ -364,6 +507,7 @@ llm::BackendStats StepLoop::stats() const {
   return llm::BackendStats{.prompt_tokens = prompt_tokens_,
                            .cached_tokens = cached_tokens_,
                            .generated_tokens = generated_tokens_,
+                           .forced_tokens = forced_tokens_,
                            .steps = steps_,
                            .preemptions = counts.preemptions,
                            .recomputed_tokens = counts.recomputed_tokens,

@@ -1,6 +1,10 @@
 // StepLoop: the engine without its thread. Rows go in; each call of step() runs one forward pass;
 // answers come out through each row's Done. It joins the pure parts (Plan, StepSize, sampler,
 // AnswerText) to a ModelRunner and decides nothing itself.
+//
+// A row whose answer has a form (structure/answer_guide.h) is sampled with a mask, which is looked
+// for while the model runs. A row whose mask is not there in time keeps its logits and sits out;
+// what comes next in any case is appended without asking the model, and computed together.
 #pragma once
 
 #include <functional>
@@ -17,6 +21,8 @@
 #include "engine/plan.h"
 #include "engine/sampler.h"
 #include "engine/step_size.h"
+#include "engine/structure/answer_guide.h"
+#include "engine/structure/mask_filler.h"
 #include "engine/types.h"
 #include "engine/vocabulary.h"
 #include "engine/worker_pool.h"
@@ -43,7 +49,11 @@ struct EngineRequest {
   bool score_prompt = false;        // Choice::tokens begins with the prompt's; needs logprobs_top
   std::string text_before;          // Choice::text begins with it
   std::shared_ptr<RowGroup> group;  // none: a row of its own
-  bool keep = false;                // a later prompt is likely to begin with all of this
+
+  // What the answer has to be; none: any text. Not together with ignore_eos or without room for an
+  // answer. The answer's thoughts, which are free, are then split off.
+  std::shared_ptr<const AnswerForm> form;
+  bool keep = false;  // a later prompt is likely to begin with all of this
   TimePoint submitted_at;
   llm::Backend::Done done;
 };
@@ -61,7 +71,8 @@ class StepLoop {
  public:
   // `runner`, `vocabulary` and `clock` must outlive the loop.
   StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Clock& clock,
-           Duration step_target, const SamplingThreads& threads = {});
+           Duration step_target, const SamplingThreads& threads = {},
+           const MaskFilling& mask_filling = {.threads = 0});
 
   // Cancels what is unfinished.
   ~StepLoop();
@@ -88,7 +99,7 @@ class StepLoop {
     int32_t generated_tokens() const { return static_cast<int32_t>(tokens.size()) - prompt_tokens; }
 
     EngineRequest request;
-    std::vector<Token> tokens;  // prompt and what was sampled
+    std::vector<Token> tokens;  // prompt and what was said
     int32_t prompt_tokens = 0;
     int32_t prompt_tokens_counted = 0;  // in the statistics, where a token counts once
     int32_t cached_tokens = 0;          // of the prompt, that it did not have to compute
@@ -98,6 +109,15 @@ class StepLoop {
     std::optional<TimePoint> answering_since;
     bool started = false;
     bool computed = false;  // a step with some of it has run
+
+    // It is over, but the last tokens have no scores yet.
+    std::optional<llm::FinishReason> ending;
+    bool stopped = false;  // by a stop text
+
+    // With a form. The guide is the filler's from when a mask is wanted until it is there.
+    std::shared_ptr<AnswerGuide> guide;
+    std::shared_ptr<WantedMask> mask;
+    std::vector<float> kept_logits;  // while it sits out
   };
 
   // Logits of a step, and what is made of them: the score of the prompt's next token, or the next
@@ -107,8 +127,9 @@ class StepLoop {
     const Row* row = nullptr;
     Position position = 0;  // of the token they follow
     std::span<const float> logits;
-    std::optional<Token> token;  // none: the logits are not numbers
-    llm::ScoredToken scored;     // when the row wants it
+    std::shared_ptr<const grammar::TokenMask> mask;  // none: every token may come
+    std::optional<Token> token;                      // none: the logits are not numbers
+    llm::ScoredToken scored;                         // when the row wants it
   };
 
   void run(const StepPlan& plan);
@@ -116,11 +137,18 @@ class StepLoop {
   void step_ran(const StepPlan& plan, Duration duration);
   void step_failed(const StepPlan& plan, const Error& error);
   std::vector<Output> outputs_of(const StepPlan& plan) const;
+  void take_masks(std::vector<Output>& outputs);
+  void sample_kept();
+  void wait_for_kept();
   void judge(Output& output, Sampler& sampler) const;
   void take(Output& output);
   void take_token(RowId id, Row& row, Token token);
+  void go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended, size_t said_before);
+  std::optional<llm::FinishReason> say(Row& row, Token token);
+  std::optional<llm::FinishReason> say_forced(Row& row);
   llm::TokenLogprob token_logprob(Token token, double logprob) const;
   void finish(RowId id, llm::FinishReason reason);
+  static void describe(const Row& row, bool whole, llm::Choice& choice);
   void end(RowId id, llm::Outcome outcome);
   void end_all(const llm::Failure& failure);
   void end_abandoned();
@@ -134,11 +162,14 @@ class StepLoop {
   const SamplingThreads threads_;
   WorkerPool workers_;
   std::vector<Sampler> samplers_;  // one per worker
+  MaskFiller mask_filler_;
+  std::vector<RowId> kept_;  // rows that sit out
   std::unordered_map<RowId, Row> rows_;
   uint64_t next_row_ = 0;
   int64_t prompt_tokens_ = 0;
   int64_t cached_tokens_ = 0;
   int64_t generated_tokens_ = 0;
+  int64_t forced_tokens_ = 0;
   int64_t steps_ = 0;
   int failures_in_a_row_ = 0;
   std::function<void()> before_done_;

@@ -8,6 +8,7 @@ BackendStats& BackendStats::operator+=(const BackendStats& other) {
   prompt_tokens += other.prompt_tokens;
   cached_tokens += other.cached_tokens;
   generated_tokens += other.generated_tokens;
+  forced_tokens += other.forced_tokens;
   steps += other.steps;
   preemptions += other.preemptions;
   recomputed_tokens += other.recomputed_tokens;

@@ -15,7 +15,8 @@ namespace windrow::llm {
 struct BackendStats {
   int64_t prompt_tokens = 0;     // prefilled, recomputation after preemption not counted
   int64_t cached_tokens = 0;     // of prompts, and not prefilled: another row had computed them
-  int64_t generated_tokens = 0;  // sampled
+  int64_t generated_tokens = 0;  // sampled or forced
+  int64_t forced_tokens = 0;     // of these, such as a structure left no choice for
   int64_t steps = 0;             // forward passes
   int64_t preemptions = 0;       // rows that lost their place and were computed again
   int64_t recomputed_tokens = 0;

@@ -1,0 +1,121 @@
+#include "engine/structure/answer_guide.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace windrow::engine {
+
+using Part = ThoughtGate::Part;
+
+AnswerGuide::AnswerGuide(std::shared_ptr<const AnswerForm> form)
+    : form_(std::move(form)), matcher_(form_->grammar) {
+  if (form_->thought_masks && form_->thought_masks->usable())
+    gate_ = ThoughtGate(form_->reasoning, form_->prompt_end);
+}
+
+std::shared_ptr<const grammar::TokenMask> AnswerGuide::mask_within(size_t nodes_max) {
+  const Part part = gate_.part();
+  if (part == Part::kSpeech) return matcher_.mask_within(nodes_max);
+  const bool beside = part == Part::kBetween || (part == Part::kOpening && may_be_said_);
+  if (!beside) {
+    // It lives as long as the form.
+    return {form_, &form_->thought_masks->at(part, gate_.progress())};
+  }
+  const auto said = matcher_.mask_within(nodes_max);
+  return said ? beside_thoughts(*said) : nullptr;
+}
+
+std::shared_ptr<const grammar::TokenMask> AnswerGuide::beside_thoughts(
+    const grammar::TokenMask& said) const {
+  const ThoughtMasks& masks = *form_->thought_masks;
+  auto both = std::make_shared<grammar::TokenMask>(said);
+  const auto words = both->words();
+  if (gate_.part() == Part::kBetween) {
+    const auto not_first = masks.begins_with_break().words();
+    for (size_t w = 0; w < words.size(); ++w)
+      words[w] &= ~not_first[w];
+  }
+  const auto more = masks.at(gate_.part(), gate_.progress()).words();
+  for (size_t w = 0; w < words.size(); ++w)
+    words[w] |= more[w];
+  return both;
+}
+
+bool AnswerGuide::accept(Token token, std::string_view text) {
+  if (gate_.part() == Part::kSpeech) return matcher_.accept(token);
+  if (gate_.part() == Part::kOpening) return accept_opening(token, text);
+  const bool free = form_->thought_masks->at(gate_.part(), gate_.progress()).allows(token);
+  const bool first_word = gate_.part() == Part::kBetween && !free &&
+                          !form_->thought_masks->begins_with_break().allows(token);
+  if (!free && !(first_word && matcher_.accept(token))) return false;
+  gate_.take(text);
+  return true;
+}
+
+// What has come may be the mark, or said, or one of the two.
+bool AnswerGuide::accept_opening(Token token, std::string_view text) {
+  const bool said = may_be_said_ && matcher_.accept(token);
+  const bool mark = form_->thought_masks->at(Part::kOpening, gate_.progress()).allows(token);
+  if (!said && !mark) return false;
+  may_be_said_ = said;
+  gate_.take(text);
+  if (gate_.part() != Part::kOpening && gate_.part() != Part::kSpeech) {
+    // It was the mark.
+    matcher_.rollback(matcher_.accepted_count());
+    may_be_said_ = true;
+  }
+  return true;
+}
+
+bool AnswerGuide::can_end() const {
+  const Part part = gate_.part();
+  const bool may_be = part == Part::kSpeech || part == Part::kBetween;
+  return (may_be || (part == Part::kOpening && may_be_said_)) && matcher_.can_end();
+}
+
+bool AnswerGuide::must_end() const {
+  if (gate_.part() == Part::kSpeech) return matcher_.must_end();
+  // A text that may turn out to be thought leaves a choice.
+  return false;
+}
+
+std::string AnswerGuide::forced_text(size_t bytes_max) const {
+  return gate_.part() == Part::kSpeech ? matcher_.forced_bytes(bytes_max) : std::string();
+}
+
+bool AnswerGuide::ends_behind(std::string_view text) const {
+  grammar::Matcher ahead = matcher_;
+  return ahead.accept_bytes(text) && ahead.must_end();
+}
+
+// All of the mask, however long it takes: what is forced must not depend on what is remembered.
+bool AnswerGuide::may_cross_end(std::string_view text, size_t at) const {
+  grammar::Matcher ahead = matcher_;
+  if (!ahead.accept_bytes(text.substr(0, at))) return false;
+  const std::string_view rest = text.substr(at);
+  const auto mask = ahead.mask();
+  const auto words = mask->words();
+  for (size_t w = 0; w < words.size(); ++w) {
+    for (uint64_t word = words[w]; word != 0; word &= word - 1) {
+      const auto token = static_cast<Token>(w * 64 + static_cast<size_t>(std::countr_zero(word)));
+      const std::string_view bytes = form_->grammar->tables().bytes(token);
+      if (bytes.size() > rest.size() && bytes.starts_with(rest)) return true;
+    }
+  }
+  return false;
+}
+
+chat::SplitAnswer AnswerGuide::split(std::string_view text) const {
+  const Part part = gate_.part();
+  if (part == Part::kSpeech && gate_.speech_begin() == 0)
+    return {.reasoning = std::nullopt, .content = std::string(text)};
+  if (part == Part::kOpening) return {.reasoning = std::nullopt, .content = std::string(text)};
+  const size_t begin = std::min(gate_.speech_begin(), text.size());
+  chat::SplitAnswer split =
+      chat::split_reasoning(form_->reasoning, form_->prompt_end, text.substr(0, begin));
+  split.content = text.substr(begin);
+  return split;
+}
+
+}  // namespace windrow::engine

@@ -1,0 +1,74 @@
+// AnswerGuide: what may come next in an answer that has a structure, and whether it is whole: the
+// thoughts of a ThoughtGate, and behind them the grammar of a Matcher.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "chat/reasoning.h"
+#include "engine/structure/thought_gate.h"
+#include "engine/structure/thought_masks.h"
+#include "engine/types.h"
+#include "grammar/matcher.h"
+
+namespace windrow::engine {
+
+// What the answers of one request have to be. Immutable but for the masks that the grammar keeps;
+// shared by the rows.
+struct AnswerForm {
+  std::shared_ptr<grammar::CompiledGrammar> grammar;
+  std::shared_ptr<const ThoughtMasks> thought_masks;  // none: everything is said
+  chat::ReasoningFormat reasoning;
+  std::string prompt_end;
+
+  // Runs that leave no choice are appended without asking the model.
+  bool force = true;
+};
+
+// Used by one thread at a time.
+class AnswerGuide {
+ public:
+  explicit AnswerGuide(std::shared_ptr<const AnswerForm> form);
+
+  const AnswerForm& form() const { return *form_; }
+
+  // Which tokens may come, looking at no more than so many nodes of the vocabulary's trie; nothing
+  // where that did not suffice. The next call goes on.
+  std::shared_ptr<const grammar::TokenMask> mask_within(size_t nodes_max);
+
+  // The answer goes on by a token and what its text shows of it. False where the mask has it not.
+  bool accept(Token token, std::string_view text);
+
+  // The text is one of the structure's; or no longer one begins with it, so it is over.
+  bool can_end() const;
+  bool must_end() const;
+
+  // What is said next in any case; at most so many bytes.
+  std::string forced_text(size_t bytes_max) const;
+
+  // Whether the answer is over behind `text`, which it has next.
+  bool ends_behind(std::string_view text) const;
+
+  // The answer has `text` next: whether a token may come so many bytes into it that reaches beyond
+  // its end.
+  bool may_cross_end(std::string_view text, size_t at) const;
+
+  // An answer's text, up to here or further: what was thought, and what was said.
+  chat::SplitAnswer split(std::string_view text) const;
+
+ private:
+  std::shared_ptr<const grammar::TokenMask> beside_thoughts(const grammar::TokenMask& said) const;
+  bool accept_opening(Token token, std::string_view text);
+
+  std::shared_ptr<const AnswerForm> form_;
+  ThoughtGate gate_;
+  grammar::Matcher matcher_;
+
+  // While the opening mark may be coming: the grammar has all that has come, too.
+  bool may_be_said_ = true;
+};
+
+}  // namespace windrow::engine

@@ -1,0 +1,45 @@
+// Structure: a StructureSpec made ready for one vocabulary: the grammar that masks tokens, and a
+// check of whole answers that knows nothing of it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "chat/reasoning.h"
+#include "engine/structure/answer_check.h"
+#include "engine/structure/thought_masks.h"
+#include "engine/types.h"
+#include "engine/vocabulary.h"
+#include "grammar/matcher.h"
+#include "grammar/schema/schema_grammar.h"
+#include "grammar/token_tables.h"
+#include "llm/structure.h"
+
+namespace windrow::engine {
+
+// What all structures of a model need to know of its vocabulary. About 20 MB for 150,000 tokens.
+struct VocabularyTables {
+  std::shared_ptr<const grammar::TokenTables> tokens;
+  std::shared_ptr<const ThoughtMasks> thoughts;
+};
+
+// `shown_tokens`: control tokens that the text of an answer names.
+VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
+                             std::span<const Token> shown_tokens);
+
+struct Structure {
+  std::shared_ptr<grammar::CompiledGrammar> grammar;
+  std::shared_ptr<const AnswerCheck> check;
+  VocabularyTables tables;
+};
+
+// kInvalid: why it cannot be enforced, in words for people. kUnavailable: `give_up` said so.
+Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec& spec,
+                                                        const VocabularyTables& tables,
+                                                        const grammar::GiveUp& give_up);
+
+}  // namespace windrow::engine
