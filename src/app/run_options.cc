@@ -127,19 +127,25 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
   for (const SettingRow& row : setting_rows()) {
     // Models and what belongs to them are above; body defaults the job adds.
     if (!row.alters_answers || is_list(row) || is_body_defaults(row)) continue;
+    // A switch that is off is as good as not there, also to jobs that began before there was one.
+    if (is_flag(row) && !value_of(settings, row).get_bool()) continue;
     list.push_back({std::string(row.name), job_value(settings, row)});
   }
   return list;
 }
 
-std::vector<batch::JobSetting> upstream_job_settings(const std::vector<UpstreamChoice>& choices) {
+std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings,
+                                                     const std::vector<UpstreamChoice>& choices) {
   std::set<std::string> aliases;
   for (const UpstreamChoice& choice : choices) {
     for (const auto& [name, theirs] : choice.aliases)
       aliases.insert(name + "=" + theirs);
   }
-  return {{"model", "of servers elsewhere"},
-          {"model-alias", aliases.empty() ? "none" : fmt::format("{}", fmt::join(aliases, ", "))}};
+  std::vector<batch::JobSetting> list = {
+      {"model", "of servers elsewhere"},
+      {"model-alias", aliases.empty() ? "none" : fmt::format("{}", fmt::join(aliases, ", "))}};
+  if (settings.keep_truncated) list.push_back({"keep-truncated", "true"});
+  return list;
 }
 
 std::vector<std::string> warnings_of(const ResolvedSettings& settings) {
@@ -175,6 +181,7 @@ batch::JobOptions common_options(const RunCommand& command, const Settings& sett
                             .retry_failed = settings.retry_failed,
                             .strict = settings.strict,
                             .ordered = settings.ordered,
+                            .keep_truncated = settings.keep_truncated,
                             .settings = std::move(job_settings),
                             .grace = std::chrono::seconds(settings.grace_s)};
   if (command.only_retried) {

@@ -26,7 +26,8 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
                                                     const std::vector<ModelChoice>& choices);
 
 // The same for servers elsewhere, of which any may be exchanged.
-std::vector<batch::JobSetting> upstream_job_settings(const std::vector<UpstreamChoice>& choices);
+std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings,
+                                                     const std::vector<UpstreamChoice>& choices);
 
 batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
                               const std::vector<ModelChoice>& choices,

@@ -74,6 +74,18 @@ TEST(RunOptions, ASettingIsRecordedExactlyWhenItAltersAnswers) {
                                             {"max-tokens-default", "4096"}}));
 }
 
+TEST(RunOptions, ASwitchIsRecordedWhenItIsOn) {
+  const batch::JobSetting on{"keep-truncated", "true"};
+  Settings settings;
+  settings.keep_truncated = true;
+  EXPECT_EQ(job_settings(settings, {})->back(), on);
+  EXPECT_EQ(upstream_job_settings(settings, {}).back(), on);
+  EXPECT_EQ(upstream_job_settings({}, {}).back().name, "model-alias");
+  EXPECT_TRUE(
+      job_options({.input = "in", .output = "out", .flags = {}}, settings, {{"", "m/a.gguf"}}, {})
+          .keep_truncated);
+}
+
 // A context chosen for the machine follows the memory that is free; that must not stop a job from
 // being continued. One that somebody asked for is another matter.
 TEST(RunOptions, OnlyAContextThatWasAskedForIsRecordedAsANumber) {

@@ -62,6 +62,7 @@ struct Settings {
   // The answers
   BodyDefaults body_defaults;
   int64_t output_tokens_default = 4096;
+  bool keep_truncated = false;
   bool dedupe = true;
   std::string cache;  // a file; empty: none
 

@@ -41,7 +41,8 @@ Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& envir
 Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
                                      const Chosen& chosen) {
   if (!chosen.upstreams.empty())
-    return upstream_job_options(command, settings, upstream_job_settings(chosen.upstreams));
+    return upstream_job_options(command, settings,
+                                upstream_job_settings(settings, chosen.upstreams));
   Result<std::vector<batch::JobSetting>> fixed = job_settings(settings, chosen.models);
   if (!fixed) return fixed.error();
   return job_options(command, settings, chosen.models, *std::move(fixed));

@@ -77,6 +77,10 @@ struct JobOptions {
   // (RowRules::raw).
   bool raw = false;
 
+  // An answer that was to have a structure and was cut before it was whole is a result; else its
+  // row fails (truncated.h).
+  bool keep_truncated = false;
+
   // Every option that alters answers, in the order people should see them, as far as it is known
   // before a model is loaded; the rest is given to JobRunner::run. Body defaults not included.
   std::vector<JobSetting> settings;

@@ -49,7 +49,9 @@ class Runner final : public JobRunner {
                          .raw = options_.raw}),
         files_(std::move(files)),
         rows_(options_.look_ahead),
-        writer_(environment_.clock, counters_, options_.unwritten_bytes_max,
+        writer_(environment_.clock, counters_,
+                {.unwritten_bytes_max = options_.unwritten_bytes_max,
+                 .keep_truncated = options_.keep_truncated},
                 {.backend_gone = [this](const Error& error) { fail(error, Stop::kNow); },
                  .disk_failed =
                      [this](const Error& error) {

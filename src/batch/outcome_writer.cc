@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "batch/result_line.h"
+#include "batch/truncated.h"
 
 namespace windrow::batch {
 namespace {
@@ -25,9 +26,13 @@ struct GroupSums {
 
 }  // namespace
 
-OutcomeWriter::OutcomeWriter(const Clock& clock, JobCounters& counters, size_t unwritten_bytes_max,
+OutcomeWriter::OutcomeWriter(const Clock& clock, JobCounters& counters, const Options& options,
                              Out out)
-    : clock_(clock), counters_(counters), out_(std::move(out)), outcomes_(unwritten_bytes_max) {}
+    : clock_(clock),
+      counters_(counters),
+      keep_truncated_(options.keep_truncated),
+      out_(std::move(out)),
+      outcomes_(options.unwritten_bytes_max) {}
 
 void OutcomeWriter::finish(RowOutcome outcome) {
   const size_t cost = cost_of(outcome);
@@ -53,6 +58,10 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
   ResultLog::Group group;
   GroupSums sums;
   for (RowOutcome& row : outcomes) {
+    if (const auto* answer = std::get_if<llm::Answer>(&row.outcome);
+        answer != nullptr && answer->truncated && !keep_truncated_) {
+      row.outcome = truncated_failure(row.key, row.endpoint, row.model, *answer, now_unix_s);
+    }
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
       group.results +=
           result_line(row.key, row.endpoint, row.model, *answer, row.tries, now_unix_s);

@@ -23,8 +23,13 @@ class OutcomeWriter {
     std::function<void(const Error&)> disk_failed;   // nothing is written from then on
   };
 
+  struct Options {
+    size_t unwritten_bytes_max = 0;
+    bool keep_truncated = false;  // JobOptions::keep_truncated
+  };
+
   // `clock` and `counters` outlive it.
-  OutcomeWriter(const Clock& clock, JobCounters& counters, size_t unwritten_bytes_max, Out out);
+  OutcomeWriter(const Clock& clock, JobCounters& counters, const Options& options, Out out);
 
   // Any thread. Blocks while the writer is far behind; what comes after the end is dropped.
   void finish(RowOutcome outcome);
@@ -40,6 +45,7 @@ class OutcomeWriter {
 
   const Clock& clock_;
   JobCounters& counters_;
+  const bool keep_truncated_;
   const Out out_;
   async::BoundedQueue<RowOutcome> outcomes_;
 };

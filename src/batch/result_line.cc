@@ -18,10 +18,7 @@ namespace {
 // What a line has besides its custom_id and its answer, or less.
 constexpr size_t kLineBytes = 320;
 
-// The same row has the same ids whenever it runs; the API only wants them to differ between rows.
-std::string row_id(const RowKey& key) {
-  return to_hex(key.identity.low ^ key.fingerprint);
-}
+// As row_id; the API only wants them to differ between rows.
 std::string request_id(const RowKey& key) {
   return to_hex(key.identity.high ^ key.fingerprint);
 }
@@ -82,6 +79,10 @@ void append_about(const RowKey& key, const Tries& tries, std::string& text) {
 }
 
 }  // namespace
+
+std::string row_id(const RowKey& key) {
+  return to_hex(key.identity.low ^ key.fingerprint);
+}
 
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
                         const llm::Answer& answer, const Tries& tries, int64_t created_unix_s) {

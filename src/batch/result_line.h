@@ -21,6 +21,9 @@ struct Tries {
   std::string earlier_failure;  // why the last but one failed; empty: it did not
 };
 
+// The same row has the same id whenever it runs.
+std::string row_id(const RowKey& key);
+
 // A row that was answered: for the results.
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
                         const llm::Answer& answer, const Tries& tries, int64_t created_unix_s);

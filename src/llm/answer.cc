@@ -16,6 +16,10 @@ std::string_view to_string(FinishReason reason) {
   return reason == FinishReason::kStop ? "stop" : "length";
 }
 
+std::string_view to_string(StructureLabel label) {
+  return label == StructureLabel::kValid ? "valid" : "truncated";
+}
+
 size_t bytes_of(const Answer& answer) {
   size_t bytes = sizeof(answer) + answer.raw.size();
   for (const Choice& choice : answer.choices) {

@@ -19,6 +19,14 @@ enum class FinishReason : uint8_t {
 
 std::string_view to_string(FinishReason reason);
 
+// Of an answer that had to have a structure (Request::structured).
+enum class StructureLabel : uint8_t {
+  kValid,      // it has it, and a check that knows nothing of how it was made agrees
+  kTruncated,  // it ended before it was whole: at a limit, or at a stop text
+};
+
+std::string_view to_string(StructureLabel label);
+
 struct Usage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // every token sampled, the end token and stop texts included
@@ -68,6 +76,12 @@ struct Choice {
 
   FinishReason finish_reason = FinishReason::kStop;
 
+  // Of a request that asks for a structure.
+  std::optional<StructureLabel> structure;
+
+  // With Request::echo: so many bytes of `text` are the prompt's. Set where `structure` is.
+  size_t prompt_bytes = 0;
+
   // Filled when Request::logprobs_top is given: every token sampled, those of a stop text and the
   // one that ended the answer included; with Request::echo the prompt's before them.
   std::vector<ScoredToken> tokens;
@@ -95,6 +109,9 @@ struct Answer {
   // Of a server elsewhere: the body of its reply, one line of JSON that is passed on as it is. Then
   // none of the above is set, and of `usage` what the server told.
   std::string raw;
+
+  // A structure was asked for, and a choice ended before it was whole. Set for raw answers, too.
+  bool truncated = false;
 
   Usage usage;
   Timings timings;

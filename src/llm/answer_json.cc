@@ -168,7 +168,9 @@ void append_choices(std::string& text, bool chat, const std::vector<Choice>& cho
     } else {
       append_completion_logprobs(text, choice);
     }
-    append(text, R"(,"finish_reason":"{}"}})", to_string(choice.finish_reason));
+    append(text, R"(,"finish_reason":"{}")", to_string(choice.finish_reason));
+    if (choice.structure) append(text, R"(,"structure":"{}")", to_string(*choice.structure));
+    text += '}';
   });
 }
 

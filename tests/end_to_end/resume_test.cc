@@ -146,6 +146,7 @@ const Changed kChanged[] = {
     {"SetMore", {}, {"--set", "stop=house"}, "\n  set stop: (not set) -> \"house\"\n"},
     {"SetLess", {"--set", "top_p=0.5"}, {}, "\n  set top_p: 5E-1 -> (not set)\n"},
     {"MaxTokensDefault", {}, {"--max-tokens-default", "5"}, "\n  max-tokens-default: 4096 -> 5\n"},
+    {"KeepTruncated", {}, {"--keep-truncated"}, "\n  keep-truncated: (not set) -> true\n"},
     {"KvType", {"--kv-type", "f32"}, {"--kv-type", "q8_0"}, "\n  kv-type: f32 -> q8_0\n"},
     {"Model", {}, {"--model", "other.gguf"}, "model"},
     {"ModelName", {}, {"--model", "any=model.gguf"}, "model any"},
