@@ -165,7 +165,8 @@ void GenerationBackend::submit(llm::Request request, Done done) {
     id = next_waiting_++;
     waiting_.emplace(id, std::move(asked));
   }
-  structures_.get(spec, [this, id](const StructureCache::Made& made) { structure_made(id, made); });
+  structures_.get(
+      spec, [this, id](const StructureCache::Made& structure) { structure_made(id, structure); });
 }
 
 // The request goes to the engine, unless nobody wants it any more.

@@ -43,7 +43,8 @@ Failure refused(std::string_view fields) {
 
 TEST(StructureFields, EverySpellingMeansTheSame) {
   const std::vector<std::string> schemas = {
-      R"("response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"b":1,"a":2}}})",
+      R"("response_format":{"type":"json_schema","json_schema":{"name":"a",)"
+      R"("schema":{"b":1,"a":2}}})",
       R"("response_format":{"type":"json_schema","json_schema":{"strict":false,"description":"d",)"
       R"("schema":{"b":1,"a":2}}})",
       R"("response_format":{"type":"json_object","schema":{"b":1,"a":2}})",
