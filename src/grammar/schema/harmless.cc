@@ -67,7 +67,6 @@ bool constrains_nothing(std::string_view keyword, const json::value& value,
   if (keyword == "then" || keyword == "else") {
     return beside("if") == nullptr || allows_all(value);
   }
-  if (keyword == "$recursiveAnchor") return true;  // says nothing without $recursiveRef
   return false;
 }
 

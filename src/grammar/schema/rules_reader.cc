@@ -20,10 +20,6 @@ namespace json = boost::json;
 
 constexpr int64_t kCountMax = 1'000'000'000;
 
-// Standard base64 with its padding.
-constexpr std::string_view kByteFormat =
-    "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
-
 struct TypeName {
   std::string_view name;
   Types types;
@@ -177,38 +173,32 @@ class RulesReader {
 
   Result<Decimal> number(const json::value& value) const {
     const auto decimal = Decimal::of(value);
-    if (!decimal) return wrong(fmt::format("{} is a number", keyword_));
+    if (!decimal) return wrong(fmt::format("{} is a number that can be handled", keyword_));
     return *decimal;
   }
   Result<void> read_minimum(const json::value& value) {
     auto bound = number(value);
     if (!bound) return bound.error();
-    rules_.numbers.raise_min(*bound, flag("exclusiveMinimum"));
+    rules_.numbers.raise_min(*bound, false);
     return {};
   }
   Result<void> read_maximum(const json::value& value) {
     auto bound = number(value);
     if (!bound) return bound.error();
-    rules_.numbers.lower_max(*bound, flag("exclusiveMaximum"));
+    rules_.numbers.lower_max(*bound, false);
     return {};
   }
   Result<void> read_exclusive_minimum(const json::value& value) {
-    if (value.is_bool()) return {};  // of draft 4: read with minimum
     auto bound = number(value);
     if (!bound) return bound.error();
     rules_.numbers.raise_min(*bound, true);
     return {};
   }
   Result<void> read_exclusive_maximum(const json::value& value) {
-    if (value.is_bool()) return {};
     auto bound = number(value);
     if (!bound) return bound.error();
     rules_.numbers.lower_max(*bound, true);
     return {};
-  }
-  bool flag(std::string_view name) const {
-    const json::value* value = object_.if_contains(name);
-    return value != nullptr && value->is_bool() && value->get_bool();
   }
   Result<void> read_multiple_of(const json::value& value) {
     auto step = number(value);
@@ -259,24 +249,10 @@ class RulesReader {
       rules_.strings.formats.push_back(name);
       return {};
     }
-    if (name == "password" || name == "int-or-string") return {};
-    if (name == "byte") {
-      rules_.strings.patterns.emplace_back(kByteFormat);
-      return {};
-    }
-    const bool numbers_only = object_.contains("type") && (rules_.types & kStringType) == 0;
-    if (!numbers_only) {
-      return wrong(
-          fmt::format("the format \"{}\" cannot be enforced; those that can are {}, byte; "
-                      "or say what you mean with pattern",
-                      name, fmt::join(known_formats(), ", ")));
-    }
-    if (name == "int32" || name == "int64") {
-      const bool small = name == "int32";
-      rules_.numbers.raise_min(Decimal(small ? INT32_MIN : INT64_MIN), false);
-      rules_.numbers.lower_max(Decimal(small ? INT32_MAX : INT64_MAX), false);
-    }
-    return {};
+    return wrong(
+        fmt::format("the format \"{}\" cannot be enforced; those that can are {}; or say "
+                    "what you mean with pattern, minimum and maximum",
+                    name, fmt::join(known_formats(), ", ")));
   }
 
   // --- arrays ---
