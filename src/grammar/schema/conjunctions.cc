@@ -11,7 +11,7 @@
 namespace windrow::grammar {
 namespace {
 
-constexpr size_t kNodesMax = 50'000;
+constexpr size_t kNodesMax = 20'000;
 constexpr size_t kMembersMax = 1'000'000;  // of all objects
 constexpr size_t kDepthMax = 400;
 constexpr size_t kStepsBetweenQuestions = 32;
@@ -87,7 +87,9 @@ Result<NodeId> Conjunctions::find(const Terms& terms) {
                         "are handled; make the branches fewer or the schema simpler");
   }
   if (depth_ > kDepthMax) {
-    return schema_error(pointer, fmt::format("the schema is more than {} parts deep", kDepthMax));
+    return schema_error(
+        pointer,
+        fmt::format("more than {} parts that must be there lie within each other", kDepthMax));
   }
   if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on.error();
 

@@ -10,7 +10,8 @@
 namespace windrow::grammar {
 namespace {
 
-constexpr size_t kDepthMax = 400;
+// What lies deeper becomes a rule and is written later, so that no schema takes the stack.
+constexpr size_t kDepthMax = 60;
 
 std::string key_of(const NumberBounds& bounds, bool integers) {
   return fmt::format("{} {}{} {}{} {}", integers, bounds.min.value_or("-"),
@@ -20,16 +21,27 @@ std::string key_of(const NumberBounds& bounds, bool integers) {
 
 }  // namespace
 
+Result<Part> GrammarWriter::write_root(NodeId id) {
+  Result<Part> root = write(id);
+  while (root && !waiting_.empty()) {
+    const NodeId next = waiting_.back();
+    waiting_.pop_back();
+    written_[next].open = false;
+    Result<Part> part = write(next);
+    if (!part) return part;
+  }
+  return root;
+}
+
 Result<Part> GrammarWriter::write(NodeId id) {
   Written& known = written_[id];
   if (known.part) return *known.part;
-  if (known.open) {
+  const bool too_deep = depth_ > kDepthMax;
+  if (known.open || too_deep) {
     if (!known.rule) known.rule = parts_.builder().rule(conjunctions_[id].pointer);
+    if (!known.open) waiting_.push_back(id);
+    known.open = true;
     return *known.rule;
-  }
-  if (depth_ > kDepthMax) {
-    return schema_error(conjunctions_[id].pointer,
-                        fmt::format("the schema is more than {} parts deep", kDepthMax));
   }
   if (Result<void> go_on = conjunctions_.ask_to_go_on(); !go_on) return go_on.error();
   known.open = true;
@@ -38,7 +50,6 @@ Result<Part> GrammarWriter::write(NodeId id) {
   --depth_;
   if (!body) return body;
   Written& written = written_[id];
-  written.open = false;
   if (written.rule) parts_.builder().define(*written.rule, *body);
   written.part = written.rule.value_or(*body);
   return *written.part;

@@ -19,14 +19,15 @@ class GrammarWriter {
   GrammarWriter(Conjunctions& conjunctions, JsonParts& parts)
       : conjunctions_(conjunctions), parts_(parts) {}
 
-  // The texts of a node that is possible. kInvalid and kUnavailable as Conjunctions::find().
-  Result<Part> write(NodeId id);
+  // The texts of a node that is possible, and of all it needs. kInvalid and kUnavailable as
+  // Conjunctions::find().
+  Result<Part> write_root(NodeId id);
 
  private:
   struct Written {
     std::optional<Part> part;
     std::optional<Part> rule;  // made when recursion came back to a node that is being written
-    bool open = false;
+    bool open = false;         // being written, or waiting for it
   };
   struct MemberParts {
     std::string name;
@@ -34,6 +35,7 @@ class GrammarWriter {
     Part value;
   };
 
+  Result<Part> write(NodeId id);
   Result<Part> write_body(NodeId id);
   Result<Part> write_shape(const Node& node);
   Result<Part> write_number(const Node& node);
@@ -46,6 +48,7 @@ class GrammarWriter {
   Conjunctions& conjunctions_;
   JsonParts& parts_;
   std::unordered_map<NodeId, Written> written_;
+  std::vector<NodeId> waiting_;  // too deep to be written where they were met
   std::map<std::string, Part> numbers_;
   std::map<const CharDfa*, Part> strings_;
   size_t depth_ = 0;

@@ -23,7 +23,7 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
   GrammarBuilder builder;
   JsonParts parts(builder, options.whitespace);
   GrammarWriter writer(conjunctions, parts);
-  Result<Part> part = writer.write(*root);
+  Result<Part> part = writer.write_root(*root);
   if (!part) return part.error();
   return builder.finish(*part, options.limits);
 }

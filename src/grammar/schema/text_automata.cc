@@ -12,6 +12,9 @@
 namespace windrow::grammar {
 namespace {
 
+// A state for each length and each state of a pattern.
+constexpr size_t kStatesMax = 40'000;
+
 // Finding the lengths of texts is not worth more than this.
 constexpr size_t kLevelsMax = 300;
 
@@ -111,16 +114,17 @@ Result<CharDfa> TextAutomata::join(const StringRules& rules) {
   std::optional<uint32_t> max = rules.length_max;
   if (max && range.max && *range.max <= *max) max.reset();
   if (min == 0 && !max) return *std::move(all);
-  if (std::max(min, max.value_or(0)) > CharDfa::kStatesMax) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("together with a pattern or a format, lengths are enforced up to {}; "
-                             "say the length in the pattern",
-                             CharDfa::kStatesMax)};
-  }
-  Result<CharDfa> length = CharDfa::length(min, max);
-  if (!length) return length.error();
-  if (Result<void> added = add(*length); !added) return added.error();
-  return *std::move(all);
+  const Error too_long{
+      ErrorKind::kInvalid,
+      fmt::format("together with this pattern or format, lengths can be enforced up to about {}, "
+                  "not {}; leave minLength and maxLength out, or make them smaller",
+                  kStatesMax / std::max<size_t>(all->states_count(), 1),
+                  std::max(min, max.value_or(0)))};
+  Result<CharDfa> length = CharDfa::length(min, max, kStatesMax);
+  if (!length) return too_long;
+  Result<CharDfa> both = all->intersect(*length, kStatesMax);
+  if (!both) return too_long;
+  return both;
 }
 
 }  // namespace windrow::grammar
