@@ -12,61 +12,95 @@ namespace {
 
 using State = ByteDfa::State;
 
-// Bytes between two places where some edge begins or ends are told apart nowhere.
-std::vector<uint8_t> interval_starts(const RangeDfa& dfa) {
-  std::array<bool, 257> starts{};
-  starts[0] = true;
-  for (const RangeDfa::Edge& edge : dfa.edges) {
-    starts[edge.on.first] = true;
-    starts[edge.on.last + 1] = true;
+// Which bytes lead to the same states everywhere. Bytes between two places where some edge begins
+// or ends are alike from the start; the classes of such intervals are split state by state.
+class ByteClasses {
+ public:
+  explicit ByteClasses(const RangeDfa& dfa) {
+    find_intervals(dfa);
+    for (State state = 0; state < dfa.states_count() && sizes_.size() < class_of_.size(); ++state)
+      split_by(dfa.edges_of(state));
+    number_in_order();
   }
-  std::vector<uint8_t> intervals;
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    if (starts[byte]) intervals.push_back(static_cast<uint8_t>(byte));
-  }
-  return intervals;
-}
 
-// The states all bytes of each interval lead to: [state * intervals + interval].
-std::vector<State> table_of(const RangeDfa& dfa, const std::vector<uint8_t>& intervals) {
-  std::vector<State> table(dfa.states_count() * intervals.size(), ByteDfa::kDead);
-  std::array<uint32_t, 256> interval_of{};
-  for (uint32_t i = 0; i < intervals.size(); ++i)
-    interval_of[intervals[i]] = i;
-  for (State state = 0; state < dfa.states_count(); ++state) {
-    for (const RangeDfa::Edge& edge : dfa.edges_of(state)) {
-      uint32_t i = interval_of[edge.on.first];
-      for (; i < intervals.size() && intervals[i] <= edge.on.last; ++i)
-        table[state * intervals.size() + i] = edge.to;
-    }
-  }
-  return table;
-}
+  uint32_t count() const { return static_cast<uint32_t>(sizes_.size()); }
 
-// Which intervals lead to the same states everywhere: of each, the first such one.
-std::vector<size_t> alike_intervals(const std::vector<State>& table, size_t width) {
-  std::vector<uint64_t> hashes(width, 0);
-  for (size_t i = 0; i < table.size(); i += width) {
-    for (size_t column = 0; column < width; ++column) {
-      hashes[column] = (hashes[column] ^ table[i + column]) * 0xD6E8FEB86659FD93ULL;
-      hashes[column] ^= hashes[column] >> 32;
+  // Calls `visit` with each class that the bytes of an edge have, perhaps more than once.
+  template <class Visit>
+  void for_classes(const CharRange& on, const Visit& visit) const {
+    for (uint32_t i = interval_of_[on.first]; i <= interval_of_[on.last]; ++i)
+      visit(class_of_[i]);
+  }
+
+  uint8_t class_of(uint32_t byte) const {
+    return static_cast<uint8_t>(class_of_[interval_of_[byte]]);
+  }
+
+ private:
+  void find_intervals(const RangeDfa& dfa) {
+    std::array<bool, 257> starts{};
+    for (const RangeDfa::Edge& edge : dfa.edges)
+      starts[edge.on.first] = starts[edge.on.last + 1] = true;
+    uint32_t interval = 0;
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+      if (byte > 0 && starts[byte]) ++interval;
+      interval_of_[byte] = interval;
+    }
+    class_of_.assign(interval + 1, 0);
+    sizes_ = {interval + 1};
+  }
+
+  // What leads to one state from here is kept apart from what does not.
+  void split_by(std::span<const RangeDfa::Edge> edges) {
+    edges_.assign(edges.begin(), edges.end());
+    std::sort(edges_.begin(), edges_.end(),
+              [](const RangeDfa::Edge& a, const RangeDfa::Edge& b) { return a.to < b.to; });
+    for (size_t first = 0; first < edges_.size();) {
+      size_t behind = first;
+      while (behind < edges_.size() && edges_[behind].to == edges_[first].to)
+        ++behind;
+      split(std::span(edges_).subspan(first, behind - first));
+      first = behind;
     }
   }
-  const auto alike = [&](size_t a, size_t b) {
-    if (hashes[a] != hashes[b]) return false;
-    for (size_t i = 0; i < table.size(); i += width) {
-      if (table[i + a] != table[i + b]) return false;
+
+  void split(std::span<const RangeDfa::Edge> together) {
+    marked_.assign(sizes_.size(), 0);
+    for (const RangeDfa::Edge& edge : together)
+      for_classes(edge.on, [this](uint32_t number) { ++marked_[number]; });
+    // The marked part of a class that has others moves out.
+    moved_to_.assign(marked_.size(), 0);
+    for (uint32_t number = 0; number < marked_.size(); ++number) {
+      moved_to_[number] = number;
+      if (marked_[number] == 0 || marked_[number] == sizes_[number]) continue;
+      moved_to_[number] = static_cast<uint32_t>(sizes_.size());
+      sizes_.push_back(marked_[number]);
+      sizes_[number] -= marked_[number];
     }
-    return true;
-  };
-  std::vector<size_t> first(width);
-  for (size_t column = 0; column < width; ++column) {
-    first[column] = 0;
-    while (!alike(first[column], column))
-      ++first[column];
+    if (sizes_.size() == marked_.size()) return;
+    for (const RangeDfa::Edge& edge : together) {
+      for (uint32_t i = interval_of_[edge.on.first]; i <= interval_of_[edge.on.last]; ++i)
+        class_of_[i] = moved_to_[class_of_[i]];
+    }
   }
-  return first;
-}
+
+  // Classes as their first bytes come.
+  void number_in_order() {
+    std::vector<uint32_t> numbers(sizes_.size(), UINT32_MAX);
+    uint32_t next = 0;
+    for (uint32_t& number : class_of_) {
+      if (numbers[number] == UINT32_MAX) numbers[number] = next++;
+      number = numbers[number];
+    }
+  }
+
+  std::array<uint32_t, 256> interval_of_{};
+  std::vector<uint32_t> class_of_;  // of intervals
+  std::vector<uint32_t> sizes_;     // of classes, in intervals
+  std::vector<RangeDfa::Edge> edges_;
+  std::vector<uint32_t> marked_;
+  std::vector<uint32_t> moved_to_;
+};
 
 // JSON's strings, byte by byte, `from` before the character and `to` behind it.
 class JsonCharacter {
@@ -142,29 +176,16 @@ bool ByteDfa::contains(std::string_view bytes) const {
 
 std::shared_ptr<const ByteDfa> byte_dfa(const RangeDfa& dfa) {
   ENSURE(dfa.states_count() > 0, "an automaton without any text cannot be run");
-  const std::vector<uint8_t> intervals = interval_starts(dfa);
-  const std::vector<State> table = table_of(dfa, intervals);
-  const std::vector<size_t> alike = alike_intervals(table, intervals.size());
-
+  const ByteClasses classes(dfa);
   auto result = std::make_shared<ByteDfa>();
-  std::vector<size_t> firsts;  // of each class, one of its intervals
-  std::vector<uint8_t> class_of(intervals.size());
-  for (size_t i = 0; i < intervals.size(); ++i) {
-    if (alike[i] == i) {
-      class_of[i] = static_cast<uint8_t>(firsts.size());
-      firsts.push_back(i);
-    } else {
-      class_of[i] = class_of[alike[i]];
-    }
-    const uint32_t end = i + 1 < intervals.size() ? intervals[i + 1] : 256;
-    for (uint32_t byte = intervals[i]; byte < end; ++byte)
-      result->class_of[byte] = class_of[i];
-  }
-  result->classes_count = static_cast<uint32_t>(firsts.size());
-  result->next_of.reserve(dfa.states_count() * firsts.size());
-  for (size_t row = 0; row < table.size(); row += intervals.size()) {
-    for (const size_t first : firsts)
-      result->next_of.push_back(table[row + first]);
+  for (uint32_t byte = 0; byte < 256; ++byte)
+    result->class_of[byte] = classes.class_of(byte);
+  result->classes_count = classes.count();
+  result->next_of.assign(dfa.states_count() * classes.count(), ByteDfa::kDead);
+  for (State state = 0; state < dfa.states_count(); ++state) {
+    State* next = &result->next_of[size_t{state} * classes.count()];
+    for (const RangeDfa::Edge& edge : dfa.edges_of(state))
+      classes.for_classes(edge.on, [next, &edge](uint32_t number) { next[number] = edge.to; });
   }
   result->accepting = dfa.accepting;
   return result;

@@ -47,8 +47,9 @@ TEST(Utf8Dfa, HasTheTextsOfTheCharDfa) {
     for (const std::u32string& text : texts)
       ASSERT_EQ(bytes->contains(utf8_of(text)), runs(chars.ranges(), text))
           << "seed " << kSeed << " round " << round;
+    const RandomWalks walks(*bytes);
     for (int i = 0; i < 20; ++i) {
-      const std::string text = random_walk(*bytes, random, random.below(40));
+      const std::string text = walks.text(random, random.below(40));
       ASSERT_TRUE(bytes->contains(text));
       ASSERT_TRUE(chars.contains(text)) << "seed " << kSeed << " round " << round;
     }
@@ -131,8 +132,9 @@ TEST(JsonStringDfa, HasTheTextsAsJsonWritesThem) {
       ASSERT_EQ(bytes->contains(between_quotes(utf8)), runs(chars.ranges(), text))
           << "seed " << kSeed << " round " << round << ": " << utf8;
     }
+    const RandomWalks walks(*bytes);
     for (int i = 0; i < 20; ++i) {
-      const std::string walk = random_walk(*bytes, random, random.below(60));
+      const std::string walk = walks.text(random, random.below(60));
       const auto text = read_string(walk);
       ASSERT_TRUE(text) << "seed " << kSeed << " round " << round << ": " << walk;
       ASSERT_TRUE(chars.contains(*text)) << "seed " << kSeed << " round " << round << ": " << walk;
@@ -173,8 +175,9 @@ TEST(JsonStringDfa, AnyStringIsWhatBoostReads) {
         << "seed " << kSeed << " round " << round << ": " << text;
   }
   EXPECT_GT(accepted, 10'000);
+  const RandomWalks walks(*dfa);
   for (int round = 0; round < 2000; ++round) {
-    const std::string walk = random_walk(*dfa, random, random.below(60));
+    const std::string walk = walks.text(random, random.below(60));
     ASSERT_TRUE(read_string(walk)) << "seed " << kSeed << " round " << round << ": " << walk;
   }
   EXPECT_FALSE(dfa->contains(R"(\ud83d)"));
@@ -195,6 +198,14 @@ TEST(JsonStringDfa, OneCharacterHasEverySpellingToo) {
 TEST(JsonStringDfa, TheGeneralOnesAreShared) {
   EXPECT_EQ(json_string_dfa(CharDfa::any_text()), json_any_string_dfa());
   EXPECT_EQ(json_string_dfa(CharDfa::one_of(CharSet::all())), json_any_character_dfa());
+}
+
+TEST(JsonStringDfa, AnAutomatonIsSpelledOnceForAllItsCopies) {
+  const CharDfa dfa = CharDfa::length(2, 3).value();
+  const CharDfa copy = dfa;
+  const auto spelled = json_string_dfa(dfa);
+  EXPECT_EQ(json_string_dfa(copy), spelled);
+  EXPECT_EQ(json_string_dfa(dfa), spelled);
 }
 
 TEST(ByteDfa, BytesThatAreAlikeShareAClass) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -71,12 +72,14 @@ class Speller {
   }
 
   // The number of the state within a character that has these edges.
-  State inner(const std::vector<Edge>& edges) {
+  State inner(std::span<const Edge> edges) {
     numbers_.clear();
     for (const Edge& edge : edges)
       numbers_.insert(numbers_.end(), {edge.on.first, edge.on.last, edge.to});
     return static_cast<State>(dfa_.states_count()) + inner_.intern(numbers_).first;
   }
+
+  State inner(CharRange on, State to) { return inner(std::array{Edge{on, to}}); }
 
   void spell_ascii(State state, std::initializer_list<CharRange> plain, std::vector<Edge>& bytes) {
     for (const Edge& edge : dfa_.edges_of(state)) {
@@ -128,8 +131,8 @@ class Speller {
       tens.push_back({{'0' + ten, '0' + ten}, inner(ones)});
     }
     const State zero_zero = inner(tens);
-    const State zero = inner({{{'0', '0'}, zero_zero}});
-    letters.push_back({{'u', 'u'}, inner({{{'0', '0'}, zero}})});
+    const State zero = inner({'0', '0'}, zero_zero);
+    letters.push_back({{'u', 'u'}, inner({'0', '0'}, zero)});
     sort(letters);
     return inner(letters);
   }
@@ -212,8 +215,9 @@ class Speller {
 
   // Whatever `count` bytes follow in a character, `to` is behind them.
   State any_following(int count, State to) {
-    if (count == 0) return to;
-    return inner({{{0x80, 0xBF}, any_following(count - 1, to)}});
+    for (; count > 0; --count)
+      to = inner({0x80, 0xBF}, to);
+    return to;
   }
 
   const RangeDfa& dfa_;

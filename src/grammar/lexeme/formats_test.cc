@@ -171,9 +171,10 @@ TEST(Formats, HostsAndMailboxesAreNeverTooLong) {
   Random random(kSeed);
   for (const std::string_view format : {"hostname", "email"}) {
     const auto dfa = utf8_dfa(*format_dfa(format));
+    const RandomWalks walks(*dfa);
     size_t longest = 0;
     for (int round = 0; round < 2000; ++round) {
-      const std::string text = random_walk(*dfa, random, random.below(400));
+      const std::string text = walks.text(random, random.below(400));
       longest = std::max(longest, text.size());
       const std::string_view host = std::string_view(text).substr(text.rfind('@') + 1);
       ASSERT_LE(host.size(), 253u) << text;

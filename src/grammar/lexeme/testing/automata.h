@@ -78,41 +78,48 @@ inline size_t useless_states(const ByteDfa& dfa) {
   return useless;
 }
 
-// A text of the automaton, found by walking it at random; it may be long.
-inline std::string random_walk(const ByteDfa& dfa, Random& random, size_t length_wanted) {
-  // How far the nearest end is: walks that are long enough go straight there.
-  std::vector<uint32_t> distance(dfa.states_count(), UINT32_MAX);
-  for (size_t state = 0; state < distance.size(); ++state) {
-    if (dfa.accepting[state]) distance[state] = 0;
-  }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < dfa.next_of.size(); ++i) {
-      const ByteDfa::State to = dfa.next_of[i];
-      if (to == ByteDfa::kDead || distance[to] == UINT32_MAX) continue;
-      uint32_t& mine = distance[i / dfa.classes_count];
-      if (distance[to] + 1 < mine) {
-        mine = distance[to] + 1;
+// Texts of an automaton, found by walking it at random; they may be long.
+class RandomWalks {
+ public:
+  explicit RandomWalks(const ByteDfa& dfa) : dfa_(dfa), distance_(dfa.states_count(), UINT32_MAX) {
+    for (size_t state = 0; state < distance_.size(); ++state) {
+      if (dfa.accepting[state]) distance_[state] = 0;
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = dfa.next_of.size(); i-- > 0;) {
+        const ByteDfa::State to = dfa.next_of[i];
+        if (to == ByteDfa::kDead || distance_[to] == UINT32_MAX) continue;
+        uint32_t& mine = distance_[i / dfa.classes_count];
+        if (distance_[to] + 1 >= mine) continue;
+        mine = distance_[to] + 1;
         changed = true;
       }
     }
   }
-  std::string text;
-  ByteDfa::State state = 0;
-  while (true) {
-    const bool enough = text.size() >= length_wanted;
-    if (dfa.accepting[state] && (enough || random.chance(0.02))) return text;
-    std::vector<uint8_t> ways;
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      const ByteDfa::State to = dfa.next(state, static_cast<uint8_t>(byte));
-      if (to == ByteDfa::kDead || (enough && distance[to] >= distance[state])) continue;
-      ways.push_back(static_cast<uint8_t>(byte));
+
+  // Ends now and then before `length_wanted`, and behind it as soon as it can.
+  std::string text(Random& random, size_t length_wanted) const {
+    std::string text;
+    ByteDfa::State state = 0;
+    while (true) {
+      const bool enough = text.size() >= length_wanted;
+      if (dfa_.accepting[state] && (enough || random.chance(0.02))) return text;
+      std::string ways;
+      for (uint32_t byte = 0; byte < 256; ++byte) {
+        const ByteDfa::State to = dfa_.next(state, static_cast<uint8_t>(byte));
+        if (to == ByteDfa::kDead || (enough && distance_[to] >= distance_[state])) continue;
+        ways += static_cast<char>(byte);
+      }
+      if (ways.empty()) return text;  // an end without a way on
+      text += ways[random.below(ways.size())];
+      state = dfa_.next(state, static_cast<uint8_t>(text.back()));
     }
-    if (ways.empty()) return text;  // an end without a way on
-    const uint8_t byte = ways[random.below(ways.size())];
-    text += static_cast<char>(byte);
-    state = dfa.next(state, byte);
   }
-}
+
+ private:
+  const ByteDfa& dfa_;
+  std::vector<uint32_t> distance_;  // bytes to the nearest end
+};
 
 }  // namespace windrow::grammar
