@@ -276,7 +276,8 @@ bool Translator::escape() {
   ++at_;
   if (at_end()) return fail("a backslash stands at the end");
   if (peek() == 'b') return assertion("\\b", 1);
-  if (peek() == 'B') return assertion("\\B", 1);
+  // RE2 also finds such places within the bytes of one character.
+  if (peek() == 'B') return fail("\\B cannot be judged");
   CharSet set;
   last_ = Last::kAtom;
   if (class_escape(set)) {

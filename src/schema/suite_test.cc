@@ -79,6 +79,20 @@ void run_group(const json::object& group, const std::string& file, std::string_v
   }
 }
 
+// What is optional there: the formats that are judged here.
+void run_formats(std::string_view draft, const std::vector<std::string>& formats, int right) {
+  Counts counts;
+  std::set<std::string> refused;
+  for (const std::string& format : formats) {
+    const fs::path path = fs::path(kSuite) / draft / "optional" / "format" / (format + ".json");
+    const json::value groups = read(path);
+    for (const json::value& group : groups.as_array())
+      run_group(group.as_object(), format, draft, counts, refused);
+  }
+  EXPECT_TRUE(refused.empty());
+  EXPECT_EQ(counts.right, right);
+}
+
 void run_draft(std::string_view draft, int right, int refused_tests) {
   const fs::path folder = fs::path(kSuite) / draft;
   ASSERT_TRUE(fs::is_directory(folder)) << folder << " is not there: run ./setup --tests";
@@ -102,6 +116,11 @@ TEST(Suite, Draft6) {
 }
 TEST(Suite, Draft7) {
   run_draft("draft7", 404, 4);
+}
+
+TEST(Suite, FormatsOfDraft7) {
+  run_formats("draft7", {"date", "date-time", "email", "hostname", "ipv4", "ipv6", "time", "uri"},
+              50);
 }
 
 }  // namespace
