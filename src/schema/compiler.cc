@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json/object.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <set>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "schema/entanglement.h"
+#include "schema/keyword_values.h"
 #include "schema/keywords.h"
 #include "schema/resources.h"
 
@@ -22,22 +22,6 @@ namespace json = boost::json;
 constexpr int kSchemaDepthMax = 256;
 constexpr size_t kNodesMax = 100'000;
 constexpr size_t kPatternsMax = 1000;  // different ones
-
-constexpr std::array<std::pair<std::string_view, uint8_t>, 7> kTypes = {{
-    {"null", kNullType},
-    {"boolean", kBooleanType},
-    {"integer", kIntegerType},
-    {"number", kNumberType},
-    {"string", kStringType},
-    {"array", kArrayType},
-    {"object", kObjectType},
-}};
-
-// A failure inside of the compiler; compile_program turns it into a Result.
-struct Refusal {
-  std::string pointer;
-  std::string what;
-};
 
 bool nested_too_deep(const json::value& root) {
   std::vector<std::pair<const json::value*, int>> left = {{&root, 1}};
@@ -191,7 +175,6 @@ class Compiler {
   void apply_to_objects(Node& node, Keyword keyword, const json::value& value,
                         const std::string& at);
 
-  static uint8_t types_of(const json::value& value, const std::string& at);
   static void allow_null(Node& node, const json::value& nullable, const json::object& schema);
   void settle_items(ArrayRules& rules, const json::object& schema, const std::string& at);
   void add_dependencies(ObjectRules& rules, std::string_view keyword, const json::value& value,
@@ -210,52 +193,6 @@ class Compiler {
     std::vector<const Node*> result = nodes_of(value, at);
     if (result.empty()) throw Refusal{at, "must not be empty"};
     return result;
-  }
-
-  static const json::object& object_of(const json::value& value, const std::string& at) {
-    const json::object* object = value.if_object();
-    if (object == nullptr) throw Refusal{at, "must be an object"};
-    return *object;
-  }
-
-  static std::vector<std::string> names_of(const json::value& value, const std::string& at) {
-    const json::array* array = value.if_array();
-    std::vector<std::string> names;
-    for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
-      const json::string* name = (*array)[i].if_string();
-      if (name == nullptr) throw Refusal{fmt::format("{}/{}", at, i), "must be a string"};
-      names.emplace_back(*name);
-    }
-    if (array == nullptr) throw Refusal{at, "must be an array of names"};
-    return names;
-  }
-
-  static Decimal number_of(const json::value& value, const std::string& at) {
-    std::optional<Decimal> number = Decimal::from_json(value);
-    if (!number) {
-      throw Refusal{at, value.is_bool() ? "must be a number; true and false are of draft-04"
-                                        : "must be a number"};
-    }
-    return *std::move(number);
-  }
-
-  static uint64_t count_of(const json::value& value, const std::string& at) {
-    const std::optional<Decimal> number = Decimal::from_json(value);
-    const std::optional<uint64_t> count = number ? number->to_count() : std::nullopt;
-    if (!count) throw Refusal{at, "must be a whole number from 0 up"};
-    return *count;
-  }
-
-  static bool flag_of(const json::value& value, const std::string& at) {
-    const bool* flag = value.if_bool();
-    if (flag == nullptr) throw Refusal{at, "must be true or false"};
-    return *flag;
-  }
-
-  static Value value_of(const json::value& value, const std::string& at) {
-    std::optional<Value> result = Value::from_json(value);
-    if (!result) throw Refusal{at, "has a number that is too large"};
-    return *std::move(result);
   }
 
   const Pattern* pattern_of(std::string_view text, const std::string& at) {
@@ -505,22 +442,6 @@ void Compiler::settle_items(ArrayRules& rules, const json::object& schema, const
   if (items != nullptr) set_rest("items", *items);
   // Without a list it says nothing, but it has to be a schema.
   if (additional != nullptr) node_of(*additional, at + "/additionalItems");
-}
-
-uint8_t Compiler::types_of(const json::value& value, const std::string& at) {
-  const auto bit = [](const json::value& name, const std::string& place) {
-    for (const auto& [known, type] : kTypes) {
-      if (name.is_string() && name.get_string() == known) return type;
-    }
-    throw Refusal{place, "must be null, boolean, integer, number, string, array or object"};
-  };
-  const json::array* array = value.if_array();
-  if (array == nullptr) return bit(value, at);
-  if (array->empty()) throw Refusal{at, "must not be empty"};
-  unsigned types = 0;
-  for (size_t i = 0; i < array->size(); ++i)
-    types |= bit((*array)[i], fmt::format("{}/{}", at, i));
-  return static_cast<uint8_t>(types);
 }
 
 // OpenAPI 3.0: one more type. It has no meaning without the others.

@@ -3,117 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "schema/char_set.h"
 #include "schema/code_points.h"
 
 namespace windrow::schema {
 namespace {
 
-constexpr char32_t kLast = 0x10FFFF;
 constexpr uint64_t kRepeatMax = 1000;  // RE2's
 // Far beyond what people write, and small enough that RE2's own recursion stays shallow.
 constexpr int kGroupDepthMax = 200;
 constexpr size_t kPatternBytesMax = 64 << 10;
-
-struct Range {
-  char32_t first;
-  char32_t last;
-};
-using Ranges = std::vector<Range>;
-
-// A set of characters: ranges, and properties in RE2's words ("\pL").
-struct CharSet {
-  Ranges ranges;
-  std::string properties;
-};
-
-const Ranges kDigits = {{'0', '9'}};
-const Ranges kWord = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-// WhiteSpace and LineTerminator of ECMA-262.
-const Ranges kSpace = {{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     {0x1680, 0x1680},
-                       {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
-                       {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
-const Ranges kLineEnds = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-
-// `ranges` are sorted and do not touch.
-Ranges complement(const Ranges& ranges) {
-  Ranges result;
-  char32_t next = 0;
-  for (const Range& range : ranges) {
-    if (range.first > next) result.push_back({next, range.first - 1});
-    next = range.last + 1;
-  }
-  if (next <= kLast) result.push_back({next, kLast});
-  return result;
-}
-
-// General categories by the long names that ECMA-262 allows; RE2 knows the short ones only.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 36> kCategories = {{
-    {"Letter", "L"},
-    {"Uppercase_Letter", "Lu"},
-    {"Lowercase_Letter", "Ll"},
-    {"Titlecase_Letter", "Lt"},
-    {"Modifier_Letter", "Lm"},
-    {"Other_Letter", "Lo"},
-    {"Mark", "M"},
-    {"Nonspacing_Mark", "Mn"},
-    {"Spacing_Mark", "Mc"},
-    {"Enclosing_Mark", "Me"},
-    {"Number", "N"},
-    {"Decimal_Number", "Nd"},
-    {"Letter_Number", "Nl"},
-    {"Other_Number", "No"},
-    {"Punctuation", "P"},
-    {"punct", "P"},
-    {"Connector_Punctuation", "Pc"},
-    {"Dash_Punctuation", "Pd"},
-    {"Open_Punctuation", "Ps"},
-    {"Close_Punctuation", "Pe"},
-    {"Initial_Punctuation", "Pi"},
-    {"Final_Punctuation", "Pf"},
-    {"Other_Punctuation", "Po"},
-    {"Symbol", "S"},
-    {"Math_Symbol", "Sm"},
-    {"Currency_Symbol", "Sc"},
-    {"Modifier_Symbol", "Sk"},
-    {"Other_Symbol", "So"},
-    {"Separator", "Z"},
-    {"Space_Separator", "Zs"},
-    {"Line_Separator", "Zl"},
-    {"Paragraph_Separator", "Zp"},
-    {"Control", "Cc"},
-    {"Format", "Cf"},
-    {"Private_Use", "Co"},
-    {"digit", "Nd"},
-}};
-
-bool is_short_category(std::string_view name) {
-  constexpr std::string_view kShort =
-      " L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp Cc "
-      "Cf Co ";
-  return name.find(' ') == std::string_view::npos &&
-         kShort.find(fmt::format(" {} ", name)) != std::string_view::npos;
-}
-
-// What \p{NAME} is to RE2; nothing where it has no such property.
-std::optional<std::string> property_of(std::string_view name) {
-  for (const std::string_view key : {"General_Category=", "gc="}) {
-    if (name.starts_with(key)) name.remove_prefix(key.size());
-  }
-  for (const std::string_view key : {"Script=", "sc="}) {
-    if (name.starts_with(key)) return std::string(name.substr(key.size()));
-  }
-  if (is_short_category(name)) return std::string(name);
-  for (const auto& [longer, shorter] : kCategories) {
-    if (name == longer) return std::string(shorter);
-  }
-  return std::nullopt;
-}
 
 bool is_digit(char32_t c) {
   return c >= '0' && c <= '9';
@@ -326,7 +230,7 @@ bool Translator::property_escape(bool negated, CharSet& set) {
     name += text_[i] < 0x80 ? static_cast<char>(text_[i]) : '?';
   if (name == "Any" || name == "ASCII" || name == "Assigned") {
     if (name == "Assigned") return fail("\\p{Assigned} cannot be judged");
-    const Ranges ranges = {{0, name == "Any" ? kLast : 0x7F}};
+    const Ranges ranges = {{0, name == "Any" ? kLastCharacter : 0x7F}};
     const Ranges meant = negated ? complement(ranges) : ranges;
     set.ranges.insert(set.ranges.end(), meant.begin(), meant.end());
   } else if (const std::optional<std::string> property = property_of(name)) {
@@ -410,9 +314,9 @@ std::optional<char32_t> Translator::unicode_escape() {
       const std::optional<char32_t> digit = hex(1);
       if (!digit) return std::nullopt;
       value = value * 16 + *digit;
-      if (value > kLast) break;
+      if (value > kLastCharacter) break;
     }
-    if (digits == 0 || value > kLast) {
+    if (digits == 0 || value > kLastCharacter) {
       fail("an escape names no character");
       return std::nullopt;
     }
@@ -537,7 +441,7 @@ void Translator::emit(const CharSet& set, bool negated) {
   const bool empty = set.ranges.empty() && set.properties.empty();
   // RE2 has no empty class: nothing is what is outside of everything.
   out_ += negated != empty ? "[^" : "[";
-  if (empty) emit_range({0, kLast});
+  if (empty) emit_range({0, kLastCharacter});
   for (const Range& range : set.ranges)
     emit_range(range);
   out_ += set.properties;

@@ -19,7 +19,7 @@ namespace windrow::schema {
 // is one step, and a pattern is as many units of work as its program's size times the text's.
 struct EvaluationLimits {
   int64_t steps_max = 20'000'000;
-  int64_t pattern_work_max = 4'000'000'000;
+  int64_t pattern_work_max = 1'000'000'000;
   int levels_max = 1500;  // of recursion
 };
 
@@ -124,5 +124,11 @@ class Evaluation {
   int hints_ = 0;  // how deep in looking for the nearest branch
   std::string_view given_up_;
 };
+
+template <class Words>
+bool Evaluation::fail(const Node& node, std::string_view keyword, const Where& where, Words words) {
+  if (violation_ != nullptr && given_up_.empty()) say(node, keyword, where, words());
+  return false;
+}
 
 }  // namespace windrow::schema

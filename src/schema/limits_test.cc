@@ -59,7 +59,8 @@ TEST(Limits, CirclesWithoutProgressAreRefused) {
           R"({"if": true, "else": {"$ref": "#"}})",
           R"({"dependentSchemas": {"a": {"$ref": "#"}}})",
           R"({"dependencies": {"a": {"$ref": "#"}}})",
-          R"({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}})",
+          R"({"$ref": "#/$defs/a",
+               "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}})",
           R"({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}})",
       }) {
     const auto schema = parsed(circle);
@@ -109,7 +110,8 @@ TEST(Limits, DeepAnswersAreJudgedToTheBottom) {
   // Each level of the answer takes several of the schema.
   for (const bool closed : {false, true}) {
     const auto list = parsed(R"({"$ref": "#/$defs/n", "$defs": {"n": {"type": "object",
-        "properties": {"v": {"type": "integer"}, "next": {"anyOf": [{"allOf": [{"$ref": "#/$defs/n"}]},
+        "properties": {"v": {"type": "integer"}, "next": {"anyOf": [
+        {"allOf": [{"$ref": "#/$defs/n"}]},
         {"type": "null"}]}}}}})",
                              closed);
     ASSERT_TRUE(list);

@@ -355,7 +355,7 @@ TEST(SchemaFuzz, NonsenseIsRefusedOrJudged) {
     if (maker.random().chance(0.3) && !answer.empty())
       answer[maker.random().below(answer.size())] = static_cast<char>(maker.random().below(256));
     const auto violation = validator.value().check(answer);
-    if (violation) EXPECT_FALSE(violation->message.empty()) << "seed " << seed;
+    EXPECT_FALSE(violation && violation->message.empty()) << "seed " << seed;
   }
   EXPECT_GT(taken, 50);
 }
