@@ -13,6 +13,9 @@ namespace {
 
 namespace json = boost::json;
 
+// Less is nothing: it would be shown as 0 %.
+constexpr double kCacheWorthSaying = 0.005;
+
 std::string_view without_scheme(std::string_view name) {
   const size_t place = name.find("://");
   return place == std::string_view::npos ? name : name.substr(place + 3);
@@ -66,7 +69,7 @@ std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
     if (upstream.state != "ok") text += fmt::format(", {}", upstream.state);
     if (upstream.device_bytes > 0)
       text += fmt::format(", {} of its device", human_bytes(upstream.device_bytes));
-    if (upstream.cache_used_max)
+    if (upstream.cache_used_max.value_or(0) >= kCacheWorthSaying)
       text += fmt::format(", KV cache up to {} full", percent_of(*upstream.cache_used_max));
     text += '\n';
   }
@@ -77,7 +80,8 @@ std::string upstream_piece(const UpstreamFigures& upstream) {
   std::string text = fmt::format("{} {}/{}", without_scheme(upstream.name), upstream.in_flight,
                                  upstream.in_flight_max);
   if (upstream.latency_s > 0) text += fmt::format(" {}", seconds_text(upstream.latency_s));
-  if (upstream.cache_used) text += fmt::format(" KV {}", percent_of(*upstream.cache_used));
+  if (upstream.cache_used.value_or(0) >= kCacheWorthSaying)
+    text += fmt::format(" KV {}", percent_of(*upstream.cache_used));
   if (upstream.device_bytes > 0) text += fmt::format(" {}", human_bytes(upstream.device_bytes));
   if (upstream.state != "ok") text += fmt::format(" {}", upstream.state);
   return text;

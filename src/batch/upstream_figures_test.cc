@@ -48,6 +48,9 @@ TEST(UpstreamFigures, TheLiveLineHasTheShortestOfIt) {
   EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 being tried");
   upstream.cache_used = 0.42;
   EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 KV 42 % being tried");
+  upstream.cache_used = 0.004;
+  EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 being tried");
+  upstream.cache_used = 0.42;
   upstream.device_bytes = uint64_t{2} << 30;
   upstream.state = "ok";
   EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 KV 42 % 2.00 GiB");

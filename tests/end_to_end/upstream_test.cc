@@ -408,6 +408,28 @@ TEST_F(Upstream, KilledAtAnyMomentItGoesOnWithoutAskingTwice) {
   EXPECT_LT(stats(server).at("requests").as_int64(), 300 + 3 * 100);
 }
 
+TEST_F(Upstream, AFullDiskStopsItAndTheSameCommandContinues) {
+  SimUpstream server(folder_, quick({"--answer", "echo", "--slots", "8"}));
+  folder_.write("requests.jsonl", rows(300));
+  Command command = folder_.command(job({server.url()}));
+  size_t before = 0;
+  for (const uint64_t bytes_max : {20'000U, 50'000U}) {
+    command.file_bytes_max = bytes_max;
+    const Ended full = run(command);
+    EXPECT_EQ(full.code, 2) << full;
+    EXPECT_THAT(full.errors, HasSubstr("cannot write"));
+    EXPECT_THAT(full.errors, HasSubstr("then run the same command again"));
+    // Whole lines, more of them each time.
+    const size_t there = read_log(folder_, "results.jsonl").size();
+    EXPECT_GT(there, before);
+    EXPECT_LT(there, 300U);
+    before = there;
+  }
+  const Ended ended = folder_.windrow(job({server.url()}));
+  EXPECT_EQ(ended.code, 0) << ended;
+  expect_own_answers(300);
+}
+
 TEST_F(Upstream, CtrlCWaitsForWhatRunsAndContinues) {
   SimUpstream server(folder_,
                      quick({"--answer", "echo", "--slots", "4", "--request-ms", "40", "--stats"}));
