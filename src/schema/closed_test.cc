@@ -40,6 +40,7 @@ void hold(const std::vector<Case>& cases) {
 TEST(Closed, WhereNamesAreDeclaredNoOthersMayBeThere) {
   hold({
       {R"({"properties": {"a": true}})", {"{}", R"({"a": 1})", "5"}, {R"({"b": 1})"}},
+      {R"({"properties": {}})", {"{}"}, {R"({"b": 2})"}},
       {R"({"patternProperties": {"^a": true}})", {R"({"ab": 1})"}, {R"({"b": 1})"}},
       {R"({"properties": {"a": {"properties": {"b": true}}}})",
        {R"({"a": {"b": 1}})"},
@@ -54,7 +55,6 @@ TEST(Closed, WhereNamesAreDeclaredNoOthersMayBeThere) {
 TEST(Closed, WhereNoneAreDeclaredOrItIsSaidAllMayBeThere) {
   hold({
       {R"({"type": "object", "required": ["a"]})", {R"({"a": 1, "b": 2})"}, {}},
-      {R"({"properties": {}})", {R"({"b": 2})"}, {}},
       {R"({"properties": {"a": true}, "additionalProperties": true})", {R"({"b": 2})"}, {}},
       {R"({"properties": {"a": true}, "additionalProperties": {"type": "integer"}})",
        {R"({"b": 2})"},
@@ -78,10 +78,10 @@ TEST(Closed, NamesOfSchemasThatAllHoldCountTogether) {
       {R"({"allOf": [{"required": ["a"]}], "properties": {"a": true}})",
        {R"({"a": 1})"},
        {R"({"a": 1, "c": 2})"}},
-      {R"({"allOf": [{"properties": {"a": true}, "additionalProperties": true},
+      {R"({"allOf": [{"properties": {"a": true}, "additionalProperties": {"type": "integer"}},
                      {"properties": {"b": true}}]})",
-       {R"({"a": 1, "c": 2})"},
-       {}},
+       {R"({"a": "x", "b": 2})"},
+       {R"({"a": 1, "c": 2})"}},
       // A schema that two places use is closed with each of them.
       {R"({"properties": {"x": {"$ref": "#/$defs/n"},
                           "y": {"allOf": [{"$ref": "#/$defs/n"}], "properties": {"b": true}}},
@@ -112,6 +112,14 @@ TEST(Closed, OfAChoiceTheChosenBranchCounts) {
            "$defs": {"n": {"properties": {"a": true}}}})",
        {R"({"a": 1})", "null"},
        {R"({"b": 1})"}},
+      {R"({"oneOf": [{"properties": {"a": true}, "required": ["a"]},
+                     {"properties": {"b": true}, "required": ["b"]}]})",
+       {R"({"a": 1})", R"({"b": 1})"},
+       {R"({"a": 1, "c": 1})"}},
+      {R"({"properties": {"a": true},
+           "anyOf": [{"properties": {"b": true}, "additionalProperties": true}]})",
+       {R"({"a": 1, "b": 1})"},
+       {R"({"a": 1, "c": 1})"}},
       {R"({"anyOf": [{"properties": {"a": true}}, {"type": "object"}]})", {R"({"b": 1})"}, {}},
       {R"({"properties": {"k": true}, "if": {"properties": {"k": {"const": 1}}},
            "then": {"properties": {"a": true}}})",
@@ -132,6 +140,13 @@ TEST(Closed, UnderNotIfAndContainsTheStandardsMeaningStays) {
   EXPECT_EQ(fault(R"({"contains": {"properties": {"a": true}}})", R"([{"b": 1}])", true), "");
   EXPECT_NE(fault(R"({"if": {"properties": {"a": true}}, "then": false})", R"({"b": 1})", true),
             "");
+}
+
+TEST(Closed, WhatTwoBranchesOfOneOfTakeByTheStandardIsInvalid) {
+  constexpr std::string_view kSchema =
+      R"({"oneOf": [{"properties": {"a": true}}, {"properties": {"b": true}}]})";
+  EXPECT_NE(fault(kSchema, R"({"a": 1})", false), "");
+  EXPECT_NE(fault(kSchema, R"({"a": 1})", true), "");
 }
 
 TEST(Closed, SaysWhichMemberWhere) {

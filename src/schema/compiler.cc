@@ -359,10 +359,12 @@ void Compiler::apply_to_objects(Node& node, Keyword keyword, const json::value& 
   ObjectRules& rules = made(node.object);
   switch (keyword) {
     case Keyword::kProperties:
+      rules.declares_any = true;
       for (const json::key_value_pair& one : object_of(value, at))
         rules.properties.emplace(one.key(), node_of(one.value(), at + pointer_step(one.key())));
       break;
     case Keyword::kPatternProperties:
+      rules.declares_any = true;
       for (const json::key_value_pair& one : object_of(value, at)) {
         const std::string place = at + pointer_step(one.key());
         rules.patterns.emplace_back(pattern_of(one.key(), place), node_of(one.value(), place));

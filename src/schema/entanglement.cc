@@ -96,8 +96,7 @@ std::optional<Entanglement> find_circle(const Program& program) {
 }
 
 bool declares_names(const Node& node) {
-  return node.object != nullptr &&
-         (!node.object->properties.empty() || !node.object->patterns.empty());
+  return node.object != nullptr && node.object->declares_any;
 }
 
 // What counts for one node; chains are short by now, so it may descend.
@@ -107,7 +106,7 @@ class Gathering {
     gather(head);
     for (const Node* member : group_) {
       for (const auto& [identity, branches] : choices(*member)) {
-        Choice choice{identity, {}, false};
+        Choice choice{identity, {}};
         boost::unordered_flat_set<const Node*> seen;
         for (const Node* branch : branches)
           gather_branch(*branch, choice, seen);
@@ -123,7 +122,11 @@ class Gathering {
   void gather(const Node& node) {
     if (!seen_.insert(&node).second) return;
     group_.push_back(&node);
-    count(node, closing_.declaring, closing_.says_additional);
+    ++size_;
+    if (declares_names(node)) {
+      closing_.declaring.push_back(&node);
+      if (closing_.closes == nullptr && node.object->additional == nullptr) closing_.closes = &node;
+    }
     for (const Node* one : conjuncts(node))
       gather(*one);
   }
@@ -131,19 +134,14 @@ class Gathering {
   void gather_branch(const Node& node, Choice& choice,
                      boost::unordered_flat_set<const Node*>& seen) {
     if (!seen.insert(&node).second) return;
-    count(node, choice.declaring, choice.says_additional);
+    ++size_;
+    if (declares_names(node)) choice.declaring.push_back(&node);
     for (const Node* one : conjuncts(node))
       gather_branch(*one, choice, seen);
     for (const auto& [identity, branches] : choices(node)) {
       for (const Node* branch : branches)
         gather_branch(*branch, choice, seen);
     }
-  }
-
-  void count(const Node& node, Nodes& declaring, bool& says_additional) {
-    ++size_;
-    if (declares_names(node)) declaring.push_back(&node);
-    says_additional |= node.object != nullptr && node.object->additional != nullptr;
   }
 
   Closing closing_;

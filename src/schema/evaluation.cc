@@ -236,10 +236,12 @@ bool Evaluation::judge_any(const Node& node, const Value& value, const Where& wh
 bool Evaluation::judge_one(const Node& node, const Value& value, const Where& where) {
   std::vector<size_t> fitting;
   for (size_t i = 0; i < node.one_of.size() && fitting.size() < 2; ++i) {
-    if (holds([&] { return judge_branch(*node.one_of[i], &node.one_of, value, where); }))
-      fitting.push_back(i);
+    if (holds_open(*node.one_of[i], value, where)) fitting.push_back(i);
   }
-  if (fitting.size() == 1) return true;
+  if (fitting.size() == 1) {
+    // That the others do not fit is the standard's affair; what the one allows may be closed.
+    return !where.closed || judge_branch(*node.one_of[fitting[0]], &node.one_of, value, where);
+  }
   return fail(node, "oneOf", where, [&] {
     if (fitting.empty()) {
       return fmt::format("fits none of the {} schemas of oneOf{}", node.one_of.size(),

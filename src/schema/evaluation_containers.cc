@@ -170,20 +170,12 @@ bool Evaluation::judge_dependencies(const Node& node, const Value& value, const 
 
 // --- names that nobody declared ---------------------------------------------------------------
 
-// The head of an object that absent additionalProperties close; null: it is open.
+// The schema that closes the object by its absent additionalProperties; null: none does.
 const Node* Evaluation::closed_by(const Scope& scope) {
-  const Node* head = nullptr;
-  const void* chosen = nullptr;
   for (const Scope* one = &scope; one != nullptr; one = one->outer) {
-    const Closing& closing = *one->head->closing;
-    if (closing.says_additional) return nullptr;
-    for (const Choice& choice : closing.choices) {
-      if (choice.identity != chosen && choice.says_additional) return nullptr;
-    }
-    if (head == nullptr && !closing.declaring.empty()) head = closing.declaring.front();
-    chosen = one->choice;
+    if (one->head->closing->closes != nullptr) return one->head->closing->closes;
   }
-  return head;
+  return nullptr;
 }
 
 bool Evaluation::named(const Scope& scope, std::string_view name) {
@@ -205,12 +197,12 @@ bool Evaluation::named(const Scope& scope, std::string_view name) {
 }
 
 bool Evaluation::judge_closing(const Scope& scope, const Members& members, const Where& where) {
-  const Node* head = closed_by(scope);
-  if (head == nullptr) return true;
+  const Node* closes = closed_by(scope);
+  if (closes == nullptr) return true;
   for (const Member& member : members) {
     if (++steps_ > limits_.steps_max) return give_up("takes too many steps to be judged");
     if (named(scope, member.name)) continue;
-    return fail(*head, "additionalProperties", where, [&] {
+    return fail(*closes, "additionalProperties", where, [&] {
       return fmt::format("has a member {}, which the schema does not name", quote(member.name));
     });
   }

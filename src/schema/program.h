@@ -71,6 +71,7 @@ struct Dependency {
 struct ObjectRules {
   std::map<std::string, const Node*, std::less<>> properties;
   std::vector<std::pair<const Pattern*, const Node*>> patterns;
+  bool declares_any = false;  // `properties` or `patternProperties` are there, if empty
   const Node* additional = nullptr;
   const Node* names = nullptr;
   std::vector<std::string> required;
@@ -86,14 +87,13 @@ struct ObjectRules {
 struct Choice {
   const void* identity = nullptr;
   std::vector<const Node*> declaring;
-  bool says_additional = false;
 };
 
 // What a node says about the names an object may have, together with the nodes that hold wherever
 // it does (allOf and $ref, and theirs). Only in programs that are closed by default.
 struct Closing {
   std::vector<const Node*> declaring;  // have `properties` or `patternProperties`
-  bool says_additional = false;        // one of them has `additionalProperties`
+  const Node* closes = nullptr;        // the first of these without `additionalProperties`
   std::vector<Choice> choices;
 };
 

@@ -310,7 +310,7 @@ TEST(SchemaFuzz, LogicHolds) {
   EXPECT_GT(judged, 500) << "most schemas were refused: the test means little";
 }
 
-// What is closed takes no more than what is open, as long as nothing is negated or counted.
+// What is valid where names are closed is valid by the standard.
 TEST(SchemaFuzz, ClosedTakesNoMoreThanOpen) {
   const Deadline deadline(3000);
   int closed_only = 0;
@@ -320,7 +320,6 @@ TEST(SchemaFuzz, ClosedTakesNoMoreThanOpen) {
     const json::object definitions = maker.definitions();
     const json::value schema = maker.schema(3);
     const std::string text = json::serialize(schema) + json::serialize(definitions);
-    if (text.find("oneOf") != std::string::npos) continue;
     const Result<Validator> open = compiled(schema, definitions);
     const Result<Validator> closed = compiled(schema, definitions, true);
     ASSERT_EQ(open.has_value(), closed.has_value());

@@ -24,8 +24,9 @@ struct ValidatorOptions {
   // What `additionalProperties` means where it is absent and `properties` or `patternProperties`
   // are there. False: anything may be added, as the standard says. True: nothing may; names count
   // that allOf, $ref and the chosen branch of anyOf, oneOf, then, else and dependentSchemas
-  // declare for the same object. Schemas under `not`, `if` and `contains` keep the standard's
-  // meaning.
+  // declare for the same object. Schemas under `not`, `if`, `contains` and `propertyNames`, and the
+  // branches of oneOf that must not fit, keep the standard's meaning; so what is valid then is
+  // valid by the standard too.
   bool closed_by_default = false;
 };
 
