@@ -202,7 +202,8 @@ TEST(JsonStringDfa, TheGeneralOnesAreShared) {
 
 TEST(JsonStringDfa, AnAutomatonIsSpelledOnceForAllItsCopies) {
   const CharDfa dfa = CharDfa::length(2, 3).value();
-  const CharDfa copy = dfa;
+  CharDfa copy = CharDfa::nothing();
+  copy = dfa;
   const auto spelled = json_string_dfa(dfa);
   EXPECT_EQ(json_string_dfa(copy), spelled);
   EXPECT_EQ(json_string_dfa(dfa), spelled);
