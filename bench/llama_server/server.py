@@ -109,11 +109,14 @@ class Server(Child):
     def complete(self, body, seconds_max):
         return json.loads(self.ask("POST", "/completion", body, seconds_max))
 
-    def measure(self, rows, answer_tokens, connections, seconds_max):
-        """Sends all rows in their order, each connection its next as soon as it has an answer."""
+    def measure(self, rows, answer_tokens, connections, seconds_max, fields=None):
+        """Sends all rows in their order, each connection its next as soon as it has an answer.
+
+        `fields` are added to every body, and replace what is in it.
+        """
         waiting = queue.SimpleQueue()
         for row in rows:
-            waiting.put((row["prompt"], body_of(row["prompt"], answer_tokens)))
+            waiting.put((row["prompt"], body_of(row["prompt"], answer_tokens, fields)))
         outcomes = queue.SimpleQueue()
         start = time.monotonic()
         deadline = start + seconds_max
@@ -149,11 +152,12 @@ class Server(Child):
                 "prefilled_tokens": prefilled, "generated_tokens": answer_tokens * len(rows)}
 
 
-def body_of(prompt, answer_tokens):
+def body_of(prompt, answer_tokens, fields=None):
     return json.dumps({
         "prompt": prompt, "n_predict": answer_tokens, "ignore_eos": True, "temperature": 0,
         "cache_prompt": True, "stream": False,
         "response_fields": ["tokens_predicted", "tokens_evaluated", "truncated", "timings"],
+        **(fields or {}),
     }).encode()
 
 
