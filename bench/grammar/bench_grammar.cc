@@ -8,8 +8,6 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <chrono>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +16,7 @@
 #include "grammar/matcher.h"
 #include "grammar/schema/schema_grammar.h"
 #include "grammar/subjects.h"
+#include "grammar/times.h"
 #include "grammar/token_tables.h"
 #include "grammar/vocabulary_source.h"
 
@@ -44,43 +43,6 @@ struct Options {
   bool cpu_time = false;
   bool flexible = false;
   bool as_json = false;
-};
-
-// In us. Of this thread's processor time where asked: half a microsecond coarse, but others who run
-// beside this are not in it.
-bool in_cpu_time = false;
-
-double now() {
-  if (in_cpu_time) {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return 1e6 * static_cast<double>(time.tv_sec) + 1e-3 * static_cast<double>(time.tv_nsec);
-  }
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double, std::micro>(since).count();
-}
-
-double us_since(double start) {
-  return now() - start;
-}
-
-// Many times of one thing.
-struct Times {
-  std::vector<double> us;
-
-  void sort() { std::sort(us.begin(), us.end()); }
-  double at(double share) const {  // of sorted ones
-    if (us.empty()) return 0;
-    const auto last = static_cast<double>(us.size() - 1);
-    return us[static_cast<size_t>(share * last)];
-  }
-  double p50() const { return at(0.5); }
-  double p99() const { return at(0.99); }
-  double max() const { return at(1); }
-
-  json::object figures() const {
-    return {{"count", us.size()}, {"p50_us", p50()}, {"p99_us", p99()}, {"max_us", max()}};
-  }
 };
 
 // --- one subject
@@ -166,8 +128,8 @@ void walk(const Measured& measured, const std::vector<int32_t>& tokens, const Op
   }
 }
 
-// Tokens that need no sampling: they lie within what is forced, and no longer token could stand
-// in their place.
+// Tokens that need no sampling: they lie within what is forced, and no longer token may stand in
+// their place.
 struct Forced {
   size_t tokens = 0;
   size_t forced = 0;
@@ -177,16 +139,25 @@ struct Forced {
   }
 };
 
-void count_forced(const Measured& measured, const TokenTables& tables,
-                  const BenchVocabulary& vocabulary, const std::vector<int32_t>& tokens,
-                  Forced& count) {
+void count_forced(const Measured& measured, const BenchVocabulary& vocabulary,
+                  const std::vector<int32_t>& tokens, Forced& count) {
   constexpr size_t kBytesMax = 256;
   Matcher matcher(measured.compiled);
+  const auto longer_may_come = [&](const std::string& bytes) {
+    const auto mask = matcher.mask();
+    for (int32_t token = 0; token < mask->size(); ++token) {
+      const std::string& other = vocabulary.bytes[static_cast<size_t>(token)];
+      if (mask->allows(token) && other.size() > bytes.size() && other.starts_with(bytes)) {
+        return true;
+      }
+    }
+    return false;
+  };
   for (const int32_t token : tokens) {
     const std::string& bytes = vocabulary.bytes[static_cast<size_t>(token)];
     const std::string forced = matcher.forced_bytes(kBytesMax);
     const bool within =
-        forced.size() > bytes.size() || (forced.size() == bytes.size() && !tables.continues(bytes));
+        forced.size() > bytes.size() || (forced.size() == bytes.size() && !longer_may_come(bytes));
     ++count.tokens;
     count.forced += within ? 1 : 0;
     if (!matcher.accept(token)) return;
@@ -225,7 +196,7 @@ Forced forced_share(const std::vector<Subject>& subjects, bool strict, bool flex
     for (const std::string& answer : subject.answers) {
       Matcher whole(measured.compiled);
       if (!whole.accept_bytes(answer)) continue;
-      count_forced(measured, *tables, vocabulary, tokenizer.tokens(answer), count);
+      count_forced(measured, vocabulary, tokenizer.tokens(answer), count);
     }
   }
   return count;
@@ -468,11 +439,6 @@ int run(const Options& options) {
 }
 
 }  // namespace
-
-void take_cpu_time() {
-  in_cpu_time = true;
-}
-
 }  // namespace windrow::bench
 
 int main(int argc, char** argv) try {
@@ -496,7 +462,7 @@ int main(int argc, char** argv) try {
   app.add_flag("--flexible", options.flexible, "whitespace");
   app.add_flag("--json", options.as_json, "one object, not a table");
   CLI11_PARSE(app, argc, argv);
-  if (options.cpu_time) windrow::bench::take_cpu_time();
+  windrow::bench::in_cpu_time = options.cpu_time;
   return windrow::bench::run(options);
 } catch (const std::exception& error) {
   fmt::print(stderr, "bench_grammar: {}\n", error.what());

@@ -3,9 +3,9 @@
 
 usage: compare.py MODEL [options]; --help lists them
 
-The engine's part is bench_structured in a process of its own, with forced runs, as `windrow run` has
-them. llama-server (./setup --bench) has a slot for each row. All rows are sent at once; both have
-answered when every row has the same number of tokens. Run it with nothing else running.
+The engine's part is bench_structured in a process of its own, with forced runs, as `windrow run`
+has them. llama-server (./setup --bench) has a slot for each row. All rows are sent at once; both
+have answered when every row has the same number of tokens. Run it with nothing else running.
 """
 
 import argparse
