@@ -184,6 +184,7 @@ class Compiler {
     const json::array* array = value.if_array();
     if (array == nullptr) throw Refusal{at, "must be an array of schemas"};
     std::vector<const Node*> result;
+    result.reserve(array->size());
     for (size_t i = 0; i < array->size(); ++i)
       result.push_back(node_of((*array)[i], fmt::format("{}/{}", at, i)));
     return result;

@@ -172,7 +172,7 @@ TEST(Limits, SchemasThatMultiplyAreJudgedOncePerValue) {
 }
 
 TEST(Limits, LongTextsMeetPatternsInLinearTime) {
-  const std::string text = "\"" + std::string(10'000'000, 'a') + "!\"";
+  const std::string text = "\"" + repeated("aaaaaaaaaa", 1'000'000) + "!\"";
   for (const char* pattern : {"^(a+)+$", "(a|aa)*$", "a.*b.*c"}) {
     const auto validator = compiled(json::value{{"pattern", pattern}});
     ASSERT_TRUE(validator);

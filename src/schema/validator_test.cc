@@ -105,8 +105,10 @@ TEST(Validator, LongAnswersAreQuotedInPart) {
 
 TEST(Validator, CopiesShareOneProgramAndThreadsMayUseIt) {
   const Validator first = compile(R"({"items": {"pattern": "^a+$"}})").value();
+  constexpr int kThreads = 4;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([validator = first] {
       for (int k = 0; k < 500; ++k) {
         EXPECT_FALSE(validator.check(R"(["aa", "a"])"));

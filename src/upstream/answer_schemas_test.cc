@@ -61,8 +61,10 @@ TEST(AnswerSchemas, WhatCannotBeJudgedIsSaidOnceOfEachAndNotForEver) {
 TEST(AnswerSchemas, ThreadsMayAskAtOnce) {
   std::atomic<int> told = 0;
   AnswerSchemas schemas([&](const std::string&) { ++told; }, 3);
+  constexpr int kThreads = 4;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int k = 0; k < 200; ++k) {
         const auto validator = schemas.of(fmt::format(R"({{"const":{}}})", k % 5));
