@@ -34,6 +34,18 @@ const std::vector<std::string> kSchemas = {
         "additionalProperties":{"type":"null"}})",
     R"({"type":"array","prefixItems":[{"type":"string","format":"date"},{"type":"integer"}],
         "items":{"type":"object","additionalProperties":false},"minItems":1,"maxItems":5})",
+    R"({"type":"object","properties":{"a":{"type":"integer"},"k":{"enum":["a","b"]}},"anyOf":[
+        {"properties":{"b":{"type":"string"}},"required":["b"]},{"properties":{"c":{"type":"null"},
+        "a":{"minimum":3}},"patternProperties":{"^x":{"type":"integer"}}}],"allOf":[{"properties":{
+        "p":true}},{"$ref":"#/$defs/q"}],"$defs":{"q":{"properties":{"q":{"type":["integer",
+        "null"]}},"required":["a"]}}})",
+    R"({"allOf":[{"anyOf":[{"type":"integer","minimum":3},{"type":"string","minLength":2}]},
+        {"oneOf":[{"type":"integer","multipleOf":3},{"type":"string","maxLength":4},{"type":"array",
+        "items":[{"type":"integer"},true],"additionalItems":{"type":"string"}}]}]})",
+    R"({"properties":{"n":{"$ref":"#"},"v":{"$ref":"#/$defs/v"}},"additionalProperties":{"$ref":
+        "#/$defs/v"},"type":"object","$defs":{"v":{"anyOf":[{"type":"array","prefixItems":[{"type":
+        "integer"}],"items":{"$ref":"#/$defs/v"},"minItems":1},{"enum":[1,2,"x",null,{"a":1},
+        {"a":1,"b":[2]}]}]}}})",
     R"({"definitions":{"t":{"type":"object","properties":{"l":{"$ref":"#/definitions/t"},
         "r":{"$ref":"#/definitions/t"}}}},"$ref":"#/definitions/t","nullable":false})",
 };
