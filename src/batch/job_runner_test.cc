@@ -139,6 +139,28 @@ TEST_F(JobRunnerTest, ATransientFailureThatStaysIsAResult) {
   EXPECT_NE(memory_.get("r.errors.jsonl").find("\"attempts\":2"), std::string::npos);
 }
 
+TEST_F(JobRunnerTest, AStructuredAnswerThatWasCutFailsUnlessItIsKept) {
+  const auto cut = [](const llm::Request& request) {
+    llm::Outcome outcome = echo(request);
+    auto& answer = std::get<llm::Answer>(outcome);
+    answer.choices[0].structure = llm::StructureLabel::kTruncated;
+    answer.choices[0].finish_reason = llm::FinishReason::kLength;
+    answer.truncated = true;
+    return outcome;
+  };
+  for (const bool kept : {false, true}) {
+    MemoryDisk disk;
+    JobOptions options = testing::job_options();
+    options.keep_truncated = kept;
+    const JobOutcome outcome =
+        run_job(disk, {.input = row_line("a", "p"), .options = options, .script = cut});
+    ASSERT_TRUE(outcome.completed()) << outcome.error();
+    EXPECT_EQ(outcome.result->rows_succeeded, kept ? 1 : 0);
+    EXPECT_EQ(outcome.result->rows_failed, kept ? 0 : 1);
+    EXPECT_EQ(outcome.submitted, 1) << "it would be cut again";
+  }
+}
+
 TEST_F(JobRunnerTest, DefaultsAreLaidUnderEveryBody) {
   JobRun job{.input = rows(1, 2), .options = job_options()};
   job.options.body_defaults["max_tokens"] = 17;

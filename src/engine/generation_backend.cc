@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "base/format.h"
@@ -169,6 +170,24 @@ void GenerationBackend::submit(llm::Request request, Done done) {
       spec, [this, id](const StructureCache::Made& structure) { structure_made(id, structure); });
 }
 
+llm::Failure GenerationBackend::not_enforceable(const llm::StructureSpec& spec,
+                                                const Error& error) {
+  return {.code = "invalid_value",
+          .message = fmt::format("{}: {}", spec.param, error.message),
+          .param = spec.param};
+}
+
+std::optional<llm::Failure> GenerationBackend::structure_fault(const llm::Request& request) {
+  if (!request.structured) return std::nullopt;
+  std::promise<std::optional<Error>> error;
+  structures_.get(*request.structured, [&](const StructureCache::Made& made) {
+    error.set_value(made ? std::nullopt : std::optional(made.error()));
+  });
+  const std::optional<Error> found = error.get_future().get();
+  if (!found) return std::nullopt;
+  return not_enforceable(*request.structured, *found);
+}
+
 // The request goes to the engine, unless nobody wants it any more.
 void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& made) {
   std::unique_lock lock(mutex_);
@@ -176,12 +195,9 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
   if (found == waiting_.end()) return;
   Waiting asked = std::move(found->second);
   waiting_.erase(found);
-  const std::string& param = asked.request.structured->param;
   if (!made) {
     lock.unlock();
-    asked.done(llm::Failure{.code = "invalid_value",
-                            .message = fmt::format("{}: {}", param, made.error().message),
-                            .param = param});
+    asked.done(not_enforceable(*asked.request.structured, made.error()));
     return;
   }
   const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;

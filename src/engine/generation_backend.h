@@ -59,6 +59,9 @@ class GenerationBackend final : public llm::Backend {
   // checking before a job; submit does the same.
   std::variant<Prompts, llm::Failure> prompts(const llm::Request& request) const;
 
+  // Why its structure, if it asks for one, cannot be enforced. Waits until that is compiled.
+  std::optional<llm::Failure> structure_fault(const llm::Request& request);
+
   // How long one of its answers may become, after a prompt of that many tokens.
   int32_t output_tokens_max(const llm::Request& request, size_t prompt_tokens) const;
 
@@ -76,6 +79,7 @@ class GenerationBackend final : public llm::Backend {
   Done check_structure(std::shared_ptr<const Structure> structure, Done done);
   StructureCache::Made make_structure_for(const llm::StructureSpec& spec,
                                           const grammar::GiveUp& give_up);
+  static llm::Failure not_enforceable(const llm::StructureSpec& spec, const Error& error);
   void structure_made(uint64_t id, const StructureCache::Made& made);
   void cancel_those_without_structure();
 

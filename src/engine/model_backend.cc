@@ -74,6 +74,8 @@ std::variant<MeasuredPrompts, llm::Failure> ModelBackend::measure(const llm::Req
   GenerationBackend& backend = *std::get<GenerationBackend*>(opened);
   auto prompts = backend.prompts(request);
   if (auto* failure = std::get_if<llm::Failure>(&prompts)) return std::move(*failure);
+  if (std::optional<llm::Failure> fault = backend.structure_fault(request))
+    return *std::move(fault);
   MeasuredPrompts measured{.prompts = std::get<Prompts>(std::move(prompts)).tokens};
   for (const std::vector<Token>& prompt : measured.prompts) {
     measured.output_tokens_max +=

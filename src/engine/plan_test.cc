@@ -71,6 +71,86 @@ class PlanTest : public ::testing::Test {
   std::map<uint64_t, std::vector<Token>> known_;
 };
 
+// Two rows that decode; row 1 then knows three tokens more.
+class PlanRunTest : public PlanTest {
+ protected:
+  explicit PlanRunTest() {
+    for (const uint64_t row : {uint64_t{1}, uint64_t{2}}) {
+      tokens_[row].assign(4, static_cast<Token>(row));
+      tokens_[row].resize(40);
+    }
+  }
+
+  void begin(Plan& plan) {
+    for (const auto& [row, tokens] : tokens_) {
+      plan.add({.id = RowId(row),
+                .tokens = &tokens,
+                .prompt_tokens = 4,
+                .output_tokens_max = 30,
+                .outputs_from = 3});
+    }
+    for (int prefills = 0; prefills < 2 && plan.counts().cells_used < 8; ++prefills)
+      plan.step_ran(plan.next(100));
+  }
+
+  static std::vector<Slice> run(Plan& plan) {
+    const StepPlan step = plan.next(100);
+    plan.step_ran(step);
+    return step.slices;
+  }
+
+  std::map<uint64_t, std::vector<Token>> tokens_;
+};
+
+TEST_F(PlanRunTest, ARunIsComputedAtOnceBesideTheOthers) {
+  Plan plan(limits(100, 4, 50));
+  begin(plan);
+  plan.extend(RowId(1), 3);
+  plan.extend(RowId(2));
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 4, 3, 1), slice(2, 4, 1, 1)));
+  plan.extend(RowId(1), 3, true);
+  plan.extend(RowId(2));
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 7, 3, 3), slice(2, 5, 1, 1)));
+}
+
+TEST_F(PlanRunTest, ARunLeavesRoomForEveryRowThatDecodes) {
+  Plan plan(limits(100, 2, 3));
+  begin(plan);
+  plan.step_ran(plan.next(100));
+  plan.extend(RowId(1), 3);
+  plan.extend(RowId(2));
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 4, 2, 0), slice(2, 4, 1, 1)));
+}
+
+TEST_F(PlanRunTest, ARowWithoutATokenToComputeHoldsNobody) {
+  Plan plan(limits(100, 4, 50));
+  begin(plan);
+  EXPECT_TRUE(plan.next(100).slices.empty()) << "nobody has named a token";
+  EXPECT_EQ(plan.counts().preemptions, 0);
+  plan.extend(RowId(2));
+  EXPECT_THAT(run(plan), ElementsAre(slice(2, 4, 1, 1)));
+  plan.extend(RowId(1), 2);
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 4, 2, 1)));
+}
+
+// A pass over one row costs as much as one over all of them.
+TEST_F(PlanRunTest, InASplitCacheARunGoesTheWayThatIsLessWork) {
+  PlanLimits split = limits(100, 4, 50);
+  split.mixes = false;
+  Plan plan(split);
+  begin(plan);
+  plan.extend(RowId(1), 2);
+  plan.extend(RowId(2));
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 4, 1, 0), slice(2, 4, 1, 1)));
+  plan.extend(RowId(2));
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 5, 1, 1), slice(2, 5, 1, 1)));
+  plan.extend(RowId(1), 3);
+  plan.extend(RowId(2));
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 6, 3, 1))) << "longer than there are rows";
+  plan.extend(RowId(1));
+  EXPECT_THAT(run(plan), ElementsAre(slice(1, 9, 1, 1), slice(2, 6, 1, 1)));
+}
+
 TEST_F(PlanTest, APromptIsPrefilledThenDecodedTokenByToken) {
   Plan plan(limits(100, 4, 50));
   add(plan, 1, 10, 5);

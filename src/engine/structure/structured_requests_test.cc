@@ -140,6 +140,11 @@ TEST_F(StructuredRequestsTest, WhatCannotBeCompiledIsRefusedWithItsField) {
   EXPECT_EQ(failure.param, "guided_json");
   EXPECT_TRUE(failure.message.starts_with("guided_json: ")) << failure.message;
   EXPECT_NE(failure.message.find("/properties/a/not"), std::string::npos) << failure.message;
+
+  // Before a job, the same is known without an answer.
+  llm::Request again = completion({.kind = Kind::kRegex, .text = "("});
+  EXPECT_EQ(model.structure_fault(again)->param, "response_format");
+  EXPECT_EQ(model.structure_fault(completion(choice())), std::nullopt);
 }
 
 TEST_F(StructuredRequestsTest, ThoughtsStandApart) {
