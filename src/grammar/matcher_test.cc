@@ -387,6 +387,7 @@ TEST(MatcherTest, ThreadsShareAGrammar) {
   const auto grammar = parse_gbnf(known_grammars()[2].second).value();
   const auto shared = compile(grammar, tables, {.masks_bytes_max = 2000, .states_bytes_max = 1});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> wrong = 0;
   for (uint64_t thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {

@@ -220,13 +220,12 @@ StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
   run_closure();
   const StateId to = intern_found();
 
-  const bool is_first = states_[state].row == kNoRow;
+  const bool is_first = states_[state].row == nullptr;
   if (is_first) {
-    states_[state].row = static_cast<uint32_t>(rows_.size());
-    rows_.resize(rows_.size() + classes_count(), kUnknown);
+    states_[state].row = new_row();
     if (count > kPlacesFew) find_dead(state);
   }
-  StateId* const row = rows_.data() + states_[state].row;
+  StateId* const row = states_[state].row;
   row[byte_class] = to;
   // Who asks twice in a state is likely to ask for all bytes, and those that lead everywhere to the
   // same are cheaper to see now than to find one by one.
@@ -239,6 +238,18 @@ StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
     if (i == count) row[other] = to;
   }
   return to;
+}
+
+StateId* Recognizer::new_row() {
+  if (rows_in_block_ == kRowsPerBlock) {
+    row_blocks_.push_back(
+        std::make_unique_for_overwrite<StateId[]>(kRowsPerBlock * classes_count()));
+    rows_in_block_ = 0;
+  }
+  StateId* const row = row_blocks_.back().get() + rows_in_block_ * classes_count();
+  ++rows_in_block_;
+  std::fill_n(row, classes_count(), kUnknown);
+  return row;
 }
 
 // Of many places most die with most bytes: once through them instead of once for each byte.
@@ -255,7 +266,7 @@ void Recognizer::find_dead(StateId state) {
         alive[i] = true;
     }
   }
-  StateId* const row = rows_.data() + states_[state].row;
+  StateId* const row = states_[state].row;
   for (uint32_t i = 0; i < classes_count(); ++i) {
     if (!alive[i]) row[i] = kDead;
   }
@@ -326,7 +337,8 @@ StackId Recognizer::clipped_stack(StackId wanted, uint32_t reach) {
 size_t Recognizer::memory_bytes() const {
   return sizeof(*this) + automata_.memory_bytes() + stacks_.memory_bytes() +
          clipped_stacks_.capacity() * sizeof(StackId) + states_.capacity() * sizeof(State) +
-         places_.capacity() * sizeof(Place) + rows_.capacity() * sizeof(StateId) +
+         places_.capacity() * sizeof(Place) +
+         row_blocks_.size() * kRowsPerBlock * classes_count() * sizeof(StateId) +
          table_.memory_bytes();
 }
 
@@ -335,7 +347,8 @@ void Recognizer::keep_only(std::span<StateId* const> kept) {
   const std::vector<State> old_states = std::exchange(states_, {});
   const std::vector<Place> old_places = std::exchange(places_, {});
   clipped_stacks_ = {};
-  rows_ = {};
+  row_blocks_.clear();
+  rows_in_block_ = kRowsPerBlock;
   table_.clear();
 
   intern({}, false);  // kDead

@@ -53,11 +53,8 @@ class Recognizer {
   // The same for classes of bytes; each has a byte that stands for it.
   uint32_t classes_count() const { return static_cast<uint32_t>(byte_of_.size()); }
   StateId step_class(StateId state, uint32_t byte_class) {
-    const uint32_t row = states_[state].row;
-    if (row != kNoRow) {
-      const StateId to = rows_[row + byte_class];
-      if (to != kUnknown) return to;
-    }
+    const StateId* const row = states_[state].row;
+    if (row != nullptr && row[byte_class] != kUnknown) return row[byte_class];
     return find_step(state, byte_class);
   }
 
@@ -95,12 +92,12 @@ class Recognizer {
 
  private:
   static constexpr StateId kUnknown = UINT32_MAX;
-  static constexpr uint32_t kNoRow = UINT32_MAX;
+  static constexpr size_t kRowsPerBlock = 256;
 
   struct State {
     uint32_t places_from = 0;
     uint32_t places_count = 0;
-    uint32_t row = kNoRow;       // of rows_
+    StateId* row = nullptr;      // in row_blocks_: where each class leads
     StateId clipped = kUnknown;  // when known
     Plain plain;
     bool can_end = false;
@@ -112,6 +109,7 @@ class Recognizer {
   void find_classes();
   StateId find_step(StateId state, uint32_t byte_class);
   void find_dead(StateId state);
+  StateId* new_row();
   void find_plain(StateId state);
   bool dies_on_plain(const Place& place) const;
   bool others_die_on_plain(StateId state, const Place& loop) const;
@@ -149,7 +147,8 @@ class Recognizer {
   std::vector<StackId> clipped_stacks_;
   std::vector<State> states_;
   std::vector<Place> places_;
-  std::vector<StateId> rows_;
+  std::vector<std::unique_ptr<StateId[]>> row_blocks_;  // nothing is moved when they grow
+  size_t rows_in_block_ = kRowsPerBlock;
   IdTable table_;
   size_t steps_found_ = 0;
 
