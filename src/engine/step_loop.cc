@@ -41,6 +41,14 @@ llm::Failure row_failure(std::string_view code, std::string message) {
                       .message = std::move(message)};
 }
 
+llm::Failure too_complex() {
+  return {.code = "structure_too_complex",
+          .message =
+              "the structure can be read in too many ways at once to go on here; write it "
+              "with fewer repetitions inside each other, or so that one reading is left",
+          .param = "response_format"};
+}
+
 PlanLimits plan_limits(const RunnerLimits& limits) {
   return PlanLimits{.cells_max = limits.cells_max,
                     .rows_max = limits.rows_max,
@@ -322,8 +330,13 @@ void StepLoop::take(Output& output) {
   if (found == rows_.end()) return;  // an earlier output of this step ended it
   Row& row = found->second;
   if (!output.token) {
+    const bool nothing_allowed = output.mask && output.mask->count() == 0;
+    if (nothing_allowed && row.guide->too_complex()) {
+      end(output.id, too_complex());
+      return;
+    }
     end(output.id,
-        output.mask && output.mask->count() == 0
+        nothing_allowed
             ? llm::Failure{.code = "unsupported_by_model",
                            .message = "the model's vocabulary has no token for what has to come "
                                       "next under this structure",
@@ -354,6 +367,10 @@ void StepLoop::take_token(RowId id, Row& row, Token token) {
 // The row has said more: it ends, or the model sees what is new.
 void StepLoop::go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended,
                      size_t said_before) {
+  if (row.too_complex) {
+    end(id, too_complex());
+    return;
+  }
   const auto said = static_cast<int32_t>(row.tokens.size() - said_before);
   const bool scores = row.request.logprobs_top.has_value();
   if (!ended) {
@@ -387,7 +404,12 @@ std::optional<llm::FinishReason> StepLoop::say(Row& row, Token token) {
     }
     if (row.guide) {
       const bool accepted = row.guide->accept(token, bytes);
-      ENSURE(accepted, "token {} was allowed and is not accepted", token);
+      ENSURE(accepted || row.guide->too_complex(), "token {} was allowed and is not accepted",
+             token);
+      if (!accepted) {
+        row.too_complex = true;
+        return llm::FinishReason::kStop;
+      }
       if (row.guide->must_end()) return llm::FinishReason::kStop;
     }
   }

@@ -112,7 +112,8 @@ class StepLoop {
 
     // It is over, but the last tokens have no scores yet.
     std::optional<llm::FinishReason> ending;
-    bool stopped = false;  // by a stop text
+    bool stopped = false;      // by a stop text
+    bool too_complex = false;  // its structure, to go on
 
     // With a form. The guide is the filler's from when a mask is wanted until it is there.
     std::shared_ptr<AnswerGuide> guide;

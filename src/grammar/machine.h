@@ -51,6 +51,9 @@ class CompiledGrammar::Machine {
   const TokenTables& tables() const { return *tables_; }
   Recognizer& recognizer() { return recognizer_; }
 
+  // Before its first byte.
+  bool is_too_complex() const { return is_too_complex_; }
+
   void add(Rooted& rooted);
   void remove(Rooted& rooted);
 
@@ -85,6 +88,7 @@ class CompiledGrammar::Machine {
   size_t grammar_bytes_;
   uint32_t bytes_reach_;  // more than the bytes of any token
   Recognizer recognizer_;
+  bool is_too_complex_;
   size_t states_bytes_limit_;
   Rooted* first_rooted_ = nullptr;
 

@@ -37,6 +37,7 @@ struct Matcher::Place : CompiledGrammar::Machine::Rooted {
   bool can_end = false;
   bool goes_on = false;
   bool ended = false;  // by an end token, the last one accepted
+  bool too_complex = false;
 
   std::unique_ptr<MaskWalk> walk;  // when it did not come to its end
   StateId walk_key = Recognizer::kDead;
@@ -65,6 +66,7 @@ struct Matcher::Place : CompiledGrammar::Machine::Rooted {
 Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar)
     : place_(std::make_unique<Place>(std::move(grammar))) {
   const CompiledGrammar::Machine::Lock lock(place_->machine());
+  place_->too_complex = place_->machine().is_too_complex();
   place_->move_to(Recognizer::kFirst);
   place_->machine().add(*place_);
 }
@@ -79,6 +81,7 @@ Matcher::Matcher(const Matcher& other) : place_(std::make_unique<Place>(other.pl
   const CompiledGrammar::Machine::Lock lock(place_->machine());
   place_->before = other.place_->before;
   place_->ended = other.place_->ended;
+  place_->too_complex = other.place_->too_complex;
   place_->move_to(other.place_->state);
   place_->machine().add(*place_);
 }
@@ -112,13 +115,17 @@ bool Matcher::accept(Token token) {
 
 bool Matcher::accept_bytes(std::string_view bytes) {
   Place& place = *place_;
-  if (place.ended) return false;
+  if (place.ended || place.too_complex) return false;
   CompiledGrammar::Machine& machine = place.machine();
   const CompiledGrammar::Machine::Lock lock(machine);
+  machine.recognizer().reset_too_complex();
   StateId state = place.state;
   for (const char byte : bytes) {
     state = machine.recognizer().step(state, static_cast<uint8_t>(byte));
-    if (state == Recognizer::kDead) return false;
+    if (state == Recognizer::kDead) {
+      place.too_complex = machine.recognizer().too_complex();
+      return false;
+    }
   }
   place.before.push_back(place.state);
   place.move_to(state);
@@ -136,6 +143,7 @@ void Matcher::rollback(size_t tokens_count) {
   place.move_to(place.before[left]);
   place.before.resize(left);
   place.ended = false;
+  place.too_complex = place.machine().is_too_complex();
 }
 
 size_t Matcher::accepted_count() const {
@@ -148,6 +156,10 @@ bool Matcher::can_end() const {
 
 bool Matcher::must_end() const {
   return place_->ended || (place_->can_end && !place_->goes_on);
+}
+
+bool Matcher::too_complex() const {
+  return place_->too_complex;
 }
 
 std::shared_ptr<const TokenMask> Matcher::mask() {
@@ -163,7 +175,8 @@ std::shared_ptr<const TokenMask> Matcher::mask_within(size_t nodes_max) {
   Place& place = *place_;
   CompiledGrammar::Machine& machine = place.machine();
   const CompiledGrammar::Machine::Lock lock(machine);
-  if (place.ended) return machine.empty_mask();
+  if (place.ended || place.too_complex) return machine.empty_mask();
+  machine.recognizer().reset_too_complex();
   const StateId key = machine.mask_key(place.state);
   if (auto known = machine.known_mask(key)) {
     place.walk.reset();
@@ -173,7 +186,14 @@ std::shared_ptr<const TokenMask> Matcher::mask_within(size_t nodes_max) {
     place.walk = std::make_unique<MaskWalk>(machine.tables(), machine.recognizer(), key);
     place.walk_key = key;
   }
-  if (!place.walk->advance(machine.recognizer(), nodes_max)) {
+  const bool is_over = place.walk->advance(machine.recognizer(), nodes_max);
+  if (machine.recognizer().too_complex()) {
+    place.too_complex = true;
+    place.walk.reset();
+    machine.limit_states();
+    return machine.empty_mask();
+  }
+  if (!is_over) {
     machine.limit_states();
     return nullptr;
   }
@@ -186,14 +206,15 @@ std::shared_ptr<const TokenMask> Matcher::mask_within(size_t nodes_max) {
 std::string Matcher::forced_bytes(size_t bytes_max) const {
   const Place& place = *place_;
   std::string forced;
-  if (place.ended) return forced;
+  if (place.ended || place.too_complex) return forced;
   CompiledGrammar::Machine& machine = place.machine();
   const CompiledGrammar::Machine::Lock lock(machine);
   Recognizer& recognizer = machine.recognizer();
+  recognizer.reset_too_complex();
   StateId state = place.state;
   while (forced.size() < bytes_max && !recognizer.can_end(state)) {
     const std::optional<uint8_t> byte = recognizer.only_byte(state);
-    if (!byte) {
+    if (!byte || recognizer.too_complex()) {
       // The first bytes of a character that is not decided yet are nothing one can have alone.
       forced.resize(forced.size() - utf8_incomplete_tail(forced));
       break;

@@ -64,6 +64,10 @@ class Matcher {
   bool can_end() const;   // the text so far is one of the grammar's
   bool must_end() const;  // and no longer one begins with it
 
+  // The grammar can be read in so many ways here that going through them has no end in sight. Then
+  // no token is allowed, and none accepted.
+  bool too_complex() const;
+
   // The tokens that may come next, found or remembered. With a limit of trie nodes to look at:
   // nothing when it did not suffice; the next call goes on from there. End tokens are in it when
   // the text can end.

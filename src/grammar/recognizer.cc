@@ -12,7 +12,11 @@ namespace {
 using Kind = Grammar::Node::Kind;
 
 constexpr uint32_t kUnbounded = Grammar::kUnbounded;
-constexpr uint32_t kLeave = UINT32_MAX;  // instead of a node
+constexpr uint32_t kLeave = UINT32_MAX;  // instead of a node, in what was seen
+
+// Nodes, stacks and frames that one step may look at. An object with 10,000 optional members needs
+// about as many; grammars that can be read in thousands of ways need more than there is.
+constexpr size_t kStepWorkMax = 100'000;
 constexpr uint32_t kPlacesFew = 8;
 
 uint32_t one_less(uint32_t times) {
@@ -24,7 +28,48 @@ uint32_t one_less(uint32_t times) {
 Recognizer::Recognizer(std::shared_ptr<const Grammar> grammar)
     : grammar_(std::move(grammar)), automata_(*grammar_) {
   find_classes();
+  find_ranks();
   keep_only({});
+}
+
+// Depth first, by hand: grammars may be deep. No node opens itself, as none begins with itself.
+void Recognizer::find_ranks() {
+  const std::vector<Node>& nodes = grammar_->nodes;
+  const auto opened_by = [&](const Node& node) {
+    if (node.kind == Kind::kTexts || node.kind == Kind::kLexeme) return uint32_t{0};
+    if (node.kind == Kind::kRepeat) return uint32_t{1};
+    if (node.kind == Kind::kChoice) return node.count;
+    uint32_t count = 0;
+    while (count < node.count) {
+      if (!nodes[grammar_->children[node.first + count++]].nullable) break;
+    }
+    return count;
+  };
+  struct Visit {
+    uint32_t node;
+    uint32_t next;
+  };
+  std::vector<bool> seen(nodes.size());
+  auto rank = static_cast<uint32_t>(nodes.size());
+  ranks_.assign(nodes.size(), 0);
+  for (uint32_t start = 0; start < nodes.size(); ++start) {
+    if (seen[start]) continue;
+    seen[start] = true;
+    std::vector<Visit> way = {{start, 0}};
+    while (!way.empty()) {
+      auto& [number, next] = way.back();
+      const Node& node = nodes[number];
+      if (next == opened_by(node)) {
+        ranks_[number] = --rank;
+        way.pop_back();
+        continue;
+      }
+      const uint32_t child = grammar_->children[node.first + next++];
+      if (seen[child]) continue;
+      seen[child] = true;
+      way.push_back({child, 0});
+    }
+  }
 }
 
 void Recognizer::find_classes() {
@@ -67,6 +112,8 @@ void Recognizer::find_classes() {
 void Recognizer::begin_closure() {
   seen_.clear();
   tasks_.clear();
+  leaving_.clear();
+  work_ = 0;
   found_.clear();
   found_end_ = false;
 }
@@ -77,23 +124,38 @@ void Recognizer::arrive(const Place& place) {
 }
 
 void Recognizer::open(uint32_t node, StackId stack) {
-  if (seen_.add(uint64_t{node} << 32 | stack)) tasks_.push_back({node, stack});
+  if (!seen_.add(uint64_t{node} << 32 | stack)) return;
+  ++work_;
+  tasks_.push_back({ranks_[node], node, stack});
+  std::push_heap(tasks_.begin(), tasks_.end(), is_later);
 }
 
 void Recognizer::leave(StackId stack) {
-  open(kLeave, stack);
+  if (seen_.add(uint64_t{kLeave} << 32 | stack)) leaving_.push_back(stack);
 }
 
+// What is over first: nothing that is opened ends at once, so nothing more is over then.
 void Recognizer::run_closure() {
-  while (!tasks_.empty()) {
-    const Task task = tasks_.back();
-    tasks_.pop_back();
-    if (task.node == kLeave) {
-      resume(task.stack);
-    } else {
-      expand(task.node, task.stack);
-    }
+  while (!leaving_.empty() && work_ <= kStepWorkMax) {
+    const StackId stack = leaving_.back();
+    leaving_.pop_back();
+    resume(stack);
   }
+  while (!tasks_.empty() && work_ <= kStepWorkMax)
+    expand_first();
+  if (work_ > kStepWorkMax) too_complex_ = true;
+}
+
+void Recognizer::expand_first() {
+  const uint32_t node = tasks_.front().node;
+  std::vector<StackId> stacks;
+  while (!tasks_.empty() && tasks_.front().node == node) {
+    stacks.push_back(tasks_.front().stack);
+    std::pop_heap(tasks_.begin(), tasks_.end(), is_later);
+    tasks_.pop_back();
+  }
+  if (stacks.size() == 1) return expand(node, stacks[0]);
+  expand(node, stacks_.unite(std::move(stacks), work_, kStepWorkMax));
 }
 
 // The texts of a node that are not empty; where it may be empty, who asked goes on without it.
@@ -125,6 +187,7 @@ void Recognizer::expand(uint32_t number, StackId stack) {
 }
 
 void Recognizer::resume(StackId stack) {
+  work_ += stacks_.frames_count(stack);
   for (size_t i = 0; i < stacks_.frames_count(stack); ++i)
     go_on(stacks_.frame(stack, i));
 }
@@ -175,7 +238,7 @@ StateId Recognizer::intern_found() {
       std::vector<StackId> stacks;
       for (; at < end; ++at)
         stacks.push_back(found_[at].stack);
-      place.stack = stacks_.unite(std::move(stacks));
+      place.stack = stacks_.unite(std::move(stacks), work_, kStepWorkMax);
     }
     at = end;
     found_[kept++] = place;
@@ -219,6 +282,10 @@ StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
   }
   run_closure();
   const StateId to = intern_found();
+  if (work_ > kStepWorkMax) {
+    too_complex_ = true;
+    return kDead;
+  }
 
   const bool is_first = states_[state].row == nullptr;
   if (is_first) {

@@ -64,6 +64,11 @@ class Recognizer {
   }
   bool goes_on(StateId state) const { return states_[state].places_count > 0; }
 
+  // Whether a step since the last reset could not be made: so many readings were alive at once that
+  // going through them had no end in sight. Such a step leads to kDead and is not remembered.
+  bool too_complex() const { return too_complex_; }
+  void reset_too_complex() { too_complex_ = false; }
+
   // The one byte that can follow, if it is one, and the text goes on at all.
   std::optional<uint8_t> only_byte(StateId state);
 
@@ -107,6 +112,7 @@ class Recognizer {
   using Node = Grammar::Node;
 
   void find_classes();
+  void find_ranks();
   StateId find_step(StateId state, uint32_t byte_class);
   void find_dead(StateId state);
   StateId* new_row();
@@ -126,6 +132,7 @@ class Recognizer {
   void expand(uint32_t node, StackId stack);
   void resume(StackId stack);
   void run_closure();
+  void expand_first();
   void open(uint32_t node, StackId stack);
   void leave(StackId stack);
   void go_on(const Frame& frame);
@@ -152,11 +159,19 @@ class Recognizer {
   IdTable table_;
   size_t steps_found_ = 0;
 
+  // The nodes that are opened, each with all of its stacks before any that it opens itself: so each
+  // is gone into once, however many ways lead to it. A heap, the lowest rank on top.
   struct Task {
-    uint32_t node = 0;  // kLeave: the stack goes on
+    uint32_t rank = 0;
+    uint32_t node = 0;
     StackId stack = 0;
   };
+  static bool is_later(const Task& a, const Task& b) { return a.rank > b.rank; }
   std::vector<Task> tasks_;
+  std::vector<StackId> leaving_;  // what is over goes on with these
+  std::vector<uint32_t> ranks_;   // of nodes: higher than of all that open them
+  size_t work_ = 0;
+  bool too_complex_ = false;
   SeenSet seen_;
   std::vector<Place> found_;
   bool found_end_ = false;

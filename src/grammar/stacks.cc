@@ -34,7 +34,7 @@ StackId Stacks::intern(std::span<const Frame> frames) {
   return id;
 }
 
-StackId Stacks::unite(std::vector<StackId> stacks, int depth) {
+StackId Stacks::unite(std::vector<StackId> stacks, Work& work, int depth) {
   std::sort(stacks.begin(), stacks.end());
   stacks.erase(std::unique(stacks.begin(), stacks.end()), stacks.end());
   if (stacks.size() == 1) return stacks[0];
@@ -45,6 +45,8 @@ StackId Stacks::unite(std::vector<StackId> stacks, int depth) {
     const std::span<const Frame> some = frames(stack);
     all.insert(all.end(), some.begin(), some.end());
   }
+  work.done += all.size();
+  if (work.done > work.max) return stacks[0];
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::vector<Frame> united;
@@ -54,7 +56,7 @@ StackId Stacks::unite(std::vector<StackId> stacks, int depth) {
     for (; at < all.size() && all[at].is_like(frame); ++at)
       below.push_back(all[at].below);
     if (below.size() == 1 || depth < kUniteDepthMax) {
-      frame.below = unite(std::move(below), depth + 1);
+      frame.below = unite(std::move(below), work, depth + 1);
       united.push_back(frame);
       continue;
     }
@@ -63,6 +65,7 @@ StackId Stacks::unite(std::vector<StackId> stacks, int depth) {
       united.push_back(frame);
     }
   }
+  if (work.done > work.max) return stacks[0];
   const StackId id = intern(united);
   united_.emplace(std::move(stacks), id);
   return id;

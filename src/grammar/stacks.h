@@ -43,8 +43,12 @@ class Stacks {
   StackId push(const Frame& frame) { return intern({&frame, 1}); }
 
   // All of theirs. What is below the same frame is united too, down to some depth: else readings
-  // that meet again and again would double each time.
-  StackId unite(std::vector<StackId> stacks) { return unite(std::move(stacks), 0); }
+  // that meet again and again would double each time. `work` grows with the frames looked at; what
+  // comes out when it has passed `work_max` is worth nothing.
+  StackId unite(std::vector<StackId> stacks, size_t& work, size_t work_max) {
+    Work left{work, work_max};
+    return unite(std::move(stacks), left, 0);
+  }
 
   // Sorted, none twice.
   StackId intern(std::span<const Frame> frames);
@@ -61,7 +65,11 @@ class Stacks {
   void clear();  // but for kEnd
 
  private:
-  StackId unite(std::vector<StackId> stacks, int depth);
+  struct Work {
+    size_t& done;
+    size_t max;
+  };
+  StackId unite(std::vector<StackId> stacks, Work& work, int depth);
 
   std::vector<Frame> frames_;
   std::vector<uint32_t> from_;

@@ -46,6 +46,9 @@ class AnswerGuide {
   bool can_end() const;
   bool must_end() const;
 
+  // grammar::Matcher::too_complex.
+  bool too_complex() const { return matcher_.too_complex(); }
+
   // What is said next in any case; at most so many bytes.
   std::string forced_text(size_t bytes_max) const;
 
