@@ -221,6 +221,7 @@ Times fill_rows(const std::vector<Measured>& subjects, const Tokenizer& tokenize
   };
   Times times;
   if (subjects.empty()) return times;
+  rows.reserve(static_cast<size_t>(options.rows));
   for (int i = 0; i < options.rows; ++i)
     rows.push_back(new_row());
   for (int step = 0; step < 400; ++step) {
@@ -377,6 +378,7 @@ int run(const Options& options) {
 
   const auto worst = [&](const char* what, auto value) {
     std::vector<const Measured*> order;
+    order.reserve(all.size());
     for (const Measured& measured : all)
       order.push_back(&measured);
     const size_t count = std::min<size_t>(order.size(), 8);

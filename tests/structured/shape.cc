@@ -21,12 +21,19 @@ std::string Decimal::text() const {
 }
 
 const Shape& SchemaCase::resolve(const Shape& shape) const {
-  if (shape.kind != Kind::kReference) return shape;
-  if (shape.definition.empty()) return resolve(*root);
-  const auto found = std::find_if(definitions.begin(), definitions.end(),
-                                  [&](const Definition& d) { return d.name == shape.definition; });
-  ENSURE(found != definitions.end(), "a reference to a definition that was not made");
-  return resolve(*found->shape);
+  const Shape* found = &shape;
+  while (found->kind == Kind::kReference) {
+    if (found->definition.empty()) {
+      found = root.get();
+      continue;
+    }
+    const auto definition =
+        std::find_if(definitions.begin(), definitions.end(),
+                     [&](const Definition& one) { return one.name == found->definition; });
+    ENSURE(definition != definitions.end(), "a reference to a definition that was not made");
+    found = definition->shape.get();
+  }
+  return *found;
 }
 
 std::vector<Member> SchemaCase::members_of(const Shape& shape) const {
