@@ -275,6 +275,7 @@ void StepLoop::sample_kept() {
 
 void StepLoop::wait_for_kept() {
   std::vector<std::shared_ptr<WantedMask>> wanted;
+  wanted.reserve(kept_.size());
   for (const RowId id : kept_)
     wanted.push_back(rows_.at(id).mask);
   mask_filler_.wait(wanted);
