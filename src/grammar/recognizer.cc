@@ -14,8 +14,8 @@ using Kind = Grammar::Node::Kind;
 constexpr uint32_t kUnbounded = Grammar::kUnbounded;
 constexpr uint32_t kLeave = UINT32_MAX;  // instead of a node, in what was seen
 
-// Nodes, stacks and frames that one step may look at. An object with 10,000 optional members needs
-// about as many; grammars that can be read in thousands of ways need more than there is.
+// Nodes, stacks and frames that one step may look at, besides twice the nodes there are. Grammars
+// that can be read in thousands of ways need more than there is.
 constexpr size_t kStepWorkMax = 100'000;
 constexpr uint32_t kPlacesFew = 8;
 
@@ -26,7 +26,9 @@ uint32_t one_less(uint32_t times) {
 }  // namespace
 
 Recognizer::Recognizer(std::shared_ptr<const Grammar> grammar)
-    : grammar_(std::move(grammar)), automata_(*grammar_) {
+    : grammar_(std::move(grammar)),
+      automata_(*grammar_),
+      work_max_(kStepWorkMax + 2 * grammar_->nodes.size()) {
   find_classes();
   find_ranks();
   keep_only({});
@@ -136,14 +138,14 @@ void Recognizer::leave(StackId stack) {
 
 // What is over first: nothing that is opened ends at once, so nothing more is over then.
 void Recognizer::run_closure() {
-  while (!leaving_.empty() && work_ <= kStepWorkMax) {
+  while (!leaving_.empty() && work_ <= work_max_) {
     const StackId stack = leaving_.back();
     leaving_.pop_back();
     resume(stack);
   }
-  while (!tasks_.empty() && work_ <= kStepWorkMax)
+  while (!tasks_.empty() && work_ <= work_max_)
     expand_first();
-  if (work_ > kStepWorkMax) too_complex_ = true;
+  if (work_ > work_max_) too_complex_ = true;
 }
 
 void Recognizer::expand_first() {
@@ -155,7 +157,7 @@ void Recognizer::expand_first() {
     tasks_.pop_back();
   }
   if (stacks.size() == 1) return expand(node, stacks[0]);
-  expand(node, stacks_.unite(std::move(stacks), work_, kStepWorkMax));
+  expand(node, stacks_.unite(std::move(stacks), work_, work_max_));
 }
 
 // The texts of a node that are not empty; where it may be empty, who asked goes on without it.
@@ -238,7 +240,7 @@ StateId Recognizer::intern_found() {
       std::vector<StackId> stacks;
       for (; at < end; ++at)
         stacks.push_back(found_[at].stack);
-      place.stack = stacks_.unite(std::move(stacks), work_, kStepWorkMax);
+      place.stack = stacks_.unite(std::move(stacks), work_, work_max_);
     }
     at = end;
     found_[kept++] = place;
@@ -282,7 +284,7 @@ StateId Recognizer::find_step(StateId state, uint32_t byte_class) {
   }
   run_closure();
   const StateId to = intern_found();
-  if (work_ > kStepWorkMax) {
+  if (work_ > work_max_) {
     too_complex_ = true;
     return kDead;
   }

@@ -170,7 +170,8 @@ class Recognizer {
   std::vector<Task> tasks_;
   std::vector<StackId> leaving_;  // what is over goes on with these
   std::vector<uint32_t> ranks_;   // of nodes: higher than of all that open them
-  size_t work_ = 0;
+  size_t work_ = 0;               // of this step
+  const size_t work_max_;
   bool too_complex_ = false;
   SeenSet seen_;
   std::vector<Place> found_;
