@@ -134,6 +134,7 @@ class Compiler {
       return;
     }
     const json::object& object = schema.get_object();
+    check_names(node, object, schema);
     if (const json::value* reference = object.if_contains("$ref")) {
       refer(node, *reference, schema);
       if (dialect_ == Dialect::kReferenceAlone) return;
@@ -156,6 +157,19 @@ class Compiler {
     if (node.array != nullptr) settle_items(*node.array, object, node.at);
     if (const json::value* nullable = object.if_contains("nullable"))
       allow_null(node, *nullable, object);
+  }
+
+  void check_names(const Node& node, const json::object& object, const json::value& schema) const {
+    for (const std::string_view name : {"$id", "$anchor"}) {
+      if (!object.contains(name) || resources_.knows(schema)) continue;
+      throw Refusal{fmt::format("{}/{}", node.at, name),
+                    "names a schema only where a keyword holds schemas; move it into $defs"};
+    }
+    if (&node != program_.root && object.contains("$id") && object.contains("$ref")) {
+      throw Refusal{node.at + "/$ref",
+                    "means different things beside $id in different drafts; put the $ref into an "
+                    "allOf, or remove the $id"};
+    }
   }
 
   void refer(Node& node, const json::value& reference, const json::value& schema) {

@@ -357,5 +357,23 @@ TEST(Keywords, NamesThatLookLikeKeywordsAreNone) {
             "");
 }
 
+TEST(Keywords, IdentifiersCountWhereKeywordsHoldSchemas) {
+  const auto error_of = [](std::string_view schema) {
+    const auto validator = Validator::compile(json::parse(schema), {});
+    return validator ? "no error" : validator.error().message;
+  };
+  EXPECT_EQ(error_of(R"({"$ref": "#/parts/x", "parts": {"x": {"$id": "http://e/x"}}})"),
+            "/parts/x/$id: names a schema only where a keyword holds schemas; move it into $defs");
+  EXPECT_EQ(error_of(R"({"properties": {"a": {"$id": "http://o/", "$ref": "#/$defs/x"}},
+                         "$defs": {"x": true}})"),
+            "/properties/a/$ref: means different things beside $id in different drafts; put the "
+            "$ref into an allOf, or remove the $id");
+  EXPECT_EQ(error_of(R"({"const": {"$id": "http://e/x", "$ref": "#y", "$anchor": "A"},
+                         "$defs": {"x": {"$anchor": "A"}}})"),
+            "no error");
+  EXPECT_EQ(error_of(R"({"$id": "http://o/", "$ref": "#/$defs/x", "$defs": {"x": true}})"),
+            "no error");
+}
+
 }  // namespace
 }  // namespace windrow::schema

@@ -28,6 +28,9 @@ class Resources {
   // What `reference` means in `from`, a schema of the document.
   Result<Place> find(std::string_view reference, const boost::json::value& from) const;
 
+  // Whether it stands where a keyword holds a schema, so that its $id and $anchor count.
+  bool knows(const boost::json::value& schema) const { return bases_.contains(&schema); }
+
  private:
   Result<void> visit(const boost::json::value& schema, const std::string& pointer,
                      std::string base);

@@ -22,7 +22,8 @@ constexpr size_t kStepsBetweenQuestions = 256;
 // depth of a schema costs no stack.
 class SchemaReader final : public Places {
  public:
-  SchemaReader(const json::value& root, bool open) : root_(root), references_(root), open_(open) {}
+  SchemaReader(const json::value& root, References references, bool open)
+      : root_(root), references_(std::move(references)), open_(open) {}
 
   Result<Schema> read(const GiveUp& give_up) {
     schema_.root = place(root_, "#");
@@ -86,6 +87,7 @@ class SchemaReader final : public Places {
 
   Result<void> read_object(const json::object& object, SchemaNode& node) {
     const bool is_root = current_.value == &root_;
+    if (Result<void> checked = check_names(object, is_root); !checked) return checked.error();
     Result<std::optional<Rules>> rules = read_rules(
         object, current_.pointer,
         {.open = open_,
@@ -118,6 +120,23 @@ class SchemaReader final : public Places {
     }
     node.kind = SchemaNode::Kind::kAll;
     node.parts = std::move(parts);
+    return {};
+  }
+
+  Result<void> check_names(const json::object& object, bool is_root) const {
+    for (const std::string_view name : {"$id", "$anchor"}) {
+      if (!object.contains(name) || references_.is_named(*current_.value)) continue;
+      return schema_error(
+          fmt::format("{}/{}", current_.pointer, name),
+          fmt::format("{} names a schema only where a keyword holds schemas; move this schema into "
+                      "\"$defs\", or remove its {}",
+                      name, name));
+    }
+    if (!is_root && object.contains("$id") && object.contains("$ref")) {
+      return schema_error(current_.pointer + "/$ref",
+                          "what $ref means beside $id depends on the draft; put the $ref into an "
+                          "allOf, or remove the $id");
+    }
     return {};
   }
 
@@ -194,7 +213,9 @@ Error schema_error(std::string_view pointer, std::string_view what) {
 }
 
 Result<Schema> read_schema(const json::value& schema, bool open, const GiveUp& give_up) {
-  return SchemaReader(schema, open).read(give_up);
+  Result<References> references = References::collect(schema);
+  if (!references) return references.error();
+  return SchemaReader(schema, *std::move(references), open).read(give_up);
 }
 
 }  // namespace windrow::grammar

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
 #include <utility>
@@ -85,10 +86,21 @@ std::string without_dots(std::string_view path) {
   return result;
 }
 
-// What holds values, not schemas.
-bool holds_values(std::string_view keyword) {
-  return keyword == "enum" || keyword == "const" || keyword == "default" || keyword == "examples" ||
-         keyword == "example";
+// What a keyword holds, as far as schemas are in it. Values (const, default, x-...) are not looked
+// into: an "$id" in them is nobody's name.
+enum class Holds : uint8_t { kNoSchema, kSchemas, kNames };
+
+Holds holds(std::string_view keyword) {
+  constexpr auto kMaps =
+      std::to_array<std::string_view>({"$defs", "definitions", "dependencies", "dependentSchemas",
+                                       "patternProperties", "properties"});
+  constexpr auto kSchemas = std::to_array<std::string_view>(
+      {"additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "else", "if",
+       "items", "not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems",
+       "unevaluatedProperties"});
+  if (std::ranges::find(kMaps, keyword) != kMaps.end()) return Holds::kNames;
+  return std::ranges::find(kSchemas, keyword) != kSchemas.end() ? Holds::kSchemas
+                                                                : Holds::kNoSchema;
 }
 
 }  // namespace
@@ -126,63 +138,95 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   return std::string(host) + without_dots(folder + std::string(reference));
 }
 
-References::References(const json::value& root) {
-  look_through(root);
+Result<References> References::collect(const json::value& root) {
+  References references;
+  references.resources_.push_back({"", &root, "#"});
+  references.resource_at_[&root] = kRoot;
+  references.look_through({&root, "#", kRoot}, true);
+  // What only a reference leads to, in a container of some other name, has references too.
+  for (size_t i = 0; i < references.references_.size(); ++i) {
+    const auto [text, from] = references.references_[i];
+    const Result<Target> target = references.find(text, from);
+    if (!target) continue;  // whoever uses it says so
+    if (target->pointer.size() > 2) {
+      const std::string_view steps = std::string_view(target->pointer).substr(2);
+      references.first_steps_.insert(plain_step(steps.substr(0, steps.find('/'))));
+    }
+    if (!references.seen_.contains(target->value)) references.look_through(*target, false);
+  }
+  if (references.twice_) return *references.twice_;
+  return references;
 }
 
-void References::look_through(const json::value& root) {
-  struct Place {
-    const json::value* value;
-    std::string pointer;
-    Resource resource;
+// All schemas from here on; `named`: they may have identifiers.
+void References::look_through(Target from, bool named) {
+  std::vector<Target> open{std::move(from)};
+  const auto add = [&](const json::value& value, std::string pointer, Resource resource) {
+    open.push_back({&value, std::move(pointer), resource});
   };
-  resources_.push_back({"", &root, "#"});
-  resource_at_[&root] = kRoot;
-  std::vector<Place> open{{&root, "#", kRoot}};
   while (!open.empty()) {
-    Place place = std::move(open.back());
+    Target place = std::move(open.back());
     open.pop_back();
-    if (const json::array* array = place.value->if_array()) {
-      for (size_t i = 0; i < array->size(); ++i) {
-        open.push_back({&(*array)[i], fmt::format("{}/{}", place.pointer, i), place.resource});
-      }
-      continue;
-    }
     const json::object* object = place.value->if_object();
-    if (object == nullptr) continue;
-    if (const json::value* id = object->if_contains("$id"); id != nullptr && id->is_string()) {
-      const auto [uri, fragment] = split_fragment(id->get_string());
-      if (place.value == &root) {
-        resources_[kRoot].uri = uri;
-      } else if (!uri.empty()) {
-        resources_.push_back(
-            {resolve_uri(resources_[place.resource].uri, uri), place.value, place.pointer});
-        place.resource = static_cast<Resource>(resources_.size() - 1);
-        resource_at_[place.value] = place.resource;
-      }
-      if (fragment && !fragment->empty()) {
-        anchors_.try_emplace(fmt::format("{}#{}", resources_[place.resource].uri, *fragment),
-                             Target{place.value, place.pointer, place.resource});
-      }
-    }
-    for (const auto* name : {"$anchor", "$dynamicAnchor"}) {
-      const json::value* anchor = object->if_contains(name);
-      if (anchor == nullptr || !anchor->is_string()) continue;
-      anchors_.try_emplace(fmt::format("{}#{}", resources_[place.resource].uri,
-                                       std::string_view(anchor->get_string())),
-                           Target{place.value, place.pointer, place.resource});
-    }
+    if (object == nullptr || !seen_.insert(place.value).second) continue;
+    if (named) read_names(place, *object);
     if (const json::value* ref = object->if_contains("$ref"); ref != nullptr && ref->is_string()) {
-      const std::string_view text = ref->get_string();
-      if (text.starts_with("#/")) {
-        first_steps_.push_back(plain_step(percent_decoded(text.substr(2, text.find('/', 2) - 2))));
-      }
+      references_.emplace_back(ref->get_string(), place.resource);
     }
     for (const auto& [name, member] : *object) {
-      if (holds_values(name) && !member.is_object()) continue;
-      open.push_back({&member, place.pointer + "/" + pointer_step(name), place.resource});
+      const Holds held = holds(name);
+      if (held == Holds::kNoSchema) continue;
+      const std::string pointer = place.pointer + "/" + pointer_step(name);
+      if (held == Holds::kNames) {
+        if (!member.is_object()) continue;
+        for (const auto& [key, schema] : member.get_object())
+          add(schema, pointer + "/" + pointer_step(key), place.resource);
+      } else if (const json::array* many = member.if_array()) {
+        for (size_t i = 0; i < many->size(); ++i)
+          add((*many)[i], fmt::format("{}/{}", pointer, i), place.resource);
+      } else {
+        add(member, pointer, place.resource);
+      }
     }
   }
+}
+
+void References::read_names(Target& place, const json::object& object) {
+  named_.insert(place.value);
+  if (const json::value* id = object.if_contains("$id"); id != nullptr && id->is_string()) {
+    const auto [uri, fragment] = split_fragment(id->get_string());
+    if (place.resource == kRoot && place.value == resources_[kRoot].value) {
+      resources_[kRoot].uri = uri;
+    } else if (!uri.empty()) {
+      const std::string full = resolve_uri(resources_[place.resource].uri, uri);
+      const auto other = std::ranges::find(resources_, full, &Known::uri);
+      if (other != resources_.end()) note_twice(place, full, other->pointer);
+      resources_.push_back({full, place.value, place.pointer});
+      place.resource = static_cast<Resource>(resources_.size() - 1);
+      resource_at_[place.value] = place.resource;
+    }
+    if (fragment && !fragment->empty()) add_anchor(place, *fragment);
+  }
+  for (const auto* name : {"$anchor", "$dynamicAnchor"}) {
+    const json::value* anchor = object.if_contains(name);
+    if (anchor != nullptr && anchor->is_string()) add_anchor(place, anchor->get_string());
+  }
+}
+
+void References::add_anchor(const Target& place, std::string_view name) {
+  std::string full = fmt::format("{}#{}", resources_[place.resource].uri, name);
+  const auto [found, is_new] = anchors_.try_emplace(std::move(full), place);
+  if (!is_new && found->second.value != place.value) {
+    note_twice(place, name, found->second.pointer);
+  }
+}
+
+void References::note_twice(const Target& place, std::string_view name, std::string_view other) {
+  if (twice_) return;
+  twice_ =
+      Error{ErrorKind::kInvalid,
+            fmt::format("at {}: \"{}\" is also the name of {}; give each its own $id or $anchor",
+                        place.pointer, name, other)};
 }
 
 References::Resource References::resource_of(const json::value& part, Resource outer) const {
@@ -191,7 +235,7 @@ References::Resource References::resource_of(const json::value& part, Resource o
 }
 
 bool References::leads_into(std::string_view root_member) const {
-  return std::ranges::find(first_steps_, root_member) != first_steps_.end();
+  return first_steps_.contains(root_member);
 }
 
 Result<References::Target> References::find(std::string_view reference, Resource from) const {
@@ -205,7 +249,6 @@ Result<References::Target> References::find(std::string_view reference, Resource
                                                   "write \"#/$defs/...\" for a path in it",
                                                   reference)};
   }
-  // Of several with one name the innermost that asks wins: it is what it was written in.
   const auto named = relative.empty() ? resources_.begin() + from
                                       : std::ranges::find(resources_, uri, &Known::uri);
   if (named == resources_.end()) {

@@ -4,9 +4,14 @@
 
 #include <boost/json/value.hpp>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -32,8 +37,12 @@ class References {
     Resource resource = kRoot;
   };
 
-  // `root` outlives this.
-  explicit References(const boost::json::value& root);
+  // `root` outlives this. kInvalid: two schemas have one name.
+  static Result<References> collect(const boost::json::value& root);
+
+  // Whether an identifier of this part counts: those in values, and in members that are no
+  // keywords, do not.
+  bool is_named(const boost::json::value& part) const { return named_.contains(&part); }
 
   // Which resource a part of the schema is in, when what is around it is in `outer`.
   Resource resource_of(const boost::json::value& part, Resource outer) const;
@@ -52,14 +61,23 @@ class References {
     std::string pointer;
   };
 
-  void look_through(const boost::json::value& root);
+  References() = default;
+
+  void look_through(Target from, bool named);
+  void read_names(Target& place, const boost::json::object& object);
+  void add_anchor(const Target& place, std::string_view name);
+  void note_twice(const Target& place, std::string_view name, std::string_view other);
   Result<Target> walk(const Known& from, Resource resource, std::string_view pointer,
                       std::string_view reference) const;
 
   std::vector<Known> resources_;
   std::unordered_map<const boost::json::value*, Resource> resource_at_;
   std::unordered_map<std::string, Target> anchors_;  // "uri#name"
-  std::vector<std::string> first_steps_;             // of pointers from the root
+  std::unordered_set<const boost::json::value*> seen_;
+  std::unordered_set<const boost::json::value*> named_;
+  std::vector<std::pair<std::string, Resource>> references_;  // all that schemas have, in what
+  std::set<std::string, std::less<>> first_steps_;            // from the root, of their targets
+  std::optional<Error> twice_;
 };
 
 }  // namespace windrow::grammar

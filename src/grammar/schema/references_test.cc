@@ -45,7 +45,7 @@ class ReferencesTest : public ::testing::Test {
     "prefixItems": [true, {"title": "second"}],
     "enum": [{"$anchor": "value"}]
   })");
-  References references_{schema_};
+  References references_ = *References::collect(schema_);
 };
 
 TEST_F(ReferencesTest, FollowsPointers) {
@@ -80,6 +80,48 @@ TEST_F(ReferencesTest, SaysWhatLeadsNowhere) {
   EXPECT_NE(pointer("other.json").find("nothing is fetched"), std::string::npos);
   EXPECT_NE(pointer("http://json-schema.org/draft-07/schema#").find("nothing is fetched"),
             std::string::npos);
+}
+
+TEST(References, NamesAreThoseOfSchemasOnly) {
+  const boost::json::value schema = boost::json::parse(R"({
+    "$defs": {"x": {"$anchor": "A", "type": "integer"}},
+    "properties": {"a": {"const": {"$anchor": "A"}, "default": {"$anchor": "B"},
+                         "x-note": {"$anchor": "A"}, "unknown": [{"$anchor": "B"}]},
+                   "const": {"$anchor": "C"}},
+    "parts": {"y": {"$anchor": "D"}}})");
+  const auto references = References::collect(schema);
+  ASSERT_TRUE(references);
+  const auto pointer = [&](std::string_view reference) {
+    const auto target = references->find(reference, 0);
+    return target ? target->pointer : "";
+  };
+  EXPECT_EQ(pointer("#A"), "#/$defs/x");
+  EXPECT_EQ(pointer("#B"), "");
+  EXPECT_EQ(pointer("#C"), "#/properties/const");  // a property of that name
+  EXPECT_EQ(pointer("#D"), "");
+}
+
+TEST(References, TwoOfOneNameAreRefused) {
+  for (const char* text : {R"({"$defs": {"x": {"$anchor": "A"}, "y": {"$anchor": "A"}}})",
+                           R"({"$defs": {"x": {"$id": "http://e/x"}, "y": {"$id": "http://e/x"}}})",
+                           R"({"$id": "http://e/x", "$defs": {"y": {"$id": "x"}}})"}) {
+    const boost::json::value schema = boost::json::parse(text);
+    const auto references = References::collect(schema);
+    ASSERT_FALSE(references) << text;
+    EXPECT_NE(references.error().message.find("give each its own"), std::string::npos) << text;
+  }
+}
+
+TEST(References, ContainersAreWhatTheReferencesOfSchemasLeadThrough) {
+  const boost::json::value schema = boost::json::parse(R"({
+    "$ref": "#/parts/one", "const": {"$ref": "#/values/one"},
+    "parts": {"one": {"items": {"$ref": "#/others/two"}}}, "others": {"two": {}},
+    "values": {"one": {}}})");
+  const auto references = References::collect(schema);
+  ASSERT_TRUE(references);
+  EXPECT_TRUE(references->leads_into("parts"));
+  EXPECT_TRUE(references->leads_into("others"));
+  EXPECT_FALSE(references->leads_into("values"));
 }
 
 }  // namespace

@@ -318,5 +318,25 @@ TEST(SchemaGrammar, GivesUpWhenAsked) {
   EXPECT_EQ(grammar.error().kind, ErrorKind::kUnavailable);
 }
 
+TEST(SchemaGrammar, NamesInValuesAreNobodys) {
+  expect_language(R"({"type":"object","$defs":{"x":{"$anchor":"A","type":"integer"}},
+                      "properties":{"a":{"const":{"$anchor":"A"}},"b":{"$ref":"#A"}}})",
+                  {R"({"b":1})", R"({"a":{"$anchor":"A"}})"}, {R"({"b":"x"})", R"({"b":{"b":1}})"});
+  expect_language(R"({"type":"object","$defs":{"x":{"$id":"http://e/x","type":"integer"}},
+                      "properties":{"a":{"const":{"$id":"http://e/x","b":1}},
+                                    "b":{"$ref":"http://e/x"}}})",
+                  {R"({"b":1})"}, {R"({"b":"x"})"});
+  EXPECT_THAT(error_of(R"({"$ref":"#/parts/x","parts":{"x":{"$id":"http://e/x"}}})"),
+              HasSubstr("at #/parts/x/$id: $id names a schema only where"));
+}
+
+TEST(SchemaGrammar, ReferencesBesideIdentifiersAreRefused) {
+  EXPECT_THAT(error_of(R"({"$defs":{"x":{"$id":"http://o/","$ref":"y.json"}},
+                           "properties":{"a":{"$ref":"#/$defs/x"}}})"),
+              HasSubstr("at #/$defs/x/$ref: what $ref means beside $id depends on the draft"));
+  expect_language(R"({"$id":"http://o/","$ref":"#/$defs/x","$defs":{"x":{"type":"null"}}})",
+                  {"null"}, {"1"});
+}
+
 }  // namespace
 }  // namespace windrow::grammar

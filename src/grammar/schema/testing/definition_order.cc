@@ -19,7 +19,8 @@ using Places = std::vector<Place>;
 
 class Order {
  public:
-  explicit Order(const json::value& root) : references_(root) {}
+  // Of a schema that compiles, so its references are in order.
+  explicit Order(const json::value& root) : references_(*References::collect(root)) {}
 
   json::value of(const Places& places, const json::value& value, int depth) {
     Places all;
