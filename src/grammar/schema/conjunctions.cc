@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "grammar/schema/json_values.h"
 #include "grammar/schema/read_schema.h"
 
 namespace windrow::grammar {
@@ -187,6 +186,11 @@ Result<void> Conjunctions::check_exclusive(const Terms& terms, size_t at,
   return {};
 }
 
+// Made when first asked for: few nodes have long lists, and those are asked often.
+const ValueSet& Conjunctions::allowed_by(const Node& node) {
+  return allowed_.try_emplace(&node, *node.allowed).first->second;
+}
+
 // Whether they plainly have no value in common: other types, or another const of one property.
 // Saves working out most pairs of branches.
 Result<bool> Conjunctions::told_apart(NodeId left, NodeId right) {
@@ -198,17 +202,15 @@ Result<bool> Conjunctions::told_apart(NodeId left, NodeId right) {
 }
 
 Result<bool> Conjunctions::shapes_apart(const Node& left, const Node& right) {
-  const auto values_apart = [](const Node& a, const Node& b) {
-    return a.allowed && b.allowed && std::ranges::none_of(*a.allowed, [&](const auto* value) {
-             return std::ranges::any_of(
-                 *b.allowed, [&](const auto* other) { return same_value(*value, *other); });
-           });
+  const auto values_apart = [&](const Node& a, const Node& b) {
+    return a.allowed && b.allowed && !allowed_by(a).has_common(allowed_by(b));
   };
   const auto common = static_cast<Types>(left.types & right.types);
   if (common == 0 || values_apart(left, right)) return true;
   if (common != kObjectType) return false;
   for (const Member& member : left.objects.members) {
     if (!member.required) continue;
+    if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on.error();
     const auto other = std::ranges::find(right.objects.members, member.name, &Member::name);
     if (other == right.objects.members.end() || !other->required) continue;
     Result<NodeId> a = find_member(left, member.name);

@@ -14,6 +14,7 @@
 #include "grammar/schema/node.h"
 #include "grammar/schema/schema_grammar.h"
 #include "grammar/schema/text_automata.h"
+#include "grammar/schema/value_set.h"
 
 namespace windrow::grammar {
 
@@ -68,6 +69,7 @@ class Conjunctions {
 
   Result<std::optional<Terms>> member_terms(const ObjectShape& shape, std::string_view name);
   std::optional<SchemaId> property(const ObjectRules& rules, std::string_view name) const;
+  const ValueSet& allowed_by(const Node& node);  // of one with `allowed`
   Result<bool> shape_holds(const Node& node, const boost::json::value& value);
   Result<bool> array_holds(const Node& node, const boost::json::array& array);
   Result<bool> object_holds(const Node& node, const boost::json::object& object);
@@ -78,6 +80,7 @@ class Conjunctions {
   std::deque<Node> nodes_;
   std::unordered_map<std::u32string, NodeId> known_;
   NodeId undeclared_;  // a kNone node
+  std::unordered_map<const Node*, ValueSet> allowed_;
   size_t members_count_ = 0;
   size_t asked_ = 0;
   size_t depth_ = 0;

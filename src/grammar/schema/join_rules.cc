@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "grammar/schema/conjunctions.h"
-#include "grammar/schema/json_values.h"
 #include "grammar/schema/read_schema.h"
+#include "grammar/schema/value_set.h"
 
 namespace windrow::grammar {
 namespace {
@@ -51,10 +51,8 @@ Result<void> Conjunctions::join(Node& node, const Terms& terms) {
       node.allowed = rules.allowed;
       continue;
     }
-    std::erase_if(*node.allowed, [&](const auto* value) {
-      return std::ranges::none_of(*rules.allowed,
-                                  [&](const auto* other) { return same_value(*value, *other); });
-    });
+    if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on;
+    ValueSet(*rules.allowed).keep_common(*node.allowed);
   }
   if ((node.types & kArrayType) != 0) join_arrays(node, terms);
   if ((node.types & kObjectType) != 0) join_objects(node, terms);

@@ -8,10 +8,10 @@
 
 #include "grammar/lexeme/formats.h"
 #include "grammar/schema/harmless.h"
-#include "grammar/schema/json_values.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/schema/read_schema.h"
 #include "grammar/schema/references.h"
+#include "grammar/schema/value_set.h"
 
 namespace windrow::grammar {
 namespace {
@@ -154,10 +154,7 @@ class RulesReader {
       rules_.allowed = std::move(values);
       return {};
     }
-    std::erase_if(*rules_.allowed, [&](const json::value* old) {
-      return std::ranges::none_of(
-          values, [&](const json::value* value) { return same_value(*old, *value); });
-    });
+    ValueSet(values).keep_common(*rules_.allowed);
     return {};
   }
   Result<void> read_const(const json::value& value) { return allow({&value}); }

@@ -43,6 +43,7 @@ Result<void> Conjunctions::trim(Node& node) {
 Result<void> Conjunctions::trim_allowed(Node& node) {
   std::vector<const boost::json::value*> held;
   for (const boost::json::value* value : *node.allowed) {
+    if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on;
     Result<bool> holds = shape_holds(node, *value);
     if (!holds) return holds.error();
     if (*holds) held.push_back(value);

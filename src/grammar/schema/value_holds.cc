@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "grammar/schema/conjunctions.h"
-#include "grammar/schema/json_values.h"
 #include "grammar/schema/read_schema.h"
 
 namespace windrow::grammar {
@@ -59,11 +58,8 @@ Result<bool> Conjunctions::holds(NodeId id, const json::value& value) {
     case Node::Kind::kShape:
       break;
   }
-  if (node.allowed && std::ranges::none_of(*node.allowed, [&](const json::value* allowed) {
-        return same_value(*allowed, value);
-      })) {
-    return false;
-  }
+  if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on.error();
+  if (node.allowed && !allowed_by(node).contains(value)) return false;
   return shape_holds(node, value);
 }
 
