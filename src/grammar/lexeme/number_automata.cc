@@ -183,6 +183,43 @@ class Multiples {
   RangeDfa result_;
 };
 
+// How many zeros stand at the end, `zeros` at most, and the remainder of what is before these.
+class MultiplesOfTens {
+ public:
+  MultiplesOfTens(uint32_t step, uint32_t zeros) : step_(step), zeros_(zeros), power_{1 % step} {
+    for (uint32_t i = 1; i <= zeros + 1; ++i)
+      power_.push_back(power_.back() * 10 % step);
+  }
+
+  RangeDfa run() {
+    met_.intern(std::array{uint32_t{0}, zeros_});  // nothing is zero, and that has zeros enough
+    for (uint32_t i = 0; i < met_.size(); ++i) {
+      const uint32_t rest = met_.get(i)[0];
+      const uint32_t ended = met_.get(i)[1];
+      result_.begin_state(rest == 0 && ended == zeros_);
+      if (ended < zeros_) {
+        go(U'0', rest, ended + 1);
+      } else {
+        go(U'0', rest * 10 % step_, zeros_);
+      }
+      for (uint32_t digit = 1; digit <= 9; ++digit)
+        go(U'0' + digit, (rest * power_[ended + 1] + digit) % step_, 0);
+    }
+    return minimal(result_);
+  }
+
+ private:
+  void go(char32_t symbol, uint32_t rest, uint32_t ended) {
+    result_.add_edge({symbol, symbol}, met_.intern(std::array{rest, ended}).first);
+  }
+
+  uint32_t step_;
+  uint32_t zeros_;
+  std::vector<uint32_t> power_;  // of ten, their remainders
+  Interner met_;
+  RangeDfa result_;
+};
+
 }  // namespace
 
 RangeDfa magnitudes(const NumberRange& range) {
@@ -191,6 +228,10 @@ RangeDfa magnitudes(const NumberRange& range) {
 
 RangeDfa multiples(uint32_t step, uint32_t places) {
   return Multiples(step, places).run();
+}
+
+RangeDfa multiples_of_tens(uint32_t step, uint32_t zeros) {
+  return MultiplesOfTens(step, zeros).run();
 }
 
 RangeDfa with_sign(const RangeDfa& positive, const RangeDfa& negative) {

@@ -29,6 +29,10 @@ RangeDfa magnitudes(const NumberRange& range);
 // the point; any number of digits before it. Minimal.
 RangeDfa multiples(uint32_t step, uint32_t places);
 
+// Integers that are multiples of step * 10^zeros: they are so many zeros behind a multiple of step,
+// so a power of ten costs a state for each zero. Minimal.
+RangeDfa multiples_of_tens(uint32_t step, uint32_t zeros);
+
 // `positive`, or `negative` with a minus before it. Where a text has no minus, it is in `positive`.
 RangeDfa with_sign(const RangeDfa& positive, const RangeDfa& negative);
 

@@ -16,11 +16,13 @@ constexpr int64_t kDigitsMax = 40;
 constexpr int64_t kSafeDigits = 15;  // so many a double keeps apart
 constexpr uint32_t kStepMax = 10'000;
 constexpr size_t kMultipleStatesMax = 60'000;  // 6 digits for the largest steps
+constexpr size_t kRestsMax = 100'000;          // of a step, with all zeros that may come
 constexpr size_t kStatesMax = 200'000;
 
 struct Multiple {
   uint32_t step = 1;  // of 10^-places
   uint32_t places = 0;
+  uint32_t zeros = 0;  // that stand behind the step
 };
 
 struct Limits {
@@ -40,7 +42,7 @@ Result<std::optional<NumberBound>> parse_bound(const std::optional<std::string>&
   return std::optional(NumberBound{std::move(*digits), excluded});
 }
 
-// The step as a fraction: its digits without zeros at the end, times a power of ten, reduced.
+// The step as its digits without zeros at the end, times a power of ten; for integers, reduced.
 Result<std::optional<Multiple>> parse_multiple(const std::optional<std::string>& text,
                                                bool integer) {
   if (!text) return std::optional<Multiple>();
@@ -51,14 +53,18 @@ Result<std::optional<Multiple>> parse_multiple(const std::optional<std::string>&
   }
   const Error too_large{
       ErrorKind::kInvalid,
-      fmt::format("multipleOf {} cannot be enforced: its digits without zeros may be at most {} in "
-                  "all, as in 12, 0.5 or 0.01",
-                  *text, kStepMax)};
+      fmt::format(
+          "multipleOf {} cannot be enforced: without the zeros at either end its digits may "
+          "be a number up to {} (less, the more places or zeros it has), and at most {} "
+          "digits before the point, as in 12, 0.5, 0.01 or 1000000; make it simpler, or leave "
+          "it out",
+          *text, kStepMax, kSafeDigits)};
   const int64_t zeros =
       std::max<int64_t>(0, digits->point - static_cast<int64_t>(digits->digits.size()));
-  if (digits->digits.size() + static_cast<size_t>(zeros) > 18) return too_large;
+  if (digits->digits.size() > 18) return too_large;
+  if (zeros > 0 && digits->integer_length() > kSafeDigits) return too_large;
   uint64_t step = 0;
-  for (const char digit : digits->digits + std::string(static_cast<size_t>(zeros), '0'))
+  for (const char digit : digits->digits)
     step = step * 10 + static_cast<uint64_t>(digit - '0');
   int64_t places = digits->fraction_length();
   if (integer) {
@@ -71,8 +77,10 @@ Result<std::optional<Multiple>> parse_multiple(const std::optional<std::string>&
   }
   const bool many_states =
       step > 1 && step * (static_cast<uint64_t>(places) + 1) > kMultipleStatesMax;
-  if (step > kStepMax || places > kDigitsMax || many_states) return too_large;
-  return std::optional(Multiple{static_cast<uint32_t>(step), static_cast<uint32_t>(places)});
+  const bool many_rests = step * (static_cast<uint64_t>(zeros) + 1) > kRestsMax;
+  if (step > kStepMax || places > kDigitsMax || many_states || many_rests) return too_large;
+  return std::optional(Multiple{static_cast<uint32_t>(step), static_cast<uint32_t>(places),
+                                static_cast<uint32_t>(zeros)});
 }
 
 Result<Limits> parse(const NumberBounds& bounds, bool integer) {
@@ -166,8 +174,11 @@ Result<std::shared_ptr<const ByteDfa>> bounded(const NumberBounds& bounds, bool 
   const auto limits = parse(bounds, integer);
   if (!limits) return limits.error();
   RangeDfa steps;
-  if (limits->multiple && limits->multiple->step > 1)
+  if (limits->multiple && limits->multiple->zeros > 0) {
+    steps = multiples_of_tens(limits->multiple->step, limits->multiple->zeros);
+  } else if (limits->multiple && limits->multiple->step > 1) {
     steps = multiples(limits->multiple->step, limits->multiple->places);
+  }
   const auto half = [&](std::optional<NumberRange> range) -> RangeDfa {
     if (!range) return {};
     range->integer_digits_max = integer_digits_max(*limits, steps.states_count());

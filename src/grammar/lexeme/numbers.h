@@ -30,7 +30,8 @@ struct NumberBounds {
 };
 
 // kInvalid: no number is within the bounds, or this multipleOf cannot be enforced, in words for
-// people. Enforced are multiples of fractions with a numerator up to 10,000: 12, 0.5, 0.01.
+// people. Enforced are multiples of numbers whose digits are up to 10,000 without the zeros at
+// their ends: 12, 0.5, 0.01, 1000000.
 Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds);
 Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds);
 

@@ -352,6 +352,32 @@ TEST(Integers, WithoutBoundsHaveNoPointAndAnEnd) {
   EXPECT_TRUE(integer_dfa({.max = "1e999999999"}).value()->contains(std::string(40, '9')));
 }
 
+TEST(Integers, MultiplesWithManyZeros) {
+  const uint64_t seed = 20'261'122;
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  for (const int64_t step : {10LL, 20LL, 100LL, 250LL, 1000LL, 7000LL, 10'000LL, 300'000LL,
+                             1'000'000LL, 1'000'000'000LL, 12'000'000LL, 100'000'000'000'000LL}) {
+    for (const bool integer : {true, false}) {
+      const NumberBounds bounds{.multiple_of = std::to_string(step)};
+      const auto made = integer ? integer_dfa(bounds) : number_dfa(bounds);
+      ASSERT_TRUE(made) << step << ": " << made.error().message;
+      for (int i = 0; i < 300; ++i) {
+        const int64_t factor = random.between(-20, 19);
+        const int64_t off = i % 3 == 0 ? 0 : random.between(-1000, 1000);
+        const int64_t number = i % 5 == 4 ? off : factor * step + off;
+        const std::string text = std::to_string(number);
+        if (text.size() > 15) continue;
+        EXPECT_EQ((*made)->contains(text), number % step == 0) << text << " by " << step;
+      }
+    }
+  }
+  EXPECT_FALSE(integer_dfa({.multiple_of = "1e15"}));
+  EXPECT_TRUE(integer_dfa({.min = "2500000", .max = "3500000", .multiple_of = "1e6"})
+                  .value()
+                  ->contains("3000000"));
+}
+
 TEST(Numbers, SaysWhatIsWrongWithBounds) {
   const auto message = [](const Result<std::shared_ptr<const ByteDfa>>& dfa) {
     return dfa ? std::string("none") : dfa.error().message;
@@ -372,12 +398,16 @@ TEST(Numbers, SaysWhatIsWrongWithBounds) {
             "the bound one is no number; write it as JSON does");
   EXPECT_EQ(message(integer_dfa({.multiple_of = "0"})),
             "multipleOf 0: it must be a number above zero");
-  EXPECT_EQ(message(integer_dfa({.multiple_of = "10007"})),
-            "multipleOf 10007 cannot be enforced: its digits without zeros may be at most 10000 in "
-            "all, as in 12, 0.5 or 0.01");
-  EXPECT_EQ(message(number_dfa({.multiple_of = "1e-99"})),
-            "multipleOf 1e-99 cannot be enforced: its digits without zeros may be at most 10000 in "
-            "all, as in 12, 0.5 or 0.01");
+  EXPECT_EQ(
+      message(integer_dfa({.multiple_of = "10007"})),
+      "multipleOf 10007 cannot be enforced: without the zeros at either end its digits may "
+      "be a number up to 10000 (less, the more places or zeros it has), and at most 15 digits "
+      "before the point, as in 12, 0.5, 0.01 or 1000000; make it simpler, or leave it out");
+  EXPECT_EQ(
+      message(number_dfa({.multiple_of = "1e-99"})),
+      "multipleOf 1e-99 cannot be enforced: without the zeros at either end its digits may "
+      "be a number up to 10000 (less, the more places or zeros it has), and at most 15 digits "
+      "before the point, as in 12, 0.5, 0.01 or 1000000; make it simpler, or leave it out");
 }
 
 }  // namespace

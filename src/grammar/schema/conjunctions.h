@@ -36,6 +36,9 @@ class Conjunctions {
   // Whether the value is one of the node's.
   Result<bool> holds(NodeId id, const boost::json::value& value);
 
+  // Of a node that is possible: the place where its values come back to themselves, if all do.
+  std::optional<std::string> endless(NodeId root);
+
   // What the value of a member must be that is not declared, when its name is in exactly those of
   // `patterns` that `matched` says. Nothing: there may be none.
   std::optional<Terms> undeclared(const ObjectShape& shape,
@@ -68,6 +71,7 @@ class Conjunctions {
   Result<void> trim_objects(Node& node);
 
   Result<std::optional<Terms>> member_terms(const ObjectShape& shape, std::string_view name);
+  bool can_end(const Node& node, const std::vector<bool>& ends);
   std::optional<SchemaId> property(const ObjectRules& rules, std::string_view name) const;
   const ValueSet& allowed_by(const Node& node);  // of one with `allowed`
   Result<bool> shape_holds(const Node& node, const boost::json::value& value);

@@ -25,7 +25,15 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
   GrammarWriter writer(conjunctions, parts);
   Result<Part> part = writer.write_root(*root);
   if (!part) return part.error();
-  return builder.finish(*part, options.limits);
+  auto grammar = builder.finish(*part, options.limits);
+  if (grammar) return grammar;
+  if (const auto endless = conjunctions.endless(*root)) {
+    return schema_error(
+        *endless,
+        "a value never ends: it must hold another one of its kind; take that out of "
+        "required or minItems, or allow null in its place");
+  }
+  return grammar;
 }
 
 Result<std::shared_ptr<const Grammar>> json_grammar(Whitespace whitespace, bool object_only) {

@@ -2,6 +2,7 @@
 // grammar writes them.
 #include "grammar/schema/schema_grammar.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -316,6 +317,21 @@ TEST(SchemaGrammar, GivesUpWhenAsked) {
   const auto grammar = schema_grammar(schema, {}, [&] { return left-- == 0; });
   ASSERT_FALSE(grammar);
   EXPECT_EQ(grammar.error().kind, ErrorKind::kUnavailable);
+}
+
+TEST(SchemaGrammar, SaysWhatNeverEnds) {
+  const auto endless = [](std::string_view pointer) {
+    return HasSubstr(fmt::format("at {}: a value never ends: it must hold another one", pointer));
+  };
+  EXPECT_THAT(error_of(R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})"),
+              endless("#"));
+  EXPECT_THAT(error_of(R"({"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],
+                           "$defs":{"n":{"type":"array","minItems":1,"items":{"anyOf":[
+                             {"$ref":"#/$defs/n"},{"$ref":"#"}]}}}})"),
+              ::testing::AnyOf(endless("#/$defs/n"), endless("#/$defs/n/items/anyOf")));
+  expect_language(R"({"type":"object","properties":{"a":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},
+                      "required":["a"]})",
+                  {R"({"a":{"a":null}})"}, {"{}"});
 }
 
 TEST(SchemaGrammar, NamesInValuesAreNobodys) {
