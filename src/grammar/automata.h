@@ -38,6 +38,14 @@ class Automata {
     return automaton == kTexts ? nothing_ : facts_[automaton - 1][state];
   }
 
+  // Of a lexeme.
+  const std::shared_ptr<const ByteDfa>& dfa(uint32_t automaton) const {
+    return grammar_.automata[automaton - 1];
+  }
+  const std::vector<PlainFacts>& all_facts(uint32_t automaton) const {
+    return facts_[automaton - 1];
+  }
+
   size_t memory_bytes() const {
     size_t bytes = 0;
     for (const std::vector<PlainFacts>& facts : facts_)

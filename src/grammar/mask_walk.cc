@@ -26,6 +26,10 @@ MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId st
   const Recognizer::PlainLoop loop = recognizer.plain_loop(state, tables.special_chars_max());
   if (loop.is_one) {
     mask_ = tables.plain_mask(loop.chars);
+  } else if (const Recognizer::Place* lexeme = recognizer.plain_lexeme(state)) {
+    const Automata& automata = recognizer.automata();
+    mask_ = *tables.lexeme_masks().get(tables, automata.dfa(lexeme->automaton), lexeme->state,
+                                       automata.all_facts(lexeme->automaton));
   } else {
     add_plain(recognizer, state);
   }

@@ -17,8 +17,8 @@
 namespace windrow::grammar {
 
 struct CompiledGrammarOptions {
-  size_t masks_bytes_max = 64u << 20;   // masks that are kept; then they are found anew
-  size_t states_bytes_max = 64u << 20;  // what is known of states that no matcher needs
+  size_t masks_bytes_max = 32u << 20;   // masks that are kept; then they are found anew
+  size_t states_bytes_max = 32u << 20;  // what is known of states that no matcher needs
 };
 
 // Thread-safe: its matchers may be on different threads. Long work on one of them (a mask) never

@@ -89,6 +89,11 @@ class Recognizer {
   };
   PlainLoop plain_loop(StateId state, uint32_t reach);
 
+  // The one place whose lexeme plain characters go on in, when nothing behind it takes any: which
+  // texts of them go on then depends on nothing else. Its automaton is no kTexts.
+  const Place* plain_lexeme(StateId state);
+  const Automata& automata() const { return automata_; }
+
   size_t memory_bytes() const;
   size_t steps_found() const { return steps_found_; }  // so far: what was not remembered
 

@@ -112,6 +112,18 @@ Recognizer::PlainLoop Recognizer::plain_loop(StateId state, uint32_t reach) {
   return loop;
 }
 
+const Recognizer::Place* Recognizer::plain_lexeme(StateId state) {
+  const std::span<const Place> here = places(state);
+  const Place* alive = nullptr;
+  for (const Place& place : here) {
+    if (dies_on_plain(place)) continue;
+    if (alive != nullptr) return nullptr;
+    alive = &place;
+  }
+  if (alive == nullptr || alive->automaton == Automata::kTexts) return nullptr;
+  return nothing_plain_behind(alive->stack) && !too_complex_ ? alive : nullptr;
+}
+
 // Whether none of what may follow a lexeme begins with a plain character.
 bool Recognizer::nothing_plain_behind(StackId stack) {
   begin_closure();

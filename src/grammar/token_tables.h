@@ -1,6 +1,6 @@
 // TokenTables: what a vocabulary looks like to grammars: its tokens as tries of bytes, and which of
 // them stay within plain characters. Made once for a vocabulary (150,000 tokens: within 300 ms),
-// immutable, shared between threads and grammars.
+// immutable but for what is remembered, shared between threads and grammars.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/lexeme_masks.h"
 #include "grammar/token_mask.h"
 #include "grammar/token_trie.h"
 
@@ -55,6 +56,9 @@ class TokenTables {
   // The most characters that one of the others has.
   uint32_t special_chars_max() const { return special_chars_max_; }
 
+  // Of the plain ones those that stay within a lexeme.
+  LexemeMasks& lexeme_masks() const { return *lexeme_masks_; }
+
   // The plain ones of at most so many characters.
   TokenMask plain_mask(uint32_t chars_max) const;
 
@@ -71,6 +75,9 @@ class TokenTables {
   TokenTrie plain_;
   TokenTrie special_;
   TokenTrie endings_;
+
+  static constexpr size_t kLexemeMasksBytes = 64U << 20;
+  std::unique_ptr<LexemeMasks> lexeme_masks_ = std::make_unique<LexemeMasks>(kLexemeMasksBytes);
 
   // Most tokens are short: a mask for each number of characters up to kSlices, and then a list.
   static constexpr uint32_t kSlices = 24;
