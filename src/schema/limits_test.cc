@@ -96,13 +96,15 @@ TEST(Limits, SchemasWithTooManyPartsAreRefused) {
   EXPECT_FALSE(compiled(json::value{{"patternProperties", std::move(patterns)}}));
 }
 
-TEST(Limits, DeepAnswersAreNoJson) {
+TEST(Limits, DeepAnswersAreNotJudged) {
   const auto any = parsed("true");
   EXPECT_FALSE(any.value().check(nested(256)));
   for (const size_t depth : {257U, 1'000'000U}) {
     const auto violation = any.value().check(nested(depth));
     ASSERT_TRUE(violation);
-    EXPECT_EQ(violation->kind, Violation::Kind::kNotJson);
+    EXPECT_EQ(violation->kind, Violation::Kind::kUnjudged);
+    EXPECT_EQ(violation->message,
+              "the answer is nested more than 256 deep, which is too deep to be judged");
   }
 }
 

@@ -22,9 +22,11 @@ Validator::Validator(std::shared_ptr<const Program> program) : program_(std::mov
 std::optional<Violation> Validator::check(std::string_view answer_text) const {
   const Result<Value> value = Value::parse(answer_text);
   if (!value) {
+    const bool is_too_deep = value.error().kind == ErrorKind::kNoSpace;
     Violation violation;
-    violation.kind = Violation::Kind::kNotJson;
-    violation.message = fmt::format("the answer is no JSON: {}", value.error().message);
+    violation.kind = is_too_deep ? Violation::Kind::kUnjudged : Violation::Kind::kNotJson;
+    violation.message =
+        fmt::format("the answer is {}{}", is_too_deep ? "" : "no JSON: ", value.error().message);
     return violation;
   }
   return evaluate(*program_, value.value());

@@ -211,6 +211,11 @@ Result<Value> Value::parse(std::string_view text) {
   boost::system::error_code error;
   const size_t read = parser.write_some(false, text.data(), text.size(), error);
   if (!error && read < text.size()) error = json::error::extra_data;
+  if (error == json::error::too_deep) {
+    return Error{
+        ErrorKind::kNoSpace,
+        fmt::format("nested more than {} deep, which is too deep to be judged", kValueDepthMax)};
+  }
   if (error) return Error{ErrorKind::kInvalid, fmt::format("{} at byte {}", error.message(), read)};
   return parser.handler().take();
 }

@@ -32,8 +32,8 @@ class Value {
   Value();  // null
   explicit Value(Data data);
 
-  // kInvalid where `text` is not one JSON value, is nested deeper than kValueDepthMax, or has
-  // bytes that are no UTF-8. Of members with one name the last counts.
+  // kInvalid where `text` is not one JSON value or has bytes that are no UTF-8, kNoSpace where it
+  // is nested deeper than kValueDepthMax. Of members with one name the last counts.
   static Result<Value> parse(std::string_view text);
 
   // Nothing where a number is none (infinity). `json` is nested no deeper than the caller checked.
