@@ -13,8 +13,10 @@ using testing::WordVocabulary;
 class MaskFillerTest : public ::testing::Test {
  protected:
   std::shared_ptr<AnswerGuide> guide() const {
+    // Several parts, so that it is walked: what stays within one lexeme is found in one go.
     const auto structure = make_structure(
-        {.kind = llm::StructureSpec::Kind::kRegex, .text = "[a-z]{1,3}"}, tables_, {});
+        {.kind = llm::StructureSpec::Kind::kGrammar, .text = "root ::= [a-z] [a-z]? [a-z]?"},
+        tables_, {});
     return std::make_shared<AnswerGuide>(
         std::make_shared<const AnswerForm>(AnswerForm{.grammar = (*structure)->grammar}));
   }

@@ -324,7 +324,7 @@ TEST_F(StructuredRowsTest, RowsThatSitOutMayBeCancelled) {
   ScriptedRunner runner(kLimits);
   StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2), {},
                 {.threads = 0, .nodes_a_slice = 1, .slices_a_step = 1});
-  add(loop, 1, request({1, 2, 3}, 50, form(1, false)));
+  add(loop, 1, request({1, 2, 3}, 50, form(3, false)));
   for (int step = 0; step < 3; ++step)
     ASSERT_TRUE(loop.step());
   EXPECT_TRUE(outcomes_.empty());
@@ -339,7 +339,7 @@ TEST_F(StructuredRowsTest, OneSlowMaskDoesNotHoldTheOthers) {
   // Steps of rows without a structure go on while the other's mask is looked for node by node.
   StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2), {},
                 {.threads = 0, .nodes_a_slice = 1, .slices_a_step = 1});
-  add(loop, 1, request({1, 2, 3}, 2, form(1, false)));
+  add(loop, 1, request({1, 2, 3}, 2, form(3, false)));
   EngineRequest free = request({4}, 12, nullptr);
   free.ignore_eos = true;
   add(loop, 2, std::move(free));
@@ -348,7 +348,7 @@ TEST_F(StructuredRowsTest, OneSlowMaskDoesNotHoldTheOthers) {
   EXPECT_TRUE(outcomes_.contains(2));
   EXPECT_FALSE(outcomes_.contains(1));
   run_all(loop);
-  EXPECT_EQ(answer(1).choices[0].text, plain_answer(request({1, 2, 3}, 2, form(1, false))).text);
+  EXPECT_EQ(answer(1).choices[0].text, plain_answer(request({1, 2, 3}, 2, form(3, false))).text);
 }
 
 }  // namespace
