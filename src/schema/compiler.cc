@@ -154,6 +154,9 @@ class Compiler {
         apply_to_objects(node, info->keyword, member.value(), at);
       }
     }
+    if (const json::value* format = object.if_contains("format");
+        format != nullptr && is_number_format(format->get_string()))
+      settle_number_format(node, format->get_string());
     if (node.array != nullptr) settle_items(*node.array, object, node.at);
     if (const json::value* nullable = object.if_contains("nullable"))
       allow_null(node, *nullable, object);
@@ -189,6 +192,7 @@ class Compiler {
   void apply_to_objects(Node& node, Keyword keyword, const json::value& value,
                         const std::string& at);
 
+  static void settle_number_format(Node& node, std::string_view format);
   static void allow_null(Node& node, const json::value& nullable, const json::object& schema);
   void settle_items(ArrayRules& rules, const json::object& schema, const std::string& at);
   void add_dependencies(ObjectRules& rules, std::string_view keyword, const json::value& value,
@@ -326,6 +330,7 @@ bool Compiler::apply_to_scalars(Node& node, Keyword keyword, const json::value& 
     case Keyword::kFormat: {
       if (!value.is_string()) throw Refusal{at, "must be a string"};
       const std::optional<Format> format = format_of(value.get_string());
+      if (!format && is_number_format(value.get_string())) return true;  // settled with its type
       if (!format) {
         throw Refusal{at, fmt::format("{} is a format that cannot be judged here",
                                       quote(std::string_view(value.get_string())))};
@@ -459,6 +464,18 @@ void Compiler::settle_items(ArrayRules& rules, const json::object& schema, const
   if (items != nullptr) set_rest("items", *items);
   // Without a list it says nothing, but it has to be a schema.
   if (additional != nullptr) node_of(*additional, at + "/additionalItems");
+}
+
+// OpenAPI's formats of numbers: those of integers are ranges; float and double allow any number.
+void Compiler::settle_number_format(Node& node, std::string_view format) {
+  const bool fractions = node.types == 0 || (node.types & kNumberType) != 0;
+  const bool integers = (node.types & kIntegerType) != 0;
+  const auto range = integer_range(format);
+  if (range ? fractions || !integers : node.types == 0 || !(fractions || integers)) {
+    throw Refusal{node.at + "/format", fmt::format("{} needs the type {} beside it", quote(format),
+                                                   range ? "integer" : "number")};
+  }
+  if (range) made(node.number).format_range = *range;
 }
 
 // OpenAPI 3.0: one more type. It has no meaning without the others.

@@ -150,6 +150,10 @@ bool Evaluation::judge_number(const Node& node, const Decimal& number, const Whe
     return wrong("exclusiveMaximum", "which is not below", *rules.exclusive_maximum);
   if (rules.multiple_of && !number.is_multiple_of(*rules.multiple_of))
     return wrong("multipleOf", "no multiple of", *rules.multiple_of);
+  if (rules.format_range && number < rules.format_range->first)
+    return wrong("format", "below the least of its format,", rules.format_range->first);
+  if (rules.format_range && number > rules.format_range->second)
+    return wrong("format", "above the most of its format,", rules.format_range->second);
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include "schema/internet_names.h"
@@ -172,6 +173,25 @@ bool is_uuid(std::string_view all) {
 }
 
 }  // namespace
+
+bool is_number_format(std::string_view name) {
+  return name == "float" || name == "double" || integer_range(name).has_value();
+}
+
+std::optional<std::pair<Decimal, Decimal>> integer_range(std::string_view name) {
+  const bool is_signed = !name.starts_with('u');
+  if (!is_signed) name.remove_prefix(1);
+  if (!name.starts_with("int")) return std::nullopt;
+  name.remove_prefix(3);
+  for (const unsigned bits : {8U, 16U, 32U, 64U}) {
+    if (name != std::to_string(bits)) continue;
+    const uint64_t all = ~uint64_t{0} >> (64U - bits);
+    const uint64_t most = is_signed ? all / 2 : all;
+    const std::string least = is_signed ? "-" + std::to_string(most + 1) : "0";
+    return std::pair(Decimal::from_text(least), Decimal::from_text(std::to_string(most)));
+  }
+  return std::nullopt;
+}
 
 std::optional<Format> format_of(std::string_view name) {
   for (const auto& [known, format] : kFormats) {

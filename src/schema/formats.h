@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
+
+#include "schema/decimal.h"
 
 namespace windrow::schema {
 
@@ -19,6 +22,12 @@ enum class Format : uint8_t {
   kUri,       // RFC 3986, with a scheme
   kUuid,      // RFC 4122
 };
+
+// OpenAPI's, which say something of numbers: int8 to int64, uint8 to uint64, float, double.
+bool is_number_format(std::string_view name);
+
+// The least and the most of those that are of integers.
+std::optional<std::pair<Decimal, Decimal>> integer_range(std::string_view name);
 
 std::optional<Format> format_of(std::string_view name);
 std::string_view to_string(Format format);

@@ -2,7 +2,10 @@
 // the list of keywords, so that none can be added without cases.
 #include "schema/keywords.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <array>
 
 #include <boost/json/parse.hpp>
 #include <map>
@@ -355,6 +358,32 @@ TEST(Keywords, NamesThatLookLikeKeywordsAreNone) {
   EXPECT_EQ(fault(R"({"enum": [{"$ref": "#/a", "$id": 5, "unknown": 1}]})",
                   R"({"$ref": "#/a", "$id": 5, "unknown": 1})"),
             "");
+}
+
+TEST(Keywords, FormatsOfIntegersAreRanges) {
+  const auto fits = [](std::string_view schema, std::string_view answer) {
+    const auto validator = Validator::compile(json::parse(schema), {});
+    EXPECT_TRUE(validator) << schema << ": " << validator.error().message;
+    return validator && !validator->check(answer);
+  };
+  for (const auto& [format, in, out] : std::vector<std::array<std::string_view, 3>>{
+           {"int32", "-2147483648", "2147483648"},
+           {"int64", "9223372036854775807", "9223372036854775808"},
+           {"uint8", "255", "256"},
+           {"uint32", "4294967295", "-1"},
+           {"uint64", "18446744073709551615", "18446744073709551616"}}) {
+    const std::string schema =
+        fmt::format(R"({{"type": ["integer", "null"], "format": "{}"}})", format);
+    EXPECT_TRUE(fits(schema, in)) << schema;
+    EXPECT_FALSE(fits(schema, out)) << schema;
+    EXPECT_TRUE(fits(schema, "null")) << schema;
+  }
+  EXPECT_TRUE(fits(R"({"format": "float", "type": "number"})", "1e300"));
+  for (const std::string_view schema :
+       {R"({"type": "number", "format": "int32"})", R"({"format": "uint8"})",
+        R"({"type": "string", "format": "int64"})", R"({"format": "double"})"}) {
+    EXPECT_FALSE(Validator::compile(json::parse(schema), {})) << schema;
+  }
 }
 
 TEST(Keywords, IdentifiersCountWhereKeywordsHoldSchemas) {

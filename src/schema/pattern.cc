@@ -19,6 +19,9 @@ Result<Pattern> Pattern::compile(std::string_view ecma) {
   if (!program->ok()) {
     return Error{ErrorKind::kInvalid, program->error_code() == RE2::ErrorPatternTooLarge
                                           ? "is too large to be judged"
+                                      : program->error_code() == RE2::ErrorRepeatSize
+                                          ? "repeats too often: counted repetitions within each "
+                                            "other may come to 1000; make them smaller"
                                           : fmt::format("cannot be judged ({})", program->error())};
   }
   return Pattern(std::string(ecma), std::move(program));

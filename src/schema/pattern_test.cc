@@ -116,7 +116,7 @@ TEST(Pattern, WhatCannotBeSearchedIsRefusedWithThePosition) {
       {"a{3,2}", "a number of repetitions goes backwards"},
       {"a{1001}", "more than 1000 repetitions"},
       {"a{99999999999999999999}", "more than 1000 repetitions"},
-      {"(a{100}){100}", "cannot be judged"},
+      {"(a{100}){100}", "repeats too often: counted repetitions within each other"},
       {"x{,5}", "a number of repetitions is not as"},
       {"x{5", "a number of repetitions is not as"},
       {"[z-a]", "a range goes backwards"},

@@ -38,6 +38,7 @@ struct NumberRules {
   std::optional<Decimal> exclusive_minimum;
   std::optional<Decimal> exclusive_maximum;
   std::optional<Decimal> multiple_of;
+  std::optional<std::pair<Decimal, Decimal>> format_range;  // of int32 and the like
 };
 
 struct StringRules {

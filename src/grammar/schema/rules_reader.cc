@@ -32,6 +32,23 @@ constexpr auto kTypeNames = std::to_array<TypeName>({{"null", kNullType},
                                                      {"array", kArrayType},
                                                      {"object", kObjectType}});
 
+// OpenAPI's, of integers.
+struct IntegerFormat {
+  std::string_view name;
+  std::string_view min;
+  std::string_view max;
+};
+constexpr auto kIntegerFormats = std::to_array<IntegerFormat>({
+    {"int8", "-128", "127"},
+    {"int16", "-32768", "32767"},
+    {"int32", "-2147483648", "2147483647"},
+    {"int64", "-9223372036854775808", "9223372036854775807"},
+    {"uint8", "0", "255"},
+    {"uint16", "0", "65535"},
+    {"uint32", "0", "4294967295"},
+    {"uint64", "0", "18446744073709551615"},
+});
+
 class RulesReader {
  public:
   RulesReader(const json::object& object, std::string_view pointer, const RulesOptions& options,
@@ -246,6 +263,21 @@ class RulesReader {
       rules_.strings.formats.push_back(name);
       return {};
     }
+    if (const auto* width = std::ranges::find(kIntegerFormats, name, &IntegerFormat::name);
+        width != kIntegerFormats.end()) {
+      if ((rules_.types & kIntegerType) == 0 || (rules_.types & kFractionType) != 0) {
+        return wrong(
+            fmt::format("the format \"{}\" is one of integers; write \"type\": "
+                        "\"integer\" beside it",
+                        name));
+      }
+      rules_.numbers.raise_min(*Decimal::parse(width->min), false);
+      rules_.numbers.lower_max(*Decimal::parse(width->max), false);
+      return {};
+    }
+    // How precise a number is says nothing of which are valid.
+    const bool number = object_.contains("type") && (rules_.types & kNumberTypes) != 0;
+    if (number && (name == "float" || name == "double")) return {};
     return wrong(
         fmt::format("the format \"{}\" cannot be enforced; those that can are {}; or say "
                     "what you mean with pattern, minimum and maximum",

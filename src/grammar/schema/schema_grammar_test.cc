@@ -319,6 +319,20 @@ TEST(SchemaGrammar, GivesUpWhenAsked) {
   EXPECT_EQ(grammar.error().kind, ErrorKind::kUnavailable);
 }
 
+TEST(SchemaGrammar, FormatsOfIntegersAreRanges) {
+  const auto of = [](std::string_view format) {
+    return fmt::format(R"({{"type":["integer","null"],"format":"{}"}})", format);
+  };
+  expect_language(of("int8"), {"-128", "127", "null"}, {"128", "-129"});
+  expect_language(of("int32"), {"-2147483648", "2147483647", "0"}, {"2147483648", "-2147483649"});
+  expect_language(of("int64"), {"-9223372036854775808"}, {"9223372036854775808"});
+  expect_language(of("uint32"), {"0", "4294967295"}, {"-5", "4294967296"});
+  expect_language(of("uint64"), {"18446744073709551615"}, {"18446744073709551616", "-1"});
+  expect_language(R"({"type":"number","format":"double"})", {"1.5"}, {});
+  EXPECT_THAT(error_of(R"({"type":"number","format":"int32"})"), HasSubstr("is one of integers"));
+  EXPECT_THAT(error_of(R"({"format":"double"})"), HasSubstr("cannot be enforced"));
+}
+
 TEST(SchemaGrammar, SaysWhatNeverEnds) {
   const auto endless = [](std::string_view pointer) {
     return HasSubstr(fmt::format("at {}: a value never ends: it must hold another one", pointer));
