@@ -333,6 +333,19 @@ TEST(SchemaGrammar, FormatsOfIntegersAreRanges) {
   EXPECT_THAT(error_of(R"({"format":"double"})"), HasSubstr("cannot be enforced"));
 }
 
+// Pydantic's HttpUrl.
+TEST(SchemaGrammar, LargeLengthsBesideFormatsAreKeptByShorterTexts) {
+  const std::string url = R"("type":"string","format":"uri","minLength":1,"maxLength":2083)";
+  const std::string longest = "http://a.example/" + std::string(2066, 'a');
+  expect_language("{" + url + "}", {R"("https://a.example/b?c=d")"},
+                  {R"("")", R"("no")", "\"" + longest + "a\""});
+  // What judges takes all of them.
+  expect_language(fmt::format(R"({{"enum":["{}","{}a"],{}}})", longest, longest, url),
+                  {"\"" + longest + "\""}, {"\"" + longest + "a\""});
+  EXPECT_THAT(error_of(R"({"type":"string","format":"uri","minLength":2000,"maxLength":2083})"),
+              HasSubstr("lengths can be enforced up to about"));
+}
+
 TEST(SchemaGrammar, SaysWhatNeverEnds) {
   const auto endless = [](std::string_view pointer) {
     return HasSubstr(fmt::format("at {}: a value never ends: it must hold another one", pointer));

@@ -121,10 +121,18 @@ Result<CharDfa> TextAutomata::join(const StringRules& rules) {
                   kStatesMax / std::max<size_t>(all->states_count(), 1),
                   std::max(min, max.value_or(0)))};
   Result<CharDfa> length = CharDfa::length(min, max, kStatesMax);
+  if (length) {
+    Result<CharDfa> both = all->intersect(*length, kStatesMax);
+    if (both) return both;
+  }
+  // A large maxLength is kept by never writing texts as long as that. None at all is no answer.
+  const auto handled = static_cast<uint32_t>(kStatesMax / (all->states_count() + 1));
+  if (!max || handled >= *max || handled < min || handled == 0) return too_long;
+  length = CharDfa::length(min, handled, kStatesMax);
   if (!length) return too_long;
-  Result<CharDfa> both = all->intersect(*length, kStatesMax);
-  if (!both) return too_long;
-  return both;
+  Result<CharDfa> shorter = all->intersect(*length, kStatesMax);
+  if (!shorter || shorter->empty()) return too_long;
+  return shorter;
 }
 
 }  // namespace windrow::grammar

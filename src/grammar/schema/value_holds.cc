@@ -70,7 +70,9 @@ Result<bool> Conjunctions::shape_holds(const Node& node, const json::value& valu
   if (const json::string* text = value.if_string()) {
     if (!length_allowed(node.strings, *text)) return false;
     if (node.strings.patterns.empty() && node.strings.formats.empty()) return true;
-    Result<const CharDfa*> texts = automata_.texts(node.strings);
+    // Without lengths: they were looked at, and automata may stop short of a large maxLength.
+    Result<const CharDfa*> texts =
+        automata_.texts({.patterns = node.strings.patterns, .formats = node.strings.formats});
     if (!texts) return schema_error(node.pointer, texts.error().message);
     return (*texts)->contains(std::string_view(*text));
   }
