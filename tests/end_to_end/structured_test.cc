@@ -34,10 +34,10 @@ void bound(json::value& value) {
   if (object == nullptr) return;
   for (auto& [name, member] : *object)
     bound(member);
-  const json::value* type = object->if_contains("type");
-  if (type == nullptr || !type->is_string()) return;
-  if (type->get_string() == "string" && !object->contains("enum")) (*object)["maxLength"] = 9;
-  if (type->get_string() == "array") (*object)["maxItems"] = 2;
+  const json::value* found = object->if_contains("type");
+  const json::value type = found == nullptr ? json::value() : *found;
+  if (type == "string" && !object->contains("enum")) (*object)["maxLength"] = 9;
+  if (type == "array") (*object)["maxItems"] = 2;
 }
 
 // Schemas of a program that makes graphs of texts.
