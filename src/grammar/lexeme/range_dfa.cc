@@ -47,7 +47,7 @@ struct Reverse {
       ++from[edge.to];
     uint32_t sum = 0;
     for (uint32_t& start : from)
-      start = sum += start;  // the end for now
+      start = sum += start;  // where it ends; filling it backwards makes it the start
     for (State state = 0; state < dfa.states_count(); ++state) {
       for (const Edge& edge : dfa.edges_of(state))
         sources[--from[edge.to]] = state;
