@@ -3,6 +3,7 @@
 // never to a Backend. It drives a Scheduler, which decides.
 #pragma once
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <condition_variable>
 #include <cstdint>
@@ -105,6 +106,12 @@ struct UpstreamReading {
   ConcurrencyFinding finding;
 };
 
+// Those who wait, by Urgency.
+struct QueueReading {
+  std::array<int32_t, 3> waiting = {};
+  std::array<Duration, 3> oldest_age = {};  // since they were submitted; 0 where none waits
+};
+
 struct DispatchCounts : SchedulerCounts {
   int64_t cached = 0;  // requests that were answered from the cache
   Cost spent = 0;
@@ -136,6 +143,19 @@ class Dispatcher {
     return submit(std::move(request), WorkItem{}, 0, std::move(done));
   }
   [[nodiscard]] bool submit(llm::Request request, WorkItem item, Cost expected, Done done);
+
+  // As submit, for those who cannot wait: nothing, and nothing happens to the request, when as many
+  // wait as DispatchOptions::waiting_max allows or admission has stopped. What it returns names the
+  // request for cancel(); it may have ended already. Any thread, never blocks.
+  [[nodiscard]] std::optional<ItemId> offer(llm::Request request, WorkItem item, Cost expected,
+                                            Done done);
+
+  // Nobody waits for this one any more: it ends with kCancelled, soon, wherever it is. Others that
+  // share its answer (WorkItem::same_answer) still get it. Nothing happens when it has ended.
+  void cancel(ItemId item);
+
+  // What waits for an upstream to have room.
+  QueueReading queue() const;
 
   // submit answers false from now on; what is in flight goes on.
   void stop_admitting();

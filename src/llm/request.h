@@ -6,7 +6,9 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,8 @@
 #include "llm/structure.h"
 
 namespace windrow::llm {
+
+class Listener;
 
 enum class Endpoint : uint8_t {
   kChatCompletions,  // /v1/chat/completions
@@ -114,6 +118,12 @@ struct Request {
   std::string query;
   std::optional<int32_t> results_max;  // the best so many documents; absent: all
   bool return_documents = false;
+
+  // Not of the question: who hears the answer while it is made (llm/listener.h; null: nobody), and
+  // whether it is still wanted. One that is wanted no more ends with kCancelled, soon: what waits
+  // does not start, rows leave the batch at the next step, a call elsewhere is broken off.
+  std::shared_ptr<Listener> listener;
+  std::stop_token unwanted;
 };
 
 }  // namespace windrow::llm

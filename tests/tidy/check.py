@@ -76,7 +76,7 @@ class Table:
                     at = words.index("in")
                     self.foreign.setdefault(tuple(words[1:at]), []).extend(words[at + 1:])
                 elif len(words) > 1 and words[1] == "sees":
-                    self.sees[words[0]] = words[2:]
+                    self.sees.setdefault(words[0], []).extend(words[2:])
                 else:
                     self.faults.append((number, "this line was not understood"))
         for name, seen in self.sees.items():

@@ -1,0 +1,53 @@
+#include "api/catalogue.h"
+
+#include <utility>
+
+#include "base/ensure.h"
+
+namespace windrow::api {
+
+void Catalogue::add(ServedModel model, bool any) {
+  const std::scoped_lock lock(mutex_);
+  models_.push_back(std::make_unique<const ServedModel>(std::move(model)));
+  const ServedModel* added = models_.back().get();
+  by_name_[added->name] = added;
+  if (any) any_ = added;
+}
+
+void Catalogue::add_alias(std::string name, std::string model) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_name_.find(model);
+  ENSURE(found != by_name_.end(), "an alias of {}, which is not served", model);
+  by_name_.try_emplace(std::move(name), found->second);
+}
+
+const ServedModel* Catalogue::find(std::string_view name) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? any_ : found->second;
+}
+
+std::vector<ServedModel> Catalogue::list() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<ServedModel> list;
+  for (const auto& model : models_)
+    list.push_back(*model);
+  for (const auto& [name, model] : by_name_) {
+    if (name == model->name) continue;
+    list.push_back(*model);
+    list.back().name = name;
+  }
+  return list;
+}
+
+void Catalogue::set_state(ServeState state) {
+  const std::scoped_lock lock(mutex_);
+  state_ = state;
+}
+
+ServeState Catalogue::state() const {
+  const std::scoped_lock lock(mutex_);
+  return state_;
+}
+
+}  // namespace windrow::api

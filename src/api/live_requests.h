@@ -1,0 +1,68 @@
+// LiveRequests: what runs and waits in the server at this moment, for /v1/windrow/requests. It
+// knows sizes, names and times, and never what was asked.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "dispatch/work_item.h"
+#include "llm/request.h"
+
+namespace windrow::api {
+
+struct LiveRequest {
+  std::string id;   // "chatcmpl-..." as the reply has it
+  std::string key;  // the name of its key; empty: none
+  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  std::string model;
+  dispatch::Urgency urgency = dispatch::Urgency::kNormal;
+  std::string lane;
+  bool stream = false;
+  size_t body_bytes = 0;
+  TimePoint arrived_at{};
+};
+
+// Thread-safe.
+class LiveRequests {
+ public:
+  // Stands for one of them; it is live as long as this is there. Its methods may be called from any
+  // thread.
+  class Ticket {
+   public:
+    ~Ticket();
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+
+    // The first token, and each further one.
+    void said(TimePoint now, int64_t tokens);
+
+   private:
+    friend class LiveRequests;
+    struct Entry;
+    Ticket(LiveRequests& all, std::list<Entry>::iterator place);
+
+    LiveRequests& all_;
+    std::list<Entry>::iterator place_;
+  };
+
+  LiveRequests();
+  ~LiveRequests();
+
+  std::unique_ptr<Ticket> add(LiveRequest request);
+
+  int64_t count() const;
+
+  // {"object":"list","total":N,"data":[...]}, the oldest first, at most `count_max` of them.
+  boost::json::object to_json(TimePoint now, size_t count_max) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unique_ptr<std::list<Ticket::Entry>> entries_;
+};
+
+}  // namespace windrow::api

@@ -1,0 +1,44 @@
+// Listener: hears an answer while it is made, for those who read it as it comes.
+//
+// Invariant: the pieces of a choice together are the choice. Text and reasoning joined are the
+// Choice's, `tokens` joined are its list, and the last piece has its finish reason. Of an answer
+// that fails there may have been pieces; what was said stays said.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "llm/answer.h"
+
+namespace windrow::llm {
+
+// Some more of one choice. Text comes in whole characters, and only what can no more become part
+// of a stop text.
+struct Piece {
+  int32_t choice = 0;  // in Answer::choices
+  std::string text;
+  std::string reasoning;
+  std::vector<ScoredToken> tokens;  // where Request::logprobs_top is given
+
+  // Of the last piece of a choice.
+  std::optional<FinishReason> finish_reason;
+
+  // Of a server elsewhere: one event of its stream, a line of JSON that is passed on as it is. Then
+  // none of the above is set.
+  std::string raw;
+
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+class Listener {
+ public:
+  virtual ~Listener() = default;
+
+  // Before the Done of the request, in the order of the answer; one call at a time, on a thread of
+  // the backend's, which waits for it: hand the piece on and return.
+  virtual void on_piece(Piece piece) = 0;
+};
+
+}  // namespace windrow::llm
