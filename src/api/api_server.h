@@ -14,27 +14,22 @@
 #include <vector>
 
 #include "api/catalogue.h"
+#include "api/cors.h"
 #include "api/keys.h"
+#include "api/metrics_page.h"
+#include "api/serve_metrics.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "http/loop.h"
 #include "http/server.h"
-#include "llm/backend.h"
 
 namespace windrow::api {
 
-// What computes behind the catalogue, read when somebody asks for /metrics.
-struct ModelReading {
-  std::string name;
-  llm::BackendStats stats;
-  dispatch::QueueReading queue;
-  dispatch::DispatchCounts dispatch;
-};
-
 struct ApiOptions {
-  http::ServerOptions http;  // make_error is set here
-  KeyRing keys;
-  std::vector<std::string> cors_origins;  // empty: none; "*": all
+  http::ServerOptions http;                   // make_error is set here
+  std::shared_ptr<const KeyRingHolder> keys;  // KeyFile::keys(); null: nobody needs one
+  bool open_metrics = false;                  // /metrics needs no key
+  CorsPolicy cors;
 
   int32_t worker_threads = 2;
   size_t bytes_inside_max = size_t{1} << 30;  // of bodies being worked on; above it 429
@@ -46,7 +41,9 @@ struct ApiOptions {
   std::function<void(std::string line)> log;
   bool log_prompts = false;
 
+  // Read when somebody asks for /metrics; empty: there are none.
   std::function<std::vector<ModelReading>()> read_models;
+  std::shared_ptr<ServeMetrics> metrics;  // for those who count steps; null: the server's own
   std::string version;
 };
 

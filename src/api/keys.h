@@ -2,12 +2,15 @@
 //
 //   # name   SHA-256 of the key        limits, none by default
 //   alice    sha256:3b1f...            rpm=600 tpm=200000 in-flight=64 priority=normal
+//   monitor  sha256:90ac...            admin
 //
 // A key is 256 bits of chance, so a plain hash of it tells nothing and costs nothing (slow hashes
 // are for passwords people make up).
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +18,7 @@
 
 #include "base/result.h"
 #include "dispatch/work_item.h"
+#include "http/headers.h"
 
 namespace windrow::api {
 
@@ -23,12 +27,17 @@ struct KeyLimits {
   int64_t tokens_per_minute = 0;
   int64_t in_flight_max = 0;
   dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;  // asks for more: gets this
+
+  friend bool operator==(const KeyLimits&, const KeyLimits&) = default;
 };
 
 struct Key {
-  std::string name;
+  std::string name;  // 1 to 64 of A-Z a-z 0-9 . _ - @, so that it needs no quotes anywhere
   std::string hash;  // 32 bytes
   KeyLimits limits;
+  bool admin = false;  // sees the requests of others, too
+
+  friend bool operator==(const Key&, const Key&) = default;
 };
 
 // Any thread, once made.
@@ -37,7 +46,8 @@ class KeyRing {
   // Nobody needs a key.
   KeyRing() = default;
 
-  // kInvalid names the line of `file_name` and what it should be.
+  // kInvalid names the line of `file_name` and what it should be. A file without a key is refused:
+  // emptied by a slip, it would open the server to everybody.
   static Result<KeyRing> parse(std::string_view text, std::string_view file_name);
 
   bool demands_keys() const { return !keys_.empty(); }
@@ -51,12 +61,34 @@ class KeyRing {
   std::vector<Key> keys_;
 };
 
-// The key of a request: "Authorization: Bearer KEY" or "X-Api-Key: KEY"; empty: it has none.
-// `windrow keys add` makes one.
+// The keys of the present moment; a reading stays what it is when they change. Thread-safe.
+class KeyRingHolder {
+ public:
+  explicit KeyRingHolder(KeyRing keys);
+
+  std::shared_ptr<const KeyRing> now() const;
+  void set(KeyRing keys);
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const KeyRing> keys_;
+};
+
+// The key of a request: "Authorization: Bearer KEY", else "X-Api-Key: KEY"; empty: it has none.
+// Good as long as the headers.
+std::string_view presented_key(const http::Headers& headers);
+
+// `windrow keys add` makes one. `limits` as the file has them, separated by spaces; kInvalid for
+// a name or limits the file cannot have. `chance32` is 32 bytes nobody can guess
+// (base/secret.h).
 struct NewKey {
   std::string key;   // "wr-" and 43 characters; told once
   std::string line;  // for the file
 };
-NewKey make_key(std::string_view name, std::string_view limits, std::string_view chance32);
+Result<NewKey> make_key(std::string_view name, std::string_view limits, std::string_view chance32);
+
+// The text of a file of keys with one more line; `text` is empty for a new file. kConflict: there
+// is one of this name; else as KeyRing::parse.
+Result<std::string> with_key(std::string_view text, std::string_view file_name, const NewKey& key);
 
 }  // namespace windrow::api

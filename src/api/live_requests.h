@@ -7,7 +7,9 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "dispatch/work_item.h"
@@ -38,7 +40,10 @@ class LiveRequests {
     Ticket(const Ticket&) = delete;
     Ticket& operator=(const Ticket&) = delete;
 
-    // The first token, and each further one.
+    // It is with the dispatcher.
+    void sent(TimePoint now);
+
+    // The first tokens, and further ones.
     void said(TimePoint now, int64_t tokens);
 
    private:
@@ -57,8 +62,10 @@ class LiveRequests {
 
   int64_t count() const;
 
-  // {"object":"list","total":N,"data":[...]}, the oldest first, at most `count_max` of them.
-  boost::json::object to_json(TimePoint now, size_t count_max) const;
+  // {"object":"list","total":N,"data":[...]}, the oldest first, at most `count_max` of them; with
+  // `key` only those of that key.
+  boost::json::object to_json(TimePoint now, size_t count_max,
+                              std::optional<std::string_view> key = std::nullopt) const;
 
  private:
   mutable std::mutex mutex_;

@@ -6,90 +6,112 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "api/histogram.h"
+#include "api/request_log.h"
 #include "base/clock.h"
 #include "dispatch/work_item.h"
-#include "llm/answer.h"
 #include "llm/request.h"
+#include "llm/step_report.h"
 
 namespace windrow::api {
 
-// Cumulative counts below fixed bounds, as Prometheus has them. Thread-safe.
-class Histogram {
- public:
-  explicit Histogram(std::vector<double> bounds);
+// By dispatch::Urgency.
+constexpr size_t kUrgencies = 3;
 
-  void add(double value);
-
-  struct Reading {
-    std::vector<double> bounds;
-    std::vector<int64_t> counts;  // one more than bounds: the last is of all
-    double sum = 0;
-  };
-  Reading read() const;
-
- private:
-  const std::vector<double> bounds_;
-  mutable std::mutex mutex_;
-  std::vector<int64_t> counts_;
-  double sum_ = 0;
-};
-
-// How a call of a model ended.
-struct CallEnded {
-  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
-  std::string_view model;
-  dispatch::Urgency urgency = dispatch::Urgency::kNormal;
-  bool stream = false;
-  int status = 200;                // 499: the client left
-  std::string_view error_code;     // empty: none
-  Duration duration{};             // from its first byte to its last
-  Duration queue{};                // llm::Timings
-  std::optional<Duration> ttft{};  // from arrival to the first token; nothing: there was none
-  llm::Usage usage;
-};
-
-// Thread-safe.
+// Thread-safe. Its steps() outlive it.
 class ServeMetrics {
  public:
   ServeMetrics();
+  ~ServeMetrics();
+  ServeMetrics(const ServeMetrics&) = delete;
+  ServeMetrics& operator=(const ServeMetrics&) = delete;
 
-  void ended(const CallEnded& call);
-  void token_gap(Duration gap);                     // between two tokens of one stream
-  void refused(int status, std::string_view code);  // before it became a call
+  // A request is over; the front tells (front.h).
+  void ended(const RequestRecord& record, Duration duration);
+
+  void token_gap(dispatch::Urgency urgency, Duration gap);  // between two tokens of one stream
+
+  // Counts what passes of this model do; for the engine's options. Any thread.
+  llm::StepObserver steps(std::string model);
+
+  // What passes of one kind did, for one reason each.
+  struct StepSeries {
+    std::string model;
+    llm::StepKind kind = llm::StepKind::kGenerate;
+    std::array<int64_t, 6> steps = {};  // by llm::StepReason
+    int64_t preempted = 0;
+    double sampling_s = 0;
+    double mask_wait_s = 0;
+    Histogram::Reading rows;
+    Histogram::Reading tokens;
+    Histogram::Reading duration_s;
+  };
+
+  struct CallSeries {
+    llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+    int status = 0;
+    std::string model;
+    int64_t count = 0;
+  };
+
+  struct TokenSeries {
+    std::string model;
+    int64_t prompt = 0;
+    int64_t cached = 0;
+    int64_t generated = 0;
+  };
 
   struct Reading {
-    struct Series {
-      std::string labels;  // {endpoint="...",model="...",status="200"}
-      int64_t count = 0;
-    };
-    std::vector<Series> calls;
-    std::vector<Series> errors;  // by code
-    int64_t prompt_tokens = 0;
-    int64_t cached_tokens = 0;
-    int64_t generated_tokens = 0;
-    std::array<Histogram::Reading, 3> queue_s;  // by urgency
-    std::array<Histogram::Reading, 3> ttft_s;
-    Histogram::Reading token_gap_s;
-    Histogram::Reading duration_s;
+    std::vector<CallSeries> calls;
+    std::vector<std::pair<std::string, int64_t>> errors;  // by code, of all requests
+    std::vector<TokenSeries> tokens;                      // of calls that ended
+    int64_t others = 0;                                   // requests that were no calls
+    int64_t clients_left = 0;
+    std::array<Histogram::Reading, kUrgencies> queue_s;
+    std::array<Histogram::Reading, kUrgencies> ttft_s;
+    std::array<Histogram::Reading, kUrgencies> token_gap_s;
+    std::array<Histogram::Reading, kUrgencies> duration_s;  // of calls
+    std::vector<StepSeries> steps;
   };
   Reading read() const;
 
  private:
+  struct Steps;
+  struct CallCounts {
+    int64_t count = 0;
+    int64_t prompt = 0;
+    int64_t cached = 0;
+    int64_t generated = 0;
+  };
+  // Endpoint and status in one number, then the model.
+  using CallKey = std::pair<int, std::string>;
+  struct CallLess {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      if (a.first != b.first) return a.first < b.first;
+      return std::string_view(a.second) < std::string_view(b.second);
+    }
+  };
+
+  std::array<Histogram, kUrgencies> queue_s_;
+  std::array<Histogram, kUrgencies> ttft_s_;
+  std::array<Histogram, kUrgencies> token_gap_s_;
+  std::array<Histogram, kUrgencies> duration_s_;
+  std::atomic<int64_t> others_ = 0;
+  std::atomic<int64_t> clients_left_ = 0;
+
   mutable std::mutex mutex_;
-  std::map<std::string, int64_t> calls_;
-  std::map<std::string, int64_t> errors_;
-  int64_t prompt_tokens_ = 0;
-  int64_t cached_tokens_ = 0;
-  int64_t generated_tokens_ = 0;
-  std::array<Histogram, 3> queue_s_;
-  std::array<Histogram, 3> ttft_s_;
-  Histogram token_gap_s_;
-  Histogram duration_s_;
+  std::map<CallKey, CallCounts, CallLess> calls_;
+  std::map<std::string, int64_t, std::less<>> errors_;
+  std::vector<std::shared_ptr<Steps>> steps_;
 };
 
 }  // namespace windrow::api

@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/sha256.h"
 #include "http/client.h"
 #include "model_store/model_source.h"
 #include "model_store/part_state.h"
 #include "model_store/remote_file.h"
-#include "model_store/sha256.h"
 #include "store/disk.h"
 
 namespace windrow::model_store {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/sha256.h"
 #include "http/testing/test_server.h"
-#include "model_store/sha256.h"
 
 namespace windrow::model_store::testing {
 

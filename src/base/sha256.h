@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace windrow::model_store {
+namespace windrow {
 
 // Used by one thread at a time.
 class Sha256 {
@@ -17,12 +17,13 @@ class Sha256 {
 
   void add(std::string_view bytes);
 
-  // 64 small hexadecimal digits; nothing may be added after.
+  // 64 small hexadecimal digits, or 32 bytes; nothing may be added after.
   std::string finish();
+  std::string finish_bytes();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-}  // namespace windrow::model_store
+}  // namespace windrow

@@ -1,4 +1,4 @@
-#include "model_store/sha256.h"
+#include "base/sha256.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -7,7 +7,7 @@
 
 #include "base/ensure.h"
 
-namespace windrow::model_store {
+namespace windrow {
 
 struct Sha256::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -33,14 +33,18 @@ void Sha256::add(std::string_view bytes) {
          "SHA-256 takes no bytes");
 }
 
-std::string Sha256::finish() {
+std::string Sha256::finish_bytes() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   ENSURE(EVP_DigestFinal_ex(state_->context, digest.data(), &size) == 1, "SHA-256 does not end");
+  return {digest.begin(), digest.begin() + size};
+}
+
+std::string Sha256::finish() {
   std::string text;
-  for (unsigned int i = 0; i < size; ++i)
-    text += fmt::format("{:02x}", digest.at(i));
+  for (const char byte : finish_bytes())
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return text;
 }
 
-}  // namespace windrow::model_store
+}  // namespace windrow

@@ -1,8 +1,8 @@
-#include "model_store/sha256.h"
+#include "base/sha256.h"
 
 #include <gtest/gtest.h>
 
-namespace windrow::model_store {
+namespace windrow {
 namespace {
 
 // The examples of FIPS 180-4.
@@ -12,7 +12,11 @@ TEST(Sha256, IsTheStandards) {
   hash.add("a");
   hash.add("bc");
   EXPECT_EQ(hash.finish(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  Sha256 bytes;
+  bytes.add("abc");
+  EXPECT_EQ(bytes.finish_bytes().substr(0, 4), "\xba\x78\x16\xbf");
+  EXPECT_EQ(Sha256().finish_bytes().size(), 32U);
 }
 
 }  // namespace
-}  // namespace windrow::model_store
+}  // namespace windrow
