@@ -1,39 +1,12 @@
 #include "batch/row_item.h"
 
-#include <algorithm>
-
-#include "base/hash.h"
-#include "llm/packed_inputs.h"
+#include "dispatch/request_item.h"
 
 namespace windrow::batch {
-namespace {
-
-constexpr int64_t kBytesPerToken = 4;
-
-// Of an answer whose row sets no limit.
-constexpr int64_t kAnswerTokensGuess = 256;
-
-bool generates(llm::Endpoint endpoint) {
-  return endpoint == llm::Endpoint::kChatCompletions || endpoint == llm::Endpoint::kCompletions;
-}
-
-}  // namespace
 
 dispatch::WorkItem work_item(const Row& row) {
-  const llm::Request& request = row.request;
-  dispatch::WorkItem item;
-  item.tokens = static_cast<int64_t>(row.bytes) / kBytesPerToken;
-  if (generates(request.endpoint)) {
-    const int64_t each = request.output_tokens_max.value_or(kAnswerTokensGuess);
-    item.tokens += std::max<int64_t>(each, 1) * std::max(request.choices, 1);
-  }
-  item.tokens = std::max<int64_t>(item.tokens, 1);
+  dispatch::WorkItem item = dispatch::request_item(row.request, row.bytes, row.question);
   item.group = row.group;
-  // 0 is for those that go by themselves.
-  if (const auto key = llm::pack_key(request)) item.pack = std::max<uint64_t>(hash64(*key), 1);
-  // Without a model each server takes its own.
-  const bool unnamed = !request.raw.empty() && request.model.empty();
-  if (!unnamed) item.same_answer = row.question;
   return item;
 }
 

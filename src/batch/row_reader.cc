@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "batch/fingerprint.h"
 #include "llm/json_members.h"
+#include "llm/question.h"
 #include "llm/raw_request.h"
 #include "llm/request_json.h"
 
@@ -117,27 +118,6 @@ std::optional<llm::Failure> check_envelope(const json::object& line, llm::Endpoi
   return std::nullopt;
 }
 
-bool has_seed(const json::object& body, const json::object& defaults) {
-  const auto has = [](const json::object& object) {
-    const json::value* seed = object.if_contains("seed");
-    return seed != nullptr && !seed->is_null();
-  };
-  return has(body) || has(defaults);
-}
-
-// Whether chance has a part in its answer.
-bool is_drawn(const llm::Request& request) {
-  const bool generates = request.endpoint == llm::Endpoint::kChatCompletions ||
-                         request.endpoint == llm::Endpoint::kCompletions;
-  return generates && request.sampling.temperature > 0;
-}
-
-// Of a row that is answered by its body alone.
-Hash128 question_of(llm::Endpoint endpoint, const std::vector<llm::JsonMember>& members) {
-  return hash128(std::string(llm::url_of(endpoint)) +
-                 llm::json_without_space(llm::json_member(members, "body")));
-}
-
 }  // namespace
 
 RowReader::RowReader(RowRules rules) : rules_(std::move(rules)) {
@@ -211,12 +191,13 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   if (rules_.raw) {
     llm::Request request = llm::raw_request(endpoint, llm::json_member(envelope.members, "body"),
                                             body, rules_.body_defaults);
-    const std::optional<std::string> question = llm::repeat_key(request);
-    Row row{.key = std::move(envelope.key), .request = std::move(request), .bytes = envelope.bytes};
-    if (question) row.question = hash128(*question);
-    return row;
+    const std::optional<Hash128> question = llm::question_of(request, request.raw, false);
+    return Row{.key = std::move(envelope.key),
+               .request = std::move(request),
+               .bytes = envelope.bytes,
+               .question = question};
   }
-  const bool seeded = has_seed(body, rules_.body_defaults);
+  const bool seeded = llm::has_seed(body) || llm::has_seed(rules_.body_defaults);
   for (const auto& [name, value] : rules_.body_defaults) {
     // One of another endpoint says nothing about this row.
     if (llm::find_rule(endpoint, name) == nullptr) continue;
@@ -231,9 +212,12 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   if (auto* problem = std::get_if<llm::Failure>(&parsed)) return fault(std::move(*problem));
   auto& request = std::get<llm::Request>(parsed);
   if (request.model.empty()) request.model = rules_.models.front();
-  Row row{.key = std::move(envelope.key), .request = std::move(request), .bytes = envelope.bytes};
-  if (seeded || !is_drawn(row.request)) row.question = question_of(endpoint, envelope.members);
-  return row;
+  const std::optional<Hash128> question =
+      llm::question_of(request, llm::json_member(envelope.members, "body"), seeded);
+  return Row{.key = std::move(envelope.key),
+             .request = std::move(request),
+             .bytes = envelope.bytes,
+             .question = question};
 }
 
 RowOrFault RowReader::read(const Line& line) const {

@@ -1,0 +1,38 @@
+#include "dispatch/request_item.h"
+
+#include <algorithm>
+
+#include "llm/packed_inputs.h"
+
+namespace windrow::dispatch {
+namespace {
+
+constexpr int64_t kBytesPerToken = 4;
+
+// Of an answer whose request sets no limit.
+constexpr int64_t kAnswerTokensGuess = 256;
+
+bool generates(llm::Endpoint endpoint) {
+  return endpoint == llm::Endpoint::kChatCompletions || endpoint == llm::Endpoint::kCompletions;
+}
+
+}  // namespace
+
+WorkItem request_item(const llm::Request& request, size_t body_bytes,
+                      const std::optional<Hash128>& question) {
+  WorkItem item;
+  item.tokens = static_cast<int64_t>(body_bytes) / kBytesPerToken;
+  if (generates(request.endpoint)) {
+    const int64_t each = request.output_tokens_max.value_or(kAnswerTokensGuess);
+    item.tokens += std::max<int64_t>(each, 1) * std::max(request.choices, 1);
+  }
+  item.tokens = std::max<int64_t>(item.tokens, 1);
+  // 0 is for those that go by themselves.
+  if (const auto key = llm::pack_key(request)) item.pack = std::max<uint64_t>(hash64(*key), 1);
+  // Without a model each server takes its own.
+  const bool unnamed = !request.raw.empty() && request.model.empty();
+  if (!unnamed) item.same_answer = question;
+  return item;
+}
+
+}  // namespace windrow::dispatch
