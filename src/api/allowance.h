@@ -3,9 +3,10 @@
 // tokens are taken as they are expected and settled when it is known what they were.
 //
 // Invariants, of a limit of L a minute:
-//   of any time span of m minutes, no more than L * (1 + m) are granted, counted as they are
-//     settled, and one request more: one above a whole bucket goes when the bucket is full, for it
-//     would wait for ever, and what it took beyond is missing afterwards;
+//   in any span of m minutes at most L * (1 + m) are granted beside what is given back, and one
+//     request more: one above a whole bucket goes when the bucket is full, for it would wait for
+//     ever;
+//   what was used beyond what was granted is missing afterwards;
 //   time that goes backwards gives nothing and takes nothing.
 #pragma once
 
