@@ -85,7 +85,8 @@ Rounds measure_engine(const engine::LlamaModel& model, const Shape& shape, const
   if (!runner) throw std::runtime_error(runner.error().message);
   const SystemClock clock;
   engine::Engine engine(*std::move(runner), model.vocabulary(), clock,
-                        std::chrono::milliseconds(limits.step_ms), {.count = limits.threads});
+                        {.step_target = std::chrono::milliseconds(limits.step_ms),
+                         .sampling_threads = {.count = limits.threads}});
   const int vocabulary_size = model.vocabulary().size();
   const Shape warm_up = warm_up_shape(shape);
   run_engine(engine, make_rows(warm_up, vocabulary_size), warm_up.answer_tokens, false);

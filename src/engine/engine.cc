@@ -11,19 +11,19 @@ namespace {
 // More would wait for memory.
 constexpr int32_t kSamplingThreadsMax = 8;
 
-SamplingThreads chosen(SamplingThreads threads) {
-  if (threads.count == 0) threads.count = std::min(usable_cores(), kSamplingThreadsMax);
-  return threads;
+StepLoopOptions with_threads(StepLoopOptions options) {
+  int32_t& count = options.sampling_threads.count;
+  if (count == 0) count = std::min(usable_cores(), kSamplingThreadsMax);
+  return options;
 }
 
 }  // namespace
 
 Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
-               const Clock& clock, Duration step_target, const SamplingThreads& threads,
-               const MaskFilling& mask_filling)
+               const Clock& clock, StepLoopOptions options)
     : runner_(std::move(runner)),
       limits_(runner_->limits()),
-      loop_(*runner_, vocabulary, clock, step_target, chosen(threads), mask_filling),
+      loop_(*runner_, vocabulary, clock, with_threads(std::move(options))),
       stats_(loop_.stats()),
       thread_([this] { run(); }) {}
 

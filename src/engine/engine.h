@@ -19,10 +19,9 @@ namespace windrow::engine {
 // Thread-safe. The destructor cancels what is unfinished and joins the thread.
 class Engine {
  public:
-  // `vocabulary` and `clock` must outlive the engine. `step_target`: how long one step should take.
+  // `vocabulary` and `clock` must outlive the engine.
   Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary, const Clock& clock,
-         Duration step_target, const SamplingThreads& threads = {},
-         const MaskFilling& mask_filling = {});
+         StepLoopOptions options = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -53,8 +53,7 @@ TEST_F(EngineTest, AnswersWhatManyThreadsAskAtOnce) {
   constexpr int kRows = 30;
   std::atomic<int> right = 0;
   {
-    Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_,
-                  std::chrono::seconds(2));
+    Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_);
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, thread] {
@@ -87,8 +86,7 @@ TEST_F(EngineTest, CancelsFromAnotherThreadAndEndsEveryRowExactlyOnce) {
   std::atomic<int> answered = 0;
   std::atomic<int> cancelled = 0;
   {
-    Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_,
-                  std::chrono::seconds(2));
+    Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_);
     for (int i = 0; i < 100; ++i) {
       EngineRequest request = row(i, 300);
       request.done = [&](const llm::Outcome& outcome) {
@@ -116,8 +114,8 @@ TEST_F(EngineTest, RequestsOfManyRowsEndExactlyOnce) {
       }
       return std::nullopt;
     };
-    Engine engine(std::move(runner), vocabulary_, clock_, std::chrono::seconds(2),
-                  {.count = 3, .logits_min = 0});
+    Engine engine(std::move(runner), vocabulary_, clock_,
+                  {.sampling_threads = {.count = 3, .logits_min = 0}});
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < 2; ++thread) {
       threads.emplace_back([&, thread] {
@@ -141,8 +139,7 @@ TEST_F(EngineTest, RequestsOfManyRowsEndExactlyOnce) {
 }
 
 TEST_F(EngineTest, StatsCanBeReadWhileItRuns) {
-  Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_,
-                std::chrono::seconds(2));
+  Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_);
   std::promise<void> ended;
   EngineRequest request = row(1, 50);
   request.done = [&](const llm::Outcome&) { ended.set_value(); };
@@ -154,8 +151,7 @@ TEST_F(EngineTest, StatsCanBeReadWhileItRuns) {
 }
 
 TEST_F(EngineTest, WhoeverHearsOfARowFindsItCounted) {
-  Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_,
-                std::chrono::seconds(1));
+  Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_);
   for (int i = 1; i <= 20; ++i) {
     std::promise<int64_t> counted;
     EngineRequest asked = row(i, 5);

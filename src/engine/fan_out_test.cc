@@ -53,7 +53,7 @@ class FanOutTest : public ::testing::Test {
   // The request through the engine; its answer.
   llm::Answer answer_to(const llm::Request& request) {
     ScriptedRunner runner(kLimits);
-    StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+    StepLoop loop(runner, vocabulary_, clock_);
     for (EngineRequest& row : rows_of(request))
       loop.add(std::move(row));
     while (loop.step()) {
@@ -156,7 +156,7 @@ TEST_F(FanOutTest, TheFirstFailureIsTheRequestsAndItsOtherRowsCostNoMoreSteps) {
     }
     return std::nullopt;
   };
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (EngineRequest& row : rows_of(request({{1, 2}, {66, 2}, {3, 4}}, 2)))
     loop.add(std::move(row));
   while (outcomes_.empty())
@@ -170,7 +170,7 @@ TEST_F(FanOutTest, TheFirstFailureIsTheRequestsAndItsOtherRowsCostNoMoreSteps) {
 
 TEST_F(FanOutTest, ARequestOfWhichOneRowHasStartedIsNotWaiting) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (EngineRequest& row : rows_of(request({{1, 2}}, 9)))
     loop.add(std::move(row));
   ASSERT_TRUE(loop.step());
@@ -185,7 +185,7 @@ TEST_F(FanOutTest, ARequestOfWhichOneRowHasStartedIsNotWaiting) {
 
 TEST_F(FanOutTest, CancellingAllEndsEachRequestOnce) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int i = 0; i < 3; ++i) {
     for (EngineRequest& row : rows_of(request({{1, 2}, {4, 5}}, 2)))
       loop.add(std::move(row));

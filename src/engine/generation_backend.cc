@@ -42,8 +42,12 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                     {.row_tokens_max = runner->limits().row_tokens_max,
                      .now_unix_s = options.date_unix_s.value_or(clock.unix_seconds())}),
       shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
-      engine_(std::move(runner), vocabulary, clock, options.step_target, options.sampling_threads,
-              options.mask_filling),
+      engine_(std::move(runner), vocabulary, clock,
+              {.step_target = options.step_target,
+               .lone_step_target = options.lone_step_target,
+               .sampling_threads = options.sampling_threads,
+               .mask_filling = options.mask_filling,
+               .on_step = options.on_step}),
       structures_(
           [this](const llm::StructureSpec& spec, const grammar::GiveUp& give_up) {
             return make_structure_for(spec, give_up);

@@ -26,8 +26,11 @@
 namespace windrow::engine {
 
 struct GenerationOptions {
-  // How long one forward pass should take: long for throughput, short for those who wait.
+  // How long one forward pass should take, as far as prompts make it long: long for throughput,
+  // short for those who wait. And while nobody waits for its end but the row that is computed;
+  // absent: the same.
   Duration step_target = std::chrono::seconds(2);
+  std::optional<Duration> lone_step_target;
 
   // Of a request that names no limit itself; always capped by the context that is left.
   int32_t output_tokens_default = 4096;
@@ -42,6 +45,8 @@ struct GenerationOptions {
   // Whether prompts are likely to come that begin with what was computed, answers included: chats
   // do, the rows of a file do not.
   bool keep = false;
+
+  llm::StepObserver on_step;  // called on the engine thread
 };
 
 class GenerationBackend final : public llm::Backend {

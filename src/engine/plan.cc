@@ -302,7 +302,7 @@ void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
   }
 }
 
-StepPlan Plan::next(int32_t prefill_tokens_max) {
+StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max) {
   // Suspects run before all others, so that what they spoil is settled soon.
   if (!suspects_.empty()) return alone_step(*suspects_.begin(), prefill_tokens_max);
   while (true) {
@@ -313,12 +313,14 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
     begin_rows();
     // A row that shares all but its last token decodes at once, so room is made for it too.
     make_room_for_decoding();
+    const int32_t prefill_max =
+        one_row_has_it_all() ? std::max(prefill_tokens_max, lone_tokens_max) : prefill_tokens_max;
     StepPlan step;
-    if (!limits_.mixes) push_prefills(step, prefill_tokens_max);
+    if (!limits_.mixes) push_prefills(step, prefill_max);
     if (step.slices.empty()) push_decoding(step);
     // A split cache computes sequences in one pass only as far as their ids follow each other.
     if (!limits_.mixes) std::ranges::sort(step.slices, {}, &Slice::sequence);
-    if (limits_.mixes) push_prefills(step, prefill_tokens_max);
+    if (limits_.mixes) push_prefills(step, prefill_max);
     if (!step.slices.empty() || running_.empty() || waits_for_a_token()) {
       if (!step.slices.empty()) compact();
       step.changes = tree_.take_changes();
@@ -328,6 +330,12 @@ StepPlan Plan::next(int32_t prefill_tokens_max) {
     ENSURE(running_.size() > 1, "one row alone does not fit {} cells", limits_.cells_max);
     preempt(running_.back());
   }
+}
+
+// Nobody waits for the end of the step but this row: no other decodes, sits out or has a prompt to
+// compute. Those that wait for what it computes gain by long steps, as it does.
+bool Plan::one_row_has_it_all() const {
+  return std::ranges::count_if(running_, [&](RowId id) { return rows_.at(id).begun; }) == 1;
 }
 
 // Some row has said all that it knows: it will have more to compute, or end.

@@ -112,10 +112,11 @@ class Plan {
 
   void add(const NewRow& row);
 
-  // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'. Its
+  // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'; with
+  // up to `lone_tokens_max`, if that is more, where only one row has anything to compute. Its
   // changes are handed out once, whatever becomes of the step; the slices are the same again until
   // told how it went.
-  StepPlan next(int32_t prefill_tokens_max);
+  StepPlan next(int32_t prefill_tokens_max, int32_t lone_tokens_max = 0);
 
   // The step ran. Rows whose last known token it computed are then extended or removed.
   void step_ran(const StepPlan& step);
@@ -206,6 +207,7 @@ class Plan {
   void push_prefills(StepPlan& step, int32_t prefill_tokens_max);
   bool runs_alone(const Row& row) const;
   bool waits_for_a_token() const;
+  bool one_row_has_it_all() const;
 
   PlanLimits limits_;
   PrefixTree tree_;

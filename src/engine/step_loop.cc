@@ -63,17 +63,17 @@ PlanLimits plan_limits(const RunnerLimits& limits) {
 }  // namespace
 
 StepLoop::StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Clock& clock,
-                   Duration step_target, const SamplingThreads& threads,
-                   const MaskFilling& mask_filling)
+                   StepLoopOptions options)
     : runner_(runner),
       vocabulary_(vocabulary),
       clock_(clock),
       plan_(plan_limits(runner.limits())),
-      step_size_(step_target, runner.limits().step_tokens_max),
-      threads_(threads),
-      workers_(threads.count),
-      samplers_(static_cast<size_t>(threads.count)),
-      mask_filler_(mask_filling) {}
+      step_size_(options.step_target, options.lone_step_target.value_or(options.step_target),
+                 runner.limits().step_tokens_max),
+      options_(std::move(options)),
+      workers_(options_.sampling_threads.count),
+      samplers_(static_cast<size_t>(options_.sampling_threads.count)),
+      mask_filler_(options_.mask_filling) {}
 
 StepLoop::~StepLoop() {
   cancel_all();
@@ -133,7 +133,7 @@ void StepLoop::add(EngineRequest request) {
 bool StepLoop::step() {
   end_abandoned();
   sample_kept();
-  const StepPlan plan = plan_.next(step_size_.prefill_tokens_max());
+  const StepPlan plan = plan_.next(step_size_.prefill_tokens_max(), step_size_.lone_tokens_max());
   for (const MemoryChange& change : plan.changes)
     runner_.change(change);
   if (!plan.slices.empty()) {
@@ -187,6 +187,7 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
   failures_in_a_row_ = 0;
   ++steps_;
   plan_.step_ran(plan);
+  llm::StepReport report{.duration = duration};
   int32_t prefill_tokens = 0;
   int32_t decoding_rows = 0;
   for (const Slice& slice : plan.slices) {
@@ -196,23 +197,36 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
       ++decoding_rows;
     }
     Row& row = rows_.at(slice.row);
+    report.tokens += slice.tokens_count;
+    ++(slice.first < row.prompt_tokens ? report.rows_prefilling : report.rows_decoding);
     if (!std::exchange(row.computed, true)) {
       // It begins behind what others have computed.
       row.cached_tokens = row.prompt_tokens_counted = std::min(slice.first, row.prompt_tokens);
       cached_tokens_ += row.cached_tokens;
+      report.cached_tokens += row.cached_tokens;
     }
     const int32_t prefilled = std::min(slice.first + slice.tokens_count, row.prompt_tokens);
     prompt_tokens_ += std::max(0, prefilled - row.prompt_tokens_counted);
     row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);
   }
   step_size_.step_took(prefill_tokens, decoding_rows, duration);
+  const TimePoint ran_at = clock_.now();
   std::vector<Output> outputs = outputs_of(plan);
+  report.outputs = static_cast<int32_t>(outputs.size());
   take_masks(outputs);
+  report.mask_wait = clock_.now() - ran_at;
   const int64_t logits = static_cast<int64_t>(outputs.size()) * runner_.limits().vocabulary_size;
-  workers_.run(outputs.size(), logits >= threads_.logits_min ? threads_.count : 1,
+  workers_.run(outputs.size(),
+               logits >= options_.sampling_threads.logits_min ? options_.sampling_threads.count : 1,
                [&](size_t i, size_t worker) { judge(outputs[i], samplers_[worker]); });
   for (Output& output : outputs)
     take(output);
+  if (!options_.on_step) return;
+  report.sampling = clock_.now() - ran_at;
+  const int64_t preemptions = plan_.counts().preemptions;
+  report.preempted = static_cast<int32_t>(preemptions - preemptions_reported_);
+  preemptions_reported_ = preemptions;
+  options_.on_step(report);
 }
 
 std::vector<StepLoop::Output> StepLoop::outputs_of(const StepPlan& plan) const {

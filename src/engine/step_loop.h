@@ -27,6 +27,7 @@
 #include "engine/vocabulary.h"
 #include "engine/worker_pool.h"
 #include "llm/backend.h"
+#include "llm/step_report.h"
 
 namespace windrow::engine {
 
@@ -66,13 +67,23 @@ struct SamplingThreads {
   int64_t logits_min = int64_t{1} << 18;
 };
 
+struct StepLoopOptions {
+  // How long a step should take, as far as prompts make it long; and where one row has the step to
+  // itself, so that nobody waits for its end; absent: the same.
+  Duration step_target = std::chrono::seconds(2);
+  std::optional<Duration> lone_step_target;
+
+  SamplingThreads sampling_threads;
+  MaskFilling mask_filling;
+  llm::StepObserver on_step;  // after each step that ran; none: nobody counts
+};
+
 // Used by one thread at a time. Every Done is called from within a method.
 class StepLoop {
  public:
   // `runner`, `vocabulary` and `clock` must outlive the loop.
   StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Clock& clock,
-           Duration step_target, const SamplingThreads& threads = {},
-           const MaskFilling& mask_filling = {.threads = 0});
+           StepLoopOptions options = {});
 
   // Cancels what is unfinished.
   ~StepLoop();
@@ -160,7 +171,7 @@ class StepLoop {
   const Clock& clock_;
   Plan plan_;
   StepSize step_size_;
-  const SamplingThreads threads_;
+  const StepLoopOptions options_;
   WorkerPool workers_;
   std::vector<Sampler> samplers_;  // one per worker
   MaskFiller mask_filler_;
@@ -172,6 +183,7 @@ class StepLoop {
   int64_t generated_tokens_ = 0;
   int64_t forced_tokens_ = 0;
   int64_t steps_ = 0;
+  int64_t preemptions_reported_ = 0;
   int failures_in_a_row_ = 0;
   std::function<void()> before_done_;
   bool abandoned_ = false;  // rows may be there that nobody wants any more

@@ -70,7 +70,7 @@ void expect_same(const llm::Answer& answer, const llm::Answer& expected) {
 
 TEST_F(StepLoopTest, OneRowIsAnsweredAsThePlainLoopAnswersIt) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   add(loop, 1, request({1, 2, 3}, 20));
   run_all(loop);
   expect_same(answer(1), scripted_answer(request({1, 2, 3}, 20), kLimits.vocabulary_size));
@@ -81,7 +81,7 @@ TEST_F(StepLoopTest, OneRowIsAnsweredAsThePlainLoopAnswersIt) {
 TEST_F(StepLoopTest, TimingsAreTakenFromTheClock) {
   ScriptedRunner runner(kLimits);
   runner.on_step = [&](std::span<const StepRow>) { clock_.advance(std::chrono::milliseconds(10)); };
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   EngineRequest one = request({1, 2, 3}, 5);
   one.ignore_eos = true;
   add(loop, 1, std::move(one));
@@ -94,7 +94,7 @@ TEST_F(StepLoopTest, TimingsAreTakenFromTheClock) {
 
 TEST_F(StepLoopTest, IgnoreEosGoesOnToTheLimit) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   // A prompt whose greedy answer ends by itself within 190 tokens; found by trying.
   std::optional<Token> ends;
   for (Token first = 0; first < 200 && !ends; ++first) {
@@ -121,7 +121,7 @@ TEST_F(StepLoopTest, AStepThatFailsCostsOnlyTheRowToBlame) {
     }
     return std::nullopt;
   };
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int name = 64; name < 69; ++name)
     add(loop, name, request({name, 1, 2}, 9));
   run_all(loop);
@@ -138,7 +138,7 @@ TEST_F(StepLoopTest, AStepThatFailsCostsOnlyTheRowToBlame) {
 TEST_F(StepLoopTest, AModelThatFailsEveryRowIsGivenUp) {
   ScriptedRunner runner(kLimits);
   runner.fault = [](std::span<const StepRow>) { return Error{ErrorKind::kInvalid, "device lost"}; };
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int name = 0; name < 6; ++name)
     add(loop, name, request({name}, 9));
   run_all(loop);
@@ -156,7 +156,7 @@ TEST_F(StepLoopTest, ADeviceThatThrowsIsGivenUpWithItsReason) {
   runner.fault = [](std::span<const StepRow>) -> std::optional<Error> {
     throw std::runtime_error("ErrorDeviceLost");
   };
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int name = 0; name < 3; ++name)
     add(loop, name, request({name}, 9));
   run_all(loop);
@@ -172,7 +172,7 @@ TEST_F(StepLoopTest, MemoryThatIsSmallerThanItSaysOnlyCostsTime) {
     if (step.size() < 2) return std::nullopt;
     return Error{ErrorKind::kNoSpace, "full"};
   };
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int name = 0; name < 4; ++name)
     add(loop, name, request({name, 5}, 6));
   run_all(loop);
@@ -183,7 +183,7 @@ TEST_F(StepLoopTest, MemoryThatIsSmallerThanItSaysOnlyCostsTime) {
 
 TEST_F(StepLoopTest, CancelWaitingLeavesRunningRowsAlone) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int name = 0; name < 6; ++name)
     add(loop, name, request({name}, 9));
   ASSERT_TRUE(loop.step());
@@ -198,7 +198,7 @@ TEST_F(StepLoopTest, CancelWaitingLeavesRunningRowsAlone) {
 TEST_F(StepLoopTest, NothingIsLeftUnansweredWhenTheLoopEnds) {
   ScriptedRunner runner(kLimits);
   {
-    StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+    StepLoop loop(runner, vocabulary_, clock_);
     for (int name = 0; name < 6; ++name)
       add(loop, name, request({name}, 9));
     ASSERT_TRUE(loop.step());
@@ -208,7 +208,7 @@ TEST_F(StepLoopTest, NothingIsLeftUnansweredWhenTheLoopEnds) {
 
 TEST_F(StepLoopTest, CountsEachTokenOnce) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int name = 0; name < 3; ++name) {
     EngineRequest row = request(std::vector<Token>(50, name), 40);
     row.ignore_eos = true;
@@ -225,7 +225,7 @@ TEST_F(StepLoopTest, APromptIsScoredOnceWhateverIsComputedAgain) {
   RunnerLimits limits = kLimits;
   limits.step_outputs_max = 5;
   ScriptedRunner runner(limits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   for (int name = 0; name < 3; ++name) {
     EngineRequest row = request(std::vector<Token>(40, name), name == 0 ? 0 : 70);
     row.ignore_eos = true;
@@ -247,7 +247,7 @@ TEST_F(StepLoopTest, APromptIsScoredOnceWhateverIsComputedAgain) {
 
 TEST_F(StepLoopTest, WithNothingToComputeTheAnswerIsThereAtOnce) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   add(loop, 1, request({1, 2, 3}, 0));
   EngineRequest scored = request({7}, 0);
   scored.score_prompt = true;
@@ -261,7 +261,7 @@ TEST_F(StepLoopTest, WithNothingToComputeTheAnswerIsThereAtOnce) {
 
 TEST_F(StepLoopTest, TheTokenThatEndsAnAnswerIsListedButNotInTheText) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   EngineRequest ends = request({1}, 9);
   ends.sampling.logit_bias = {{.token = ByteVocabulary::kEnd, .bias = 100}};
   ends.text_before = "before";
@@ -299,8 +299,11 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       if (step.size() > 1 && random.chance(0.02)) return Error{ErrorKind::kNoSpace, "by chance"};
       return std::nullopt;
     };
-    StepLoop loop(runner, vocabulary_, clock_, std::chrono::milliseconds(random.between(1, 2000)),
-                  {.count = static_cast<int32_t>(random.between(1, 3)), .logits_min = 0});
+    StepLoop loop(runner, vocabulary_, clock_,
+                  {.step_target = std::chrono::milliseconds(random.between(1, 2000)),
+                   .lone_step_target = std::chrono::milliseconds(random.between(1, 2000)),
+                   .sampling_threads = {.count = static_cast<int32_t>(random.between(1, 3)),
+                                        .logits_min = 0}});
     std::map<int, llm::Answer> expected;
     for (int name = 0; name < 24; ++name) {
       const auto prompt = static_cast<size_t>(random.between(1, cells - 2));

@@ -2,10 +2,12 @@
 // about as long as somebody is willing to wait for its end. Pure; learns from the steps that ran.
 //
 // A longer step computes prompts with fewer passes; a shorter one lets rows join, leave and answer
-// sooner. A batch job takes seconds, an interactive server a fraction of one.
+// sooner. A batch job takes seconds, an interactive server a fraction of one, but for a prompt
+// that is alone: a short step would only cost it time.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 
@@ -13,17 +15,21 @@ namespace windrow::engine {
 
 class StepSize {
  public:
-  StepSize(Duration step_target, int32_t step_tokens_max);
+  // A step that one row has to itself may take `lone_target`, if that is longer.
+  StepSize(Duration target, Duration lone_target, int32_t step_tokens_max);
 
-  int32_t prefill_tokens_max() const { return prefill_tokens_max_; }
+  int32_t prefill_tokens_max() const { return tokens_within(target_s_); }
+  int32_t lone_tokens_max() const { return tokens_within(lone_target_s_); }
 
   void step_took(int32_t prefill_tokens, int32_t decoding_rows, Duration duration);
 
  private:
-  double step_target_s_;
+  int32_t tokens_within(double target_s) const;
+
+  double target_s_;
+  double lone_target_s_;
   int32_t step_tokens_max_;
-  int32_t prefill_tokens_max_;
-  double token_s_ = 0;  // moving mean over steps that prefill; 0: none seen
+  std::optional<double> token_s_;  // moving mean over steps that prefill
 };
 
 }  // namespace windrow::engine

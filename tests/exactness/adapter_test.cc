@@ -136,7 +136,7 @@ class AdapterTest : public ::testing::Test {
                                      .flash_attention = engine::FlashAttention::kOff})
                       .value();
     const windrow::testing::ManualClock clock;
-    engine::StepLoop loop(*runner, model->vocabulary(), clock, std::chrono::seconds(1));
+    engine::StepLoop loop(*runner, model->vocabulary(), clock);
     std::vector<llm::ScoredToken> tokens;
     loop.add({.prompt = {300, 301, 302, 303, 304},
               .output_tokens_max = 16,

@@ -75,7 +75,7 @@ class Exactness : public ::testing::TestWithParam<const char*> {
     auto runner = model.make_runner(options).value();
     Run run;
     const windrow::testing::ManualClock clock;
-    engine::StepLoop loop(*runner, model.vocabulary(), clock, std::chrono::seconds(2));
+    engine::StepLoop loop(*runner, model.vocabulary(), clock);
     for (size_t i = 0; i < rows.size(); ++i)
       loop.add(request(rows[i], run, i));
     while (loop.step()) {
@@ -93,7 +93,8 @@ class Exactness : public ::testing::TestWithParam<const char*> {
     windrow::testing::ManualClock clock;
     {
       // The clock makes steps seem fast or slow, which moves the size of the chunks.
-      engine::StepLoop loop(*runner, model.vocabulary(), clock, std::chrono::milliseconds(50));
+      engine::StepLoop loop(*runner, model.vocabulary(), clock,
+                            {.step_target = std::chrono::milliseconds(50)});
       for (size_t i = 0; i < rows.size(); ++i) {
         EngineRequest submitted = request(rows[i], run, i);
         submitted.keep = random.chance(0.3);
@@ -297,7 +298,7 @@ TEST(Compaction, LeavesNoTrace) {
   }
   Exactness::Run run;
   const windrow::testing::ManualClock clock;
-  engine::StepLoop loop(runner, model->vocabulary(), clock, std::chrono::seconds(2));
+  engine::StepLoop loop(runner, model->vocabulary(), clock);
   for (size_t i = 0; i < rows.size(); ++i)
     loop.add(Exactness::request(rows[i], run, i));
   while (loop.step()) {

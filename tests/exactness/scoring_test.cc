@@ -111,8 +111,9 @@ TEST_P(Scoring, EveryTokenOfAPromptHasTheProbabilityItHasAlone) {
     }
     std::map<size_t, llm::Answer> answers;
     windrow::testing::ManualClock clock;
-    engine::StepLoop loop(runner, model->vocabulary(), clock, std::chrono::milliseconds(50),
-                          {.count = 2, .logits_min = 0});
+    engine::StepLoop loop(runner, model->vocabulary(), clock,
+                          {.step_target = std::chrono::milliseconds(50),
+                           .sampling_threads = {.count = 2, .logits_min = 0}});
     for (size_t i = 0; i < rows.size(); ++i) {
       loop.add(EngineRequest{.prompt = rows[i].prompt,
                              .output_tokens_max = rows[i].output_tokens,

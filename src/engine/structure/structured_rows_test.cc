@@ -201,8 +201,12 @@ TEST_F(StructuredRowsTest, NothingThatHappensAroundARowChangesItsAnswer) {
     const MaskFilling filling{.threads = static_cast<int32_t>(random.below(3)),
                               .nodes_a_slice = static_cast<size_t>(random.between(1, 60)),
                               .slices_a_step = random.chance(0.5) ? 1 : 1000};
-    StepLoop loop(runner, vocabulary_, clock_, std::chrono::milliseconds(random.between(1, 2000)),
-                  {.count = static_cast<int32_t>(random.between(1, 3)), .logits_min = 0}, filling);
+    StepLoop loop(
+        runner, vocabulary_, clock_,
+        {.step_target = std::chrono::milliseconds(random.between(1, 2000)),
+         .lone_step_target = std::chrono::milliseconds(random.between(1, 2000)),
+         .sampling_threads = {.count = static_cast<int32_t>(random.between(1, 3)), .logits_min = 0},
+         .mask_filling = filling});
     std::map<int, EngineRequest> asked;
     for (int name = 0; name < 14; ++name) {
       std::vector<Token> prompt(static_cast<size_t>(random.between(1, 20)));
@@ -270,7 +274,7 @@ constexpr RunnerLimits kLimits{.cells_max = 400,
 TEST_F(StructuredRowsTest, WhatLeavesNoChoiceTakesNoSteps) {
   ASSERT_EQ(kLimits.vocabulary_size, vocabulary_.size());
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   const llm::StructureSpec one{
       .kind = Kind::kJsonSchema,
       .text = R"({"type":"object","properties":{"name":{"const":"yes"},"age":{"enum":[1,2]}},)"
@@ -300,7 +304,7 @@ TEST_F(StructuredRowsTest, WhatLeavesNoChoiceTakesNoSteps) {
 
 TEST_F(StructuredRowsTest, ATextWithoutAnyChoiceNeedsNoModel) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2));
+  StepLoop loop(runner, vocabulary_, clock_);
   const auto structure =
       make_structure({.kind = Kind::kChoice, .choices = {"abc on"}}, tables_, {});
   const auto form =
@@ -322,8 +326,8 @@ TEST_F(StructuredRowsTest, ATextWithoutAnyChoiceNeedsNoModel) {
 
 TEST_F(StructuredRowsTest, RowsThatSitOutMayBeCancelled) {
   ScriptedRunner runner(kLimits);
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2), {},
-                {.threads = 0, .nodes_a_slice = 1, .slices_a_step = 1});
+  StepLoop loop(runner, vocabulary_, clock_,
+                {.mask_filling = {.threads = 0, .nodes_a_slice = 1, .slices_a_step = 1}});
   add(loop, 1, request({1, 2, 3}, 50, form(3, false)));
   for (int step = 0; step < 3; ++step)
     ASSERT_TRUE(loop.step());
@@ -337,8 +341,8 @@ TEST_F(StructuredRowsTest, RowsThatSitOutMayBeCancelled) {
 TEST_F(StructuredRowsTest, OneSlowMaskDoesNotHoldTheOthers) {
   ScriptedRunner runner(kLimits);
   // Steps of rows without a structure go on while the other's mask is looked for node by node.
-  StepLoop loop(runner, vocabulary_, clock_, std::chrono::seconds(2), {},
-                {.threads = 0, .nodes_a_slice = 1, .slices_a_step = 1});
+  StepLoop loop(runner, vocabulary_, clock_,
+                {.mask_filling = {.threads = 0, .nodes_a_slice = 1, .slices_a_step = 1}});
   add(loop, 1, request({1, 2, 3}, 2, form(3, false)));
   EngineRequest free = request({4}, 12, nullptr);
   free.ignore_eos = true;
