@@ -132,6 +132,12 @@ int32_t Dispatcher::free_places() const {
   return followers < kFollowersMax ? room() - (in_flight_ - followers - packed) : 0;
 }
 
+// What is out takes a place, and what is to go again will.
+bool Dispatcher::has_room_for(Urgency urgency) const {
+  const size_t taken = scheduler_.backlog(urgency) + scheduler_.calls_out();
+  return scheduler_.followers() < kFollowersMax && taken < static_cast<size_t>(room());
+}
+
 void Dispatcher::tell_those_who_wait() {
   if (submitters_waiting_ > 0) {
     if (is_worth_waking(free_places(), waiting_max_, scheduler_.waiting())) room_grew_.notify_all();
@@ -190,6 +196,11 @@ std::vector<UpstreamReading> Dispatcher::readings() const {
                         .finding = scheduler_.finding(id)});
   }
   return readings;
+}
+
+QueueReading Dispatcher::queue() const {
+  const std::scoped_lock lock(mutex_);
+  return scheduler_.queue(clock_.now());
 }
 
 DispatchCounts Dispatcher::counts() const {
@@ -354,7 +365,8 @@ void Dispatcher::carry_out(BudgetSpent) {
 
 // --- events -------------------------------------------------------------------------------------
 
-bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done done) {
+std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Cost expected,
+                                         Done done, bool patient) {
   Entry entry{.request = std::make_shared<const llm::Request>(std::move(request)),
               .done = std::move(done),
               .cached_as = {},
@@ -366,10 +378,15 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
   Deeds deeds;
   {
     std::unique_lock lock(mutex_);
-    ++submitters_waiting_;
-    room_grew_.wait(lock, [&] { return !admitting_ || free_places() > 0; });
-    --submitters_waiting_;
-    if (!admitting_) return false;
+    if (patient) {
+      ++submitters_waiting_;
+      room_grew_.wait(lock, [&] { return !admitting_ || free_places() > 0; });
+      --submitters_waiting_;
+    } else if (!has_room_for(item.urgency)) {
+      return std::nullopt;
+    }
+    if (!admitting_) return std::nullopt;
+    item.id = ItemId(++submitted_);
     ++in_flight_;
     std::optional<llm::Answer> known;
     if (entry.cached_as) {
@@ -387,9 +404,8 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
     } else if (!admitting_) {
       --in_flight_;
       tell_those_who_wait();
-      return false;
+      return std::nullopt;
     } else {
-      item.id = ItemId(++submitted_);
       if (item.same_answer) share_request(*item.same_answer, entry);
       entries_.emplace(item.id, std::move(entry));
       deeds = decide([&](TimePoint now, Actions& actions) {
@@ -398,7 +414,7 @@ bool Dispatcher::submit(llm::Request request, WorkItem item, Cost expected, Done
     }
   }
   run(std::move(deeds));
-  return true;
+  return item.id;
 }
 
 // Those who wait for one answer hold one request.
@@ -476,15 +492,24 @@ void Dispatcher::stop_admitting() {
   room_grew_.notify_all();
 }
 
+void Dispatcher::cancel(ItemId item) {
+  Deeds deeds;
+  {
+    const std::scoped_lock lock(mutex_);
+    deeds = decide([&](TimePoint now, Actions& actions) { scheduler_.cancel(now, item, actions); });
+  }
+  run(std::move(deeds));
+}
+
 void Dispatcher::cancel_waiting() {
-  cancel(Cancel::kWaiting);
+  cancel_those(Cancel::kWaiting);
 }
 
 void Dispatcher::cancel_all() {
-  cancel(Cancel::kAll);
+  cancel_those(Cancel::kAll);
 }
 
-void Dispatcher::cancel(Cancel what) {
+void Dispatcher::cancel_those(Cancel what) {
   Deeds deeds;
   {
     const std::scoped_lock lock(mutex_);

@@ -106,12 +106,6 @@ struct UpstreamReading {
   ConcurrencyFinding finding;
 };
 
-// Those who wait, by Urgency.
-struct QueueReading {
-  std::array<int32_t, 3> waiting = {};
-  std::array<Duration, 3> oldest_age = {};  // since they were submitted; 0 where none waits
-};
-
 struct DispatchCounts : SchedulerCounts {
   int64_t cached = 0;  // requests that were answered from the cache
   Cost spent = 0;
@@ -142,13 +136,18 @@ class Dispatcher {
   [[nodiscard]] bool submit(llm::Request request, Done done) {
     return submit(std::move(request), WorkItem{}, 0, std::move(done));
   }
-  [[nodiscard]] bool submit(llm::Request request, WorkItem item, Cost expected, Done done);
+  [[nodiscard]] bool submit(llm::Request request, WorkItem item, Cost expected, Done done) {
+    return accept(std::move(request), item, expected, std::move(done), true).has_value();
+  }
 
   // As submit, for those who cannot wait: nothing, and nothing happens to the request, when as many
-  // wait as DispatchOptions::waiting_max allows or admission has stopped. What it returns names the
+  // wait as DispatchOptions::waiting_max allows or admission has stopped. Those count that are as
+  // urgent or more, so that what waits for the night keeps nobody out. What it returns names the
   // request for cancel(); it may have ended already. Any thread, never blocks.
   [[nodiscard]] std::optional<ItemId> offer(llm::Request request, WorkItem item, Cost expected,
-                                            Done done);
+                                            Done done) {
+    return accept(std::move(request), item, expected, std::move(done), false);
+  }
 
   // Nobody waits for this one any more: it ends with kCancelled, soon, wherever it is. Others that
   // share its answer (WorkItem::same_answer) still get it. Nothing happens when it has ended.
@@ -223,8 +222,12 @@ class Dispatcher {
   Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options, const Clock* clock,
              Waker* waker);
 
+  std::optional<ItemId> accept(llm::Request request, WorkItem item, Cost expected, Done done,
+                               bool patient);
+
   // --- with the lock ---
   int32_t free_places() const;
+  bool has_room_for(Urgency urgency) const;
   int32_t room() const;
   bool is_idle() const { return in_flight_ == 0 && starting_ == 0; }
   void tell_those_who_wait();
@@ -243,7 +246,7 @@ class Dispatcher {
   void call_ended(const OpenCall& call, llm::Outcome outcome);
   void keep(const OpenCall& call, const std::vector<llm::Outcome>& outcomes);
   void wake();
-  void cancel(Cancel what);
+  void cancel_those(Cancel what);
   void pass_on(Cancel what);
 
   const std::vector<DispatchUpstream> upstreams_;

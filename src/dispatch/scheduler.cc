@@ -52,6 +52,22 @@ void Scheduler::set_limit(UpstreamId upstream, int32_t limit) {
   upstreams_[upstream.value()].told = limit;
 }
 
+QueueReading Scheduler::queue(TimePoint now) const {
+  QueueReading reading;
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    reading.waiting[i] = static_cast<int32_t>(waiting_[i].size());
+    if (!waiting_[i].empty()) reading.oldest_age[i] = now - waiting_[i].begin()->first;
+  }
+  return reading;
+}
+
+size_t Scheduler::backlog(Urgency urgency) const {
+  size_t sum = 0;
+  for (size_t i = 0; i <= static_cast<size_t>(urgency); ++i)
+    sum += waiting_[i].size() + later_count_[i];
+  return sum;
+}
+
 // --- in -----------------------------------------------------------------------------------------
 
 void Scheduler::submit(TimePoint now, const WorkItem& item, Cost expected, Actions& actions) {
@@ -59,19 +75,30 @@ void Scheduler::submit(TimePoint now, const WorkItem& item, Cost expected, Actio
   ENSURE(fresh, "item {} was submitted already", item.id.value());
   Record& record = found->second;
   record.item = item;
+  record.came = now;
   record.expected = expected;
   // What must keep its place in a lane cannot be answered out of turn.
   if (item.lane != 0) record.item.same_answer.reset();
   if (record.item.same_answer && !coalescer_.join(*record.item.same_answer, item.id)) {
-    record.place = Place::kFollowing;
+    set_place(record, Place::kFollowing);
     return;
   }
   enqueue(now, record);
   pump(now, actions);
 }
 
+// Keeps count of who is where.
+void Scheduler::set_place(Record& record, std::optional<Place> place) {
+  const auto urgency = static_cast<size_t>(record.item.urgency);
+  if (record.place == Place::kWaiting) waiting_[urgency].erase({record.came, record.item.id});
+  if (record.place == Place::kLater) --later_count_[urgency];
+  record.place = place;
+  if (place == Place::kWaiting) waiting_[urgency].emplace(record.came, record.item.id);
+  if (place == Place::kLater) ++later_count_[urgency];
+}
+
 void Scheduler::enqueue(TimePoint now, Record& record) {
-  record.place = Place::kWaiting;
+  set_place(record, Place::kWaiting);
   if (packer_.packs(record.item)) {
     packer_.add(now, record.item, record.rows_max);
   } else if (record.of_lanes) {
@@ -213,7 +240,7 @@ void Scheduler::send(TimePoint now, UpstreamId id, std::vector<ItemId> items, in
   Call call{.upstream = id, .items = items, .tokens = tokens, .sent = now};
   for (const ItemId item : items) {
     Record& record = records_.at(item);
-    record.place = Place::kOut;
+    set_place(record, Place::kOut);
     call.expected += record.expected;
   }
   const bool kept_back = budget_.keep_back(call.expected);
@@ -327,7 +354,7 @@ void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const Cal
   ++counts_.retries;
   if (!again_at) again_at = decision.at;
   if (*again_at <= now) return enqueue(now, record);
-  record.place = Place::kLater;
+  set_place(record, Place::kLater);
   record.later = *again_at;
   later_.emplace(*again_at, id);
 }
@@ -335,6 +362,7 @@ void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const Cal
 void Scheduler::finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions) {
   for (std::optional<ItemId> next = id; next;) {
     const auto found = records_.find(*next);
+    set_place(found->second, std::nullopt);
     const Record record = found->second;
     records_.erase(found);
     actions.emplace_back(
@@ -400,7 +428,7 @@ void Scheduler::cancel(TimePoint now, ItemId id, Actions& actions) {
   const auto found = records_.find(id);
   if (found == records_.end()) return;
   Record& record = found->second;
-  switch (record.place) {
+  switch (*record.place) {
     case Place::kOut:
       record.unwanted = true;
       return;

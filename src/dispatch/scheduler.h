@@ -14,6 +14,7 @@
 //   after cancel_waiting nothing is tried again; what is submitted afterwards is sent once.
 #pragma once
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
@@ -97,6 +98,13 @@ struct CallEnd {
   Cost cost = 0;
 };
 
+// Those who wait for an upstream to have room, by Urgency. Not those who wait for a time to come or
+// for the answer of an equal one.
+struct QueueReading {
+  std::array<int32_t, 3> waiting = {};
+  std::array<Duration, 3> oldest_age = {};  // since they were submitted; 0 where none waits
+};
+
 // Since the start.
 struct SchedulerCounts {
   int64_t calls = 0;
@@ -135,7 +143,13 @@ class Scheduler {
   // For an upstream to have room.
   size_t waiting() const { return lanes_.size() + packer_.waiting(); }
 
-  // Of these, items that wait for the answer of an equal one, and items and calls that are out.
+  QueueReading queue(TimePoint now) const;
+
+  // Items of this urgency and higher ones that are neither out nor wait for another's answer.
+  size_t backlog(Urgency urgency) const;
+
+  // Of those unfinished, items that wait for the answer of an equal one, and items and calls that
+  // are out.
   size_t followers() const { return coalescer_.followers(); }
   size_t items_out() const { return items_out_; }
   size_t calls_out() const { return calls_.size(); }
@@ -152,12 +166,13 @@ class Scheduler {
 
   struct Record {
     WorkItem item;
+    TimePoint came{};
     Cost expected = 0;
     Attempts attempts;
-    Place place = Place::kWaiting;
-    TimePoint later{};      // kLater
-    bool of_lanes = false;  // was handed out by lanes_, which wants to know its end
-    bool unwanted = false;  // cancelled while it was out
+    std::optional<Place> place;  // nothing: between two
+    TimePoint later{};           // kLater
+    bool of_lanes = false;       // was handed out by lanes_, which wants to know its end
+    bool unwanted = false;       // cancelled while it was out
     int32_t rows_max = INT32_MAX;
   };
 
@@ -181,6 +196,7 @@ class Scheduler {
 
   const Upstream& at(UpstreamId id) const { return upstreams_[id.value()]; }
 
+  void set_place(Record& record, std::optional<Place> place);
   void enqueue(TimePoint now, Record& record);
   void pump(TimePoint now, Actions& actions);
   bool send_pack(TimePoint now, Actions& actions);
@@ -211,6 +227,10 @@ class Scheduler {
   boost::unordered_flat_map<ItemId, Record, std::hash<ItemId>> records_;
   boost::unordered_flat_map<CallId, Call, std::hash<CallId>> calls_;
   std::set<std::pair<TimePoint, ItemId>> later_;
+
+  // By urgency: who waits, by the time they came, and how many are in later_.
+  std::array<std::set<std::pair<TimePoint, ItemId>>, 3> waiting_;
+  std::array<size_t, 3> later_count_ = {};
   size_t items_out_ = 0;
   SchedulerCounts counts_;
   bool no_more_tries_ = false;

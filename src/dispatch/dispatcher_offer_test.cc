@@ -1,0 +1,120 @@
+// Those who cannot wait: let in or turned away at once, and taken out again when they leave.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/testing/manual_clock.h"
+#include "dispatch/dispatcher.h"
+#include "dispatch/testing/held_backend.h"
+#include "dispatch/testing/manual_waker.h"
+
+namespace windrow::dispatch {
+namespace {
+
+using std::chrono::seconds;
+using testing::HeldBackend;
+
+constexpr size_t kNormal = 1;
+
+// One dispatcher on a clock that the test moves.
+struct Rig {
+  explicit Rig(DispatchOptions options)
+      : dispatcher({{.backend = &backend}}, options, clock, waker) {}
+
+  std::optional<ItemId> offer(WorkItem item = {.urgency = Urgency::kNormal}) {
+    return dispatcher.offer({}, item, 0,
+                            [&](DispatchResult result) { ends.push_back(std::move(result)); });
+  }
+
+  llm::Failure failure(size_t end) const { return std::get<llm::Failure>(ends.at(end).outcome); }
+
+  std::vector<DispatchResult> ends;
+  HeldBackend backend;
+  windrow::testing::ManualClock clock;
+  testing::ManualWaker waker{clock};
+  Dispatcher dispatcher;
+};
+
+TEST(DispatcherOffer, LetsInWhatFitsAndAsManyAsMayWait) {
+  Rig rig({.in_flight_max = 2, .waiting_max = 3});
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(rig.offer());
+  EXPECT_FALSE(rig.offer());
+  EXPECT_EQ(rig.backend.held(), 2U);
+  EXPECT_EQ(rig.dispatcher.queue().waiting.at(kNormal), 3);
+  rig.backend.answer_next(llm::Answer{});
+  EXPECT_TRUE(rig.offer());
+  EXPECT_FALSE(rig.offer());
+  rig.dispatcher.cancel_all();
+  EXPECT_EQ(rig.ends.size(), 6U);
+}
+
+TEST(DispatcherOffer, WhatIsLessUrgentKeepsNobodyOut) {
+  Rig rig({.in_flight_max = 1, .waiting_max = 2});
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(rig.offer({.urgency = Urgency::kBatch}));
+  EXPECT_FALSE(rig.offer({.urgency = Urgency::kBatch}));
+  EXPECT_TRUE(rig.offer({.urgency = Urgency::kInteractive}));
+  EXPECT_TRUE(rig.offer({.urgency = Urgency::kNormal}));
+  EXPECT_FALSE(rig.offer({.urgency = Urgency::kNormal}));
+  EXPECT_TRUE(rig.offer({.urgency = Urgency::kInteractive}));
+  EXPECT_FALSE(rig.offer({.urgency = Urgency::kInteractive}));
+  rig.dispatcher.cancel_all();
+}
+
+TEST(DispatcherOffer, NobodyIsLetInAfterwards) {
+  Rig rig({.in_flight_max = 1});
+  rig.dispatcher.stop_admitting();
+  EXPECT_FALSE(rig.offer());
+  EXPECT_TRUE(rig.ends.empty());
+}
+
+TEST(DispatcherOffer, TheQueueSaysWhoWaitsAndHowLong) {
+  Rig rig({.in_flight_max = 1, .waiting_max = 8});
+  ASSERT_TRUE(rig.offer());
+  EXPECT_EQ(rig.dispatcher.queue().waiting, (std::array<int32_t, 3>{}));
+  rig.clock.advance(seconds(1));
+  ASSERT_TRUE(rig.offer({.urgency = Urgency::kBatch}));
+  rig.clock.advance(seconds(2));
+  ASSERT_TRUE(rig.offer({.urgency = Urgency::kInteractive}));
+  ASSERT_TRUE(rig.offer({.urgency = Urgency::kBatch}));
+  rig.clock.advance(seconds(3));
+  const QueueReading reading = rig.dispatcher.queue();
+  EXPECT_EQ(reading.waiting, (std::array<int32_t, 3>{1, 0, 2}));
+  EXPECT_EQ(reading.oldest_age, (std::array<Duration, 3>{seconds(3), Duration{}, seconds(5)}));
+  rig.backend.answer_next(llm::Answer{});  // the urgent one goes
+  rig.backend.answer_next(llm::Answer{});  // the older one
+  EXPECT_EQ(rig.dispatcher.queue().waiting, (std::array<int32_t, 3>{0, 0, 1}));
+  EXPECT_EQ(rig.dispatcher.queue().oldest_age.at(2), seconds(3));
+  rig.dispatcher.cancel_all();
+}
+
+TEST(DispatcherOffer, WhatIsTooLateIsNotSent) {
+  Rig rig({.in_flight_max = 1, .waiting_max = 8});
+  ASSERT_TRUE(rig.offer());
+  ASSERT_TRUE(rig.offer({.deadline = rig.clock.now() + seconds(5)}));
+  ASSERT_TRUE(rig.waker.jump());
+  ASSERT_EQ(rig.ends.size(), 1U);
+  EXPECT_EQ(rig.failure(0).status, 408);
+  EXPECT_EQ(rig.failure(0).code, "deadline_exceeded");
+  EXPECT_EQ(rig.ends.front().attempts, 0);
+  EXPECT_EQ(rig.backend.held(), 1U);
+  rig.backend.answer_next(llm::Answer{});
+}
+
+TEST(DispatcherOffer, WhoLeavesWhileHeWaitsEndsAtOnce) {
+  Rig rig({.in_flight_max = 1, .waiting_max = 8});
+  ASSERT_TRUE(rig.offer());
+  const auto second = rig.offer();
+  rig.dispatcher.cancel(*second);
+  ASSERT_EQ(rig.ends.size(), 1U);
+  EXPECT_EQ(rig.failure(0).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(rig.dispatcher.queue().waiting, (std::array<int32_t, 3>{}));
+  rig.dispatcher.cancel(*second);
+  rig.backend.answer_next(llm::Answer{});
+  EXPECT_EQ(rig.ends.size(), 2U);
+}
+
+}  // namespace
+}  // namespace windrow::dispatch
