@@ -10,7 +10,8 @@ namespace windrow::sim_upstream {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped", "schema"};
+    "429",          "5xx",     "stall",  "reset",        "slow-body",      "truncated",
+    "content-type", "swapped", "schema", "stream-error", "stream-garbage", "no-done"};
 
 bool comes_in_storms(FaultKind kind) {
   return kind == FaultKind::kRateLimit || kind == FaultKind::kServerError;

@@ -18,18 +18,23 @@ namespace windrow::sim_upstream {
 enum class FaultKind : uint8_t {
   kRateLimit,    // 429, and everybody else gets one too while the storm lasts
   kServerError,  // 500, 502 or 503, likewise in bursts
-  kStall,        // the answer comes late, or never
+  kStall,        // the answer, or the second half of a stream, comes late or never
   kReset,        // the connection is reset after half of the body
-  kSlowBody,     // the body comes in small pieces
-  kTruncated,    // half of the JSON, as if it were all of it
+  kSlowBody,     // the body comes in small pieces; of a stream, once all of it is made
+  kTruncated,    // half of the JSON, or of a stream's events, as if it were all of it
   kContentType,  // a web page with status 200, as a proxy in between would send
   kSwapped,      // two requests get each other's answer
   kSchema,       // where JSON is asked for, it comes in another shape
-};
-constexpr size_t kFaultKinds = 9;
 
-// "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped",
-// "schema".
+  // Of streams alone; other requests are not struck.
+  kStreamError,    // in the middle an event that says what went wrong, and no more
+  kStreamGarbage,  // in the middle an event that is no JSON
+  kNoDone,         // all is there but the mark of the end
+};
+constexpr size_t kFaultKinds = 12;
+
+// "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped", "schema",
+// "stream-error", "stream-garbage", "no-done".
 std::string_view to_string(FaultKind kind);
 
 // How a 429 says when to come back.

@@ -135,6 +135,19 @@ void read_format(const json::object& body, ModelCall& call) {
     call.schema = *schema;
 }
 
+Result<void> read_stream(const json::object& body, ModelCall& call) {
+  const json::value* stream = member(body, "stream");
+  if (stream != nullptr && !stream->is_bool()) return refusal("stream must be true or false");
+  call.stream = stream != nullptr && stream->get_bool();
+  const json::value* options = member(body, "stream_options");
+  if (options == nullptr) return {};
+  if (!options->is_object()) return refusal("stream_options must be an object");
+  if (!call.stream) return refusal("stream_options goes with stream: true");
+  const json::value* usage = member(options->get_object(), "include_usage");
+  call.stream_usage = usage != nullptr && *usage == true;
+  return {};
+}
+
 Result<void> read_generation(const json::object& body, ModelCall& call) {
   constexpr int64_t kTokensMax = int64_t{1} << 40;
   for (const std::string_view name : {"max_tokens", "max_completion_tokens"}) {
@@ -146,7 +159,7 @@ Result<void> read_generation(const json::object& body, ModelCall& call) {
   if (!choices) return choices.error();
   call.choices = static_cast<int32_t>(choices->value_or(1));
   read_format(body, call);
-  return {};
+  return read_stream(body, call);
 }
 
 Result<void> read_embedding(const json::object& body, ModelCall& call) {
@@ -180,8 +193,6 @@ Result<ModelCall> read_call(Endpoint endpoint, std::string_view body) {
   const json::value* model = member(*object, "model");
   if (model == nullptr || !model->is_string()) return refusal("model must be a text");
   call.model = view(model->get_string());
-  if (const json::value* stream = member(*object, "stream"); stream != nullptr && *stream != false)
-    return refusal("stream: this simulated upstream does not stream");
   const Result<void> prompts = endpoint == Endpoint::kChat ? read_messages(*object, call)
                                : endpoint == Endpoint::kCompletions
                                    ? read_inputs(*object, "prompt", call)

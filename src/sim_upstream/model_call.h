@@ -30,6 +30,9 @@ struct ModelCall {
   bool wants_json = false;
   boost::json::value schema;  // of that; null: any
 
+  bool stream = false;        // of a chat or completion: the answer while it is made
+  bool stream_usage = false;  // and at its end what it used
+
   bool base64 = false;  // form of embeddings
   std::optional<int64_t> dimensions;
 
@@ -37,7 +40,7 @@ struct ModelCall {
 };
 
 // Texts count kTokenBytes bytes to a token; prompts given as token ids count those. kInvalid for
-// what a server would answer with 400, streams among it: those are not simulated.
+// what a server would answer with 400.
 Result<ModelCall> read_call(Endpoint endpoint, std::string_view body);
 
 }  // namespace windrow::sim_upstream

@@ -75,8 +75,8 @@ TEST(ModelCall, WhatAServerWouldRefuseIsRefused) {
             "input must be a text, token ids, or a list of either");
   EXPECT_EQ(refused(Endpoint::kCompletions, R"({"model":"m","prompt":"a","max_tokens":-1})"),
             "max_tokens is -1; it must be a whole number from 0 to 1099511627776");
-  EXPECT_EQ(refused(Endpoint::kCompletions, R"({"model":"m","prompt":"a","stream":true})"),
-            "stream: this simulated upstream does not stream");
+  EXPECT_EQ(refused(Endpoint::kCompletions, R"({"model":"m","prompt":"a","stream":1})"),
+            "stream must be true or false");
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct SimOptions {
   // How long answers are: drawn evenly from mean * (1 - spread) to mean * (1 + spread).
   int64_t answer_tokens = 32;
   double answer_spread = 0.5;
+  int64_t event_tokens = 1;  // of each choice in one step of a stream
   AnswerKind answer = AnswerKind::kText;
   int64_t embedding_size = 16;
 

@@ -20,13 +20,6 @@ namespace {
 constexpr int64_t kModelBytes = 4'000'000'000;
 constexpr std::string_view kWhen = "2026-01-01T00:00:00Z";
 
-json::object usage_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.answer_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.answer_tokens},
-          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
-}
-
 std::string_view finish_reason(const Choice& choice) {
   return choice.cut ? "length" : "stop";
 }
@@ -72,6 +65,13 @@ std::string models_list(json::array models) {
 }
 
 }  // namespace
+
+json::object usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.answer_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.answer_tokens},
+          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+}
 
 std::string chat_body(const ReplyFacts& facts, std::span<const Choice> choices) {
   json::array list;

@@ -1,6 +1,7 @@
 // The bodies a simulated upstream answers with, in the forms of OpenAI's and Ollama's APIs. Pure.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,6 +29,9 @@ struct ReplyFacts {
   std::string_view model;
   Usage usage;
 };
+
+// As the member "usage" has it.
+boost::json::object usage_json(const Usage& usage);
 
 std::string chat_body(const ReplyFacts& facts, std::span<const Choice> choices);
 std::string completion_body(const ReplyFacts& facts, std::span<const Choice> choices);

@@ -19,8 +19,13 @@ namespace {
 // A slow body comes in so many pieces.
 constexpr size_t kSlowPieces = 20;
 
-http::ServerReply error_reply(int status, std::string_view message) {
+http::ServerReply http_error(int status, std::string_view message) {
   return {.status = status, .body = error_body(message, "invalid_request_error", "")};
+}
+
+bool is_of_stream(Delivery delivery) {
+  return delivery == Delivery::kPart || delivery == Delivery::kLast ||
+         delivery == Delivery::kBroken;
 }
 
 std::shared_ptr<const http::PreparedReply> prepared(std::string body) {
@@ -48,6 +53,12 @@ class SimServer::Core {
   SimStats stats() const;
 
  private:
+  // Who waits for a reply.
+  struct Asker {
+    http::Exchange exchange;
+    bool begun = false;  // it has the head of a stream
+  };
+
   // A body on its way in pieces.
   struct Slow {
     Slow(http::Exchange to, std::string text, http::Loop& loop)
@@ -64,6 +75,7 @@ class SimServer::Core {
   void take(const http::ServerRequest& request, http::Exchange exchange);
   void pump();
   void deliver(SimReply reply);
+  void deliver_part(std::map<SimRequestId, Asker>::iterator asker, SimReply reply);
   void send_slowly(std::list<Slow>::iterator slow, Duration step);
 
   // The simulated server's time starts with it.
@@ -74,7 +86,7 @@ class SimServer::Core {
   SimulatedUpstream upstream_;
   const TimePoint started_;
   http::Timer wake_;
-  std::map<SimRequestId, http::Exchange> exchanges_;
+  std::map<SimRequestId, Asker> exchanges_;
   std::list<Slow> slow_;
   bool pumping_ = false;
   int64_t instant_ = 0;  // requests answered from what was prepared
@@ -92,7 +104,7 @@ Result<void> SimServer::Core::open() {
                                                                     {.address = options_.address,
                                                                      .port = options_.port,
                                                                      .connections_max = 65536,
-                                                                     .make_error = error_reply},
+                                                                     .make_error = http_error},
                                                                     std::move(routes));
   if (!server) return server.error();
   server_ = *std::move(server);
@@ -145,7 +157,7 @@ void SimServer::Core::take(const http::ServerRequest& request, http::Exchange ex
     upstream_.leave(id, now());
     pump();
   });
-  exchanges_.emplace(id, std::move(exchange));
+  exchanges_.emplace(id, Asker{std::move(exchange)});
   pump();
 }
 
@@ -171,7 +183,8 @@ void SimServer::Core::pump() {
 void SimServer::Core::deliver(SimReply reply) {
   const auto found = exchanges_.find(reply.request);
   if (found == exchanges_.end()) return;  // it left while we were delivering
-  http::Exchange exchange = std::move(found->second);
+  if (is_of_stream(reply.delivery)) return deliver_part(found, std::move(reply));
+  http::Exchange exchange = std::move(found->second.exchange);
   exchanges_.erase(found);
   if (reply.delivery == Delivery::kWhole) {
     exchange.send({.status = reply.status,
@@ -189,6 +202,26 @@ void SimServer::Core::deliver(SimReply reply) {
   }
   slow_.emplace_front(std::move(exchange), std::move(reply.body), loop_);
   send_slowly(slow_.begin(), reply.body_time / kSlowPieces);
+}
+
+void SimServer::Core::deliver_part(std::map<SimRequestId, Asker>::iterator asker, SimReply reply) {
+  if (!asker->second.begun) {
+    reply.headers.add("Content-Type", reply.content_type);
+    asker->second.exchange.start(reply.status, std::move(reply.headers));
+    asker->second.begun = true;
+  }
+  if (reply.delivery == Delivery::kPart) {
+    asker->second.exchange.write(std::move(reply.body));
+    return;
+  }
+  http::Exchange exchange = std::move(asker->second.exchange);
+  exchanges_.erase(asker);
+  if (!reply.body.empty()) exchange.write(std::move(reply.body));
+  if (reply.delivery == Delivery::kBroken) {
+    exchange.reset();
+  } else {
+    exchange.finish();
+  }
 }
 
 void SimServer::Core::send_slowly(std::list<Slow>::iterator slow, Duration step) {

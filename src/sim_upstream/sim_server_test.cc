@@ -109,6 +109,59 @@ TEST_F(SimServerTest, AClientThatGivesUpFreesItsPlace) {
   server_->stop(std::chrono::hours(1));
 }
 
+std::string ask_for_stream(std::string_view text) {
+  const std::string body = fmt::format(
+      R"({{"model":"m","messages":[{{"role":"user","content":"{}"}}],"stream":true}})", text);
+  return fmt::format(
+      "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{}", body.size(),
+      body);
+}
+
+TEST_F(SimServerTest, AStreamComesAsEventsAndTheConnectionGoesOn) {
+  open();
+  RawClient client(server_->port());
+  for (const std::string_view text : {"one", "two"}) {
+    client.send(ask_for_stream(text));
+    const std::string reply = client.read_reply();
+    EXPECT_NE(reply.find("\r\nContent-Type: text/event-stream\r\n"), std::string::npos);
+    EXPECT_NE(reply.find(fmt::format(R"("content":"{}")", text.substr(0, 1))), std::string::npos);
+    EXPECT_NE(reply.find("data: [DONE]\n\n\r\n0\r\n\r\n"), std::string::npos);
+  }
+  EXPECT_EQ(server_->stats().answered.at(200), 2);
+}
+
+TEST_F(SimServerTest, AStreamIsResetInTheMiddle) {
+  open(faulty("reset=1"));
+  RawClient client(server_->port());
+  client.send(ask_for_stream("some text"));
+  const std::string all = client.read_all();
+  EXPECT_TRUE(client.was_reset());
+  EXPECT_EQ(all.find("[DONE]"), std::string::npos);
+}
+
+TEST_F(SimServerTest, AStreamThatIsHeldBackArrivesWhole) {
+  open(faulty("slow-body=1:40ms"));
+  RawClient client(server_->port());
+  client.send(ask_for_stream("slow"));
+  EXPECT_TRUE(client.read_reply().ends_with("data: [DONE]\n\n"));
+}
+
+TEST_F(SimServerTest, AClientThatLeavesInAStreamFreesItsSlot) {
+  SimOptions stalling = faulty("stall=1");
+  stalling.slots = 1;
+  open(stalling);
+  {
+    RawClient client(server_->port());
+    client.send(ask_for_stream("a"));
+    while (server_->stats().requests == 0) {
+    }
+  }
+  while (server_->stats().left == 0) {
+  }
+  server_->stop(std::chrono::hours(1));
+  EXPECT_EQ(server_->stats().answered.size(), 0U);
+}
+
 TEST_F(SimServerTest, InstantlyEverybodyGetsTheSame) {
   open({}, true);
   RawClient client(server_->port());

@@ -8,10 +8,9 @@
 #include <boost/json/value.hpp>
 #include <boost/json/value_to.hpp>
 #include <iterator>
-#include <numeric>
 
 #include "base/ensure.h"
-#include "sim_upstream/answer_text.h"
+#include "sim_upstream/limit_headers.h"
 #include "sim_upstream/reply_body.h"
 
 namespace windrow::sim_upstream {
@@ -20,24 +19,11 @@ namespace {
 constexpr std::string_view kAnyModel = "sim";
 constexpr std::string_view kInvalidRequest = "invalid_request_error";
 
-SimReply error_reply(int status, std::string_view message, std::string_view type,
-                     std::string_view code = "") {
-  return {.status = status, .body = error_body(message, type, code)};
-}
-
 std::optional<Endpoint> endpoint_of(std::string_view path) {
   if (path == "/v1/chat/completions") return Endpoint::kChat;
   if (path == "/v1/completions") return Endpoint::kCompletions;
   if (path == "/v1/embeddings") return Endpoint::kEmbeddings;
   return std::nullopt;
-}
-
-// "1.5s", "120ms": as services write it that use x-ratelimit-reset-*.
-std::string reset_text(Duration wait) {
-  const int64_t ms = (wait.count() + 999'999) / 1'000'000;
-  if (ms < 1000) return fmt::format("{}ms", ms);
-  if (ms < 60'000) return fmt::format("{}s", static_cast<double>(ms) / 1000);
-  return fmt::format("{}m{}s", ms / 60'000, static_cast<double>(ms % 60'000) / 1000);
 }
 
 // {"model": NAME} of Ollama's requests; older clients write {"name": NAME}.
@@ -50,10 +36,6 @@ std::string model_named_in(std::string_view body) {
     if (name != nullptr && name->is_string()) return boost::json::value_to<std::string>(*name);
   }
   return {};
-}
-
-int64_t whole_seconds(Duration wait) {
-  return (wait.count() + 999'999'999) / 1'000'000'000;
 }
 
 }  // namespace
@@ -97,7 +79,7 @@ void SimulatedUpstream::move_to(TimePoint now) {
     if (std::min(slot_at, late_at) > now) break;
     now_ = std::min(slot_at, late_at);
     if (slot_at <= late_at) {
-      finish(SimRequestId(slots_.take_end()));
+      step_ended(SimRequestId(slots_.take_end()));
       start_waiting();
     } else {
       const SimRequestId request = late_.begin()->second;
@@ -149,20 +131,18 @@ SimRequestId SimulatedUpstream::arrive(const SimRequest& request, TimePoint now)
 void SimulatedUpstream::leave(SimRequestId request, TimePoint now) {
   move_to(now);
   const auto job = jobs_.find(request);
-  if (ready_requests_.erase(request) > 0) {
-    std::erase_if(ready_, [&](const SimReply& reply) { return reply.request == request; });
-  } else if (job != jobs_.end()) {
-    if (job->second.in_slot) tokens_in_slots_ -= job->second.tokens();
-    jobs_.erase(job);
-    --in_flight_;
-    std::erase(waiting_, request);
-    std::erase_if(late_, [&](const Late& late) { return late.second == request; });
-    slots_.cancel(request.value(), now);
-    start_waiting();
-  } else {
-    return;
-  }
+  const bool untold = ready_requests_.erase(request) > 0;
+  if (untold) std::erase_if(ready_, [&](const SimReply& one) { return one.request == request; });
+  if (job == jobs_.end() && !untold) return;
   ++stats_.left;
+  if (job == jobs_.end()) return;
+  leave_slot(job->second);
+  jobs_.erase(job);
+  --in_flight_;
+  std::erase(waiting_, request);
+  std::erase_if(late_, [&](const Late& late) { return late.second == request; });
+  slots_.cancel(request.value(), now);
+  start_waiting();
 }
 
 // Of those who only look on. They ask when they like, so nothing counts them.
@@ -222,7 +202,7 @@ void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std:
   if (!call) return push(request, error_reply(400, call.error().message, kInvalidRequest));
   if (std::optional<SimReply> refusal = refuse_model(call->model))
     return push(request, *std::move(refusal));
-  Result<Job> job = make_job(*std::move(call));
+  Result<Job> job = make_job(options_, *std::move(call));
   if (!job) {
     return push(request,
                 error_reply(400, job.error().message, kInvalidRequest, "context_length_exceeded"));
@@ -230,6 +210,8 @@ void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std:
   if (std::optional<SimReply> refusal = refuse_by_quota(job->prompt_tokens))
     return push(request, *std::move(refusal));
   job->strike = dice_.roll(now_);
+  // A web page, which is no stream.
+  if (job->is_struck_by(FaultKind::kContentType)) job->call.stream = false;
   if (job->strike && job->strike->kind == FaultKind::kRateLimit) {
     count_fault(FaultKind::kRateLimit);
     return push(request,
@@ -260,52 +242,6 @@ std::optional<SimReply> SimulatedUpstream::refuse_by_quota(int64_t tokens) const
   return std::nullopt;
 }
 
-// What Ollama reads of a prompt: of one that is too long the first few tokens and the end, so that
-// half of the context stays free; of a text to embed as much as there is room for.
-int64_t SimulatedUpstream::ollama_tokens(int64_t tokens, Endpoint endpoint) const {
-  constexpr int64_t kKeep = 4;
-  const int64_t context = options_.context_tokens;
-  if (endpoint == Endpoint::kEmbeddings) return std::min(tokens, context);
-  if (tokens < context) return tokens;
-  return context - std::max<int64_t>((context - std::min(kKeep, context - 1)) / 2, 1);
-}
-
-// Lengths are known from the start: only how long they take is not. kInvalid when the context is
-// too short and the server does not simply cut the prompt.
-Result<SimulatedUpstream::Job> SimulatedUpstream::make_job(ModelCall call) const {
-  Job job;
-  int64_t longest = 0;
-  for (const Prompt& prompt : call.prompts) {
-    int64_t tokens = prompt.tokens;
-    if (options_.ollama) tokens = ollama_tokens(tokens, call.endpoint);
-    job.prompt_tokens += tokens;
-    longest = std::max(longest, tokens);
-  }
-  const bool generates = call.endpoint != Endpoint::kEmbeddings;
-  const int64_t asked = generates ? call.answer_tokens_max.value_or(1) : 0;
-  if (!options_.ollama && longest + asked > options_.context_tokens) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("This model's maximum context length is {} tokens. However, you asked "
-                             "for {} tokens ({} in the messages, {} in the answer)",
-                             options_.context_tokens, longest + asked, longest, asked)};
-  }
-  if (generates) {
-    for (const Prompt& prompt : call.prompts) {
-      const int64_t read =
-          options_.ollama ? ollama_tokens(prompt.tokens, call.endpoint) : prompt.tokens;
-      const int64_t room = std::max<int64_t>(1, options_.context_tokens - read);
-      const int64_t limit = std::min(room, call.answer_tokens_max.value_or(room));
-      for (int32_t choice = 0; choice < call.choices; ++choice) {
-        const int64_t wanted = draw_answer_tokens(options_, prompt.text, choice);
-        job.answer_tokens.push_back(std::min(wanted, limit));
-        job.cut.push_back(wanted > limit);
-      }
-    }
-  }
-  job.call = std::move(call);
-  return job;
-}
-
 void SimulatedUpstream::start_waiting() {
   while (!waiting_.empty() && !slots_.full()) {
     const SimRequestId request = waiting_.front();
@@ -321,9 +257,10 @@ void SimulatedUpstream::start(SimRequestId request) {
       job.cached_tokens += std::min(prefixes_.use(prompt.text), prompt.tokens);
     job.cached_tokens = std::min(job.cached_tokens, job.prompt_tokens);
   }
-  // The choices of a request are rows of one batch: the longest of them counts.
-  const int64_t answer_tokens =
-      job.answer_tokens.empty() ? 0 : *std::ranges::max_element(job.answer_tokens);
+  // A stream's work is divided into steps, at each of which some of it is told.
+  const int64_t answer_tokens = job.call.stream
+                                    ? std::min(job.longest_answer(), options_.event_tokens)
+                                    : job.longest_answer();
   const Duration work = options_.request_time +
                         (job.prompt_tokens - job.cached_tokens) * options_.prompt_token_time +
                         answer_tokens * options_.token_time;
@@ -333,32 +270,51 @@ void SimulatedUpstream::start(SimRequestId request) {
   stats_.busy_max = std::max(stats_.busy_max, int64_t{slots_.busy()});
 }
 
+void SimulatedUpstream::leave_slot(Job& job) {
+  if (job.in_slot) tokens_in_slots_ -= job.tokens();
+  job.in_slot = false;
+}
+
+void SimulatedUpstream::step_ended(SimRequestId request) {
+  if (!jobs_.at(request).call.stream) return finish(request);
+  // The same slot again: nobody else came in between.
+  if (stream_on(request))
+    slots_.start(request.value(), jobs_.at(request).next_step(options_), now_);
+}
+
 // The slot is free; the reply may come later.
 void SimulatedUpstream::finish(SimRequestId request) {
   Job& job = jobs_.at(request);
-  job.in_slot = false;
-  tokens_in_slots_ -= job.tokens();
-  const std::optional<Strike>& strike = job.strike;
-  if (!strike || strike->kind != FaultKind::kStall) return reply_to(request);
+  leave_slot(job);
+  if (!job.is_struck_by(FaultKind::kStall)) return reply_to(request);
   count_fault(FaultKind::kStall);
-  if (strike->duration) late_.emplace(now_ + *strike->duration, request);
+  if (job.strike->duration) late_.emplace(now_ + *job.strike->duration, request);
 }
 
 void SimulatedUpstream::reply_to(SimRequestId request) {
   Job& job = jobs_.at(request);
-  if (job.strike && job.strike->kind == FaultKind::kSwapped && !job.answer_of_another)
-    swap_answer(request);
-  SimReply reply = reply_of(request, job);
+  if (job.stream) return tell_held_back(request, job);
+  if (job.is_struck_by(FaultKind::kSwapped) && !job.answer_of_another) swap_answer(request);
+  SimReply reply{.body = reply_body(options_, job, facts_of(request))};
+  add_limit_headers(reply);
   if (job.answer_of_another) count_fault(FaultKind::kSwapped);
   if (job.strike) strike_reply(*job.strike, reply);
-  if (breaks_schema(job)) count_fault(FaultKind::kSchema);
+  if (job.breaks_schema()) count_fault(FaultKind::kSchema);
+  count_answer(job);
+  jobs_.erase(request);
+  push(request, std::move(reply));
+}
+
+ReplyFacts SimulatedUpstream::facts_of(SimRequestId request) const {
+  return {.number = request.value(), .created_s = unix_seconds(), .model = {}, .usage = {}};
+}
+
+void SimulatedUpstream::count_answer(const Job& job) {
   stats_.prompt_tokens += job.prompt_tokens;
   stats_.cached_tokens += job.cached_tokens;
   stats_.prefix_hits += job.cached_tokens > 0 ? 1 : 0;
   for (const int64_t tokens : job.answer_tokens)
-    stats_.answer_tokens += tokens;
-  jobs_.erase(request);
-  push(request, std::move(reply));
+    stats_.answer_tokens += job.call.stream ? std::min(tokens, job.tokens_made) : tokens;
 }
 
 // Gives the answer of some other request that is not answered yet, and that one the answer of this.
@@ -366,7 +322,7 @@ void SimulatedUpstream::reply_to(SimRequestId request) {
 void SimulatedUpstream::swap_answer(SimRequestId request) {
   Job& job = jobs_.at(request);
   for (auto& [other_request, other] : jobs_) {
-    if (other_request == request || other.answer_of_another ||
+    if (other_request == request || other.answer_of_another || other.stream ||
         other.call.endpoint != job.call.endpoint ||
         other.call.prompts.size() != job.call.prompts.size() ||
         other.call.choices != job.call.choices) {
@@ -378,42 +334,6 @@ void SimulatedUpstream::swap_answer(SimRequestId request) {
     other.answer_of_another = true;
     return;
   }
-}
-
-bool SimulatedUpstream::breaks_schema(const Job& job) {
-  return job.strike && job.strike->kind == FaultKind::kSchema && job.call.wants_json;
-}
-
-SimReply SimulatedUpstream::reply_of(SimRequestId request, const Job& job) const {
-  ReplyFacts facts{
-      .number = request.value(),
-      .created_s = unix_seconds(),
-      .model = job.call.model,
-      .usage = {.prompt_tokens = job.prompt_tokens, .cached_tokens = job.cached_tokens}};
-  SimReply reply;
-  if (job.call.endpoint == Endpoint::kEmbeddings) {
-    std::vector<std::vector<float>> vectors;
-    vectors.reserve(job.call.prompts.size());
-    for (const Prompt& prompt : job.call.prompts) {
-      vectors.push_back(
-          embedding_of(prompt.text, job.call.dimensions.value_or(options_.embedding_size)));
-    }
-    reply.body = embedding_body(facts, vectors, job.call.base64);
-  } else {
-    std::vector<Choice> choices;
-    const auto per_prompt = static_cast<size_t>(job.call.choices);
-    for (size_t i = 0; i < job.answer_tokens.size(); ++i) {
-      facts.usage.answer_tokens += job.answer_tokens[i];
-      std::string text = answer_text(options_, job.call, i / per_prompt,
-                                     static_cast<int32_t>(i % per_prompt), job.answer_tokens[i]);
-      if (breaks_schema(job)) text = in_another_shape(text);
-      choices.push_back({.text = std::move(text), .cut = job.cut[i]});
-    }
-    reply.body = job.call.endpoint == Endpoint::kChat ? chat_body(facts, choices)
-                                                      : completion_body(facts, choices);
-  }
-  add_limit_headers(reply);
-  return reply;
 }
 
 // --- faults -----------------------------------------------------------------------------------
@@ -439,50 +359,22 @@ void SimulatedUpstream::strike_reply(const Strike& strike, SimReply& reply) {
     case FaultKind::kStall:
     case FaultKind::kSwapped:
     case FaultKind::kSchema:
+    case FaultKind::kStreamError:
+    case FaultKind::kStreamGarbage:
+    case FaultKind::kNoDone:
       return;  // done, or impossible, before there was a reply
   }
   count_fault(strike.kind);
 }
 
 SimReply SimulatedUpstream::limit_reply(Duration wait, std::string_view what) const {
-  SimReply reply = error_reply(
-      429,
-      fmt::format("Rate limit reached for {}. Please try again in {}.", what, reset_text(wait)),
-      what, "rate_limit_exceeded");
-  switch (options_.limit_headers) {
-    case LimitHeaders::kRetryAfter:
-      reply.headers.add("Retry-After", fmt::format("{}", whole_seconds(wait)));
-      break;
-    case LimitHeaders::kRateLimit: {
-      const RateLimit& limit = what == "tokens" ? token_limit_ : request_limit_;
-      // A storm without a quota has no number to tell.
-      if (limit.limits()) {
-        reply.headers.add(fmt::format("x-ratelimit-limit-{}", what),
-                          fmt::format("{}", limit.per_minute()));
-      }
-      reply.headers.add(fmt::format("x-ratelimit-remaining-{}", what), "0");
-      reply.headers.add(fmt::format("x-ratelimit-reset-{}", what), reset_text(wait));
-      break;
-    }
-    case LimitHeaders::kNone:
-      break;
-  }
-  return reply;
+  return sim_upstream::limit_reply(options_.limit_headers, what,
+                                   what == "tokens" ? token_limit_ : request_limit_, wait);
 }
 
-// What is left of the quota, on every answer of a server that has one.
 void SimulatedUpstream::add_limit_headers(SimReply& reply) const {
-  const auto add = [&](std::string_view what, const RateLimit& limit) {
-    if (!limit.limits()) return;
-    reply.headers.add(fmt::format("x-ratelimit-limit-{}", what),
-                      fmt::format("{}", limit.per_minute()));
-    reply.headers.add(fmt::format("x-ratelimit-remaining-{}", what),
-                      fmt::format("{}", limit.remaining(now_)));
-    reply.headers.add(fmt::format("x-ratelimit-reset-{}", what),
-                      reset_text(limit.until_full(now_)));
-  };
-  add("requests", request_limit_);
-  add("tokens", token_limit_);
+  sim_upstream::add_limit_headers("requests", request_limit_, now_, reply.headers);
+  sim_upstream::add_limit_headers("tokens", token_limit_, now_, reply.headers);
 }
 
 // --- what it says of itself -------------------------------------------------------------------
@@ -494,10 +386,6 @@ double SimulatedUpstream::cache_used() const {
   const auto all = static_cast<double>(options_.slots) *
                    static_cast<double>(std::max<int64_t>(options_.context_tokens, 1));
   return std::min(static_cast<double>(tokens_in_slots_) / all, 1.0);
-}
-
-int64_t SimulatedUpstream::Job::tokens() const {
-  return std::accumulate(answer_tokens.begin(), answer_tokens.end(), prompt_tokens);
 }
 
 std::string SimulatedUpstream::metrics_text() const {
@@ -517,9 +405,13 @@ std::string SimulatedUpstream::metrics_text() const {
 }
 
 void SimulatedUpstream::push(SimRequestId request, SimReply reply) {
-  reply.request = request;
   ++stats_.answered[reply.status];
   --in_flight_;
+  push_part(request, std::move(reply));
+}
+
+void SimulatedUpstream::push_part(SimRequestId request, SimReply reply) {
+  reply.request = request;
   ready_requests_.insert(request);
   ready_.push_back(std::move(reply));
 }

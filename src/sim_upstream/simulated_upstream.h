@@ -5,7 +5,8 @@
 //
 //   arrive -> refused (key, path, body, model, quota, storm, full queue)
 //          -> waits for a slot, computes what of its prompt is not cached, makes its tokens
-//          -> a reply, as it should be or struck by a fault
+//          -> a reply, as it should be or struck by a fault; of a stream, a part of it with each
+//             token
 #pragma once
 
 #include <cstdint>
@@ -19,44 +20,25 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/random.h"
-#include "base/result.h"
-#include "http/headers.h"
 #include "sim_upstream/faults.h"
+#include "sim_upstream/job.h"
 #include "sim_upstream/model_call.h"
 #include "sim_upstream/options.h"
 #include "sim_upstream/prefix_cache.h"
 #include "sim_upstream/rate_limit.h"
+#include "sim_upstream/reply_body.h"
+#include "sim_upstream/sim_reply.h"
 #include "sim_upstream/sim_stats.h"
 #include "sim_upstream/slots.h"
 
 namespace windrow::sim_upstream {
-
-using SimRequestId = Id<struct SimRequestTag>;
 
 struct SimRequest {
   std::string_view method;
   std::string_view path;
   std::string_view authorization;  // the header's value
   std::string_view body;
-};
-
-// How a reply goes over the wire.
-enum class Delivery : uint8_t {
-  kWhole,
-  kReset,  // half of the body, then a broken connection
-  kSlow,   // in pieces, over body_time
-};
-
-struct SimReply {
-  SimRequestId request;
-  int status = 200;
-  std::string content_type = "application/json";
-  http::Headers headers;  // others
-  std::string body;
-  Delivery delivery = Delivery::kWhole;
-  Duration body_time{};
 };
 
 class SimulatedUpstream {
@@ -67,7 +49,7 @@ class SimulatedUpstream {
   // `now` of all calls together never goes back. The reply comes from advance(), maybe at once.
   SimRequestId arrive(const SimRequest& request, TimePoint now);
 
-  // The client is gone: its slot is free, no reply comes.
+  // The client is gone: its slot is free, no reply comes, or no more of it.
   void leave(SimRequestId request, TimePoint now);
 
   // When advance() has something to do; at the latest time given so far when it has now.
@@ -83,19 +65,6 @@ class SimulatedUpstream {
   int64_t in_flight() const { return in_flight_; }
 
  private:
-  struct Job {
-    ModelCall call;
-    int64_t prompt_tokens = 0;
-    int64_t cached_tokens = 0;
-    std::vector<int64_t> answer_tokens;  // of each choice
-    std::vector<bool> cut;               // by the limit, likewise
-    std::optional<Strike> strike;
-    bool answer_of_another = false;
-    bool in_slot = false;
-
-    int64_t tokens() const;  // in memory
-  };
-
   using Late = std::pair<TimePoint, SimRequestId>;
 
   void move_to(TimePoint now);
@@ -104,22 +73,32 @@ class SimulatedUpstream {
   void call_model(SimRequestId request, Endpoint endpoint, std::string_view body);
   std::optional<SimReply> refuse_by_quota(int64_t tokens) const;
   std::optional<SimReply> refuse_model(std::string_view model) const;
-  int64_t ollama_tokens(int64_t tokens, Endpoint endpoint) const;
-  Result<Job> make_job(ModelCall call) const;
   void start(SimRequestId request);
   void start_waiting();
+  void leave_slot(Job& job);
+  void step_ended(SimRequestId request);
   void finish(SimRequestId request);
   void reply_to(SimRequestId request);
-  static bool breaks_schema(const Job& job);
-  SimReply reply_of(SimRequestId request, const Job& job) const;
+  ReplyFacts facts_of(SimRequestId request) const;
   void strike_reply(const Strike& strike, SimReply& reply);
   void swap_answer(SimRequestId request);
   SimReply limit_reply(Duration wait, std::string_view what) const;
   void add_limit_headers(SimReply& reply) const;
+
+  // simulated_streams.cc
+  bool stream_on(SimRequestId request);
+  void begin_stream(SimRequestId request, Job& job);
+  void tell(SimRequestId request, Job& job, std::string events, Delivery delivery);
+  void end_stream(SimRequestId request, Job& job);
+  void break_stream(SimRequestId request, Job& job, std::string events, Delivery delivery);
+  void tell_held_back(SimRequestId request, Job& job);
+
   double cache_used() const;
   std::string metrics_text() const;
   void count_fault(FaultKind kind) { ++stats_.faults.at(static_cast<size_t>(kind)); }
+  void count_answer(const Job& job);
   void push(SimRequestId request, SimReply reply);
+  void push_part(SimRequestId request, SimReply reply);
   int64_t unix_seconds() const;
 
   const SimOptions options_;

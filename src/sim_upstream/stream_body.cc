@@ -1,0 +1,101 @@
+#include "sim_upstream/stream_body.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/string.hpp>
+#include <utility>
+
+namespace windrow::sim_upstream {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string quoted(std::string_view text) {
+  return json::serialize(json::string(text));
+}
+
+std::string sse(std::string_view data) {
+  return fmt::format("data: {}\n\n", data);
+}
+
+// Where the first `tokens` of `all` end in `text`.
+size_t end_of(std::string_view text, int64_t tokens, int64_t all) {
+  if (tokens >= all) return text.size();
+  size_t end = text.size() * static_cast<size_t>(tokens) / static_cast<size_t>(all);
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    ++end;
+  return end;
+}
+
+}  // namespace
+
+StreamBody::StreamBody(Endpoint endpoint, const ReplyFacts& facts, std::vector<Choice> choices,
+                       std::vector<int64_t> tokens, bool with_usage)
+    : endpoint_(endpoint), choices_(std::move(choices)), tokens_(std::move(tokens)) {
+  const bool chat = endpoint == Endpoint::kChat;
+  head_ = fmt::format(R"({{"id":"{}-sim-{}","object":"{}","created":{},"model":{})",
+                      chat ? "chatcmpl" : "cmpl", facts.number,
+                      chat ? "chat.completion.chunk" : "text_completion", facts.created_s,
+                      quoted(facts.model));
+  if (with_usage) usage_ = json::serialize(usage_json(facts.usage));
+}
+
+// As OpenAI does it, every event names the usage once it was asked for.
+std::string StreamBody::event(std::string_view choices) const {
+  return sse(fmt::format(R"({},"choices":[{}]{}}})", head_, choices,
+                         usage_.empty() ? "" : R"(,"usage":null)"));
+}
+
+std::string StreamBody::event_of(size_t choice, std::string_view delta,
+                                 std::string_view reason) const {
+  return event(fmt::format(R"({{"index":{},{},"logprobs":null,"finish_reason":{}}})", choice, delta,
+                           reason.empty() ? "null" : quoted(reason)));
+}
+
+std::string StreamBody::text_delta(std::string_view text) const {
+  return endpoint_ == Endpoint::kChat ? fmt::format(R"("delta":{{"content":{}}})", quoted(text))
+                                      : fmt::format(R"("text":{})", quoted(text));
+}
+
+std::string StreamBody::next(int64_t count) {
+  const bool chat = endpoint_ == Endpoint::kChat;
+  std::string events;
+  const bool first = !std::exchange(begun_, true);
+  const int64_t made = made_ + count;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    if (first && chat) events += event_of(i, R"("delta":{"role":"assistant","content":""})", "");
+    const int64_t all = tokens_[i];
+    if (made_ >= all && !first) continue;  // it has ended
+    const std::string_view text = choices_[i].text;
+    const size_t begin = made_ == 0 ? 0 : end_of(text, made_, all);
+    const size_t end = end_of(text, made, all);
+    if (end > begin) events += event_of(i, text_delta(text.substr(begin, end - begin)), "");
+    if (made >= all) {
+      events +=
+          event_of(i, chat ? R"("delta":{})" : R"("text":"")", choices_[i].cut ? "length" : "stop");
+    }
+  }
+  made_ = made;
+  return events;
+}
+
+std::string StreamBody::end(bool mark) const {
+  std::string events;
+  if (!usage_.empty()) events += sse(fmt::format(R"({},"choices":[],"usage":{}}})", head_, usage_));
+  if (mark) events += sse("[DONE]");
+  return events;
+}
+
+std::string error_event(std::string_view message, std::string_view type) {
+  return sse(error_body(message, type, ""));
+}
+
+std::string garbage_event() {
+  return sse(R"({"choices":[{"index":0,"del)");
+}
+
+}  // namespace windrow::sim_upstream
