@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "llm/json_text.h"
+#include "llm/logprobs_json.h"
 #include "llm/text_offsets.h"
 
 namespace windrow::llm {
@@ -36,110 +37,6 @@ void append_array(std::string& text, const List& list, Write write) {
   text += ']';
 }
 
-void append_usage(std::string& text, const Usage& usage) {
-  append(text,
-         R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
-         R"("prompt_tokens_details":{{"cached_tokens":{}}}}})",
-         usage.prompt_tokens, usage.completion_tokens,
-         usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens);
-}
-
-// JSON has no infinity; OpenAI says by this number that a token is as good as impossible.
-float finite_logprob(float logprob) {
-  return std::isfinite(logprob) ? logprob : -9999.0F;
-}
-
-// A token that is no text by itself, being a part of a character, is spelt as OpenAI does it: bytes
-// that are not printable ASCII as \xNN, with "bytes:" in front in completions and without in chat.
-std::string token_text(std::string_view bytes, std::string_view prefix) {
-  if (utf8_repair(bytes) == bytes) return std::string(bytes);
-  std::string text(prefix);
-  for (const char character : bytes) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (byte >= 0x20 && byte < 0x7F && byte != '\\') {
-      text += character;
-    } else {
-      append(text, "\\x{:02x}", byte);
-    }
-  }
-  return text;
-}
-
-// {"token", "logprob", "bytes"}, not closed. A control token has the bytes of its name; few tokens
-// have none.
-void append_token(std::string& text, const TokenLogprob& token) {
-  text += R"({"token":)";
-  append_json(token_text(token.bytes, ""), text);
-  text += R"(,"logprob":)";
-  append_json(finite_logprob(token.logprob), text);
-  text += R"(,"bytes":)";
-  if (token.bytes.empty()) {
-    text += "null";
-    return;
-  }
-  append_array(text, token.bytes,
-               [&](char byte) { append(text, "{}", static_cast<unsigned char>(byte)); });
-}
-
-void append_chat_logprobs(std::string& text, const Choice& choice) {
-  text += R"({"content":)";
-  append_array(text, choice.tokens, [&](const ScoredToken& token) {
-    append_token(text, token.chosen);
-    text += R"(,"top_logprobs":)";
-    append_array(text, token.top, [&](const TokenLogprob& one) {
-      append_token(text, one);
-      text += '}';
-    });
-    text += '}';
-  });
-  text += R"(,"refusal":null})";
-}
-
-// The most likely tokens and, where it is not among them, the one that was taken. Of tokens that
-// are spelt alike the most likely counts, as an object has a name only once.
-void append_top_object(std::string& text, const ScoredToken& token) {
-  if (!token.has_logprob) {
-    text += "null";
-    return;
-  }
-  std::vector<std::string> names;
-  text += '{';
-  const auto add = [&](const TokenLogprob& one) {
-    std::string name = token_text(one.bytes, "bytes:");
-    if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    if (!names.empty()) text += ',';
-    append_json(name, text);
-    text += ':';
-    append_json(finite_logprob(one.logprob), text);
-    names.push_back(std::move(name));
-  };
-  for (const TokenLogprob& one : token.top)
-    add(one);
-  add(token.chosen);
-  text += '}';
-}
-
-void append_completion_logprobs(std::string& text, const Choice& choice) {
-  text += R"({"tokens":)";
-  append_array(text, choice.tokens, [&](const ScoredToken& token) {
-    append_json(token_text(token.chosen.bytes, "bytes:"), text);
-  });
-  text += R"(,"token_logprobs":)";
-  append_array(text, choice.tokens, [&](const ScoredToken& token) {
-    if (token.has_logprob) {
-      append_json(finite_logprob(token.chosen.logprob), text);
-    } else {
-      text += "null";
-    }
-  });
-  text += R"(,"top_logprobs":)";
-  append_array(text, choice.tokens,
-               [&](const ScoredToken& token) { append_top_object(text, token); });
-  text += R"(,"text_offset":)";
-  append_array(text, text_offsets(choice), [&](int32_t offset) { append(text, "{}", offset); });
-  text += '}';
-}
-
 void append_message(std::string& text, const Choice& choice) {
   text += R"({"role":"assistant","content":)";
   append_json(choice.text, text);
@@ -164,9 +61,9 @@ void append_choices(std::string& text, bool chat, const std::vector<Choice>& cho
     if (choice.tokens.empty()) {
       text += "null";
     } else if (chat) {
-      append_chat_logprobs(text, choice);
+      append_chat_logprobs(choice.tokens, text);
     } else {
-      append_completion_logprobs(text, choice);
+      append_completion_logprobs(choice.tokens, text_offsets(choice), text);
     }
     append(text, R"(,"finish_reason":"{}")", to_string(choice.finish_reason));
     if (choice.structure) append(text, R"(,"structure":"{}")", to_string(*choice.structure));
@@ -183,8 +80,8 @@ std::string completion_to_json(bool chat, std::string_view id, std::string_view 
   append_json(model, text);
   text += R"(,"choices":)";
   append_choices(text, chat, answer.choices);
-  text += ',';
-  append_usage(text, answer.usage);
+  text += R"(,"usage":)";
+  append_usage(answer.usage, text);
   text += '}';
   return text;
 }
@@ -243,12 +140,31 @@ std::string ranking_to_json(std::string_view id, std::string_view model, const A
 }
 
 std::string_view error_type(const Failure& failure) {
-  if (failure.status == 404) return "not_found_error";
+  switch (failure.status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 429:
+      return "rate_limit_error";
+    default:
+      break;
+  }
   if (failure.status >= 500) return "server_error";
   return "invalid_request_error";
 }
 
 }  // namespace
+
+void append_usage(const Usage& usage, std::string& text) {
+  append(text,
+         R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
+         R"("prompt_tokens_details":{{"cached_tokens":{}}}}})",
+         usage.prompt_tokens, usage.completion_tokens,
+         usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens);
+}
 
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer) {

@@ -17,6 +17,9 @@ namespace windrow::llm {
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer);
 
+// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}
+void append_usage(const Usage& usage, std::string& text);
+
 // {"error": {"message", "type", "param", "code"}}
 boost::json::object failure_to_json(const Failure& failure);
 

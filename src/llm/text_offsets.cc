@@ -1,5 +1,6 @@
 #include "llm/text_offsets.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,37 @@ std::vector<int32_t> text_offsets(const Choice& choice) {
     at += length;
   }
   return offsets;
+}
+
+void TextOffsets::add_text(std::string_view text) {
+  const size_t common = std::min(owed_.size(), text.size());
+  if (text.substr(0, common) == std::string_view(owed_).substr(0, common)) {
+    owed_.erase(0, common);
+    text.remove_prefix(common);
+  } else {
+    characters_ -= count_characters(owed_);
+    owed_.clear();
+  }
+  text_.erase(0, used_);
+  used_ = 0;
+  text_ += text;
+}
+
+int32_t TextOffsets::next(std::string_view token) {
+  const std::string_view rest = std::string_view(text_).substr(used_);
+  const std::string_view what = rest.empty() ? token : rest;
+  const bool within_character = !what.empty() && !is_lead(what.front());
+  const int32_t offset = within_character ? characters_ - 1 : characters_;
+  size_t length = length_in_text(token, rest, at_start_);
+  if (length == 0 && rest.size() < token.size() && token.starts_with(rest)) {
+    owed_ += token.substr(rest.size());
+    length = rest.size();
+    characters_ += count_characters(token.substr(rest.size()));
+  }
+  characters_ += count_characters(rest.substr(0, length));
+  used_ += length;
+  at_start_ = at_start_ && token.empty();
+  return offset;
 }
 
 }  // namespace windrow::llm

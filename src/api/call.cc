@@ -1,0 +1,191 @@
+#include "api/call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace windrow::api {
+namespace {
+
+// Answers up to this are written on the loop's thread: it takes less time than to hand them on.
+constexpr size_t kWrittenAtOnceBytes = size_t{32} << 10;
+
+llm::Failure not_wanted() {
+  return {.failure_class = llm::FailureClass::kCancelled,
+          .status = 499,
+          .code = "client_left",
+          .message = "the client left"};
+}
+
+// When to try again: the queue will have moved when those in front have gone, and the oldest one
+// says how long that took.
+llm::Failure overloaded(const dispatch::Dispatcher& dispatcher) {
+  const dispatch::QueueReading queue = dispatcher.queue();
+  const Duration oldest = *std::max_element(queue.oldest_age.begin(), queue.oldest_age.end());
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 429,
+          .code = "server_overloaded",
+          .message = "as many requests wait here as may; try again later",
+          .overloaded = true,
+          .retry_after_ms = std::clamp<int64_t>(milliseconds(oldest), 1000, 60'000)};
+}
+
+int32_t characters_of(std::string_view text) {
+  return static_cast<int32_t>(std::count_if(text.begin(), text.end(), [](char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+  }));
+}
+
+StreamShape shape_of(const CallPlan& plan, const ReplyFacts& facts) {
+  const llm::Request& request = plan.request;
+  StreamShape shape{.endpoint = facts.endpoint,
+                    .id = facts.id,
+                    .model = facts.model,
+                    .created_unix_s = facts.created_unix_s,
+                    .service_tier = facts.service_tier,
+                    .usage = plan.envelope.stream_usage,
+                    .logprobs = request.logprobs_top.has_value(),
+                    .structured = request.structured.has_value(),
+                    .choices_per_prompt = std::max(request.choices, 1)};
+  const bool counts =
+      shape.logprobs && !request.echo && request.endpoint == llm::Endpoint::kCompletions;
+  if (counts) {
+    for (const llm::Input& input : request.inputs)
+      shape.text_begins.push_back(characters_of(input.text));
+  }
+  return shape;
+}
+
+}  // namespace
+
+Call::Call(CallHost& host, http::Exchange exchange, CallInput input, std::string id)
+    : host_(host),
+      id_(std::move(id)),
+      arrived_at_(input.arrived_at),
+      body_bytes_(input.body.size()),
+      exchange_(std::move(exchange)),
+      flow_(input.arrived_at),
+      input_(std::move(input)) {}
+
+void Call::begin() {
+  exchange_.on_disconnect([call = weak_from_this()] {
+    if (const auto self = call.lock()) self->carry_out(self->flow_.leave());
+  });
+  host_.workers().post([self = shared_from_this()] { self->read(); });
+}
+
+// --- a worker ---
+
+void Call::read() {
+  const bool unwanted = [&] {
+    const std::scoped_lock lock(mutex_);
+    return unwanted_;
+  }();
+  if (unwanted) return put([](Inbox& inbox) { inbox.outcome = not_wanted(); });
+  auto read = read_call(input_, host_.rules(), host_.catalogue());
+  if (auto* failure = std::get_if<llm::Failure>(&read))
+    return put([&](Inbox& inbox) { inbox.outcome = std::move(*failure); });
+  input_.body = {};
+  offer(std::move(std::get<CallPlan>(read)));
+}
+
+void Call::offer(CallPlan plan) {
+  dispatcher_ = plan.model->dispatcher;
+  facts_ = {.endpoint = input_.endpoint,
+            .id = id_,
+            .model = plan.model_name,
+            .created_unix_s = host_.loop().clock().unix_seconds(),
+            .service_tier = plan.envelope.service_tier,
+            .tei = plan.tei,
+            .raw_scores = plan.raw_scores};
+  if (plan.envelope.stream || plan.item.deadline) {
+    put([&](Inbox& inbox) {
+      if (plan.envelope.stream) inbox.stream = shape_of(plan, facts_);
+      inbox.deadline = plan.item.deadline;
+    });
+  }
+  if (plan.envelope.stream) plan.request.listener = shared_from_this();
+  const std::optional<dispatch::ItemId> item =
+      dispatcher_->offer(std::move(plan.request), plan.item, 0,
+                         [self = shared_from_this()](dispatch::DispatchResult result) {
+                           self->done(std::move(result));
+                         });
+  if (!item) return put([&](Inbox& inbox) { inbox.outcome = overloaded(*dispatcher_); });
+  const bool unwanted = [&] {
+    const std::scoped_lock lock(mutex_);
+    item_ = item;
+    return unwanted_;
+  }();
+  if (unwanted) dispatcher_->cancel(*item);
+}
+
+// --- a thread of the backend's, or of the dispatcher's ---
+
+void Call::on_piece(llm::Piece piece) {
+  put([&](Inbox& inbox) { inbox.pieces.push_back(std::move(piece)); });
+}
+
+void Call::done(dispatch::DispatchResult result) {
+  put([&](Inbox& inbox) { inbox.outcome = std::move(result.outcome); });
+}
+
+template <class Write>
+void Call::put(Write write) {
+  {
+    const std::scoped_lock lock(mutex_);
+    write(inbox_);
+    if (std::exchange(inbox_.fetching, true)) return;
+  }
+  host_.loop().post([self = shared_from_this()] { self->fetch(); });
+}
+
+// --- the loop's thread ---
+
+void Call::fetch() {
+  Inbox inbox;
+  {
+    const std::scoped_lock lock(mutex_);
+    std::swap(inbox, inbox_);
+  }
+  const TimePoint now = host_.loop().clock().now();
+  if (inbox.stream) flow_.set_stream(std::move(*inbox.stream));
+  if (inbox.deadline) flow_.set_deadline(*inbox.deadline);
+  if (!inbox.pieces.empty()) carry_out(flow_.say(std::move(inbox.pieces), false, now));
+  if (inbox.reply) return carry_out(flow_.end(std::move(*inbox.reply)));
+  if (!inbox.outcome) return;
+  const auto* answer = std::get_if<llm::Answer>(&*inbox.outcome);
+  if (answer == nullptr || flow_.is_stream())
+    return carry_out(flow_.end(std::move(*inbox.outcome)));
+  if (llm::bytes_of(*answer) <= kWrittenAtOnceBytes)
+    return carry_out(flow_.end({.body = reply_body(facts_, *answer)}));
+  host_.workers().post([self = shared_from_this(),
+                        outcome = std::make_shared<llm::Outcome>(std::move(*inbox.outcome))] {
+    http::ServerReply reply{.body = reply_body(self->facts_, std::get<llm::Answer>(*outcome))};
+    self->put([&](Inbox& written) { written.reply = std::move(reply); });
+  });
+}
+
+void Call::carry_out(CallSteps steps) {
+  if (steps.cancel) cancel();
+  if (steps.reply) exchange_.send(std::move(*steps.reply));
+  if (steps.start) {
+    exchange_.start(200, {{"Content-Type", "text/event-stream; charset=utf-8"},
+                          {"Cache-Control", "no-cache"},
+                          {"X-Accel-Buffering", "no"}});
+  }
+  if (!steps.bytes.empty()) exchange_.write(std::move(steps.bytes));
+  if (steps.finish) exchange_.finish();
+  if (steps.over) host_.over(*this);
+}
+
+// Not here: what a dispatcher does then may take longer than the loop has time.
+void Call::cancel() {
+  const std::scoped_lock lock(mutex_);
+  unwanted_ = true;
+  if (!item_) return;  // whoever offers it sees to it
+  host_.workers().post([dispatcher = dispatcher_, item = *item_] { dispatcher->cancel(item); });
+}
+
+}  // namespace windrow::api

@@ -1,0 +1,190 @@
+#include "api/call_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parser.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <string_view>
+#include <utility>
+
+#include "base/hash.h"
+#include "dispatch/request_item.h"
+#include "llm/json_values.h"
+#include "llm/question.h"
+#include "llm/raw_request.h"
+#include "llm/request_json.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr size_t kDepthMax = 64;
+
+llm::Failure refused(int32_t status, std::string code, std::string message,
+                     std::string param = "") {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = status,
+          .code = std::move(code),
+          .message = std::move(message),
+          .param = std::move(param)};
+}
+
+std::variant<json::object, llm::Failure> parse(std::string_view body) {
+  json::parse_options options;
+  options.max_depth = kDepthMax;
+  std::array<unsigned char, 4096> stack;
+  json::parser parser(json::storage_ptr(), options, stack.data(), stack.size());
+  boost::system::error_code error;
+  const size_t read = parser.write(body.data(), body.size(), error);
+  if (error) {
+    if (body.empty())
+      return refused(400, "invalid_json", "the body is empty; it must be a JSON object");
+    if (error == json::error::too_deep) {
+      return refused(400, "invalid_json",
+                     fmt::format("the body is nested more than {} deep; flatten it", kDepthMax));
+    }
+    return refused(400, "invalid_json",
+                   fmt::format("the body is not one JSON value in UTF-8: {} near byte {}",
+                               error.message(), read + 1));
+  }
+  json::value value = parser.release();
+  if (!value.is_object()) {
+    return refused(400, "invalid_json",
+                   fmt::format("the body is {}; it must be a JSON object", llm::kind_name(value)));
+  }
+  return std::move(value.get_object());
+}
+
+std::string names_of(const Catalogue& catalogue) {
+  constexpr size_t kNamesMax = 10;
+  std::string names;
+  size_t count = 0;
+  for (const ServedModel& model : catalogue.list()) {
+    if (++count > kNamesMax) return names + ", ...";
+    if (!names.empty()) names += ", ";
+    names += model.name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint,
+                                                      const json::object& body,
+                                                      const Catalogue& catalogue) {
+  const json::value* name = body.if_contains("model");
+  const bool named = name != nullptr && !name->is_null();
+  if (named && !name->is_string()) return llm::wrong_kind("model", "a string", *name);
+  const ServedModel* model =
+      catalogue.find(named ? std::string_view(name->get_string()) : std::string_view());
+  if (model == nullptr) {
+    if (!named) {
+      return llm::missing_parameter(
+          "model", fmt::format("the body has no model; there is {}", names_of(catalogue)));
+    }
+    return refused(404, "model_not_found",
+                   fmt::format("there is no model {}; there is {}", llm::shown(name->get_string()),
+                               names_of(catalogue)),
+                   "model");
+  }
+  if (!model->endpoints.contains(endpoint)) {
+    return refused(
+        400, "unsupported_by_model",
+        fmt::format("the model {} does not answer {}", model->name, llm::url_of(endpoint)),
+        "model");
+  }
+  return model;
+}
+
+void lay_under(llm::Endpoint endpoint, const json::object& defaults, json::object& body) {
+  for (const auto& [name, value] : defaults) {
+    // One of another endpoint says nothing here.
+    if (llm::find_rule(endpoint, name) == nullptr) continue;
+    json::value& field = body[name];
+    if (field.is_null()) field = value;
+  }
+}
+
+// {"query", "texts", "raw_scores", "return_text", "truncate"} -> ours.
+std::optional<llm::Failure> read_tei(json::object& body, CallPlan& plan) {
+  plan.tei = true;
+  body["documents"] = std::move(body["texts"]);
+  body.erase("texts");
+  if (const auto found = body.find("return_text"); found != body.end()) {
+    body["return_documents"] = std::move(found->value());
+    body.erase("return_text");
+  }
+  if (const json::value* raw = body.if_contains("raw_scores")) {
+    if (!raw->is_null() && !raw->is_bool()) {
+      return llm::wrong_kind("raw_scores", "true or false", *raw);
+    }
+    plan.raw_scores = raw->is_bool() && raw->get_bool();
+    body.erase("raw_scores");
+  }
+  // What is not cut is what TEI does unless it is told otherwise.
+  const json::value* truncate = body.if_contains("truncate");
+  if (truncate != nullptr && truncate->is_bool() && !truncate->get_bool()) {
+    body.erase("truncate");
+    body.erase("truncation_direction");
+  }
+  return std::nullopt;
+}
+
+uint64_t lane_of(const std::string& key, const std::string& lane) {
+  if (lane.empty()) return 0;
+  const std::string name = key + '\n' + lane;
+  return std::max<uint64_t>(hash64(name), 1);
+}
+
+}  // namespace
+
+std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
+                                               const Catalogue& catalogue) {
+  auto parsed = parse(input.body);
+  if (auto* failure = std::get_if<llm::Failure>(&parsed)) return std::move(*failure);
+  auto& body = std::get<json::object>(parsed);
+
+  CallPlan plan;
+  auto opened = open_envelope(input.endpoint, body, input.headers);
+  if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
+  plan.envelope = std::move(std::get<Envelope>(opened));
+  plan.envelope.urgency = std::max(plan.envelope.urgency, input.urgency_max);
+
+  auto chosen = choose(input.endpoint, body, catalogue);
+  if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
+  plan.model = std::get<const ServedModel*>(chosen);
+
+  if (input.may_be_tei && body.contains("texts")) {
+    if (auto problem = read_tei(body, plan)) return *std::move(problem);
+  }
+
+  bool seeded = false;
+  if (plan.model->raw) {
+    const std::string rewritten = plan.tei ? json::serialize(body) : std::string();
+    const std::string& text = plan.tei ? rewritten : input.body;
+    plan.request = llm::raw_request(input.endpoint, text, body, rules.body_defaults);
+  } else {
+    lay_under(input.endpoint, rules.body_defaults, body);
+    seeded = llm::has_seed(body) || rules.seed_default != 0;
+    const uint64_t seed = rules.seed_default != 0 ? rules.seed_default : input.chance;
+    auto made = llm::parse_request(input.endpoint, body, seed);
+    if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
+    plan.request = std::move(std::get<llm::Request>(made));
+    if (plan.request.model.empty()) plan.request.model = plan.model->name;
+  }
+  plan.model_name = plan.request.model.empty() ? plan.model->name : plan.request.model;
+
+  const std::optional<Hash128> question =
+      rules.coalesce ? llm::question_of(plan.request, input.body, seeded) : std::nullopt;
+  plan.item = dispatch::request_item(plan.request, input.body.size(), question);
+  plan.item.urgency = plan.envelope.urgency;
+  plan.item.lane = lane_of(input.key, plan.envelope.lane);
+  plan.item.upstreams = plan.model->upstreams;
+  if (plan.envelope.deadline) plan.item.deadline = input.arrived_at + *plan.envelope.deadline;
+  return plan;
+}
+
+}  // namespace windrow::api

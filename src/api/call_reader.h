@@ -1,0 +1,55 @@
+// CallReader: the body of a request -> what is offered to a dispatcher. Pure, but for the catalogue
+// it looks models up in; any thread.
+//
+// A body means what it means in `windrow run`: the same defaults are laid under it, the same code
+// reads it. Beside that only the envelope is read (envelope.h), and the form of TEI's own /rerank.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "api/catalogue.h"
+#include "api/envelope.h"
+#include "dispatch/work_item.h"
+#include "http/headers.h"
+#include "llm/answer.h"
+#include "llm/request.h"
+
+namespace windrow::api {
+
+struct CallRules {
+  boost::json::object body_defaults;
+  uint64_t seed_default = 0;  // 0: `chance` of each call
+  bool coalesce = true;
+};
+
+// What came, and what is known of who sent it.
+struct CallInput {
+  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  std::string body;
+  http::Headers headers;  // those that open_envelope reads
+  std::string key;        // the name of its key; empty: none
+  dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
+  TimePoint arrived_at{};
+  uint64_t chance = 0;
+  bool may_be_tei = false;  // it came to /rerank
+};
+
+struct CallPlan {
+  const ServedModel* model = nullptr;
+  Envelope envelope;
+  llm::Request request;
+  dispatch::WorkItem item;
+  std::string model_name;  // as the reply says it
+
+  // TEI's form of /rerank: an array is wanted.
+  bool tei = false;
+  bool raw_scores = false;
+};
+
+std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
+                                               const Catalogue& catalogue);
+
+}  // namespace windrow::api

@@ -1,0 +1,82 @@
+#include "api/call_reply.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <cmath>
+#include <iterator>
+#include <vector>
+
+#include "llm/answer_json.h"
+#include "llm/json_text.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+// Of a server elsewhere, in the shape of /v1/rerank.
+std::vector<llm::RankedDocument> ranking_in(const std::string& raw) {
+  std::vector<llm::RankedDocument> ranking;
+  boost::system::error_code error;
+  const json::value reply = json::parse(raw, error);
+  const json::value* results =
+      error || !reply.is_object() ? nullptr : reply.get_object().if_contains("results");
+  if (results == nullptr || !results->is_array()) return ranking;
+  for (const json::value& one : results->get_array()) {
+    const json::object* object = one.if_object();
+    if (object == nullptr) continue;
+    const json::value* index = object->if_contains("index");
+    const json::value* score = object->if_contains("relevance_score");
+    if (index == nullptr || score == nullptr || !score->is_number()) continue;
+    llm::RankedDocument document;
+    document.index = static_cast<int32_t>(index->is_int64() ? index->get_int64() : 0);
+    document.score = static_cast<float>(score->to_number<double>());
+    const json::value* text = object->if_contains("document");
+    if (text != nullptr && text->is_object()) text = text->get_object().if_contains("text");
+    if (text != nullptr && text->is_string()) document.text = std::string(text->get_string());
+    ranking.push_back(std::move(document));
+  }
+  return ranking;
+}
+
+// [{"index", "score", "text"}], scores from 0 to 1 unless they are wanted as they are.
+std::string tei_body(const std::vector<llm::RankedDocument>& ranking, bool raw_scores) {
+  std::string text = "[";
+  for (const llm::RankedDocument& document : ranking) {
+    if (text.size() > 1) text += ',';
+    fmt::format_to(std::back_inserter(text), R"({{"index":{},"score":)", document.index);
+    const float score = document.score;
+    llm::append_json(raw_scores ? score : 1.0F / (1.0F + std::exp(-score)), text);
+    if (document.text) {
+      text += R"(,"text":)";
+      llm::append_json(*document.text, text);
+    }
+    text += '}';
+  }
+  return text + ']';
+}
+
+}  // namespace
+
+std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
+  if (facts.tei) {
+    return answer.raw.empty() ? tei_body(answer.ranking, facts.raw_scores)
+                              : tei_body(ranking_in(answer.raw), facts.raw_scores);
+  }
+  std::string body =
+      llm::answer_to_json(facts.endpoint, facts.id, facts.model, facts.created_unix_s, answer);
+  if (answer.raw.empty() && !facts.service_tier.empty()) {
+    body.pop_back();
+    body += R"(,"service_tier":)";
+    llm::append_json(facts.service_tier, body);
+    body += '}';
+  }
+  return body;
+}
+
+}  // namespace windrow::api

@@ -1,0 +1,32 @@
+// A failure -> what a client is answered, in the shape of the OpenAI API. Pure.
+//
+//   {"error": {"message", "type", "param", "code"}}
+//
+// Clients act on the status: 4xx is theirs, 408, 429 and 5xx are worth another try.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "http/server.h"
+#include "llm/answer.h"
+
+namespace windrow::api {
+
+// By the class of the failure:
+//   kRequest    its own
+//   kTransient  429 or 503 where there is too much to do, 504, else 502
+//   kCancelled  503: a client that still listens has not asked for that
+//   kBackend    its own, or 500
+int status_of(const llm::Failure& failure);
+
+// The body, one line. A server elsewhere is quoted where it spoke in this shape.
+std::string error_body(const llm::Failure& failure);
+
+// With Retry-After where another try may help.
+http::ServerReply error_reply(const llm::Failure& failure);
+
+// What http answers by itself: no such path, a method it does not take, a limit.
+http::ServerReply error_reply(int status, std::string_view message);
+
+}  // namespace windrow::api

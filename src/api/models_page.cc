@@ -1,0 +1,64 @@
+#include "api/models_page.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <charconv>
+#include <cstdint>
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+json::object model_json(const ServedModel& model) {
+  json::object object{{"id", model.name},
+                      {"object", "model"},
+                      {"created", model.created_unix_s},
+                      {"owned_by", model.owner}};
+  // vLLM's name for it.
+  if (model.context_tokens > 0) object["max_model_len"] = model.context_tokens;
+  json::array endpoints;
+  for (const llm::Endpoint endpoint : llm::endpoints()) {
+    if (!model.endpoints.contains(endpoint)) continue;
+    const std::string_view url = llm::url_of(endpoint);
+    endpoints.emplace_back(json::string_view(url.data(), url.size()));
+  }
+  object["endpoints"] = std::move(endpoints);
+  return object;
+}
+
+}  // namespace
+
+std::string models_page(std::span<const ServedModel> models) {
+  json::array data;
+  for (const ServedModel& model : models)
+    data.push_back(model_json(model));
+  return json::serialize(json::object{{"object", "list"}, {"data", std::move(data)}});
+}
+
+std::optional<std::string> model_page(std::span<const ServedModel> models, std::string_view name) {
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const ServedModel& model) { return model.name == name; });
+  if (found == models.end()) return std::nullopt;
+  return json::serialize(model_json(*found));
+}
+
+std::string decode_part(std::string_view part) {
+  std::string text;
+  for (size_t i = 0; i < part.size(); ++i) {
+    uint8_t byte = 0;
+    const std::string_view digits = part.substr(std::min(i + 1, part.size())).substr(0, 2);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    const bool escape = part[i] == '%' && digits.size() == 2 && error == std::errc() &&
+                        end == digits.data() + digits.size();
+    text += escape ? static_cast<char>(byte) : part[i];
+    if (escape) i += 2;
+  }
+  return text;
+}
+
+}  // namespace windrow::api

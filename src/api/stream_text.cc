@@ -1,0 +1,219 @@
+#include "api/stream_text.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <iterator>
+#include <utility>
+
+#include "api/error_reply.h"
+#include "llm/answer_json.h"
+#include "llm/json_members.h"
+#include "llm/json_text.h"
+#include "llm/logprobs_json.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+template <class... Args>
+void append(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+}
+
+std::string chunk_head(const StreamShape& shape) {
+  const bool chat = shape.endpoint == llm::Endpoint::kChatCompletions;
+  std::string head = R"(data: {"id":)";
+  llm::append_json(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", shape.id), head);
+  append(head, R"(,"object":"{}","created":{},"model":)",
+         chat ? "chat.completion.chunk" : "text_completion", shape.created_unix_s);
+  llm::append_json(shape.model, head);
+  if (!shape.service_tier.empty()) {
+    head += R"(,"service_tier":)";
+    llm::append_json(shape.service_tier, head);
+  }
+  head += R"(,"choices":[)";
+  return head;
+}
+
+void append_event(std::string_view data, std::string& events) {
+  events += "data: ";
+  events += data;
+  events += "\n\n";
+}
+
+}  // namespace
+
+StreamText::StreamText(StreamShape shape) : shape_(std::move(shape)), head_(chunk_head(shape_)) {}
+
+StreamText::Said& StreamText::said(int32_t choice) {
+  const auto at = static_cast<size_t>(choice);
+  while (said_.size() <= at) {
+    const size_t prompt = said_.size() / static_cast<size_t>(shape_.choices_per_prompt);
+    said_.emplace_back(prompt < shape_.text_begins.size() ? shape_.text_begins[prompt] : 0);
+  }
+  return said_[at];
+}
+
+void StreamText::say(const llm::Piece& piece, std::string& events) {
+  if (!piece.raw.empty()) return say_raw(piece.raw, events);
+  Said& said = this->said(piece.choice);
+  if (is_chat() && !std::exchange(said.begun, true)) begin_choice(piece.choice, events);
+  if (!piece.text.empty() || !piece.reasoning.empty() || !piece.tokens.empty()) {
+    events += head_;
+    append(events, R"({{"index":{},)", piece.choice);
+    append_delta(piece, events);
+    events += R"(,"logprobs":)";
+    if (shape_.logprobs && !is_chat()) said.offsets.add_text(piece.text);
+    if (!shape_.logprobs || piece.tokens.empty()) {
+      events += "null";
+    } else if (is_chat()) {
+      llm::append_chat_logprobs(piece.tokens, events);
+    } else {
+      std::vector<int32_t> offsets;
+      offsets.reserve(piece.tokens.size());
+      for (const llm::ScoredToken& token : piece.tokens)
+        offsets.push_back(said.offsets.next(token.chosen.bytes));
+      llm::append_completion_logprobs(piece.tokens, offsets, events);
+    }
+    events += R"(,"finish_reason":null})";
+    append_end(events);
+    said.text_bytes += piece.text.size();
+    said.reasoning_bytes += piece.reasoning.size();
+    said.tokens += piece.tokens.size();
+  }
+  if (!piece.finish_reason) return;
+  if (shape_.structured) {
+    said.finish_reason = piece.finish_reason;
+  } else {
+    finish_choice(piece.choice, *piece.finish_reason, std::nullopt, events);
+  }
+}
+
+void StreamText::end(const llm::Answer& answer, std::string& events) {
+  if (!answer.raw.empty() && !raw_said_) say_raw_answer(answer.raw, events);
+  for (size_t i = 0; i < answer.choices.size(); ++i) {
+    const llm::Choice& choice = answer.choices[i];
+    const auto index = static_cast<int32_t>(i);
+    {
+      Said& said = this->said(index);
+      llm::Piece rest{.choice = index};
+      if (choice.text.size() > said.text_bytes) rest.text = choice.text.substr(said.text_bytes);
+      const std::string reasoning = choice.reasoning.value_or("");
+      if (reasoning.size() > said.reasoning_bytes)
+        rest.reasoning = reasoning.substr(said.reasoning_bytes);
+      if (shape_.logprobs && choice.tokens.size() > said.tokens) {
+        rest.tokens.assign(choice.tokens.begin() + static_cast<std::ptrdiff_t>(said.tokens),
+                           choice.tokens.end());
+      }
+      say(rest, events);
+    }
+    if (!said(index).finished) finish_choice(index, choice.finish_reason, choice.structure, events);
+  }
+  if (shape_.usage && !usage_said_) append_usage(answer.usage, events);
+  append_event("[DONE]", events);
+}
+
+void StreamText::fail(const llm::Failure& failure, std::string& events) {
+  append_event(error_body(failure), events);
+}
+
+// Whether a server elsewhere says the usage is its own business: it is asked to in any case.
+void StreamText::say_raw(std::string_view raw, std::string& events) {
+  raw_said_ = true;
+  const std::vector<llm::JsonMember> members = llm::json_members(raw);
+  const std::string_view usage = llm::json_member(members, "usage");
+  if (!usage.empty() && usage != "null") {
+    const bool only_usage = llm::json_without_space(llm::json_member(members, "choices")) == "[]";
+    if (only_usage && !shape_.usage) return;
+    usage_said_ = true;
+  }
+  append_event(raw, events);
+}
+
+// A whole reply of a server elsewhere, said at once: each message becomes the delta.
+void StreamText::say_raw_answer(const std::string& raw, std::string& events) {
+  boost::system::error_code error;
+  json::value reply = json::parse(raw, error);
+  if (error || !reply.is_object()) return;
+  json::object& chunk = reply.get_object();
+  if (is_chat()) chunk["object"] = "chat.completion.chunk";
+  json::value usage = nullptr;
+  if (const auto found = chunk.find("usage"); found != chunk.end()) {
+    usage = std::move(found->value());
+    chunk.erase(found);
+  }
+  if (json::value* choices = chunk.if_contains("choices"); choices && choices->is_array()) {
+    for (json::value& choice : choices->get_array()) {
+      if (!choice.is_object() || !is_chat()) continue;
+      json::object& object = choice.get_object();
+      object["delta"] = object.contains("message") ? std::move(object["message"]) : json::object();
+      object.erase("message");
+    }
+  }
+  append_event(json::serialize(chunk), events);
+  if (!shape_.usage || usage.is_null()) return;
+  chunk["choices"] = json::array();
+  chunk["usage"] = std::move(usage);
+  append_event(json::serialize(chunk), events);
+  usage_said_ = true;
+}
+
+void StreamText::begin_choice(int32_t choice, std::string& events) const {
+  events += head_;
+  append(events,
+         R"({{"index":{},"delta":{{"role":"assistant","content":"","refusal":null}},)"
+         R"("logprobs":null,"finish_reason":null}})",
+         choice);
+  append_end(events);
+}
+
+void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
+                               std::optional<llm::StructureLabel> label, std::string& events) {
+  said(choice).finished = true;
+  events += head_;
+  append(events, R"({{"index":{},{},"logprobs":null,"finish_reason":"{}")", choice,
+         is_chat() ? R"("delta":{})" : R"("text":"")", llm::to_string(reason));
+  if (label) append(events, R"(,"structure":"{}")", llm::to_string(*label));
+  events += '}';
+  append_end(events);
+}
+
+void StreamText::append_delta(const llm::Piece& piece, std::string& events) const {
+  if (!is_chat()) {
+    events += R"("text":)";
+    llm::append_json(piece.text, events);
+    return;
+  }
+  events += R"("delta":{)";
+  if (!piece.reasoning.empty()) {
+    events += R"("reasoning_content":)";
+    llm::append_json(piece.reasoning, events);
+    if (!piece.text.empty()) events += ',';
+  }
+  if (!piece.text.empty() || piece.reasoning.empty()) {
+    events += R"("content":)";
+    llm::append_json(piece.text, events);
+  }
+  events += '}';
+}
+
+void StreamText::append_usage(const llm::Usage& usage, std::string& events) const {
+  events += head_;
+  events += R"(],"usage":)";
+  llm::append_usage(usage, events);
+  events += "}\n\n";
+}
+
+// Of a chunk with a choice.
+void StreamText::append_end(std::string& events) const {
+  events += shape_.usage ? "],\"usage\":null}\n\n" : "]}\n\n";
+}
+
+}  // namespace windrow::api
