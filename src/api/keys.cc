@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "api/urgency_text.h"
 #include "base/base64.h"
 #include "base/ensure.h"
 #include "base/secret.h"
@@ -82,13 +83,6 @@ std::string hash_of(std::string_view key) {
   Sha256 hash;
   hash.add(key);
   return hash.finish_bytes();
-}
-
-std::optional<dispatch::Urgency> parse_urgency(std::string_view word) {
-  if (word == "interactive") return dispatch::Urgency::kInteractive;
-  if (word == "normal") return dispatch::Urgency::kNormal;
-  if (word == "batch") return dispatch::Urgency::kBatch;
-  return std::nullopt;
 }
 
 // False: it is none of the limits there are.

@@ -2,6 +2,7 @@
 // knows sizes, names and times, and never what was asked.
 #pragma once
 
+#include <atomic>
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <list>
@@ -29,8 +30,15 @@ struct LiveRequest {
   TimePoint arrived_at{};
 };
 
-// Thread-safe.
+// Thread-safe. Outlives its tickets.
 class LiveRequests {
+  struct Entry {
+    LiveRequest request;
+    std::atomic<int64_t> sent_ns = 0;  // since it arrived; 0: not yet
+    std::atomic<int64_t> first_token_ns = 0;
+    std::atomic<int64_t> tokens = 0;
+  };
+
  public:
   // Stands for one of them; it is live as long as this is there. Its methods may be called from any
   // thread.
@@ -48,15 +56,11 @@ class LiveRequests {
 
    private:
     friend class LiveRequests;
-    struct Entry;
-    Ticket(LiveRequests& all, std::list<Entry>::iterator place);
+    Ticket(LiveRequests& all, std::list<Entry>::iterator place) : all_(all), place_(place) {}
 
     LiveRequests& all_;
-    std::list<Entry>::iterator place_;
+    const std::list<Entry>::iterator place_;
   };
-
-  LiveRequests();
-  ~LiveRequests();
 
   std::unique_ptr<Ticket> add(LiveRequest request);
 
@@ -69,7 +73,7 @@ class LiveRequests {
 
  private:
   mutable std::mutex mutex_;
-  std::unique_ptr<std::list<Ticket::Entry>> entries_;
+  std::list<Entry> entries_;
 };
 
 }  // namespace windrow::api

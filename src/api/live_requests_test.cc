@@ -1,0 +1,106 @@
+#include "api/live_requests.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <thread>
+#include <vector>
+
+namespace windrow::api {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+TimePoint at(Duration since_start) {
+  return TimePoint(since_start);
+}
+
+LiveRequest request(std::string id, std::string key, Duration arrived) {
+  return {.id = std::move(id), .key = std::move(key), .model = "m", .arrived_at = at(arrived)};
+}
+
+TEST(LiveRequests, AreThereAsLongAsTheirTickets) {
+  LiveRequests live;
+  auto first = live.add(request("chatcmpl-1", "", milliseconds(10)));
+  auto second = live.add(request("chatcmpl-2", "", milliseconds(20)));
+  EXPECT_EQ(live.count(), 2);
+  const json::object both = live.to_json(at(milliseconds(30)), 10);
+  EXPECT_EQ(both.at("total"), 2);
+  EXPECT_EQ(both.at("data").at(0).at("id"), "chatcmpl-1") << "the oldest first";
+  EXPECT_EQ(both.at("data").at(0).at("age_ms"), 20);
+  first.reset();
+  EXPECT_EQ(live.to_json(at({}), 10).at("data").at(0).at("id"), "chatcmpl-2");
+  second.reset();
+  EXPECT_EQ(live.count(), 0);
+  EXPECT_EQ(json::serialize(live.to_json(at({}), 10)), R"({"object":"list","total":0,"data":[]})");
+}
+
+TEST(LiveRequests, SayHowFarTheyAre) {
+  LiveRequests live;
+  const auto ticket = live.add({.id = "chatcmpl-1",
+                                .key = "alice",
+                                .endpoint = llm::Endpoint::kCompletions,
+                                .model = "m\xFF",
+                                .urgency = dispatch::Urgency::kInteractive,
+                                .lane = "chat 7",
+                                .stream = true,
+                                .body_bytes = 99,
+                                .arrived_at = at(milliseconds(100))});
+  const auto now = [&] { return live.to_json(at(milliseconds(200)), 1).at("data").at(0); };
+  EXPECT_EQ(json::serialize(now()),
+            R"({"id":"chatcmpl-1","object":"windrow.request","endpoint":"/v1/completions",)"
+            "\"model\":\"m\xEF\xBF\xBD\","
+            R"("state":"reading","priority":"interactive","stream":true,"body_bytes":99,)"
+            R"("age_ms":100,"tokens":0,"key":"alice","lane":"chat 7"})");
+  ticket->sent(at(milliseconds(100)));
+  EXPECT_EQ(now().at("state"), "waiting");
+  ticket->said(at(milliseconds(150)), 1);
+  ticket->said(at(milliseconds(160)), 4);
+  EXPECT_EQ(now().at("state"), "answering");
+  EXPECT_EQ(now().at("tokens"), 5);
+  EXPECT_EQ(now().at("ttft_ms"), 50);
+}
+
+TEST(LiveRequests, AKeySeesItsOwn) {
+  LiveRequests live;
+  std::vector<std::unique_ptr<LiveRequests::Ticket>> tickets;
+  for (int i = 0; i < 6; ++i)
+    tickets.push_back(live.add(request(std::to_string(i), i % 2 == 0 ? "alice" : "bob", {})));
+  const json::object of_bob = live.to_json(at({}), 2, "bob");
+  EXPECT_EQ(of_bob.at("total"), 3);
+  ASSERT_EQ(of_bob.at("data").as_array().size(), 2U);
+  EXPECT_EQ(of_bob.at("data").at(0).at("id"), "1");
+  EXPECT_EQ(live.to_json(at({}), 10, "eve").at("total"), 0);
+}
+
+TEST(LiveRequests, ComeAndGoOnManyThreads) {
+  LiveRequests live;
+  std::atomic<bool> over = false;
+  std::thread reader([&] {
+    while (!over)
+      EXPECT_LE(live.to_json(at({}), 100).at("total").as_int64(), 40);
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        std::vector<std::unique_ptr<LiveRequests::Ticket>> tickets;
+        for (int n = 0; n < 10; ++n)
+          tickets.push_back(live.add(request("x", "", {})));
+        tickets[3]->said(at({}), 1);
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  over = true;
+  reader.join();
+  EXPECT_EQ(live.count(), 0);
+}
+
+}  // namespace
+}  // namespace windrow::api
