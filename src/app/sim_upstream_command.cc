@@ -1,7 +1,6 @@
 #include "app/sim_upstream_command.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <boost/json/serialize.hpp>
 #include <chrono>
@@ -12,6 +11,7 @@
 
 #include "app/signals.h"
 #include "base/clock.h"
+#include "http/file_limit.h"
 #include "http/loop.h"
 #include "sim_upstream/sim_server.h"
 #include "sim_upstream/sim_stats.h"
@@ -20,14 +20,6 @@ namespace windrow::app {
 namespace {
 
 constexpr Duration kGrace = std::chrono::seconds(5);
-
-// Each client is a file, and many systems allow 1024 unless one asks for more.
-void raise_file_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 std::string_view shown_host(std::string_view address) {
   return address == "0.0.0.0" || address == "::" ? "127.0.0.1" : address;
@@ -39,7 +31,7 @@ int sim_upstream_command(const SimUpstreamCommand& command) {
   // Signals first: threads made later inherit that they are watched.
   std::latch stop(1);
   const SignalWatch signals([&](std::string_view) { stop.count_down(); }, [] { std::_Exit(130); });
-  raise_file_limit();
+  http::raise_file_limit();
   const SystemClock clock;
   http::Loop loop(clock);
   const auto server = sim_upstream::SimServer::open(loop, command.server);

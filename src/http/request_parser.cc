@@ -57,6 +57,11 @@ void RequestParser::Machine::on_field_impl(beast_http::field field, Text name, T
       (!same_ignoring_case(view(value), "chunked") || parser_.version_ < 11)) {
     return parser_.refuse(501, "the only transfer coding is chunked, in HTTP/1.1", error);
   }
+  if (field == beast_http::field::content_encoding && !view(value).empty() &&
+      !same_ignoring_case(view(value), "identity")) {
+    return parser_.refuse(
+        415, "bodies must not be compressed: send this one without Content-Encoding", error);
+  }
   if (field == beast_http::field::expect && parser_.version_ >= 11) {
     if (!same_ignoring_case(view(value), "100-continue")) {
       return parser_.refuse(417, "the only expectation is 100-continue", error);

@@ -38,6 +38,9 @@ class RequestParser {
   // Ready for the next request.
   void next();
 
+  // Whether something of a request was consumed: more than the empty line some clients send.
+  bool begun() const { return machine_->got_some(); }
+
   // Of kDone.
   std::string_view method() const { return text(method_); }
   std::string_view path() const { return text(path_); }

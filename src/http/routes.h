@@ -64,7 +64,7 @@ class Routes {
       return true;
     }
     if (!found.allowed.empty()) found.allowed += ", ";
-    found.allowed += route.method;
+    found.allowed += route.method == "GET" ? "GET, HEAD" : route.method;
     return false;
   }
 

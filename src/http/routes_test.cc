@@ -44,7 +44,7 @@ TEST(Routes, BracesStandForOnePart) {
 
 TEST(Routes, AWrongMethodIsToldFromAWrongPath) {
   const Routes<int> all = routes();
-  EXPECT_EQ(all.find("DELETE", "/v1/batches").allowed, "POST, GET");
+  EXPECT_EQ(all.find("DELETE", "/v1/batches").allowed, "POST, GET, HEAD");
   EXPECT_EQ(all.find("GET", "/v1/batches/b7/cancel").allowed, "POST");
   EXPECT_EQ(all.find("GET", "/nothing").allowed, "");
   EXPECT_EQ(all.find("GET", "/v1/batches").allowed, "");

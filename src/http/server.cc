@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/ensure.h"
 #include "http/date.h"
+#include "http/patience.h"
+#include "http/reply_head.h"
 #include "http/server_connection.h"
+#include "http/tls_transport.h"
 
 namespace windrow::http {
 
@@ -31,69 +33,6 @@ constexpr Duration kSweep = std::chrono::milliseconds(250);
 constexpr int kBacklog = 4096;
 
 }  // namespace
-
-// --- Exchange ---------------------------------------------------------------------------------
-
-Exchange::Exchange(std::shared_ptr<Connection> connection, uint64_t serial)
-    : connection_(std::move(connection)), serial_(serial) {}
-
-Exchange::~Exchange() {
-  if (!connection_) return;
-  on_loop([](Connection& connection, uint64_t serial) { connection.abandon(serial); });
-}
-
-template <class Task>
-void Exchange::on_loop(Task task) {
-  ENSURE(connection_ != nullptr, "an exchange that was moved from");
-  Loop& loop = connection_->loop();
-  if (loop.is_this_thread()) {
-    task(*connection_, serial_);
-  } else {
-    loop.post([connection = connection_, serial = serial_, task = std::move(task)]() mutable {
-      task(*connection, serial);
-    });
-  }
-}
-
-void Exchange::send(ServerReply reply) {
-  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) {
-    connection.send(serial, reply);
-  });
-}
-
-void Exchange::send(std::shared_ptr<const PreparedReply> reply) {
-  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) {
-    connection.send(serial, *reply);
-  });
-}
-
-void Exchange::start(int status, Headers headers, std::optional<uint64_t> body_bytes) {
-  on_loop([=, headers = std::move(headers)](Connection& connection, uint64_t serial) {
-    connection.start(serial, status, headers, body_bytes);
-  });
-}
-
-void Exchange::write(std::string bytes) {
-  on_loop([bytes = std::move(bytes)](Connection& connection, uint64_t serial) {
-    connection.write(serial, bytes);
-  });
-}
-
-void Exchange::finish() {
-  on_loop([](Connection& connection, uint64_t serial) { connection.finish(serial); });
-}
-
-void Exchange::reset() {
-  on_loop([](Connection& connection, uint64_t serial) { connection.reset(serial); });
-}
-
-void Exchange::on_disconnect(std::function<void()> gone) {
-  on_loop([gone = std::move(gone)](Connection& connection, uint64_t serial) {
-    connection.on_disconnect(serial, gone);
-  });
-}
-
-// --- Server -----------------------------------------------------------------------------------
 
 // Only the loop's thread touches it, where nothing else is said.
 class Server::Core final : public ConnectionHost {
@@ -112,7 +51,8 @@ class Server::Core final : public ConnectionHost {
   Result<void> listen();
 
   uint16_t port() const { return port_; }
-  size_t connection_count() const { return count_; }  // any thread
+  size_t connection_count() const { return count_; }                             // any thread
+  size_t arriving() const { return arriving_.load(std::memory_order_relaxed); }  // any thread
 
   void begin_stop(Duration grace);
   void wait_stopped();  // another thread
@@ -120,9 +60,22 @@ class Server::Core final : public ConnectionHost {
   const ServerOptions& options() const override { return options_; }
   const Routes<Handler>& routes() const override { return routes_; }
   TimePoint now() const override { return loop_.clock().now(); }
-  std::string_view date() const override { return date_; }
+  std::string_view common_lines() const override { return common_lines_; }
   std::span<char> read_buffer() override { return buffer_; }
+  Duration idle_time() const override {
+    return idle_allowed(options_.idle_time, connections_.size(), options_.connections_max);
+  }
   bool stopping() const override { return stopping_; }
+  std::unique_ptr<Transport> make_transport(tcp::socket& socket) override;
+  void count_arriving(int requests) override {
+    arriving_.fetch_add(static_cast<size_t>(requests), std::memory_order_relaxed);
+  }
+  void count_arriving_bytes(int64_t bytes) override {
+    arriving_bytes_ += static_cast<size_t>(bytes);
+  }
+  bool has_too_many_arriving_bytes() const override {
+    return arriving_bytes_ > options_.arriving_bytes_max;
+  }
   void closed(const Connection& connection) override;
 
  private:
@@ -143,9 +96,12 @@ class Server::Core final : public ConnectionHost {
   bool accepting_ = false;
   Timer sweep_;
   Timer grace_;
-  std::string date_;
+  std::shared_ptr<TlsContext> tls_;  // nothing: plain
+  std::string common_lines_;
   std::list<std::shared_ptr<Connection>> connections_;
   std::atomic<size_t> count_ = 0;
+  std::atomic<size_t> arriving_ = 0;
+  size_t arriving_bytes_ = 0;
   bool stopping_ = false;
 
   std::mutex mutex_;
@@ -154,6 +110,15 @@ class Server::Core final : public ConnectionHost {
 };
 
 Result<void> Server::Core::listen() {
+  if (!are_writable(options_.headers_of_all)) {
+    return Error{ErrorKind::kInvalid,
+                 "a header for all replies has a line end or another byte that no header may have"};
+  }
+  if (options_.tls) {
+    Result<std::shared_ptr<TlsContext>> tls = TlsContext::load(*options_.tls);
+    if (!tls) return tls.error();
+    tls_ = *std::move(tls);
+  }
   boost::system::error_code error;
   const std::string& text = options_.address;
   const asio::ip::address address = text == "localhost"
@@ -180,6 +145,11 @@ Result<void> Server::Core::listen() {
   sweep();
   accept();
   return {};
+}
+
+std::unique_ptr<Transport> Server::Core::make_transport(tcp::socket& socket) {
+  if (tls_) return tls_->serve(socket);
+  return std::make_unique<PlainTransport>(socket);
 }
 
 void Server::Core::accept() {
@@ -217,7 +187,8 @@ void Server::Core::closed(const Connection& connection) {
 }
 
 void Server::Core::sweep() {
-  date_ = http_date(loop_.clock().unix_seconds());
+  common_lines_ = fmt::format("Date: {}\r\n{}", http_date(loop_.clock().unix_seconds()),
+                              header_lines(options_.headers_of_all));
   const TimePoint time = now();
   std::vector<std::shared_ptr<Connection>> overdue;
   std::ranges::copy_if(connections_, std::back_inserter(overdue),
@@ -284,6 +255,10 @@ uint16_t Server::port() const {
 
 size_t Server::connections() const {
   return core_->connection_count();
+}
+
+size_t Server::arriving() const {
+  return core_->arriving();
 }
 
 void Server::stop(Duration grace) {

@@ -20,6 +20,7 @@
 #include "http/loop.h"
 #include "http/request_parser.h"
 #include "http/routes.h"
+#include "http/tls_files.h"
 
 namespace windrow::http {
 
@@ -31,6 +32,7 @@ struct ServerRequest {
   std::string_view path;
   std::string_view query;                   // without the question mark; not decoded
   std::span<const std::string_view> parts;  // of the path: what the braces of the route stand for
+  std::string_view peer;                    // the client's address: "192.0.2.7"; no port
   const Headers& headers;
   std::string& body;
 };
@@ -71,7 +73,8 @@ class Exchange {
 
   // The answer in pieces: start, write as often as one likes, finish. With `body_bytes` exactly so
   // many must be written; without, the body is chunked. Pieces that the client does not take
-  // add up; above ServerOptions::unsent_bytes_max the connection is reset.
+  // add up; above ServerOptions::unsent_bytes_max the connection is reset. A stream that may wait
+  // for its reader looks at unsent_bytes() and on_drained() instead.
   void start(int status, Headers headers, std::optional<uint64_t> body_bytes = std::nullopt);
   void write(std::string bytes);
   void finish();
@@ -80,8 +83,18 @@ class Exchange {
   void reset();
 
   // Calls `gone` on the loop's thread, once, when the client closes the connection (also its half
-  // of it) before the answer is complete; at once when it has already. Not after finish().
+  // of it: nobody who asks for an answer hangs up) before the answer is complete; at once when it
+  // has already. Not after finish().
   void on_disconnect(std::function<void()> gone);
+
+  // What was written and waits here because the client does not take it. The system holds some
+  // more, at most kUnsentInSystem beyond what is on its way. Only on the loop's thread.
+  size_t unsent_bytes() const;
+
+  // Calls `drained` on the loop's thread, once, when unsent_bytes() is `threshold` or less; never
+  // out of this call or another of these, also when it is so already. A later call replaces an
+  // earlier one. Not after finish(), and not when the client is gone: that is on_disconnect().
+  void on_drained(size_t threshold, std::function<void()> drained);
 
  private:
   template <class Task>
@@ -93,25 +106,40 @@ class Exchange {
 
 using Handler = std::function<void(const ServerRequest&, Exchange)>;
 
+// How much of what was written the system may take before the client is ready for it. What a slow
+// reader leaves lying is to be seen here, not hidden in buffers of megabytes.
+constexpr size_t kUnsentInSystem = size_t{64} * 1024;
+
 struct ServerOptions {
   std::string address = "127.0.0.1";  // an address, or "localhost"
   uint16_t port = 0;                  // 0: any that is free
+  std::optional<TlsFiles> tls;        // nothing: plain HTTP
 
   RequestLimits request;
-  Duration request_time = std::chrono::seconds(30);    // from its first byte to its last
-  Duration idle_time = std::chrono::seconds(75);       // between two requests
+  Duration request_time = std::chrono::seconds(30);    // from its first byte to its last; TLS alike
+  Duration idle_time = std::chrono::seconds(75);       // between two requests; less: patience.h
   Duration write_time = std::chrono::seconds(30);      // without the client taking a byte
   size_t connections_max = 8192;                       // more wait to be accepted
   size_t unsent_bytes_max = size_t{64} * 1024 * 1024;  // of an answer in pieces
+  size_t arriving_bytes_max = size_t{1024} * 1024 * 1024;  // of all bodies not complete yet: 503
 
-  // The answer to what has no handler, or is no request; empty: plain text.
+  // The answer to what has no handler, or is no request; empty: plain text. On the loop's thread.
   std::function<ServerReply(int status, std::string_view message)> make_error;
+
+  // Answers OPTIONS where no route does, for every path, also "*". Empty: 405 or 404.
+  Handler on_options;
+
+  // On every reply, also refusals; and those that depend on what was asked (its header fields as
+  // far as they came). On the loop's thread.
+  Headers headers_of_all;
+  std::function<void(const Headers& request, Headers& reply)> more_headers;
 };
 
 class Server {
  public:
-  // Listens from now on. `loop` must outlive the server. kInvalid for what is no address, kConflict
-  // when the port is taken, kIo for what else the system refuses.
+  // Listens from now on. `loop` must outlive the server. kInvalid for what is no address or header,
+  // or cannot be used for TLS; kNotFound for a file that is not there; kConflict when the port is
+  // taken; kIo for what else the system refuses.
   static Result<std::unique_ptr<Server>> open(Loop& loop, ServerOptions options,
                                               Routes<Handler> routes);
 
@@ -124,6 +152,11 @@ class Server {
 
   // How many are open. Any thread.
   size_t connections() const;
+
+  // How many requests have begun to arrive and are not complete: not with a handler, not refused,
+  // not given up. What a client sends behind a request that is being answered does not count. Any
+  // thread; costs a load.
+  size_t arriving() const;
 
   // Accepts nobody any more and lets requests that have begun end, each connection's last answer
   // saying so; those still there after `grace` are cut off. Blocks until then; not on the loop's

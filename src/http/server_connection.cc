@@ -1,14 +1,14 @@
 #include "http/server_connection.h"
 
 #include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/error.hpp>
-#include <boost/beast/http/status.hpp>
 #include <exception>
-#include <iterator>
 #include <utility>
+
+#include "http/reply_head.h"
 
 namespace windrow::http {
 
@@ -26,78 +26,101 @@ constexpr size_t kPipelinedMax = size_t{256} * 1024;
 // still sending would make its system throw away our last answer unread.
 constexpr Duration kLingerTime = std::chrono::seconds(2);
 
-// A buffer beyond this is given back once it is empty.
-constexpr size_t kBufferKept = size_t{256} * 1024;
+// A client that vanished without a word (a cut cable) is asked for after this, and given up after
+// kProbes of kProbeGapS without an answer.
+constexpr int kProbeAfterS = 30;
+constexpr int kProbeGapS = 10;
+constexpr int kProbes = 3;
 
-void clear_buffer(std::string& buffer) {
-  buffer.clear();
-  if (buffer.capacity() > kBufferKept) buffer.shrink_to_fit();
+void set_option(int socket, int level, int name, int value) {
+  // What a system does not know it does without.
+  (void)::setsockopt(socket, level, name, &value, sizeof value);
 }
 
-bool has_body(int status) {
-  return status >= 200 && status != 204 && status != 304;
-}
-
-bool are_writable(const Headers& headers) {
-  for (const Headers::Field field : headers) {
-    if (!is_header_name(field.name) || !is_header_value(field.value)) return false;
-  }
-  return true;
+std::string address_text(const asio::ip::tcp::socket& socket) {
+  boost::system::error_code error;
+  asio::ip::address address = socket.remote_endpoint(error).address();
+  if (error) return "unknown";  // it is gone already
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  return address.to_string();
 }
 
 }  // namespace
 
-std::string reply_head(int status, std::string_view content_type, const Headers& headers,
-                       std::optional<uint64_t> body_bytes) {
-  if (!are_writable(headers)) return reply_head(500, content_type, {}, body_bytes);
-  const boost::beast::string_view reason = boost::beast::http::obsolete_reason(
-      boost::beast::http::int_to_status(static_cast<unsigned>(status)));
-  std::string head =
-      fmt::format("HTTP/1.1 {} {}\r\n", status, std::string_view(reason.data(), reason.size()));
-  if (!content_type.empty()) head += fmt::format("Content-Type: {}\r\n", content_type);
-  for (const Headers::Field field : headers)
-    head.append(field.name).append(": ").append(field.value).append("\r\n");
-  if (body_bytes && has_body(status)) head += fmt::format("Content-Length: {}\r\n", *body_bytes);
-  return head;
-}
-
-PreparedReply::PreparedReply(const ServerReply& reply)
-    : head_(reply_head(reply.status, reply.content_type, reply.headers, reply.body.size())),
-      body_(has_body(reply.status) ? reply.body : "") {}
-
 Connection::Connection(asio::ip::tcp::socket socket, Loop& loop, ConnectionHost& host)
-    : socket_(std::move(socket)), loop_(loop), host_(host), parser_(host.options().request) {}
+    : socket_(std::move(socket)),
+      loop_(loop),
+      host_(host),
+      transport_(host.make_transport(socket_)),
+      peer_(address_text(socket_)),
+      parser_(host.options().request) {}
 
 void Connection::begin() {
   since_ = host_.now();
   ErrorCode ignored;
   socket_.non_blocking(true, ignored);
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  set_socket_options();
   wait_readable();
+}
+
+void Connection::set_socket_options() {
+  const int socket = socket_.native_handle();
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(kUnsentInSystem));
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kProbeAfterS);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kProbeGapS);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
 // --- bytes in ---------------------------------------------------------------------------------
 
-// Waiting and then reading, not reading asynchronously: connections that wait hold no buffer.
 void Connection::wait_readable() {
   if (!open_ || wait_read_) return;
   if (!lingering_ && (end_ != End::kNone || waiting_.size() >= kWaitingMax)) return;
+  wait_to_read(Transport::State::kWaitReadable);
+}
+
+// Waiting and then reading, not reading asynchronously: connections that wait hold no buffer.
+void Connection::wait_to_read(Transport::State state) {
   wait_read_ = true;
-  socket_.async_wait(asio::ip::tcp::socket::wait_read,
-                     [self = shared_from_this()](const ErrorCode& error) {
-                       self->wait_read_ = false;
-                       if (self->open_ && !error) self->readable();
-                     });
+  const auto what = state == Transport::State::kWaitWritable ? asio::ip::tcp::socket::wait_write
+                                                             : asio::ip::tcp::socket::wait_read;
+  socket_.async_wait(what, [self = shared_from_this()](const ErrorCode& error) {
+    self->wait_read_ = false;
+    if (self->open_ && !error) self->readable();
+  });
 }
 
 void Connection::readable() {
   const std::span<char> buffer = host_.read_buffer();
-  ErrorCode error;
-  const size_t bytes = socket_.read_some(asio::buffer(buffer.data(), buffer.size()), error);
-  if (error == asio::error::would_block) return wait_readable();
-  if (error) return cut_off();
+  const Transport::Moved moved = transport_->read(buffer);
+  switch (moved.state) {
+    case Transport::State::kWaitReadable:
+    case Transport::State::kWaitWritable:
+      return wait_to_read(moved.state);
+    case Transport::State::kEnded:
+      return client_ended();
+    case Transport::State::kBroken:
+      return cut_off();
+    case Transport::State::kNotTls:
+      transport_ = std::make_unique<PlainTransport>(socket_);
+      refuse(400, "this port speaks TLS: ask again with https:// instead of http://");
+      return flush();
+    case Transport::State::kMoved:
+      break;
+  }
   if (lingering_) return wait_readable();  // too late to say anything
-  process(std::string_view(buffer.data(), bytes));
+  process(std::string_view(buffer.data(), moved.bytes));
+}
+
+// It sends no more. What was answered it gets, what is being answered it does not want any more.
+void Connection::client_ended() {
+  if (handling_ || lingering_ || out_.empty()) return cut_off();
+  set_arriving(false);
+  waiting_.clear();
+  end_ = End::kClose;
 }
 
 // Everything that can be done now with what came.
@@ -120,19 +143,12 @@ void Connection::process(std::string_view bytes) {
 // What is left of `bytes` when a handler has to answer first, or more is needed.
 std::string_view Connection::take_requests(std::string_view bytes) {
   while (open_ && !handling_ && end_ == End::kNone && !bytes.empty() &&
-         out_.size() - sent_ < kPipelinedMax) {
-    if (!request_begun_) {
-      request_begun_ = true;
-      since_ = host_.now();
-    }
+         out_.size() < kPipelinedMax) {
     size_t consumed = 0;
     const RequestParser::State state = parser_.feed(bytes, consumed);
     bytes.remove_prefix(consumed);
     if (state == RequestParser::State::kWantsMore) {
-      if (parser_.take_expectation()) {
-        if (!unsent()) wrote_at_ = since_;
-        out_ += "HTTP/1.1 100 Continue\r\n\r\n";
-      }
+      wait_for_more(bytes);
       break;
     }
     if (state == RequestParser::State::kFailed) {
@@ -144,37 +160,82 @@ std::string_view Connection::take_requests(std::string_view bytes) {
   return end_ == End::kNone ? bytes : std::string_view();
 }
 
+// A request is not complete; `left` of it was not consumed.
+void Connection::wait_for_more(std::string_view left) {
+  if (left.empty() && !parser_.begun()) return;
+  set_arriving(true);
+  count_body();
+  if (body_counted_ > 0 && host_.has_too_many_arriving_bytes()) {
+    ServerReply reply = error_reply(
+        503, "too many large requests are arriving at once; ask again in a few seconds");
+    reply.headers.add("Retry-After", "2");
+    return refuse(reply);
+  }
+  if (!parser_.take_expectation()) return;
+  // It asks before it sends a body: what nobody takes need not come.
+  const Routes<Handler>::Found found = host_.routes().find(parser_.method(), parser_.path());
+  if (found.handler == nullptr) return refuse(reply_without_handler(found.allowed));
+  append("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+void Connection::set_arriving(bool arriving) {
+  if (arriving_ == arriving) return;
+  arriving_ = arriving;
+  host_.count_arriving(arriving ? 1 : -1);
+  if (arriving) {
+    since_ = host_.now();
+  } else {
+    host_.count_arriving_bytes(-static_cast<int64_t>(body_counted_));
+    body_counted_ = 0;
+  }
+}
+
+void Connection::count_body() {
+  const size_t bytes = parser_.body().size();
+  host_.count_arriving_bytes(static_cast<int64_t>(bytes - body_counted_));
+  body_counted_ = bytes;
+}
+
 // --- a request --------------------------------------------------------------------------------
 
 void Connection::handle() {
+  set_arriving(false);
   ++serial_;
   handling_ = true;
   started_ = false;
   keep_alive_ = parser_.keep_alive();
   const Routes<Handler>::Found found = host_.routes().find(parser_.method(), parser_.path());
+  const Handler* handler = found.handler;
+  if (handler == nullptr && parser_.method() == "OPTIONS" && host_.options().on_options)
+    handler = &host_.options().on_options;
   in_handler_ = true;
-  if (found.handler != nullptr) {
+  if (handler != nullptr) {
     const ServerRequest request{.method = parser_.method(),
                                 .path = parser_.path(),
                                 .query = parser_.query(),
                                 .parts = found.parts,
+                                .peer = peer_,
                                 .headers = parser_.headers(),
                                 .body = parser_.body()};
     try {
-      (*found.handler)(request, Exchange(shared_from_this(), serial_));
+      (*handler)(request, Exchange(shared_from_this(), serial_));
     } catch (const std::exception&) {
       // A defect of the handler ends its request, not the server: its exchange has answered 500.
     }
-  } else if (!found.allowed.empty()) {
-    ServerReply reply = error_reply(
-        405, fmt::format("{} takes {}, not {}", parser_.path(), found.allowed, parser_.method()));
-    reply.headers.add("Allow", found.allowed);
-    send(serial_, reply);
   } else {
-    send(serial_, error_reply(404, fmt::format("there is nothing at {}", parser_.path())));
+    send(serial_, reply_without_handler(found.allowed));
   }
   in_handler_ = false;
   if (open_ && !handling_) answered();
+}
+
+ServerReply Connection::reply_without_handler(const std::string& allowed) const {
+  const std::string path = shown(parser_.path());
+  const std::string method = shown(parser_.method());
+  if (allowed.empty()) return error_reply(404, fmt::format("there is nothing at {}", path));
+  ServerReply reply = error_reply(405, fmt::format("{} takes {}, not {}", path, allowed, method));
+  reply.headers.add("Allow", allowed);
+  return reply;
 }
 
 ServerReply Connection::error_reply(int status, std::string_view message) const {
@@ -184,11 +245,14 @@ ServerReply Connection::error_reply(int status, std::string_view message) const 
           .body = fmt::format("{}\n", message)};
 }
 
-// The answer to what cannot be read on: the connection ends with it.
 void Connection::refuse(int status, std::string_view message) {
-  const ServerReply reply = error_reply(status, message);
+  refuse(error_reply(status, message));
+}
+
+// The answer to what cannot be read on: the connection ends with it.
+void Connection::refuse(const ServerReply& reply) {
   keep_alive_ = false;
-  request_begun_ = false;
+  set_arriving(false);
   append_reply(reply_head(reply.status, reply.content_type, reply.headers, reply.body.size()),
                reply.body);
   end_ = End::kClose;
@@ -197,7 +261,6 @@ void Connection::refuse(int status, std::string_view message) {
 // The answer is complete, and the handler has returned.
 void Connection::answered() {
   parser_.next();
-  request_begun_ = false;
   since_ = host_.now();
   // An answer in pieces may have begun before the server was stopped.
   if ((!keep_alive_ || host_.stopping()) && end_ == End::kNone) end_ = End::kClose;
@@ -205,11 +268,20 @@ void Connection::answered() {
 
 // --- an answer --------------------------------------------------------------------------------
 
+void Connection::append(std::string_view bytes) {
+  if (out_.empty()) wrote_at_ = host_.now();
+  out_.append(bytes);
+}
+
 void Connection::append_head(std::string_view head) {
-  if (!unsent()) wrote_at_ = host_.now();
   if (host_.stopping()) keep_alive_ = false;
-  out_.append(head);
-  out_.append("Date: ").append(host_.date()).append("\r\n");
+  append(head);
+  out_.append(host_.common_lines());
+  if (host_.options().more_headers) {
+    Headers more;
+    host_.options().more_headers(parser_.headers(), more);
+    if (are_writable(more)) out_.append(header_lines(more));
+  }
   if (!keep_alive_) {
     out_.append("Connection: close\r\n");
   } else if (parser_.is_http_1_0()) {
@@ -255,11 +327,10 @@ void Connection::write(uint64_t serial, std::string_view bytes) {
     *body_left_ -= bytes.size();
   }
   if (bytes.empty()) return;  // as a chunk it would be the last
-  if (!unsent()) wrote_at_ = host_.now();
-  if (chunked_) fmt::format_to(std::back_inserter(out_), "{:x}\r\n", bytes.size());
-  out_.append(bytes);
-  if (chunked_) out_.append("\r\n");
-  if (out_.size() - sent_ > host_.options().unsent_bytes_max) {
+  if (chunked_) append(fmt::format("{:x}\r\n", bytes.size()));
+  append(bytes);
+  if (chunked_) append("\r\n");
+  if (out_.size() > host_.options().unsent_bytes_max) {
     end_ = End::kReset;
     return cut_off();
   }
@@ -271,10 +342,10 @@ void Connection::finish(uint64_t serial) {
   if (started_ && !parser_.is_head()) {
     // Fewer than were promised: only a broken connection tells the client.
     if (body_left_.value_or(0) > 0) return reset(serial);
-    if (chunked_) out_.append("0\r\n\r\n");
+    if (chunked_) append("0\r\n\r\n");
   }
   handling_ = false;
-  gone_ = nullptr;
+  forget_calls();
   if (in_handler_) return;  // handle() goes on
   answered();
   process({});
@@ -283,7 +354,7 @@ void Connection::finish(uint64_t serial) {
 void Connection::reset(uint64_t serial) {
   if (!is_open(serial)) return;
   handling_ = false;
-  gone_ = nullptr;
+  forget_calls();
   end_ = End::kReset;
   if (!in_handler_) flush();
 }
@@ -302,47 +373,70 @@ void Connection::on_disconnect(uint64_t serial, std::function<void()> gone) {
   }
 }
 
+void Connection::on_drained(uint64_t serial, size_t threshold, std::function<void()> drained) {
+  if (!is_open(serial)) return;
+  drained_ = std::move(drained);
+  drained_threshold_ = threshold;
+  look_at_drain();
+}
+
+void Connection::forget_calls() {
+  gone_ = nullptr;
+  drained_ = nullptr;
+}
+
 // --- bytes out --------------------------------------------------------------------------------
 
 void Connection::flush() {
   if (!open_ || wait_write_) return;
-  while (unsent()) {
-    ErrorCode error;
-    const size_t bytes =
-        socket_.write_some(asio::buffer(out_.data() + sent_, out_.size() - sent_), error);
-    if (error == asio::error::would_block) return wait_writable();
-    if (error) return cut_off();
-    sent_ += bytes;
+  while (!out_.empty()) {
+    const Transport::Moved moved = transport_->write(out_.unsent());
+    if (moved.state == Transport::State::kWaitReadable ||
+        moved.state == Transport::State::kWaitWritable) {
+      wait_to_write(moved.state);
+      return look_at_drain();
+    }
+    if (moved.state != Transport::State::kMoved) return cut_off();
+    out_.sent(moved.bytes);
     wrote_at_ = host_.now();
   }
-  drained();
+  look_at_drain();
+  all_sent();
 }
 
-void Connection::wait_writable() {
+void Connection::wait_to_write(Transport::State state) {
   wait_write_ = true;
-  socket_.async_wait(asio::ip::tcp::socket::wait_write,
-                     [self = shared_from_this()](const ErrorCode& error) {
-                       self->wait_write_ = false;
-                       if (!self->open_ || error) return;
-                       self->flush();
-                       // Requests may have waited for room.
-                       if (self->open_ && !self->unsent() && !self->waiting_.empty())
-                         self->process({});
-                     });
+  const auto what = state == Transport::State::kWaitReadable ? asio::ip::tcp::socket::wait_read
+                                                             : asio::ip::tcp::socket::wait_write;
+  socket_.async_wait(what, [self = shared_from_this()](const ErrorCode& error) {
+    self->wait_write_ = false;
+    if (!self->open_ || error) return;
+    self->flush();
+    // Requests may have waited for room.
+    if (self->open_ && self->out_.empty() && !self->waiting_.empty()) self->process({});
+  });
 }
 
-void Connection::drained() {
-  clear_buffer(out_);
-  sent_ = 0;
+// Told by way of the loop: who is told writes more, and would be told again while it does.
+void Connection::look_at_drain() {
+  if (!drained_ || drain_posted_ || out_.size() > drained_threshold_) return;
+  drain_posted_ = true;
+  loop_.post([self = shared_from_this()] { self->tell_drained(); });
+}
+
+void Connection::tell_drained() {
+  drain_posted_ = false;
+  if (open_ && drained_ && out_.size() <= drained_threshold_) std::exchange(drained_, nullptr)();
+}
+
+void Connection::all_sent() {
   if (end_ == End::kNone || handling_) return;
   if (end_ == End::kReset) return close();
   if (lingering_) return;
   lingering_ = true;
   since_ = host_.now();
-  clear_buffer(waiting_);
-  ErrorCode error;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
-  if (error) return close();
+  waiting_ = {};
+  if (!transport_->end_sending()) return close();
   wait_readable();
 }
 
@@ -352,19 +446,20 @@ bool Connection::is_overdue(TimePoint now) const {
   if (!open_) return false;
   const ServerOptions& options = host_.options();
   if (lingering_) return now - since_ > kLingerTime;
-  if (unsent()) return now - wrote_at_ > options.write_time;
+  if (!out_.empty()) return now - wrote_at_ > options.write_time;
   if (handling_) return false;  // it takes as long as it takes
-  return now - since_ > (request_begun_ ? options.request_time : options.idle_time);
+  if (arriving_ || !transport_->is_ready()) return now - since_ > options.request_time;
+  return now - since_ > host_.idle_time();
 }
 
 void Connection::end_overdue() {
   if (!open_) return;
-  if (!lingering_ && !unsent() && request_begun_) {
+  if (!lingering_ && out_.empty() && arriving_) {
     refuse(408, "the request took too long to come");
     flush();
     return;
   }
-  if (unsent()) end_ = End::kReset;
+  if (!out_.empty()) end_ = End::kReset;
   cut_off();
 }
 
@@ -381,10 +476,16 @@ void Connection::cut_off() {
 void Connection::close() {
   if (!open_) return;
   open_ = false;
+  set_arriving(false);
+  drained_ = nullptr;
   const auto self = shared_from_this();  // the server lets go of us
   ErrorCode ignored;
-  // Without it the system would go on sending; with it the client sees a broken connection.
-  if (end_ == End::kReset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  if (end_ == End::kReset) {
+    // Without it the system would go on sending; with it the client sees a broken connection.
+    socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  } else {
+    transport_->end_sending();
+  }
   socket_.close(ignored);
   host_.closed(*this);
 }

@@ -1,12 +1,13 @@
 // Connection: one client of a Server. Only the loop's thread touches it.
 //
-//   bytes -> RequestParser -> handler -> out_ -> bytes
+//   bytes -> Transport -> RequestParser -> handler -> out_ -> Transport -> bytes
 //
 // Invariants:
 // * One request at a time is with a handler: handling_ is true from its call to the end of its
 //   answer. What a client sends meanwhile waits in waiting_, at most kWaitingMax bytes.
 // * While the socket is open, somebody will look at the connection again: it waits to become
 //   readable or writable, or a handler owes it an answer; and the server's sweep sees to deadlines.
+// * set_arriving() alone changes what the server counts as arriving, and close() takes it back.
 // * After close() nothing touches the server, which may be gone.
 #pragma once
 
@@ -20,7 +21,9 @@
 #include <string>
 #include <string_view>
 
+#include "http/out_buffer.h"
 #include "http/server.h"
+#include "http/transport.h"
 
 namespace windrow::http {
 
@@ -32,9 +35,17 @@ class ConnectionHost {
   virtual const ServerOptions& options() const = 0;
   virtual const Routes<Handler>& routes() const = 0;
   virtual TimePoint now() const = 0;
-  virtual std::string_view date() const = 0;  // for the header of that name
-  virtual std::span<char> read_buffer() = 0;  // used up before the next read
+  virtual std::string_view common_lines() const = 0;  // header lines of every reply
+  virtual std::span<char> read_buffer() = 0;          // used up before the next read
+  virtual Duration idle_time() const = 0;             // by how full the server is
   virtual bool stopping() const = 0;
+  virtual std::unique_ptr<Transport> make_transport(boost::asio::ip::tcp::socket& socket) = 0;
+
+  // Requests more or fewer on their way, and bytes of their bodies.
+  virtual void count_arriving(int requests) = 0;
+  virtual void count_arriving_bytes(int64_t bytes) = 0;
+  virtual bool has_too_many_arriving_bytes() const = 0;
+
   virtual void closed(const Connection& connection) = 0;
 };
 
@@ -53,6 +64,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void finish(uint64_t serial);
   void reset(uint64_t serial);
   void on_disconnect(uint64_t serial, std::function<void()> gone);
+  size_t unsent_bytes(uint64_t serial) const { return is_open(serial) ? out_.size() : 0; }
+  void on_drained(uint64_t serial, size_t threshold, std::function<void()> drained);
   void abandon(uint64_t serial);
 
   // Whether something has taken too long, and what follows from that.
@@ -73,35 +86,51 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   using ErrorCode = boost::system::error_code;
 
+  // What sockets of a server have in common.
+  void set_socket_options();
+
   bool is_open(uint64_t serial) const { return open_ && handling_ && serial == serial_; }
-  bool unsent() const { return sent_ < out_.size(); }
-  bool resting() const { return !handling_ && !request_begun_ && !unsent() && waiting_.empty(); }
+  bool resting() const { return !handling_ && !arriving_ && out_.empty() && waiting_.empty(); }
 
   void wait_readable();
+  void wait_to_read(Transport::State state);
   void readable();
+  void client_ended();
   void process(std::string_view bytes);
   std::string_view take_requests(std::string_view bytes);
+  void wait_for_more(std::string_view left);
+  void set_arriving(bool arriving);
+  void count_body();
   void handle();
-  void refuse(int status, std::string_view message);
+  ServerReply reply_without_handler(const std::string& allowed) const;
   ServerReply error_reply(int status, std::string_view message) const;
+  void refuse(int status, std::string_view message);
+  void refuse(const ServerReply& reply);
   void append_head(std::string_view head);
   void append_reply(std::string_view head, std::string_view body);
+  void append(std::string_view bytes);
   void answered();
+  void forget_calls();
   void flush();
-  void wait_writable();
-  void drained();
+  void wait_to_write(Transport::State state);
+  void look_at_drain();
+  void tell_drained();
+  void all_sent();
   void close();
 
   boost::asio::ip::tcp::socket socket_;
   Loop& loop_;
   ConnectionHost& host_;
+  std::unique_ptr<Transport> transport_;
+  std::string peer_;
   bool open_ = true;
 
   RequestParser parser_;
   std::string waiting_;  // came, and was not parsed yet
   bool wait_read_ = false;
-  bool request_begun_ = false;
-  TimePoint since_;  // the request's first byte, or the end of the last answer
+  bool arriving_ = false;    // a request has begun and is not complete
+  size_t body_counted_ = 0;  // of its body, with the server
+  TimePoint since_;          // the request's first byte, or the end of the last answer
 
   uint64_t serial_ = 0;  // of the request
   bool handling_ = false;
@@ -111,9 +140,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool chunked_ = false;
   std::optional<uint64_t> body_left_;  // of an answer in pieces that said how long it is
   std::function<void()> gone_;
+  std::function<void()> drained_;
+  size_t drained_threshold_ = 0;
+  bool drain_posted_ = false;
 
-  std::string out_;
-  size_t sent_ = 0;
+  OutBuffer out_;
   bool wait_write_ = false;
   TimePoint wrote_at_;  // the client took something, or had taken all before
 
@@ -121,10 +152,5 @@ class Connection : public std::enable_shared_from_this<Connection> {
   End end_ = End::kNone;    // what comes when all is sent
   bool lingering_ = false;  // all is sent, and the client has been told; it may still be sending
 };
-
-// "HTTP/1.1 200 OK\r\n" and the headers, without the empty line. A header whose name or value
-// cannot stand in a message makes it a 500.
-std::string reply_head(int status, std::string_view content_type, const Headers& headers,
-                       std::optional<uint64_t> body_bytes);
 
 }  // namespace windrow::http

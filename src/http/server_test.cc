@@ -3,111 +3,24 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <deque>
 #include <latch>
-#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "base/testing/manual_clock.h"
 #include "http/testing/raw_client.h"
+#include "http/testing/server_rig.h"
 
 namespace windrow::http {
 namespace {
 
 using std::chrono::hours;
+using testing::body_of;
+using testing::get;
+using testing::post;
 using testing::RawClient;
+using testing::status_of;
 
-std::string get(std::string_view path, std::string_view headers = "") {
-  return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n{}\r\n", path, headers);
-}
-
-std::string post(std::string_view path, std::string_view body, std::string_view headers = "") {
-  return fmt::format("POST {} HTTP/1.1\r\nHost: x\r\n{}Content-Length: {}\r\n\r\n{}", path, headers,
-                     body.size(), body);
-}
-
-std::string body_of(std::string_view reply) {
-  return std::string(reply.substr(std::min(reply.find("\r\n\r\n") + 4, reply.size())));
-}
-
-int status_of(std::string_view reply) {
-  return reply.size() < 12 ? 0 : std::stoi(std::string(reply.substr(9, 3)));
-}
-
-class ServerTest : public ::testing::Test {
- protected:
-  // An answer that a test gives when it likes.
-  void keep(const ServerRequest&, Exchange exchange) {
-    const std::scoped_lock lock(mutex_);
-    kept_.push_back(std::move(exchange));
-    kept_changed_.notify_all();
-  }
-
-  Exchange take_kept() {
-    std::unique_lock lock(mutex_);
-    kept_changed_.wait(lock, [&] { return !kept_.empty(); });
-    Exchange exchange = std::move(kept_.front());
-    kept_.pop_front();
-    return exchange;
-  }
-
-  void open(ServerOptions options = {}) {
-    Routes<Handler> routes;
-    routes.add("POST", "/echo", [](const ServerRequest& request, Exchange exchange) {
-      exchange.send({.content_type = "text/plain", .body = std::move(request.body)});
-    });
-    routes.add("GET", "/query", [](const ServerRequest& request, Exchange exchange) {
-      exchange.send({.content_type = "", .body = std::string(request.query)});
-    });
-    routes.add("GET", "/jobs/{id}", [](const ServerRequest& request, Exchange exchange) {
-      exchange.send({.body = std::string(request.parts[0])});
-    });
-    routes.add("GET", "/prepared",
-               [this](const ServerRequest&, Exchange exchange) { exchange.send(prepared_); });
-    routes.add("GET", "/pieces", [](const ServerRequest&, Exchange exchange) {
-      exchange.start(200, {{"Content-Type", "text/event-stream"}});
-      exchange.write("data: 1\n\n");
-      exchange.write("data: 2\n\n");
-      exchange.finish();
-    });
-    routes.add("GET", "/half", [](const ServerRequest&, Exchange exchange) {
-      exchange.start(200, {}, 10);
-      exchange.write("12345");
-      exchange.reset();
-    });
-    routes.add("GET", "/short", [](const ServerRequest&, Exchange exchange) {
-      exchange.start(200, {}, 10);
-      exchange.write("12345");
-      exchange.finish();
-    });
-    routes.add("GET", "/forget", [](const ServerRequest&, const Exchange&) {});
-    routes.add("GET", "/throw",
-               [](const ServerRequest&, const Exchange&) { throw std::runtime_error("a defect"); });
-    routes.add("GET", "/inject", [](const ServerRequest&, Exchange exchange) {
-      exchange.send({.headers = {{"X", "a\r\nY: b"}}});
-    });
-    routes.add("GET", "/keep", [this](const ServerRequest& request, Exchange exchange) {
-      keep(request, std::move(exchange));
-    });
-    Result<std::unique_ptr<Server>> server =
-        Server::open(loop_, std::move(options), std::move(routes));
-    ASSERT_TRUE(server.has_value()) << server.error().message;
-    server_ = std::move(*server);
-  }
-
-  RawClient client() { return RawClient(server_->port()); }
-
-  windrow::testing::ManualClock clock_;
-  std::mutex mutex_;
-  std::condition_variable kept_changed_;
-  Loop loop_{clock_};
-  std::shared_ptr<const PreparedReply> prepared_ =
-      std::make_shared<PreparedReply>(ServerReply{.body = "{}"});
-  std::deque<Exchange> kept_;
-  std::unique_ptr<Server> server_;
-};
+class ServerTest : public testing::ServerRig {};
 
 TEST_F(ServerTest, AnswersByMethodAndPath) {
   open();

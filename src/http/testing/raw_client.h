@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace windrow::http::testing {
 
@@ -65,7 +66,26 @@ class RawClient {
   // Whether the connection ended with a reset, once read_all() has returned.
   bool was_reset() const { return error_ == boost::asio::error::connection_reset; }
 
+  // What has come, at least one byte more than before; empty at the end.
+  std::string read_some() {
+    if (came_.empty()) more();
+    return std::exchange(came_, {});
+  }
+
+  // Sends no more, and may still read.
+  void end_sending() {
+    boost::system::error_code gone;
+    socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, gone);
+  }
+
   void close() { socket_.close(); }
+
+  // Closes as a process that dies with something unread.
+  void reset() {
+    boost::system::error_code gone;
+    socket_.set_option(boost::asio::socket_base::linger(true, 0), gone);
+    socket_.close(gone);
+  }
 
  private:
   bool more() {

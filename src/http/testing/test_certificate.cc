@@ -71,4 +71,18 @@ TestCertificate make_certificate(const std::vector<std::string>& names) {
   return {text_of(certificate_text.get()), text_of(key_text.get())};
 }
 
+std::string encrypt_key(const std::string& key_pem) {
+  const std::unique_ptr<BIO, EndBio> in(
+      BIO_new_mem_buf(key_pem.data(), static_cast<int>(key_pem.size())));
+  const std::unique_ptr<EVP_PKEY, EndKey> key(
+      PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));
+  ENSURE(key != nullptr, "this is no key");
+  const std::unique_ptr<BIO, EndBio> out(BIO_new(BIO_s_mem()));
+  const std::string password = "secret";
+  PEM_write_bio_PrivateKey(out.get(), key.get(), EVP_aes_256_cbc(),
+                           reinterpret_cast<const unsigned char*>(password.data()),
+                           static_cast<int>(password.size()), nullptr, nullptr);
+  return text_of(out.get());
+}
+
 }  // namespace windrow::http::testing

@@ -15,4 +15,7 @@ struct TestCertificate {
 // `names`: DNS names and IPv4 addresses it is for.
 TestCertificate make_certificate(const std::vector<std::string>& names);
 
+// The same key (PEM) behind a password.
+std::string encrypt_key(const std::string& key_pem);
+
 }  // namespace windrow::http::testing

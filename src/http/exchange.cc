@@ -1,0 +1,87 @@
+// Exchange, and what it sends: the side of a server that handlers see.
+#include <memory>
+#include <utility>
+
+#include "base/ensure.h"
+#include "http/reply_head.h"
+#include "http/server.h"
+#include "http/server_connection.h"
+
+namespace windrow::http {
+
+PreparedReply::PreparedReply(const ServerReply& reply)
+    : head_(reply_head(reply.status, reply.content_type, reply.headers, reply.body.size())),
+      body_(has_body(reply.status) ? reply.body : "") {}
+
+Exchange::Exchange(std::shared_ptr<Connection> connection, uint64_t serial)
+    : connection_(std::move(connection)), serial_(serial) {}
+
+Exchange::~Exchange() {
+  if (!connection_) return;
+  on_loop([](Connection& connection, uint64_t serial) { connection.abandon(serial); });
+}
+
+template <class Task>
+void Exchange::on_loop(Task task) {
+  ENSURE(connection_ != nullptr, "an exchange that was moved from");
+  Loop& loop = connection_->loop();
+  if (loop.is_this_thread()) {
+    task(*connection_, serial_);
+  } else {
+    loop.post([connection = connection_, serial = serial_, task = std::move(task)]() mutable {
+      task(*connection, serial);
+    });
+  }
+}
+
+void Exchange::send(ServerReply reply) {
+  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) {
+    connection.send(serial, reply);
+  });
+}
+
+void Exchange::send(std::shared_ptr<const PreparedReply> reply) {
+  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) {
+    connection.send(serial, *reply);
+  });
+}
+
+void Exchange::start(int status, Headers headers, std::optional<uint64_t> body_bytes) {
+  on_loop([=, headers = std::move(headers)](Connection& connection, uint64_t serial) {
+    connection.start(serial, status, headers, body_bytes);
+  });
+}
+
+void Exchange::write(std::string bytes) {
+  on_loop([bytes = std::move(bytes)](Connection& connection, uint64_t serial) {
+    connection.write(serial, bytes);
+  });
+}
+
+void Exchange::finish() {
+  on_loop([](Connection& connection, uint64_t serial) { connection.finish(serial); });
+}
+
+void Exchange::reset() {
+  on_loop([](Connection& connection, uint64_t serial) { connection.reset(serial); });
+}
+
+void Exchange::on_disconnect(std::function<void()> gone) {
+  on_loop([gone = std::move(gone)](Connection& connection, uint64_t serial) {
+    connection.on_disconnect(serial, gone);
+  });
+}
+
+size_t Exchange::unsent_bytes() const {
+  ENSURE(connection_ != nullptr && connection_->loop().is_this_thread(),
+         "unsent_bytes() is for the loop's thread");
+  return connection_->unsent_bytes(serial_);
+}
+
+void Exchange::on_drained(size_t threshold, std::function<void()> drained) {
+  on_loop([threshold, drained = std::move(drained)](Connection& connection, uint64_t serial) {
+    connection.on_drained(serial, threshold, drained);
+  });
+}
+
+}  // namespace windrow::http

@@ -1,0 +1,48 @@
+#include "http/out_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace windrow::http {
+namespace {
+
+TEST(OutBuffer, GivesWhatWasPutInOnceAndInOrder) {
+  constexpr uint64_t kSeed = 7;
+  SCOPED_TRACE("seed 7");
+  Random random(kSeed);
+  OutBuffer buffer;
+  std::string in;
+  std::string out;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string piece(random.below(300), static_cast<char>('a' + i % 26));
+    buffer.append(piece);
+    in += piece;
+    const std::string_view left = buffer.unsent().substr(0, random.below(400));
+    out += left;
+    buffer.sent(left.size());
+    ASSERT_EQ(buffer.size(), in.size() - out.size());
+    ASSERT_EQ(buffer.empty(), in.size() == out.size());
+  }
+  out += buffer.unsent();
+  EXPECT_EQ(out, in);
+}
+
+// A reader that is always a hundred kilobytes behind.
+TEST(OutBuffer, KeepsWhatIsUnsentAndLittleMore) {
+  OutBuffer buffer;
+  buffer.append(std::string(100'000, 'x'));
+  size_t held = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    buffer.append(std::string(1000, 'x'));
+    buffer.sent(1000);
+    held = std::max(held, buffer.held_bytes());
+  }
+  EXPECT_EQ(buffer.size(), 100'000U);
+  EXPECT_LT(held, 250'000U);
+}
+
+}  // namespace
+}  // namespace windrow::http
