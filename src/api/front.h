@@ -1,14 +1,12 @@
 // Front: what happens to each request before its handler, and when it is over: whether its key may
 // ask and how much, which pages may read the answer, the line in the log, the counters.
 //
-//   routes.add("POST", "/v1/...", [&](const http::ServerRequest& request, http::Exchange exchange)
-//   {
-//     auto admitted = front.admit(request, Access::kCall);
-//     if (auto* reply = std::get_if<http::ServerReply>(&admitted)) return exchange.send(*reply);
-//     ... the call keeps the Admitted until its answer is complete ...
+//   auto admitted = front.admit(request, Access::kCall);
+//   if (auto* refusal = std::get_if<http::ServerReply>(&admitted)) return exchange.send(*refusal);
+//   // ... who answers keeps the Admitted until the answer is complete, and fills its record()
 //
-// Any page may be told no: every reply, also an error, gets Admitted::add_headers; what has no
-// Admitted (no route, no request) gets Front::add_headers.
+// Every reply, also an error, gets Admitted::add_headers; what has none (no such route, a method
+// that is none of its) gets Front::add_headers.
 #pragma once
 
 #include <atomic>
@@ -35,6 +33,8 @@
 
 namespace windrow::api {
 
+class Front;
+
 // What a path asks of those who come.
 enum class Access : uint8_t {
   kOpen,     // nothing: /health, /ready
@@ -46,11 +46,10 @@ enum class Access : uint8_t {
 struct FrontOptions {
   CorsPolicy cors;
   bool open_metrics = false;
+  bool log_prompts = false;
   uint64_t id_seed = 0;  // ids of two servers differ by it
   std::function<void(std::string line)> log;
 };
-
-class Front;
 
 // A request that may go on. It is in flight, for the limits of its key, until this is destroyed;
 // then its record goes to log and counters. Used by one thread at a time; must not outlive the
@@ -85,7 +84,7 @@ class Admitted {
   struct Open {
     RequestRecord record;
     bool sees_all = false;
-    bool counted = false;  // it is in flight of `key`
+    bool counted = false;  // it is in flight of `key`, and took `tokens_taken`
     dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
     std::shared_ptr<KeyState> key;
     int64_t tokens_taken = 0;
@@ -113,6 +112,9 @@ class Front {
 
   // The answer to OPTIONS of a path that has these methods ("GET, POST"); needs no key.
   http::ServerReply preflight(const http::ServerRequest& request, std::string_view methods) const;
+
+  // What a reply needs that nobody was admitted for.
+  void add_headers(const http::Headers& request, http::Headers& reply) const;
 
  private:
   friend class Admitted;

@@ -1,0 +1,178 @@
+#include "api/front.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/error_reply.h"
+#include "base/hash.h"
+#include "base/random.h"
+
+namespace windrow::api {
+namespace {
+
+constexpr int kUnanswered = 500;
+
+// Neither says anything of the keys there are, nor repeats what was sent.
+llm::Failure no_key() {
+  return {.status = 401,
+          .code = "invalid_api_key",
+          .message =
+              "this server demands an API key and the request has none; send it as "
+              "\"Authorization: Bearer KEY\" (in OpenAI's clients: api_key)"};
+}
+
+llm::Failure wrong_key() {
+  return {.status = 401,
+          .code = "invalid_api_key",
+          .message =
+              "incorrect API key provided: it is none of this server's; whoever runs the "
+              "server makes keys with `windrow keys add`"};
+}
+
+}  // namespace
+
+struct Admitted::KeyState {
+  KeyState(const KeyLimits& of_key, TimePoint now) : limits(of_key), allowance(of_key, now) {}
+
+  KeyLimits limits;
+  Allowance allowance;
+};
+
+Admitted::Admitted(Front& front, std::unique_ptr<Open> open)
+    : front_(&front), open_(std::move(open)) {}
+
+Admitted::Admitted(Admitted&& other) noexcept = default;
+
+Admitted::~Admitted() {
+  if (open_) front_->ended(*open_);
+}
+
+std::optional<llm::Failure> Admitted::take_tokens(int64_t expected) {
+  if (!open_->counted) return std::nullopt;
+  const TimePoint now = front_->clock_.now();
+  const std::scoped_lock lock(front_->mutex_);
+  auto failure = open_->key->allowance.take_tokens(now, expected);
+  if (failure) {
+    open_->key->allowance.forget_request(now);
+  } else {
+    open_->tokens_taken = expected;
+  }
+  return failure;
+}
+
+void Admitted::add_headers(http::Headers& headers) const {
+  headers.set("X-Request-Id", open_->record.id);
+  for (const http::Headers::Field field : open_->cors)
+    headers.add(field.name, field.value);
+  if (!open_->key) return;
+  const TimePoint now = front_->clock_.now();
+  const std::scoped_lock lock(front_->mutex_);
+  open_->key->allowance.add_headers(now, headers);
+}
+
+Front::Front(const Clock& clock, std::shared_ptr<const KeyRingHolder> keys, ServeMetrics& metrics,
+             FrontOptions options)
+    : clock_(clock), keys_(std::move(keys)), metrics_(metrics), options_(std::move(options)) {}
+
+Front::~Front() = default;
+
+std::string Front::next_id() {
+  // Of one server no two are alike: each number is mixed into another.
+  return "req_" + to_hex(Random(options_.id_seed + requests_.fetch_add(1)).next());
+}
+
+std::shared_ptr<Admitted::KeyState> Front::state_of(const Key& key, TimePoint now) {
+  std::shared_ptr<Admitted::KeyState>& state = states_[key.name];
+  if (!state) state = std::make_shared<Admitted::KeyState>(key.limits, now);
+  if (state->limits != key.limits) {
+    state->limits = key.limits;
+    state->allowance.set_limits(key.limits, now);
+  }
+  return state;
+}
+
+std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest& request,
+                                                       Access access) {
+  auto open = std::make_unique<Admitted::Open>();
+  RequestRecord& record = open->record;
+  record.id = next_id();
+  record.method = request.method;
+  record.path = request.path;
+  record.arrived_at = clock_.now();
+  record.arrived_unix_s = clock_.unix_seconds();
+  record.body_bytes = request.body.size();
+  if (options_.log_prompts && access == Access::kCall) record.body = request.body;
+  options_.cors.add_headers(request.headers, open->cors);
+  Admitted admitted(*this, std::move(open));
+
+  const std::shared_ptr<const KeyRing> keys = keys_ ? keys_->now() : nullptr;
+  if (!keys || !keys->demands_keys()) {
+    admitted.open_->sees_all = true;
+    return admitted;
+  }
+  if (access == Access::kOpen || (access == Access::kMetrics && options_.open_metrics)) {
+    return admitted;
+  }
+  const std::string_view presented = presented_key(request.headers);
+  if (presented.empty()) return refuse(std::move(admitted), no_key());
+  const std::optional<size_t> found = keys->find(presented);
+  if (!found) return refuse(std::move(admitted), wrong_key());
+
+  const Key& key = keys->keys()[*found];
+  admitted.open_->sees_all = key.admin;
+  admitted.open_->urgency_max = key.limits.urgency_max;
+  admitted.open_->record.key = key.name;
+  if (access != Access::kCall) return admitted;
+
+  std::optional<llm::Failure> failure;
+  {
+    const TimePoint now = admitted.open_->record.arrived_at;
+    const std::scoped_lock lock(mutex_);
+    admitted.open_->key = state_of(key, now);
+    failure = admitted.open_->key->allowance.enter(now);
+    admitted.open_->counted = !failure;
+  }
+  if (failure) return refuse(std::move(admitted), *failure);
+  return admitted;
+}
+
+http::ServerReply Front::refuse(Admitted admitted, const llm::Failure& failure) {
+  http::ServerReply reply = error_reply(failure);
+  if (reply.status == 401) reply.headers.set("WWW-Authenticate", "Bearer realm=\"windrow\"");
+  admitted.add_headers(reply.headers);
+  admitted.record().status = reply.status;
+  admitted.record().code = failure.code;
+  return reply;
+}
+
+void Front::ended(Admitted::Open& open) {
+  RequestRecord& record = open.record;
+  if (record.status == 0) {
+    record.status = kUnanswered;
+    record.code = "internal_error";
+  }
+  const TimePoint now = clock_.now();
+  if (open.counted) {
+    const int64_t used = int64_t{record.usage.prompt_tokens} + record.usage.completion_tokens;
+    const std::scoped_lock lock(mutex_);
+    open.key->allowance.settle_tokens(now, open.tokens_taken, used);
+    open.key->allowance.leave();
+  }
+  const Duration duration = now - record.arrived_at;
+  metrics_.ended(record, duration);
+  if (options_.log) options_.log(log_line(record, duration));
+}
+
+http::ServerReply Front::preflight(const http::ServerRequest& request,
+                                   std::string_view methods) const {
+  http::ServerReply reply{.status = 204, .content_type = ""};
+  reply.headers.set("Allow", methods);
+  options_.cors.add_preflight_headers(request.headers, methods, reply.headers);
+  return reply;
+}
+
+void Front::add_headers(const http::Headers& request, http::Headers& reply) const {
+  options_.cors.add_headers(request, reply);
+}
+
+}  // namespace windrow::api
