@@ -98,6 +98,7 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   record.id = next_id();
   record.method = request.method;
   record.path = request.path;
+  record.peer = request.peer;
   record.arrived_at = clock_.now();
   record.arrived_unix_s = clock_.unix_seconds();
   record.body_bytes = request.body.size();

@@ -48,6 +48,7 @@ class FrontTest : public ::testing::Test {
     const http::ServerRequest request{.method = "POST",
                                       .path = "/v1/chat/completions",
                                       .query = "key=wr-query",
+                                      .peer = "192.0.2.7",
                                       .headers = headers,
                                       .body = body};
     return front_->admit(request, access);
@@ -192,6 +193,7 @@ TEST_F(FrontTest, TheEndIsLoggedAndCountedOnce) {
   const json::value line = json::parse(log_[0]);
   EXPECT_EQ(line.at("duration_ms"), 30);
   EXPECT_EQ(line.at("body_bytes"), 6);
+  EXPECT_EQ(line.at("peer"), "192.0.2.7");
   EXPECT_EQ(line.at("status"), 200);
   EXPECT_EQ(line.as_object().contains("body"), false);
   EXPECT_EQ(metrics_.read().calls.at(0).count, 1);
