@@ -6,11 +6,11 @@
 // follower by what leader_ended or leave returned.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/ensure.h"
@@ -20,16 +20,16 @@ namespace windrow::dispatch {
 
 class Coalescer {
  public:
-  // True: it leads and has to be asked. False: it follows.
-  bool join(const Hash128& question, ItemId item) {
+  // Nothing: it leads and has to be asked. Otherwise whom it follows.
+  std::optional<ItemId> join(const Hash128& question, ItemId item) {
     const auto [found, fresh] = questions_.try_emplace(question);
     if (fresh) {
       found->second.leader = item;
-    } else {
-      found->second.followers.push_back(item);
-      ++followers_;
+      return std::nullopt;
     }
-    return fresh;
+    found->second.followers.emplace(++joined_, item);
+    numbers_.emplace(item, joined_);
+    return found->second.leader;
   }
 
   // The leader has its answer, or a failure that is any other's too: the followers share it, in the
@@ -38,45 +38,56 @@ class Coalescer {
     const auto found = questions_.find(question);
     ENSURE(found != questions_.end() && found->second.leader == leader, "item {} does not lead",
            leader.value());
-    std::vector<ItemId> followers = std::move(found->second.followers);
-    followers_ -= followers.size();
+    std::vector<ItemId> followers;
+    followers.reserve(found->second.followers.size());
+    for (const auto& [number, follower] : found->second.followers) {
+      followers.push_back(follower);
+      numbers_.erase(follower);
+    }
     questions_.erase(found);
     return followers;
   }
 
   // One that is wanted no more, leader or follower. A leader's place is taken by its first
-  // follower, which is returned and has to be asked now: what ended was the item, not the question.
+  // follower, which is returned: what ended was the item, not the question.
   std::optional<ItemId> leave(const Hash128& question, ItemId item) {
     const auto found = questions_.find(question);
     ENSURE(found != questions_.end(), "item {} left a question nobody asked", item.value());
-    std::vector<ItemId>& followers = found->second.followers;
+    std::map<uint64_t, ItemId>& followers = found->second.followers;
     if (found->second.leader != item) {
-      const auto place = std::find(followers.begin(), followers.end(), item);
-      ENSURE(place != followers.end(), "item {} left without having joined", item.value());
-      followers.erase(place);
-      --followers_;
+      const auto number = numbers_.find(item);
+      ENSURE(number != numbers_.end(), "item {} left without having joined", item.value());
+      followers.erase(number->second);
+      numbers_.erase(number);
       return std::nullopt;
     }
     if (followers.empty()) {
       questions_.erase(found);
       return std::nullopt;
     }
-    found->second.leader = followers.front();
+    found->second.leader = followers.begin()->second;
     followers.erase(followers.begin());
-    --followers_;
+    numbers_.erase(found->second.leader);
     return found->second.leader;
   }
 
-  size_t followers() const { return followers_; }
+  // Of a question that somebody asks.
+  ItemId leader_of(const Hash128& question) const { return questions_.at(question).leader; }
+  bool has_followers(const Hash128& question) const {
+    return !questions_.at(question).followers.empty();
+  }
+
+  size_t followers() const { return numbers_.size(); }
 
  private:
   struct Question {
     ItemId leader;
-    std::vector<ItemId> followers;
+    std::map<uint64_t, ItemId> followers;  // by the order they came
   };
 
   std::unordered_map<Hash128, Question> questions_;
-  size_t followers_ = 0;
+  std::unordered_map<ItemId, uint64_t> numbers_;  // of the followers
+  uint64_t joined_ = 0;
 };
 
 }  // namespace windrow::dispatch

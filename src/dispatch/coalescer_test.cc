@@ -13,21 +13,22 @@ constexpr Hash128 kQuestion{1, 2};
 
 TEST(Coalescer, TheFirstLeadsAndTheOthersShareItsEnd) {
   Coalescer coalescer;
-  EXPECT_TRUE(coalescer.join(kQuestion, ItemId(1)));
-  EXPECT_FALSE(coalescer.join(kQuestion, ItemId(2)));
-  EXPECT_FALSE(coalescer.join(kQuestion, ItemId(3)));
+  EXPECT_EQ(coalescer.join(kQuestion, ItemId(1)), std::nullopt);
+  EXPECT_EQ(coalescer.join(kQuestion, ItemId(2)), ItemId(1));
+  EXPECT_EQ(coalescer.join(kQuestion, ItemId(3)), ItemId(1));
   EXPECT_EQ(coalescer.leader_ended(kQuestion, ItemId(1)),
             (std::vector<ItemId>{ItemId(2), ItemId(3)}));
-  EXPECT_TRUE(coalescer.join(kQuestion, ItemId(4)));  // a new question
+  EXPECT_EQ(coalescer.join(kQuestion, ItemId(4)), std::nullopt);  // a new question
 }
 
 TEST(Coalescer, ALeaderThatLeavesIsReplacedByItsFirstFollower) {
   Coalescer coalescer;
-  EXPECT_TRUE(coalescer.join(kQuestion, ItemId(1)));
-  EXPECT_FALSE(coalescer.join(kQuestion, ItemId(2)));
-  EXPECT_FALSE(coalescer.join(kQuestion, ItemId(3)));
+  EXPECT_EQ(coalescer.join(kQuestion, ItemId(1)), std::nullopt);
+  EXPECT_EQ(coalescer.join(kQuestion, ItemId(2)), ItemId(1));
+  EXPECT_EQ(coalescer.join(kQuestion, ItemId(3)), ItemId(1));
   EXPECT_EQ(coalescer.leave(kQuestion, ItemId(3)), std::nullopt);
   EXPECT_EQ(coalescer.leave(kQuestion, ItemId(1)), ItemId(2));
+  EXPECT_EQ(coalescer.leader_of(kQuestion), ItemId(2));
   EXPECT_TRUE(coalescer.leader_ended(kQuestion, ItemId(2)).empty());
 }
 
@@ -48,11 +49,12 @@ TEST(Coalescer, EachItemEndsExactlyOnce) {
       const Hash128 question{number, number};
       if (random.chance(0.6)) {
         open[step] = question;
-        if (coalescer.join(question, ItemId(step))) {
+        if (const auto leader = coalescer.join(question, ItemId(step))) {
+          ASSERT_TRUE(leaders.contains(number));
+          ASSERT_EQ(*leader, leaders[number]);
+        } else {
           ASSERT_FALSE(leaders.contains(number));
           leaders[number] = ItemId(step);
-        } else {
-          ASSERT_TRUE(leaders.contains(number));
         }
       } else if (random.chance(0.5) && leaders.contains(number)) {
         const ItemId leader = leaders[number];

@@ -3,7 +3,6 @@
 // never to a Backend. It drives a Scheduler, which decides.
 #pragma once
 
-#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <condition_variable>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "dispatch/response_cache.h"
 #include "dispatch/scheduler.h"
+#include "dispatch/shared_listener.h"
 #include "dispatch/waker.h"
 #include "llm/backend.h"
 
@@ -43,6 +44,7 @@ struct DispatchOptions {
   Duration backoff_base{};  // RetryOptions
   std::vector<QuotaOptions> quotas = {{}};
   LaneOptions lanes;
+  ReserveOptions reserve;
   RouterOptions router;
   PackerOptions packer = {.rows_max = 1};  // one request a call unless it is told otherwise
   bool coalesce = true;                    // WorkItem::same_answer
@@ -144,13 +146,20 @@ class Dispatcher {
   // wait as DispatchOptions::waiting_max allows or admission has stopped. Those count that are as
   // urgent or more, so that what waits for the night keeps nobody out. What it returns names the
   // request for cancel(); it may have ended already. Any thread, never blocks.
+  //
+  // Of a request with a listener the pieces come before its Done; it is not tried again once there
+  // was one. Equal requests that are heard share one answer, too; who comes later hears it from the
+  // beginning. on_piece may call cancel, not submit or offer. Request::unwanted is not looked at,
+  // here or in submit: cancel is what says so.
   [[nodiscard]] std::optional<ItemId> offer(llm::Request request, WorkItem item, Cost expected,
                                             Done done) {
     return accept(std::move(request), item, expected, std::move(done), false);
   }
 
-  // Nobody waits for this one any more: it ends with kCancelled, soon, wherever it is. Others that
-  // share its answer (WorkItem::same_answer) still get it. Nothing happens when it has ended.
+  // Nobody waits for this one any more: it ends with kCancelled, soon, wherever it is; what is out
+  // by then may end with what it would have ended with. Others that share its answer
+  // (WorkItem::same_answer) still get it; the backend learns by Request::unwanted when nobody is
+  // left. Nothing happens when it has ended. Any thread, also from within a Done or on_piece.
   void cancel(ItemId item);
 
   // What waits for an upstream to have room.
@@ -184,7 +193,7 @@ class Dispatcher {
   enum class Cancel : uint8_t { kNothing, kWaiting, kAll };
 
   struct Entry {
-    // Not altered once it is here: calls read it without the lock.
+    // Not altered once it is here: calls read it without the lock. Its listener is not in it.
     std::shared_ptr<const llm::Request> request;
     Done done;
     std::optional<Hash128> cached_as;
@@ -192,31 +201,45 @@ class Dispatcher {
     int64_t tokens = 0;
     Cost cost = 0;
     std::string earlier_failure;
+
+    // Of a request with a listener: what calls it, for those who share the answer.
+    std::shared_ptr<llm::Listener> listener;
+    std::shared_ptr<SharedListener> heard;
+    SharedListener::Member member = 0;
+  };
+
+  // What a call is to those who wait for it.
+  struct OpenCall {
+    CallId id;
+    std::vector<std::shared_ptr<const llm::Request>> requests;
+    std::shared_ptr<SharedListener> heard;
+    std::vector<int64_t> sizes;  // PackedRequest::sizes
   };
 
   // What is to be done when the lock is not held.
   struct Hand {
-    Send send;
-    std::vector<std::shared_ptr<const llm::Request>> requests;
+    OpenCall call;
+    UpstreamId upstream;
+    int64_t tokens = 0;
+    PackReason reason = PackReason::kAlone;
+    std::stop_token unwanted;
     int64_t cancels_seen = 0;
   };
   struct Finish {
     Done done;
     DispatchResult result;
     std::shared_ptr<const llm::Outcome> shared = {};  // then the result's is this
+    std::shared_ptr<SharedListener> heard = {};
+    SharedListener::Member member = 0;
+    bool hears_all = false;  // what was said of its answer, before it ends
   };
-  using SharedOutcomes = std::unordered_map<ItemId, std::shared_ptr<const llm::Outcome>>;
+  struct StopCall {
+    std::stop_source unwanted;
+  };
   struct BudgetSpent {};
-  using Deed = std::variant<Hand, Finish, BudgetSpent>;
+  using SharedOutcomes = std::unordered_map<ItemId, std::shared_ptr<const llm::Outcome>>;
+  using Deed = std::variant<Hand, Finish, StopCall, BudgetSpent>;
   using Deeds = std::vector<Deed>;
-
-  // What a call is to those who wait for it.
-  struct OpenCall {
-    CallId id;
-    std::vector<ItemId> items;
-    std::vector<std::shared_ptr<const llm::Request>> requests;
-    std::vector<int64_t> sizes;  // PackedRequest::sizes
-  };
   struct Running;
 
   Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options, const Clock* clock,
@@ -232,17 +255,22 @@ class Dispatcher {
   bool is_idle() const { return in_flight_ == 0 && starting_ == 0; }
   void tell_those_who_wait();
   void tell_limits();
+  TimePoint begin_event();
+  Deeds end_event(const Actions& actions);
   Deeds deeds_of(const Actions& actions);
+  SharedOutcomes shared_outcomes(const Actions& actions);
+  Hand hand(const Send& send);
   Finish finish(const Ended& ended, const SharedOutcomes& shared);
-  void share_request(const Hash128& question, Entry& entry);
-  template <class Event>
-  Deeds decide(Event event);
+  void follow(const Follow& follow);
+  void inherit(const Inherit& inherit);
 
   // --- without ---
   void run(Deeds deeds);
   void carry_out(Hand hand);
   void carry_out(Finish finish);
+  void carry_out(StopCall stop);
   void carry_out(BudgetSpent);
+  void end(Finish& finish);
   void call_ended(const OpenCall& call, llm::Outcome outcome);
   void keep(const OpenCall& call, const std::vector<llm::Outcome>& outcomes);
   void wake();
@@ -271,7 +299,7 @@ class Dispatcher {
   int32_t submitters_waiting_ = 0;
   Scheduler scheduler_;
   boost::unordered_flat_map<ItemId, Entry, std::hash<ItemId>> entries_;
-  std::unordered_map<Hash128, std::weak_ptr<const llm::Request>> asked_;
+  boost::unordered_flat_map<CallId, std::stop_source, std::hash<CallId>> unwanted_;  // calls out
   uint64_t submitted_ = 0;
   int64_t cached_ = 0;
   int32_t in_flight_ = 0;

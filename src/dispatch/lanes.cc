@@ -1,7 +1,5 @@
 #include "dispatch/lanes.h"
 
-#include <algorithm>
-
 #include "base/ensure.h"
 
 namespace windrow::dispatch {
@@ -21,10 +19,9 @@ void Lanes::push(const WorkItem& item) {
   const uint64_t number = ++pushed_;
   const bool fresh = waiting_.try_emplace(item.id, Waiting{item, number}).second;
   ENSURE(fresh, "item {} waits already", item.id.value());
-  if (item.deadline) deadlines_[{*item.deadline, number}] = item.id;
   if (item.lane == 0) return make_ready(item.id);
   Lane& lane = lanes_[item.lane];
-  lane.waiting.push_back(item.id);
+  lane.waiting.emplace(number, item.id);
   if (!lane.out && lane.waiting.size() == 1) make_ready(item.id);
 }
 
@@ -32,14 +29,31 @@ void Lanes::put_back(const WorkItem& item) {
   const auto out = numbers_out_.find(item.id);
   ENSURE(out != numbers_out_.end(), "item {} was not handed out", item.id.value());
   waiting_[item.id] = Waiting{item, out->second};
-  if (item.deadline) deadlines_[{*item.deadline, out->second}] = item.id;
-  numbers_out_.erase(out);
   if (item.lane != 0) {
     Lane& lane = lanes_[item.lane];
-    lane.waiting.push_front(item.id);
+    lane.waiting.emplace(out->second, item.id);
     lane.out = false;
   }
+  numbers_out_.erase(out);
   make_ready(item.id);
+}
+
+bool Lanes::replace(ItemId id, const WorkItem& item) {
+  if (const auto out = numbers_out_.find(id); out != numbers_out_.end()) {
+    const uint64_t number = out->second;
+    numbers_out_.erase(out);
+    numbers_out_.emplace(item.id, number);
+    return true;
+  }
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end()) return false;
+  ENSURE(found->second.item.lane == 0 && item.lane == 0, "item {} keeps its place in a lane",
+         id.value());
+  const uint64_t number = found->second.number;
+  remove(id);
+  waiting_.emplace(item.id, Waiting{item, number});
+  make_ready(item.id);
+  return true;
 }
 
 void Lanes::make_ready(ItemId id) {
@@ -103,12 +117,8 @@ WorkItem Lanes::remove(ItemId id) {
   const auto found = waiting_.find(id);
   const Waiting waiting = found->second;
   if (waiting.ready) part_of(waiting.item).erase(place_of(waiting));
-  if (waiting.item.deadline) deadlines_.erase({*waiting.item.deadline, waiting.number});
   waiting_.erase(found);
-  if (waiting.item.lane != 0) {
-    std::deque<ItemId>& lane = lanes_[waiting.item.lane].waiting;
-    lane.erase(std::find(lane.begin(), lane.end(), id));
-  }
+  if (waiting.item.lane != 0) lanes_[waiting.item.lane].waiting.erase(waiting.number);
   return waiting.item;
 }
 
@@ -127,7 +137,7 @@ void Lanes::open_next(uint64_t lane) {
     lanes_.erase(found);
     return;
   }
-  const ItemId first = found->second.waiting.front();
+  const ItemId first = found->second.waiting.begin()->second;
   if (!waiting_.at(first).ready) make_ready(first);
 }
 
@@ -140,24 +150,14 @@ std::optional<WorkItem> Lanes::take(ItemId id) {
   return item;
 }
 
-std::vector<WorkItem> Lanes::take_expired(TimePoint now) {
-  std::vector<WorkItem> expired;
-  while (!deadlines_.empty() && deadlines_.begin()->first.first <= now)
-    expired.push_back(*take(deadlines_.begin()->second));
-  return expired;
-}
-
 std::vector<WorkItem> Lanes::take_all() {
   std::vector<WorkItem> all;
   all.reserve(waiting_.size());
-  while (!waiting_.empty())
-    all.push_back(*take(waiting_.begin()->first));
+  for (const auto& [id, waiting] : waiting_)
+    all.push_back(waiting.item);
+  for (const WorkItem& item : all)
+    take(item.id);
   return all;
-}
-
-std::optional<TimePoint> Lanes::next_deadline() const {
-  if (deadlines_.empty()) return std::nullopt;
-  return deadlines_.begin()->first.first;
 }
 
 }  // namespace windrow::dispatch

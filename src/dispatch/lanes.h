@@ -16,7 +16,6 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -53,12 +52,14 @@ class Lanes {
   // An item that was handed out has ended: the next of its lane may go.
   void ended(const WorkItem& item);
 
+  // `item` has the place of this one from now on, whether that waits or was handed out. Both are of
+  // no lane. False: this one is neither.
+  [[nodiscard]] bool replace(ItemId id, const WorkItem& item);
+
   // Items taken out, in no particular order: a lane goes on with the one after.
-  std::vector<WorkItem> take_expired(TimePoint now);
   std::optional<WorkItem> take(ItemId id);
   std::vector<WorkItem> take_all();
 
-  std::optional<TimePoint> next_deadline() const;
   size_t size() const { return waiting_.size(); }
 
  private:
@@ -82,7 +83,7 @@ class Lanes {
 
   struct Lane {
     bool out = false;
-    std::deque<ItemId> waiting;  // all that wait, the first one ready unless one is out
+    std::map<uint64_t, ItemId> waiting;  // all that wait, the first one ready unless one is out
   };
 
   static Place place_of(const Waiting& waiting);
@@ -100,7 +101,6 @@ class Lanes {
       numbers_out_;  // of those handed out, to be put back
   std::unordered_map<uint64_t, Lane> lanes_;
   std::array<Queue, kUrgencies> queues_;
-  std::map<std::pair<TimePoint, uint64_t>, ItemId> deadlines_;
   uint64_t pushed_ = 0;
 };
 

@@ -81,15 +81,23 @@ TEST(Lanes, NearDeadlinesGoFirstButNotAlways) {
   EXPECT_EQ(order, (std::vector<uint64_t>{6, 5, 7, 4, 3, 2, 1}));
 }
 
-TEST(Lanes, WhatIsTooLateIsTakenOut) {
+TEST(Lanes, OneThatTakesThePlaceOfAnotherKeepsIt) {
   Lanes lanes;
-  WorkItem dated = item(1, 5);
-  dated.deadline = TimePoint(seconds(10));
-  lanes.push(dated);
-  lanes.push(item(2, 5));
-  EXPECT_EQ(lanes.next_deadline(), TimePoint(seconds(10)));
-  EXPECT_TRUE(lanes.take_expired(TimePoint(seconds(9))).empty());
-  EXPECT_EQ(lanes.take_expired(TimePoint(seconds(10))).size(), 1U);
+  lanes.push(item(1));
+  lanes.push(item(2));
+  EXPECT_TRUE(lanes.replace(ItemId(1), item(3)));
+  EXPECT_FALSE(lanes.replace(ItemId(1), item(4)));
+  EXPECT_EQ(lanes.size(), 2U);
+  EXPECT_EQ(next(lanes), 3U);
+  // Also one that is out: it is put back before those that came later.
+  EXPECT_TRUE(lanes.replace(ItemId(3), item(5)));
+  lanes.put_back(item(5));
+  EXPECT_EQ(next(lanes), 5U);
+  lanes.ended(item(5));
+  // And as one that is more urgent.
+  lanes.push(item(6));
+  EXPECT_TRUE(lanes.replace(ItemId(6), item(6, 0, Urgency::kInteractive)));
+  EXPECT_EQ(next(lanes), 6U);
   EXPECT_EQ(next(lanes), 2U);
 }
 

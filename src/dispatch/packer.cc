@@ -81,124 +81,140 @@ std::optional<Pack> split_pack(Pack& pack, int32_t rows_max) {
   return rest;
 }
 
+// --- in -----------------------------------------------------------------------------------------
+
 void Packer::add(TimePoint now, const WorkItem& item, int32_t rows_max) {
-  kinds_[item.pack].push_back({item, now, std::min(rows_max, options_.rows_max)});
-  came(item);
-}
-
-void Packer::came(const WorkItem& item) {
-  ++waiting_;
-  if (item.deadline) deadlines_.emplace(*item.deadline, item.id);
-}
-
-void Packer::left(const WorkItem& item) {
-  --waiting_;
-  if (item.deadline) deadlines_.erase({*item.deadline, item.id});
-}
-
-// The call that the first rows of a kind make, and why it ends where it does.
-Pack Packer::first_of(const Kind& kind) const {
-  Pack pack;
-  int32_t rows_max = options_.rows_max;
-  for (const Waiting& waiting : kind) {
-    const auto rows = static_cast<int32_t>(pack.items.size());
-    if (rows >= std::min(rows_max, std::max(waiting.rows_max, 1))) {
-      pack.reason = PackReason::kRows;
-      return pack;
-    }
-    if (rows > 0 && pack.tokens + waiting.item.tokens > size_.tokens()) {
-      pack.reason = PackReason::kTokens;
-      return pack;
-    }
-    rows_max = std::min(rows_max, std::max(waiting.rows_max, 1));
-    pack.items.push_back(waiting.item);
-    pack.since.push_back(waiting.since);
-    pack.rows_max.push_back(waiting.rows_max);
-    pack.tokens += waiting.item.tokens;
-  }
-  if (static_cast<int32_t>(pack.items.size()) >= rows_max) {
-    pack.reason = PackReason::kRows;
-  } else if (pack.tokens >= size_.tokens()) {
-    pack.reason = PackReason::kTokens;
-  }
-  return pack;
-}
-
-std::optional<Pack> Packer::next(TimePoint now) {
-  // The kind whose first row waits longest, of those that need not wait for company.
-  auto oldest = kinds_.end();
-  Pack found;
-  for (auto kind = kinds_.begin(); kind != kinds_.end(); ++kind) {
-    const TimePoint since = kind->second.front().since;
-    if (oldest != kinds_.end() && oldest->second.front().since <= since) continue;
-    Pack pack = first_of(kind->second);
-    if (pack.reason == PackReason::kRoom && options_.window > Duration{}) {
-      if (now < since + options_.window) continue;
-      pack.reason = PackReason::kWindow;
-    }
-    oldest = kind;
-    found = std::move(pack);
-  }
-  if (oldest == kinds_.end()) return std::nullopt;
-  const auto rows = static_cast<int64_t>(found.items.size());
-  oldest->second.erase(oldest->second.begin(), oldest->second.begin() + rows);
-  for (const WorkItem& item : found.items)
-    left(item);
-  if (oldest->second.empty()) kinds_.erase(oldest);
-  return found;
+  insert(++last_number_, {item, now, std::max(std::min(rows_max, options_.rows_max), 1)});
 }
 
 void Packer::put_back(const Pack& pack) {
-  Kind& kind = kinds_[pack.items.front().pack];
-  for (size_t i = pack.items.size(); i-- > 0;) {
-    kind.push_front({pack.items[i], pack.since[i], pack.rows_max[i]});
-    came(pack.items[i]);
+  for (size_t i = pack.items.size(); i-- > 0;)
+    insert(--first_number_, {pack.items[i], pack.since[i], pack.rows_max[i]});
+}
+
+bool Packer::replace(ItemId id, const WorkItem& item) {
+  const auto place = places_.find(id);
+  if (place == places_.end()) return false;
+  const auto [kind, number] = place->second;
+  ENSURE(item.pack == kind, "item {} cannot be packed with those of {}", item.id.value(),
+         id.value());
+  kinds_.at(kind).at(number).item = item;
+  places_.erase(place);
+  places_.emplace(item.id, std::pair(kind, number));
+  return true;
+}
+
+void Packer::insert(int64_t number, Waiting waiting) {
+  const uint64_t pack = waiting.item.pack;
+  const bool fresh = places_.try_emplace(waiting.item.id, pack, number).second;
+  ENSURE(fresh, "item {} waits already", waiting.item.id.value());
+  Kind& kind = kinds_[pack];
+  if (kind.empty() || number < kind.begin()->first) {
+    if (!kind.empty()) fronts_.erase({kind.begin()->second.since, pack});
+    fronts_.emplace(waiting.since, pack);
   }
+  kind.emplace(number, std::move(waiting));
+}
+
+// --- out ----------------------------------------------------------------------------------------
+
+Packer::Extent Packer::first_of(const Kind& kind) const {
+  Extent extent;
+  int64_t tokens = 0;
+  int32_t rows_max = options_.rows_max;
+  for (const auto& [number, waiting] : kind) {
+    if (extent.rows >= std::min(rows_max, waiting.rows_max)) {
+      extent.reason = PackReason::kRows;
+      return extent;
+    }
+    if (extent.rows > 0 && tokens + waiting.item.tokens > size_.tokens()) {
+      extent.reason = PackReason::kTokens;
+      return extent;
+    }
+    rows_max = std::min(rows_max, waiting.rows_max);
+    tokens += waiting.item.tokens;
+    ++extent.rows;
+  }
+  if (extent.rows >= rows_max) {
+    extent.reason = PackReason::kRows;
+  } else if (tokens >= size_.tokens()) {
+    extent.reason = PackReason::kTokens;
+  }
+  return extent;
+}
+
+Pack Packer::take_first(uint64_t pack, Extent extent) {
+  Pack taken{.reason = extent.reason};
+  const auto kind = kinds_.find(pack);
+  fronts_.erase({kind->second.begin()->second.since, pack});
+  for (int32_t row = 0; row < extent.rows; ++row) {
+    const auto first = kind->second.begin();
+    places_.erase(first->second.item.id);
+    taken.tokens += first->second.item.tokens;
+    taken.items.push_back(first->second.item);
+    taken.since.push_back(first->second.since);
+    taken.rows_max.push_back(first->second.rows_max);
+    kind->second.erase(first);
+  }
+  if (kind->second.empty()) {
+    kinds_.erase(kind);
+  } else {
+    fronts_.emplace(kind->second.begin()->second.since, pack);
+  }
+  return taken;
+}
+
+// The kind whose first row waits longest, of those that need not wait for company.
+std::optional<Pack> Packer::next(TimePoint now) {
+  for (const auto& [since, pack] : fronts_) {
+    Extent extent = first_of(kinds_.at(pack));
+    if (extent.reason == PackReason::kRoom && options_.window > Duration{}) {
+      if (now < since + options_.window) continue;
+      extent.reason = PackReason::kWindow;
+    }
+    return take_first(pack, extent);
+  }
+  return std::nullopt;
 }
 
 std::optional<TimePoint> Packer::wake_at(TimePoint now) const {
-  std::optional<TimePoint> at;
-  if (!deadlines_.empty()) at = deadlines_.begin()->first;
-  if (options_.window <= Duration{}) return at;
-  for (const auto& [key, kind] : kinds_) {
-    const TimePoint over = kind.front().since + options_.window;
-    if (over > now && (!at || over < *at)) at = over;
-  }
-  return at;
+  if (options_.window <= Duration{}) return std::nullopt;
+  const auto next = fronts_.upper_bound({now - options_.window, UINT64_MAX});
+  if (next == fronts_.end()) return std::nullopt;
+  return next->first + options_.window;
 }
 
 // --- taken out ----------------------------------------------------------------------------------
 
 std::optional<WorkItem> Packer::take(ItemId id) {
-  for (auto kind = kinds_.begin(); kind != kinds_.end(); ++kind) {
-    const auto found =
-        std::ranges::find(kind->second, id, [](const Waiting& waiting) { return waiting.item.id; });
-    if (found == kind->second.end()) continue;
-    WorkItem item = found->item;
-    kind->second.erase(found);
-    left(item);
-    if (kind->second.empty()) kinds_.erase(kind);
-    return item;
+  const auto place = places_.find(id);
+  if (place == places_.end()) return std::nullopt;
+  const auto [pack, number] = place->second;
+  places_.erase(place);
+  const auto kind = kinds_.find(pack);
+  const auto found = kind->second.find(number);
+  const bool was_first = found == kind->second.begin();
+  const Waiting waiting = found->second;
+  kind->second.erase(found);
+  if (was_first) fronts_.erase({waiting.since, pack});
+  if (kind->second.empty()) {
+    kinds_.erase(kind);
+  } else if (was_first) {
+    fronts_.emplace(kind->second.begin()->second.since, pack);
   }
-  return std::nullopt;
-}
-
-std::vector<WorkItem> Packer::take_expired(TimePoint now) {
-  std::vector<WorkItem> expired;
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now)
-    expired.push_back(*take(deadlines_.begin()->second));
-  return expired;
+  return waiting.item;
 }
 
 std::vector<WorkItem> Packer::take_all() {
   std::vector<WorkItem> all;
-  for (const auto& [key, kind] : kinds_) {
-    for (const Waiting& waiting : kind)
+  all.reserve(places_.size());
+  for (const auto& [pack, kind] : kinds_) {
+    for (const auto& [number, waiting] : kind)
       all.push_back(waiting.item);
   }
   kinds_.clear();
-  waiting_ = 0;
-  deadlines_.clear();
+  fronts_.clear();
+  places_.clear();
   return all;
 }
 

@@ -7,9 +7,10 @@
 // How many tokens a call takes is found by doubling while that brings a tenth more tokens a second.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -94,15 +95,17 @@ class Packer {
   // The rows of a call that could not leave after all; they are the first again.
   void put_back(const Pack& pack);
 
-  // When the next window or deadline is over. What is over at `now` waits for room, not for time.
+  // When the next window is over. What is over at `now` waits for room, not for time.
   std::optional<TimePoint> wake_at(TimePoint now) const;
 
+  // `item` has the place of this one from now on. False: this one does not wait here.
+  [[nodiscard]] bool replace(ItemId id, const WorkItem& item);
+
   std::optional<WorkItem> take(ItemId id);
-  std::vector<WorkItem> take_expired(TimePoint now);
   std::vector<WorkItem> take_all();
 
   PackSize& size() { return size_; }
-  size_t waiting() const { return waiting_; }
+  size_t waiting() const { return places_.size(); }
 
  private:
   struct Waiting {
@@ -110,17 +113,29 @@ class Packer {
     TimePoint since;
     int32_t rows_max;
   };
-  using Kind = std::deque<Waiting>;
 
-  Pack first_of(const Kind& kind) const;
-  void came(const WorkItem& item);
-  void left(const WorkItem& item);
+  // Of one kind, in their order.
+  using Kind = std::map<int64_t, Waiting>;
+
+  // How many of the first ones make a call, and why it ends there.
+  struct Extent {
+    int32_t rows = 0;
+    PackReason reason = PackReason::kRoom;
+  };
+
+  Extent first_of(const Kind& kind) const;
+  Pack take_first(uint64_t pack, Extent extent);
+  void insert(int64_t number, Waiting waiting);
 
   const PackerOptions options_;
   PackSize size_;
-  std::map<uint64_t, Kind> kinds_;
-  size_t waiting_ = 0;
-  std::set<std::pair<TimePoint, ItemId>> deadlines_;
+  boost::unordered_flat_map<uint64_t, Kind> kinds_;
+  std::set<std::pair<TimePoint, uint64_t>> fronts_;  // of each kind, since when its first one waits
+  boost::unordered_flat_map<ItemId, std::pair<uint64_t, int64_t>, std::hash<ItemId>> places_;
+
+  // The last one is behind all others, the first one before them.
+  int64_t last_number_ = 0;
+  int64_t first_number_ = 0;
 };
 
 }  // namespace windrow::dispatch

@@ -100,7 +100,6 @@ TEST(Packer, EachRowLeavesExactlyOnce) {
       now += milliseconds(random.below(10));
       if (random.chance(0.7)) {
         WorkItem fresh = text(++added, random.between(1, 400), 1 + random.below(3));
-        if (random.chance(0.1)) fresh.deadline = now + milliseconds(30);
         inside.insert(added);
         packer.add(now, fresh);
       } else if (random.chance(0.8)) {
@@ -115,9 +114,16 @@ TEST(Packer, EachRowLeavesExactlyOnce) {
           ASSERT_TRUE(pack->items.size() == 1 || tokens <= packer.size().tokens());
         }
       } else if (added > 0) {
-        if (const auto it = packer.take(ItemId(1 + random.below(added)))) left(*it);
-        for (const WorkItem& it : packer.take_expired(now))
-          left(it);
+        const ItemId id(1 + random.below(added));
+        if (random.chance(0.5)) {
+          if (const auto it = packer.take(id)) left(*it);
+        } else if (inside.contains(id.value())) {
+          auto pack = packer.next(now);
+          if (!pack) continue;
+          packer.put_back(*pack);
+        } else {
+          ASSERT_FALSE(packer.replace(id, text(id.value())));
+        }
       }
       ASSERT_EQ(packer.waiting(), inside.size());
     }
@@ -167,6 +173,21 @@ TEST(Packer, WhatIsTooMuchForOneServerStaysTheFirst) {
   EXPECT_EQ(next->items.size(), 4U);
   EXPECT_EQ(next->items.front().id, ItemId(3));
   EXPECT_EQ(next->tokens, 40);
+}
+
+TEST(Packer, OneThatTakesThePlaceOfAnotherKeepsIt) {
+  Packer packer;
+  for (uint64_t id = 1; id <= 3; ++id)
+    packer.add(kStart, text(id));
+  EXPECT_TRUE(packer.replace(ItemId(2), text(9)));
+  EXPECT_FALSE(packer.replace(ItemId(2), text(8)));
+  EXPECT_EQ(packer.take(ItemId(1))->id, ItemId(1));
+  const auto pack = packer.next(kStart);
+  ASSERT_TRUE(pack);
+  ASSERT_EQ(pack->items.size(), 2U);
+  EXPECT_EQ(pack->items[0].id, ItemId(9));
+  EXPECT_EQ(pack->items[1].id, ItemId(3));
+  EXPECT_EQ(packer.waiting(), 0U);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@
 #include "dispatch/lanes.h"
 #include "dispatch/packer.h"
 #include "dispatch/quota.h"
+#include "dispatch/reserve.h"
 #include "dispatch/retry_policy.h"
 #include "dispatch/router.h"
 #include "dispatch/work_item.h"
@@ -48,6 +49,7 @@ struct SchedulerOptions {
   std::vector<QuotaOptions> quotas = {{}};
   RetryOptions retry;
   LaneOptions lanes;
+  ReserveOptions reserve;
   PackerOptions packer;
   RouterOptions router;
   Cost cost_max = 0;  // 0: no limit
@@ -81,7 +83,25 @@ struct Ended {
   ItemId outcome_of;
 };
 
-using Action = std::variant<Send, Ended>;
+// Nobody wants the answer of this call any more.
+struct Stop {
+  CallId call;
+};
+
+// What an equal item asks is asked already: this one waits for the answer.
+struct Follow {
+  ItemId item;
+  ItemId leader;
+};
+
+// The leader of equal items ends by itself, and what is there of its question (a call that is out,
+// what earlier ones cost) is another's from now on.
+struct Inherit {
+  ItemId from;
+  ItemId heir;
+};
+
+using Action = std::variant<Send, Ended, Stop, Follow, Inherit>;
 using Actions = std::vector<Action>;
 
 // How a call ended.
@@ -92,6 +112,7 @@ struct CallEnd {
   bool answered = false;       // a kTransient although the upstream is well
   bool too_large = false;      // a kRequest that a smaller one would not have been
   bool unmatched = false;      // a kRequest: several were answered and nobody knows which is whose
+  bool begun = false;          // some of the answer was heard, so it may not begin once more
   std::optional<Duration> retry_after;
   int64_t tokens = 0;  // what it used
   double work = 1;     // Flight::work
@@ -126,7 +147,7 @@ class Scheduler {
   // Ends what is not out with kCancelled, and tries nothing again.
   void cancel_waiting(Actions& actions);
 
-  // One item; what is out ends with its call, and is not tried again.
+  // One item. What is out ends with its call, which is stopped when nobody else wants its answer.
   void cancel(TimePoint now, ItemId item, Actions& actions);
 
   // For an upstream whose limit is told from outside.
@@ -138,6 +159,9 @@ class Scheduler {
   // Nothing is sent any more because of cost_max, and nothing that is out can change that.
   bool budget_is_spent() const { return budget_is_spent_; }
   Cost spent() const { return budget_.spent(); }
+
+  // Of a call that is out, in the order of its Send; others may have taken their places.
+  const std::vector<ItemId>& items_of(CallId call) const { return calls_.at(call).items; }
 
   size_t unfinished() const { return records_.size(); }
   // For an upstream to have room.
@@ -171,6 +195,7 @@ class Scheduler {
     Attempts attempts;
     std::optional<Place> place;  // nothing: between two
     TimePoint later{};           // kLater
+    CallId call;                 // kOut
     bool of_lanes = false;       // was handed out by lanes_, which wants to know its end
     bool unwanted = false;       // cancelled while it was out
     int32_t rows_max = INT32_MAX;
@@ -182,12 +207,15 @@ class Scheduler {
     size_t quota = 0;
     int32_t pack_rows_max = INT32_MAX;
     int32_t in_flight = 0;
+    std::array<int32_t, 3> in_flight_of = {};  // by Urgency
   };
 
   struct Call {
     UpstreamId upstream;
     std::vector<ItemId> items;
     int64_t tokens = 0;
+    Urgency urgency = Urgency::kBatch;  // of its most urgent item
+    size_t unwanted = 0;                // of its items
     Cost expected = 0;
     Quota::Grant grant;
     TimePoint sent{};
@@ -212,6 +240,16 @@ class Scheduler {
   void item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
                   std::optional<TimePoint>& again_at, Actions& actions);
   void finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions);
+  Attempts end(ItemId id, ItemEnd how, Actions& actions);
+  Attempts remove(ItemId id);
+  void leave(ItemId id, ItemEnd how, Actions& actions);
+  void take_out(Record& record);
+  void inherit(Record& from, Record& heir);
+  void replace_waiting(ItemId id, const WorkItem& item);
+  void raise(ItemId leader, Urgency urgency);
+  bool leads_others(const Record& record) const {
+    return record.item.same_answer && coalescer_.has_followers(*record.item.same_answer);
+  }
   void expire(TimePoint now, Actions& actions);
 
   const SchedulerOptions options_;
@@ -219,6 +257,7 @@ class Scheduler {
   std::vector<Upstream> upstreams_;
   std::vector<Quota> quotas_;
   Budget budget_;
+  Reserve reserve_;
   Router router_;
   Coalescer coalescer_;
   Lanes lanes_;
@@ -231,6 +270,9 @@ class Scheduler {
   // By urgency: who waits, by the time they came, and how many are in later_.
   std::array<std::set<std::pair<TimePoint, ItemId>>, 3> waiting_;
   std::array<size_t, 3> later_count_ = {};
+
+  // Of all that are not out.
+  std::set<std::pair<TimePoint, ItemId>> deadlines_;
   size_t items_out_ = 0;
   SchedulerCounts counts_;
   bool no_more_tries_ = false;

@@ -69,6 +69,7 @@ class Rig {
   TimePoint now = kStart;
   std::deque<Send> out;
   std::map<uint64_t, Ended> ends;
+  std::vector<CallId> stopped;
 
  private:
   template <class Event>
@@ -78,12 +79,13 @@ class Rig {
     for (const Action& action : actions) {
       if (const auto* send = std::get_if<Send>(&action)) {
         out.push_back(*send);
-      } else {
-        const Ended& ended = std::get<Ended>(action);
-        const bool fresh = ends.emplace(ended.item.value(), ended).second;
-        ASSERT_TRUE(fresh) << "item " << ended.item.value() << " ended twice";
+      } else if (const auto* ended = std::get_if<Ended>(&action)) {
+        const bool fresh = ends.emplace(ended->item.value(), *ended).second;
+        ASSERT_TRUE(fresh) << "item " << ended->item.value() << " ended twice";
         // Whoever gets another's outcome finds it there.
-        ASSERT_TRUE(ends.contains(ended.outcome_of.value()));
+        ASSERT_TRUE(ends.contains(ended->outcome_of.value()));
+      } else if (const auto* stop = std::get_if<Stop>(&action)) {
+        stopped.push_back(stop->call);
       }
     }
   }
@@ -492,10 +494,11 @@ TEST(Scheduler, KeepsItsInvariants) {
           out.push_back(*send);
           continue;
         }
-        const Ended& ended = std::get<Ended>(action);
-        failed |= ++ends[ended.item.value()] != 1;
-        const WorkItem& item = items.at(ended.item.value());
-        if (item.lane != 0) std::erase(lanes[item.lane], ended.item.value());
+        const auto* ended = std::get_if<Ended>(&action);
+        if (ended == nullptr) continue;
+        failed |= ++ends[ended->item.value()] != 1;
+        const WorkItem& item = items.at(ended->item.value());
+        if (item.lane != 0) std::erase(lanes[item.lane], ended->item.value());
       }
     };
     uint64_t submitted = 0;

@@ -1,0 +1,103 @@
+// How many requests a dispatcher lets in, and what it says of itself.
+#include <algorithm>
+
+#include "dispatch/dispatcher.h"
+#include "dispatch/wake_rule.h"
+
+namespace windrow::dispatch {
+namespace {
+
+// Requests that wait for the answer of an equal one: a bound of memory.
+constexpr int32_t kFollowersMax = 10'000;
+
+}  // namespace
+
+// Who waits for another's answer keeps nobody busy, and a call of several does so once.
+int32_t Dispatcher::free_places() const {
+  const auto followers = static_cast<int32_t>(scheduler_.followers());
+  const auto packed = static_cast<int32_t>(scheduler_.items_out() - scheduler_.calls_out());
+  return followers < kFollowersMax ? room() - (in_flight_ - followers - packed) : 0;
+}
+
+// What is out takes a place, and what is to go again will.
+bool Dispatcher::has_room_for(Urgency urgency) const {
+  const size_t taken = scheduler_.backlog(urgency) + scheduler_.calls_out();
+  return scheduler_.followers() < kFollowersMax && taken < static_cast<size_t>(room());
+}
+
+void Dispatcher::tell_those_who_wait() {
+  if (submitters_waiting_ > 0) {
+    if (is_worth_waking(free_places(), waiting_max_, scheduler_.waiting())) room_grew_.notify_all();
+  }
+  if (is_idle()) became_idle_.notify_all();
+}
+
+int32_t Dispatcher::room() const {
+  int32_t sum = waiting_max_;
+  for (size_t i = 0; i < upstreams_.size(); ++i) {
+    const DispatchUpstream& upstream = upstreams_[i];
+    if (upstream.concurrency) {
+      sum += scheduler_.limit(UpstreamId(static_cast<uint32_t>(i)));
+    } else {
+      sum +=
+          in_flight_max_ > 0 ? in_flight_max_ : std::max(upstream.backend->in_flight_target(), 1);
+    }
+  }
+  return sum;
+}
+
+void Dispatcher::tell_limits() {
+  for (size_t i = 0; i < upstreams_.size(); ++i) {
+    const DispatchUpstream& upstream = upstreams_[i];
+    if (upstream.concurrency) continue;
+    scheduler_.set_limit(
+        UpstreamId(static_cast<uint32_t>(i)),
+        in_flight_max_ > 0 ? in_flight_max_ : std::max(upstream.backend->in_flight_target(), 1));
+  }
+}
+
+int32_t Dispatcher::in_flight() const {
+  const std::scoped_lock lock(mutex_);
+  return in_flight_;
+}
+
+int32_t Dispatcher::submitters_waiting() const {
+  const std::scoped_lock lock(mutex_);
+  return submitters_waiting_;
+}
+
+int32_t Dispatcher::in_flight_max() const {
+  const std::scoped_lock lock(mutex_);
+  return room();
+}
+
+std::vector<UpstreamReading> Dispatcher::readings() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<UpstreamReading> readings;
+  readings.reserve(upstreams_.size());
+  for (uint32_t i = 0; i < upstreams_.size(); ++i) {
+    const UpstreamId id(i);
+    readings.push_back({.in_flight = scheduler_.in_flight(id),
+                        .in_flight_max = scheduler_.limit(id),
+                        .health = scheduler_.health(id),
+                        .finding = scheduler_.finding(id)});
+  }
+  return readings;
+}
+
+QueueReading Dispatcher::queue() const {
+  const std::scoped_lock lock(mutex_);
+  return scheduler_.queue(clock_.now());
+}
+
+DispatchCounts Dispatcher::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return {scheduler_.counts(), cached_, scheduler_.spent()};
+}
+
+bool Dispatcher::budget_is_spent() const {
+  const std::scoped_lock lock(mutex_);
+  return scheduler_.budget_is_spent();
+}
+
+}  // namespace windrow::dispatch

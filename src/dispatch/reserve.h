@@ -1,0 +1,62 @@
+// Reserve: places of an upstream that are kept for those in a hurry. Without it, all places may be
+// taken by rows with long answers, and whoever waits for one word waits until a row has ended.
+// Pure.
+//
+// It keeps no more than it says: what is less urgent may take every other place, so nothing is left
+// empty that could be used but these.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "dispatch/work_item.h"
+
+namespace windrow::dispatch {
+
+// Shares of an upstream's places; 0: none is kept.
+struct ReserveOptions {
+  double from_normal = 0;  // that only kInteractive can take
+  double from_batch = 0;   // that kBatch cannot take; one at least where there are four or more
+};
+
+// For a server that people and files use at the same time.
+constexpr ReserveOptions kServerReserve = {.from_normal = 1.0 / 16, .from_batch = 1.0 / 8};
+
+class Reserve {
+ public:
+  constexpr explicit Reserve(ReserveOptions options = {}) : options_(options) {}
+
+  // Of so many places, those that this urgency and lower ones may have together.
+  constexpr int32_t places(int32_t limit, Urgency urgency) const {
+    constexpr int32_t kOneFrom = 4;
+    if (urgency == Urgency::kInteractive) return limit;
+    int32_t kept = part(limit, options_.from_normal);
+    if (urgency == Urgency::kBatch) {
+      kept = std::max(kept, part(limit, options_.from_batch));
+      if (options_.from_batch > 0 && limit >= kOneFrom) kept = std::max(kept, 1);
+    }
+    return std::max(limit - kept, std::min(limit, 1));
+  }
+
+  // Whether one more may go where so many of each urgency are.
+  constexpr bool has_place(int32_t limit, const std::array<int32_t, 3>& in_flight,
+                           Urgency urgency) const {
+    int32_t lower = 0;  // and equal
+    for (size_t i = in_flight.size(); i-- > 0;) {
+      lower += in_flight[i];
+      const auto each = static_cast<Urgency>(i);
+      if (each <= urgency && lower >= places(limit, each)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int32_t part(int32_t limit, double share) {
+    return static_cast<int32_t>(limit * std::clamp(share, 0.0, 1.0));
+  }
+
+  ReserveOptions options_;
+};
+
+}  // namespace windrow::dispatch

@@ -1,0 +1,54 @@
+#include "dispatch/reserve.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow::dispatch {
+namespace {
+
+constexpr Reserve kNone;
+constexpr Reserve kServer(kServerReserve);
+
+TEST(Reserve, KeepsNothingUnlessItIsTold) {
+  for (int32_t limit = 0; limit < 100; ++limit) {
+    for (const Urgency urgency : {Urgency::kInteractive, Urgency::kNormal, Urgency::kBatch})
+      EXPECT_EQ(kNone.places(limit, urgency), limit);
+  }
+}
+
+TEST(Reserve, KeepsAShareAndOfFourAtLeastOne) {
+  EXPECT_EQ(kServer.places(1, Urgency::kBatch), 1);
+  EXPECT_EQ(kServer.places(3, Urgency::kBatch), 3);
+  EXPECT_EQ(kServer.places(4, Urgency::kBatch), 3);
+  EXPECT_EQ(kServer.places(15, Urgency::kBatch), 14);
+  EXPECT_EQ(kServer.places(16, Urgency::kBatch), 14);
+  EXPECT_EQ(kServer.places(64, Urgency::kBatch), 56);
+  EXPECT_EQ(kServer.places(4, Urgency::kNormal), 4);
+  EXPECT_EQ(kServer.places(64, Urgency::kNormal), 60);
+  EXPECT_EQ(kServer.places(64, Urgency::kInteractive), 64);
+}
+
+TEST(Reserve, LeavesOneForEverybody) {
+  constexpr Reserve kAll({.from_normal = 1, .from_batch = 2});
+  for (int32_t limit = 1; limit < 10; ++limit) {
+    EXPECT_EQ(kAll.places(limit, Urgency::kBatch), 1);
+    EXPECT_EQ(kAll.places(limit, Urgency::kNormal), 1);
+  }
+  EXPECT_EQ(kAll.places(0, Urgency::kBatch), 0);
+}
+
+TEST(Reserve, CountsThoseThatMayNotHaveWhatIsKept) {
+  constexpr Reserve kTwoAndOne({.from_normal = 0.125, .from_batch = 0.25});
+  EXPECT_TRUE(kTwoAndOne.has_place(8, {0, 0, 5}, Urgency::kBatch));
+  EXPECT_FALSE(kTwoAndOne.has_place(8, {0, 0, 6}, Urgency::kBatch));
+  EXPECT_TRUE(kTwoAndOne.has_place(8, {0, 0, 6}, Urgency::kNormal));
+  EXPECT_FALSE(kTwoAndOne.has_place(8, {0, 1, 6}, Urgency::kNormal));
+  EXPECT_TRUE(kTwoAndOne.has_place(8, {0, 1, 6}, Urgency::kInteractive));
+  EXPECT_FALSE(kTwoAndOne.has_place(8, {1, 1, 6}, Urgency::kInteractive));
+  // What is kept is kept from them, not for others beyond their number.
+  EXPECT_TRUE(kTwoAndOne.has_place(8, {4, 0, 3}, Urgency::kBatch));
+  EXPECT_FALSE(kTwoAndOne.has_place(8, {5, 0, 3}, Urgency::kBatch));
+  EXPECT_FALSE(kTwoAndOne.has_place(8, {0, 7, 0}, Urgency::kBatch));
+}
+
+}  // namespace
+}  // namespace windrow::dispatch
