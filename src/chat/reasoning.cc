@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "chat/harmony.h"
+
 namespace windrow::chat {
 namespace {
 
@@ -19,15 +21,6 @@ constexpr std::array kTags = std::to_array<Tags>({
     {"<seed:think>", "</seed:think>"},
     {"\xE2\x97\x81think\xE2\x96\xB7", "\xE2\x97\x81/think\xE2\x96\xB7"},  // Kimi
 });
-
-constexpr std::string_view kChannel = "<|channel|>";
-constexpr std::string_view kMessage = "<|message|>";
-constexpr std::string_view kStart = "<|start|>";
-constexpr std::string_view kConstrain = "<|constrain|>";
-
-// Where a message of harmony ends; the next begins with <|start|>ROLE.
-constexpr std::array<std::string_view, 4> kMessageEnds = {"<|end|>", "<|return|>", "<|call|>",
-                                                          kStart};
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -56,57 +49,42 @@ std::optional<std::string> thoughts(std::string_view text) {
 SplitAnswer split_tags(const ReasoningFormat& format, std::string_view prompt,
                        std::string_view answer) {
   const std::string_view before = without_whitespace_behind(prompt);
-  // The template has closed the thoughts, so a mark in the answer is a part of what it says.
-  if (before.ends_with(format.close)) {
+  const std::string_view begin = without_whitespace_before(answer);
+  const bool opens = begin.starts_with(format.open);
+  // Where nobody has opened thoughts, or the template has closed them, a mark is a part of what is
+  // said.
+  if (before.ends_with(format.close) || (!opens && !before.ends_with(format.open))) {
     return {.reasoning = std::nullopt, .content = std::string(answer)};
   }
-  bool thinks = before.ends_with(format.open);
-  std::string_view rest = answer;
-  if (without_whitespace_before(answer).starts_with(format.open)) {
-    thinks = true;
-    rest = without_whitespace_before(answer).substr(format.open.size());
-  }
+  const std::string_view rest = opens ? begin.substr(format.open.size()) : answer;
   const size_t close = rest.find(format.close);
-  if (close == std::string_view::npos) {
-    if (!thinks) return {.reasoning = std::nullopt, .content = std::string(answer)};
-    return {.reasoning = thoughts(rest), .content = ""};
-  }
-  // Some models leave out the opening mark, which no part of an answer would close.
+  if (close == std::string_view::npos) return {.reasoning = thoughts(rest), .content = ""};
   return {
       .reasoning = thoughts(rest.substr(0, close)),
       .content = std::string(without_line_breaks_before(rest.substr(close + format.close.size())))};
 }
 
-// One message after the other: [<|start|>ROLE] [<|channel|>NAME] <|message|>TEXT end. What is on
-// the analysis channel is thought; everything else is said. A message to somebody, " to=NAME" in
-// its header, calls a tool; its header says which, so it is said too.
 SplitAnswer split_channels(std::string_view answer) {
   std::string reasoning;
   std::string content;
   while (!answer.empty()) {
-    const size_t message = answer.find(kMessage);
+    const size_t message = answer.find(harmony::kMessage);
     if (message == std::string_view::npos) {
       // The answer was cut within a header, or the model kept to no format.
-      if (!contains(answer, kChannel) && !contains(answer, kStart)) content += answer;
+      if (!contains(answer, harmony::kChannel) && !contains(answer, harmony::kStart))
+        content += answer;
       break;
     }
     const std::string_view header = answer.substr(0, message);
-    answer.remove_prefix(message + kMessage.size());
+    answer.remove_prefix(message + harmony::kMessage.size());
     size_t end = answer.size();
-    for (const std::string_view mark : kMessageEnds)
+    for (const std::string_view mark : harmony::kMessageEnds)
       end = std::min(end, answer.find(mark));
-    const size_t channel = header.rfind(kChannel);
-    const bool calls = contains(header, " to=");
-    const bool thought = !calls && channel != std::string_view::npos &&
-                         header.substr(channel + kChannel.size()).starts_with("analysis");
-    std::string& target = thought ? reasoning : content;
+    std::string& target = harmony::is_thought(header) ? reasoning : content;
     if (!target.empty()) target += '\n';
-    if (calls) target.append(header).append(kMessage);
+    if (harmony::calls(header)) target.append(header).append(harmony::kMessage);
     target += answer.substr(0, end);
-    answer.remove_prefix(end);
-    for (const std::string_view mark : {"<|end|>", "<|return|>", "<|call|>"}) {
-      if (answer.starts_with(mark)) answer.remove_prefix(mark.size());
-    }
+    answer = harmony::without_end(answer.substr(end));
   }
   return {.reasoning = thoughts(reasoning), .content = std::move(content)};
 }
@@ -118,9 +96,10 @@ std::vector<std::string> ReasoningFormat::marks() const {
     case Kind::kTags:
       return {open, close};
     case Kind::kChannels: {
-      std::vector<std::string> marks = {std::string(kChannel), std::string(kMessage),
-                                        std::string(kConstrain)};
-      marks.insert(marks.end(), kMessageEnds.begin(), kMessageEnds.end());
+      std::vector<std::string> marks = {std::string(harmony::kChannel),
+                                        std::string(harmony::kMessage),
+                                        std::string(harmony::kConstrain)};
+      marks.insert(marks.end(), harmony::kMessageEnds.begin(), harmony::kMessageEnds.end());
       return marks;
     }
     case Kind::kNone:
@@ -130,7 +109,7 @@ std::vector<std::string> ReasoningFormat::marks() const {
 }
 
 ReasoningFormat recognise_reasoning(std::string_view template_source) {
-  if (contains(template_source, kChannel) && contains(template_source, "analysis")) {
+  if (contains(template_source, harmony::kChannel) && contains(template_source, "analysis")) {
     return {.kind = ReasoningFormat::Kind::kChannels, .open = {}, .close = {}};
   }
   for (const Tags& tags : kTags) {

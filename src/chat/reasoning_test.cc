@@ -69,8 +69,9 @@ TEST(SplitReasoning, AnAnswerCutWhileThinkingHasNoContent) {
   EXPECT_EQ(split(kThink, "<think>"), only(""));
 }
 
-TEST(SplitReasoning, AMissingOpeningTagIsImplied) {
-  EXPECT_EQ(split(kThink, "hm</think>4"), both("hm", "4"));
+// Whoever heard "hm" while it was said cannot be told that it was a thought.
+TEST(SplitReasoning, WithoutAnOpeningTagNothingIsThought) {
+  EXPECT_EQ(split(kThink, "hm</think>4"), only("hm</think>4"));
 }
 
 TEST(SplitReasoning, WhatIsIndentedInTheAnswerStaysSo) {

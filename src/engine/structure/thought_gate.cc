@@ -2,23 +2,18 @@
 
 #include <algorithm>
 
+#include "chat/harmony.h"
+
 namespace windrow::engine {
 namespace {
 
 using Kind = chat::ReasoningFormat::Kind;
+namespace harmony = chat::harmony;
 
 constexpr std::string_view kWhitespace = " \t\r\n";
 constexpr std::string_view kLineBreaks = "\r\n";
-constexpr std::string_view kChannel = "<|channel|>";
-constexpr std::string_view kMessage = "<|message|>";
-constexpr std::string_view kStart = "<|start|>";
+// Where a message of thoughts ends.
 constexpr std::string_view kEnd = "<|end|>";
-
-bool is_analysis(std::string_view header) {
-  const size_t channel = header.rfind(kChannel);
-  return channel != std::string_view::npos && header.find(" to=") == std::string_view::npos &&
-         header.substr(channel + kChannel.size()).starts_with("analysis");
-}
 
 }  // namespace
 
@@ -30,13 +25,13 @@ ThoughtGate::ThoughtGate(const chat::ReasoningFormat& format, std::string_view p
     if (prompt.ends_with(format.close)) part_ = Part::kSpeech;
     if (prompt.ends_with(format.open)) part_ = Part::kThoughts;
   } else if (format.kind == Kind::kChannels) {
-    const size_t start = prompt.rfind(kStart);
+    const size_t start = prompt.rfind(harmony::kStart);
     const std::string_view open =
-        start == std::string_view::npos ? "" : prompt.substr(start + kStart.size());
-    const size_t message = open.find(kMessage);
+        start == std::string_view::npos ? "" : prompt.substr(start + harmony::kStart.size());
+    const size_t message = open.find(harmony::kMessage);
     part_ = Part::kHeader;
     header_ = open.substr(0, message);
-    progress_ = header_.find(kChannel) == std::string::npos ? 0 : header_.size();
+    progress_ = header_.find(harmony::kChannel) == std::string::npos ? 0 : header_.size();
     if (message != std::string_view::npos) begin_message();
   }
 }
@@ -117,12 +112,12 @@ std::string_view ThoughtGate::take_between(std::string_view bytes) {
 }
 
 std::string_view ThoughtGate::take_ended(std::string_view bytes) {
-  const Found found = find(kStart, progress_, bytes);
+  const Found found = find(harmony::kStart, progress_, bytes);
   go_on(bytes, found.bytes);
   progress_ = found.progress;
-  if (found.progress < kStart.size()) return {};
+  if (found.progress < harmony::kStart.size()) return {};
   header_.clear();
-  progress_ = kStart.size();
+  progress_ = harmony::kStart.size();
   part_ = Part::kHeader;
   return take_header(bytes);
 }
@@ -130,20 +125,20 @@ std::string_view ThoughtGate::take_ended(std::string_view bytes) {
 std::string_view ThoughtGate::take_header(std::string_view bytes) {
   const size_t before = header_.size();
   header_ += bytes;
-  const size_t message = header_.find(kMessage);
+  const size_t message = header_.find(harmony::kMessage);
   if (message == std::string::npos) {
     progress_ += bytes.size();
     go_on(bytes, bytes.size());
     return {};
   }
-  go_on(bytes, message + kMessage.size() - before);
+  go_on(bytes, message + harmony::kMessage.size() - before);
   header_.resize(message);
   begin_message();
   return part_ == Part::kSpeech ? bytes : take_thoughts(bytes);
 }
 
 void ThoughtGate::begin_message() {
-  part_ = is_analysis(header_) ? Part::kThoughts : Part::kSpeech;
+  part_ = harmony::is_thought(header_) ? Part::kThoughts : Part::kSpeech;
   progress_ = 0;
   header_.clear();
 }
