@@ -38,6 +38,12 @@ struct SplitAnswer {
   friend bool operator==(const SplitAnswer&, const SplitAnswer&) = default;
 };
 
+// How a model marks its thoughts, and how a prompt of its ends.
+struct ReasoningContext {
+  ReasoningFormat format;
+  std::string prompt_end;
+};
+
 // `prompt` is what was rendered (its end is enough): some templates open the thoughts themselves.
 // An answer that ends while the model still thinks is all reasoning and no content. Line breaks
 // around both are dropped where the marks stood.

@@ -21,13 +21,15 @@ bool AnswerText::append(std::string_view bytes) {
 
 size_t AnswerText::settled_bytes() const {
   const std::string_view text = bytes_;
-  size_t held = utf8_incomplete_tail(text);
+  size_t held = 0;
   for (const std::string& stop : stop_) {
     for (size_t length = std::min(stop.size() - 1, text.size()); length > held; --length) {
       if (text.ends_with(std::string_view(stop).substr(0, length))) held = length;
     }
   }
-  return text.size() - held;
+  // A stop text may begin within a character, where it was given as bytes.
+  const std::string_view settled = text.substr(0, text.size() - held);
+  return settled.size() - utf8_incomplete_tail(settled);
 }
 
 }  // namespace windrow::engine

@@ -121,11 +121,15 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .text_before = request.echo ? text : std::string(),
         .group = join->group,
         .form = limits.form,
+        .reasoning = limits.reasoning,
         .keep = limits.keep,
-        .submitted_at = submitted_at};
+        .submitted_at = submitted_at,
+        .listener = request.listener,
+        .unwanted = request.unwanted};
     for (int32_t choice = 0; choice < request.choices; ++choice) {
       rows.push_back(row);
       rows.back().sampling.seed = seed_of_choice(request.sampling.seed, choice);
+      rows.back().choice = static_cast<int32_t>(rows.size()) - 1;
       rows.back().done = [join, at = rows.size() - 1, text_begin](llm::Outcome outcome) {
         if (auto* answer = std::get_if<llm::Answer>(&outcome)) {
           answer->choices.at(0).text_begin = text_begin;

@@ -24,11 +24,13 @@ struct FanOutLimits {
   bool keep = false;                       // EngineRequest::keep
   std::vector<Token> shown_tokens;         // control tokens that the texts of the answer name
   std::shared_ptr<const AnswerForm> form;  // EngineRequest::form
+  std::shared_ptr<const chat::ReasoningContext> reasoning;  // EngineRequest::reasoning
 };
 
 // The rows of a request whose prompts are tokenised and fit: those of one prompt side by side.
 // `done` is called once, on the engine thread: with the whole answer when all rows have theirs, or
-// with the first failure; the other rows are then abandoned, so that they cost no more steps.
+// with the first failure; the other rows are then abandoned, so that they cost no more steps. The
+// request's listener hears each choice as it is made.
 //
 // Usage counts a prompt once, whatever its choices; timings run from the request's first step to
 // its first token to its last.

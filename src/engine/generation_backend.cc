@@ -29,6 +29,13 @@ std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
   return tokens;
 }
 
+llm::Failure cancelled() {
+  return {.failure_class = llm::FailureClass::kCancelled,
+          .status = 499,
+          .code = "cancelled",
+          .message = "cancelled before it was answered"};
+}
+
 }  // namespace
 
 GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
@@ -105,33 +112,24 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
                              with_thousands(scored), with_thousands(kLogprobsMax)));
 }
 
-// What the model thought goes beside what it says.
-llm::Backend::Done GenerationBackend::split_reasoning(std::string chat_end, Done done) const {
-  return [format = prompt_maker_.reasoning(), chat_end = std::move(chat_end),
-          done = std::move(done)](llm::Outcome outcome) {
-    if (auto* answer = std::get_if<llm::Answer>(&outcome)) {
-      for (llm::Choice& choice : answer->choices) {
-        chat::SplitAnswer split = chat::split_reasoning(*format, chat_end, choice.text);
-        choice.reasoning = std::move(split.reasoning);
-        choice.text = std::move(split.content);
-      }
-    }
-    done(std::move(outcome));
-  };
-}
-
 // The engine's thread has other things to do.
 llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Structure> structure,
-                                                      Done done) {
-  return [this, structure = std::move(structure), done = std::move(done)](llm::Outcome outcome) {
+                                                      std::stop_token unwanted, Done done) {
+  return [this, structure = std::move(structure), unwanted = std::move(unwanted),
+          done = std::move(done)](llm::Outcome outcome) {
     if (!std::holds_alternative<llm::Answer>(outcome)) {
       done(std::move(outcome));
       return;
     }
     checks_.add(
-        [structure, done,
+        [structure, unwanted, done,
          answer = std::make_shared<llm::Answer>(std::get<llm::Answer>(std::move(outcome)))] {
-          done(judged(*structure->check, std::move(*answer)));
+          if (unwanted.stop_requested()) {
+            done(cancelled());
+            return;
+          }
+          llm::Outcome judgement = judged(*structure->check, std::move(*answer));
+          done(unwanted.stop_requested() ? llm::Outcome(cancelled()) : std::move(judgement));
         });
   };
 }
@@ -148,6 +146,10 @@ StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureS
 }
 
 void GenerationBackend::submit(llm::Request request, Done done) {
+  if (request.unwanted.stop_requested()) {
+    done(cancelled());
+    return;
+  }
   std::variant<Prompts, llm::Failure> made = prompts(request);
   if (auto* failure = std::get_if<llm::Failure>(&made)) {
     done(std::move(*failure));
@@ -158,8 +160,6 @@ void GenerationBackend::submit(llm::Request request, Done done) {
                 .submitted_at = clock_.now(),
                 .done = std::move(done)};
   if (!asked.request.structured) {
-    if (asked.request.endpoint == llm::Endpoint::kChatCompletions)
-      asked.done = split_reasoning(asked.prompts.chat_end, std::move(asked.done));
     run(std::move(asked), nullptr);
     return;
   }
@@ -168,7 +168,13 @@ void GenerationBackend::submit(llm::Request request, Done done) {
   {
     const std::scoped_lock lock(mutex_);
     id = next_waiting_++;
-    waiting_.emplace(id, std::move(asked));
+    Waiting& waiting = waiting_.emplace(id, std::move(asked)).first->second;
+    if (waiting.request.unwanted.stop_possible()) {
+      // Called by whoever stops it, or from here: so it hands the rest to another thread.
+      waiting.when_unwanted = std::make_unique<Waiting::WhenUnwanted>(
+          waiting.request.unwanted,
+          [this, id] { cancels_.add([this, id] { cancel_without_structure(id); }); });
+    }
   }
   structures_.get(
       spec, [this, id](const StructureCache::Made& structure) { structure_made(id, structure); });
@@ -199,6 +205,7 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
   if (found == waiting_.end()) return;
   Waiting asked = std::move(found->second);
   waiting_.erase(found);
+  asked.when_unwanted.reset();
   if (!made) {
     lock.unlock();
     asked.done(not_enforceable(*asked.request.structured, made.error()));
@@ -212,32 +219,44 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
     form->reasoning = *reasoning;
     form->prompt_end = asked.prompts.chat_end;
   }
-  asked.done = check_structure(*made, std::move(asked.done));
+  asked.done = check_structure(*made, asked.request.unwanted, std::move(asked.done));
   run(std::move(asked), std::move(form));
 }
 
 void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> form) {
   const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+  FanOutLimits limits{.row_tokens_max = this->limits().row_tokens_max,
+                      .output_tokens_default = options_.output_tokens_default,
+                      .keep = options_.keep,
+                      .shown_tokens = chat ? shown_tokens_ : std::vector<Token>(),
+                      .form = std::move(form)};
+  const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
+  if (chat && reasoning != nullptr) {
+    limits.reasoning = std::make_shared<const chat::ReasoningContext>(
+        chat::ReasoningContext{.format = *reasoning, .prompt_end = asked.prompts.chat_end});
+  }
   engine_.submit(fan_out(std::move(asked.request), std::move(asked.prompts.tokens), vocabulary_,
-                         {.row_tokens_max = limits().row_tokens_max,
-                          .output_tokens_default = options_.output_tokens_default,
-                          .keep = options_.keep,
-                          .shown_tokens = chat ? shown_tokens_ : std::vector<Token>(),
-                          .form = std::move(form)},
-                         asked.submitted_at, std::move(asked.done)));
+                         limits, asked.submitted_at, std::move(asked.done)));
+}
+
+void GenerationBackend::cancel_without_structure(uint64_t id) {
+  std::map<uint64_t, Waiting>::node_type waiting;
+  {
+    const std::scoped_lock lock(mutex_);
+    waiting = waiting_.extract(id);
+  }
+  if (waiting) waiting.mapped().done(cancelled());
 }
 
 void GenerationBackend::cancel_those_without_structure() {
-  std::map<uint64_t, Waiting> cancelled;
+  std::map<uint64_t, Waiting> unstarted;
   {
     const std::scoped_lock lock(mutex_);
-    cancelled.swap(waiting_);
+    unstarted.swap(waiting_);
   }
-  for (auto& [id, asked] : cancelled) {
-    asked.done(llm::Failure{.failure_class = llm::FailureClass::kCancelled,
-                            .status = 499,
-                            .code = "cancelled",
-                            .message = "cancelled before it was answered"});
+  for (auto& [id, asked] : unstarted) {
+    asked.when_unwanted.reset();
+    asked.done(cancelled());
   }
 }
 

@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <variant>
 #include <vector>
 
@@ -80,13 +82,14 @@ class GenerationBackend final : public llm::Backend {
 
  private:
   std::optional<llm::Failure> too_much(const llm::Request& request, const Prompts& prompts) const;
-  Done split_reasoning(std::string chat_end, Done done) const;
-  Done check_structure(std::shared_ptr<const Structure> structure, Done done);
+  Done check_structure(std::shared_ptr<const Structure> structure, std::stop_token unwanted,
+                       Done done);
   StructureCache::Made make_structure_for(const llm::StructureSpec& spec,
                                           const grammar::GiveUp& give_up);
   static llm::Failure not_enforceable(const llm::StructureSpec& spec, const Error& error);
   void structure_made(uint64_t id, const StructureCache::Made& made);
   void cancel_those_without_structure();
+  void cancel_without_structure(uint64_t id);
 
   // Asked, and its structure is not there yet.
   struct Waiting {
@@ -94,6 +97,10 @@ class GenerationBackend final : public llm::Backend {
     Prompts prompts;
     TimePoint submitted_at;
     Done done;
+
+    // Sees to it that a request which is wanted no more does not wait on; none: it always is.
+    using WhenUnwanted = std::stop_callback<std::function<void()>>;
+    std::unique_ptr<WhenUnwanted> when_unwanted;
   };
   void run(Waiting asked, std::shared_ptr<const AnswerForm> form);
 
@@ -111,7 +118,9 @@ class GenerationBackend final : public llm::Backend {
   std::map<uint64_t, Waiting> waiting_;
   uint64_t next_waiting_ = 0;
 
-  // In this order: what comes later uses what is above it until it has ended.
+  // In this order: what comes later uses what is above it until it has ended. Cancelling comes
+  // before checks, which take their time.
+  TaskThreads cancels_{1};
   TaskThreads checks_{1};
   Engine engine_;
   StructureCache structures_;

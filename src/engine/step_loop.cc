@@ -89,6 +89,10 @@ void StepLoop::add(EngineRequest request) {
          "a row of up to {} tokens came in, the model takes {}",
          prompt_tokens + request.output_tokens_max, runner_.limits().row_tokens_max);
   ENSURE(!request.score_prompt || request.logprobs_top, "scores that nobody asked for");
+  if (request.unwanted.stop_requested()) {
+    request.done(cancelled());
+    return;
+  }
   const RowId id(next_row_++);
   std::vector<Token> tokens = std::move(request.prompt);
   AnswerText text(std::move(request.stop));
@@ -110,8 +114,19 @@ void StepLoop::add(EngineRequest request) {
     // It may wait again when its next token is known (NewRow::tokens).
     row.tokens.reserve(row.tokens.size() + room);
     row.guide = std::make_shared<AnswerGuide>(row.request.form);
+  }
+  if (row.request.unwanted.stop_possible()) revocable_.insert(id);
+  if (row.request.listener) {
+    ++streams_;
+    row.stream = stream_of(row);
+  }
+  if (row.guide) {
     row.ending = say_forced(row);
     if (!row.ending) row.mask = mask_filler_.want(row.guide);
+  }
+  if (row.too_complex) {
+    end(id, too_complex());
+    return;
   }
   // The last token of a row that is over is scored by those before it and need not be computed.
   const auto known = static_cast<int32_t>(row.tokens.size()) - (row.ending ? 1 : 0);
@@ -121,6 +136,7 @@ void StepLoop::add(EngineRequest request) {
     finish(id, *row.ending);
     return;
   }
+  tell(id);
   plan_.add(
       {.id = id,
        .tokens = &row.tokens,
@@ -131,6 +147,7 @@ void StepLoop::add(EngineRequest request) {
 }
 
 bool StepLoop::step() {
+  end_unwanted();
   end_abandoned();
   sample_kept();
   const StepPlan plan = plan_.next(step_size_.prefill_tokens_max(), step_size_.lone_tokens_max());
@@ -221,6 +238,10 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
                [&](size_t i, size_t worker) { judge(outputs[i], samplers_[worker]); });
   for (Output& output : outputs)
     take(output);
+  // A row's outputs lie side by side.
+  for (size_t i = 0; i < outputs.size() && streams_ > 0; ++i) {
+    if (i == 0 || outputs[i].id != outputs[i - 1].id) tell(outputs[i].id);
+  }
   if (!options_.on_step) return;
   report.sampling = clock_.now() - ran_at;
   const int64_t preemptions = plan_.counts().preemptions;
@@ -284,6 +305,7 @@ void StepLoop::sample_kept() {
                   .mask = std::move(mask)};
     judge(output, samplers_.front());
     take(output);
+    tell(id);
   }
 }
 
@@ -404,6 +426,17 @@ void StepLoop::go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended,
 std::optional<llm::FinishReason> StepLoop::say(Row& row, Token token) {
   ++generated_tokens_;
   row.tokens.push_back(token);
+  const std::optional<llm::FinishReason> ended = say_text(row, token);
+  if (row.stream) {
+    row.stream->token_said(row.text.bytes().size(),
+                           row.guide ? row.guide->speech_begin() : std::nullopt);
+  }
+  if (ended) return ended;
+  if (row.generated_tokens() == row.request.output_tokens_max) return llm::FinishReason::kLength;
+  return std::nullopt;
+}
+
+std::optional<llm::FinishReason> StepLoop::say_text(Row& row, Token token) {
   if (vocabulary_.ends_answer(token)) {
     if (!row.request.ignore_eos) return llm::FinishReason::kStop;
   } else {
@@ -428,7 +461,6 @@ std::optional<llm::FinishReason> StepLoop::say(Row& row, Token token) {
       if (row.guide->must_end()) return llm::FinishReason::kStop;
     }
   }
-  if (row.generated_tokens() == row.request.output_tokens_max) return llm::FinishReason::kLength;
   return std::nullopt;
 }
 
@@ -455,38 +487,76 @@ llm::TokenLogprob StepLoop::token_logprob(Token token, double logprob) const {
   return one;
 }
 
+std::unique_ptr<AnswerStream> StepLoop::stream_of(const Row& row) {
+  const EngineRequest& request = row.request;
+  const std::string before = row.guide ? utf8_repair(request.text_before) : request.text_before;
+  StreamedAnswer answer{
+      .choice = request.choice,
+      .text_before = before,
+      .lists_tokens = request.logprobs_top.has_value(),
+      .prompt_tokens = request.score_prompt ? static_cast<size_t>(row.prompt_tokens) : 0};
+  if (row.guide) {
+    answer.guided = true;
+    answer.reasoning = request.form->reasoning;
+    answer.prompt_end = request.form->prompt_end;
+    answer.speech_begin = row.guide->speech_begin();
+  } else if (request.reasoning) {
+    answer.reasoning = request.reasoning->format;
+    answer.prompt_end = request.reasoning->prompt_end;
+  }
+  return std::make_unique<AnswerStream>(answer);
+}
+
+// Who listens to the row hears what is new, but nothing after the Done of its request.
+void StepLoop::tell(RowId id) {
+  const auto found = rows_.find(id);
+  if (found == rows_.end()) return;
+  Row& row = found->second;
+  if (!row.stream || (row.request.group && row.request.group->abandoned)) return;
+  if (std::optional<llm::Piece> piece = row.stream->next(row.text, row.scored))
+    row.request.listener->on_piece(*std::move(piece));
+}
+
 void StepLoop::finish(RowId id, llm::FinishReason reason) {
   Row& row = rows_.at(id);
   const TimePoint now = clock_.now();
   const TimePoint answering_since = row.answering_since.value_or(now);
   llm::Answer answer{
-      .choices = {{.text = utf8_repair(row.request.text_before + row.text.bytes()),
-                   .finish_reason = reason,
-                   .tokens = std::move(row.scored)}},
+      .choices = {{.finish_reason = reason, .tokens = std::move(row.scored)}},
       .usage = {.prompt_tokens = row.prompt_tokens,
                 .completion_tokens = row.generated_tokens(),
                 .cached_tokens = row.cached_tokens},
       .timings = {.queue_ms = milliseconds(row.started_at - row.request.submitted_at),
                   .prefill_ms = milliseconds(answering_since - row.started_at),
                   .decode_ms = milliseconds(now - answering_since)}};
+  llm::Choice& choice = answer.choices.front();
   if (row.guide) {
     const bool whole = reason == llm::FinishReason::kStop && !row.stopped;
     ENSURE(!whole || row.guide->can_end(), "row {} ended before its structure was whole",
            id.value());
-    describe(row, whole, answer.choices.front());
+    choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
     answer.truncated = !whole;
   }
+  describe(row, choice);
+  if (row.stream && !(row.request.group && row.request.group->abandoned))
+    row.request.listener->on_piece(row.stream->last(choice));
   end(id, std::move(answer));
 }
 
-// What was thought and what was said, and whether that is whole.
-void StepLoop::describe(const Row& row, bool whole, llm::Choice& choice) {
-  chat::SplitAnswer split = row.guide->split(row.text.bytes());
+// What was thought and what was said.
+void StepLoop::describe(const Row& row, llm::Choice& choice) {
+  if (!row.guide && !row.request.reasoning) {
+    choice.text = utf8_repair(row.request.text_before + row.text.bytes());
+    return;
+  }
+  const chat::SplitAnswer split =
+      row.guide ? row.guide->split(row.text.bytes())
+                : chat::split_reasoning(row.request.reasoning->format,
+                                        row.request.reasoning->prompt_end, row.text.bytes());
   const std::string before = utf8_repair(row.request.text_before);
   choice.text = before + utf8_repair(split.content);
-  choice.prompt_bytes = before.size();
   if (split.reasoning) choice.reasoning = utf8_repair(*split.reasoning);
-  choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
+  if (row.guide) choice.prompt_bytes = before.size();
 }
 
 // The row leaves before its Done is called, so that what Done sees is settled.
@@ -498,6 +568,8 @@ void StepLoop::end(RowId id, llm::Outcome outcome) {
   const std::shared_ptr<RowGroup> group = found->second.request.group;
   if (found->second.mask) mask_filler_.drop(*found->second.mask);
   std::erase(kept_, id);
+  revocable_.erase(id);
+  if (found->second.stream) --streams_;
   rows_.erase(found);
   if (before_done_) before_done_();
   done(std::move(outcome));
@@ -521,6 +593,15 @@ void StepLoop::cancel_waiting() {
     if (!row.started && (group == nullptr || !group->started)) waiting.push_back(id);
   }
   for (const RowId id : waiting)
+    end(id, cancelled());
+}
+
+void StepLoop::end_unwanted() {
+  std::vector<RowId> unwanted;
+  for (const RowId id : revocable_) {
+    if (rows_.at(id).request.unwanted.stop_requested()) unwanted.push_back(id);
+  }
+  for (const RowId id : unwanted)
     end(id, cancelled());
 }
 

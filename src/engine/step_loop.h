@@ -10,12 +10,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "chat/reasoning.h"
+#include "engine/answer_stream.h"
 #include "engine/answer_text.h"
 #include "engine/model_runner.h"
 #include "engine/plan.h"
@@ -27,6 +31,7 @@
 #include "engine/vocabulary.h"
 #include "engine/worker_pool.h"
 #include "llm/backend.h"
+#include "llm/listener.h"
 #include "llm/step_report.h"
 
 namespace windrow::engine {
@@ -54,8 +59,17 @@ struct EngineRequest {
   // What the answer has to be; none: any text. Not together with ignore_eos or without room for an
   // answer. The answer's thoughts, which are free, are then split off.
   std::shared_ptr<const AnswerForm> form;
+
+  // Without a form: thoughts are split off by their marks; none: everything is said.
+  std::shared_ptr<const chat::ReasoningContext> reasoning;
   bool keep = false;  // a later prompt is likely to begin with all of this
   TimePoint submitted_at;
+
+  // Hears the answer while it is made, as this choice of its request; none: nobody does.
+  std::shared_ptr<llm::Listener> listener;
+  int32_t choice = 0;
+
+  std::stop_token unwanted;  // once stopped, the row ends with kCancelled before the next step
   llm::Backend::Done done;
 };
 
@@ -78,7 +92,7 @@ struct StepLoopOptions {
   llm::StepObserver on_step;  // after each step that ran; none: nobody counts
 };
 
-// Used by one thread at a time. Every Done is called from within a method.
+// Used by one thread at a time. Every Done and every listener is called from within a method.
 class StepLoop {
  public:
   // `runner`, `vocabulary` and `clock` must outlive the loop.
@@ -116,6 +130,7 @@ class StepLoop {
     int32_t cached_tokens = 0;          // of the prompt, that it did not have to compute
     AnswerText text;
     std::vector<llm::ScoredToken> scored;
+    std::unique_ptr<AnswerStream> stream;  // of a row with a listener
     TimePoint started_at;
     std::optional<TimePoint> answering_since;
     bool started = false;
@@ -157,13 +172,17 @@ class StepLoop {
   void take_token(RowId id, Row& row, Token token);
   void go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended, size_t said_before);
   std::optional<llm::FinishReason> say(Row& row, Token token);
+  std::optional<llm::FinishReason> say_text(Row& row, Token token);
   std::optional<llm::FinishReason> say_forced(Row& row);
   llm::TokenLogprob token_logprob(Token token, double logprob) const;
+  static std::unique_ptr<AnswerStream> stream_of(const Row& row);
+  void tell(RowId id);
   void finish(RowId id, llm::FinishReason reason);
-  static void describe(const Row& row, bool whole, llm::Choice& choice);
+  static void describe(const Row& row, llm::Choice& choice);
   void end(RowId id, llm::Outcome outcome);
   void end_all(const llm::Failure& failure);
   void end_abandoned();
+  void end_unwanted();
   void fail_for_good(const Error& error);
 
   ModelRunner& runner_;
@@ -177,6 +196,8 @@ class StepLoop {
   MaskFiller mask_filler_;
   std::vector<RowId> kept_;  // rows that sit out
   std::unordered_map<RowId, Row> rows_;
+  std::set<RowId> revocable_;  // rows that may become unwanted
+  size_t streams_ = 0;         // rows with a listener
   uint64_t next_row_ = 0;
   int64_t prompt_tokens_ = 0;
   int64_t cached_tokens_ = 0;

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/testing/manual_clock.h"
 #include "engine/testing/byte_vocabulary.h"
+#include "engine/testing/recording_listener.h"
 #include "engine/testing/scripted_answer.h"
 #include "engine/testing/scripted_runner.h"
 
@@ -16,6 +17,7 @@ namespace windrow::engine {
 namespace {
 
 using testing::ByteVocabulary;
+using testing::RecordingListener;
 using testing::scripted_answer;
 using testing::ScriptedRunner;
 using windrow::testing::ManualClock;
@@ -40,7 +42,10 @@ class StepLoopTest : public ::testing::Test {
 
   // Adds a request whose outcome lands in outcomes_[name].
   void add(StepLoop& loop, int name, EngineRequest request) {
-    request.done = [this, name](llm::Outcome outcome) {
+    std::shared_ptr<RecordingListener> listener;
+    if (listens_) request.listener = listener = std::make_shared<RecordingListener>();
+    request.done = [this, name, listener](llm::Outcome outcome) {
+      if (listener) listener->expect_said(outcome);
       EXPECT_TRUE(outcomes_.emplace(name, std::move(outcome)).second) << "answered twice";
     };
     loop.add(std::move(request));
@@ -58,6 +63,7 @@ class StepLoopTest : public ::testing::Test {
   ManualClock clock_;
   ByteVocabulary vocabulary_;
   std::map<int, llm::Outcome> outcomes_;
+  bool listens_ = false;  // to the rows that are added
 };
 
 void expect_same(const llm::Answer& answer, const llm::Answer& expected) {
@@ -325,6 +331,7 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       row.ignore_eos = random.chance(0.3);
       if (random.chance(0.3)) row.stop = {std::string(1, static_cast<char>(random.below(256)))};
       expected.emplace(name, scripted_answer(row, limits.vocabulary_size));
+      listens_ = random.chance(0.5);
       add(loop, name, std::move(row));
       for (int64_t steps = random.between(0, 6); steps > 0; --steps)
         loop.step();

@@ -106,6 +106,11 @@ bool AnswerGuide::may_cross_end(std::string_view text, size_t at) const {
   return false;
 }
 
+std::optional<size_t> AnswerGuide::speech_begin() const {
+  if (gate_.part() == Part::kOpening) return std::nullopt;
+  return gate_.speech_begin();
+}
+
 chat::SplitAnswer AnswerGuide::split(std::string_view text) const {
   const Part part = gate_.part();
   if (part == Part::kSpeech && gate_.speech_begin() == 0)

@@ -59,6 +59,10 @@ class AnswerGuide {
   // its end.
   bool may_cross_end(std::string_view text, size_t at) const;
 
+  // So many bytes of the answer come before what is said, or are all there is; nothing while that
+  // is not known.
+  std::optional<size_t> speech_begin() const;
+
   // An answer's text, up to here or further: what was thought, and what was said.
   chat::SplitAnswer split(std::string_view text) const;
 

@@ -14,12 +14,14 @@
 #include "engine/sampler.h"
 #include "engine/step_loop.h"
 #include "engine/structure/structure.h"
+#include "engine/testing/recording_listener.h"
 #include "engine/testing/scripted_runner.h"
 #include "engine/testing/word_vocabulary.h"
 
 namespace windrow::engine {
 namespace {
 
+using testing::RecordingListener;
 using testing::scripted_logits;
 using testing::ScriptedRunner;
 using testing::WordVocabulary;
@@ -75,7 +77,10 @@ class StructuredRowsTest : public ::testing::Test {
   }
 
   void add(StepLoop& loop, int name, EngineRequest request) {
-    request.done = [this, name](llm::Outcome outcome) {
+    std::shared_ptr<RecordingListener> listener;
+    if (listens_) request.listener = listener = std::make_shared<RecordingListener>();
+    request.done = [this, name, listener](llm::Outcome outcome) {
+      if (listener) listener->expect_said(outcome);
       EXPECT_TRUE(outcomes_.emplace(name, std::move(outcome)).second) << "answered twice";
     };
     loop.add(std::move(request));
@@ -168,6 +173,7 @@ class StructuredRowsTest : public ::testing::Test {
   VocabularyTables tables_;
   std::vector<std::shared_ptr<const Structure>> structures_;
   std::map<int, llm::Outcome> outcomes_;
+  bool listens_ = false;  // to the rows that are added
 };
 
 // Whatever happens around a row, and however late its masks are: without forced runs it has the
@@ -224,6 +230,7 @@ TEST_F(StructuredRowsTest, NothingThatHappensAroundARowChangesItsAnswer) {
       row.score_prompt = row.logprobs_top && random.chance(0.3);
       if (random.chance(0.2)) row.stop = {std::string(1, static_cast<char>('a' + random.below(3)))};
       asked.emplace(name, row);
+      listens_ = random.chance(0.5);
       add(loop, name, std::move(row));
       for (int64_t steps = random.between(0, 6); steps > 0; --steps)
         loop.step();

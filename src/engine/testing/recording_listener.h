@@ -1,0 +1,61 @@
+// RecordingListener: what was said of an answer while it was made, for tests: joined, and held to
+// what llm/listener.h promises.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "base/utf8.h"
+#include "llm/listener.h"
+
+namespace windrow::engine::testing {
+
+class RecordingListener final : public llm::Listener {
+ public:
+  void on_piece(llm::Piece piece) override {
+    EXPECT_FALSE(done_) << "a piece after the Done";
+    Said& said = choices_[piece.choice];
+    EXPECT_FALSE(said.whole.finish_reason) << "a piece after the last of choice " << piece.choice;
+    EXPECT_TRUE(piece.finish_reason || !piece.text.empty() || !piece.reasoning.empty() ||
+                !piece.tokens.empty())
+        << "a piece that says nothing";
+    EXPECT_EQ(utf8_repair(piece.text), piece.text);
+    ++said.pieces;
+    said.whole.text += piece.text;
+    said.whole.reasoning += piece.reasoning;
+    said.whole.tokens.insert(said.whole.tokens.end(), piece.tokens.begin(), piece.tokens.end());
+    said.whole.finish_reason = piece.finish_reason;
+  }
+
+  // Called by the request's Done.
+  void expect_said(const llm::Outcome& outcome) {
+    done_ = true;
+    const auto* answer = std::get_if<llm::Answer>(&outcome);
+    if (answer == nullptr) return;
+    EXPECT_EQ(choices_.size(), answer->choices.size());
+    for (size_t i = 0; i < answer->choices.size(); ++i) {
+      const llm::Choice& choice = answer->choices[i];
+      const llm::Piece& whole = choices_[static_cast<int32_t>(i)].whole;
+      EXPECT_EQ(whole.text, choice.text) << "choice " << i;
+      EXPECT_EQ(whole.reasoning, choice.reasoning.value_or("")) << "choice " << i;
+      EXPECT_EQ(whole.tokens, choice.tokens) << "choice " << i;
+      EXPECT_EQ(whole.finish_reason, choice.finish_reason) << "choice " << i;
+    }
+  }
+
+  int pieces(int32_t choice = 0) { return choices_[choice].pieces; }
+  const std::string& text(int32_t choice = 0) { return choices_[choice].whole.text; }
+
+ private:
+  struct Said {
+    llm::Piece whole;
+    int pieces = 0;
+  };
+
+  std::map<int32_t, Said> choices_;
+  bool done_ = false;
+};
+
+}  // namespace windrow::engine::testing
