@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -13,6 +14,8 @@
 #include "api/call_ids.h"
 #include "api/call_workers.h"
 #include "api/error_reply.h"
+#include "api/front.h"
+#include "api/live_requests.h"
 #include "api/models_page.h"
 #include "llm/json_values.h"
 #include "llm/request_json.h"
@@ -22,6 +25,9 @@ namespace {
 
 // How often calls are looked at for deadlines and quiet streams.
 constexpr Duration kTick = std::chrono::milliseconds(250);
+
+// Of /v1/windrow/requests.
+constexpr size_t kShownMax = 1000;
 
 // What clients who are told to stop get to read it.
 constexpr Duration kLastWords = std::chrono::seconds(2);
@@ -67,6 +73,33 @@ http::Headers headers_of_call(const http::Headers& all) {
   return wanted;
 }
 
+std::string_view id_prefix(llm::Endpoint endpoint) {
+  switch (endpoint) {
+    case llm::Endpoint::kChatCompletions:
+      return "chatcmpl";
+    case llm::Endpoint::kCompletions:
+      return "cmpl";
+    case llm::Endpoint::kEmbeddings:
+      return "embd";
+    case llm::Endpoint::kRerank:
+      break;
+  }
+  return "rerank";
+}
+
+// A client may bring an id of its own to find its request by.
+void take_id(const http::ServerRequest& request, Admitted& admitted) {
+  constexpr size_t kBytesMax = 128;
+  constexpr std::string_view kMarks = "-_.:/+=@";
+  const std::optional<std::string_view> id = request.headers.get("X-Request-Id");
+  if (!id || id->empty() || id->size() > kBytesMax) return;
+  const auto is_sane = [&](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || kMarks.find(letter) != std::string_view::npos;
+  };
+  if (std::all_of(id->begin(), id->end(), is_sane)) admitted.record().id = *id;
+}
+
 }  // namespace
 
 // Only the loop's thread touches it, where nothing else is said.
@@ -80,6 +113,13 @@ class ApiServer::Core final : public CallHost {
         rules_{.body_defaults = options_.body_defaults,
                .seed_default = options_.seed_default,
                .coalesce = options_.coalesce},
+        metrics_(options_.metrics ? options_.metrics : std::make_shared<ServeMetrics>()),
+        front_(clock, options_.keys, *metrics_,
+               {.cors = options_.cors,
+                .open_metrics = options_.open_metrics,
+                .log_prompts = options_.log_prompts,
+                .id_seed = ids_.chance(),
+                .log = options_.log}),
         workers_(options_.worker_threads),
         admission_(options_.bytes_inside_max),
         tick_(loop) {}
@@ -97,16 +137,28 @@ class ApiServer::Core final : public CallHost {
   CallWorkers& workers() override { return workers_; }
   const Catalogue& catalogue() const override { return catalogue_; }
   const CallRules& rules() const override { return rules_; }
+  ServeMetrics& metrics() override { return *metrics_; }
+  LiveRequests& live() override { return live_; }
   void over(Call& call) override;
 
  private:
   http::Routes<http::Handler> routes();
   void take(llm::Endpoint endpoint, bool may_be_tei, const http::ServerRequest& request,
             http::Exchange exchange);
+  void add_preflight(std::string_view path, std::string methods,
+                     http::Routes<http::Handler>& routes);
+  template <class Make>
+  void show(const http::ServerRequest& request, Access access, http::Exchange exchange,
+            const Make& make);
+  void answer(Admitted admitted, http::ServerReply reply, std::string code,
+              http::Exchange exchange);
+  ServeState state() const;
   std::optional<llm::Failure> refusal() const;
   http::ServerReply ready_reply() const;
   http::ServerReply models_reply() const;
   http::ServerReply model_reply(const std::string& name) const;
+  http::ServerReply metrics_reply() const;
+  http::ServerReply requests_reply(const Admitted& admitted) const;
   void tick();
   void give_up_all();
 
@@ -116,6 +168,9 @@ class ApiServer::Core final : public CallHost {
   const ApiOptions options_;
   const CallRules rules_;
   CallIds ids_;
+  const std::shared_ptr<ServeMetrics> metrics_;
+  Front front_;
+  LiveRequests live_;
   CallWorkers workers_;
   Admission admission_;
   http::Timer tick_;
@@ -134,52 +189,101 @@ Result<void> ApiServer::Core::open() {
   options.make_error = [](int status, std::string_view message) {
     return error_reply(status, message);
   };
-  Result<std::unique_ptr<http::Server>> server =
-      http::Server::open(loop_, std::move(options), routes());
-  if (!server) return server.error();
-  server_ = *std::move(server);
-  loop_.run([&] { tick(); });
-  return {};
+  Result<void> opened;
+  // All on the loop's thread: a request may come at once.
+  loop_.run([&] {
+    Result<std::unique_ptr<http::Server>> server =
+        http::Server::open(loop_, std::move(options), routes());
+    if (!server) {
+      opened = server.error();
+      return;
+    }
+    server_ = *std::move(server);
+    tick();
+  });
+  return opened;
 }
 
 http::Routes<http::Handler> ApiServer::Core::routes() {
-  using Request = http::ServerRequest;
-  using Exchange = http::Exchange;
   http::Routes<http::Handler> routes;
   const auto call = [&](std::string_view path, llm::Endpoint endpoint, bool may_be_tei = false) {
-    routes.add("POST", path, [=, this](const Request& request, Exchange exchange) {
-      take(endpoint, may_be_tei, request, std::move(exchange));
+    routes.add("POST", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
+      take(endpoint, may_be_tei, request, std::move(to));
     });
+    add_preflight(path, "POST", routes);
   };
   for (const llm::Endpoint endpoint : llm::endpoints())
     call(llm::url_of(endpoint), endpoint);
   call("/v2/rerank", llm::Endpoint::kRerank);
   call("/rerank", llm::Endpoint::kRerank, true);
 
-  const auto page = [&](std::string_view path, auto make) {
-    routes.add("GET", path,
-               [make](const Request& request, Exchange exchange) { exchange.send(make(request)); });
+  const auto page = [&](std::string_view path, Access access, auto make) {
+    routes.add("GET", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
+      show(request, access, std::move(to), make);
+    });
+    add_preflight(path, "GET, HEAD", routes);
   };
-  page("/health", [](const Request&) { return http::ServerReply{.body = R"({"status":"ok"})"}; });
-  page("/ready", [this](const Request&) { return ready_reply(); });
-  page("/v1/models", [this](const Request&) { return models_reply(); });
+  using Request = http::ServerRequest;
+  page("/health", Access::kOpen, [](const Request&, const Admitted&) {
+    return http::ServerReply{.body = R"({"status":"ok"})"};
+  });
+  page("/ready", Access::kOpen, [this](const Request&, const Admitted&) { return ready_reply(); });
+  page("/v1/models", Access::kKey,
+       [this](const Request&, const Admitted&) { return models_reply(); });
   // Names may have slashes in them.
   for (const std::string_view path :
        {"/v1/models/{a}", "/v1/models/{a}/{b}", "/v1/models/{a}/{b}/{c}"}) {
-    page(path, [this](const Request& request) {
+    page(path, Access::kKey, [this](const Request& request, const Admitted&) {
       std::string name;
       for (const std::string_view part : request.parts)
         name += (name.empty() ? "" : "/") + decode_part(part);
       return model_reply(name);
     });
   }
+  page("/metrics", Access::kMetrics,
+       [this](const Request&, const Admitted&) { return metrics_reply(); });
+  page("/v1/windrow/requests", Access::kKey,
+       [this](const Request&, const Admitted& admitted) { return requests_reply(admitted); });
   return routes;
 }
 
+void ApiServer::Core::add_preflight(std::string_view path, std::string methods,
+                                    http::Routes<http::Handler>& routes) {
+  routes.add("OPTIONS", path,
+             [this, methods = std::move(methods)](const http::ServerRequest& request,
+                                                  http::Exchange exchange) {
+               exchange.send(front_.preflight(request, methods));
+             });
+}
+
+template <class Make>
+void ApiServer::Core::show(const http::ServerRequest& request, Access access,
+                           http::Exchange exchange, const Make& make) {
+  auto admitted = front_.admit(request, access);
+  if (auto* reply = std::get_if<http::ServerReply>(&admitted)) {
+    return exchange.send(std::move(*reply));
+  }
+  auto& known = std::get<Admitted>(admitted);
+  take_id(request, known);
+  answer(std::move(known), make(request, known), "", std::move(exchange));
+}
+
+void ApiServer::Core::answer(Admitted admitted, http::ServerReply reply, std::string code,
+                             http::Exchange exchange) {
+  admitted.record().status = reply.status;
+  admitted.record().code = std::move(code);
+  admitted.add_headers(reply.headers);
+  exchange.send(std::move(reply));
+}
+
+ServeState ApiServer::Core::state() const {
+  return give_up_at_ ? ServeState::kStopping : catalogue_.state();
+}
+
+// Why no call is taken.
 std::optional<llm::Failure> ApiServer::Core::refusal() const {
-  const ServeState state = give_up_at_ ? ServeState::kStopping : catalogue_.state();
-  if (state == ServeState::kReady) return std::nullopt;
-  return state == ServeState::kLoading ? loading() : stopping();
+  if (state() == ServeState::kReady) return std::nullopt;
+  return state() == ServeState::kLoading ? loading() : stopping();
 }
 
 http::ServerReply ApiServer::Core::ready_reply() const {
@@ -203,18 +307,56 @@ http::ServerReply ApiServer::Core::model_reply(const std::string& name) const {
       .param = "model"});
 }
 
+http::ServerReply ApiServer::Core::metrics_reply() const {
+  PageReadings readings{.version = options_.version,
+                        .state = state(),
+                        .connections = static_cast<int64_t>(server_->connections()),
+                        .requests_arriving = static_cast<int64_t>(server_->arriving()),
+                        .calls_live = live_.count(),
+                        .bytes_inside = static_cast<int64_t>(admission_.bytes()),
+                        .bytes_inside_max = static_cast<int64_t>(admission_.bytes_max())};
+  if (options_.read_models) readings.models = options_.read_models();
+  return {.content_type = kMetricsContentType, .body = metrics_page(metrics_->read(), readings)};
+}
+
+http::ServerReply ApiServer::Core::requests_reply(const Admitted& admitted) const {
+  std::optional<std::string_view> of_key;
+  if (!admitted.sees_all()) of_key = admitted.record().key;
+  return {.body = boost::json::serialize(live_.to_json(clock_.now(), kShownMax, of_key))};
+}
+
 void ApiServer::Core::take(llm::Endpoint endpoint, bool may_be_tei,
                            const http::ServerRequest& request, http::Exchange exchange) {
-  if (const auto failure = refusal()) return exchange.send(error_reply(*failure));
-  if (!admission_.take(request.body.size())) return exchange.send(error_reply(full()));
+  auto entered = front_.admit(request, Access::kCall);
+  if (auto* reply = std::get_if<http::ServerReply>(&entered)) {
+    return exchange.send(std::move(*reply));
+  }
+  auto& admitted = std::get<Admitted>(entered);
+  take_id(request, admitted);
+  const auto refuse = [&](const llm::Failure& failure) {
+    answer(std::move(admitted), error_reply(failure), failure.code, std::move(exchange));
+  };
+  if (const auto failure = refusal()) return refuse(*failure);
+  if (!admission_.take(request.body.size())) return refuse(full());
+
+  std::string id = ids_.next();
+  RequestRecord& record = admitted.record();
+  record.endpoint = endpoint;
+  record.call = fmt::format("{}-{}", id_prefix(endpoint), id);
   CallInput input{.endpoint = endpoint,
                   .body = std::move(request.body),
                   .headers = headers_of_call(request.headers),
-                  .arrived_at = clock_.now(),
+                  .key = record.key,
+                  .urgency_max = admitted.urgency_max(),
+                  .arrived_at = record.arrived_at,
                   .chance = ids_.chance(),
+                  .call_id = record.call,
                   .may_be_tei = may_be_tei};
-  const auto call =
-      std::make_shared<Call>(*this, std::move(exchange), std::move(input), ids_.next());
+  const auto call = std::make_shared<Call>(*this, CallBirth{.exchange = std::move(exchange),
+                                                            .admitted = std::move(admitted),
+
+                                                            .input = std::move(input),
+                                                            .id = std::move(id)});
   calls_.push_front(call);
   call->place = calls_.begin();
   {

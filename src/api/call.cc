@@ -32,6 +32,10 @@ llm::Failure overloaded(const dispatch::Dispatcher& dispatcher) {
           .retry_after_ms = std::clamp<int64_t>(milliseconds(oldest), 1000, 60'000)};
 }
 
+Duration milliseconds_of(int64_t count) {
+  return std::chrono::milliseconds(count);
+}
+
 int32_t characters_of(std::string_view text) {
   return static_cast<int32_t>(std::count_if(text.begin(), text.end(), [](char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
@@ -60,14 +64,16 @@ StreamShape shape_of(const CallPlan& plan, const ReplyFacts& facts) {
 
 }  // namespace
 
-Call::Call(CallHost& host, http::Exchange exchange, CallInput input, std::string id)
+Call::Call(CallHost& host, CallBirth birth)
     : host_(host),
-      id_(std::move(id)),
-      arrived_at_(input.arrived_at),
-      body_bytes_(input.body.size()),
-      exchange_(std::move(exchange)),
-      flow_(input.arrived_at),
-      input_(std::move(input)) {}
+      loop_(host.loop()),
+      id_(std::move(birth.id)),
+      arrived_at_(birth.input.arrived_at),
+      body_bytes_(birth.input.body.size()),
+      exchange_(std::move(birth.exchange)),
+      flow_(birth.input.arrived_at),
+      input_(std::move(birth.input)),
+      admitted_(std::move(birth.admitted)) {}
 
 void Call::begin() {
   exchange_.on_disconnect([call = weak_from_this()] {
@@ -96,16 +102,33 @@ void Call::offer(CallPlan plan) {
   facts_ = {.endpoint = input_.endpoint,
             .id = id_,
             .model = plan.model_name,
-            .created_unix_s = host_.loop().clock().unix_seconds(),
+            .created_unix_s = loop_.clock().unix_seconds(),
             .service_tier = plan.envelope.service_tier,
             .tei = plan.tei,
             .raw_scores = plan.raw_scores};
-  if (plan.envelope.stream || plan.item.deadline) {
-    put([&](Inbox& inbox) {
-      if (plan.envelope.stream) inbox.stream = shape_of(plan, facts_);
-      inbox.deadline = plan.item.deadline;
-    });
+  Understood understood{
+      .model = plan.model->name, .urgency = plan.item.urgency, .deadline = plan.item.deadline};
+  if (plan.envelope.stream) understood.stream = shape_of(plan, facts_);
+  auto ticket = host_.live().add({.id = input_.call_id,
+                                  .key = input_.key,
+                                  .endpoint = input_.endpoint,
+                                  .model = plan.model->name,
+                                  .urgency = plan.item.urgency,
+                                  .lane = plan.envelope.lane,
+                                  .stream = plan.envelope.stream,
+                                  .body_bytes = body_bytes_,
+                                  .arrived_at = arrived_at_});
+  ticket->sent(loop_.clock().now());
+  std::optional<llm::Failure> failure;
+  {
+    const std::scoped_lock lock(mutex_);
+    inbox_.understood = std::move(understood);
+    failure = admitted_->take_tokens(plan.item.tokens);
+    if (!failure) ticket_ = std::move(ticket);
   }
+  if (failure) return put([&](Inbox& inbox) { inbox.outcome = std::move(*failure); });
+  // Where something may be due before the answer.
+  if (plan.envelope.stream || plan.item.deadline) put([](Inbox&) {});
   if (plan.envelope.stream) plan.request.listener = shared_from_this();
   const std::optional<dispatch::ItemId> item =
       dispatcher_->offer(std::move(plan.request), plan.item, 0,
@@ -124,7 +147,15 @@ void Call::offer(CallPlan plan) {
 // --- a thread of the backend's, or of the dispatcher's ---
 
 void Call::on_piece(llm::Piece piece) {
-  put([&](Inbox& inbox) { inbox.pieces.push_back(std::move(piece)); });
+  const TimePoint now = loop_.clock().now();
+  const auto choice = static_cast<size_t>(piece.choice);
+  if (said_at_.size() <= choice) said_at_.resize(choice + 1);
+  const TimePoint before = std::exchange(said_at_[choice], now);
+  put([&](Inbox& inbox) {
+    if (before != TimePoint{}) inbox.gaps.push_back(now - before);
+    if (!inbox.first_piece_at) inbox.first_piece_at = now;
+    inbox.pieces.push_back(std::move(piece));
+  });
 }
 
 void Call::done(dispatch::DispatchResult result) {
@@ -138,7 +169,7 @@ void Call::put(Write write) {
     write(inbox_);
     if (std::exchange(inbox_.fetching, true)) return;
   }
-  host_.loop().post([self = shared_from_this()] { self->fetch(); });
+  loop_.post([self = shared_from_this()] { self->fetch(); });
 }
 
 // --- the loop's thread ---
@@ -148,11 +179,20 @@ void Call::fetch() {
   {
     const std::scoped_lock lock(mutex_);
     std::swap(inbox, inbox_);
+    if (!admitted_) return;  // it is over, and somebody still spoke
+    if (inbox.understood) note(std::move(*inbox.understood));
+    if (inbox.outcome) note(*inbox.outcome);
+    RequestRecord& record = admitted_->record();
+    if (inbox.first_piece_at && !record.ttft) record.ttft = *inbox.first_piece_at - arrived_at_;
+    for (const Duration gap : inbox.gaps)
+      host_.metrics().token_gap(record.urgency, gap);
   }
-  const TimePoint now = host_.loop().clock().now();
-  if (inbox.stream) flow_.set_stream(std::move(*inbox.stream));
-  if (inbox.deadline) flow_.set_deadline(*inbox.deadline);
-  if (!inbox.pieces.empty()) carry_out(flow_.say(std::move(inbox.pieces), false, now));
+  const TimePoint now = loop_.clock().now();
+  if (!inbox.pieces.empty()) {
+    ticket_->said(now, static_cast<int64_t>(inbox.pieces.size()));
+    carry_out(flow_.say(std::move(inbox.pieces), exchange_.unsent_bytes() > 0, now));
+    wait_for_reader();
+  }
   if (inbox.reply) return carry_out(flow_.end(std::move(*inbox.reply)));
   if (!inbox.outcome) return;
   const auto* answer = std::get_if<llm::Answer>(&*inbox.outcome);
@@ -167,17 +207,72 @@ void Call::fetch() {
   });
 }
 
+void Call::note(Understood understood) {
+  RequestRecord& record = admitted_->record();
+  record.model = std::move(understood.model);
+  record.urgency = understood.urgency;
+  record.stream = understood.stream.has_value();
+  if (understood.stream) flow_.set_stream(std::move(*understood.stream));
+  if (understood.deadline) flow_.set_deadline(*understood.deadline);
+}
+
+void Call::note(const llm::Outcome& outcome) {
+  RequestRecord& record = admitted_->record();
+  const auto* answer = std::get_if<llm::Answer>(&outcome);
+  record.usage = answer != nullptr ? answer->usage : std::get<llm::Failure>(outcome).usage;
+  if (answer == nullptr) return;
+  record.queue = milliseconds_of(answer->timings.queue_ms);
+  if (record.ttft || answer->choices.empty()) return;
+  const Duration all = loop_.clock().now() - arrived_at_;
+  record.ttft = std::max(all - milliseconds_of(answer->timings.decode_ms), Duration{});
+}
+
 void Call::carry_out(CallSteps steps) {
   if (steps.cancel) cancel();
-  if (steps.reply) exchange_.send(std::move(*steps.reply));
+  if (steps.reply) {
+    add_headers(steps.reply->headers);
+    exchange_.send(std::move(*steps.reply));
+  }
   if (steps.start) {
-    exchange_.start(200, {{"Content-Type", "text/event-stream; charset=utf-8"},
+    http::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
                           {"Cache-Control", "no-cache"},
-                          {"X-Accel-Buffering", "no"}});
+                          {"X-Accel-Buffering", "no"}};
+    add_headers(headers);
+    exchange_.start(200, std::move(headers));
   }
   if (!steps.bytes.empty()) exchange_.write(std::move(steps.bytes));
   if (steps.finish) exchange_.finish();
-  if (steps.over) host_.over(*this);
+  if (steps.over) settle();
+}
+
+// What a reader has not taken waits in the flow, where pieces become few.
+void Call::wait_for_reader() {
+  if (waits_for_reader_ || !flow_.holds_back()) return;
+  waits_for_reader_ = true;
+  exchange_.on_drained(0, [call = weak_from_this()] {
+    const auto self = call.lock();
+    if (!self) return;
+    self->waits_for_reader_ = false;
+    self->carry_out(self->flow_.drained(self->loop_.clock().now()));
+  });
+}
+
+void Call::add_headers(http::Headers& headers) {
+  const std::scoped_lock lock(mutex_);
+  if (admitted_) admitted_->add_headers(headers);
+  const int64_t taken_ms = milliseconds(loop_.clock().now() - arrived_at_);
+  headers.add("openai-processing-ms", fmt::format_int(taken_ms).c_str());
+}
+
+void Call::settle() {
+  {
+    const std::scoped_lock lock(mutex_);
+    admitted_->record().status = flow_.status();
+    admitted_->record().code = flow_.code();
+    admitted_.reset();
+    ticket_.reset();
+  }
+  host_.over(*this);
 }
 
 // Not here: what a dispatcher does then may take longer than the loop has time.

@@ -3,8 +3,9 @@
 //
 // Owned by the server's list until it is over; by the worker that reads it, by the request that is
 // out (as its listener and in its Done), and by what it posts to the loop, for as long as these
-// are there. The flow and the exchange belong to the loop's thread. Other threads put what happens
-// into the inbox and have the loop fetch it, once for all that is in it.
+// are there; after its end it touches the loop only. The flow and the exchange belong to the loop's
+// thread. Other threads put what happens into the inbox and have the loop fetch it, once for all
+// that is in it.
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,9 @@
 #include "api/call_reader.h"
 #include "api/call_reply.h"
 #include "api/call_workers.h"
+#include "api/front.h"
+#include "api/live_requests.h"
+#include "api/serve_metrics.h"
 #include "dispatch/dispatcher.h"
 #include "http/loop.h"
 #include "http/server.h"
@@ -37,14 +41,24 @@ class CallHost {
   virtual CallWorkers& workers() = 0;
   virtual const Catalogue& catalogue() const = 0;
   virtual const CallRules& rules() const = 0;
+  virtual ServeMetrics& metrics() = 0;
+  virtual LiveRequests& live() = 0;
 
   // On the loop's thread, once: it is over, and nothing of it comes any more.
   virtual void over(Call& call) = 0;
 };
 
+// A call as it begins.
+struct CallBirth {
+  http::Exchange exchange;
+  Admitted admitted;
+  CallInput input;
+  std::string id;  // without the prefix of the endpoint
+};
+
 class Call final : public llm::Listener, public std::enable_shared_from_this<Call> {
  public:
-  Call(CallHost& host, http::Exchange exchange, CallInput input, std::string id);
+  Call(CallHost& host, CallBirth birth);
 
   // --- on the loop's thread ---
 
@@ -65,11 +79,20 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void on_piece(llm::Piece piece) override;
 
  private:
-  // What other threads have to say.
-  struct Inbox {
+  // Of its body.
+  struct Understood {
+    std::string model;
+    dispatch::Urgency urgency = dispatch::Urgency::kNormal;
     std::optional<StreamShape> stream;
     std::optional<TimePoint> deadline;
+  };
+
+  // What other threads have to say.
+  struct Inbox {
+    std::optional<Understood> understood;
     std::vector<llm::Piece> pieces;
+    std::vector<Duration> gaps;  // between tokens
+    std::optional<TimePoint> first_piece_at;
     std::optional<llm::Outcome> outcome;
     std::optional<http::ServerReply> reply;  // made of an outcome
     bool fetching = false;                   // the loop has been told
@@ -81,10 +104,16 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   template <class Write>
   void put(Write write);
   void fetch();
+  void note(Understood understood);
+  void note(const llm::Outcome& outcome);
   void carry_out(CallSteps steps);
+  void wait_for_reader();
+  void add_headers(http::Headers& headers);
+  void settle();
   void cancel();
 
   CallHost& host_;
+  http::Loop& loop_;
   const std::string id_;
   const TimePoint arrived_at_;
   const size_t body_bytes_;
@@ -92,15 +121,21 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   // --- the loop's thread ---
   http::Exchange exchange_;
   CallFlow flow_;
+  bool waits_for_reader_ = false;
 
   // --- the worker's, then nobody's but to read ---
   CallInput input_;
   ReplyFacts facts_;
   dispatch::Dispatcher* dispatcher_ = nullptr;
 
+  // --- the thread that brings pieces ---
+  std::vector<TimePoint> said_at_;  // of each choice
+
   // --- any thread ---
   std::mutex mutex_;
   Inbox inbox_;
+  std::optional<Admitted> admitted_;              // until it is over
+  std::unique_ptr<LiveRequests::Ticket> ticket_;  // once it is with the dispatcher
   std::optional<dispatch::ItemId> item_;
   bool unwanted_ = false;
 };

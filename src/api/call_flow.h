@@ -58,6 +58,9 @@ class CallFlow {
 
   bool is_stream() const { return stream_.has_value(); }
 
+  // Something waits for drained().
+  bool holds_back() const { return !pending_.empty(); }
+
   // Of the answer; 499 when the client left before it was complete.
   int status() const { return status_; }
   const std::string& code() const { return code_; }  // of the error; empty: none

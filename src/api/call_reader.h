@@ -34,6 +34,7 @@ struct CallInput {
   dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
   TimePoint arrived_at{};
   uint64_t chance = 0;
+  std::string call_id;      // with the prefix of the endpoint
   bool may_be_tei = false;  // it came to /rerank
 };
 

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace windrow::api {
 
 namespace json = boost::json;
@@ -58,7 +60,7 @@ std::string decode_part(std::string_view part) {
     text += escape ? static_cast<char>(byte) : part[i];
     if (escape) i += 2;
   }
-  return text;
+  return utf8_repair(text);
 }
 
 }  // namespace windrow::api

@@ -1,0 +1,311 @@
+#include "api/api_server.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/testing/events.h"
+#include "api/testing/server_rig.h"
+
+namespace windrow::api {
+namespace {
+
+namespace json = boost::json;
+using http::testing::RawClient;
+using llm::Failure;
+using llm::FailureClass;
+using testing::events_in;
+using testing::get;
+using testing::kChat;
+using testing::kStream;
+using testing::post;
+using testing::read_reply;
+using testing::Reply;
+using testing::said;
+using testing::ServerRig;
+
+constexpr const char* kChatPath = "/v1/chat/completions";
+
+TEST(ApiServer, AnswersAChat) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath, kChat));
+  const llm::Request asked = rig.backend.wait_for(1);
+  EXPECT_EQ(asked.endpoint, llm::Endpoint::kChatCompletions);
+  EXPECT_EQ(asked.chat.messages.size(), 1U);
+  EXPECT_EQ(asked.listener, nullptr);
+  rig.backend.end(said("hello"));
+  const Reply reply = read_reply(client);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.header("Content-Type"), "application/json");
+  const json::value body = reply.json();
+  EXPECT_EQ(body.at("object"), "chat.completion");
+  EXPECT_EQ(body.at("model"), "m");
+  EXPECT_EQ(body.at("choices").at(0).at("message").at("content"), "hello");
+  EXPECT_EQ(body.at("usage").at("total_tokens"), 5);
+  EXPECT_TRUE(std::string_view(body.at("id").as_string()).starts_with("chatcmpl-"));
+}
+
+TEST(ApiServer, EveryEndpointReachesTheDispatcher) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+
+  client.send(post("/v1/completions", R"({"prompt":"a","model":"other"})"));
+  rig.backend.wait_for(1);
+  rig.backend.end(said("b"));
+  Reply reply = read_reply(client);
+  EXPECT_EQ(reply.json().at("object"), "text_completion");
+  EXPECT_EQ(reply.json().at("model"), "other");
+
+  client.send(post("/v1/embeddings", R"({"input":["a","b"]})"));
+  EXPECT_EQ(rig.backend.wait_for(2).inputs.size(), 2U);
+  rig.backend.end(llm::Answer{.embeddings = {{1, 0}, {0, 1}}});
+  EXPECT_EQ(read_reply(client).json().at("data").as_array().size(), 2U);
+
+  size_t count = 2;
+  for (const char* path : {"/v1/rerank", "/v2/rerank", "/rerank"}) {
+    client.send(post(path, R"({"query":"a","documents":["b"]})"));
+    EXPECT_EQ(rig.backend.wait_for(++count).query, "a");
+    rig.backend.end(llm::Answer{.ranking = {{.index = 0, .score = 2}}});
+    EXPECT_EQ(read_reply(client).json().at("results"),
+              json::parse(R"([{"index":0,"relevance_score":2.0}])"));
+  }
+}
+
+TEST(ApiServer, TeisOwnRerankIsAnArray) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post("/rerank", R"({"query":"a","texts":["b","c"],"truncate":false,
+      "return_text":true,"raw_scores":true})"));
+  EXPECT_EQ(rig.backend.wait_for(1).inputs.size(), 2U);
+  rig.backend.end(llm::Answer{.ranking = {{.index = 1, .score = 2.5F, .text = "c"}}});
+  EXPECT_EQ(read_reply(client).json(), json::parse(R"([{"index":1,"score":2.5,"text":"c"}])"));
+  client.send(post("/rerank", R"({"query":"a","texts":["b","c"]})"));
+  rig.backend.wait_for(2);
+  rig.backend.end(llm::Answer{.ranking = {{.index = 0, .score = 0}}});
+  EXPECT_EQ(read_reply(client).json(), json::parse(R"([{"index":0,"score":0.5}])"));
+  // Elsewhere it is no field.
+  EXPECT_EQ(rig.ask(post("/v1/rerank", R"({"query":"a","texts":["b"]})")).status, 400);
+}
+
+TEST(ApiServer, StreamsPieces) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath, kStream));
+  rig.backend.wait_for(1);
+  rig.backend.say({.text = "he"});
+  rig.backend.say({.text = "llo", .finish_reason = llm::FinishReason::kStop});
+  rig.backend.end(said("hello"));
+  const Reply reply = read_reply(client);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.header("Content-Type"), "text/event-stream; charset=utf-8");
+  std::string content;
+  std::vector<std::string> events = events_in(reply.body);
+  EXPECT_EQ(events.back(), "[DONE]");
+  events.pop_back();
+  std::set<std::string> ids;
+  for (const std::string& event : events) {
+    const json::value chunk = json::parse(event);
+    ids.insert(std::string(chunk.at("id").as_string()));
+    const json::object& delta = chunk.at("choices").at(0).at("delta").as_object();
+    if (delta.contains("content")) content += delta.at("content").as_string();
+  }
+  EXPECT_EQ(content, "hello");
+  EXPECT_EQ(ids.size(), 1U);
+}
+
+TEST(ApiServer, AStreamThatFailsBeforeItBeginsHasAStatus) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath, kStream));
+  rig.backend.wait_for(1);
+  rig.backend.end(Failure{.status = 400, .code = "context_length_exceeded", .message = "long"});
+  const Reply reply = read_reply(client);
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.error().at("code"), "context_length_exceeded");
+}
+
+TEST(ApiServer, WhatIsNoRequestIsRefusedByName) {
+  ServerRig rig;
+  rig.load();
+  const auto param = [&](std::string_view body) {
+    const Reply reply = rig.ask(post(kChatPath, body));
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    EXPECT_EQ(reply.error().at("type"), "invalid_request_error");
+    const json::value& name = reply.error().at("param");
+    return name.is_null() ? std::string("-") : std::string(name.as_string());
+  };
+  EXPECT_EQ(param(""), "-");
+  EXPECT_EQ(param("{"), "-");
+  EXPECT_EQ(param("[]"), "-");
+  EXPECT_EQ(param("{}"), "messages");
+  EXPECT_EQ(param("{\"messages\":\"\xFF\"}"), "-");
+  EXPECT_EQ(param(std::string(100, '[')), "-");
+  EXPECT_EQ(param(R"({"messages":[{"role":"user","content":"hi"}],"temperature":9})"),
+            "temperature");
+  EXPECT_EQ(param(R"({"messages":[{"role":"user","content":"hi"}],"wish":9})"), "wish");
+  EXPECT_EQ(param(R"({"messages":[{"role":"user","content":"hi"}],"stream":9})"), "stream");
+  EXPECT_EQ(param(R"({"messages":[{"role":"user","content":"hi"}],"model":9})"), "model");
+}
+
+TEST(ApiServer, WhatIsNotThereIsSaidInTheSameShape) {
+  ServerRig rig;
+  rig.load(false);
+  const Reply unknown = rig.ask(post(kChatPath, R"({"model":"x","messages":[]})"));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(unknown.error().at("code"), "model_not_found");
+  EXPECT_EQ(unknown.error().at("message"), "there is no model x; there is m");
+  EXPECT_EQ(rig.ask(post(kChatPath, R"({"messages":[]})")).error().at("param"), "model");
+  EXPECT_EQ(rig.ask(get("/v1/nothing")).error().at("code"), "not_found");
+  const Reply method = rig.ask(get(kChatPath));
+  EXPECT_EQ(method.status, 405);
+  EXPECT_EQ(method.header("Allow"), "POST, OPTIONS");
+}
+
+TEST(ApiServer, SaysWhatItHasAndHowItIs) {
+  ServerRig rig;
+  EXPECT_EQ(rig.ask(get("/health")).status, 200);
+  EXPECT_EQ(rig.ask(get("/ready")).status, 503);
+  const Reply early = rig.ask(post(kChatPath, kChat));
+  EXPECT_EQ(early.status, 503);
+  EXPECT_EQ(early.error().at("code"), "server_loading");
+  EXPECT_NE(early.header("Retry-After"), "");
+  rig.catalogue.add({.name = "a/b:c", .dispatcher = &rig.dispatcher}, true);
+  rig.load();
+  EXPECT_EQ(rig.ask(get("/ready")).status, 200);
+  EXPECT_EQ(rig.ask(get("/v1/models")).json().at("data").as_array().size(), 2U);
+  EXPECT_EQ(rig.ask(get("/v1/models/m")).json().at("id"), "m");
+  EXPECT_EQ(rig.ask(get("/v1/models/a/b%3Ac")).json().at("id"), "a/b:c");
+  EXPECT_EQ(rig.ask(get("/v1/models/x")).status, 404);
+  rig.catalogue.set_state(ServeState::kStopping);
+  EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "server_stopping");
+}
+
+TEST(ApiServer, AModelIsAskedOnlyWhatItAnswers) {
+  ServerRig rig;
+  rig.catalogue.add(
+      {.name = "e", .dispatcher = &rig.dispatcher, .endpoints = {llm::Endpoint::kEmbeddings}},
+      true);
+  rig.catalogue.set_state(ServeState::kReady);
+  const Reply reply = rig.ask(post(kChatPath, kChat));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.error().at("code"), "unsupported_by_model");
+  EXPECT_EQ(reply.error().at("param"), "model");
+}
+
+TEST(ApiServer, AboveWhatMayWaitItRefuses) {
+  ServerRig rig({}, {.in_flight_max = 1, .waiting_max = 1});
+  rig.load();
+  RawClient first(rig.server->port());
+  RawClient second(rig.server->port());
+  first.send(post(kChatPath, kChat));
+  rig.backend.wait_for(1);
+  second.send(post(kChatPath, kChat));
+  while (rig.dispatcher.in_flight() < 2)
+    std::this_thread::yield();
+  const Reply refused = rig.ask(post(kChatPath, kChat));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.error().at("code"), "server_overloaded");
+  EXPECT_EQ(refused.error().at("type"), "rate_limit_error");
+  EXPECT_NE(refused.header("Retry-After"), "");
+  rig.backend.end(said("a"));
+  EXPECT_EQ(read_reply(first).status, 200);
+  rig.backend.end(said("b"));
+  EXPECT_EQ(read_reply(second).status, 200);
+}
+
+TEST(ApiServer, BodiesAreBoundedInBytes) {
+  ServerRig rig({.bytes_inside_max = 40'000});
+  rig.load();
+  RawClient first(rig.server->port());
+  first.send(post(kChatPath, R"({"messages":[{"role":"user","content":")" +
+                                 std::string(30'000, 'a') + "\"}]}"));
+  rig.backend.wait_for(1);
+  const Reply refused = rig.ask(post(kChatPath, kChat));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.error().at("code"), "server_overloaded");
+  rig.backend.end(said("a"));
+  EXPECT_EQ(read_reply(first).status, 200);
+  first.send(post(kChatPath, kChat));
+  rig.backend.end(said("b"));
+  EXPECT_EQ(read_reply(first).status, 200);
+}
+
+TEST(ApiServer, AClientWhoLeavesCancelsItsRequest) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath, kStream));
+  rig.backend.wait_for(1);
+  rig.backend.say({.text = "he"});
+  client.close();
+  rig.backend.wait_unwanted();
+  // The server is well.
+  EXPECT_EQ(rig.ask(get("/health")).status, 200);
+}
+
+TEST(ApiServer, StopFinishesWhatIsInside) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath, kChat));
+  rig.backend.wait_for(1);
+  RawClient resting(rig.server->port());
+  resting.send(get("/health"));
+  EXPECT_EQ(read_reply(resting).status, 200);
+  auto stopped = std::async(std::launch::async, [&] { rig.server->stop(std::chrono::hours(1)); });
+  resting.read_all();  // it is closed when the stop begins
+  rig.backend.end(said("last"));
+  const Reply reply = read_reply(client);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.header("Connection"), "close");
+  stopped.get();
+}
+
+TEST(ApiServer, StopWithoutGraceTellsThoseInside) {
+  ServerRig rig;
+  rig.load();
+  RawClient whole(rig.server->port());
+  RawClient stream(rig.server->port());
+  whole.send(post(kChatPath, kChat));
+  rig.backend.wait_for(1);
+  stream.send(post(kChatPath, kStream));
+  rig.backend.wait_for(2).listener->on_piece({.text = "he"});
+  // The stream has begun when its first event is there.
+  auto stopped = std::async(std::launch::async, [&] { rig.server->stop({}); });
+  const Reply refused = read_reply(whole);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.error().at("code"), "server_stopping");
+  const Reply cut = read_reply(stream);
+  EXPECT_EQ(cut.status, 200);
+  const std::vector<std::string> events = events_in(cut.body);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(json::parse(events.back()).at("error").at("code"), "server_stopping");
+  rig.backend.wait_unwanted();
+  rig.backend.wait_unwanted();
+  stopped.get();
+}
+
+TEST(ApiServer, LargeAnswersComeWhole) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post("/v1/embeddings", R"({"input":"a"})"));
+  rig.backend.wait_for(1);
+  const std::vector<float> vector(100'000, 0.25F);
+  rig.backend.end(llm::Answer{.embeddings = {vector}});
+  const json::value body = read_reply(client).json();
+  EXPECT_EQ(body.at("data").at(0).at("embedding").as_array().size(), vector.size());
+}
+
+}  // namespace
+}  // namespace windrow::api

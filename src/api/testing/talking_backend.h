@@ -1,0 +1,103 @@
+// TalkingBackend: keeps the requests it is given until a test lets it speak. A request that is
+// wanted no more ends by itself, as with an engine.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <list>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+#include "llm/backend.h"
+#include "llm/listener.h"
+
+namespace windrow::api::testing {
+
+class TalkingBackend final : public llm::Backend {
+ public:
+  ~TalkingBackend() override { cancel_all(); }
+
+  void submit(llm::Request request, Done done) override {
+    const std::scoped_lock lock(mutex_);
+    held_.push_back({std::move(request), std::move(done)});
+    ++submitted_;
+    changed_.notify_all();
+  }
+
+  void cancel_waiting() override { cancel_all(); }
+  void cancel_all() override {
+    std::list<Held> held;
+    {
+      const std::scoped_lock lock(mutex_);
+      held.swap(held_);
+    }
+    for (const Held& one : held)
+      one.done(cancelled());
+  }
+
+  int32_t in_flight_target() const override { return 1000; }
+  llm::BackendStats stats() const override { return {}; }
+
+  // --- for tests ---
+
+  // Blocks until so many were submitted in all; the last of them.
+  llm::Request wait_for(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return submitted_ >= count; });
+    return held_.empty() ? llm::Request{} : held_.back().request;
+  }
+
+  // To the listener of the oldest one.
+  void say(llm::Piece piece) { held_front().request.listener->on_piece(std::move(piece)); }
+
+  // Ends the oldest one.
+  void end(llm::Outcome outcome) {
+    Held held = held_front();
+    {
+      const std::scoped_lock lock(mutex_);
+      held_.pop_front();
+    }
+    held.done(std::move(outcome));
+  }
+
+  // Blocks until the oldest one is wanted no more, and ends it.
+  void wait_unwanted() {
+    std::mutex mutex;
+    std::condition_variable told;
+    bool unwanted = false;
+    {
+      const std::stop_callback stopped(held_front().request.unwanted, [&] {
+        const std::scoped_lock lock(mutex);
+        unwanted = true;
+        told.notify_all();
+      });
+      std::unique_lock lock(mutex);
+      told.wait(lock, [&] { return unwanted; });
+    }
+    end(cancelled());
+  }
+
+ private:
+  struct Held {
+    llm::Request request;
+    Done done;
+  };
+
+  static llm::Failure cancelled() {
+    return {.failure_class = llm::FailureClass::kCancelled, .status = 499};
+  }
+
+  Held held_front() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !held_.empty(); });
+    return held_.front();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Held> held_;
+  size_t submitted_ = 0;
+};
+
+}  // namespace windrow::api::testing
