@@ -71,6 +71,8 @@ class Coalescer {
     return found->second.leader;
   }
 
+  bool is_asked(const Hash128& question) const { return questions_.contains(question); }
+
   // Of a question that somebody asks.
   ItemId leader_of(const Hash128& question) const { return questions_.at(question).leader; }
   bool has_followers(const Hash128& question) const {

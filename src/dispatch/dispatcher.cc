@@ -109,7 +109,7 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
       ++submitters_waiting_;
       room_grew_.wait(lock, [&] { return !admitting_ || free_places() > 0; });
       --submitters_waiting_;
-    } else if (!has_room_for(item.urgency)) {
+    } else if (!has_room_for(item)) {
       return std::nullopt;
     }
     if (!admitting_) return std::nullopt;

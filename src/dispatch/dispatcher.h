@@ -144,7 +144,8 @@ class Dispatcher {
 
   // As submit, for those who cannot wait: nothing, and nothing happens to the request, when as many
   // wait as DispatchOptions::waiting_max allows or admission has stopped. Those count that are as
-  // urgent or more, so that what waits for the night keeps nobody out. What it returns names the
+  // urgent or more, so that what waits for the night keeps nobody out; and an equal one of what is
+  // asked already (WorkItem::same_answer) takes no place. What it returns names the
   // request for cancel(); it may have ended already. Any thread, never blocks.
   //
   // Of a request with a listener the pieces come before its Done; it is not tried again once there
@@ -250,7 +251,7 @@ class Dispatcher {
 
   // --- with the lock ---
   int32_t free_places() const;
-  bool has_room_for(Urgency urgency) const;
+  bool has_room_for(const WorkItem& item) const;
   int32_t room() const;
   bool is_idle() const { return in_flight_ == 0 && starting_ == 0; }
   void tell_those_who_wait();

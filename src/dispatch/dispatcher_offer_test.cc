@@ -63,6 +63,17 @@ TEST(DispatcherOffer, WhatIsLessUrgentKeepsNobodyOut) {
   rig.dispatcher.cancel_all();
 }
 
+TEST(DispatcherOffer, WhoAsksWhatIsAskedAlreadyTakesNoPlace) {
+  Rig rig({.in_flight_max = 1});
+  const WorkItem same{.same_answer = Hash128{1, 1}};
+  EXPECT_TRUE(rig.offer(same));
+  EXPECT_FALSE(rig.offer());
+  EXPECT_TRUE(rig.offer(same));
+  EXPECT_FALSE(rig.offer({.lane = 1, .same_answer = Hash128{1, 1}}));
+  rig.backend.answer_next(llm::Answer{});
+  EXPECT_EQ(rig.ends.size(), 2U);
+}
+
 TEST(DispatcherOffer, NobodyIsLetInAfterwards) {
   Rig rig({.in_flight_max = 1});
   rig.dispatcher.stop_admitting();

@@ -19,10 +19,11 @@ int32_t Dispatcher::free_places() const {
   return followers < kFollowersMax ? room() - (in_flight_ - followers - packed) : 0;
 }
 
-// What is out takes a place, and what is to go again will.
-bool Dispatcher::has_room_for(Urgency urgency) const {
-  const size_t taken = scheduler_.backlog(urgency) + scheduler_.calls_out();
-  return scheduler_.followers() < kFollowersMax && taken < static_cast<size_t>(room());
+// What is out takes a place, and what is to go again will. Who follows takes none.
+bool Dispatcher::has_room_for(const WorkItem& item) const {
+  if (scheduler_.followers() >= kFollowersMax) return false;
+  const size_t taken = scheduler_.backlog(item.urgency) + scheduler_.calls_out();
+  return taken < static_cast<size_t>(room()) || scheduler_.would_follow(item);
 }
 
 void Dispatcher::tell_those_who_wait() {

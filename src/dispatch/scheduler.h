@@ -160,6 +160,11 @@ class Scheduler {
   bool budget_is_spent() const { return budget_is_spent_; }
   Cost spent() const { return budget_.spent(); }
 
+  // It would wait for the answer of an equal one.
+  bool would_follow(const WorkItem& item) const {
+    return item.lane == 0 && item.same_answer && coalescer_.is_asked(*item.same_answer);
+  }
+
   // Of a call that is out, in the order of its Send; others may have taken their places.
   const std::vector<ItemId>& items_of(CallId call) const { return calls_.at(call).items; }
 

@@ -7,90 +7,17 @@
 #include <map>
 #include <set>
 
+#include "dispatch/testing/scheduler_rig.h"
+
 namespace windrow::dispatch {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr TimePoint kStart{seconds(1000)};
-
-SchedulerOptions fixed(std::vector<int32_t> limits) {
-  SchedulerOptions options;
-  for (const int32_t limit : limits)
-    options.upstreams.push_back({.concurrency = {.fixed = limit}});
-  return options;
-}
-
-// Does what the scheduler says: keeps calls until the test ends them.
-class Rig {
- public:
-  explicit Rig(SchedulerOptions options) : scheduler(std::move(options)) {}
-
-  void submit(uint64_t id, WorkItem item = {}) {
-    item.id = ItemId(id);
-    run([&](Actions& actions) { scheduler.submit(now, item, item.tokens, actions); });
-  }
-
-  // Ends the call that is out longest.
-  void end_next(const CallEnd& end) {
-    ASSERT_FALSE(out.empty());
-    const Send call = out.front();
-    out.pop_front();
-    run([&](Actions& actions) { scheduler.ended(now, call.call, end, actions); });
-  }
-  void answer_next() { end_next({.tokens = 1}); }
-  void fail_next(Fault fault) { end_next({.fault = fault}); }
-
-  void advance(Duration by) {
-    now += by;
-    run([&](Actions& actions) { scheduler.wake(now, actions); });
-  }
-
-  void cancel_waiting() {
-    run([&](Actions& actions) { scheduler.cancel_waiting(actions); });
-  }
-  void cancel(uint64_t id) {
-    run([&](Actions& actions) { scheduler.cancel(now, ItemId(id), actions); });
-  }
-
-  std::vector<uint64_t> ids_out() const {
-    std::vector<uint64_t> ids;
-    for (const Send& send : out) {
-      for (const ItemId id : send.items)
-        ids.push_back(id.value());
-    }
-    return ids;
-  }
-
-  ItemEnd how(uint64_t id) const { return ends.at(id).how; }
-
-  Scheduler scheduler;
-  TimePoint now = kStart;
-  std::deque<Send> out;
-  std::map<uint64_t, Ended> ends;
-  std::vector<CallId> stopped;
-
- private:
-  template <class Event>
-  void run(Event event) {
-    Actions actions;
-    event(actions);
-    for (const Action& action : actions) {
-      if (const auto* send = std::get_if<Send>(&action)) {
-        out.push_back(*send);
-      } else if (const auto* ended = std::get_if<Ended>(&action)) {
-        const bool fresh = ends.emplace(ended->item.value(), *ended).second;
-        ASSERT_TRUE(fresh) << "item " << ended->item.value() << " ended twice";
-        // Whoever gets another's outcome finds it there.
-        ASSERT_TRUE(ends.contains(ended->outcome_of.value()));
-      } else if (const auto* stop = std::get_if<Stop>(&action)) {
-        stopped.push_back(stop->call);
-      }
-    }
-  }
-};
-
+using testing::fixed;
+using testing::kStart;
+using Rig = testing::SchedulerRig;
 using Ids = std::vector<uint64_t>;
 
 TEST(Scheduler, SendsAsManyAsFitAndTheNextWhenOneEnded) {
@@ -456,105 +383,6 @@ TEST(Scheduler, RowsOfAGroupMeet) {
     answer();
   EXPECT_LT(computed.size(), 160U);  // 200: both compute every group
   EXPECT_NEAR(calls[0], calls[1], 400);
-}
-
-// Everything at once against servers with faults: every item ends exactly once, nothing exceeds
-// its limit, lanes keep their order.
-TEST(Scheduler, KeepsItsInvariants) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
-    SCOPED_TRACE(seed);
-    Random random(seed);
-    SchedulerOptions options;
-    options.seed = seed;
-    const auto upstreams = static_cast<uint32_t>(random.between(1, 4));
-    for (uint32_t i = 0; i < upstreams; ++i) {
-      const bool adaptive = random.chance(0.5);
-      options.upstreams.push_back(
-          {.concurrency = {.fixed = adaptive ? 0 : static_cast<int32_t>(random.between(1, 8))}});
-    }
-    if (random.chance(0.3)) options.quotas = {{.requests_per_minute = 600}};
-    options.retry.backoff_base = milliseconds(random.between(0, 500));
-    options.packer.window = milliseconds(random.below(2) * 30);
-    Scheduler scheduler(options);
-
-    TimePoint now = kStart;
-    std::vector<Send> out;
-    std::map<uint64_t, int> ends;
-    std::map<uint64_t, std::deque<uint64_t>> lanes;
-    std::map<uint64_t, WorkItem> items;
-    bool failed = false;
-    const auto perform = [&](const Actions& actions) {
-      for (const Action& action : actions) {
-        if (const auto* send = std::get_if<Send>(&action)) {
-          failed |= scheduler.in_flight(send->upstream) < 1;
-          for (const ItemId id : send->items) {
-            const WorkItem& item = items.at(id.value());
-            failed |= item.lane != 0 && lanes[item.lane].front() != id.value();
-          }
-          out.push_back(*send);
-          continue;
-        }
-        const auto* ended = std::get_if<Ended>(&action);
-        if (ended == nullptr) continue;
-        failed |= ++ends[ended->item.value()] != 1;
-        const WorkItem& item = items.at(ended->item.value());
-        if (item.lane != 0) std::erase(lanes[item.lane], ended->item.value());
-      }
-    };
-    uint64_t submitted = 0;
-    const uint64_t rows = 600;
-    for (int step = 0; step < 200'000 && (submitted < rows || scheduler.unfinished() > 0); ++step) {
-      Actions actions;
-      if (submitted < rows && scheduler.unfinished() < 60 && random.chance(0.5)) {
-        WorkItem item{.id = ItemId(++submitted), .tokens = random.between(1, 100)};
-        if (random.chance(0.2)) item.lane = 1 + random.below(5);
-        if (random.chance(0.3)) item.pack = 1 + random.below(2);
-        if (random.chance(0.3)) item.group = 1 + random.below(6);
-        if (random.chance(0.2)) item.same_answer = Hash128{random.below(10), 0};
-        if (random.chance(0.05)) item.deadline = now + milliseconds(random.between(1, 5000));
-        item.urgency = static_cast<Urgency>(random.below(3));
-        if (item.lane != 0) lanes[item.lane].push_back(submitted);
-        items[submitted] = item;
-        scheduler.submit(now, item, 1, actions);
-      } else if (!out.empty() && random.chance(0.6)) {
-        const auto chosen = out.begin() + static_cast<std::ptrdiff_t>(random.below(out.size()));
-        const CallId call = chosen->call;
-        out.erase(chosen);
-        CallEnd end{.tokens = 10};
-        const double draw = random.unit();
-        if (draw < 0.1) end.fault = Fault::kTransient;
-        if (draw < 0.04) end.fault = Fault::kOverloaded;
-        if (draw < 0.02) end.fault = Fault::kRequest;
-        end.unmatched = draw < 0.005;
-        if (random.chance(0.3)) end.retry_after = milliseconds(random.below(3000));
-        scheduler.ended(now, call, end, actions);
-      } else if (submitted > 0 && random.chance(0.02)) {
-        scheduler.cancel(now, ItemId(1 + random.below(submitted)), actions);
-      } else {
-        const auto wake = scheduler.wake_at();
-        const TimePoint later = now + milliseconds(random.below(200));
-        now = wake && out.empty() ? std::max(now, *wake) : later;
-        if (wake && *wake <= now) {
-          scheduler.wake(now, actions);
-          // Or its driver would call it without end.
-          ASSERT_TRUE(!scheduler.wake_at() || *scheduler.wake_at() > now);
-        }
-        // With nothing out and no time to wait for, nothing would ever happen again.
-        ASSERT_TRUE(wake || !out.empty() || submitted < rows || scheduler.unfinished() == 0)
-            << "stuck with " << scheduler.unfinished();
-      }
-      perform(actions);
-      ASSERT_FALSE(failed);
-      for (uint32_t i = 0; i < upstreams; ++i) {
-        const ConcurrencyOptions& concurrency = options.upstreams[i].concurrency;
-        if (concurrency.fixed > 0) {
-          ASSERT_LE(scheduler.in_flight(UpstreamId(i)), concurrency.fixed);
-        }
-      }
-    }
-    EXPECT_EQ(scheduler.unfinished(), 0U);
-    EXPECT_EQ(ends.size(), rows);
-  }
 }
 
 }  // namespace

@@ -1,16 +1,20 @@
 // HeldBackend: a backend that keeps what it is given until the test answers it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "llm/backend.h"
+#include "llm/listener.h"
 
 namespace windrow::dispatch::testing {
 
@@ -22,8 +26,43 @@ class HeldBackend final : public llm::Backend {
   void submit(llm::Request request, Done done) override {
     before_submit();
     const std::scoped_lock lock(mutex_);
-    held_.push_back({std::move(request), std::move(done)});
+    auto watch = std::make_shared<Watch>(request.unwanted, [this] { ++unwanted_; });
+    held_.push_back({std::move(request), std::move(done), std::move(watch)});
     changed_.notify_all();
+  }
+
+  // Ends, as a backend does soon by itself, what nobody wants any more; how many those were.
+  size_t end_unwanted() {
+    std::deque<Held> ended;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (auto held = held_.begin(); held != held_.end();) {
+        if (!held->request.unwanted.stop_requested()) {
+          ++held;
+          continue;
+        }
+        ended.push_back(std::move(*held));
+        held = held_.erase(held);
+      }
+    }
+    for (const Held& one : ended)
+      one.done(llm::Failure{llm::FailureClass::kCancelled});
+    return ended.size();
+  }
+
+  // How often it was told that nobody wants an answer any more.
+  int unwanted() const { return unwanted_; }
+
+  // Says a bit of the answer to the request that is here longest.
+  void say(std::string text) {
+    std::shared_ptr<llm::Listener> listener;
+    {
+      const std::scoped_lock lock(mutex_);
+      listener = held_.front().request.listener;
+    }
+    llm::Piece piece;
+    piece.text = std::move(text);
+    listener->on_piece(std::move(piece));
   }
 
   // Ends the request that is here longest.
@@ -72,11 +111,15 @@ class HeldBackend final : public llm::Backend {
   }
 
  private:
+  using Watch = std::stop_callback<std::function<void()>>;
+
   struct Held {
     llm::Request request;
     Done done;
+    std::shared_ptr<Watch> watch;
   };
 
+  std::atomic<int> unwanted_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Held> held_;

@@ -1,0 +1,109 @@
+// Places that are kept, in the order of the lanes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/random.h"
+#include "dispatch/testing/scheduler_rig.h"
+
+namespace windrow::dispatch {
+namespace {
+
+using testing::fixed;
+using Rig = testing::SchedulerRig;
+
+SchedulerOptions kept(int32_t limit) {
+  SchedulerOptions options = fixed({limit});
+  options.reserve = kServerReserve;
+  return options;
+}
+
+TEST(SchedulerReserve, WhoIsInAHurryFindsAPlaceBesideRowsThatTakeLong) {
+  Rig rig(kept(8));
+  for (uint64_t id = 1; id <= 20; ++id)
+    rig.submit(id, {.urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.out.size(), 7U);
+  rig.submit(30, {.urgency = Urgency::kInteractive});
+  EXPECT_EQ(rig.ids_out().back(), 30U);
+  // Its place is kept again when it has ended.
+  std::ranges::rotate(rig.out, rig.out.end() - 1);
+  rig.answer_next();
+  EXPECT_EQ(rig.out.size(), 7U);
+  rig.answer_next();
+  EXPECT_EQ(rig.out.size(), 7U) << "another row takes the place of a row";
+}
+
+TEST(SchedulerReserve, NothingElseIsLeftEmpty) {
+  Rig rig(kept(8));
+  for (uint64_t id = 1; id <= 4; ++id)
+    rig.submit(id, {.urgency = Urgency::kInteractive});
+  for (uint64_t id = 11; id <= 20; ++id)
+    rig.submit(id, {.urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.out.size(), 8U);
+}
+
+TEST(SchedulerReserve, ByDefaultNothingIsKept) {
+  Rig rig(fixed({8}));
+  for (uint64_t id = 1; id <= 20; ++id)
+    rig.submit(id, {.urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.out.size(), 8U);
+}
+
+TEST(SchedulerReserve, APackIsAsUrgentAsTheMostUrgentOfIt) {
+  Rig rig(kept(4));
+  for (uint64_t id = 1; id <= 6; ++id)
+    rig.submit(id, {.urgency = Urgency::kBatch});
+  rig.submit(11, {.pack = 1, .urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.out.size(), 3U);
+  rig.submit(12, {.pack = 1, .urgency = Urgency::kInteractive});
+  ASSERT_EQ(rig.out.size(), 4U);
+  EXPECT_EQ(rig.out.back().items.size(), 2U);
+}
+
+// Rows wait, and those in a hurry come without end: among the starts at places that a row could
+// have had, a row's is one of every K + 1.
+TEST(SchedulerReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto limit = static_cast<int32_t>(random.between(1, 24));
+    SchedulerOptions options = kept(limit);
+    const auto overtaken_max = static_cast<int32_t>(random.between(1, 8));
+    options.lanes.overtaken_max = {overtaken_max, overtaken_max};
+    const int32_t rows_max = Reserve(kServerReserve).places(limit, Urgency::kBatch);
+    Rig rig(options);
+    std::map<uint64_t, Urgency> urgency;
+    uint64_t submitted = 0;
+    const auto submit = [&](Urgency it) {
+      urgency[++submitted] = it;
+      rig.submit(submitted, {.urgency = it});
+    };
+    for (int row = 0; row < 3000; ++row)
+      submit(Urgency::kBatch);
+    for (int i = 0; i < 40; ++i)
+      submit(Urgency::kInteractive);
+    int overtakers = 0;
+    for (int step = 0; step < 1000; ++step) {
+      submit(Urgency::kInteractive);
+      int rows = 0;
+      for (const uint64_t id : rig.ids_out())
+        rows += urgency[id] == Urgency::kBatch ? 1 : 0;
+      ASSERT_LE(rows, rows_max);
+      const auto chosen = static_cast<std::ptrdiff_t>(random.below(rig.out.size()));
+      const Urgency ended = urgency[rig.out[static_cast<size_t>(chosen)].items.front().value()];
+      rows -= ended == Urgency::kBatch ? 1 : 0;
+      std::ranges::rotate(rig.out, rig.out.begin() + chosen);
+      rig.answer_next();
+      ASSERT_EQ(std::ssize(rig.out), limit);
+      if (urgency[rig.ids_out().back()] == Urgency::kBatch) {
+        overtakers = 0;
+      } else if (rows < rows_max) {
+        ASSERT_LE(++overtakers, overtaken_max);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace windrow::dispatch

@@ -1,0 +1,167 @@
+#include "dispatch/shared_listener.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+
+namespace windrow::dispatch {
+namespace {
+
+class Pieces final : public llm::Listener {
+ public:
+  void on_piece(llm::Piece piece) override { heard.push_back(std::move(piece)); }
+
+  std::vector<llm::Piece> heard;
+};
+
+llm::Piece text(std::string text, int32_t choice = 0) {
+  llm::Piece piece;
+  piece.choice = choice;
+  piece.text = std::move(text);
+  return piece;
+}
+
+// As whoever listens may put them together.
+std::vector<llm::Piece> joined(const std::vector<llm::Piece>& pieces, int32_t choices) {
+  std::vector<llm::Piece> all(static_cast<size_t>(choices));
+  for (const llm::Piece& piece : pieces) {
+    llm::Piece& whole = all.at(static_cast<size_t>(piece.choice));
+    whole.choice = piece.choice;
+    whole.text += piece.text;
+    whole.reasoning += piece.reasoning;
+    whole.raw += piece.raw;
+    whole.tokens.insert(whole.tokens.end(), piece.tokens.begin(), piece.tokens.end());
+    if (piece.finish_reason) whole.finish_reason = piece.finish_reason;
+  }
+  return all;
+}
+
+TEST(SharedListener, PassesPiecesOnAsTheyAre) {
+  SharedListener shared(false);
+  const auto only = std::make_shared<Pieces>();
+  shared.join(only);
+  EXPECT_FALSE(shared.has_begun());
+  shared.on_piece(text("a"));
+  shared.on_piece(text("b", 1));
+  EXPECT_TRUE(shared.has_begun());
+  EXPECT_EQ(only->heard, (std::vector<llm::Piece>{text("a"), text("b", 1)}));
+}
+
+TEST(SharedListener, EventsOfAServerAreToldOneByOne) {
+  SharedListener shared(true);
+  for (const char* event : {"{1}", "{2}", "{3}"}) {
+    llm::Piece piece;
+    piece.raw = event;
+    shared.on_piece(std::move(piece));
+  }
+  const auto late = std::make_shared<Pieces>();
+  shared.finish(shared.join(late), [] {});
+  ASSERT_EQ(late->heard.size(), 3U);
+  EXPECT_EQ(late->heard[1].raw, "{2}");
+}
+
+TEST(SharedListener, WhatIsKeptIsNoMoreThanTheAnswer) {
+  SharedListener shared(true);
+  for (int i = 0; i < 1000; ++i)
+    shared.on_piece(text("x", i % 2));
+  const auto late = std::make_shared<Pieces>();
+  shared.finish(shared.join(late), [] {});
+  ASSERT_EQ(late->heard.size(), 2U);
+  EXPECT_EQ(late->heard[0].text, std::string(500, 'x'));
+}
+
+// Joining, leaving and ending at random: each hears the answer from its beginning, as far as it
+// stays.
+TEST(SharedListener, EachHearsTheSame) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    SharedListener shared(true);
+    constexpr int32_t kChoices = 3;
+    std::vector<llm::Piece> said;
+    std::vector<bool> finished(kChoices, false);
+    struct One {
+      std::shared_ptr<Pieces> pieces = std::make_shared<Pieces>();
+      SharedListener::Member member = 0;
+      std::optional<size_t> left_after = {};  // pieces
+    };
+    std::vector<One> all;
+    for (int step = 0; step < 60; ++step) {
+      const double draw = random.unit();
+      if (draw < 0.2) {
+        One one;
+        one.member = shared.join(one.pieces);
+        all.push_back(one);
+      } else if (draw < 0.3 && !all.empty()) {
+        One& one = all[random.below(all.size())];
+        if (one.left_after) continue;
+        one.left_after = said.size();
+        bool over = false;
+        shared.leave(one.member, [&] { over = true; });
+        EXPECT_TRUE(over);
+      } else {
+        const auto choice = static_cast<int32_t>(random.below(kChoices));
+        if (finished[static_cast<size_t>(choice)]) continue;
+        llm::Piece piece = text(std::string(1 + random.below(3), 'a'), choice);
+        piece.text += std::to_string(step);
+        if (random.chance(0.3)) piece.reasoning = "r" + std::to_string(step);
+        if (random.chance(0.3)) piece.tokens.resize(1 + random.below(2));
+        if (random.chance(0.05)) {
+          piece.finish_reason = llm::FinishReason::kLength;
+          finished[static_cast<size_t>(choice)] = true;
+        }
+        said.push_back(piece);
+        shared.on_piece(piece);
+      }
+    }
+    for (One& one : all) {
+      if (!one.left_after) shared.finish(one.member, [] {});
+      // One who came when something was said and left before the next piece heard nothing.
+      if (one.left_after && one.pieces->heard.empty()) continue;
+      const auto until = static_cast<std::ptrdiff_t>(one.left_after.value_or(said.size()));
+      EXPECT_EQ(joined(one.pieces->heard, kChoices),
+                joined({said.begin(), said.begin() + until}, kChoices));
+    }
+  }
+}
+
+TEST(SharedListener, ManyMayJoinAndLeaveWhileItSpeaks) {
+  SharedListener shared(true);
+  const auto staying = std::make_shared<Pieces>();
+  const auto member = shared.join(staying);
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 300; ++i) {
+        const auto own = std::make_shared<Pieces>();
+        std::atomic<bool> over = false;
+        shared.leave(shared.join(own), [&] {
+          over = true;
+          over.notify_all();
+        });
+        over.wait(false);
+        std::string heard;
+        for (const llm::Piece& piece : own->heard)
+          heard += piece.text;
+        EXPECT_EQ(heard, std::string(heard.size(), 'x'));
+      }
+    });
+  }
+  for (int i = 0; i < 1000; ++i)
+    shared.on_piece(text("x"));
+  threads.clear();
+  bool over = false;
+  shared.finish(member, [&] { over = true; });
+  EXPECT_TRUE(over);
+  EXPECT_EQ(joined(staying->heard, 1).front().text, std::string(1000, 'x'));
+}
+
+}  // namespace
+}  // namespace windrow::dispatch

@@ -1,0 +1,96 @@
+// SchedulerRig: a scheduler whose calls a test ends.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "dispatch/scheduler.h"
+
+namespace windrow::dispatch::testing {
+
+constexpr TimePoint kStart{std::chrono::seconds(1000)};
+
+inline SchedulerOptions fixed(std::vector<int32_t> limits) {
+  SchedulerOptions options;
+  for (const int32_t limit : limits)
+    options.upstreams.push_back({.concurrency = {.fixed = limit}});
+  return options;
+}
+
+// Does what the scheduler says: keeps calls until the test ends them.
+class SchedulerRig {
+ public:
+  explicit SchedulerRig(SchedulerOptions options) : scheduler(std::move(options)) {}
+
+  void submit(uint64_t id, WorkItem item = {}) {
+    item.id = ItemId(id);
+    run([&](Actions& actions) { scheduler.submit(now, item, item.tokens, actions); });
+  }
+
+  // Ends the call that is out longest.
+  void end_next(const CallEnd& end) {
+    ASSERT_FALSE(out.empty());
+    const Send call = out.front();
+    out.pop_front();
+    run([&](Actions& actions) { scheduler.ended(now, call.call, end, actions); });
+  }
+  void answer_next() { end_next({.tokens = 1}); }
+  void fail_next(Fault fault) { end_next({.fault = fault}); }
+
+  void advance(Duration by) {
+    now += by;
+    run([&](Actions& actions) { scheduler.wake(now, actions); });
+  }
+
+  void cancel_waiting() {
+    run([&](Actions& actions) { scheduler.cancel_waiting(actions); });
+  }
+  void cancel(uint64_t id) {
+    run([&](Actions& actions) { scheduler.cancel(now, ItemId(id), actions); });
+  }
+
+  std::vector<uint64_t> ids_out() const {
+    std::vector<uint64_t> ids;
+    for (const Send& send : out) {
+      for (const ItemId id : send.items)
+        ids.push_back(id.value());
+    }
+    return ids;
+  }
+
+  ItemEnd how(uint64_t id) const { return ends.at(id).how; }
+
+  Scheduler scheduler;
+  TimePoint now = kStart;
+  std::deque<Send> out;
+  std::map<uint64_t, Ended> ends;
+  std::vector<CallId> stopped;
+
+ private:
+  template <class Event>
+  void run(Event event) {
+    Actions actions;
+    event(actions);
+    for (const Action& action : actions) {
+      if (const auto* send = std::get_if<Send>(&action)) {
+        out.push_back(*send);
+      } else if (const auto* ended = std::get_if<Ended>(&action)) {
+        const bool fresh = ends.emplace(ended->item.value(), *ended).second;
+        ASSERT_TRUE(fresh) << "item " << ended->item.value() << " ended twice";
+        // Whoever gets another's outcome finds it there.
+        ASSERT_TRUE(ends.contains(ended->outcome_of.value()));
+      } else if (const auto* stop = std::get_if<Stop>(&action)) {
+        stopped.push_back(stop->call);
+      }
+    }
+  }
+};
+
+}  // namespace windrow::dispatch::testing
