@@ -5,20 +5,19 @@
 namespace windrow::engine {
 
 Embedder::Embedder(std::unique_ptr<EmbeddingRunner> runner, const Clock& clock,
-                   std::optional<int32_t> batch_tokens)
+                   EmbeddingOptions options, std::shared_ptr<EngineThread> thread)
     : runner_(std::move(runner)),
       limits_(runner_->limits()),
-      loop_(*runner_, clock, batch_tokens),
+      loop_(*runner_, clock, std::move(options)),
       stats_(loop_.stats()),
       budget_{.batch_tokens = loop_.batch_tokens()},
-      thread_([this] { run(); }) {}
+      thread_(thread != nullptr ? std::move(thread) : std::make_shared<EngineThread>(clock)) {
+  // Who waits for vectors waits for one step of generation, whatever that takes.
+  seat_ = thread_->join(*this, /*patience=*/std::nullopt);
+}
 
 Embedder::~Embedder() {
-  {
-    const std::scoped_lock lock(mutex_);
-    inbox_.close = true;
-  }
-  inbox_filled_.notify_one();
+  thread_->leave(seat_);
 }
 
 void Embedder::submit(EmbeddingWork work) {
@@ -26,7 +25,7 @@ void Embedder::submit(EmbeddingWork work) {
     const std::scoped_lock lock(mutex_);
     inbox_.works.push_back(std::move(work));
   }
-  inbox_filled_.notify_one();
+  thread_->wake(seat_);
 }
 
 void Embedder::cancel_waiting() {
@@ -34,7 +33,7 @@ void Embedder::cancel_waiting() {
     const std::scoped_lock lock(mutex_);
     inbox_.cancel_waiting = true;
   }
-  inbox_filled_.notify_one();
+  thread_->wake(seat_);
 }
 
 void Embedder::cancel_all() {
@@ -42,7 +41,7 @@ void Embedder::cancel_all() {
     const std::scoped_lock lock(mutex_);
     inbox_.cancel_all = true;
   }
-  inbox_filled_.notify_one();
+  thread_->wake(seat_);
 }
 
 llm::BackendStats Embedder::stats() const {
@@ -58,27 +57,34 @@ BudgetReport Embedder::budget() const {
   return budget_;
 }
 
-Embedder::Inbox Embedder::take_inbox(bool wait) {
-  std::unique_lock lock(mutex_);
-  stats_ = loop_.stats();
-  if (budget_.points != loop_.budget_points()) {
-    budget_ = {.batch_tokens = loop_.batch_tokens(), .points = loop_.budget_points()};
-  }
-  if (wait) inbox_filled_.wait(lock, [&] { return !inbox_.empty(); });
+Embedder::Inbox Embedder::take_inbox() {
+  const std::scoped_lock lock(mutex_);
   return std::exchange(inbox_, Inbox{});
 }
 
-void Embedder::run() {
-  bool idle = false;  // it begins with measuring
-  while (true) {
-    Inbox inbox = take_inbox(idle);
-    for (EmbeddingWork& work : inbox.works)
-      loop_.add(std::move(work));
-    if (inbox.cancel_waiting) loop_.cancel_waiting();
-    if (inbox.cancel_all || inbox.close) loop_.cancel_all();
-    if (inbox.close) return;
-    idle = !loop_.step();
-  }
+void Embedder::publish() {
+  const std::scoped_lock lock(mutex_);
+  stats_ = loop_.stats();
+  if (budget_.points != loop_.budget_points())
+    budget_ = {.batch_tokens = loop_.batch_tokens(), .points = loop_.budget_points()};
+}
+
+Next Embedder::take_turn(const Turn& turn) {
+  Inbox inbox = take_inbox();
+  for (EmbeddingWork& work : inbox.works)
+    loop_.add(std::move(work));
+  if (inbox.cancel_waiting) loop_.cancel_waiting();
+  if (inbox.cancel_all) loop_.cancel_all();
+  publish();
+  const Next next = loop_.step(turn);
+  publish();
+  return next;
+}
+
+void Embedder::end() {
+  for (EmbeddingWork& work : take_inbox().works)
+    loop_.add(std::move(work));
+  loop_.cancel_all();
 }
 
 }  // namespace windrow::engine

@@ -1,18 +1,17 @@
-// Embedder: an EmbeddingLoop on a thread of its own, which is the only one that touches the model.
-// Everything else hands it work through the inbox and hears back through each work's Done.
+// Embedder: an EmbeddingLoop on the engine thread, which is the only one that touches models
+// (engine_thread.h). Everything else hands it work through the inbox and hears back through each
+// work's Done.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "engine/batch_budget.h"
 #include "engine/embedding_loop.h"
 #include "engine/embedding_runner.h"
+#include "engine/engine_thread.h"
 #include "llm/backend.h"
 
 namespace windrow::engine {
@@ -24,14 +23,15 @@ struct BudgetReport {
   std::vector<BudgetPoint> points;
 };
 
-// Thread-safe. The destructor cancels what is unfinished and joins the thread.
-class Embedder {
+// Thread-safe. The destructor cancels what is unfinished and waits until every Done has returned.
+class Embedder final : private Occupant {
  public:
   // `clock` must outlive the embedder. It begins with measuring the budget, for at most
-  // EmbeddingLoop::kSearchTime, unless `batch_tokens` says it.
+  // EmbeddingLoop::kSearchTime, unless the options say it. `thread`: whom it shares the engine
+  // thread with; null: it has one to itself.
   Embedder(std::unique_ptr<EmbeddingRunner> runner, const Clock& clock,
-           std::optional<int32_t> batch_tokens);
-  ~Embedder();
+           EmbeddingOptions options = {}, std::shared_ptr<EngineThread> thread = nullptr);
+  ~Embedder() override;
   Embedder(const Embedder&) = delete;
   Embedder& operator=(const Embedder&) = delete;
 
@@ -49,30 +49,29 @@ class Embedder {
   BudgetReport budget() const;
 
  private:
-  // What other threads want of the embedder's.
+  // What other threads want of the engine thread.
   struct Inbox {
     std::vector<EmbeddingWork> works;
     bool cancel_waiting = false;
     bool cancel_all = false;
-    bool close = false;
-
-    bool empty() const { return works.empty() && !cancel_waiting && !cancel_all && !close; }
   };
 
-  void run();
-  Inbox take_inbox(bool wait);
+  Next take_turn(const Turn& turn) override;
+  void end() override;
+  Inbox take_inbox();
+  void publish();
 
   std::unique_ptr<EmbeddingRunner> runner_;
   const EmbeddingLimits limits_;
-  EmbeddingLoop loop_;  // the embedder thread's, once it runs
+  EmbeddingLoop loop_;  // the engine thread's
 
   mutable std::mutex mutex_;
-  std::condition_variable inbox_filled_;
   Inbox inbox_;
   llm::BackendStats stats_;
   BudgetReport budget_;
 
-  std::jthread thread_;  // last: it uses all of the above
+  const std::shared_ptr<EngineThread> thread_;
+  SeatId seat_;
 };
 
 }  // namespace windrow::engine

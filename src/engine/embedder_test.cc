@@ -38,7 +38,7 @@ TEST_F(EmbedderTest, AnswersWhatManyThreadsAskAtOnce) {
   constexpr int kWorks = 100;
   std::atomic<int> right = 0;
   {
-    Embedder embedder(runner(), clock_, 30);
+    Embedder embedder(runner(), clock_, {.batch_tokens = 30});
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, thread] {
@@ -68,7 +68,7 @@ TEST_F(EmbedderTest, CancelsFromAnotherThreadAndEndsEveryWorkExactlyOnce) {
   std::atomic<int> answered = 0;
   std::atomic<int> cancelled = 0;
   {
-    Embedder embedder(runner(), clock_, 30);
+    Embedder embedder(runner(), clock_, {.batch_tokens = 30});
     for (int i = 0; i < 300; ++i) {
       embedder.submit({.inputs = {tokens(i), tokens(i + 1), tokens(i + 2)},
                        .done = [&](const EmbeddingOutcome& outcome) {
@@ -85,7 +85,7 @@ TEST_F(EmbedderTest, CancelsFromAnotherThreadAndEndsEveryWorkExactlyOnce) {
 TEST_F(EmbedderTest, StatsAndBudgetCanBeReadWhileItRuns) {
   auto timed = runner();
   timed->on_pass = [this](auto) { clock_.advance(std::chrono::milliseconds(1)); };
-  Embedder embedder(std::move(timed), clock_, std::nullopt);
+  Embedder embedder(std::move(timed), clock_);
   std::promise<void> ended;
   embedder.submit({.inputs = std::vector<std::vector<Token>>(50, tokens(1)),
                    .done = [&](const EmbeddingOutcome&) { ended.set_value(); }});

@@ -26,11 +26,12 @@ int32_t sum_of_tokens(const EmbeddingBackend::Inputs& inputs) {
 
 EmbeddingBackend::EmbeddingBackend(std::unique_ptr<EmbeddingRunner> runner,
                                    const Vocabulary& vocabulary, PairFormat pair_format,
-                                   const Clock& clock, const EmbeddingOptions& options)
+                                   const Clock& clock, const EmbeddingOptions& options,
+                                   std::shared_ptr<EngineThread> thread)
     : vocabulary_(vocabulary),
       pair_tokens_(std::move(pair_format), vocabulary),
       clock_(clock),
-      embedder_(std::move(runner), clock, options.batch_tokens) {}
+      embedder_(std::move(runner), clock, options, std::move(thread)) {}
 
 // What can be said before a text is looked at.
 std::optional<llm::Failure> EmbeddingBackend::check(const llm::Request& request) const {
@@ -173,6 +174,7 @@ void EmbeddingBackend::submit(llm::Request request, Done done) {
   embedder_.submit(
       EmbeddingWork{.inputs = std::move(tokens),
                     .submitted_at = clock_.now(),
+                    .unwanted = request.unwanted,
                     .done = [request = std::move(request), prompt_tokens,
                              done = std::move(done)](EmbeddingOutcome outcome) {
                       if (auto* result = std::get_if<EmbeddingResult>(&outcome)) {

@@ -7,8 +7,8 @@
 //   EmbeddingBackend backend(*std::move(runner), model.vocabulary(), model.pair_format(), clock,
 //                            {.batch_tokens = ...});         // or {}: measured
 //
-// Requests are checked and tokenised on the caller's thread; passes run on the embedder's, and Done
-// is called there. A model that also generates has a second context (make_runner) and a second
+// Requests are checked and tokenised on the caller's thread; passes run on the engine thread, and
+// Done is called there. A model that also generates has a second context (make_runner) and a second
 // backend: whoever wires them sends each request by its endpoint.
 #pragma once
 
@@ -28,15 +28,13 @@
 
 namespace windrow::engine {
 
-struct EmbeddingOptions {
-  std::optional<int32_t> batch_tokens;  // of one pass; absent: measured
-};
-
 class EmbeddingBackend final : public llm::Backend {
  public:
   // `vocabulary` and `clock` must outlive the backend. `pair_format` matters with Pooling::kRank.
+  // `thread` as in Embedder.
   EmbeddingBackend(std::unique_ptr<EmbeddingRunner> runner, const Vocabulary& vocabulary,
-                   PairFormat pair_format, const Clock& clock, const EmbeddingOptions& options);
+                   PairFormat pair_format, const Clock& clock, const EmbeddingOptions& options,
+                   std::shared_ptr<EngineThread> thread = nullptr);
 
   using Inputs = std::vector<std::vector<Token>>;
 

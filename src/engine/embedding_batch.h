@@ -6,8 +6,9 @@
 //
 // Invariants:
 //  * Each input is in one pass, and in another only after that one failed.
-//  * A pass has at most inputs_max inputs and as many tokens as the budget, which never is more
-//    than batch_tokens_max; an input longer than the budget goes alone.
+//  * A pass has as many inputs and tokens as the budget at most, which never is more than
+//  inputs_max
+//    and batch_tokens_max; an input longer than the budget goes alone.
 //  * Inputs of a pass that failed go again, each alone, before all others.
 #pragma once
 
@@ -32,9 +33,17 @@ class EmbeddingBatch {
   // `tokens` is 1 .. input_tokens_max.
   void add(InputId id, int32_t tokens);
 
+  struct Budget {
+    int32_t tokens = 0;
+    int32_t inputs = 0;  // 0: as many as fit
+  };
+
   // The next pass: its inputs wait no more. Empty when none does. What became of them is said by
-  // one call of the next three, before next is called again.
-  std::vector<InputId> next(int32_t budget);
+  // one call of the next two, before next is called again.
+  std::vector<InputId> next(const Budget& budget);
+
+  // Whether what waits fills a pass.
+  bool fills(const Budget& budget) const;
 
   // The pass ran.
   void ran() { running_.clear(); }
@@ -46,6 +55,9 @@ class EmbeddingBatch {
   // Drops inputs that wait.
   void remove_if(const std::function<bool(InputId)>& predicate);
 
+  // Which goes first; not to be asked when none waits.
+  InputId front() const { return waiting_.front().id; }
+
   int32_t waiting() const { return static_cast<int32_t>(waiting_.size()); }
 
  private:
@@ -55,8 +67,11 @@ class EmbeddingBatch {
     bool alone = false;
   };
 
+  int32_t inputs_max(const Budget& budget) const;
+
   const EmbeddingLimits limits_;
   std::deque<Input> waiting_;
+  int64_t waiting_tokens_ = 0;
   std::vector<Input> running_;
 };
 

@@ -26,31 +26,31 @@ TEST(EmbeddingBatch, TakesInputsInOrderAsFarAsTheBudgetGoes) {
   EmbeddingBatch batch(limits_of(100, 10, 100));
   for (const auto& [id, tokens] : {std::pair(1, 40), {2, 10}, {3, 1}, {4, 30}})
     batch.add(InputId(static_cast<uint64_t>(id)), tokens);
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(1), InputId(2)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(1), InputId(2)));
   batch.ran();
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(3), InputId(4)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(3), InputId(4)));
   batch.ran();
-  EXPECT_THAT(batch.next(50), IsEmpty());
+  EXPECT_THAT(batch.next({.tokens = 50}), IsEmpty());
 }
 
 TEST(EmbeddingBatch, AnInputLongerThanTheBudgetGoesAlone) {
   EmbeddingBatch batch(limits_of(100, 10, 100));
   batch.add(InputId(1), 90);
   batch.add(InputId(2), 5);
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(1)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(1)));
 }
 
 TEST(EmbeddingBatch, InputsOfAFailedPassGoAgainAloneAndFirst) {
   EmbeddingBatch batch(limits_of(100, 2, 100));
   for (uint64_t id = 1; id <= 3; ++id)
     batch.add(InputId(id), 5);
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(1), InputId(2)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(1), InputId(2)));
   EXPECT_TRUE(batch.failed());
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(1)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(1)));
   EXPECT_FALSE(batch.failed()) << "it is gone";
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(2)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(2)));
   batch.ran();
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(3)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(3)));
 }
 
 TEST(EmbeddingBatch, WhatIsRemovedDoesNotRun) {
@@ -59,7 +59,7 @@ TEST(EmbeddingBatch, WhatIsRemovedDoesNotRun) {
     batch.add(InputId(id), 5);
   batch.remove_if([](InputId id) { return id.value() % 2 == 1; });
   EXPECT_EQ(batch.waiting(), 2);
-  EXPECT_THAT(batch.next(50), ElementsAre(InputId(2), InputId(4)));
+  EXPECT_THAT(batch.next({.tokens = 50}), ElementsAre(InputId(2), InputId(4)));
 }
 
 // Inputs come and go at random; passes fail at random.
@@ -87,7 +87,7 @@ TEST(EmbeddingBatch, FuzzedEveryInputRunsOnceWithinTheLimitsAndInTurn) {
         ++added;
       }
       const auto budget = static_cast<int32_t>(random.between(1, 400));
-      const std::vector<InputId> pass = batch.next(budget);
+      const std::vector<InputId> pass = batch.next({.tokens = budget});
       if (pass.empty()) {
         ASSERT_EQ(ran.size() + lost.size(), added) << "an input waits for ever";
         continue;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "base/hash.h"
 
 namespace windrow::engine {
 namespace {
@@ -66,14 +67,13 @@ int32_t measured_tokens_max(const EmbeddingLimits& limits) {
 
 }  // namespace
 
-EmbeddingLoop::EmbeddingLoop(EmbeddingRunner& runner, const Clock& clock,
-                             std::optional<int32_t> batch_tokens)
+EmbeddingLoop::EmbeddingLoop(EmbeddingRunner& runner, const Clock& clock, EmbeddingOptions options)
     : runner_(runner),
       clock_(clock),
-      batch_tokens_(batch_tokens),
+      options_(std::move(options)),
       search_(measured_tokens_max(runner.limits()), kSearchTime),
       batch_(runner.limits()) {
-  if (batch_tokens_) search_.stop();
+  if (options_.batch_tokens) search_.stop();
 }
 
 EmbeddingLoop::~EmbeddingLoop() {
@@ -86,35 +86,98 @@ void EmbeddingLoop::add(EmbeddingWork work) {
     return;
   }
   ENSURE(!work.inputs.empty(), "a request without inputs came in");
+  arrivals_.arrived(work.submitted_at);
   const WorkId id(next_id_++);
-  for (size_t index = 0; index < work.inputs.size(); ++index) {
-    const InputId input(next_id_++);
-    batch_.add(input, static_cast<int32_t>(work.inputs[index].size()));
-    places_.emplace(input, Place{.work = id, .index = index});
-  }
-  const size_t inputs = work.inputs.size();
+  std::vector<std::vector<Token>> inputs = std::exchange(work.inputs, {});
+  const size_t count = inputs.size();
   works_.emplace(id, Running{.work = std::move(work),
-                             .result = {.vectors = std::vector<std::vector<float>>(inputs)},
-                             .inputs_left = inputs});
+                             .inputs = {},
+                             .result = {.vectors = std::vector<std::vector<float>>(count)},
+                             .inputs_left = count});
+  inputs_waiting_ += static_cast<int32_t>(count);
+  for (size_t index = 0; index < count; ++index)
+    add_input(std::move(inputs[index]), {.work = id, .index = index});
 }
 
-bool EmbeddingLoop::step() {
-  if (measure()) return true;
-  const std::vector<InputId> pass = batch_.next(batch_tokens());
-  if (pass.empty()) return false;
-  run(pass);
-  return true;
+void EmbeddingLoop::add_input(std::vector<Token> tokens, const Place& place) {
+  const uint64_t hash = hash64(std::string_view(reinterpret_cast<const char*>(tokens.data()),
+                                                tokens.size() * sizeof(Token)));
+  std::vector<InputId>& inputs_of_work = works_.at(place.work).inputs;
+  const auto [first, last] = by_hash_.equal_range(hash);
+  const auto equal = std::find_if(
+      first, last, [&](const auto& entry) { return inputs_.at(entry.second).tokens == tokens; });
+  if (equal != last) {
+    inputs_.at(equal->second).places.push_back(place);
+    inputs_of_work.push_back(equal->second);
+    return;
+  }
+  const InputId id(next_id_++);
+  batch_.add(id, static_cast<int32_t>(tokens.size()));
+  by_hash_.emplace(hash, id);
+  inputs_.emplace(id, Input{.tokens = std::move(tokens), .hash = hash, .places = {place}});
+  inputs_of_work.push_back(id);
 }
 
-bool EmbeddingLoop::measure() {
+Next EmbeddingLoop::step(const Turn& turn) {
+  cancel_if([](const Running& running) { return running.work.unwanted.stop_requested(); });
+  if (measure(turn)) return {.kind = Next::Kind::kTurn};
+  const EmbeddingBatch::Budget budget = this->budget(turn);
+  if (batch_.waiting() == 0) {
+    ran_ = has_lingered_ = false;
+    return {};
+  }
+  const LingerDecision decision = decide_now(turn, budget);
+  if (decision.until) {
+    ran_ = false;
+    has_lingered_ = true;
+    return {.kind = Next::Kind::kTime, .at = *decision.until};
+  }
+  run(batch_.next(budget), decision.reason);
+  ran_ = true;
+  has_lingered_ = false;
+  return {.kind = Next::Kind::kTurn};
+}
+
+EmbeddingBatch::Budget EmbeddingLoop::budget(const Turn& turn) const {
+  int32_t tokens = batch_tokens();
+  if (turn.pass_max) {
+    tokens = std::min(tokens,
+                      pass_time_.tokens_within(*turn.pass_max, tokens, BudgetSearch::kTokensMin));
+  }
+  return {.tokens = tokens, .inputs = options_.lingering.batch_size_max};
+}
+
+LingerDecision EmbeddingLoop::decide_now(const Turn& turn,
+                                         const EmbeddingBatch::Budget& budget) const {
+  const TimePoint now = clock_.now();
+  const Place& first = inputs_.at(batch_.front()).places.front();
+  return decide(now,
+                {.oldest = works_.at(first.work).work.submitted_at,
+                 .full = batch_.fills(budget),
+                 .busy = ran_ || !turn.alone,
+                 .has_lingered = has_lingered_,
+                 .arriving = options_.arriving ? options_.arriving() : 0,
+                 .pass_fixed = pass_time_.fixed()},
+                arrivals_, options_.lingering);
+}
+
+// Before the first answer; when others wait for so long a pass, once there is nothing else to do.
+bool EmbeddingLoop::measure(const Turn& turn) {
   const std::optional<int32_t> tokens = broken_.empty() ? search_.next() : std::nullopt;
   if (!tokens) return false;
+  if (passes_ > 0 && batch_.waiting() > 0) return false;
+  if (turn.pass_max &&
+      pass_time_.tokens_within(*turn.pass_max, *tokens, BudgetSearch::kTokensMin) < *tokens)
+    return false;
   const std::vector<std::vector<Token>> made = synthetic_inputs(*tokens, runner_.limits());
   const std::vector<std::span<const Token>> inputs(made.begin(), made.end());
   const TimePoint start = clock_.now();
   const Result<void> result = run_model(inputs);
   if (result) {
-    search_.took(clock_.now() - start);
+    const Duration duration = clock_.now() - start;
+    search_.took(duration);
+    // The first pass of all warms up.
+    if (!search_.points().empty()) pass_time_.took(*tokens, duration);
     return true;
   }
   // Real inputs will show what it is.
@@ -123,22 +186,23 @@ bool EmbeddingLoop::measure() {
   return true;
 }
 
-void EmbeddingLoop::run(const std::vector<InputId>& pass) {
+void EmbeddingLoop::run(const std::vector<InputId>& pass, llm::StepReason reason) {
   const TimePoint start = clock_.now();
   std::vector<std::span<const Token>> inputs;
   inputs.reserve(pass.size());
   for (const InputId id : pass) {
-    const Place& place = places_.at(id);
-    Running& running = works_.at(place.work);
-    if (!running.started) {
+    const Input& input = inputs_.at(id);
+    inputs.emplace_back(input.tokens);
+    for (const Place& place : input.places) {
+      Running& running = works_.at(place.work);
+      if (running.started) continue;
       running.started = true;
       running.started_at = start;
     }
-    inputs.emplace_back(running.work.inputs[place.index]);
   }
   const Result<void> result = run_model(inputs);
   if (result) {
-    pass_ran(pass);
+    pass_ran(pass, reason, clock_.now() - start);
   } else {
     pass_failed(pass, result.error());
   }
@@ -156,29 +220,60 @@ Result<void> EmbeddingLoop::run_model(std::span<const std::span<const Token>> in
   }
 }
 
-void EmbeddingLoop::pass_ran(const std::vector<InputId>& pass) {
+void EmbeddingLoop::pass_ran(const std::vector<InputId>& pass, llm::StepReason reason,
+                             Duration duration) {
   failures_in_a_row_ = 0;
   ++passes_;
   batch_.ran();
+  llm::StepReport report{.kind = runner_.limits().pooling == Pooling::kRank ? llm::StepKind::kRank
+                                                                            : llm::StepKind::kEmbed,
+                         .reason = reason,
+                         .rows_prefilling = static_cast<int32_t>(pass.size()),
+                         .outputs = static_cast<int32_t>(pass.size()),
+                         .duration = duration};
+  for (const InputId id : pass) {
+    const Input& input = inputs_.at(id);
+    const auto tokens = static_cast<int32_t>(input.tokens.size());
+    report.tokens += tokens;
+    report.cached_tokens += tokens * static_cast<int32_t>(input.places.size() - 1);
+  }
+  prompt_tokens_ += report.tokens;
+  cached_tokens_ += report.cached_tokens;
+  pass_time_.took(report.tokens, duration);
+  if (options_.on_step) options_.on_step(report);
   for (size_t i = 0; i < pass.size(); ++i)
     take(pass[i], runner_.embedding(i));
 }
 
+// Nobody waits for it any more, in the batch or in a pass.
+EmbeddingLoop::Input EmbeddingLoop::extract(InputId id) {
+  auto node = inputs_.extract(id);
+  const auto [first, last] = by_hash_.equal_range(node.mapped().hash);
+  by_hash_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == id; }));
+  return std::move(node.mapped());
+}
+
 void EmbeddingLoop::take(InputId id, std::span<const float> vector) {
-  const auto found = places_.find(id);
-  if (found == places_.end()) return;  // another input of its request, in this pass, failed
-  const Place place = found->second;
-  Running& running = works_.at(place.work);
-  prompt_tokens_ += static_cast<int64_t>(running.work.inputs[place.index].size());
+  // Those whose requests ended in this pass, because another of their inputs failed, are gone.
+  if (!inputs_.contains(id)) return;
+  const Input input = extract(id);
+  for (const Place& place : input.places)
+    give(place, vector);
+}
+
+void EmbeddingLoop::give(const Place& place, std::span<const float> vector) {
+  const auto found = works_.find(place.work);
+  if (found == works_.end()) return;  // it has this input twice, and failed with the first
+  Running& running = found->second;
   if (!all_finite(vector)) {
-    end(place.work, input_failure(place.index, running.work.inputs.size(),
+    end(place.work, input_failure(place.index, running.inputs.size(),
                                   "the model's vector has something in it that is no number; its "
                                   "file may be damaged, or its weights overflow the number format "
                                   "in use (try --kv-type f32)"));
     return;
   }
-  places_.erase(found);
   running.result.vectors[place.index].assign(vector.begin(), vector.end());
+  --inputs_waiting_;
   if (--running.inputs_left > 0) return;
   EmbeddingResult result = std::move(running.result);
   result.timings = {.queue_ms = milliseconds(running.started_at - running.work.submitted_at),
@@ -197,25 +292,41 @@ void EmbeddingLoop::pass_failed(const std::vector<InputId>& pass, const Error& e
     fail_for_good(error);
     return;
   }
-  const Place place = places_.at(pass.front());
-  end(place.work,
-      input_failure(place.index, works_.at(place.work).work.inputs.size(), error.message));
+  const Input input = extract(pass.front());
+  for (const Place& place : input.places) {
+    const auto found = works_.find(place.work);
+    if (found == works_.end()) continue;
+    end(place.work, input_failure(place.index, found->second.inputs.size(), error.message));
+  }
+}
+
+// Its inputs are computed no more, but for those that others wait for, too.
+void EmbeddingLoop::leave(const Running& running, WorkId id) {
+  inputs_waiting_ -= static_cast<int32_t>(running.inputs_left);
+  for (const InputId input : running.inputs) {
+    const auto found = inputs_.find(input);
+    if (found == inputs_.end()) continue;
+    std::erase_if(found->second.places, [&](const Place& place) { return place.work == id; });
+    if (found->second.places.empty()) extract(input);
+  }
 }
 
 // The work leaves before its Done is called, so that what Done sees is settled.
 void EmbeddingLoop::end(WorkId id, EmbeddingOutcome outcome) {
-  auto node = works_.extract(id);
-  const EmbeddingWork work = std::move(node.mapped().work);
-  if (node.mapped().inputs_left > 0) {
-    batch_.remove_if([&](InputId input) { return places_.at(input).work == id; });
-    std::erase_if(places_, [&](const auto& place) { return place.second.work == id; });
+  const auto node = works_.extract(id);
+  const Running& running = node.mapped();
+  if (running.inputs_left > 0) {
+    leave(running, id);
+    batch_.remove_if([&](InputId input) { return !inputs_.contains(input); });
   }
-  work.done(std::move(outcome));
+  running.work.done(std::move(outcome));
 }
 
 void EmbeddingLoop::end_all(const llm::Failure& failure) {
   batch_.remove_if([](InputId) { return true; });
-  places_.clear();
+  inputs_.clear();
+  by_hash_.clear();
+  inputs_waiting_ = 0;
   const auto works = std::exchange(works_, {});
   for (const auto& [id, running] : works)
     running.work.done(failure);
@@ -226,20 +337,25 @@ void EmbeddingLoop::fail_for_good(const Error& error) {
   end_all(backend_failure(broken_));
 }
 
-void EmbeddingLoop::cancel_waiting() {
-  std::vector<EmbeddingWork> waiting;
-  for (auto place = works_.begin(); place != works_.end();) {
-    if (place->second.started) {
-      ++place;
+void EmbeddingLoop::cancel_if(const std::function<bool(const Running&)>& unwanted) {
+  std::vector<EmbeddingWork> cancelled_works;
+  for (auto entry = works_.begin(); entry != works_.end();) {
+    if (!unwanted(entry->second)) {
+      ++entry;
       continue;
     }
-    waiting.push_back(std::move(place->second.work));
-    place = works_.erase(place);
+    leave(entry->second, entry->first);
+    cancelled_works.push_back(std::move(entry->second.work));
+    entry = works_.erase(entry);
   }
-  batch_.remove_if([&](InputId input) { return !works_.contains(places_.at(input).work); });
-  std::erase_if(places_, [&](const auto& place) { return !works_.contains(place.second.work); });
-  for (const EmbeddingWork& work : waiting)
+  if (cancelled_works.empty()) return;
+  batch_.remove_if([&](InputId input) { return !inputs_.contains(input); });
+  for (const EmbeddingWork& work : cancelled_works)
     work.done(cancelled());
+}
+
+void EmbeddingLoop::cancel_waiting() {
+  cancel_if([](const Running& running) { return !running.started; });
 }
 
 void EmbeddingLoop::cancel_all() {
@@ -247,12 +363,14 @@ void EmbeddingLoop::cancel_all() {
 }
 
 llm::BackendStats EmbeddingLoop::stats() const {
-  return llm::BackendStats{
-      .prompt_tokens = prompt_tokens_, .steps = passes_, .rows_waiting = batch_.waiting()};
+  return llm::BackendStats{.prompt_tokens = prompt_tokens_,
+                           .cached_tokens = cached_tokens_,
+                           .steps = passes_,
+                           .rows_waiting = inputs_waiting_};
 }
 
 int32_t EmbeddingLoop::batch_tokens() const {
-  return batch_tokens_.value_or(search_.best());
+  return options_.batch_tokens.value_or(search_.best());
 }
 
 }  // namespace windrow::engine

@@ -17,31 +17,43 @@ StepLoopOptions with_threads(StepLoopOptions options) {
   return options;
 }
 
+std::shared_ptr<EngineThread> own_or(std::shared_ptr<EngineThread> thread, const Clock& clock) {
+  return thread != nullptr ? std::move(thread) : std::make_shared<EngineThread>(clock);
+}
+
 }  // namespace
 
 Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
-               const Clock& clock, StepLoopOptions options)
-    : runner_(std::move(runner)),
+               const Clock& clock, StepLoopOptions options, std::shared_ptr<EngineThread> thread,
+               const StartWindow& start)
+    : clock_(clock),
+      start_(start),
+      runner_(std::move(runner)),
       limits_(runner_->limits()),
-      loop_(*runner_, vocabulary, clock, with_threads(std::move(options))),
+      loop_(*runner_, vocabulary, clock, with_threads(options)),
       stats_(loop_.stats()),
-      thread_([this] { run(); }) {}
+      thread_(own_or(std::move(thread), clock)) {
+  // Whoever hears of a row finds it counted.
+  loop_.set_before_done([this] {
+    const llm::BackendStats stats = loop_.stats();
+    const std::scoped_lock lock(mutex_);
+    stats_ = stats;
+  });
+  seat_ = thread_->join(*this, options.step_target);
+}
 
 Engine::~Engine() {
-  {
-    const std::scoped_lock lock(mutex_);
-    inbox_.close = true;
-  }
-  inbox_filled_.notify_one();
+  thread_->leave(seat_);
 }
 
 void Engine::submit(std::vector<EngineRequest> rows) {
   {
     const std::scoped_lock lock(mutex_);
+    if (inbox_.rows.empty()) first_row_at_ = clock_.now();
     for (EngineRequest& row : rows)
       inbox_.rows.push_back(std::move(row));
   }
-  inbox_filled_.notify_one();
+  thread_->wake(seat_);
 }
 
 void Engine::cancel_waiting() {
@@ -49,7 +61,7 @@ void Engine::cancel_waiting() {
     const std::scoped_lock lock(mutex_);
     inbox_.cancel_waiting = true;
   }
-  inbox_filled_.notify_one();
+  thread_->wake(seat_);
 }
 
 void Engine::cancel_all() {
@@ -57,7 +69,7 @@ void Engine::cancel_all() {
     const std::scoped_lock lock(mutex_);
     inbox_.cancel_all = true;
   }
-  inbox_filled_.notify_one();
+  thread_->wake(seat_);
 }
 
 llm::BackendStats Engine::stats() const {
@@ -67,30 +79,42 @@ llm::BackendStats Engine::stats() const {
   return stats;
 }
 
-Engine::Inbox Engine::take_inbox(bool wait) {
-  std::unique_lock lock(mutex_);
+Engine::Inbox Engine::take_inbox() {
+  const std::scoped_lock lock(mutex_);
   stats_ = loop_.stats();
-  if (wait) inbox_filled_.wait(lock, [&] { return !inbox_.empty(); });
   return std::exchange(inbox_, Inbox{});
 }
 
-void Engine::run() {
-  // Whoever hears of a row finds it counted.
-  loop_.set_before_done([this] {
-    const llm::BackendStats stats = loop_.stats();
-    const std::scoped_lock lock(mutex_);
-    stats_ = stats;
-  });
-  bool idle = true;
-  while (true) {
-    Inbox inbox = take_inbox(idle);
-    for (EngineRequest& row : inbox.rows)
-      loop_.add(std::move(row));
-    if (inbox.cancel_waiting) loop_.cancel_waiting();
-    if (inbox.cancel_all || inbox.close) loop_.cancel_all();
-    if (inbox.close) return;
-    idle = !loop_.step();
-  }
+// Until when rows that found nothing running wait for company.
+std::optional<TimePoint> Engine::window_end() const {
+  if (!idle_ || start_.window <= Duration::zero()) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  const auto rows_full = static_cast<size_t>(start_.rows > 0 ? start_.rows : limits_.rows_max);
+  const bool cancels = inbox_.cancel_waiting || inbox_.cancel_all;
+  if (inbox_.rows.empty() || inbox_.rows.size() >= rows_full || cancels) return std::nullopt;
+  const TimePoint end = first_row_at_ + start_.window;
+  return end > clock_.now() ? std::optional(end) : std::nullopt;
+}
+
+Next Engine::take_turn(const Turn& turn) {
+  if (const std::optional<TimePoint> end = window_end())
+    return {.kind = Next::Kind::kTime, .at = *end};
+  Inbox inbox = take_inbox();
+  for (EngineRequest& row : inbox.rows)
+    loop_.add(std::move(row));
+  if (inbox.cancel_waiting) loop_.cancel_waiting();
+  if (inbox.cancel_all) loop_.cancel_all();
+  idle_ = !loop_.step(turn.alone);
+  if (!idle_) return {.kind = Next::Kind::kTurn};
+  const std::scoped_lock lock(mutex_);
+  stats_ = loop_.stats();
+  return {};
+}
+
+void Engine::end() {
+  for (EngineRequest& row : take_inbox().rows)
+    loop_.add(std::move(row));
+  loop_.cancel_all();
 }
 
 }  // namespace windrow::engine

@@ -1,14 +1,15 @@
-// Engine: a StepLoop on a thread of its own, which is the only one that touches the model.
-// Everything else hands it work through the inbox and hears back through each request's Done.
+// Engine: a StepLoop on the engine thread, which is the only one that touches models
+// (engine_thread.h). Everything else hands it work through the inbox and hears back through each
+// request's Done.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/engine_thread.h"
 #include "engine/model_runner.h"
 #include "engine/step_loop.h"
 #include "engine/vocabulary.h"
@@ -16,13 +17,22 @@
 
 namespace windrow::engine {
 
-// Thread-safe. The destructor cancels what is unfinished and joins the thread.
-class Engine {
+// How rows come into an engine in which nothing runs. Rows join at any step, so waiting for company
+// gains nothing; it is there for those who want it.
+struct StartWindow {
+  Duration window{};  // that long after the first of them; 0: at once
+  int32_t rows = 0;   // so many end it; 0: as many as a step may have
+};
+
+// Thread-safe. The destructor cancels what is unfinished and waits until every Done has returned.
+class Engine final : private Occupant {
  public:
-  // `vocabulary` and `clock` must outlive the engine.
+  // `vocabulary` and `clock` must outlive the engine. `thread`: whom it shares the engine thread
+  // with; null: it has one to itself.
   Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary, const Clock& clock,
-         StepLoopOptions options = {});
-  ~Engine();
+         StepLoopOptions options = {}, std::shared_ptr<EngineThread> thread = nullptr,
+         const StartWindow& start = {});
+  ~Engine() override;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -44,24 +54,27 @@ class Engine {
     std::vector<EngineRequest> rows;
     bool cancel_waiting = false;
     bool cancel_all = false;
-    bool close = false;
-
-    bool empty() const { return rows.empty() && !cancel_waiting && !cancel_all && !close; }
   };
 
-  void run();
-  Inbox take_inbox(bool wait);
+  Next take_turn(const Turn& turn) override;
+  void end() override;
+  Inbox take_inbox();
+  std::optional<TimePoint> window_end() const;
 
+  const Clock& clock_;
+  const StartWindow start_;
   std::unique_ptr<ModelRunner> runner_;
   const RunnerLimits limits_;
-  StepLoop loop_;  // the engine thread's, once it runs
+  StepLoop loop_;     // the engine thread's
+  bool idle_ = true;  // the engine thread's: the loop had nothing to run
 
   mutable std::mutex mutex_;
-  std::condition_variable inbox_filled_;
   Inbox inbox_;
+  TimePoint first_row_at_;  // of those in the inbox
   llm::BackendStats stats_;
 
-  std::jthread thread_;  // last: it uses all of the above
+  const std::shared_ptr<EngineThread> thread_;
+  SeatId seat_;
 };
 
 }  // namespace windrow::engine

@@ -41,7 +41,8 @@ llm::Failure cancelled() {
 GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                                      const Vocabulary& vocabulary,
                                      Result<chat::ChatTemplate> chat_template, const Clock& clock,
-                                     const GenerationOptions& options)
+                                     const GenerationOptions& options,
+                                     std::shared_ptr<EngineThread> thread)
     : vocabulary_(vocabulary),
       clock_(clock),
       options_(options),
@@ -54,7 +55,8 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                .lone_step_target = options.lone_step_target,
                .sampling_threads = options.sampling_threads,
                .mask_filling = options.mask_filling,
-               .on_step = options.on_step}),
+               .on_step = options.on_step},
+              std::move(thread), options.start),
       structures_(
           [this](const llm::StructureSpec& spec, const grammar::GiveUp& give_up) {
             return make_structure_for(spec, give_up);

@@ -49,16 +49,19 @@ struct GenerationOptions {
   bool keep = false;
 
   llm::StepObserver on_step;  // called on the engine thread
+
+  StartWindow start;
 };
 
 class GenerationBackend final : public llm::Backend {
  public:
   // `vocabulary` and `clock` must outlive the backend. `chat_template` is an error for models that
   // have none or one that cannot be used; its text then answers every chat request. One backend
-  // knows one date, so that one job has one.
+  // knows one date, so that one job has one. `thread` as in Engine.
   GenerationBackend(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
                     Result<chat::ChatTemplate> chat_template, const Clock& clock,
-                    const GenerationOptions& options);
+                    const GenerationOptions& options,
+                    std::shared_ptr<EngineThread> thread = nullptr);
   ~GenerationBackend() override;
 
   // What the model will see of a request, or what submit would refuse at once, but for its

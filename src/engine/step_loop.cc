@@ -146,11 +146,12 @@ void StepLoop::add(EngineRequest request) {
        .keep = row.request.keep});
 }
 
-bool StepLoop::step() {
+bool StepLoop::step(bool alone) {
   end_unwanted();
   end_abandoned();
   sample_kept();
-  const StepPlan plan = plan_.next(step_size_.prefill_tokens_max(), step_size_.lone_tokens_max());
+  const int32_t tokens_max = step_size_.prefill_tokens_max();
+  const StepPlan plan = plan_.next(tokens_max, alone ? step_size_.lone_tokens_max() : tokens_max);
   for (const MemoryChange& change : plan.changes)
     runner_.change(change);
   if (!plan.slices.empty()) {

@@ -106,8 +106,9 @@ class StepLoop {
 
   void add(EngineRequest request);
 
-  // Runs one step. False when there was nothing to run.
-  bool step();
+  // Runs one step. False when there was nothing to run. `alone`: nobody beyond this loop waits for
+  // its end.
+  bool step(bool alone = true);
 
   // Rows that have taken part in no step yet, or all.
   void cancel_waiting();
