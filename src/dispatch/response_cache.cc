@@ -187,6 +187,8 @@ std::optional<llm::Answer> ResponseCache::find(const Hash128& question) {
 
 void ResponseCache::put(const Hash128& question, const llm::Answer& answer) {
   if (answer.raw.empty() || answer.raw.size() > kBodyBytesMax) return;
+  // A record does not tell that it was cut, and so would make a whole answer of it.
+  if (answer.truncated) return;
   std::string record = written({.question = question,
                                 .body_sum = hash64(answer.raw),
                                 .body_bytes = static_cast<uint32_t>(answer.raw.size()),

@@ -91,6 +91,17 @@ TEST(ResponseCache, AnswersWithoutABodyAreNotStored) {
   EXPECT_EQ(cache->reading().stored, 0);
 }
 
+TEST(ResponseCache, AnswersThatWereCutAreNotStored) {
+  MemoryDisk disk;
+  const auto cache = open(disk);
+  llm::Answer cut = answer("half");
+  cut.truncated = true;
+  cache->put(question(1), cut);
+  EXPECT_EQ(found(*cache, 1), "");
+  cache->put(question(1), answer("whole"));
+  EXPECT_EQ(found(*cache, 1), "whole");
+}
+
 TEST(ResponseCache, OneProcessHasIt) {
   MemoryDisk disk;
   const auto cache = open(disk);

@@ -26,7 +26,9 @@ struct Piece {
   std::optional<FinishReason> finish_reason;
 
   // Of a server elsewhere: one event of its stream, a line of JSON that is passed on as it is. Then
-  // none of the above is set.
+  // none of the above is set. The event that tells only the usage is one of them, whether the
+  // client asked for it or not. A server may answer as a whole all the same: then there are no
+  // pieces, and the Answer's `raw` has it.
   std::string raw;
 
   friend bool operator==(const Piece&, const Piece&) = default;

@@ -1,4 +1,6 @@
-// CheckedBackend: shows a MixUpWatch all that a server answers.
+// CheckedBackend: shows a MixUpWatch all that a server answers as a whole. Streams pass unseen:
+// they have been said when they end, and a code may lie across two of their events. The questions
+// that are planted beside them are no streams, and show mix-ups all the same.
 #pragma once
 
 #include <string>

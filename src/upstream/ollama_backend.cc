@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -9,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -45,8 +47,12 @@ int64_t telling_bytes(const std::string& raw) {
 // What is known of one model. Guarded by the state's mutex, but for its names and the questions.
 struct OllamaBackend::Model {
   struct Held {
+    uint64_t number = 0;
     llm::Request request;
     Done done;
+
+    // Ends it when it is wanted no more. Let go of without the lock: whoever does waits for it.
+    std::unique_ptr<std::stop_callback<std::function<void()>>> unwanted = nullptr;
   };
 
   std::string name;   // as rows call it
@@ -65,7 +71,8 @@ struct OllamaBackend::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::string, std::shared_ptr<Model>> models;
-  int asking = 0;  // models whose questions are not all answered
+  uint64_t held = 0;  // so far
+  int asking = 0;     // models whose questions are not all answered
   bool closed = false;
   std::map<const Model*, http::CallId> calls;
 };
@@ -114,16 +121,40 @@ void OllamaBackend::submit(llm::Request request, Done done) {
     model = found;
   }
   const llm::Endpoint endpoint = request.endpoint;
-  if (!holds(*model, request, done)) forward(model, std::move(request), std::move(done));
+  if (!holds(model, request, done)) forward(model, std::move(request), std::move(done));
   if (first) ask(model, endpoint);
 }
 
 // Takes the row where the context of its model is not known yet.
-bool OllamaBackend::holds(Model& model, llm::Request& request, Done& done) {
+bool OllamaBackend::holds(const std::shared_ptr<Model>& model, llm::Request& request, Done& done) {
+  const std::stop_token unwanted = request.unwanted;
+  uint64_t number = 0;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (model->known) return false;
+    number = ++state_->held;
+    model->held.push_back(
+        {.number = number, .request = std::move(request), .done = std::move(done)});
+  }
+  if (!unwanted.stop_possible()) return true;
+  auto callback = std::make_unique<std::stop_callback<std::function<void()>>>(
+      unwanted, [state = state_, model, number] { let_go(*state, *model, number); });
   const std::scoped_lock lock(state_->mutex);
-  if (model.known) return false;
-  model.held.push_back({.request = std::move(request), .done = std::move(done)});
+  const auto found = std::ranges::find(model->held, number, &Model::Held::number);
+  if (found != model->held.end()) found->unwanted = std::move(callback);
   return true;
+}
+
+void OllamaBackend::let_go(State& state, Model& model, uint64_t number) {
+  std::optional<Model::Held> held;
+  {
+    const std::scoped_lock lock(state.mutex);
+    const auto found = std::ranges::find(model.held, number, &Model::Held::number);
+    if (found == model.held.end()) return;
+    held = std::move(*found);
+    model.held.erase(found);
+  }
+  held->done(cancelled());
 }
 
 void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::Request request, Done done) {
@@ -259,8 +290,10 @@ void OllamaBackend::known(const std::shared_ptr<Model>& model) {
     model->known = true;
     held.swap(model->held);
   }
-  for (Model::Held& one : held)
+  for (Model::Held& one : held) {
+    one.unwanted = nullptr;
     forward(model, std::move(one.request), std::move(one.done));
+  }
   // Of its own: the destructor may go on before the lock is let go.
   const std::shared_ptr<State> state = state_;
   const std::scoped_lock lock(state->mutex);

@@ -1,6 +1,8 @@
 // OllamaBackend: a Backend that stands before another one which is an Ollama server, and keeps rows
 // from being answered over half a prompt (ollama_context.h). When a model is first asked for, it
 // has the server load it and asks what context it gave it; the rows of that model wait for this.
+// Streams pass through. That a prompt was cut is known when the answer is whole, so a stream over
+// half a prompt ends with that failure after all its pieces.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +44,8 @@ class OllamaBackend final : public llm::Backend {
   void ask_next(const std::shared_ptr<Model>& model);
   void known(const std::shared_ptr<Model>& model);
   void cancel_held();
-  bool holds(Model& model, llm::Request& request, Done& done);
+  bool holds(const std::shared_ptr<Model>& model, llm::Request& request, Done& done);
+  static void let_go(State& state, Model& model, uint64_t number);
   void forward(const std::shared_ptr<Model>& model, llm::Request request, Done done);
   http::ClientRequest call(http::Method method, std::string_view path,
                            const std::string& body) const;

@@ -21,10 +21,13 @@ const json::value* member(const json::value* value, std::string_view name) {
   return object == nullptr ? nullptr : object->if_contains(name);
 }
 
-// The text of a choice that ended by itself: of a chat or of a completion.
-const json::string* whole_text(const json::value& choice) {
+bool ended_by(const json::value& choice, std::string_view why) {
   const json::value* reason = member(&choice, "finish_reason");
-  if (reason == nullptr || !reason->is_string() || reason->get_string() != "stop") return nullptr;
+  return reason != nullptr && reason->is_string() && reason->get_string() == why;
+}
+
+// The text of a choice of a chat or of a completion.
+const json::string* text_of(const json::value& choice) {
   const json::value* text = member(&choice, "text");
   if (text == nullptr) text = member(member(&choice, "message"), "content");
   return text == nullptr ? nullptr : text->if_string();
@@ -43,7 +46,9 @@ std::string quoted(std::string_view text) {
                      text.size() > kQuoteBytesMax ? "..." : "");
 }
 
-std::optional<std::string> fault_of(const WantedStructure& wanted, std::string_view text) {
+}  // namespace
+
+std::optional<std::string> structure_fault(const WantedStructure& wanted, std::string_view text) {
   const schema::Validator& form = any_of_form(wanted.form);
   const std::optional<schema::Violation> violation =
       wanted.validator ? wanted.validator->check(text) : form.check(text);
@@ -57,21 +62,23 @@ std::optional<std::string> fault_of(const WantedStructure& wanted, std::string_v
                      violation->message, quoted(text));
 }
 
-}  // namespace
-
-std::optional<std::string> structure_fault(const WantedStructure& wanted,
-                                           std::string_view reply_body) {
-  if (wanted.form == llm::Structure::kText) return std::nullopt;
+StructureFinding judge_structure(const WantedStructure& wanted, std::string_view reply_body) {
+  StructureFinding finding;
+  if (wanted.form == llm::Structure::kText) return finding;
   boost::system::error_code error;
   const json::value body = json::parse(reply_body, error);
   const json::value* choices = error ? nullptr : member(&body, "choices");
-  if (choices == nullptr || !choices->is_array()) return std::nullopt;
+  if (choices == nullptr || !choices->is_array()) return finding;
   for (const json::value& choice : choices->get_array()) {
-    const json::string* text = whole_text(choice);
+    const json::string* text = text_of(choice);
     if (text == nullptr) continue;
-    if (std::optional<std::string> fault = fault_of(wanted, *text)) return fault;
+    if (ended_by(choice, "stop") && !finding.fault) {
+      finding.fault = structure_fault(wanted, *text);
+    } else if (ended_by(choice, "length")) {
+      finding.truncated = finding.truncated || structure_fault(wanted, *text).has_value();
+    }
   }
-  return std::nullopt;
+  return finding;
 }
 
 }  // namespace windrow::upstream

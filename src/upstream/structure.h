@@ -18,10 +18,16 @@ struct WantedStructure {
   std::shared_ptr<const schema::Validator> validator;  // null: any JSON of that form
 };
 
-// Why the choices of a reply to /v1/chat/completions or /v1/completions are not of the form
-// `wanted`. Nothing where all is well, and for answers that were cut off by max_tokens, refused, or
-// are tool calls.
-std::optional<std::string> structure_fault(const WantedStructure& wanted,
-                                           std::string_view reply_body);
+struct StructureFinding {
+  std::optional<std::string> fault;  // why it is not of the form `wanted`; nothing: all is well
+  bool truncated = false;            // a choice was cut off at a limit before it was whole
+};
+
+// Of the choices of a reply to /v1/chat/completions or /v1/completions. Refusals and tool calls are
+// not judged.
+StructureFinding judge_structure(const WantedStructure& wanted, std::string_view reply_body);
+
+// Why the text of one choice is not of the form.
+std::optional<std::string> structure_fault(const WantedStructure& wanted, std::string_view text);
 
 }  // namespace windrow::upstream

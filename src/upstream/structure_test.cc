@@ -22,8 +22,12 @@ std::string reply(json::value content, std::string_view finish_reason = "stop") 
                       {"finish_reason", finish_reason}}}}});
 }
 
+std::optional<std::string> judge(const WantedStructure& wanted, const std::string& body) {
+  return judge_structure(wanted, body).fault;
+}
+
 std::optional<std::string> fault(llm::Structure form, const std::string& body) {
-  return structure_fault({.form = form, .field = "response_format", .validator = nullptr}, body);
+  return judge({.form = form, .field = "response_format", .validator = nullptr}, body);
 }
 
 WantedStructure fitting(const json::value& schema) {
@@ -52,14 +56,14 @@ TEST(Structure, WhatIsNotIsSaidWithItsBeginning) {
 TEST(Structure, WhatDoesNotFitItsSchemaIsSaidWithThePlace) {
   const WantedStructure wanted =
       fitting({{"properties", {{"age", {{"maximum", 130}}}}}, {"required", {"age"}}});
-  EXPECT_FALSE(structure_fault(wanted, reply(R"({"age": 7})")));
-  EXPECT_FALSE(structure_fault(wanted, reply(R"({"age": 7, "more": 1})"))) << "it is open";
-  EXPECT_EQ(structure_fault(wanted, reply(R"({"age": 200})")),
+  EXPECT_FALSE(judge(wanted, reply(R"({"age": 7})")));
+  EXPECT_FALSE(judge(wanted, reply(R"({"age": 7, "more": 1})"))) << "it is open";
+  EXPECT_EQ(judge(wanted, reply(R"({"age": 200})")),
             "the answer does not fit the schema in guided_json: /age is 200, above the maximum of "
             "130 (/properties/age/maximum of the schema); it begins \"{\"age\": 200}\"");
-  EXPECT_EQ(structure_fault(wanted, reply("Sure!")),
+  EXPECT_EQ(judge(wanted, reply("Sure!")),
             "the answer is no JSON, which guided_json asked for: \"Sure!\"");
-  EXPECT_FALSE(structure_fault(wanted, reply(R"({"age": 200})", "length")));
+  EXPECT_FALSE(judge(wanted, reply(R"({"age": 200})", "length")));
 }
 
 TEST(Structure, TheTextOfACompletionIsJudgedToo) {
@@ -67,15 +71,15 @@ TEST(Structure, TheTextOfACompletionIsJudgedToo) {
     return json::serialize(
         json::object{{"choices", {{{"text", text}, {"finish_reason", "stop"}}}}});
   };
-  EXPECT_FALSE(structure_fault(fitting({{"type", "integer"}}), completion("5")));
-  EXPECT_TRUE(structure_fault(fitting({{"type", "integer"}}), completion("5.5")));
+  EXPECT_FALSE(judge(fitting({{"type", "integer"}}), completion("5")));
+  EXPECT_TRUE(judge(fitting({{"type", "integer"}}), completion("5.5")));
 }
 
 TEST(Structure, EachChoiceIsJudged) {
   const json::value body = {{"choices",
                              {{{"message", {{"content", "1"}}}, {"finish_reason", "stop"}},
                               {{"message", {{"content", "true"}}}, {"finish_reason", "stop"}}}}};
-  EXPECT_TRUE(structure_fault(fitting({{"type", "integer"}}), json::serialize(body)));
+  EXPECT_TRUE(judge(fitting({{"type", "integer"}}), json::serialize(body)));
 }
 
 TEST(Structure, DeepAnswersAreJsonToo) {
@@ -92,6 +96,18 @@ TEST(Structure, WhatWasCutOffOrIsACallIsNotJudged) {
   EXPECT_FALSE(fault(llm::Structure::kJson, reply(nullptr)));
   EXPECT_FALSE(fault(llm::Structure::kJson, reply(nullptr, "tool_calls")));
   EXPECT_FALSE(fault(llm::Structure::kJson, R"({"data":[]})"));
+}
+
+TEST(Structure, WhatALimitCutOffIsTruncatedUnlessItIsWhole) {
+  const WantedStructure wanted = fitting({{"type", "object"}});
+  const auto truncated = [&](const std::string& body) {
+    return judge_structure(wanted, body).truncated;
+  };
+  EXPECT_TRUE(truncated(reply(R"({"a":)", "length")));
+  EXPECT_FALSE(truncated(reply(R"({"a":1})", "length")));
+  EXPECT_FALSE(truncated(reply(R"({"a":)", "stop"))) << "that is a fault";
+  EXPECT_FALSE(truncated(reply(nullptr, "length")));
+  EXPECT_FALSE(judge_structure({}, reply(R"({"a":)", "length")).truncated) << "any text is right";
 }
 
 }  // namespace

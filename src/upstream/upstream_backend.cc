@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <condition_variable>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "base/ensure.h"
+#include "llm/listener.h"
 #include "llm/raw_request.h"
 #include "upstream/read_reply.h"
+#include "upstream/stream_reply.h"
 #include "upstream/structure.h"
 #include "upstream/target.h"
 
@@ -37,23 +39,43 @@ bool has_failed(const llm::Outcome& outcome) {
   return failure != nullptr && failure->failure_class != llm::FailureClass::kCancelled;
 }
 
+llm::Failure cancelled() {
+  return {.failure_class = llm::FailureClass::kCancelled,
+          .status = 499,
+          .code = "cancelled",
+          .message = "cancelled before it was sent",
+          .param = {}};
+}
+
 // An answer in another form than asked for may come right when it is asked for again.
 llm::Outcome with_structure(const Asked& asked, const WantedStructure& wanted,
                             llm::Outcome outcome) {
-  const auto* answer = std::get_if<llm::Answer>(&outcome);
-  if (answer == nullptr) return outcome;
-  const std::optional<std::string> fault = structure_fault(wanted, answer->raw);
-  if (!fault) return outcome;
+  auto* answer = std::get_if<llm::Answer>(&outcome);
+  if (answer == nullptr || answer->raw.empty()) return outcome;
+  const StructureFinding finding = judge_structure(wanted, answer->raw);
+  answer->truncated = finding.truncated;
+  if (!finding.fault) return outcome;
   return llm::Failure{.failure_class = llm::FailureClass::kTransient,
                       .status = 502,
                       .code = "invalid_structured_output",
-                      .message = fmt::format("{}: {}", asked.server, *fault),
+                      .message = fmt::format("{}: {}", asked.server, *finding.fault),
                       .param = std::string(wanted.field),
                       .overloaded = false,
                       .retry_after_ms = {},
                       .answered = true,
                       .raw = answer->raw,
                       .usage = answer->usage};
+}
+
+// Only these are made bit by bit.
+bool may_stream(llm::Endpoint endpoint) {
+  return endpoint == llm::Endpoint::kChatCompletions || endpoint == llm::Endpoint::kCompletions;
+}
+
+int64_t choices_of(const llm::Request& request) {
+  const bool one_prompt = request.endpoint == llm::Endpoint::kChatCompletions;
+  const int64_t prompts = one_prompt ? 1 : std::max<int64_t>(std::ssize(request.inputs), 1);
+  return prompts * request.choices;
 }
 
 }  // namespace
@@ -63,7 +85,18 @@ struct UpstreamBackend::Calls {
   std::mutex mutex;
   std::condition_variable changed;
   uint64_t begun = 0;
-  boost::unordered_flat_map<uint64_t, std::optional<http::CallId>> in_flight;
+
+  // Breaks the call off when it is wanted no more.
+  struct Unwanted {
+    http::Client* client = nullptr;
+    http::CallId id;
+    void operator()() const { client->cancel(id); }
+  };
+  struct InFlight {
+    std::optional<http::CallId> id;
+    std::optional<std::stop_callback<Unwanted>> unwanted;
+  };
+  std::map<uint64_t, InFlight> in_flight;
   llm::BackendStats stats;
   CallCounts counts;
 
@@ -89,6 +122,82 @@ void UpstreamBackend::Calls::count(const llm::Outcome& outcome) {
   counts.latency_s += weight * (took_s - counts.latency_s);
 }
 
+// One call. After it was sent only the client's loop touches it.
+struct UpstreamBackend::Call {
+  std::shared_ptr<Calls> calls;
+  const Clock* clock = nullptr;
+  const UpstreamOptions* options = nullptr;
+  uint64_t number = 0;
+  Asked asked;
+  WantedStructure wanted;
+  Done done;
+
+  // Of a stream.
+  std::shared_ptr<llm::Listener> listener;
+  std::optional<StreamReply> stream;
+  TimePoint start{};
+  std::optional<TimePoint> first_event;
+  bool has_ended = false;  // told, though bytes may still come
+
+  bool take(const http::ReplyHead& head, std::string_view bytes);
+  void finish(http::ClientResult result);
+  void pass_on(std::vector<std::string> events);
+  void end(llm::Outcome outcome);
+};
+
+// Some of a stream. False: no more of it is wanted.
+bool UpstreamBackend::Call::take(const http::ReplyHead& head, std::string_view bytes) {
+  // After [DONE] there is nothing more, but the connection can be used again once it has ended.
+  if (has_ended) return true;
+  std::vector<std::string> events;
+  std::optional<llm::Outcome> outcome = stream->add(head, bytes, events);
+  pass_on(std::move(events));
+  if (!outcome) return true;
+  const bool answered = std::holds_alternative<llm::Answer>(*outcome);
+  end(*std::move(outcome));
+  return answered;
+}
+
+void UpstreamBackend::Call::finish(http::ClientResult result) {
+  if (!has_ended) {
+    std::vector<std::string> events;
+    llm::Outcome outcome = stream ? stream->end(std::move(result), clock->unix_seconds(), events)
+                                  : read_reply(asked, result, clock->unix_seconds());
+    pass_on(std::move(events));
+    end(with_structure(asked, wanted, std::move(outcome)));
+  }
+  // Its callback, if it runs at this moment, is waited for; it takes no lock of ours.
+  const std::scoped_lock lock(calls->mutex);
+  calls->in_flight.erase(number);
+  if (calls->in_flight.empty()) calls->changed.notify_all();
+}
+
+void UpstreamBackend::Call::pass_on(std::vector<std::string> events) {
+  if (!events.empty() && !first_event) first_event = clock->now();
+  for (std::string& event : events) {
+    llm::Piece piece;
+    piece.raw = std::move(event);
+    listener->on_piece(std::move(piece));
+  }
+}
+
+void UpstreamBackend::Call::end(llm::Outcome outcome) {
+  has_ended = true;
+  if (auto* answer = std::get_if<llm::Answer>(&outcome); answer != nullptr && first_event) {
+    answer->timings = {.queue_ms = 0,
+                       .prefill_ms = milliseconds(*first_event - start),
+                       .decode_ms = milliseconds(clock->now() - *first_event)};
+  }
+  hide(options->api_key, outcome);
+  calls->count(outcome);
+  if (options->on_failure && has_failed(outcome))
+    options->on_failure(std::get<llm::Failure>(outcome));
+  // What it holds on to goes before the backend may.
+  const Done last = std::exchange(done, nullptr);
+  listener = nullptr;
+  last(std::move(outcome));
+}
+
 UpstreamBackend::UpstreamBackend(http::Client& client, const Clock& clock, UpstreamOptions options)
     : client_(client),
       clock_(clock),
@@ -111,16 +220,19 @@ http::Headers UpstreamBackend::headers_of(const UpstreamOptions& options) {
   return headers;
 }
 
-http::ClientRequest UpstreamBackend::request_for(llm::Request& request) const {
+http::ClientRequest UpstreamBackend::request_for(llm::Request& request, bool streams) const {
   http::ClientRequest call;
   call.method = http::Method::kPost;
   call.url = target_of(options_.base, request.endpoint);
   call.headers = headers_;
-  const auto alias = options_.aliases.find(request.model);
-  call.body = std::make_shared<const std::string>(
-      alias == options_.aliases.end()
-          ? std::move(request.raw)
-          : llm::with_member(request.raw, "model", boost::json::serialize(alias->second)));
+  std::string body = std::move(request.raw);
+  if (const auto alias = options_.aliases.find(request.model); alias != options_.aliases.end())
+    body = llm::with_member(body, "model", boost::json::serialize(alias->second));
+  if (streams) {
+    body = llm::with_member(body, "stream", "true");
+    body = llm::with_member(body, "stream_options", R"({"include_usage":true})");
+  }
+  call.body = std::make_shared<const std::string>(std::move(body));
   call.limits.total = options_.request_timeout;
   return call;
 }
@@ -133,46 +245,57 @@ std::shared_ptr<const schema::Validator> UpstreamBackend::validator_for(
 
 void UpstreamBackend::submit(llm::Request request, Done done) {
   ENSURE(!request.raw.empty(), "a server elsewhere is given bodies as they were written");
-  http::ClientRequest call = request_for(request);
-  uint64_t number = 0;
+  if (request.unwanted.stop_requested()) return done(cancelled());
+  const bool streams = request.listener != nullptr && may_stream(request.endpoint);
+  http::ClientRequest out = request_for(request, streams);
+  auto call = std::make_shared<Call>();
+  call->calls = calls_;
+  call->clock = &clock_;
+  call->options = &options_;
+  call->asked = {.server = name_,
+                 .model = std::move(request.model),
+                 .endpoint = request.endpoint,
+                 .models = &options_.models};
+  call->wanted = {.form = request.structure,
+                  .field = request.structure_field,
+                  .validator = validator_for(request)};
+  call->done = std::move(done);
+  if (streams) {
+    call->listener = std::move(request.listener);
+    call->stream.emplace(call->asked, call->wanted, choices_of(request));
+    call->start = clock_.now();
+    out.on_data = [call](const http::ReplyHead& head, std::string_view bytes) {
+      return call->take(head, bytes);
+    };
+  }
   {
     const std::scoped_lock lock(calls_->mutex);
-    number = ++calls_->begun;
-    calls_->in_flight.emplace(number, std::nullopt);
+    call->number = ++calls_->begun;
+    calls_->in_flight.try_emplace(call->number);
   }
-  Asked asked{.server = name_,
-              .model = std::move(request.model),
-              .endpoint = request.endpoint,
-              .models = &options_.models};
-  WantedStructure wanted{.form = request.structure,
-                         .field = request.structure_field,
-                         .validator = validator_for(request)};
-  const http::CallId id =
-      client_.send(std::move(call), [calls = calls_, clock = &clock_,
-                                     on_failure = &options_.on_failure, api_key = &options_.api_key,
-                                     number, asked = std::move(asked), wanted = std::move(wanted),
-                                     done = std::move(done)](const http::ClientResult& result) {
-        llm::Outcome outcome =
-            with_structure(asked, wanted, read_reply(asked, result, clock->unix_seconds()));
-        hide(*api_key, outcome);
-        calls->count(outcome);
-        if (*on_failure && has_failed(outcome)) (*on_failure)(std::get<llm::Failure>(outcome));
-        done(std::move(outcome));
-        const std::scoped_lock lock(calls->mutex);
-        calls->in_flight.erase(number);
-        if (calls->in_flight.empty()) calls->changed.notify_all();
-      });
+  const uint64_t number = call->number;
+  const http::CallId id = client_.send(
+      std::move(out), [call](http::ClientResult result) { call->finish(std::move(result)); });
+  watch(number, id, request.unwanted);
+}
+
+// Unless the call has ended already.
+void UpstreamBackend::watch(uint64_t number, http::CallId id, const std::stop_token& unwanted) {
   const std::scoped_lock lock(calls_->mutex);
-  if (const auto mine = calls_->in_flight.find(number); mine != calls_->in_flight.end())
-    mine->second = id;
+  const auto mine = calls_->in_flight.find(number);
+  if (mine == calls_->in_flight.end()) return;
+  mine->second.id = id;
+  // Runs at once if it is unwanted by now.
+  if (unwanted.stop_possible())
+    mine->second.unwanted.emplace(unwanted, Calls::Unwanted{.client = &client_, .id = id});
 }
 
 void UpstreamBackend::cancel_all() {
   std::vector<http::CallId> ids;
   {
     const std::scoped_lock lock(calls_->mutex);
-    for (const auto& [number, id] : calls_->in_flight) {
-      if (id) ids.push_back(*id);
+    for (const auto& [number, call] : calls_->in_flight) {
+      if (call.id) ids.push_back(*call.id);
     }
   }
   for (const http::CallId id : ids)

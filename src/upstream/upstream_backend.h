@@ -1,5 +1,16 @@
 // UpstreamBackend: a Backend that is a server elsewhere, reached over HTTP in the OpenAI API. Every
 // request given to it goes out at once; who submits decides how many that are.
+//
+// A chat or completion with a listener is asked for as a stream, with its usage at the end. Each
+// event of the server's is a Piece::raw, as the server wrote it, on one line; so what nobody here
+// knows of it survives. The event that tells only the usage is one of them; it comes whether the
+// client wanted it or not. The Answer then has usage, timings and whether it is truncated, and
+// neither choices nor raw. A server that answers as a whole all the same gives no piece, and the
+// Answer is that of a request without a listener. What becomes of a stream that breaks is in
+// stream_reply.h.
+//
+// A request that is wanted no more (Request::unwanted) has its call broken off, whatever it has
+// come to; the connection is closed, from which servers see that they may stop.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -72,10 +84,12 @@ class UpstreamBackend final : public llm::Backend {
 
  private:
   struct Calls;
+  struct Call;
 
   static http::Headers headers_of(const UpstreamOptions& options);
   std::shared_ptr<const schema::Validator> validator_for(const llm::Request& request) const;
-  http::ClientRequest request_for(llm::Request& request) const;  // takes its body
+  http::ClientRequest request_for(llm::Request& request, bool streams) const;  // takes its body
+  void watch(uint64_t number, http::CallId id, const std::stop_token& unwanted);
 
   http::Client& client_;
   const Clock& clock_;

@@ -186,6 +186,18 @@ TEST_F(UpstreamBackendTest, AnAnswerThatDoesNotFitItsSchemaMayComeRightTheNextTi
   EXPECT_THAT(refused[0], HasSubstr("/format: \"tartan\" is a format that cannot be judged"));
 }
 
+TEST_F(UpstreamBackendTest, AStructureThatALimitCutOffIsTruncated) {
+  open();
+  reply_ = json_reply(R"({"choices":[{"message":{"content":"{\"a"},"finish_reason":"length"}]})");
+  llm::Request request = chat("{}");
+  EXPECT_FALSE(std::get<llm::Answer>(ask(request)).truncated) << "any text is right";
+  request.structure = llm::Structure::kJson;
+  request.structure_field = "response_format";
+  const llm::Outcome outcome = ask(std::move(request));
+  EXPECT_TRUE(std::get<llm::Answer>(outcome).truncated);
+  EXPECT_EQ(std::get<llm::Answer>(outcome).raw, reply_.body);
+}
+
 TEST_F(UpstreamBackendTest, ANameThatItDoesNotHaveIsAnsweredWithThoseItHas) {
   UpstreamOptions options;
   options.models = "it has llama3, qwen3";

@@ -1,0 +1,53 @@
+// What the JSON of servers elsewhere says, as far as it is the same in whole replies and in the
+// events of streams. Pure.
+#pragma once
+
+#include <array>
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "llm/answer.h"
+
+namespace windrow::upstream {
+
+// A reply as JSON. It is looked at once and let go, so it lies in memory that is let go as a whole.
+class ReplyJson {
+ public:
+  explicit ReplyJson(std::string_view body);
+
+  // None: it is not one JSON value.
+  const boost::json::value* value() const { return value_ ? &*value_ : nullptr; }
+
+ private:
+  std::array<unsigned char, 2048> stack_;
+  std::array<unsigned char, 4096> begin_;
+  boost::json::monotonic_resource memory_{begin_.data(), begin_.size()};
+  std::optional<boost::json::value> value_;
+};
+
+// The body as one line; a line of a log holds it, or of an event.
+std::string one_line(std::string_view body);
+
+// The beginning of a foreign text, in quotes, for a message.
+std::string quoted(std::string_view text);
+
+// Of a member "usage"; what is not told is 0.
+llm::Usage usage_of(const boost::json::object& body);
+
+// What the server itself says of a failure: OpenAI's {"error":{...}}, and the simpler forms of
+// Ollama ({"error":"..."}), FastAPI ({"detail":...}) and older vLLM (the error's members at the
+// top).
+struct Told {
+  std::string message;
+  std::string code;
+  std::string type;
+  std::string param;
+};
+
+Told told_by(const boost::json::value* body);
+
+}  // namespace windrow::upstream

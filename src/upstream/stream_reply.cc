@@ -1,0 +1,217 @@
+#include "upstream/stream_reply.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <charconv>
+#include <utility>
+#include <variant>
+
+#include "upstream/reply_json.h"
+
+namespace windrow::upstream {
+
+namespace json = boost::json;
+
+namespace {
+
+// Far above the longest there is: one with the log-probabilities of a whole answer.
+constexpr size_t kEventBytesMax = size_t{32} << 20;
+
+const json::value* member(const json::value* value, std::string_view name) {
+  const json::object* object = value == nullptr ? nullptr : value->if_object();
+  return object == nullptr ? nullptr : object->if_contains(name);
+}
+
+// An event instead of an answer. Some write "error": null beside one.
+bool tells_error(const SseEvent& event, const json::object& body) {
+  const json::value* error = body.if_contains("error");
+  if (error != nullptr && !error->is_null()) return true;
+  const json::value* object = body.if_contains("object");
+  return event.name == "error" || (object != nullptr && *object == "error");
+}
+
+// As HTTP would say it; servers that stream put it into the code.
+int32_t status_of(const Told& told) {
+  constexpr int32_t kServerError = 500;
+  int32_t status = 0;
+  const char* const end = told.code.data() + told.code.size();
+  const bool number = std::from_chars(told.code.data(), end, status).ptr == end;
+  return number && status >= 400 && status <= 599 ? status : kServerError;
+}
+
+bool is_cancelled(const http::ClientFailure& failure) {
+  return failure.kind == http::FailureKind::kCancelled;
+}
+
+}  // namespace
+
+StreamReply::StreamReply(Asked asked, WantedStructure wanted, int64_t choices)
+    : asked_(std::move(asked)),
+      wanted_(std::move(wanted)),
+      choices_(choices),
+      reader_(kEventBytesMax) {}
+
+std::optional<llm::Outcome> StreamReply::add(const http::ReplyHead& head, std::string_view bytes,
+                                             std::vector<std::string>& events) {
+  if (kind_ == Kind::kEvents) return read(bytes, events);
+  body_ += bytes;
+  if (kind_ == Kind::kUnknown) find_kind(head);
+  if (kind_ != Kind::kEvents) return std::nullopt;
+  return read(std::exchange(body_, {}), events);
+}
+
+// By its name, or where that is another by its first letters: there are servers that stream as
+// text/plain, and JSON begins otherwise.
+void StreamReply::find_kind(const http::ReplyHead& head) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (head.headers.get("content-type").value_or("").starts_with("text/event-stream")) {
+    kind_ = Kind::kEvents;
+    return;
+  }
+  std::string_view text = body_;
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  constexpr std::string_view kField = "data:";
+  if (text.starts_with(kField) || text.starts_with(':') || text.starts_with("event:")) {
+    kind_ = Kind::kEvents;
+  } else if (text.size() > kField.size()) {
+    kind_ = Kind::kWhole;
+  }
+}
+
+std::optional<llm::Outcome> StreamReply::read(std::string_view bytes,
+                                              std::vector<std::string>& events) {
+  std::vector<SseEvent> complete;
+  const Result<void> added = reader_.add(bytes, complete);
+  std::optional<llm::Outcome> outcome = take(std::move(complete), events);
+  if (!outcome && !added) return broken(added.error().message);
+  return outcome;
+}
+
+std::optional<llm::Outcome> StreamReply::take(std::vector<SseEvent> events,
+                                              std::vector<std::string>& out) {
+  for (SseEvent& event : events) {
+    if (std::optional<llm::Outcome> outcome = take(std::move(event), out)) return outcome;
+  }
+  return std::nullopt;
+}
+
+std::optional<llm::Outcome> StreamReply::take(SseEvent event, std::vector<std::string>& out) {
+  if (event.data == "[DONE]") return answer();
+  const ReplyJson parsed(event.data);
+  const json::object* body = parsed.value() == nullptr ? nullptr : parsed.value()->if_object();
+  if (body == nullptr) {
+    return broken(fmt::format("an event is no JSON object: {}", quoted(event.data)));
+  }
+  if (tells_error(event, *body)) return told(event, *parsed.value());
+  note(*body);
+  ++passed_on_;
+  out.push_back(one_line(event.data));
+  return std::nullopt;
+}
+
+// What has to be known at the end.
+void StreamReply::note(const json::object& event) {
+  const json::value* usage = event.if_contains("usage");
+  if (usage != nullptr && usage->is_object()) usage_ = usage_of(event);
+  const json::value* choices = event.if_contains("choices");
+  if (choices == nullptr || !choices->is_array()) return;
+  for (const json::value& choice : choices->get_array()) {
+    const json::value* index = member(&choice, "index");
+    Said& said = said_[index != nullptr && index->is_int64() ? index->get_int64() : 0];
+    const json::value* reason = member(&choice, "finish_reason");
+    if (reason != nullptr && reason->is_string()) said.finish_reason = reason->get_string();
+    if (wanted_.form == llm::Structure::kText) continue;
+    const json::value* text = member(&choice, "text");
+    if (text == nullptr) text = member(member(&choice, "delta"), "content");
+    if (text != nullptr && text->is_string()) said.text += text->get_string();
+  }
+}
+
+bool StreamReply::is_whole() const {
+  return std::ssize(said_) >= choices_ && std::ranges::none_of(said_, [](const auto& one) {
+           return one.second.finish_reason.empty();
+         });
+}
+
+llm::Outcome StreamReply::answer() const {
+  if (said_.empty()) return broken("it ended without an answer");
+  llm::Answer answer;
+  answer.usage = usage_;
+  if (wanted_.form == llm::Structure::kText) return answer;
+  for (const auto& [index, said] : said_) {
+    // Without a text it is a refusal or calls tools.
+    if (said.text.empty()) continue;
+    std::optional<std::string> fault = structure_fault(wanted_, said.text);
+    if (!fault) continue;
+    if (said.finish_reason == "length") {
+      answer.truncated = true;
+    } else if (said.finish_reason == "stop") {
+      return llm::Failure{.failure_class = llm::FailureClass::kRequest,
+                          .status = 502,
+                          .code = "invalid_structured_output",
+                          .message = fmt::format("{}: {}", asked_.server, *fault),
+                          .param = std::string(wanted_.field),
+                          .usage = usage_};
+    }
+  }
+  return answer;
+}
+
+// An event says what went wrong.
+llm::Failure StreamReply::told(const SseEvent& event, const json::value& body) const {
+  Told told = told_by(&body);
+  if (passed_on_ == 0) {
+    http::ClientReply reply;
+    reply.head.status = status_of(told);
+    reply.body = event.data;
+    return std::get<llm::Failure>(read_reply(asked_, std::move(reply), 0));
+  }
+  llm::Failure failure = broken(told.message.empty() ? quoted(event.data) : told.message);
+  int32_t number = 0;
+  const bool is_number =
+      std::from_chars(told.code.data(), told.code.data() + told.code.size(), number).ec ==
+      std::errc();
+  if (!told.code.empty() && !is_number) failure.code = std::move(told.code);
+  failure.param = std::move(told.param);
+  failure.raw = one_line(event.data);
+  return failure;
+}
+
+// Nobody was told anything yet: it may be sent again. Otherwise what was said stays said.
+llm::Failure StreamReply::broken(std::string_view why) const {
+  llm::Failure failure{.failure_class = passed_on_ == 0 ? llm::FailureClass::kTransient
+                                                        : llm::FailureClass::kRequest,
+                       .status = 502,
+                       .code = "stream_broken",
+                       .message = fmt::format("the stream of {} broke off: {}", asked_.server, why),
+                       .param = {},
+                       .usage = usage_};
+  failure.replied = passed_on_ == 0;
+  return failure;
+}
+
+llm::Outcome StreamReply::end(http::ClientResult result, int64_t now_unix_s,
+                              std::vector<std::string>& events) {
+  if (const auto* failure = std::get_if<http::ClientFailure>(&result)) {
+    if (passed_on_ > 0 && !is_cancelled(*failure)) return broken(failure->message);
+    return read_reply(asked_, result, now_unix_s);
+  }
+  auto& reply = std::get<http::ClientReply>(result);
+  if (kind_ != Kind::kEvents) {
+    if (!body_.empty()) reply.body = std::move(body_);
+    return read_reply(asked_, result, now_unix_s);
+  }
+  std::vector<SseEvent> last;
+  reader_.finish(last);
+  if (std::optional<llm::Outcome> outcome = take(std::move(last), events)) return *outcome;
+  // Some forget [DONE]; but where every choice says why it ended, nothing is missing.
+  if (is_whole()) return answer();
+  return broken("it ended before the answer did");
+}
+
+}  // namespace windrow::upstream
