@@ -1,0 +1,295 @@
+#include "api/openapi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+#include <cctype>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/metrics_page.h"
+#include "api/openapi_bodies.h"
+#include "api/openapi_schemas.h"
+#include "llm/request_json.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+using llm::Endpoint;
+
+enum class Kind : uint8_t {
+  kCall,    // of a model
+  kPage,    // needs a key where keys are demanded
+  kOpen,    // needs none
+  kModels,  // a page that is not there while models load
+};
+
+struct Route {
+  DescribedRoute route;
+  std::string_view id;
+  Kind kind = Kind::kPage;
+  std::string_view summary;
+  std::string_view reply;  // a schema; empty: text of `content_type`
+  Endpoint endpoint = Endpoint::kChatCompletions;
+  std::string_view content_type = "application/json";
+};
+
+constexpr auto kRoutes = std::to_array<Route>({
+    {{"POST", "/v1/chat/completions"},
+     "createChatCompletion",
+     Kind::kCall,
+     "Answer a chat.",
+     "ChatCompletion",
+     Endpoint::kChatCompletions},
+    {{"POST", "/v1/completions"},
+     "createCompletion",
+     Kind::kCall,
+     "Go on from a prompt.",
+     "Completion",
+     Endpoint::kCompletions},
+    {{"POST", "/v1/embeddings"},
+     "createEmbedding",
+     Kind::kCall,
+     "Texts as vectors.",
+     "EmbeddingList",
+     Endpoint::kEmbeddings},
+    {{"POST", "/v1/rerank"},
+     "createRanking",
+     Kind::kCall,
+     "Documents by how well they answer a query.",
+     "Ranking",
+     Endpoint::kRerank},
+    {{"POST", "/v2/rerank"},
+     "createRankingV2",
+     Kind::kCall,
+     "The same under Cohere's second version.",
+     "Ranking",
+     Endpoint::kRerank},
+    {{"POST", "/rerank"},
+     "createRankingTei",
+     Kind::kCall,
+     "The same; with `texts` for `documents`, in the form of text-embeddings-inference.",
+     "Ranking",
+     Endpoint::kRerank},
+    {{"GET", "/v1/models"}, "listModels", Kind::kModels, "The models there are.", "ModelList"},
+    {{"GET", "/v1/models/{model}"},
+     "retrieveModel",
+     Kind::kModels,
+     "One of them; its name may have slashes.",
+     "Model"},
+    {{"GET", "/v1/windrow/requests"},
+     "listRequests",
+     Kind::kPage,
+     "What runs and waits now: of one's own key, or of all for an admin's.",
+     "LiveRequestList"},
+    {{"GET", "/health"}, "health", Kind::kOpen, "The process lives.", "State"},
+    {{"GET", "/ready"}, "ready", Kind::kOpen, "It takes requests.", "State"},
+    {{"GET", "/metrics"},
+     "metrics",
+     Kind::kPage,
+     "Counters for Prometheus.",
+     "",
+     Endpoint::kChatCompletions,
+     kMetricsContentType},
+    {{"GET", "/openapi.json"}, "describe", Kind::kPage, "This document.", "Document"},
+});
+
+struct ErrorKind {
+  int status;
+  std::string_view when;
+};
+
+constexpr auto kErrors = std::to_array<ErrorKind>({
+    {400, "The body cannot be used: `param` names the field."},
+    {401, "A key is demanded, and the request has none or a wrong one."},
+    {404, "There is no such model."},
+    {408, "The request did not come to its end in time."},
+    {413, "The body is larger than bodies may be."},
+    {429, "A limit of the key is reached, or too much is inside; Retry-After says when."},
+    {500, "What computes cannot answer."},
+    {502, "A server elsewhere failed."},
+    {503, "Models are being loaded, or the server is being stopped."},
+    {504, "The answer did not come within its deadline."},
+});
+
+std::vector<int> errors_of(const Route& route) {
+  switch (route.kind) {
+    case Kind::kCall:
+      return {400, 401, 404, 408, 413, 429, 500, 502, 503, 504};
+    case Kind::kModels:
+      if (route.route.path.find('{') != std::string_view::npos) return {401, 404, 503};
+      return {401, 503};
+    case Kind::kPage:
+      return {401};
+    case Kind::kOpen:
+      break;
+  }
+  if (route.id == "ready") return {503};
+  return {};
+}
+
+json::object reference(std::string_view folder, std::string_view name) {
+  return {{"$ref", fmt::format("#/components/{}/{}", folder, name)}};
+}
+
+json::object header(std::string_view name, std::string_view type, std::string_view description) {
+  return {{"name", name},
+          {"in", "header"},
+          {"required", false},
+          {"description", description},
+          {"schema", {{"type", type}}}};
+}
+
+json::object parameters() {
+  return {
+      {"Priority",
+       header("X-Windrow-Priority", "string", "As the field `priority`, over which it wins.")},
+      {"Lane", header("X-Windrow-Lane", "string",
+                      "Requests of one lane and key go one after the other, in order.")},
+      {"Deadline", header("X-Windrow-Deadline-Ms", "integer",
+                          "In so many milliseconds the answer is of use; afterwards 504.")},
+      {"Model",
+       {{"name", "model"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}}};
+}
+
+json::object content_of(std::string_view type, json::object schema) {
+  return {{type, {{"schema", std::move(schema)}}}};
+}
+
+json::object error_responses() {
+  json::object responses;
+  for (const ErrorKind& error : kErrors) {
+    json::object response{
+        {"description", error.when},
+        {"content", content_of("application/json", reference("schemas", "Error"))}};
+    if (error.status == 429 || error.status == 503) {
+      response["headers"] = {
+          {"Retry-After", {{"description", "seconds"}, {"schema", {{"type", "integer"}}}}}};
+    }
+    responses[fmt::format("Error{}", error.status)] = std::move(response);
+  }
+  return responses;
+}
+
+json::object schemas() {
+  json::object all = reply_schemas();
+  for (const Endpoint endpoint : llm::endpoints())
+    all[body_schema_name(endpoint)] = body_schema(endpoint);
+  all["Document"] = {{"type", "object"}, {"required", {"openapi", "paths"}}};
+  return all;
+}
+
+json::object any_of(std::initializer_list<std::string_view> names) {
+  json::array forms;
+  for (const std::string_view name : names)
+    forms.push_back(reference("schemas", name));
+  return {{"anyOf", std::move(forms)}};
+}
+
+json::object request_body(const Route& route) {
+  const std::string_view name = body_schema_name(route.endpoint);
+  json::object schema = route.route.path == "/rerank" ? any_of({name, "TeiRerankRequest"})
+                                                      : reference("schemas", name);
+  return {{"required", true}, {"content", content_of("application/json", std::move(schema))}};
+}
+
+json::object success(const Route& route) {
+  json::object response{{"description", "It is answered."}};
+  json::object schema{{"type", "string"}};
+  if (!route.reply.empty()) schema = reference("schemas", route.reply);
+  if (route.route.path == "/rerank") schema = any_of({route.reply, "TeiRanking"});
+  json::object content = content_of(route.content_type, std::move(schema));
+  const bool streams = route.kind == Kind::kCall && (route.endpoint == Endpoint::kChatCompletions ||
+                                                     route.endpoint == Endpoint::kCompletions);
+  if (streams) {
+    const std::string_view event =
+        route.endpoint == Endpoint::kChatCompletions ? "ChatCompletionChunk" : "Completion";
+    content["text/event-stream"] = {
+        {"schema",
+         {{"type", "string"},
+          {"description",
+           fmt::format("with stream: true; the data of each event is a {}, or an Error, and at "
+                       "last [DONE]",
+                       event)}}}};
+  }
+  response["content"] = std::move(content);
+  return response;
+}
+
+json::object operation(const Route& route, bool demands_keys) {
+  json::object operation{{"operationId", route.id}, {"summary", route.summary}};
+  json::array parameters;
+  if (route.kind == Kind::kCall) {
+    for (const std::string_view name : {"Priority", "Lane", "Deadline"})
+      parameters.push_back(reference("parameters", name));
+    operation["requestBody"] = request_body(route);
+  }
+  if (route.route.path.find("{model}") != std::string_view::npos)
+    parameters.push_back(reference("parameters", "Model"));
+  if (!parameters.empty()) operation["parameters"] = std::move(parameters);
+  json::object responses{{"200", success(route)}};
+  for (const int status : errors_of(route))
+    responses[fmt::format("{}", status)] = reference("responses", fmt::format("Error{}", status));
+  operation["responses"] = std::move(responses);
+  if (demands_keys && route.kind == Kind::kOpen) operation["security"] = json::array();
+  return operation;
+}
+
+std::string method_name(std::string_view method) {
+  std::string name(method);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+}  // namespace
+
+std::span<const DescribedRoute> described_routes() {
+  static const std::vector<DescribedRoute> routes = [] {
+    std::vector<DescribedRoute> all;
+    for (const Route& route : kRoutes)
+      all.push_back(route.route);
+    return all;
+  }();
+  return routes;
+}
+
+json::object openapi_document(std::string_view version, bool demands_keys) {
+  json::object paths;
+  for (const Route& route : kRoutes) {
+    json::value& path = paths[route.route.path];
+    if (path.is_null()) path = json::object();
+    path.as_object()[method_name(route.route.method)] = operation(route, demands_keys);
+  }
+  json::object document{
+      {"openapi", "3.1.0"},
+      {"info",
+       {{"title", "Windrow"},
+        {"version", version},
+        {"summary", "Many requests to language models as few forward passes."},
+        {"license", {{"name", "Apache 2.0"}, {"identifier", "Apache-2.0"}}}}},
+      {"servers", json::array{json::object{{"url", "/"}}}},
+      {"paths", std::move(paths)},
+      {"components",
+       {{"schemas", schemas()},
+        {"responses", error_responses()},
+        {"parameters", parameters()},
+        {"securitySchemes",
+         {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}},
+          {"header", {{"type", "apiKey"}, {"in", "header"}, {"name", "X-Api-Key"}}}}}}}};
+  if (demands_keys) {
+    document["security"] = json::array{json::object{{"bearer", json::array()}},
+                                       json::object{{"header", json::array()}}};
+  }
+  return document;
+}
+
+}  // namespace windrow::api

@@ -1,0 +1,19 @@
+// What bodies may say, as JSON Schema: made from the table the parser of bodies reads
+// (llm/request_json.h) and from what the server itself takes out of them (envelope.h). Pure.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string_view>
+
+#include "llm/request.h"
+
+namespace windrow::api {
+
+// The name of the schema of an endpoint's body: "ChatCompletionRequest".
+std::string_view body_schema_name(llm::Endpoint endpoint);
+
+// Every field of the table is a property; of a refused one the description says why, and what is
+// accepted of it all the same.
+boost::json::object body_schema(llm::Endpoint endpoint);
+
+}  // namespace windrow::api

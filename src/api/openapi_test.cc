@@ -1,0 +1,295 @@
+#include "api/openapi.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "api/envelope.h"
+#include "api/openapi_bodies.h"
+#include "llm/request_json.h"
+
+namespace windrow::api {
+namespace {
+
+namespace json = boost::json;
+using llm::Endpoint;
+using ::testing::HasSubstr;
+
+const json::object& document() {
+  static const json::object made = openapi_document("1.2.3", true);
+  return made;
+}
+
+// What of JSON Schema the bodies use, written from the specification.
+class Judge {
+ public:
+  static bool accepts(const json::value& schema, const json::value& value) {
+    const json::object& form = schema.as_object();
+    if (const auto* name = form.if_contains("$ref")) {
+      return accepts(resolve(name->as_string()), value);
+    }
+    if (const auto* forms = form.if_contains("anyOf")) {
+      return std::ranges::any_of(forms->as_array(),
+                                 [&](const json::value& one) { return accepts(one, value); });
+    }
+    if (const auto* values = form.if_contains("enum")) {
+      if (!std::ranges::any_of(values->as_array(), [&](const auto& one) { return one == value; })) {
+        return false;
+      }
+    }
+    if (const auto* type = form.if_contains("type"); type != nullptr && !has_type(*type, value)) {
+      return false;
+    }
+    if (value.is_number() && !in_bounds(form, value.to_number<double>())) return false;
+    if (value.is_array() && !accepts_array(form, value.as_array())) return false;
+    return !value.is_object() || accepts_object(form, value.as_object());
+  }
+
+ private:
+  static const json::value& resolve(std::string_view name) {
+    const json::value* at = document().if_contains("components");
+    return at->at("schemas").at(name.substr(name.rfind('/') + 1));
+  }
+
+  static bool has_type(const json::value& type, const json::value& value) {
+    if (type.is_array()) {
+      return std::ranges::any_of(type.as_array(),
+                                 [&](const json::value& one) { return has_type(one, value); });
+    }
+    const std::string_view name = type.as_string();
+    if (name == "null") return value.is_null();
+    if (name == "boolean") return value.is_bool();
+    if (name == "string") return value.is_string();
+    if (name == "array") return value.is_array();
+    if (name == "object") return value.is_object();
+    if (!value.is_number()) return false;
+    const double number = value.to_number<double>();
+    return name == "number" || number == std::floor(number);
+  }
+
+  static bool in_bounds(const json::object& form, double number) {
+    const auto bound = [&](std::string_view name, auto holds) {
+      const json::value* limit = form.if_contains(name);
+      return limit == nullptr || holds(number, limit->to_number<double>());
+    };
+    return bound("minimum", std::greater_equal<>()) && bound("maximum", std::less_equal<>()) &&
+           bound("exclusiveMinimum", std::greater<>());
+  }
+
+  static bool accepts_array(const json::object& form, const json::array& array) {
+    const json::value* least = form.if_contains("minItems");
+    const json::value* most = form.if_contains("maxItems");
+    if (least != nullptr && array.size() < static_cast<size_t>(least->as_int64())) return false;
+    if (most != nullptr && array.size() > static_cast<size_t>(most->as_int64())) return false;
+    const json::value* items = form.if_contains("items");
+    return items == nullptr ||
+           std::ranges::all_of(array, [&](const json::value& one) { return accepts(*items, one); });
+  }
+
+  static bool accepts_object(const json::object& form, const json::object& object) {
+    if (const auto* required = form.if_contains("required")) {
+      for (const json::value& name : required->as_array()) {
+        if (!object.contains(name.as_string())) return false;
+      }
+    }
+    const json::value* properties = form.if_contains("properties");
+    const json::value* others = form.if_contains("additionalProperties");
+    for (const auto& [name, value] : object) {
+      const json::value* one =
+          properties == nullptr ? nullptr : properties->as_object().if_contains(name);
+      if (one == nullptr) one = others;
+      if (one != nullptr && !accepts(*one, value)) return false;
+    }
+    return true;
+  }
+};
+
+std::vector<json::value> samples() {
+  std::vector<json::value> all;
+  for (const char* text : {"null",
+                           "true",
+                           "false",
+                           "-101",
+                           "-3",
+                           "-2",
+                           "-1",
+                           "-0.5",
+                           "0",
+                           "0.005",
+                           "0.01",
+                           "0.5",
+                           "1",
+                           "1.5",
+                           "2",
+                           "2.5",
+                           "7",
+                           "10",
+                           "11",
+                           "20",
+                           "21",
+                           "100",
+                           "128",
+                           "129",
+                           "1000",
+                           "18446744073709551615",
+                           "\"\"",
+                           "\"a\"",
+                           "\"auto\"",
+                           "\"none\"",
+                           "\"required\"",
+                           "\"float\"",
+                           "\"base64\"",
+                           "\"flex\"",
+                           "\"priority\"",
+                           "\"interactive\"",
+                           "\"batch\"",
+                           "[]",
+                           "[1]",
+                           "[\"a\"]",
+                           "[\"a\",\"b\"]",
+                           "[[1,2],[3]]",
+                           "[[\"a\"]]",
+                           "[true]",
+                           "[null]",
+                           "[{}]",
+                           R"([{"text":"a"}])",
+                           R"([{"role":"user","content":"a"}])",
+                           R"([{"role":1}])",
+                           R"([{"role":"user","content":[{"type":"text","text":"a"}]}])",
+                           R"([{"type":"function","function":{"name":"f"}}])",
+                           "{}",
+                           R"({"a":1})",
+                           R"({"7":1})",
+                           R"({"7":101})",
+                           R"({"7":"x"})",
+                           R"({"type":"text"})",
+                           R"({"type":"json_object"})",
+                           R"({"type":"other"})",
+                           R"({"type":"object"})",
+                           R"({"regex":"a+"})",
+                           R"({"include_usage":true})",
+                           R"({"include_usage":1})"}) {
+    all.push_back(json::parse(text));
+  }
+  return all;
+}
+
+class BodySchema : public ::testing::TestWithParam<Endpoint> {};
+
+TEST_P(BodySchema, AcceptsWhatTheParserDoesOfEachField) {
+  const json::object schema = body_schema(GetParam());
+  const json::object& properties = schema.at("properties").as_object();
+  int both = 0;
+  for (const llm::FieldRule& rule : llm::field_rules()) {
+    if (!rule.endpoints.contains(GetParam())) continue;
+    ASSERT_TRUE(properties.contains(rule.name)) << rule.name;
+    // Of these the server says more than the table, and of that the next test.
+    if (rule.name == "stream" || rule.name == "stream_options" || rule.name == "service_tier") {
+      continue;
+    }
+    const json::value& form = properties.at(rule.name);
+    for (const json::value& value : samples()) {
+      const bool parsed = !llm::check_field(GetParam(), rule.name, value).has_value();
+      const bool accepted = Judge::accepts(form, value);
+      if (parsed) EXPECT_TRUE(accepted) << rule.name << ": " << json::serialize(value);
+      // Of arrays and objects, and of texts in a language, the parser knows more; and a large
+      // number may not fit.
+      const bool simple = !value.is_structured() && !value.is_string() && !value.is_uint64();
+      if (!parsed && simple && !form.as_object().empty())
+        EXPECT_FALSE(accepted) << rule.name << ": " << json::serialize(value);
+      both += parsed && accepted ? 1 : 0;
+    }
+  }
+  EXPECT_GT(both, 10) << "the samples reach what is accepted";
+}
+
+TEST_P(BodySchema, AcceptsWhatTheServerTakesOutOfIt) {
+  const json::object schema = body_schema(GetParam());
+  for (const char* name : {"stream", "priority", "service_tier"}) {
+    const json::value& form = schema.at("properties").at(name);
+    for (const json::value& value : samples()) {
+      if (value.is_uint64()) continue;  // an integer all the same, and refused for its size
+      json::object body{{name, value}};
+      const bool opened = std::holds_alternative<Envelope>(open_envelope(GetParam(), body, {}));
+      EXPECT_EQ(Judge::accepts(form, value), opened) << name << ": " << json::serialize(value);
+    }
+  }
+}
+
+TEST_P(BodySchema, RequiresWhatTheParserDoes) {
+  json::object body;
+  for (const json::value& name : body_schema(GetParam()).at("required").as_array()) {
+    EXPECT_TRUE(std::holds_alternative<llm::Failure>(llm::parse_request(GetParam(), body, 0)));
+    const std::string_view field = name.as_string();
+    body[field] = field == "messages"    ? json::parse(R"([{"role":"user","content":"a"}])")
+                  : field == "documents" ? json::value(json::array{"a"})
+                                         : json::value("a");
+  }
+  EXPECT_TRUE(std::holds_alternative<llm::Request>(llm::parse_request(GetParam(), body, 0)));
+}
+
+INSTANTIATE_TEST_SUITE_P(OpenApi, BodySchema,
+                         ::testing::ValuesIn(llm::endpoints().begin(), llm::endpoints().end()));
+
+TEST(OpenApi, SaysWhyAFieldIsRefused) {
+  const json::object schema = body_schema(Endpoint::kChatCompletions);
+  EXPECT_THAT(std::string(schema.at("properties").at("functions").at("description").as_string()),
+              HasSubstr("tools is its successor"));
+}
+
+void collect_references(const json::value& value, std::set<std::string>& found) {
+  if (const json::array* array = value.if_array()) {
+    for (const json::value& one : *array)
+      collect_references(one, found);
+  }
+  if (const json::object* object = value.if_object()) {
+    for (const auto& [name, one] : *object) {
+      if (name == "$ref") found.insert(std::string(one.as_string()));
+      collect_references(one, found);
+    }
+  }
+}
+
+TEST(OpenApi, EveryReferenceLeadsSomewhere) {
+  std::set<std::string> references;
+  collect_references(document(), references);
+  EXPECT_GT(references.size(), 20U);
+  const json::value all = document();
+  for (const std::string& reference : references) {
+    boost::system::error_code failed;
+    EXPECT_NE(all.find_pointer(reference.substr(1), failed), nullptr) << reference;
+  }
+}
+
+TEST(OpenApi, EveryRouteIsInIt) {
+  const json::object& paths = document().at("paths").as_object();
+  size_t operations = 0;
+  for (const auto& path : paths)
+    operations += path.value().as_object().size();
+  EXPECT_EQ(operations, described_routes().size());
+  for (const DescribedRoute& route : described_routes()) {
+    const char* method = route.method == "GET" ? "get" : "post";
+    ASSERT_TRUE(paths.contains(route.path)) << route.path;
+    EXPECT_TRUE(paths.at(route.path).as_object().contains(method)) << route.path;
+  }
+  for (const Endpoint endpoint : llm::endpoints())
+    EXPECT_TRUE(paths.contains(llm::url_of(endpoint)));
+}
+
+TEST(OpenApi, SaysWhetherKeysAreDemanded) {
+  EXPECT_TRUE(document().contains("security"));
+  EXPECT_EQ(document().at("paths").at("/health").at("get").at("security"), json::array());
+  EXPECT_FALSE(openapi_document("1", false).contains("security"));
+}
+
+}  // namespace
+}  // namespace windrow::api

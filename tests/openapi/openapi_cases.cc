@@ -1,0 +1,133 @@
+// Writes the server's description of itself, and replies as the server makes them, each with the
+// name of the schema that it must have.
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "api/call_reply.h"
+#include "api/error_reply.h"
+#include "api/live_requests.h"
+#include "api/models_page.h"
+#include "api/openapi.h"
+#include "api/stream_text.h"
+
+namespace windrow::api {
+namespace {
+
+namespace json = boost::json;
+using llm::Endpoint;
+
+json::array replies;
+
+void add(std::string_view schema, json::value body) {
+  replies.push_back({{"schema", schema}, {"body", std::move(body)}});
+}
+
+llm::ScoredToken scored(std::string bytes) {
+  return {.chosen = {.token = 1, .bytes = bytes, .logprob = -0.5F},
+          .top = {{.token = 1, .bytes = std::move(bytes), .logprob = -0.5F},
+                  {.token = 2, .bytes = "\xFF", .logprob = -3}}};
+}
+
+// Answers with everything, and with as little as there can be.
+std::vector<llm::Answer> answers() {
+  llm::Answer all;
+  all.usage = {.prompt_tokens = 7, .completion_tokens = 2, .cached_tokens = 3};
+  all.choices.push_back({.text = "ab",
+                         .reasoning = "hm",
+                         .finish_reason = llm::FinishReason::kLength,
+                         .structure = llm::StructureLabel::kTruncated,
+                         .tokens = {scored("a"), scored("b")}});
+  all.choices.push_back({.text = ""});
+  all.embeddings = {{0.6F, 0.8F}, {1, 0}};
+  all.ranking = {{.index = 1, .score = 2.5F, .text = "a"}, {.index = 0, .score = -1}};
+  llm::Answer little;
+  little.choices.push_back({.text = "x"});
+  little.embeddings = {{1}};
+  little.base64 = true;
+  little.ranking = {{.index = 0}};
+  return {std::move(all), std::move(little)};
+}
+
+ReplyFacts facts(Endpoint endpoint) {
+  return {.endpoint = endpoint, .id = "1", .model = "m", .created_unix_s = 1'700'000'000};
+}
+
+void add_answers() {
+  const std::vector<std::pair<Endpoint, std::string_view>> shapes = {
+      {Endpoint::kChatCompletions, "ChatCompletion"},
+      {Endpoint::kCompletions, "Completion"},
+      {Endpoint::kEmbeddings, "EmbeddingList"},
+      {Endpoint::kRerank, "Ranking"}};
+  for (const llm::Answer& answer : answers()) {
+    for (const auto& [endpoint, schema] : shapes)
+      add(schema, json::parse(reply_body(facts(endpoint), answer)));
+    ReplyFacts tei = facts(Endpoint::kRerank);
+    tei.tei = true;
+    add("TeiRanking", json::parse(reply_body(tei, answer)));
+    ReplyFacts flex = facts(Endpoint::kChatCompletions);
+    flex.service_tier = "flex";
+    add("ChatCompletion", json::parse(reply_body(flex, answer)));
+  }
+}
+
+void add_streams(Endpoint endpoint, std::string_view schema) {
+  for (const llm::Answer& answer : answers()) {
+    StreamText stream({.endpoint = endpoint,
+                       .id = "1",
+                       .model = "m",
+                       .service_tier = "default",
+                       .usage = true,
+                       .logprobs = true,
+                       .structured = true});
+    std::string events;
+    stream.say({.choice = 0, .text = answer.choices[0].text.substr(0, 1)}, events);
+    stream.end(answer, events);
+    constexpr std::string_view kMark = "data: ";
+    for (size_t at = events.find(kMark); at != std::string::npos; at = events.find(kMark, at)) {
+      at += kMark.size();
+      const std::string data = events.substr(at, events.find('\n', at) - at);
+      if (data != "[DONE]") add(schema, json::parse(data));
+    }
+  }
+}
+
+void add_pages() {
+  const std::vector<ServedModel> models = {
+      {.name = "chat", .endpoints = {Endpoint::kChatCompletions}, .context_tokens = 4096},
+      {.name = "a/b"}};
+  add("ModelList", json::parse(models_page(models)));
+  add("Model", json::parse(model_page(models, "chat").value()));
+  add("Model", json::parse(model_page(models, "a/b").value()));
+  LiveRequests live;
+  add("LiveRequestList", live.to_json(TimePoint{}, 10));
+  const auto first = live.add({.id = "chatcmpl-1", .key = "alice", .model = "m", .lane = "l"});
+  const auto second = live.add({.id = "embd-2", .endpoint = Endpoint::kEmbeddings});
+  first->said(TimePoint{}, 3);
+  add("LiveRequestList", live.to_json(TimePoint{}, 10));
+  add("Error", json::parse(error_body({.message = "what", .param = "n"})));
+  add("Error", json::parse(error_reply(404, "no such path").body));
+}
+
+}  // namespace
+}  // namespace windrow::api
+
+int main() {
+  using namespace windrow;  // NOLINT(google-build-using-namespace): of one line
+  api::add_answers();
+  api::add_streams(llm::Endpoint::kChatCompletions, "ChatCompletionChunk");
+  api::add_streams(llm::Endpoint::kCompletions, "Completion");
+  api::add_pages();
+  for (const char* state : {"ok", "ready"})
+    api::add("State", {{"status", state}});
+  api::add("Document", api::openapi_document("1", true));
+  fmt::print("{}\n",
+             boost::json::serialize(boost::json::object{
+                 {"document", api::openapi_document("1", true)}, {"replies", api::replies}}));
+}
