@@ -84,6 +84,19 @@ std::variant<MeasuredPrompts, llm::Failure> ModelBackend::measure(const llm::Req
   return measured;
 }
 
+std::optional<llm::Failure> ModelBackend::prepare(llm::Endpoint endpoint) {
+  auto opened = backend_for(endpoint);
+  if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
+  return std::nullopt;
+}
+
+int32_t ModelBackend::request_tokens_max() const {
+  const std::scoped_lock lock(mutex_);
+  if (generation_ != nullptr) return generation_->limits().row_tokens_max;
+  if (embedding_ != nullptr) return embedding_->limits().input_tokens_max;
+  return 0;
+}
+
 void ModelBackend::submit(llm::Request request, Done done) {
   auto backend = backend_for(request.endpoint);
   if (auto* failure = std::get_if<llm::Failure>(&backend)) {

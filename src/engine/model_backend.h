@@ -43,6 +43,13 @@ class ModelBackend final : public llm::Backend {
   // What submit would refuse at once, or what it would run. Opens what the request needs.
   std::variant<MeasuredPrompts, llm::Failure> measure(const llm::Request& request);
 
+  // Opens what requests of this kind need, before one comes. As measure, why that cannot be.
+  std::optional<llm::Failure> prepare(llm::Endpoint endpoint);
+
+  // Tokens of one request: of prompt and answer, or where it only embeds of one input. 0 while
+  // nothing is open.
+  int32_t request_tokens_max() const;
+
   // Opens what the request needs, which takes as long as it takes, on the caller's thread. When
   // that fails the request ends with kBackend.
   void submit(llm::Request request, Done done) override;

@@ -1,0 +1,97 @@
+#include "engine/sim/sim_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ensure.h"
+
+namespace windrow::engine::sim {
+namespace {
+
+constexpr int32_t kSequencesMax = 256;
+constexpr int32_t kRestingMin = 32;
+constexpr int32_t kOutputsMin = 256;
+constexpr int64_t kCellsMax = int64_t{1} << 30;
+
+}  // namespace
+
+SimRunner::SimRunner(const SimVocabulary& vocabulary, const SimOptions& model,
+                     const SimRunnerOptions& options, const Clock& clock,
+                     std::unique_ptr<Pause> pause)
+    : model_(model), mind_(vocabulary, model), clock_(clock), pause_(std::move(pause)) {
+  const int64_t cells = options.cells_max > 0 ? int64_t{options.cells_max}
+                                              : int64_t{model.context} * options.rows_max;
+  limits_.cells_max = static_cast<int32_t>(std::min(cells, kCellsMax));
+  limits_.rows_max = options.rows_max;
+  limits_.sequences_max =
+      std::min(kSequencesMax, options.rows_max + std::max(options.rows_max, kRestingMin));
+  limits_.step_tokens_max = options.step_tokens_max;
+  limits_.step_outputs_max = std::max(options.rows_max, kOutputsMin);
+  limits_.row_tokens_max = std::min(model.context, limits_.cells_max);
+  limits_.vocabulary_size = vocabulary.size();
+  limits_.sharing = options.share ? Sharing::kAnyRange : Sharing::kNothing;
+  sequences_.resize(static_cast<size_t>(limits_.sequences_max));
+}
+
+void SimRunner::change(const MemoryChange& change) {
+  Sequence& sequence = sequences_.at(static_cast<size_t>(change.sequence.value()));
+  switch (change.kind) {
+    case MemoryChange::Kind::kShare: {
+      const Sequence& from = sequences_.at(static_cast<size_t>(change.from.value()));
+      ENSURE(static_cast<size_t>(change.tokens) <= from.size(), "{} tokens of {} are shared",
+             change.tokens, from.size());
+      sequence.assign(from.begin(), from.begin() + change.tokens);
+      return;
+    }
+    case MemoryChange::Kind::kCut:
+      ENSURE(static_cast<size_t>(change.tokens) <= sequence.size(), "{} tokens of {} stay",
+             change.tokens, sequence.size());
+      sequence.resize(static_cast<size_t>(change.tokens));
+      return;
+    case MemoryChange::Kind::kCompact:
+      return;
+  }
+}
+
+Duration SimRunner::time_of(std::span<const StepRow> step) const {
+  Duration time = model_.step;
+  for (const StepRow& row : step) {
+    const auto tokens = static_cast<int64_t>(row.tokens.size());
+    time += tokens == 1 ? model_.row : tokens * model_.prompt_token;
+  }
+  return time;
+}
+
+Result<void> SimRunner::run(std::span<const StepRow> step) {
+  ENSURE(!step.empty(), "an empty step was run");
+  // What is computed here is part of the time it is meant to take.
+  const TimePoint done_at = clock_.now() + time_of(step);
+  const auto width = static_cast<size_t>(limits_.vocabulary_size);
+  size_t outputs = 0;
+  for (const StepRow& row : step)
+    outputs += static_cast<size_t>(row.outputs_count);
+  ENSURE(outputs <= static_cast<size_t>(limits_.step_outputs_max), "{} outputs", outputs);
+  logits_.resize(outputs * width);
+  std::span<float> room = logits_;
+  for (const StepRow& row : step) {
+    Sequence& sequence = sequences_.at(static_cast<size_t>(row.sequence.value()));
+    ENSURE(row.first == static_cast<Position>(sequence.size()), "a gap at {}", row.first);
+    ENSURE(sequence.size() + row.tokens.size() <= static_cast<size_t>(limits_.row_tokens_max),
+           "a row past {}", limits_.row_tokens_max);
+    for (const Token token : row.tokens)
+      sequence.push_back(mind_.after(sequence.empty() ? mind_.start() : sequence.back(), token));
+    for (auto left = static_cast<size_t>(row.outputs_count); left > 0; --left) {
+      mind_.speak(sequence[sequence.size() - left], room.first(width));
+      room = room.subspan(width);
+    }
+  }
+  if (time_of(step) > Duration{}) pause_->until(done_at);
+  return {};
+}
+
+std::span<const float> SimRunner::logits(size_t index) const {
+  const auto width = static_cast<size_t>(limits_.vocabulary_size);
+  return std::span(logits_).subspan(index * width, width);
+}
+
+}  // namespace windrow::engine::sim
