@@ -15,9 +15,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 COMMANDS = [
     ("run", "answer a JSONL file of requests"),
     ("retry", "run the rows that failed once more"),
+    ("serve", "answer the API of OpenAI over HTTP"),
     ("status", "how a job stands"),
     ("inspect", "what a model file holds"),
     ("config", "every setting, its value and where that comes from"),
+    ("keys", "who may ask a server"),
     ("probe", "how many requests in flight a server is worth"),
     ("sim-upstream", "a server to rehearse against, with faults by switch"),
 ]
@@ -34,9 +36,12 @@ STATUS_FLAGS = [
     ("--no-histogram", "", "draw nothing"),
     ("--json", "", "as JSON"),
 ]
-NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run"}
 # Flags of `run` that make no sense for rows that ran already; `retry` takes all others.
 NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run"}
+# Flags of `run` that are about a job; `serve` takes all others.
+NOT_OF_SERVE = {"--limit", "--strict", "--retry-failed", "--fresh", "--dry-run", "--max-cost",
+                "--prices", "--self-check", "--keep-truncated", "--cache", "--ordered", "--report",
+                "--no-summary"}
 
 
 def read(name):
@@ -63,9 +68,11 @@ def choices(value):
 
 
 def flags_of(commands, command):
-    """All that a command takes: `retry` has flags of its own and most of those of `run`."""
-    shared = [flag for flag in commands["run"] if flag[1] not in NOT_OF_RETRY]
-    return commands[command] + (shared if command == "retry" else [])
+    """All that a command takes: `retry` and `serve` have flags of their own and most of those of
+    `run`."""
+    left_out = {"retry": NOT_OF_RETRY, "serve": NOT_OF_SERVE}.get(command)
+    shared = [flag for flag in commands["run"] if left_out is not None and flag[1] not in left_out]
+    return commands[command] + shared
 
 
 # --- manual page ------------------------------------------------------------------------------
@@ -94,6 +101,10 @@ def manual(commands):
     version = read("../VERSION").strip()
     page = read("windrow.1.in").replace("@VERSION@", version)
     page = page.replace("@SIM_FLAGS@", manual_flags(commands["sim-upstream"]))
+    page = page.replace("@SERVE_FLAGS@", manual_flags(commands["serve"]))
+    page = page.replace("@NOT_OF_SERVE@", ", ".join(f"\\fB{roff(flag)}\\fR"
+                                                    for flag in sorted(NOT_OF_SERVE)))
+    page = page.replace("@KEYS_FLAGS@", manual_flags(commands["keys"]))
     page = page.replace("@PROBE_FLAGS@", manual_flags(commands["probe"]))
     return page.replace("@FLAGS@", manual_flags(commands["run"]))
 
@@ -120,7 +131,10 @@ def bash(commands):
                    + ["--no-color", "--help"])
     retry = " ".join([flag for _, flag, _, _ in flags_of(commands, "retry")]
                      + ["--no-color", "--help"])
+    serve = " ".join([flag for _, flag, _, _ in flags_of(commands, "serve")]
+                     + ["--no-color", "--help"])
     status = " ".join([flag for _, flag, _, _ in commands["status"]] + ["--help"])
+    keys = " ".join([flag for _, flag, _, _ in commands["keys"]] + ["--help"])
     probe = " ".join([flag for _, flag, _, _ in commands["probe"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
     newline = "\n"
@@ -138,11 +152,17 @@ _windrow() {{
     mapfile -t COMPREPLY < <(compgen -W 'show --help' -- "$word")
     return
   fi
+  if ((COMP_CWORD == 2)) && [[ $before == keys ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'add list --help' -- "$word")
+    return
+  fi
   local flags='--json --help'
   case ${{COMP_WORDS[1]}} in
     run | config) flags='{run}' ;;
     retry) flags='{retry}' ;;
+    serve) flags='{serve}' ;;
     status) flags='{status}' ;;
+    keys) flags='{keys}' ;;
     probe) flags='{probe}' ;;
     sim-upstream) flags='{sim}' ;;
   esac
@@ -195,14 +215,17 @@ def zsh(commands):
     run = zsh_flags([flag for flag in commands["run"] if flag[1] in NOT_OF_RETRY])
     common = zsh_flags([flag for flag in commands["run"] if flag[1] not in NOT_OF_RETRY])
     retry = zsh_flags(commands["retry"])
+    serve = zsh_flags(flags_of(commands, "serve"))
     status = zsh_flags(commands["status"])
+    keys = zsh_flags(commands["keys"])
     probe = zsh_flags(commands["probe"])
     sim = zsh_flags(commands["sim-upstream"])
     return f"""#compdef windrow
 # zsh completion for windrow. Made from flags.txt by generate.py.
 
 _windrow() {{
-  local -a commands flags run_flags retry_flags status_flags probe_flags sim_flags
+  local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
+  local -a sim_flags
   commands=(
 {names}
   )
@@ -217,6 +240,15 @@ _windrow() {{
   )
   retry_flags=(
 {retry}
+  )
+  serve_flags=(
+{serve}
+    '--no-color[no colours]'
+    '--help[explain the command]'
+  )
+  keys_flags=(
+{keys}
+    '--help[explain the command]'
   )
   status_flags=(
 {status}
@@ -240,6 +272,8 @@ _windrow() {{
   case $command in
     run) _arguments $run_flags $flags '1:requests:_files' ;;
     retry) _arguments $retry_flags $flags '1:errors:_files' ;;
+    serve) _arguments $serve_flags ;;
+    keys) _arguments $keys_flags '1:what:(add list)' '2:keys:_files' '3:name: ' ;;
     status) _arguments $status_flags '1:results:_files' ;;
     inspect) _arguments '--json[as JSON]' '--help[explain the command]' '1:model:_files' ;;
     config) _arguments $run_flags $flags '1:what:(show)' ;;
@@ -278,7 +312,8 @@ def main():
               for name, text in made.items() if read(name) != text]
     for command in commands:
         # The help of `retry` refers to that of `run` for what they share.
-        faults += compare(command, os.path.join(sys.argv[2], command), commands[command])
+        flags = flags_of(commands, command) if command == "serve" else commands[command]
+        faults += compare(command, os.path.join(sys.argv[2], command), flags)
     for fault in faults:
         print(fault)
     return 1 if faults else 0

@@ -4,18 +4,24 @@ _windrow() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run retry status inspect config probe sim-upstream --version --help' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W 'run retry serve status inspect config keys probe sim-upstream --version --help' -- "$word")
     return
   fi
   if ((COMP_CWORD == 2)) && [[ $before == config ]]; then
     mapfile -t COMPREPLY < <(compgen -W 'show --help' -- "$word")
     return
   fi
+  if ((COMP_CWORD == 2)) && [[ $before == keys ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'add list --help' -- "$word")
+    return
+  fi
   local flags='--json --help'
   case ${COMP_WORDS[1]} in
     run | config) flags='-o --output --limit --strict --retry-failed --fresh --dry-run --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --max-cost --prices --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --self-check --set --max-tokens-default --keep-truncated --no-dedupe --cache --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
     retry) flags='--only --input --limit --strict --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --max-cost --prices --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --self-check --set --max-tokens-default --keep-truncated --no-dedupe --cache --rows-max --batch-tokens --step-ms --ordered --grace --report --no-summary --json --quiet --color --no-color --help' ;;
+    serve) flags='--listen --data-dir --api-keys --insecure-no-keys --tls-cert --tls-key --cors-origin --max-body-mb --max-queue --max-linger-us --metrics-open --log --log-prompts --model --ctx --kv-type --flash-attn --kv-cache --no-share --device --gpu-layers --threads --chat-template --lora --pooling --upstream --model-alias --api-key-env --concurrency --serial --rpm --tpm --request-timeout --max-attempts --no-batching --max-batch-size --batch-window-ms --set --max-tokens-default --no-dedupe --rows-max --batch-tokens --step-ms --grace --json --quiet --color --no-color --help' ;;
     status) flags='--prices --histogram --no-histogram --json --help' ;;
+    keys) flags='--rpm --tpm --in-flight --priority --admin --json --help' ;;
     probe) flags='--upstream --model --api-key-env --in-flight --seconds-each --requests-each --max-tokens --prompt --input --json --help' ;;
     sim-upstream) flags='--address --port --instant --stats --model --context --ollama --want-key --slots --serial --knee --queue --request-ms --prompt-token-us --token-ms --prefix-blocks --answer --answer-tokens --answer-spread --embedding-size --fault --limit-headers --rpm --tpm --seed --help' ;;
   esac
@@ -25,14 +31,15 @@ _windrow() {
     --kv-cache) mapfile -t COMPREPLY < <(compgen -W 'unified split' -- "$word") && return ;;
     --pooling) mapfile -t COMPREPLY < <(compgen -W 'mean cls last rank' -- "$word") && return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word") && return ;;
+    --priority) mapfile -t COMPREPLY < <(compgen -W 'interactive normal batch' -- "$word") && return ;;
     --answer) mapfile -t COMPREPLY < <(compgen -W 'text echo json' -- "$word") && return ;;
     --limit-headers) mapfile -t COMPREPLY < <(compgen -W 'retry-after x-ratelimit none' -- "$word") && return ;;
-    -o|--output|--chat-template|--lora|--cache|--report|--prices|--input|--model)
+    -o|--output|--chat-template|--lora|--cache|--report|--api-keys|--tls-cert|--tls-key|--log|--prices|--input|--model)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "${word#*=}")
       return
       ;;
-    --limit|--ctx|--device|--gpu-layers|--threads|--model-alias|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--set|--max-tokens-default|--rows-max|--batch-tokens|--step-ms|--grace|--only|--upstream|--api-key-env|--in-flight|--seconds-each|--requests-each|--max-tokens|--prompt|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--rpm|--tpm|--seed) return ;;
+    --limit|--ctx|--device|--gpu-layers|--threads|--model-alias|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--set|--max-tokens-default|--rows-max|--batch-tokens|--step-ms|--grace|--listen|--data-dir|--cors-origin|--max-body-mb|--max-queue|--max-linger-us|--only|--upstream|--api-key-env|--in-flight|--seconds-each|--requests-each|--max-tokens|--prompt|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--rpm|--tpm|--seed) return ;;
   esac
   if [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")

@@ -1,16 +1,20 @@
-// Answerers: who answers the rows of a run, models in this process or servers elsewhere. The run
-// itself cannot tell them apart.
+// Answerers: who answers the rows of a run or the requests of a server, models in this process or
+// servers elsewhere. Neither can tell them apart.
 #pragma once
 
 #include <boost/json/array.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "api/catalogue.h"
+#include "api/metrics_page.h"
+#include "api/serve_metrics.h"
 #include "base/result.h"
 #include "batch/job_runner.h"
 #include "batch/upstream_figures.h"
@@ -21,8 +25,19 @@
 
 namespace windrow::app {
 
-// What they get of the run they are opened for.
+// A model as a server offers it.
+struct OfferedModel {
+  api::ServedModel model;
+  std::vector<std::string> aliases;
+  bool any = false;  // also for requests that name one nobody has
+};
+
+// What they get of the run or the server they are opened for.
 struct AnswerersOfRun {
+  // A server: people wait for each answer, and come back with what they were told.
+  bool serving = false;
+  std::shared_ptr<api::ServeMetrics> metrics = nullptr;  // of the server, to count forward passes
+
   int64_t began_unix_s = 0;  // what chat templates take for today
 
   // Now and then while they are opened: why the run is refused already. May be empty.
@@ -80,7 +95,13 @@ class Answerers {
   // What people should know when the rows have ended.
   virtual std::vector<std::string> closing_words() const { return {}; }
 
+  // What a server has of them; opened for one.
+  virtual std::vector<OfferedModel> offered() const = 0;
+
   // --- any time, any thread ---
+
+  // For each dispatcher; empty until they are opened.
+  virtual std::vector<api::ModelReading> readings() const = 0;
 
   virtual llm::BackendStats stats() const = 0;
 

@@ -95,6 +95,12 @@ class FlagSet {
         left, [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
     if (flag != left.end()) {
       const std::string word = flag->substr(0, flag->find('='));
+      if (const std::string other = other_command_with(word); !other.empty()) {
+        return Error{ErrorKind::kInvalid,
+                     fmt::format("{} is a flag of windrow {} and means nothing to {}; leave it out "
+                                 "(`{} --help` lists what there is)",
+                                 word, other, command_, command_)};
+      }
       const std::vector<std::string_view> known(known_.begin(), known_.end());
       return Error{ErrorKind::kInvalid,
                    fmt::format("{} is not a flag of {}{}", word, command_,
@@ -110,6 +116,17 @@ class FlagSet {
   }
 
  private:
+  // "run" or "serve", where a setting of this name is the other one's.
+  std::string other_command_with(std::string_view word) const {
+    const bool run = command_ == "windrow run" || command_ == "windrow retry";
+    if (!run && command_ != "windrow serve") return "";
+    word.remove_prefix(std::min<size_t>(2, word.size()));
+    const SettingRow* row = find_setting(word);
+    if (row == nullptr && word.starts_with("no-")) row = find_setting(word.substr(3));
+    if (row == nullptr || takes(run ? SettingsOf::kRun : SettingsOf::kServe, *row)) return "";
+    return run ? "serve" : "run";
+  }
+
   static bool accept(const std::vector<std::string>&) { return true; }
 
   void remember(const std::string& names) {
@@ -160,8 +177,9 @@ Result<Command> parse_run(std::span<const std::string> arguments) {
   RunCommand command;
   flags.add_positional("input", command.input);
   flags.add_text("-o,--output", command.output);
-  for (const SettingRow& row : setting_rows())
-    flags.add_setting(row);
+  for (const SettingRow& row : setting_rows()) {
+    if (takes(SettingsOf::kRun, row)) flags.add_setting(row);
+  }
   flags.add_no_color();
 
   Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, run_help_text);
@@ -181,7 +199,8 @@ Result<Command> parse_run(std::span<const std::string> arguments) {
 
 // What makes no sense for rows that ran already.
 bool is_of_retry(const SettingRow& row) {
-  return row.name != "fresh" && row.name != "retry-failed" && row.name != "dry-run";
+  return takes(SettingsOf::kRun, row) && row.name != "fresh" && row.name != "retry-failed" &&
+         row.name != "dry-run";
 }
 
 Result<Command> parse_retry(std::span<const std::string> arguments) {
@@ -203,6 +222,22 @@ Result<Command> parse_retry(std::span<const std::string> arguments) {
   if (command.errors.empty()) {
     return Error{ErrorKind::kInvalid, "no job was named; write windrow retry RESULTS.errors.jsonl"};
   }
+  return Command(std::move(command));
+}
+
+Result<Command> parse_serve(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow serve");
+  ServeCommand command;
+  for (const SettingRow& row : setting_rows()) {
+    if (takes(SettingsOf::kServe, row)) flags.add_setting(row);
+  }
+  flags.add_no_color();
+
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, serve_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
+  command.flags = flags.given();
   return Command(std::move(command));
 }
 
@@ -329,6 +364,66 @@ Result<Command> parse_config(std::span<const std::string> arguments) {
                            word)};
 }
 
+// What a key may be limited to stands in the file as NAME=VALUE.
+Result<Command> parse_keys_add(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow keys add");
+  KeysAddCommand command;
+  flags.add_positional("file", command.file);
+  flags.add_positional("name", command.name);
+  constexpr std::array<std::string_view, 4> kLimits = {"rpm", "tpm", "in-flight", "priority"};
+  std::array<std::string, 4> limits;
+  for (size_t i = 0; i < kLimits.size(); ++i)
+    flags.add_text(fmt::format("--{}", kLimits[i]), limits[i]);
+  bool admin = false;
+  flags.add_switch("--admin", admin);
+
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, keys_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
+  if (command.file.empty() || command.name.empty()) {
+    return Error{ErrorKind::kInvalid,
+                 "a file and a name are needed: windrow keys add keys.txt NAME"};
+  }
+  for (size_t i = 0; i < kLimits.size(); ++i) {
+    if (limits[i].empty()) continue;
+    command.limits +=
+        fmt::format("{}{}={}", command.limits.empty() ? "" : " ", kLimits[i], limits[i]);
+  }
+  if (admin) command.limits += command.limits.empty() ? "admin" : " admin";
+  return Command(std::move(command));
+}
+
+Result<Command> parse_keys_list(std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, "windrow keys list");
+  KeysListCommand command;
+  flags.add_positional("file", command.file);
+  flags.add_switch("--json", command.json);
+
+  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, keys_help_text);
+  if (!help) return help.error();
+  if (*help) return Command(**std::move(help));
+  if (command.file.empty()) {
+    return Error{ErrorKind::kInvalid, "no file was named; write windrow keys list keys.txt"};
+  }
+  return Command(std::move(command));
+}
+
+Result<Command> parse_keys(std::span<const std::string> arguments) {
+  if (arguments.empty()) {
+    return Error{ErrorKind::kInvalid,
+                 "windrow keys needs a word after it: windrow keys add FILE NAME, or windrow keys "
+                 "list FILE"};
+  }
+  const std::string& word = arguments.front();
+  if (word == "add") return parse_keys_add(arguments.subspan(1));
+  if (word == "list") return parse_keys_list(arguments.subspan(1));
+  if (asks_for_help(word)) return Command(HelpCommand{keys_help_text()});
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{} is not something windrow keys does; it has add and list", word)};
+}
+
 }  // namespace
 
 Result<Command> parse_command_line(std::span<const std::string> arguments) {
@@ -339,17 +434,19 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   const std::span<const std::string> rest = arguments.subspan(1);
   if (word == "run") return parse_run(rest);
   if (word == "retry") return parse_retry(rest);
+  if (word == "serve") return parse_serve(rest);
   if (word == "status") return parse_status(rest);
   if (word == "inspect") return parse_inspect(rest);
   if (word == "config") return parse_config(rest);
+  if (word == "keys") return parse_keys(rest);
   if (word == "probe") return parse_probe(rest);
   if (word == "sim-upstream") return parse_sim_upstream(rest);
   if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
-  constexpr std::array<std::string_view, 9> kWords = {"run",          "retry",     "status",
-                                                      "inspect",      "config",    "probe",
-                                                      "sim-upstream", "--version", "--help"};
+  constexpr std::array<std::string_view, 11> kWords = {
+      "run",    "retry", "serve",        "status",    "inspect",
+      "config", "probe", "sim-upstream", "--version", "--help"};
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

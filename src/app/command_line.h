@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/keys_command.h"
 #include "app/probe_options.h"
 #include "app/resolve_settings.h"
 #include "app/sim_upstream_options.h"
@@ -32,6 +33,10 @@ struct RetryCommand {
   std::vector<GivenFlag> flags;
 };
 
+struct ServeCommand {
+  std::vector<GivenFlag> flags;
+};
+
 struct StatusCommand {
   std::string job;     // its results, or its errors
   std::string prices;  // empty: none
@@ -45,7 +50,7 @@ struct InspectCommand {
 };
 
 struct ConfigShowCommand {
-  std::vector<GivenFlag> flags;  // as `run` would take them
+  std::vector<GivenFlag> flags;  // as `run` or `serve` would take them
   bool json = false;
 };
 
@@ -58,9 +63,9 @@ struct HelpCommand {
 
 struct VersionCommand {};
 
-using Command =
-    std::variant<RunCommand, RetryCommand, StatusCommand, InspectCommand, ConfigShowCommand,
-                 ConfigFlagsCommand, ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
+using Command = std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
+                             ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
+                             ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
 
 // `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
 // nearest word that could.

@@ -1,5 +1,6 @@
 #include "app/command_line.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -114,7 +115,7 @@ TEST(CommandLine, MistakesAreExplained) {
   EXPECT_EQ(message_of(""), "no command was given; windrow --help lists them");
   EXPECT_EQ(message_of("rum"), "rum is not a command; did you mean run?");
   EXPECT_EQ(message_of("--verison"), "--verison is not a command; did you mean --version?");
-  EXPECT_EQ(message_of("serve"), "serve is not a command; windrow --help lists them");
+  EXPECT_EQ(message_of("download"), "download is not a command; windrow --help lists them");
   EXPECT_EQ(message_of("run"),
             "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for standard "
             "input");
@@ -140,13 +141,53 @@ TEST(CommandLine, MistakesAreExplained) {
             "shwo is not something windrow config does; did you mean windrow config show?");
 }
 
+TEST(CommandLine, ServeTakesItsSettingsAndThoseItSharesWithRun) {
+  const Result<Command> command = parse("serve --model sim: --listen [::1]:0 --rows-max 4");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  EXPECT_EQ(std::get<ServeCommand>(*command).flags.size(), 3U);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("serve --help")).text, serve_help_text());
+  EXPECT_EQ(message_of("serve --model sim: --limit 3"),
+            "--limit is a flag of windrow run and means nothing to windrow serve; leave it out "
+            "(`windrow serve --help` lists what there is)");
+  EXPECT_EQ(message_of("run in -o out --listen [::1]:0"),
+            "--listen is a flag of windrow serve and means nothing to windrow run; leave it out "
+            "(`windrow run --help` lists what there is)");
+  EXPECT_EQ(message_of("serve --no-strict"),
+            "--no-strict is a flag of windrow run and means nothing to windrow serve; leave it out "
+            "(`windrow serve --help` lists what there is)");
+  EXPECT_EQ(message_of("serve --lisen x"),
+            "--lisen is not a flag of windrow serve; did you mean --listen?");
+  EXPECT_EQ(message_of("serve requests.jsonl"),
+            "\"requests.jsonl\" is one word too many; `windrow serve --help` shows the form");
+}
+
+TEST(CommandLine, KeysAreAddedAndListed) {
+  const auto add = parse("keys add keys.txt alice --rpm 600 --priority batch --admin");
+  ASSERT_TRUE(add.has_value()) << add.error().message;
+  const auto& command = std::get<KeysAddCommand>(*add);
+  EXPECT_EQ(command.file, "keys.txt");
+  EXPECT_EQ(command.name, "alice");
+  EXPECT_EQ(command.limits, "rpm=600 priority=batch admin");
+  EXPECT_EQ(std::get<KeysListCommand>(*parse("keys list keys.txt")).file, "keys.txt");
+  EXPECT_EQ(message_of("keys add keys.txt"),
+            "a file and a name are needed: windrow keys add keys.txt NAME");
+  EXPECT_EQ(message_of("keys remove"),
+            "remove is not something windrow keys does; it has add and "
+            "list");
+}
+
 TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
-  const std::string text = run_help_text();
-  for (const SettingRow& row : setting_rows()) {
-    EXPECT_NE(text.find(std::string("-") + std::string(row.name)), std::string::npos) << row.name;
+  for (const SettingsOf of : {SettingsOf::kRun, SettingsOf::kServe}) {
+    const std::string text = of == SettingsOf::kRun ? run_help_text() : serve_help_text();
+    for (const SettingRow& row : setting_rows()) {
+      const bool named = text.find(fmt::format("  --{} ", row.name)) != std::string::npos ||
+                         text.find(fmt::format("  --{}\n", row.name)) != std::string::npos ||
+                         text.find(fmt::format("  --no-{} ", row.name)) != std::string::npos;
+      EXPECT_EQ(named, takes(of, row)) << row.name;
+    }
   }
-  std::istringstream stream(text + help_text() + inspect_help_text() + config_help_text() +
-                            sim_upstream_help_text());
+  std::istringstream stream(run_help_text() + serve_help_text() + keys_help_text() + help_text() +
+                            inspect_help_text() + config_help_text() + sim_upstream_help_text());
   for (std::string line; std::getline(stream, line);) {
     EXPECT_LE(line.size(), 100U) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;

@@ -13,6 +13,7 @@
 #include "app/model_choice.h"
 #include "app/settings.h"
 #include "app/suggest.h"
+#include "engine/sim/sim_options.h"
 #include "model_store/model_source.h"
 
 namespace windrow::app {
@@ -73,7 +74,7 @@ Error unknown_key(const std::string& place, std::string_view key) {
 
 std::string resolved(const std::string& choice, const std::string& file, const std::string& home) {
   ModelChoice model = parse_model_choice(choice);
-  if (model_store::is_remote(model.path)) return choice;
+  if (model_store::is_remote(model.path) || engine::sim::is_sim(model.path)) return choice;
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   if (model.path.starts_with("~/") && !home.empty()) {
     model.path = home + model.path.substr(1);

@@ -140,12 +140,17 @@ Result<batch::DryRun> find_out(batch::Input& input, const batch::JobOptions& opt
                                Console& console) {
   if (!chosen.upstreams.empty()) return dry_run_elsewhere(input, options, chosen.spending, console);
   console.note("loading the model");
-  const Result<std::unique_ptr<engine::LlamaLibrary>> library =
-      engine::LlamaLibrary::start(backends_folder());
-  if (!library) return library.error();
+  std::unique_ptr<engine::LlamaLibrary> library;
+  if (!std::ranges::all_of(chosen.models, is_simulated)) {
+    Result<std::unique_ptr<engine::LlamaLibrary>> started =
+        engine::LlamaLibrary::start(backends_folder());
+    if (!started) return started.error();
+    library = *std::move(started);
+  }
   std::vector<OpenModel> models;
   for (const ModelChoice& choice : chosen.models) {
-    Result<OpenModel> model = open_model(**library, choice, settings, clock.unix_seconds(), clock);
+    Result<OpenModel> model =
+        open_model(library.get(), choice, settings, {.date_unix_s = clock.unix_seconds()}, clock);
     if (!model) return model.error();
     models.push_back(*std::move(model));
   }

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
+#include <map>
 #include <utility>
 #include <variant>
 
 #include "app/dry_run_command.h"
 #include "app/run_options.h"
+#include "app/serve_options.h"
 
 namespace windrow::app {
 
@@ -22,23 +25,71 @@ json::array EmbeddedAnswerers::description() const {
 }
 
 Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
-  Result<std::unique_ptr<engine::LlamaLibrary>> library =
-      engine::LlamaLibrary::start(backends_folder());
-  if (!library) return library.error();
-  library_ = *std::move(library);
+  if (!std::ranges::all_of(choices_, is_simulated)) {
+    Result<std::unique_ptr<engine::LlamaLibrary>> library =
+        engine::LlamaLibrary::start(backends_folder());
+    if (!library) return library.error();
+    library_ = *std::move(library);
+  }
+  const HowToOpen how{
+      .date_unix_s = run.began_unix_s, .serving = run.serving, .metrics = run.metrics.get()};
   for (const ModelChoice& choice : choices_) {
     if (run.refusal) {
       if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
     }
-    Result<OpenModel> model = open_model(*library_, choice, settings_, run.began_unix_s, clock_);
+    Result<OpenModel> model = open_model(library_.get(), choice, settings_, how, clock_);
     if (!model) return model.error();
     models_.push_back(*std::move(model));
     backends_.add(*models_.back().backend);
-    dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(
-        *models_.back().backend, dispatch::DispatchOptions{.coalesce = settings_.dedupe}));
+    if (run.serving) {
+      if (Result<void> ready = open_likely_contexts(models_.back()); !ready) return ready.error();
+    }
+    dispatch::DispatchOptions options{.coalesce = settings_.dedupe};
+    if (run.serving) {
+      options.waiting_max = static_cast<int32_t>(settings_.queue_max);
+      options.reserve = dispatch::kServerReserve;
+    }
+    dispatchers_.push_back(
+        std::make_unique<dispatch::Dispatcher>(*models_.back().backend, std::move(options)));
     routes_.push_back({served_name(choice), dispatchers_.back().get()});
   }
+  opened_ = true;
   return {};
+}
+
+std::vector<OfferedModel> EmbeddedAnswerers::offered() const {
+  std::vector<OfferedModel> list;
+  std::vector<std::string> names;
+  for (const batch::ModelRoute& route : routes_)
+    names.push_back(route.name);
+  // Checked before anything was opened.
+  const std::map<std::string, std::string> aliases = local_aliases(settings_, names).value();
+  for (size_t i = 0; i < models_.size(); ++i) {
+    OfferedModel offered{.model = {.name = routes_[i].name,
+                                   .dispatcher = routes_[i].dispatcher,
+                                   .endpoints = models_[i].endpoints,
+                                   .created_unix_s = clock_.unix_seconds(),
+                                   .context_tokens = models_[i].backend->request_tokens_max()},
+                         .aliases = {},
+                         .any = choices_[i].name.empty()};
+    for (const auto& [name, model] : aliases) {
+      if (model == routes_[i].name) offered.aliases.push_back(name);
+    }
+    list.push_back(std::move(offered));
+  }
+  return list;
+}
+
+std::vector<api::ModelReading> EmbeddedAnswerers::readings() const {
+  std::vector<api::ModelReading> list;
+  if (!opened_) return list;
+  for (size_t i = 0; i < models_.size(); ++i) {
+    list.push_back({.name = routes_[i].name,
+                    .stats = models_[i].backend->stats(),
+                    .queue = dispatchers_[i]->queue(),
+                    .dispatch = dispatchers_[i]->counts()});
+  }
+  return list;
 }
 
 std::string EmbeddedAnswerers::note() const {
@@ -60,7 +111,7 @@ dispatch::DispatchCounts EmbeddedAnswerers::counts() const {
 }
 
 std::string EmbeddedAnswerers::runtime() const {
-  return engine::LlamaLibrary::version();
+  return library_ ? engine::LlamaLibrary::version() : "simulated";
 }
 
 }  // namespace windrow::app

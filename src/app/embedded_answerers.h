@@ -1,6 +1,7 @@
 // EmbeddedAnswerers: models in this process, each with a dispatcher of its own.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ class EmbeddedAnswerers final : public Answerers {
   }
   uint64_t upstreams_of(const std::string&) const override { return 0; }
   std::string runtime() const override;
+  std::vector<OfferedModel> offered() const override;
+  std::vector<api::ModelReading> readings() const override;
   llm::BackendStats stats() const override { return backends_.stats(); }
   dispatch::DispatchCounts counts() const override;
   std::vector<batch::UpstreamFigures> upstreams() const override { return {}; }
@@ -46,6 +49,7 @@ class EmbeddedAnswerers final : public Answerers {
   std::vector<std::unique_ptr<dispatch::Dispatcher>> dispatchers_;
   std::vector<batch::ModelRoute> routes_;
   BackendGroup backends_;
+  std::atomic<bool> opened_ = false;  // then the lists above change no more
 };
 
 }  // namespace windrow::app

@@ -48,6 +48,21 @@ std::string setting_line(const SettingRow& row) {
   return help_line(flag, std::move(text));
 }
 
+// The settings that a command takes, by their groups.
+std::string settings_help(SettingsOf command) {
+  std::string text;
+  std::optional<SettingGroup> group;
+  for (const SettingRow& row : setting_rows()) {
+    if (!takes(command, row)) continue;
+    if (row.group != group) {
+      group = row.group;
+      text += fmt::format("\n{}\n", to_string(*group));
+    }
+    text += setting_line(row);
+  }
+  return text;
+}
+
 // The flags of a command that has a table of its own, by their groups.
 template <class Flag>
 std::string table_help(std::span<const Flag> flags) {
@@ -74,8 +89,10 @@ std::string help_text() {
   text += help_line("windrow retry RESULTS.errors.jsonl", "run the rows that failed once more");
   text +=
       help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
+  text += help_line("windrow serve --model MODEL.gguf", "answer OpenAI's API over HTTP");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
+  text += help_line("windrow keys add FILE NAME", "a key for somebody who may ask the server");
   text += help_line("windrow probe --upstream URL", "how many requests in flight it is worth");
   text += help_line("windrow sim-upstream", "a server to rehearse against, with faults by switch");
   text += help_line("windrow --version", "which Windrow and which libllama");
@@ -91,14 +108,7 @@ std::string run_help_text() {
       "and writes one line for each to OUTPUT, failures to OUTPUT with .errors.jsonl. The same\n"
       "command continues what was interrupted.\n";
   text += "\n" + help_line("-o, --output FILE", "where the results go");
-  std::optional<SettingGroup> group;
-  for (const SettingRow& row : setting_rows()) {
-    if (row.group != group) {
-      group = row.group;
-      text += fmt::format("\n{}\n", to_string(*group));
-    }
-    text += setting_line(row);
-  }
+  text += settings_help(SettingsOf::kRun);
   text +=
       "\nMost flags may also stand in windrow.toml (rows-max = 32) or in a variable\n"
       "(WINDROW_ROWS_MAX=32); `windrow config show` says which one counts. --no-FLAG turns off "
@@ -128,6 +138,24 @@ std::string retry_help_text() {
          "--dry-run, which a retry does not take. Give those that the job was run with.\n";
 }
 
+std::string serve_help_text() {
+  std::string text =
+      "windrow serve --model MODEL.gguf [flags]\n\n"
+      "Answers OpenAI's API over HTTP, many requests in few forward passes, until Ctrl-C:\n"
+      "/v1/chat/completions, /v1/completions, /v1/embeddings, /v1/rerank, /v1/models. docs/api.md\n"
+      "describes it, docs/operating.md how to run it.\n";
+  text += settings_help(SettingsOf::kServe);
+  text +=
+      "\nMost flags may also stand in windrow.toml (listen = \"127.0.0.1:9000\") or in a variable\n"
+      "(WINDROW_LISTEN); `windrow config show` says which one counts.\n"
+      "\nThe first Ctrl-C or SIGTERM lets requests finish within --grace, the second ends them, a\n"
+      "third ends the process. SIGHUP reads --api-keys again.\n"
+      "\nExit codes: 0 stopped as it was asked to, 2 the command, its files or its address are\n"
+      "unusable, 3 the model or server is unusable, 130 requests were cut off by a second "
+      "Ctrl-C.\n";
+  return text;
+}
+
 std::string status_help_text() {
   return "windrow status RESULTS.jsonl [--json] [--prices FILE] [--histogram]\n\n"
          "Says how a job stands: whether it is finished or a process is at work on it, rows, "
@@ -149,12 +177,30 @@ std::string inspect_help_text() {
 }
 
 std::string config_help_text() {
-  return "windrow config show [--json] [flags of windrow run]\n\n"
+  return "windrow config show [--json] [flags of windrow run or serve]\n\n"
          "Prints every setting with its value and where that comes from: a flag, a variable, a "
          "line\n"
          "of a file, or the default. windrow.toml of the working folder comes before\n"
          "windrow/config.toml of $XDG_CONFIG_HOME (~/.config).\n\n" +
          help_line("--json", "as one JSON object");
+}
+
+std::string keys_help_text() {
+  return "windrow keys add FILE NAME [flags]\n"
+         "windrow keys list FILE [--json]\n\n"
+         "Who may ask `windrow serve --api-keys FILE`. `add` makes a key, appends a line for it to "
+         "FILE\n"
+         "and prints it, once: the file has only its hash. A server that runs takes it over "
+         "within\n"
+         "seconds. To take a key back, remove its line.\n\n" +
+         help_line("--rpm N", "requests per minute (default: no limit)") +
+         help_line("--tpm N", "tokens per minute, of prompts and answers (default: no limit)") +
+         help_line("--in-flight N", "requests at one time (default: no limit)") +
+         help_line("--priority WHICH",
+                   "the most urgent it may ask for: interactive, normal, batch (default: "
+                   "interactive)") +
+         help_line("--admin", "sees the requests of others in /v1/windrow/requests") +
+         help_line("--json", "the list as JSON");
 }
 
 std::string probe_help_text() {

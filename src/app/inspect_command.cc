@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
+#include "engine/sim/sim_options.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -135,7 +136,33 @@ std::string inspection_text(const std::string& path, const engine::ModelFacts& f
   return text;
 }
 
+namespace {
+
+// There is no file to look into: what was asked for, read back.
+int inspect_simulated(const std::string& named, bool json) {
+  const Result<engine::sim::SimOptions> model = engine::sim::parse_sim(named);
+  if (!model) {
+    fmt::print(stderr, "windrow: {}\n", model.error().message);
+    return batch::exit_code(model.error());
+  }
+  const std::string answers = engine::sim::describe_answers(*model);
+  const std::string times = engine::sim::describe_time(*model);
+  if (json) {
+    fmt::print(
+        "{}\n",
+        boost::json::serialize(json::object{
+            {"file", named}, {"kind", "simulated"}, {"answers", answers}, {"times", times}}));
+  } else {
+    fmt::print("{:<22}{}\n{:<22}{}\n{:<22}{}\n", "model", named, "answers", answers, "times",
+               times);
+  }
+  return 0;
+}
+
+}  // namespace
+
 int inspect_command(const std::string& named, bool json, const Environment& environment) {
+  if (engine::sim::is_sim(named)) return inspect_simulated(named, json);
   const Result<std::string> file = [&] {
     const SystemClock clock;
     store::PosixDisk disk;

@@ -12,9 +12,11 @@
 #include "app/config_command.h"
 #include "app/environment.h"
 #include "app/inspect_command.h"
+#include "app/keys_command.h"
 #include "app/probe_command.h"
 #include "app/retry_command.h"
 #include "app/run_command.h"
+#include "app/serve_command.h"
 #include "app/sim_upstream_command.h"
 #include "app/status_command.h"
 #include "engine/llama/llama_library.h"
@@ -45,11 +47,14 @@ int run(const std::vector<std::string>& arguments) {
       Overloaded{
           [&](const RunCommand& run) { return run_command(run, environment); },
           [&](const RetryCommand& retry) { return retry_command(retry, environment); },
+          [&](const ServeCommand& serve) { return serve_command(serve, environment); },
           [](const StatusCommand& status) { return status_command(status); },
           [&](const InspectCommand& inspect) {
             return inspect_command(inspect.model, inspect.json, environment);
           },
           [&](const ConfigShowCommand& show) { return config_show_command(show, environment); },
+          [](const KeysAddCommand& add) { return keys_add_command(add); },
+          [](const KeysListCommand& list) { return keys_list_command(list); },
           [](const ConfigFlagsCommand&) { return config_flags_command(); },
           [&](const ProbeCommand& probe) { return probe_command(probe, environment); },
           [](const SimUpstreamCommand& sim) { return sim_upstream_command(sim); },

@@ -4,11 +4,13 @@
 
 #include <set>
 
+#include "engine/sim/sim_options.h"
+
 namespace windrow::app {
 
 ModelChoice parse_model_choice(std::string_view text) {
   const size_t equals = text.find('=');
-  const bool named = equals != std::string_view::npos && equals > 0 &&
+  const bool named = equals != std::string_view::npos && equals > 0 && !engine::sim::is_sim(text) &&
                      text.substr(0, equals).find('/') == std::string_view::npos;
   if (!named) return ModelChoice{.name = "", .path = std::string(text)};
   return ModelChoice{.name = std::string(text.substr(0, equals)),

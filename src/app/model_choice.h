@@ -25,7 +25,8 @@ struct ModelChoice {
   friend bool operator==(const ModelChoice&, const ModelChoice&) = default;
 };
 
-// "NAME=PATH" or "PATH". What stands before the first "=" is a name unless a "/" is in it.
+// "NAME=PATH" or "PATH", where a path may be "sim:KEY=VALUE". What stands before the first "=" is a
+// name unless a "/" is in it.
 ModelChoice parse_model_choice(std::string_view text);
 
 // Whether the choices can stand together: one without a name, or any number with different names.

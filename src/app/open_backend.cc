@@ -9,12 +9,21 @@
 #include <utility>
 
 #include "app/open_chat_template.h"
+#include "app/run_options.h"
+#include "app/template_file.h"
+#include "base/ensure.h"
 #include "base/hash.h"
+#include "engine/sim/sim_embedding_runner.h"
+#include "engine/sim/sim_options.h"
+#include "engine/sim/sim_runner.h"
 
 namespace windrow::app {
 namespace {
 
 constexpr uint64_t kHashedBytes = 1 << 20;
+
+// There is nothing to measure: all passes of a simulated model cost alike.
+constexpr int32_t kSimulatedPassTokens = 4096;
 
 engine::FlashAttention flash_attention_of(const std::string& name) {
   if (name == "on") return engine::FlashAttention::kOn;
@@ -42,24 +51,31 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
           .share = settings.share};
 }
 
+engine::GenerationOptions generation_options(const Settings& settings, const HowToOpen& how,
+                                             const std::string& name) {
+  const SettingsOf command = how.serving ? SettingsOf::kServe : SettingsOf::kRun;
+  return {.step_target = std::chrono::milliseconds(step_target_ms(command, settings)),
+          .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
+          .date_unix_s = how.serving ? std::nullopt : std::optional(how.date_unix_s),
+          .keep = how.serving,
+          .on_step = how.metrics == nullptr ? llm::StepObserver() : how.metrics->steps(name)};
+}
+
 // How the two kinds of context are opened. `model` outlives the backend, as a member in front of
 // it.
 engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
                                const Settings& settings, Result<chat::ChatTemplate> chat_template,
-                               int64_t date_unix_s, const Clock& clock) {
+                               const HowToOpen& how, const Clock& clock) {
   engine::ModelKinds kinds;
-  kinds.generation = [&model, &clock, settings, date_unix_s, path = choice.path,
+  kinds.generation = [&model, &clock, settings, how, path = choice.path, name = served_name(choice),
                       chat_template = std::move(
                           chat_template)]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
     Result<std::unique_ptr<engine::ModelRunner>> runner =
         model.make_runner(runner_options(settings));
     if (!runner) return runner.error().in(path);
-    return std::make_unique<engine::GenerationBackend>(
-        *std::move(runner), model.vocabulary(), chat_template, clock,
-        engine::GenerationOptions{
-            .step_target = std::chrono::milliseconds(settings.step_ms),
-            .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
-            .date_unix_s = date_unix_s});
+    return std::make_unique<engine::GenerationBackend>(*std::move(runner), model.vocabulary(),
+                                                       chat_template, clock,
+                                                       generation_options(settings, how, name));
   };
   kinds.embedding = [&model, &clock, options = embedding_options(settings, choice),
                      path = choice.path]() -> Result<std::unique_ptr<engine::EmbeddingBackend>> {
@@ -81,6 +97,11 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
 }  // namespace
 
 Result<std::string> model_identity(const std::string& path) {
+  if (engine::sim::is_sim(path)) {
+    const Result<engine::sim::SimOptions> model = engine::sim::parse_sim(path);
+    if (!model) return model.error();
+    return engine::sim::describe_answers(*model);
+  }
   std::error_code error;
   const uint64_t size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
@@ -105,10 +126,88 @@ std::string backends_folder() {
   return std::filesystem::is_directory(beside, error) ? beside.lexically_normal().string() : "";
 }
 
-Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& choice,
-                             const Settings& settings, int64_t date_unix_s, const Clock& clock) {
+bool is_simulated(const ModelChoice& choice) {
+  return engine::sim::is_sim(choice.path);
+}
+
+namespace {
+
+// What a model can be asked, by what it is.
+llm::EndpointSet endpoints_of(bool generates, bool ranks) {
+  using llm::Endpoint;
+  if (ranks && generates)
+    return {Endpoint::kChatCompletions, Endpoint::kCompletions, Endpoint::kRerank};
+  if (ranks) return {Endpoint::kRerank};
+  if (!generates) return {Endpoint::kEmbeddings};
+  return {Endpoint::kChatCompletions, Endpoint::kCompletions, Endpoint::kEmbeddings};
+}
+
+bool ranks(const ModelChoice& choice, std::string_view own_pooling) {
+  return choice.pooling ? *choice.pooling == engine::Pooling::kRank : own_pooling == "rank";
+}
+
+Result<chat::ChatTemplate> simulated_chat_template(const ModelChoice& choice) {
+  const chat::SpecialTokens tokens{.begin = "", .end = "<|im_end|>"};
+  if (choice.chat_template.empty() || choice.chat_template == "chatml")
+    return chat::ChatTemplate::make("chatml", tokens);
+  std::optional<std::string> text = choice.chat_template_text;
+  if (!text) {
+    Result<std::string> read = read_template_file(choice.chat_template);
+    if (!read) return read.error();
+    text = *std::move(read);
+  }
+  Result<chat::ChatTemplate> made = chat::ChatTemplate::make(*text, tokens);
+  if (made) return made;
+  return made.error().in(fmt::format("--chat-template {}", choice.chat_template));
+}
+
+Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& settings,
+                                 const HowToOpen& how, const Clock& clock) {
+  namespace sim = engine::sim;
+  const Result<sim::SimOptions> model = sim::parse_sim(choice.path);
+  if (!model) return model.error();
+  const Result<chat::ChatTemplate> chat_template = simulated_chat_template(choice);
+  if (!chat_template) return chat_template.error();
+  OpenModel open{
+      .name = choice.name, .path = choice.path, .model = {}, .simulated = {}, .backend = {}};
+  open.simulated = std::make_unique<sim::SimVocabulary>(model->vocabulary);
+  const sim::SimVocabulary& vocabulary = *open.simulated;
+  const sim::SimRunnerOptions options{
+      .cells_max = static_cast<int32_t>(settings.ctx_tokens),
+      .rows_max = static_cast<int32_t>(settings.rows_max),
+      .step_tokens_max = static_cast<int32_t>(settings.batch_tokens),
+      .share = settings.share};
+  const bool is_reranker = ranks(choice, "");
+  engine::ModelKinds kinds;
+  kinds.generation = [=, &vocabulary, &clock,
+                      model = *model]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
+    return std::make_unique<engine::GenerationBackend>(
+        std::make_unique<sim::SimRunner>(vocabulary, model, options, clock,
+                                         std::make_unique<sim::RealPause>(clock)),
+        vocabulary, chat_template, clock, generation_options(settings, how, served_name(choice)));
+  };
+  kinds.embedding = [=, &vocabulary, &clock,
+                     model = *model]() -> Result<std::unique_ptr<engine::EmbeddingBackend>> {
+    const engine::Pooling pooling = is_reranker ? engine::Pooling::kRank : engine::Pooling::kMean;
+    return std::make_unique<engine::EmbeddingBackend>(
+        std::make_unique<sim::SimEmbeddingRunner>(vocabulary, model, pooling, clock,
+                                                  std::make_unique<sim::RealPause>(clock)),
+        vocabulary, engine::PairFormat{.separator = sim::SimVocabulary::kSeparator}, clock,
+        engine::EmbeddingOptions{.batch_tokens = kSimulatedPassTokens});
+  };
+  open.backend = std::make_unique<engine::ModelBackend>(std::move(kinds));
+  open.endpoints = endpoints_of(true, is_reranker);
+  return open;
+}
+
+}  // namespace
+
+Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& choice,
+                             const Settings& settings, const HowToOpen& how, const Clock& clock) {
+  if (is_simulated(choice)) return open_simulated(choice, settings, how, clock);
+  ENSURE(library != nullptr, "{} needs libllama", choice.path);
   Result<std::unique_ptr<engine::LlamaModel>> model =
-      engine::LlamaModel::load(library, choice.path,
+      engine::LlamaModel::load(*library, choice.path,
                                {.gpu_layers = static_cast<int32_t>(settings.gpu_layers),
                                 .device = settings.device,
                                 .adapters = choice.adapters});
@@ -117,11 +216,31 @@ Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& c
   if (!chat_template && !choice.chat_template.empty()) {
     return chat_template.error();
   }
-  OpenModel open{
-      .name = choice.name, .path = choice.path, .model = *std::move(model), .backend = {}};
+  OpenModel open{.name = choice.name,
+                 .path = choice.path,
+                 .model = *std::move(model),
+                 .simulated = {},
+                 .backend = {}};
   open.backend = std::make_unique<engine::ModelBackend>(
-      model_kinds(*open.model, choice, settings, std::move(chat_template), date_unix_s, clock));
+      model_kinds(*open.model, choice, settings, std::move(chat_template), how, clock));
+  const engine::ModelFacts& facts = open.model->facts();
+  open.endpoints = endpoints_of(!facts.encoder_only, ranks(choice, facts.pooling));
+  open.embeds_first = facts.encoder_only || !facts.pooling.empty() || choice.pooling.has_value();
   return open;
+}
+
+Result<void> open_likely_contexts(OpenModel& model) {
+  const bool ranks = model.endpoints.contains(llm::Endpoint::kRerank);
+  const llm::Endpoint embedding = ranks ? llm::Endpoint::kRerank : llm::Endpoint::kEmbeddings;
+  const bool embeds = model.embeds_first || ranks || model.simulated != nullptr;
+  std::vector<llm::Endpoint> first;
+  if (embeds) first.push_back(embedding);
+  if (!model.embeds_first) first.push_back(llm::Endpoint::kCompletions);
+  for (const llm::Endpoint endpoint : first) {
+    if (std::optional<llm::Failure> failure = model.backend->prepare(endpoint))
+      return Error{ErrorKind::kUnavailable, failure->message};
+  }
+  return {};
 }
 
 }  // namespace windrow::app

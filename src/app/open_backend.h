@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/serve_metrics.h"
 #include "app/model_choice.h"
 #include "app/settings.h"
 #include "base/clock.h"
@@ -13,6 +14,8 @@
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "engine/model_backend.h"
+#include "engine/sim/sim_vocabulary.h"
+#include "llm/request_json.h"
 
 namespace windrow::app {
 
@@ -21,9 +24,22 @@ namespace windrow::app {
 struct OpenModel {
   std::string name;  // as in NAME=PATH; empty: it answers whatever a row asks for
   std::string path;
-  std::unique_ptr<engine::LlamaModel> model;
+  std::unique_ptr<engine::LlamaModel> model;  // null: it is a simulated one
+  std::unique_ptr<engine::sim::SimVocabulary> simulated;
   std::unique_ptr<engine::ModelBackend> backend;
+  llm::EndpointSet endpoints;  // what it can be asked
+  bool embeds_first = false;   // it was made to embed or to rank, whatever else it can do
 };
+
+// What a model is opened for.
+struct HowToOpen {
+  int64_t date_unix_s = 0;  // what chat templates take for today
+  bool serving = false;     // AnswerersOfRun
+  api::ServeMetrics* metrics = nullptr;
+};
+
+// "sim:..." instead of a file (engine/sim/sim_options.h).
+bool is_simulated(const ModelChoice& choice);
 
 // "FILE, BYTES bytes, HASH": what a resumed job compares, so that another file under the same name
 // is noticed. The hash is of the first and last MiB and the size; weights of gigabytes are not
@@ -34,10 +50,13 @@ Result<std::string> model_identity(const std::string& path);
 // installed tree beside the executable, else empty (the one of this build).
 std::string backends_folder();
 
-// Loads the weights; contexts are opened when rows ask for them. `library` and `clock` must outlive
-// the model. `date_unix_s` is what chat templates take for today. Errors as LlamaModel::load and
-// open_chat_template.
-Result<OpenModel> open_model(engine::LlamaLibrary& library, const ModelChoice& choice,
-                             const Settings& settings, int64_t date_unix_s, const Clock& clock);
+// Loads the weights; contexts are opened when rows ask for them. `library` (null will do for a
+// simulated model) and `clock` must outlive the model. Errors as LlamaModel::load,
+// open_chat_template and engine::sim::parse_sim.
+Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& choice,
+                             const Settings& settings, const HowToOpen& how, const Clock& clock);
+
+// Opens what the model's first request is likely to need, so that nobody waits for it.
+Result<void> open_likely_contexts(OpenModel& model);
 
 }  // namespace windrow::app

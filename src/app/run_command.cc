@@ -165,7 +165,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
     console.warn(warning);
 
   // What can be known to be wrong without opening anything.
-  for (const std::string& warning : warnings_of(*resolved))
+  for (const std::string& warning : warnings_of(*resolved, SettingsOf::kRun))
     console.warn(warning);
   Result<Chosen> chosen = choose(*resolved, environment, disk);
   if (!chosen) return fail(console, chosen.error());

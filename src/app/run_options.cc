@@ -101,6 +101,7 @@ Result<std::string> options_identity(const ModelChoice& choice) {
 
 std::string served_name(const ModelChoice& choice) {
   if (!choice.name.empty()) return choice.name;
+  if (is_simulated(choice)) return "sim";
   const std::string stem = std::filesystem::path(choice.path).stem().string();
   return stem.empty() ? choice.path : stem;
 }
@@ -148,10 +149,12 @@ std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings,
   return list;
 }
 
-std::vector<std::string> warnings_of(const ResolvedSettings& settings) {
+std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command) {
   const bool elsewhere = !settings.values.upstreams.empty();
   constexpr std::string_view kForModels[] = {"max-tokens-default"};
   constexpr std::string_view kForServers[] = {"cache"};
+  // A server of ours may have these of models here, too.
+  constexpr std::string_view kForBoth[] = {"model-alias", "max-batch-size", "batch-window-ms"};
   std::vector<std::string> warnings;
   for (const SettingRow& row : setting_rows()) {
     const bool for_models = row.group == SettingGroup::kModel ||
@@ -160,6 +163,10 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings) {
     const bool for_servers = row.group == SettingGroup::kUpstream ||
                              std::ranges::find(kForServers, row.name) != std::end(kForServers);
     if (elsewhere ? !for_models : !for_servers) continue;
+    if (command == SettingsOf::kServe &&
+        std::ranges::find(kForBoth, row.name) != std::end(kForBoth)) {
+      continue;
+    }
     const std::string source = settings.source_of(row);
     if (!source.starts_with("flag ")) continue;
     warnings.push_back(elsewhere ? fmt::format("--{} has no effect with --upstream: it is about a "

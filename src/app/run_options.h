@@ -37,7 +37,7 @@ batch::JobOptions upstream_job_options(const RunCommand& command, const Settings
 
 // What was asked for by flag and means nothing for who answers: "--rows-max has no effect with
 // --upstream".
-std::vector<std::string> warnings_of(const ResolvedSettings& settings);
+std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command);
 
 // Every setting with its source, for the summary; each body default is one of its own, "set.seed".
 std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings& settings);

@@ -1,7 +1,7 @@
-// Settings: everything about a run that a person can choose, and the one table that says how each
-// is named, written, checked and explained. The command line, the configuration files, the
-// variables, `windrow config show`, the help, the manual page and the shell completions all come
-// from the table.
+// Settings: everything about a run or a server that a person can choose, and the one table that
+// says how each is named, written, checked and explained. The command line, the configuration
+// files, the variables, `windrow config show`, the help, the manual page and the shell completions
+// all come from the table.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -59,6 +59,21 @@ struct Settings {
   int64_t pack_window_ms = 0;
   bool self_check = false;
 
+  // A server of ours
+  std::string listen = "127.0.0.1:8080";
+  std::string data_dir;  // empty: none
+  std::string api_keys;  // a file; empty: none
+  bool insecure_no_keys = false;
+  std::string tls_cert;  // files; empty: none
+  std::string tls_key;
+  std::vector<std::string> cors_origins;
+  int64_t body_mb_max = 32;
+  int64_t queue_max = 4096;
+  int64_t linger_us_max = 500;
+  bool metrics_open = false;
+  std::string log = "none";  // "-": standard output; else a file
+  bool log_prompts = false;
+
   // The answers
   BodyDefaults body_defaults;
   int64_t output_tokens_default = 4096;
@@ -69,7 +84,7 @@ struct Settings {
   // The batch
   int64_t rows_max = 32;
   int64_t batch_tokens = 2048;
-  int64_t step_ms = 2000;
+  int64_t step_ms = 0;  // 0: step_target_ms says
 
   // The end
   bool ordered = false;
@@ -86,13 +101,28 @@ struct Settings {
 using SettingField = std::variant<bool Settings::*, int64_t Settings::*, std::string Settings::*,
                                   std::vector<std::string> Settings::*, BodyDefaults Settings::*>;
 
-enum class SettingGroup : uint8_t { kRows, kModel, kUpstream, kAnswers, kBatch, kEnd, kConsole };
+enum class SettingGroup : uint8_t {
+  kRows,
+  kModel,
+  kUpstream,
+  kServer,
+  kAnswers,
+  kBatch,
+  kEnd,
+  kConsole
+};
 
 std::string_view to_string(SettingGroup group);
 
 // Where a setting may be given. What belongs to one single run is refused in files and variables: a
 // forgotten `fresh = true` would start every job over.
 enum class SettingReach : uint8_t { kEverywhere, kFlagOnly };
+
+// The commands that differ in what they take: `run` (and `retry` with it) and `serve`.
+enum class SettingsOf : uint8_t { kRun, kServe };
+
+// Which of them takes a setting. In files and variables any may stand: they are for both.
+enum class SettingScope : uint8_t { kBoth, kRun, kServe };
 
 struct SettingRow {
   std::string_view name;  // "rows-max": --rows-max, WINDROW_ROWS_MAX and the key rows-max of a file
@@ -106,6 +136,8 @@ struct SettingRow {
   std::string_view default_words;             // instead of the value, where that is a stand-in
   SettingReach reach = SettingReach::kEverywhere;
 
+  SettingScope scope = SettingScope::kBoth;
+
   // A job that is continued refuses a change of it.
   bool alters_answers = false;
 };
@@ -115,6 +147,12 @@ std::span<const SettingRow> setting_rows();
 
 // nullptr when there is none.
 const SettingRow* find_setting(std::string_view name);
+
+bool takes(SettingsOf command, const SettingRow& row);
+
+// How long one forward pass should take: what was set, else long for the throughput of a job and
+// short for people who wait.
+int64_t step_target_ms(SettingsOf command, const Settings& settings);
 
 // "WINDROW_ROWS_MAX"; empty for what is given by flag only.
 std::string variable_of(const SettingRow& row);

@@ -51,6 +51,12 @@ TEST(Settings, VariablesAreNamedAfterTheSetting) {
   EXPECT_EQ(variable_of(*find_setting("fresh")), "");
 }
 
+TEST(Settings, AServerTakesShorterStepsUnlessItIsTold) {
+  EXPECT_EQ(step_target_ms(SettingsOf::kRun, {}), 2000);
+  EXPECT_EQ(step_target_ms(SettingsOf::kServe, {}), 200);
+  EXPECT_EQ(step_target_ms(SettingsOf::kServe, {.step_ms = 70}), 70);
+}
+
 TEST(Settings, WhatAltersAnswersIsMarked) {
   std::vector<std::string_view> marked;
   for (const SettingRow& row : setting_rows()) {

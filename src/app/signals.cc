@@ -51,9 +51,10 @@ struct SignalWatch::Previous {
 };
 
 SignalWatch::SignalWatch(std::function<void(std::string_view)> on_stop,
-                         std::function<void()> on_stop_now)
+                         std::function<void()> on_stop_now, std::function<void()> on_reload)
     : on_stop_(std::move(on_stop)),
       on_stop_now_(std::move(on_stop_now)),
+      on_reload_(std::move(on_reload)),
       previous_(std::make_unique<Previous>()) {
   struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
@@ -87,6 +88,10 @@ void SignalWatch::watch(const std::stop_token& stop) {
     if (poll(ready.data(), ready.size(), -1) < 0 || (ready[0].revents & POLLIN) == 0) continue;
     signalfd_siginfo signal{};
     if (read(descriptor_, &signal, sizeof(signal)) != sizeof(signal)) continue;
+    if (signal.ssi_signo == SIGHUP && on_reload_) {
+      on_reload_();
+      continue;
+    }
     ++seen;
     if (seen == 1) {
       on_stop_(name_of(signal.ssi_signo));

@@ -1,6 +1,7 @@
 // SignalWatch: SIGINT, SIGTERM and SIGHUP as calls on an ordinary thread. The first asks for an
 // end, the second for an end at once, a third does what the system does by default. One that the
-// process ignored when it started (nohup) stays ignored.
+// process ignored when it started (nohup) stays ignored. A server takes SIGHUP for "read your files
+// again" instead, as often as it comes.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,9 @@ namespace windrow::app {
 class SignalWatch {
  public:
   // `on_stop` gets the name of the signal ("SIGINT"); both are called on the watch's own thread, at
-  // most once each, and must return soon.
-  SignalWatch(std::function<void(std::string_view)> on_stop, std::function<void()> on_stop_now);
+  // most once each, and must return soon. `on_reload`: what SIGHUP does; empty: it stops.
+  SignalWatch(std::function<void(std::string_view)> on_stop, std::function<void()> on_stop_now,
+              std::function<void()> on_reload = {});
 
   // Signals are again what they were before.
   ~SignalWatch();
@@ -31,6 +33,7 @@ class SignalWatch {
 
   std::function<void(std::string_view)> on_stop_;
   std::function<void()> on_stop_now_;
+  std::function<void()> on_reload_;
   std::unique_ptr<Previous> previous_;
   int descriptor_ = -1;  // of signals
   int wake_ = -1;        // of the destructor

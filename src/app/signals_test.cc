@@ -45,6 +45,25 @@ TEST(SignalWatch, TheFirstSignalStopsAndTheSecondStopsNow) {
   }
 }
 
+TEST(SignalWatch, AServerReadsItsFilesAgainAsOftenAsItIsTold) {
+  EXPECT_EQ(in_child([] {
+              std::promise<void> twice;
+              std::promise<std::string> stopped;
+              int reloads = 0;
+              const SignalWatch watch(
+                  [&](std::string_view name) { stopped.set_value(std::string(name)); }, [] {},
+                  [&] {
+                    if (++reloads == 1) kill(getpid(), SIGHUP);
+                    if (reloads == 2) twice.set_value();
+                  });
+              kill(getpid(), SIGHUP);
+              twice.get_future().get();
+              kill(getpid(), SIGTERM);
+              return stopped.get_future().get() == "SIGTERM" ? 7 : 1;
+            }),
+            7);
+}
+
 TEST(SignalWatch, TheThirdSignalEndsTheProcess) {
   EXPECT_EQ(in_child([] {
               std::promise<void> stopped;

@@ -9,6 +9,7 @@
 #include <latch>
 #include <string_view>
 
+#include "app/file_limit.h"
 #include "app/signals.h"
 #include "base/clock.h"
 #include "http/file_limit.h"

@@ -140,8 +140,10 @@ void UpstreamAnswerers::tell_context(const std::string& server, const std::strin
 dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfRun& run) {
   dispatch::DispatchOptions options;
   options.attempts_max = static_cast<int32_t>(settings_.attempts_max);
-  options.waiting_max = kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
+  options.waiting_max = run.serving ? static_cast<int32_t>(settings_.queue_max)
+                                    : kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
   options.backoff_base = std::chrono::seconds(1);
+  if (run.serving) options.reserve = dispatch::kServerReserve;
   options.quotas.clear();
   for (const UpstreamChoice& choice : choices_) {
     options.quotas.push_back({.requests_per_minute = choice.requests_per_minute,
@@ -363,6 +365,51 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
                     .cache_used_max = memory.most.cache_used});
   }
   return list;
+}
+
+// Every name that a server lists, and every alias. Where one does not say what it has, or takes
+// more names than it lists, names that nobody lists go there too.
+std::vector<OfferedModel> UpstreamAnswerers::offered() const {
+  std::vector<std::string> names;
+  bool any = false;
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const auto& server : servers_) {
+    if (server->models) std::ranges::for_each(*server->models, add);
+    for (const auto& [name, theirs] : server->choice.aliases)
+      add(name);
+    any = any || !server->models || server->ollama;
+  }
+  constexpr std::string_view kAny = "any";
+  std::vector<OfferedModel> list;
+  const auto offer = [&](const std::string& name, uint64_t upstreams, bool is_any) {
+    list.push_back({.model = {.name = name,
+                              .dispatcher = dispatcher_.get(),
+                              .endpoints = llm::EndpointSet(
+                                  {llm::Endpoint::kChatCompletions, llm::Endpoint::kCompletions,
+                                   llm::Endpoint::kEmbeddings, llm::Endpoint::kRerank}),
+                              .raw = true,
+                              .upstreams = upstreams,
+                              .created_unix_s = clock_.unix_seconds(),
+                              .owner = "upstream"},
+                    .aliases = {},
+                    .any = is_any});
+  };
+  for (const std::string& name : names)
+    offer(name, upstreams_of(name), false);
+  if (any) offer(std::string(kAny), upstreams_of(std::string(kAny)), true);
+  return list;
+}
+
+std::vector<api::ModelReading> UpstreamAnswerers::readings() const {
+  const llm::BackendStats sum = stats();
+  const std::scoped_lock lock(open_mutex_);
+  if (!open_) return {};
+  return {{.name = "upstream",
+           .stats = sum,
+           .queue = dispatcher_->queue(),
+           .dispatch = dispatcher_->counts()}};
 }
 
 // Said once: rows run one after the other there, which people did not ask for.

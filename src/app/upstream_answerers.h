@@ -60,6 +60,8 @@ class UpstreamAnswerers final : public Answerers {
   llm::BackendStats stats() const override;
   dispatch::DispatchCounts counts() const override;
   std::vector<batch::UpstreamFigures> upstreams() const override;
+  std::vector<OfferedModel> offered() const override;
+  std::vector<api::ModelReading> readings() const override;
 
  private:
   struct Server {

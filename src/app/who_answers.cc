@@ -5,9 +5,11 @@
 #include "app/embedded_answerers.h"
 #include "app/model_file.h"
 #include "app/model_options.h"
+#include "app/open_backend.h"
 #include "app/run_options.h"
 #include "app/template_file.h"
 #include "app/upstream_answerers.h"
+#include "engine/sim/sim_options.h"
 #include "model_store/model_source.h"
 
 namespace windrow::app {
@@ -31,6 +33,11 @@ Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& envir
   if (Result<void> read = read_piped_templates(*models); !read) return read.error();
   for (const ModelChoice& choice : *models) {
     if (model_store::is_remote(choice.path)) continue;
+    if (is_simulated(choice)) {
+      if (auto simulated = engine::sim::parse_sim(choice.path); !simulated)
+        return simulated.error().in("--model");
+      continue;
+    }
     if (Result<void> checked = check_model_file(choice.path); !checked) return checked.error();
   }
   if (Result<void> checked = check_body_defaults(resolved); !checked) return checked.error();

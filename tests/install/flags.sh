@@ -4,7 +4,7 @@
 set -eu
 help=$(mktemp -d)
 trap 'rm -rf "$help"' EXIT
-for command in run retry status probe sim-upstream; do
+for command in run retry serve status keys probe sim-upstream; do
   "$1" "$command" --help >"$help/$command"
 done
 python3 -I "$2/packaging/generate.py" --check "$help"

@@ -1,0 +1,326 @@
+#include "app/serve_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <atomic>
+#include <boost/json/array.hpp>
+#include <condition_variable>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/api_server.h"
+#include "api/key_file.h"
+#include "app/answerers.h"
+#include "app/console.h"
+#include "app/fetch_models.h"
+#include "app/file_limit.h"
+#include "app/key_watch.h"
+#include "app/line_log.h"
+#include "app/load_settings.h"
+#include "app/run_options.h"
+#include "app/serve_options.h"
+#include "app/service_manager.h"
+#include "app/signals.h"
+#include "app/stop_relay.h"
+#include "app/who_answers.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "batch/job_runner.h"
+#include "http/loop.h"
+#include "store/posix_disk.h"
+
+namespace windrow::app {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kExitCutOff = 130;
+constexpr size_t kMebibyte = size_t{1} << 20;
+
+// How long a server that was told to stop at once may take to say goodbye to its clients.
+constexpr Duration kFarewell = std::chrono::seconds(2);
+
+int fail(Console& console, const Error& error) {
+  console.error(error.message);
+  return batch::exit_code(error);
+}
+
+// What a signal asked for, and what else the main thread waits for.
+class Wishes {
+ public:
+  void stop() { set(stop_); }
+  void stop_now() { set(stop_now_); }
+  void stopped() { set(stopped_); }
+
+  void wait_for_stop() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stop_ || stop_now_; });
+  }
+
+  // False: it is to stop at once.
+  bool wait_until_stopped() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stopped_ || stop_now_; });
+    return stopped_;
+  }
+
+  bool wait_until_stopped(Duration at_most) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, at_most, [this] { return stopped_; });
+  }
+
+ private:
+  void set(bool& wish) {
+    const std::scoped_lock lock(mutex_);
+    wish = true;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  bool stop_now_ = false;
+  bool stopped_ = false;
+};
+
+// SIGHUP, which may come before there is anything to read again.
+class Reload {
+ public:
+  void set(std::function<void()> what) {
+    const std::scoped_lock lock(mutex_);
+    what_ = std::move(what);
+  }
+
+  void now() {
+    const std::scoped_lock lock(mutex_);
+    if (what_) what_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> what_;
+};
+
+api::ApiOptions api_options(const ServeOptions& options, const Settings& settings) {
+  api::ApiOptions api;
+  api.http.address = options.listen.host;
+  api.http.port = options.listen.port;
+  if (!settings.tls_cert.empty())
+    api.http.tls = http::TlsFiles{settings.tls_cert, settings.tls_key};
+  api.http.request.body_bytes_max = static_cast<size_t>(settings.body_mb_max) * kMebibyte;
+  api.cors = options.cors;
+  api.open_metrics = settings.metrics_open;
+  for (const auto& [field, value] : settings.body_defaults)
+    api.body_defaults[field] = value;
+  api.coalesce = settings.dedupe;
+  api.log_prompts = settings.log_prompts;
+  api.version = WINDROW_VERSION;
+  api.metrics = std::make_shared<api::ServeMetrics>();
+  return api;
+}
+
+void fill(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
+  for (const OfferedModel& offered : models) {
+    catalogue.add(offered.model, offered.any);
+    for (const std::string& alias : offered.aliases)
+      catalogue.add_alias(alias, offered.model.name);
+  }
+}
+
+json::array names_of(const std::vector<OfferedModel>& models) {
+  json::array names;
+  for (const OfferedModel& offered : models)
+    names.emplace_back(offered.model.name);
+  return names;
+}
+
+// "chat, embed"; of many the first few.
+std::string text_of(const std::vector<OfferedModel>& models) {
+  constexpr size_t kNamed = 6;
+  std::vector<std::string> names;
+  for (const OfferedModel& offered : models) {
+    if (names.size() < kNamed) names.push_back(offered.model.name);
+  }
+  const std::string more =
+      models.size() > kNamed ? fmt::format(" and {} more", models.size() - kNamed) : "";
+  return fmt::format("{}{}", fmt::join(names, ", "), more);
+}
+
+// Lets what is inside finish, and cuts it off when that is asked for or takes too long. False:
+// something was cut off because somebody asked for it.
+bool drain(api::ApiServer& server, const std::vector<OfferedModel>& models, Duration grace,
+           Wishes& wishes, Console& console) {
+  const std::future<void> stopping = std::async(std::launch::async, [&] {
+    server.stop(grace);
+    wishes.stopped();
+  });
+  if (wishes.wait_until_stopped()) return true;
+  console.note("stopping at once");
+  for (const OfferedModel& offered : models)
+    offered.model.dispatcher->cancel_all();
+  // What a client does not fetch is not waited for; there is nothing here that could be lost.
+  if (!wishes.wait_until_stopped(kFarewell)) std::_Exit(kExitCutOff);
+  return false;
+}
+
+void say_who_may_ask(const Settings& settings, const api::KeyFile* keys, Console& console) {
+  if (settings.insecure_no_keys)
+    console.warn(
+        fmt::format("everybody who reaches {} may ask: there are no keys", settings.listen));
+  if (keys == nullptr) return;
+  if (const std::string warning = keys->warning(); !warning.empty()) console.warn(warning);
+}
+
+}  // namespace
+
+int serve_command(const ServeCommand& command, const Environment& environment) {
+  // Before any other thread, so that all of them leave signals to the watch.
+  StopRelay relay;
+  Reload reload;
+  const SignalWatch signals([&](std::string_view) { relay.stop(); }, [&] { relay.stop_now(); },
+                            [&] { reload.now(); });
+
+  // What was asked for, and whatever of it can be known to be wrong.
+  const SystemClock clock;
+  store::PosixDisk disk;
+  const Result<ResolvedSettings> resolved = load_settings(command.flags, environment, disk);
+  if (!resolved) {
+    Console console({}, environment, clock);
+    return fail(console, resolved.error());
+  }
+  const Settings& settings = resolved->values;
+  Console console({.quiet = settings.quiet, .json = settings.json, .color = settings.color},
+                  environment, clock);
+  for (const std::string& warning : resolved->warnings)
+    console.warn(warning);
+  for (const std::string& warning : warnings_of(*resolved, SettingsOf::kServe))
+    console.warn(warning);
+  const Result<ServeOptions> options = serve_options(settings);
+  if (!options) return fail(console, options.error());
+  Result<Chosen> chosen = choose(*resolved, environment, disk);
+  if (!chosen) return fail(console, chosen.error());
+  if (const Result<void> checked = check_aliases(settings, chosen->models); !checked)
+    return fail(console, checked.error());
+  std::unique_ptr<api::KeyFile> key_file;
+  if (!settings.api_keys.empty()) {
+    Result<std::unique_ptr<api::KeyFile>> opened = api::KeyFile::open(disk, settings.api_keys);
+    if (!opened) return fail(console, opened.error().in("--api-keys"));
+    key_file = *std::move(opened);
+  }
+  const Result<std::unique_ptr<store::FileLock>> data_dir = hold_data_dir(settings, disk);
+  if (!data_dir) return fail(console, data_dir.error());
+  std::unique_ptr<LineLog> log;
+  if (settings.log != "none") {
+    Result<std::unique_ptr<LineLog>> opened = LineLog::open(settings.log);
+    if (!opened) return fail(console, opened.error());
+    log = *std::move(opened);
+  }
+  say_who_may_ask(settings, key_file.get(), console);
+  raise_file_limit();
+
+  // Until somebody can ask there is nothing to finish.
+  ServiceManager service(environment);
+  std::optional<StopRelay::Attachment> until_ready;
+  const auto leave = [&] {
+    service.stopping("stopped while loading");
+    console.note("stopped before it was ready");
+    std::_Exit(0);
+  };
+  until_ready.emplace(relay, StopRelay::Target{leave, leave});
+
+  // The port, at which everybody hears that models are being loaded.
+  const std::unique_ptr<Answerers> answerers =
+      make_answerers(*chosen, settings, environment, disk, clock, console);
+  api::Catalogue catalogue;
+  http::Loop loop(clock);
+  api::ApiOptions api = api_options(*options, settings);
+  if (key_file) api.keys = key_file->keys();
+  if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
+  api.read_models = [&answerers] { return answerers->readings(); };
+  const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
+  const Result<std::unique_ptr<api::ApiServer>> server =
+      api::ApiServer::open(loop, clock, catalogue, std::move(api));
+  if (!server) return fail(console, server.error());
+  const std::string url =
+      local_url({options->listen.host, (*server)->port()}, !settings.tls_cert.empty());
+  console.note(fmt::format("listening on {}", url));
+  console.event("listening", {{"url", url}});
+
+  // Keys and log, read and opened again when somebody says so.
+  std::optional<KeyWatch> key_watch;
+  if (key_file) {
+    key_watch.emplace(std::move(key_file), [&](const Result<bool>& changed) {
+      if (changed) {
+        console.note(fmt::format("{} changed; its keys hold from now on", settings.api_keys));
+      } else {
+        console.error(fmt::format("{}; the keys from before hold", changed.error().message));
+      }
+    });
+  }
+  reload.set([&] {
+    if (key_watch) key_watch->read_now();
+    if (!log) return;
+    if (const Result<void> reopened = log->reopen(); !reopened)
+      console.error(reopened.error().message);
+  });
+
+  // The models.
+  service.status("loading");
+  const Watchdog watchdog(service,
+                          [&loop](std::function<void()> alive) { loop.post(std::move(alive)); });
+  const TimePoint began_at = clock.now();
+  const Result<void> opened = [&]() -> Result<void> {
+    if (Result<void> fetched = fetch_models(chosen->models, environment, clock, disk, console);
+        !fetched)
+      return fetched;
+    return answerers->open({.serving = true,
+                            .metrics = metrics,
+                            .began_unix_s = clock.unix_seconds(),
+                            .refusal = {},
+                            .on_budget_spent = {},
+                            .on_hopeless = {}});
+  }();
+  if (!opened) {
+    reload.set({});
+    return fail(console, opened.error());
+  }
+  const std::vector<OfferedModel> models = answerers->offered();
+  fill(catalogue, models);
+  catalogue.set_state(api::ServeState::kReady);
+  if (const std::string note = answerers->note(); !note.empty() && !chosen->upstreams.empty())
+    console.note(note);
+  console.note(
+      fmt::format("ready after {}: {}", human_duration(clock.now() - began_at), text_of(models)));
+  console.event("ready", {{"url", url}, {"models", names_of(models)}});
+  service.ready(fmt::format("serving {} at {}", text_of(models), url));
+
+  // Until somebody says stop.
+  Wishes wishes;
+  until_ready.reset();
+  const StopRelay::Attachment stops(
+      relay, StopRelay::Target{[&] { wishes.stop(); }, [&] { wishes.stop_now(); }});
+  wishes.wait_for_stop();
+  console.note(
+      fmt::format("stopping: requests that run may finish within {} s; Ctrl-C again ends "
+                  "them at once",
+                  settings.grace_s));
+  console.event("stopping", {});
+  service.stopping("finishing what runs");
+  catalogue.set_state(api::ServeState::kStopping);
+  const bool finished =
+      drain(**server, models, std::chrono::seconds(settings.grace_s), wishes, console);
+  reload.set({});
+  for (const OfferedModel& offered : models)
+    offered.model.dispatcher->cancel_all();
+  console.event("end", {{"cut_off", !finished}});
+  return finished ? 0 : kExitCutOff;
+}
+
+}  // namespace windrow::app
