@@ -39,7 +39,7 @@ Error moved(const http::Url& from, std::string location) {
 
 }  // namespace
 
-Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& options) {
+http::ClientRequest models_question(const UpstreamOptions& options) {
   http::ClientRequest request;
   request.url = http::below(options.base, "/models");
   request.headers = options.headers;
@@ -48,10 +48,12 @@ Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& 
   request.limits.connect = kConnectTimeout;
   request.limits.total = kAnswerTimeout;
   request.limits.reply_bytes_max = kReplyBytesMax;
-  const http::Url asked = request.url;
-  const std::string url = http::to_string(asked);
+  return request;
+}
 
-  const http::ClientResult result = send_and_wait(client, std::move(request));
+Result<UpstreamFacts> facts_in(const UpstreamOptions& options, const http::ClientResult& result) {
+  const http::Url asked = http::below(options.base, "/models");
+  const std::string url = http::to_string(asked);
   if (const auto* failure = std::get_if<http::ClientFailure>(&result))
     return unavailable(failure->message);
   const auto& reply = std::get<http::ClientReply>(result);
@@ -92,6 +94,10 @@ Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& 
                     url));
   }
   return facts;
+}
+
+Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& options) {
+  return facts_in(options, send_and_wait(client, models_question(options)));
 }
 
 }  // namespace windrow::upstream

@@ -17,9 +17,13 @@ struct UpstreamFacts {
   std::optional<std::vector<std::string>> models;
 };
 
-// Blocks the calling thread, at most some seconds; not on the client's loop. Fails with
-// kUnavailable and what to do next: nothing is there, no TLS, a proxy in the way, the key is
-// refused, what answers is no such server.
+// The question, and what its reply says. Fails with kUnavailable and what to do next: nothing is
+// there, no TLS, a proxy in the way, the key is refused, what answers is no such server. Pure.
+http::ClientRequest models_question(const UpstreamOptions& options);
+Result<UpstreamFacts> facts_in(const UpstreamOptions& options, const http::ClientResult& result);
+
+// Blocks the calling thread, at most some seconds; not on the client's loop. Fails as
+// facts_in.
 Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& options);
 
 }  // namespace windrow::upstream

@@ -1,0 +1,144 @@
+// The watch and real servers on loopback that come, go and change.
+#include "upstream/upstream_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "http/open_client.h"
+#include "http/testing/test_server.h"
+
+namespace windrow::upstream {
+namespace {
+
+using http::testing::TestReply;
+using http::testing::TestRequest;
+using http::testing::TestServer;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class UpstreamWatchTest : public ::testing::Test {
+ protected:
+  void watch(std::vector<http::Url> bases,
+             WatchTimes times = {.period = milliseconds(1), .retry_min = milliseconds(1)}) {
+    std::vector<UpstreamOptions> servers;
+    for (http::Url& base : bases)
+      servers.push_back({.base = std::move(base), .api_key = "key"});
+    watch_ = std::make_unique<UpstreamWatch>(
+        loop_, *client_, std::move(servers),
+        WatchOptions{.times = times, .on_change = [this](size_t server) {
+                       const std::scoped_lock lock(mutex_);
+                       changes_.push_back(server);
+                       changed_.notify_all();
+                     }});
+  }
+
+  // What a server is like once there were so many changes.
+  ServerReading after(size_t changes, size_t server = 0) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return changes_.size() >= changes; });
+    return watch_->reading(server);
+  }
+
+  void answer(TestReply reply) {
+    const std::scoped_lock lock(mutex_);
+    reply_ = std::move(reply);
+  }
+
+  TestReply handle(const TestRequest& request) {
+    const std::scoped_lock lock(mutex_);
+    EXPECT_EQ(request.target, "/v1/models");
+    EXPECT_EQ(request.headers.get("authorization"), "Bearer key");
+    ++asked_;
+    changed_.notify_all();
+    return reply_;
+  }
+
+  SystemClock clock_;
+  http::Loop loop_{clock_};
+  std::unique_ptr<http::Client> client_ = http::open_client(loop_, {});
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  TestReply reply_{.body = R"({"data":[{"id":"b"},{"id":"a"}]})"};
+  int asked_ = 0;
+  std::vector<size_t> changes_;
+  TestServer server_{[this](const TestRequest& request) { return handle(request); }};
+  std::unique_ptr<UpstreamWatch> watch_;
+};
+
+TEST_F(UpstreamWatchTest, TellsWhoHasWhat) {
+  const http::Url nobody{
+      .tls = false, .host = "127.0.0.1", .port = http::testing::closed_port(), .target = "/v1"};
+  watch({server_.url("/v1"), nobody}, {.period = hours(1), .retry_min = hours(1)});
+  after(2);
+  EXPECT_TRUE(watch_->reading(0).answers);
+  EXPECT_THAT(*watch_->models_of(0), ElementsAre("a", "b"));
+  EXPECT_TRUE(watch_->reading(1).asked);
+  EXPECT_FALSE(watch_->reading(1).answers);
+  EXPECT_THAT(watch_->reading(1).problem, HasSubstr("127.0.0.1"));
+  EXPECT_EQ(watch_->models_of(1), std::nullopt);
+  EXPECT_EQ(watch_->answering(), 1U);
+}
+
+TEST_F(UpstreamWatchTest, SeesAServerComeAndGoAndItsModelsChange) {
+  answer({.status = 401, .body = "{}"});
+  watch({server_.url("/v1")});
+  EXPECT_THAT(after(1).problem, HasSubstr("refuses the key"));
+  EXPECT_EQ(watch_->answering(), 0U);
+  answer({.body = R"({"data":[{"id":"a"}]})"});
+  EXPECT_THAT(*after(2).models, ElementsAre("a"));
+  EXPECT_EQ(watch_->answering(), 1U);
+  answer({.body = R"({"data":[{"id":"c"},{"id":"a"}]})"});
+  EXPECT_THAT(*after(3).models, ElementsAre("a", "c"));
+  answer({.bytes_max = 0, .end = TestReply::End::kReset});
+  EXPECT_FALSE(after(4).answers);
+  EXPECT_THAT(*watch_->models_of(0), ElementsAre("a", "c")) << "of the last time it answered";
+  answer({.status = 404, .body = "nothing here"});
+  EXPECT_TRUE(after(5).answers) << "not every server says what it has";
+  EXPECT_EQ(watch_->models_of(0), std::nullopt);
+}
+
+TEST_F(UpstreamWatchTest, TellsNothingWhereNothingChanges) {
+  watch({server_.url("/v1")});
+  after(1);
+  answer({.body = R"({"data":[{"id":"a"},{"id":"b"}]})"});  // in another order
+  std::unique_lock lock(mutex_);
+  const int before = asked_;
+  changed_.wait(lock, [&] { return asked_ > before + 5; });
+  EXPECT_EQ(changes_.size(), 1U);
+}
+
+TEST_F(UpstreamWatchTest, ItsEndEndsTheQuestionsThatAreOut) {
+  answer({.bytes_max = 0, .end = TestReply::End::kStall});
+  watch({server_.url("/v1"), server_.url("/v1")});
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return asked_ == 2; });
+  }
+  watch_.reset();
+  client_.reset();
+  EXPECT_TRUE(changes_.empty());
+}
+
+TEST_F(UpstreamWatchTest, ItMayEndAtAnyMoment) {
+  for (int i = 0; i < 50; ++i) {
+    const size_t before = changes_.size();  // nobody watches
+    watch({server_.url("/v1")});
+    if (i % 2 == 0) {
+      EXPECT_TRUE(after(before + 1).answers);
+    }
+    watch_.reset();
+  }
+}
+
+}  // namespace
+}  // namespace windrow::upstream
