@@ -271,37 +271,6 @@ void Plan::push_decoding(StepPlan& step) {
   }
 }
 
-void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
-  int32_t decoding_count = 0;  // tokens
-  int32_t outputs_left = limits_.step_outputs_max;
-  for (const Slice& slice : step.slices) {
-    decoding_count += slice.tokens_count;
-    outputs_left -= std::max(1, slice.outputs_count);
-  }
-  int32_t budget =
-      std::min(std::max(prefill_tokens_max, 1), limits_.step_tokens_max - decoding_count);
-  int32_t wanted = 0;
-  for (const RowId id : running_) {
-    const Row& row = at(id);
-    if (row.begun && (!decoding(row) || runs_alone(row)))
-      wanted = std::min(budget, wanted + pending(row));
-  }
-  make_room(decoding_count + wanted);
-  budget = std::min(budget, cells_free() - decoding_count);
-  for (const RowId id : running_) {
-    const Row& row = at(id);
-    if (!row.begun || (decoding(row) && !runs_alone(row))) continue;
-    const bool stops = limits_.sharing == Sharing::kExactEnd && row.stop_at > 0;
-    const int32_t count = std::min({(stops ? row.stop_at : row.tokens) - row.computed, budget,
-                                    tokens_for_outputs(row, outputs_left)});
-    if (count <= 0) continue;
-    push_slice(step, id, count);
-    if (!limits_.mixes) return;
-    budget -= count;
-    outputs_left -= step.slices.back().outputs_count;
-  }
-}
-
 StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max) {
   // Suspects run before all others, so that what they spoil is settled soon.
   if (!suspects_.empty()) return alone_step(*suspects_.begin(), prefill_tokens_max);
@@ -347,6 +316,12 @@ bool Plan::waits_for_a_token() const {
 }
 
 void Plan::step_ran(const StepPlan& step) {
+  if (step.slices.size() == 1 && step.slices.front().tokens_count > 1) {
+    prefilled_tokens_ += step.slices.front().tokens_count;
+    ++prefill_turns_;
+  } else {
+    prefilled_tokens_ = 0;
+  }
   for (const Slice& slice : step.slices) {
     Row& row = at(slice.row);
     ENSURE(row.computed == slice.first && row.sequence == slice.sequence.value(),

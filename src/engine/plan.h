@@ -13,7 +13,9 @@
 //  * A sequence belongs to one row or one prefix at rest; between two owners it is emptied.
 //  * Decoding rows come first in a step; prefill fills what is left of its tokens and outputs.
 //    Where the model's cache does not mix the two, a step is one row's prefill, or decodes them
-//    all.
+//    all; prefills give way after a step's worth of tokens.
+//  * Of prompts that are prefilled beside each other the shortest has what it wants first, and the
+//    oldest at least half of the step: none waits for ever, and none for all of a longer one.
 //  * A decoding row may have several known tokens to compute (a run that was forced): they go
 //    together, as far as every other decoding row has room for one. Where the cache does not mix,
 //    they go one by one beside the others', or in a step of their own if that is less work.
@@ -205,6 +207,9 @@ class Plan {
   void push_slice(StepPlan& step, RowId row, int32_t tokens_count);
   void push_decoding(StepPlan& step);
   void push_prefills(StepPlan& step, int32_t prefill_tokens_max);
+  void push_one_prefill(StepPlan& step, std::span<const RowId> prefills, int32_t tokens);
+  std::vector<int32_t> shares(std::span<const RowId> rows, int32_t tokens, int32_t outputs) const;
+  int32_t prefill_wanted(const Row& row) const;
   bool runs_alone(const Row& row) const;
   bool waits_for_a_token() const;
   bool one_row_has_it_all() const;
@@ -220,6 +225,11 @@ class Plan {
   bool admitting_ = true;       // not between a preemption and the next row that ends
   double output_tokens_expected_;
   int32_t steps_since_compaction_ = 0;
+
+  // Where the cache does not mix: in prefills since the others last decoded, and how many there
+  // were.
+  int32_t prefilled_tokens_ = 0;
+  int64_t prefill_turns_ = 0;
   int64_t preemptions_ = 0;
   int64_t recomputed_tokens_ = 0;
 };

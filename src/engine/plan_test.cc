@@ -177,9 +177,9 @@ TEST_F(PlanTest, DecodingRowsComeFirstAndPrefillFillsTheStep) {
   add(plan, 2, 30, 5);
   add(plan, 3, 6, 5);
   EXPECT_THAT(run(plan, 32).slices,
-              ElementsAre(slice(1, 4, 1, 1), slice(2, 0, 30, 1), slice(3, 0, 2, 0)));
+              ElementsAre(slice(1, 4, 1, 1), slice(2, 0, 26, 0), slice(3, 0, 6, 1)));
   EXPECT_THAT(run(plan, 32).slices,
-              ElementsAre(slice(1, 5, 1, 1), slice(2, 30, 1, 1), slice(3, 2, 4, 1)));
+              ElementsAre(slice(1, 5, 1, 1), slice(3, 6, 1, 1), slice(2, 26, 4, 1)));
 }
 
 TEST_F(PlanTest, AStepNeverExceedsItsTokens) {
@@ -310,12 +310,14 @@ TEST_F(PlanTest, APromptThatIsScoredIsCutWhereItsOutputsEnd) {
   run(plan);
   add(plan, 2, 12, 5, 0);
   add(plan, 3, 9, 5, 7);
-  // The row that decodes has its output first; the third may bring what wants none.
+  // The row that decodes has its output first; of the others the oldest has half, the shortest the
+  // rest.
   EXPECT_THAT(run(plan).slices,
-              ElementsAre(slice(1, 4, 1, 1), slice(2, 0, 5, 5), slice(3, 0, 7, 0)));
-  EXPECT_THAT(run(plan).slices, ElementsAre(slice(1, 5, 1, 1), slice(2, 5, 5, 5)));
+              ElementsAre(slice(1, 4, 1, 1), slice(2, 0, 3, 3), slice(3, 0, 9, 2)));
   EXPECT_THAT(run(plan).slices,
-              ElementsAre(slice(1, 6, 1, 1), slice(2, 10, 2, 2), slice(3, 7, 2, 2)));
+              ElementsAre(slice(1, 5, 1, 1), slice(3, 9, 1, 1), slice(2, 3, 4, 4)));
+  EXPECT_THAT(run(plan).slices,
+              ElementsAre(slice(1, 6, 1, 1), slice(3, 10, 1, 1), slice(2, 7, 4, 4)));
 }
 
 TEST_F(PlanTest, ScoresAreNotHandedOutAgainAfterAPreemption) {

@@ -1,0 +1,92 @@
+// The part of Plan that shares out a step among prompts.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "engine/plan.h"
+
+namespace windrow::engine {
+
+// What of a row may be computed in one step before anything else happens.
+int32_t Plan::prefill_wanted(const Row& row) const {
+  const bool stops = limits_.sharing == Sharing::kExactEnd && row.stop_at > 0;
+  return (stops ? row.stop_at : row.tokens) - row.computed;
+}
+
+// The shortest first: it makes others wait least, and answers next (SRPT, Schrage, 1968). Half of
+// the step is the oldest row's, as far as it wants it, so that no stream of short prompts holds a
+// long one for ever.
+std::vector<int32_t> Plan::shares(std::span<const RowId> rows, int32_t tokens,
+                                  int32_t outputs) const {
+  std::vector<int32_t> given(rows.size(), 0);
+  const auto give = [&](size_t i, int32_t tokens_max, int32_t outputs_max) {
+    const Row& row = rows_.at(rows[i]);
+    const int32_t before = given[i];
+    const int32_t outputs_before = outputs_of(row, before);
+    given[i] = std::max(before, std::min({prefill_wanted(row), before + tokens_max,
+                                          tokens_for_outputs(row, outputs_before + outputs_max)}));
+    tokens -= given[i] - before;
+    outputs -= outputs_of(row, given[i]) - outputs_before;
+  };
+  if (!rows.empty()) give(0, (tokens + 1) / 2, (outputs + 1) / 2);
+  std::vector<size_t> shortest(rows.size());
+  std::iota(shortest.begin(), shortest.end(), 0);
+  std::ranges::sort(shortest, {},
+                    [&](size_t i) { return std::pair(pending(rows_.at(rows[i])), i); });
+  for (const size_t i : shortest)
+    give(i, tokens, outputs);
+  return given;
+}
+
+void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
+  int32_t decoding_count = 0;  // tokens
+  int32_t outputs_left = limits_.step_outputs_max;
+  for (const Slice& slice : step.slices) {
+    decoding_count += slice.tokens_count;
+    outputs_left -= std::max(1, slice.outputs_count);
+  }
+  int32_t budget =
+      std::min(std::max(prefill_tokens_max, 1), limits_.step_tokens_max - decoding_count);
+  std::vector<RowId> prefills;
+  int32_t wanted = 0;
+  for (const RowId id : running_) {
+    const Row& row = at(id);
+    if (!row.begun || (decoding(row) && !runs_alone(row))) continue;
+    prefills.push_back(id);
+    wanted = std::min(budget, wanted + pending(row));
+  }
+  make_room(decoding_count + wanted);
+  budget = std::min(budget, cells_free() - decoding_count);
+  if (!limits_.mixes) {
+    push_one_prefill(step, prefills, budget);
+    return;
+  }
+  const std::vector<int32_t> counts = shares(prefills, budget, outputs_left);
+  for (size_t i = 0; i < prefills.size(); ++i) {
+    if (counts[i] > 0) push_slice(step, prefills[i], counts[i]);
+  }
+}
+
+// Where the cache does not mix, a step is one row's: in turns the oldest's and the shortest. They
+// go on until together they have had a step's worth; then those that decode have one.
+void Plan::push_one_prefill(StepPlan& step, std::span<const RowId> prefills, int32_t tokens) {
+  std::vector<RowId> order(prefills.begin(), prefills.end());
+  if (prefill_turns_ % 2 == 1) {
+    std::ranges::sort(order, {}, [&](RowId id) { return std::pair(pending(at(id)), id.value()); });
+  }
+  const bool others_decode = std::ranges::any_of(running_, [&](RowId id) {
+    const Row& row = at(id);
+    return row.begun && decoding(row) && !runs_alone(row);
+  });
+  for (const RowId id : order) {
+    const Row& row = at(id);
+    const int32_t count =
+        std::min({prefill_wanted(row), tokens, tokens_for_outputs(row, limits_.step_outputs_max)});
+    if (count <= 0) continue;
+    const bool too_much = prefilled_tokens_ > 0 && prefilled_tokens_ + count > tokens;
+    if (!(others_decode && too_much)) push_slice(step, id, count);
+    return;
+  }
+}
+
+}  // namespace windrow::engine
