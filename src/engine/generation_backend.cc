@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "engine/fan_out.h"
+#include "engine/row_failures.h"
 
 namespace windrow::engine {
 namespace {
@@ -27,13 +28,6 @@ std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
     if (std::ranges::find(marks, token.text) != marks.end()) tokens.push_back(token.token);
   }
   return tokens;
-}
-
-llm::Failure cancelled() {
-  return {.failure_class = llm::FailureClass::kCancelled,
-          .status = 499,
-          .code = "cancelled",
-          .message = "cancelled before it was answered"};
 }
 
 }  // namespace

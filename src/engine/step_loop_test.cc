@@ -227,6 +227,52 @@ TEST_F(StepLoopTest, CountsEachTokenOnce) {
   EXPECT_EQ(loop.stats().cells_used, 0);
 }
 
+TEST_F(StepLoopTest, EachStepReportsWhatItDid) {
+  RunnerLimits limits = kLimits;
+  limits.sharing = Sharing::kAnyRange;
+  ScriptedRunner runner(limits);
+  runner.on_step = [&](std::span<const StepRow>) { clock_.advance(std::chrono::milliseconds(10)); };
+  std::vector<llm::StepReport> reports;
+  StepLoop loop(runner, vocabulary_, clock_,
+                {.on_step = [&](const llm::StepReport& report) { reports.push_back(report); }});
+  for (int name = 0; name < 2; ++name) {
+    std::vector<Token> prompt(41, 5);
+    prompt.back() = name;
+    add(loop, name, request(std::move(prompt), 3));
+  }
+  run_all(loop);
+  ASSERT_GE(reports.size(), 3U);
+  EXPECT_EQ(reports[0].rows_prefilling, 1) << "the other waits for what they have in common";
+  EXPECT_EQ(reports[0].tokens, 41);
+  EXPECT_EQ(reports[0].cached_tokens, 0);
+  EXPECT_EQ(reports[1].rows_decoding, 1);
+  EXPECT_EQ(reports[1].rows_prefilling, 1);
+  EXPECT_EQ(reports[1].tokens, 2);
+  EXPECT_EQ(reports[1].cached_tokens, 40);
+  EXPECT_EQ(reports[1].outputs, 2);
+  for (const llm::StepReport& report : reports) {
+    EXPECT_EQ(report.kind, llm::StepKind::kGenerate);
+    EXPECT_EQ(report.duration, std::chrono::milliseconds(10));
+    EXPECT_EQ(report.preempted, 0);
+  }
+  EXPECT_EQ(static_cast<int64_t>(reports.size()), loop.stats().steps);
+}
+
+TEST_F(StepLoopTest, RowsThatLoseTheirPlaceAreReported) {
+  ScriptedRunner runner(kLimits);
+  int64_t preempted = 0;
+  StepLoop loop(runner, vocabulary_, clock_,
+                {.on_step = [&](const llm::StepReport& report) { preempted += report.preempted; }});
+  for (int name = 0; name < 4; ++name) {
+    EngineRequest row = request({name}, 150);
+    row.ignore_eos = true;
+    add(loop, name, std::move(row));
+  }
+  run_all(loop);
+  EXPECT_GT(preempted, 0);
+  EXPECT_EQ(preempted, loop.stats().preemptions);
+}
+
 TEST_F(StepLoopTest, APromptIsScoredOnceWhateverIsComputedAgain) {
   RunnerLimits limits = kLimits;
   limits.step_outputs_max = 5;

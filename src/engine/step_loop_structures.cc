@@ -1,0 +1,87 @@
+// The part of StepLoop that is about structures: rows that sit out until their masks are there, and
+// what is said without asking the model.
+#include <algorithm>
+#include <utility>
+
+#include "engine/step_loop.h"
+#include "engine/structure/forced_run.h"
+
+namespace windrow::engine {
+namespace {
+
+// Of a text that comes in any case so much is looked at; what is longer comes in pieces.
+constexpr size_t kForcedBytesMax = 1024;
+
+}  // namespace
+
+// Outputs whose masks are not there in time go: their rows keep the logits.
+void StepLoop::take_masks(std::vector<Output>& outputs) {
+  const auto is_sampled = [&](const Output& output) {
+    return output.row->mask && !output.row->ending &&
+           output.position + 1 == static_cast<Position>(output.row->tokens.size());
+  };
+  std::vector<std::shared_ptr<WantedMask>> wanted;
+  for (const Output& output : outputs) {
+    if (is_sampled(output)) wanted.push_back(output.row->mask);
+  }
+  if (wanted.empty()) return;
+  mask_filler_.wait(wanted);
+  std::erase_if(outputs, [&](Output& output) {
+    if (!is_sampled(output)) return false;
+    output.mask = mask_filler_.mask(*output.row->mask);
+    if (output.mask) return false;
+    rows_.at(output.id).kept_logits.assign(output.logits.begin(), output.logits.end());
+    kept_.push_back(output.id);
+    return true;
+  });
+}
+
+// Rows that sat out and whose masks are there now.
+void StepLoop::sample_kept() {
+  for (const RowId id : std::exchange(kept_, {})) {
+    const auto found = rows_.find(id);
+    if (found == rows_.end()) continue;
+    Row& row = found->second;
+    auto mask = mask_filler_.mask(*row.mask);
+    if (!mask) {
+      kept_.push_back(id);
+      continue;
+    }
+    const std::vector<float> logits = std::exchange(row.kept_logits, {});
+    Output output{.id = id,
+                  .row = &row,
+                  .position = static_cast<Position>(row.tokens.size()) - 1,
+                  .logits = logits,
+                  .mask = std::move(mask)};
+    judge(output, samplers_.front());
+    take(output);
+    tell(id);
+  }
+}
+
+void StepLoop::wait_for_kept() {
+  std::vector<std::shared_ptr<WantedMask>> wanted;
+  wanted.reserve(kept_.size());
+  for (const RowId id : kept_)
+    wanted.push_back(rows_.at(id).mask);
+  mask_filler_.wait(wanted);
+}
+
+// What comes next in any case is said at once.
+std::optional<llm::FinishReason> StepLoop::say_forced(Row& row) {
+  if (!row.request.form->force) return std::nullopt;
+  const std::string text = row.guide->forced_text(kForcedBytesMax);
+  if (text.empty()) return std::nullopt;
+  for (const Token token : forced_tokens(
+           row.tokens,
+           {.text = text,
+            .is_end = row.guide->ends_behind(text),
+            .may_cross_end = [&](size_t at) { return row.guide->may_cross_end(text, at); }},
+           vocabulary_, row.request.form->grammar->tables())) {
+    ++forced_tokens_;
+    if (const auto ended = say(row, token)) return ended;
+  }
+  return std::nullopt;
+}
+
+}  // namespace windrow::engine
