@@ -17,6 +17,7 @@
 #include "api/front.h"
 #include "api/live_requests.h"
 #include "api/models_page.h"
+#include "api/openapi.h"
 #include "llm/json_values.h"
 #include "llm/request_json.h"
 
@@ -122,13 +123,16 @@ class ApiServer::Core final : public CallHost {
                 .log = options_.log}),
         workers_(options_.worker_threads),
         admission_(options_.bytes_inside_max),
-        tick_(loop) {}
+        tick_(loop),
+        description_(boost::json::serialize(openapi_document(
+            options_.version, options_.keys && options_.keys->now()->demands_keys()))) {}
 
   Result<void> open();
 
   // --- another thread ---
 
   uint16_t port() const { return server_->port(); }
+  const ServedRoutes& served() const { return served_; }
   void stop(Duration grace);
 
   // --- for calls ---
@@ -177,6 +181,8 @@ class ApiServer::Core final : public CallHost {
   std::optional<TimePoint> give_up_at_;
   std::list<std::shared_ptr<Call>> calls_;
   std::unique_ptr<http::Server> server_;
+  const std::string description_;  // /openapi.json
+  ServedRoutes served_;
 
   std::mutex mutex_;
   std::condition_variable ended_;
@@ -210,6 +216,7 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
     routes.add("POST", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
       take(endpoint, may_be_tei, request, std::move(to));
     });
+    served_.emplace_back("POST", path);
     add_preflight(path, "POST", routes);
   };
   for (const llm::Endpoint endpoint : llm::endpoints())
@@ -221,6 +228,7 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
     routes.add("GET", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
       show(request, access, std::move(to), make);
     });
+    served_.emplace_back("GET", path);
     add_preflight(path, "GET, HEAD", routes);
   };
   using Request = http::ServerRequest;
@@ -244,6 +252,8 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
        [this](const Request&, const Admitted&) { return metrics_reply(); });
   page("/v1/windrow/requests", Access::kKey,
        [this](const Request&, const Admitted& admitted) { return requests_reply(admitted); });
+  page("/openapi.json", Access::kKey,
+       [this](const Request&, const Admitted&) { return http::ServerReply{.body = description_}; });
   return routes;
 }
 
@@ -425,6 +435,10 @@ ApiServer::~ApiServer() {
 
 uint16_t ApiServer::port() const {
   return core_->port();
+}
+
+const ServedRoutes& ApiServer::routes() const {
+  return core_->served();
 }
 
 void ApiServer::stop(Duration grace) {

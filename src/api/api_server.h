@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/catalogue.h"
@@ -47,6 +48,9 @@ struct ApiOptions {
   std::string version;
 };
 
+// Methods with paths; OPTIONS and HEAD are not listed.
+using ServedRoutes = std::vector<std::pair<std::string, std::string>>;
+
 class ApiServer {
  public:
   // Errors as http::Server::open. `loop`, `clock` and `catalogue` outlive it.
@@ -59,6 +63,9 @@ class ApiServer {
   ApiServer& operator=(const ApiServer&) = delete;
 
   uint16_t port() const;
+
+  // What it answers: for those who hold a description to it.
+  const ServedRoutes& routes() const;
 
   // Takes no more; what is inside is finished within `grace`, the rest cancelled. Blocks; not on
   // the loop's thread.

@@ -172,8 +172,4 @@ http::ServerReply Front::preflight(const http::ServerRequest& request,
   return reply;
 }
 
-void Front::add_headers(const http::Headers& request, http::Headers& reply) const {
-  options_.cors.add_headers(request, reply);
-}
-
 }  // namespace windrow::api

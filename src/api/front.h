@@ -5,8 +5,7 @@
 //   if (auto* refusal = std::get_if<http::ServerReply>(&admitted)) return exchange.send(*refusal);
 //   // ... who answers keeps the Admitted until the answer is complete, and fills its record()
 //
-// Every reply, also an error, gets Admitted::add_headers; what has none (no such route, a method
-// that is none of its) gets Front::add_headers.
+// Every reply of a route, also an error, gets Admitted::add_headers.
 #pragma once
 
 #include <atomic>
@@ -112,9 +111,6 @@ class Front {
 
   // The answer to OPTIONS of a path that has these methods ("GET, POST"); needs no key.
   http::ServerReply preflight(const http::ServerRequest& request, std::string_view methods) const;
-
-  // What a reply needs that nobody was admitted for.
-  void add_headers(const http::Headers& request, http::Headers& reply) const;
 
  private:
   friend class Admitted;

@@ -15,6 +15,7 @@
 
 #include "api/envelope.h"
 #include "api/openapi_bodies.h"
+#include "api/testing/server_rig.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {
@@ -284,6 +285,29 @@ TEST(OpenApi, EveryRouteIsInIt) {
   }
   for (const Endpoint endpoint : llm::endpoints())
     EXPECT_TRUE(paths.contains(llm::url_of(endpoint)));
+}
+
+// "/v1/models/{a}/{b}" is one more form of the path that the document writes with one name.
+std::string with_one_name(std::string_view path) {
+  const size_t brace = path.find('{');
+  if (brace == std::string_view::npos) return std::string(path);
+  return std::string(path.substr(0, brace)) + "{}";
+}
+
+TEST(OpenApi, DescribesWhatTheServerAnswersAndNothingElse) {
+  testing::ServerRig rig;
+  std::set<std::string> served;
+  for (const auto& [method, path] : rig.server->routes())
+    served.insert(method + " " + with_one_name(path));
+  std::set<std::string> described;
+  for (const DescribedRoute& route : described_routes())
+    described.insert(std::string(route.method) + " " + with_one_name(route.path));
+  EXPECT_EQ(served, described);
+
+  const testing::Reply reply = rig.ask(testing::get("/openapi.json"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.json().at("openapi"), "3.1.0");
+  EXPECT_FALSE(reply.json().as_object().contains("security"));
 }
 
 TEST(OpenApi, SaysWhetherKeysAreDemanded) {
