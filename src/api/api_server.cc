@@ -275,7 +275,8 @@ void ApiServer::Core::show(const http::ServerRequest& request, Access access,
   }
   auto& known = std::get<Admitted>(admitted);
   take_id(request, known);
-  answer(std::move(known), make(request, known), "", std::move(exchange));
+  http::ServerReply reply = make(request, std::as_const(known));
+  answer(std::move(known), std::move(reply), "", std::move(exchange));
 }
 
 void ApiServer::Core::answer(Admitted admitted, http::ServerReply reply, std::string code,

@@ -141,7 +141,7 @@ TEST(ApiServer, WhatIsNoRequestIsRefusedByName) {
     const Reply reply = rig.ask(post(kChatPath, body));
     EXPECT_EQ(reply.status, 400) << reply.body;
     EXPECT_EQ(reply.error().at("type"), "invalid_request_error");
-    const json::value& name = reply.error().at("param");
+    const json::value name = reply.error().at("param");
     return name.is_null() ? std::string("-") : std::string(name.as_string());
   };
   EXPECT_EQ(param(""), "-");

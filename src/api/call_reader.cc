@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "dispatch/request_item.h"
+#include "llm/json_members.h"
 #include "llm/json_values.h"
 #include "llm/question.h"
 #include "llm/raw_request.h"
@@ -133,6 +134,43 @@ std::optional<llm::Failure> read_tei(json::object& body, CallPlan& plan) {
   return std::nullopt;
 }
 
+// Without our own words for a priority, which nobody else knows. A number is vLLM's, and stays.
+std::string without_priority(std::string_view body) {
+  std::string text;
+  for (const llm::JsonMember& member : llm::json_members(body)) {
+    if (llm::json_key_is(member.key, "priority")) continue;
+    text += text.empty() ? '{' : ',';
+    text.append(member.key).append(1, ':').append(member.value);
+  }
+  return text.empty() ? "{}" : text + '}';
+}
+
+// What of the envelope stands in the body and is for nobody elsewhere.
+struct Framing {
+  bool stream = false;
+  bool own_priority = false;
+};
+
+Framing framing_of(const json::object& body) {
+  const json::value* priority = body.if_contains("priority");
+  return {.stream = body.contains("stream") || body.contains("stream_options"),
+          .own_priority = priority != nullptr && priority->is_string()};
+}
+
+llm::Request request_elsewhere(const CallInput& input, const CallRules& rules, const CallPlan& plan,
+                               Framing framing, json::object& body) {
+  std::string rewritten;
+  if (plan.tei) {
+    rewritten = json::serialize(body);
+  } else if (framing.own_priority) {
+    rewritten = without_priority(input.body);
+  }
+  const std::string& text = rewritten.empty() ? input.body : rewritten;
+  // As it was before the envelope was taken out: then it is taken out of the text.
+  if (framing.stream) body["stream"] = plan.envelope.stream;
+  return llm::raw_request(input.endpoint, text, body, rules.body_defaults);
+}
+
 uint64_t lane_of(const std::string& key, const std::string& lane) {
   if (lane.empty()) return 0;
   const std::string name = key + '\n' + lane;
@@ -148,6 +186,7 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
   auto& body = std::get<json::object>(parsed);
 
   CallPlan plan;
+  const Framing framing = framing_of(body);
   auto opened = open_envelope(input.endpoint, body, input.headers);
   if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
   plan.envelope = std::move(std::get<Envelope>(opened));
@@ -163,9 +202,7 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
 
   bool seeded = false;
   if (plan.model->raw) {
-    const std::string rewritten = plan.tei ? json::serialize(body) : std::string();
-    const std::string& text = plan.tei ? rewritten : input.body;
-    plan.request = llm::raw_request(input.endpoint, text, body, rules.body_defaults);
+    plan.request = request_elsewhere(input, rules, plan, framing, body);
   } else {
     lay_under(input.endpoint, rules.body_defaults, body);
     seeded = llm::has_seed(body) || rules.seed_default != 0;

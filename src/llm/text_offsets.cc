@@ -1,6 +1,5 @@
 #include "llm/text_offsets.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -36,30 +35,16 @@ size_t length_in_text(std::string_view token, std::string_view rest, bool at_sta
 }  // namespace
 
 std::vector<int32_t> text_offsets(const Choice& choice) {
-  const std::string_view text = choice.text;
-  std::vector<int32_t> offsets;
-  offsets.reserve(choice.tokens.size());
-  size_t at = 0;
-  int32_t characters = choice.text_begin;  // that begin before `at`
-  for (const ScoredToken& token : choice.tokens) {
-    const bool within_character = at < text.size() && !is_lead(text[at]);
-    offsets.push_back(within_character ? characters - 1 : characters);
-    const size_t length = length_in_text(token.chosen.bytes, text.substr(at), at == 0);
-    characters += count_characters(text.substr(at, length));
-    at += length;
-  }
-  return offsets;
+  TextOffsets offsets(choice.text_begin);
+  offsets.add_text(choice.text);
+  std::vector<int32_t> all;
+  all.reserve(choice.tokens.size());
+  for (const ScoredToken& token : choice.tokens)
+    all.push_back(offsets.next(token.chosen.bytes));
+  return all;
 }
 
 void TextOffsets::add_text(std::string_view text) {
-  const size_t common = std::min(owed_.size(), text.size());
-  if (text.substr(0, common) == std::string_view(owed_).substr(0, common)) {
-    owed_.erase(0, common);
-    text.remove_prefix(common);
-  } else {
-    characters_ -= count_characters(owed_);
-    owed_.clear();
-  }
   text_.erase(0, used_);
   used_ = 0;
   text_ += text;
@@ -67,18 +52,12 @@ void TextOffsets::add_text(std::string_view text) {
 
 int32_t TextOffsets::next(std::string_view token) {
   const std::string_view rest = std::string_view(text_).substr(used_);
-  const std::string_view what = rest.empty() ? token : rest;
-  const bool within_character = !what.empty() && !is_lead(what.front());
+  const bool within_character = !rest.empty() && !is_lead(rest.front());
   const int32_t offset = within_character ? characters_ - 1 : characters_;
-  size_t length = length_in_text(token, rest, at_start_);
-  if (length == 0 && rest.size() < token.size() && token.starts_with(rest)) {
-    owed_ += token.substr(rest.size());
-    length = rest.size();
-    characters_ += count_characters(token.substr(rest.size()));
-  }
+  const size_t length = length_in_text(token, rest, at_start_);
   characters_ += count_characters(rest.substr(0, length));
   used_ += length;
-  at_start_ = at_start_ && token.empty();
+  if (length > 0) at_start_ = false;
   return offset;
 }
 

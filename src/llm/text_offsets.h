@@ -16,8 +16,7 @@ namespace windrow::llm {
 // tokens, what a stop text cut off) begin where the text stands when they come.
 std::vector<int32_t> text_offsets(const Choice& choice);
 
-// The same for a choice that comes in pieces: a token may come before its text, and is then taken
-// for what its bytes say until other text comes.
+// The same for a choice that comes in pieces: no token before the text it made (llm/listener.h).
 class TextOffsets {
  public:
   explicit TextOffsets(int32_t begin) : characters_(begin) {}
@@ -30,9 +29,8 @@ class TextOffsets {
  private:
   bool at_start_ = true;
   int32_t characters_;  // that begin before the next token
-  std::string text_;    // has come, and no token has it
-  size_t used_ = 0;     // of text_
-  std::string owed_;    // bytes of tokens whose text has not come
+  std::string text_;    // what no token has begins at
+  size_t used_ = 0;
 };
 
 }  // namespace windrow::llm

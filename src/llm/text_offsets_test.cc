@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace windrow::llm {
 namespace {
@@ -46,6 +48,25 @@ TEST(TextOffsets, IllFormedBytesStandAsOneReplacement) {
                                   "c"}),
             (Offsets{0, 1, 3}));
   EXPECT_EQ(offsets("a\uFFFDbc", {"a", "\xF0", "\x9F", "b", "c"}), (Offsets{0, 1, 2, 2, 3}));
+}
+
+// Each token with the text it made, as an engine tells them.
+TEST(TextOffsets, AreTheSameInPieces) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> pieces = {
+      {"，", {"，"}}, {"", {}}, {"适", {"\xE9\x80", "\x82"}}, {" a", {" a"}}, {"b", {"b###", "#"}}};
+  std::string text;
+  std::vector<std::string> tokens;
+  Offsets streamed;
+  TextOffsets stream(5);
+  for (const auto& [said, listed] : pieces) {
+    text += said;
+    stream.add_text(said);
+    for (const std::string& token : listed) {
+      tokens.push_back(token);
+      streamed.push_back(stream.next(token));
+    }
+  }
+  EXPECT_EQ(streamed, offsets(text, tokens, 5));
 }
 
 }  // namespace

@@ -1,0 +1,177 @@
+#include "api/call_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <string>
+
+namespace windrow::api {
+namespace {
+
+namespace json = boost::json;
+using dispatch::Urgency;
+using llm::Endpoint;
+using std::chrono::seconds;
+
+const std::string kChat = R"({"model":"m","messages":[{"role":"user","content":"hi"}]})";
+
+class CallReaderTest : public ::testing::Test {
+ protected:
+  CallReaderTest() {
+    catalogue_.add({.name = "m",
+                    .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions},
+                    .upstreams = 5});
+    catalogue_.add(
+        {.name = "far",
+         .endpoints = {Endpoint::kChatCompletions, Endpoint::kEmbeddings, Endpoint::kRerank},
+         .raw = true});
+    catalogue_.add({.name = "rank", .endpoints = {Endpoint::kRerank}});
+    catalogue_.add_alias("nick", "m");
+  }
+
+  std::variant<CallPlan, llm::Failure> read(std::string body) {
+    input_.body = std::move(body);
+    return read_call(input_, rules_, catalogue_);
+  }
+  CallPlan plan(std::string body) { return std::get<CallPlan>(read(std::move(body))); }
+  llm::Failure failure(std::string body) { return std::get<llm::Failure>(read(std::move(body))); }
+
+  CallInput input_{.arrived_at = TimePoint(seconds(100)), .chance = 42};
+  CallRules rules_;
+  Catalogue catalogue_;
+};
+
+TEST_F(CallReaderTest, ABodyBecomesARequest) {
+  const CallPlan made = plan(kChat);
+  EXPECT_EQ(made.model->name, "m");
+  EXPECT_EQ(made.model_name, "m");
+  EXPECT_EQ(made.request.chat.messages.size(), 1U);
+  EXPECT_EQ(made.request.sampling.seed, 42U);
+  EXPECT_EQ(made.item.urgency, Urgency::kNormal);
+  EXPECT_EQ(made.item.upstreams, 5U);
+  EXPECT_EQ(made.item.lane, 0U);
+  EXPECT_GT(made.item.tokens, 1);
+  EXPECT_FALSE(made.item.deadline.has_value());
+  EXPECT_FALSE(made.item.same_answer.has_value());
+}
+
+TEST_F(CallReaderTest, AModelIsKnownByItsNames) {
+  const CallPlan made = plan(R"({"model":"nick","messages":[{"role":"user","content":"hi"}]})");
+  EXPECT_EQ(made.model->name, "m");
+  EXPECT_EQ(made.model_name, "nick");
+  const llm::Failure unknown = failure(R"({"model":"x","messages":[]})");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(unknown.code, "model_not_found");
+  EXPECT_EQ(unknown.message, "there is no model x; there is m, far, rank, nick");
+  const llm::Failure none = failure(R"({"model":null,"messages":[]})");
+  EXPECT_EQ(none.status, 400);
+  EXPECT_EQ(none.param, "model");
+  input_.endpoint = Endpoint::kRerank;
+  EXPECT_EQ(failure(R"({"model":"m"})").code, "unsupported_by_model");
+}
+
+TEST_F(CallReaderTest, DefaultsAreLaidUnder) {
+  rules_.body_defaults = {{"temperature", 0.25}, {"dimensions", 3}, {"seed", 7}};
+  CallPlan made = plan(kChat);
+  EXPECT_EQ(made.request.sampling.temperature, 0.25F);
+  EXPECT_EQ(made.request.sampling.seed, 7U);
+  made = plan(R"({"model":"m","temperature":1,"seed":null,
+                  "messages":[{"role":"user","content":"hi"}]})");
+  EXPECT_EQ(made.request.sampling.temperature, 1.0F);
+  EXPECT_EQ(made.request.sampling.seed, 7U);
+}
+
+TEST_F(CallReaderTest, EqualQuestionsAreToldApartFromOthers) {
+  const auto question = [&](std::string_view rest) {
+    return plan(R"({"model":"m","messages":[{"role":"user","content":"hi"}])" + std::string(rest) +
+                "}")
+        .item.same_answer;
+  };
+  const auto greedy = question(R"(,"temperature":0)");
+  ASSERT_TRUE(greedy.has_value());
+  EXPECT_EQ(question(R"(,"temperature":0,"stream":true,"priority":1)"), greedy);
+  EXPECT_NE(question(R"(,"temperature":0,"max_tokens":5)"), greedy);
+  EXPECT_TRUE(question(R"(,"seed":1)").has_value());
+  EXPECT_FALSE(question("").has_value());
+  rules_.seed_default = 9;
+  EXPECT_TRUE(question("").has_value());
+  EXPECT_EQ(plan(kChat).request.sampling.seed, 9U);
+  rules_.coalesce = false;
+  EXPECT_FALSE(question(R"(,"temperature":0)").has_value());
+}
+
+TEST_F(CallReaderTest, HowItIsTreatedGoesToTheItem) {
+  input_.key = "alice";
+  input_.headers = {{"X-Windrow-Lane", "a"},
+                    {"X-Windrow-Deadline-Ms", "2000"},
+                    {"X-Windrow-Priority", "interactive"}};
+  const CallPlan made = plan(kChat);
+  EXPECT_EQ(made.item.urgency, Urgency::kInteractive);
+  EXPECT_EQ(made.item.deadline, TimePoint(seconds(102)));
+  EXPECT_NE(made.item.lane, 0U);
+  EXPECT_EQ(plan(kChat).item.lane, made.item.lane);
+  input_.key = "bob";
+  EXPECT_NE(plan(kChat).item.lane, made.item.lane);
+  input_.key = "alice";
+  input_.headers = {{"X-Windrow-Lane", "b"}};
+  EXPECT_NE(plan(kChat).item.lane, made.item.lane);
+}
+
+TEST_F(CallReaderTest, AKeyBoundsHowUrgentItIs) {
+  input_.urgency_max = Urgency::kNormal;
+  input_.headers = {{"X-Windrow-Priority", "interactive"}};
+  EXPECT_EQ(plan(kChat).item.urgency, Urgency::kNormal);
+  input_.headers = {{"X-Windrow-Priority", "batch"}};
+  EXPECT_EQ(plan(kChat).item.urgency, Urgency::kBatch);
+}
+
+TEST_F(CallReaderTest, ABodyForElsewhereGoesAsItWasWritten) {
+  const std::string body =
+      R"({ "model":"far", "vendor":1.50, "stream":true, "messages":[{"role":"x"}] })";
+  const CallPlan made = plan(body);
+  EXPECT_TRUE(made.envelope.stream);
+  EXPECT_EQ(made.request.raw, R"({"model":"far","vendor":1.50,"messages":[{"role":"x"}]})");
+  EXPECT_EQ(plan(R"({"model":"far","a":[1, 2]})").request.raw, R"({"model":"far","a":[1, 2]})");
+  // vLLM has numbers; words are ours.
+  EXPECT_EQ(plan(R"({"model":"far","priority":-3})").request.raw,
+            R"({"model":"far","priority":-3})");
+  EXPECT_EQ(plan(R"({"priority":"batch","model":"far"})").request.raw, R"({"model":"far"})");
+}
+
+TEST_F(CallReaderTest, TeisFormIsReadWhereItMayBe) {
+  input_.endpoint = Endpoint::kRerank;
+  input_.may_be_tei = true;
+  const CallPlan made = plan(R"({"model":"rank","query":"q","texts":["a","b"],"truncate":false,
+      "truncation_direction":"Right","return_text":true,"raw_scores":true})");
+  EXPECT_TRUE(made.tei);
+  EXPECT_TRUE(made.raw_scores);
+  EXPECT_TRUE(made.request.return_documents);
+  ASSERT_EQ(made.request.inputs.size(), 2U);
+  EXPECT_EQ(made.request.inputs[1].text, "b");
+  EXPECT_EQ(failure(R"({"model":"rank","query":"q","texts":["a"],"truncate":true})").param,
+            "truncate");
+  EXPECT_EQ(failure(R"({"model":"rank","query":"q","texts":["a"],"raw_scores":1})").param,
+            "raw_scores");
+  EXPECT_EQ(json::parse(plan(R"({"model":"far","query":"q","texts":["a"]})").request.raw),
+            json::parse(R"({"model":"far","query":"q","documents":["a"]})"));
+  EXPECT_FALSE(plan(R"({"model":"rank","query":"q","documents":["a"]})").tei);
+  input_.may_be_tei = false;
+  EXPECT_EQ(failure(R"({"model":"rank","query":"q","texts":["a"]})").status, 400);
+}
+
+TEST_F(CallReaderTest, JsonHasLimits) {
+  const auto nested = [](size_t depth) {
+    return R"({"model":"far","a":)" + std::string(depth - 1, '[') + std::string(depth - 1, ']') +
+           "}";
+  };
+  EXPECT_TRUE(std::holds_alternative<CallPlan>(read(nested(64))));
+  EXPECT_EQ(failure(nested(65)).code, "invalid_json");
+  EXPECT_NE(failure(nested(65)).message.find("64"), std::string::npos);
+  EXPECT_NE(failure("").message.find("empty"), std::string::npos);
+  EXPECT_NE(failure("[]").message.find("array"), std::string::npos);
+  for (const char* wrong : {"{", "{}}", "{\"a\":\"\xC3\"}", "{\"a\":01}", "\xEF\xBB\xBF{}", "nul"})
+    EXPECT_EQ(failure(wrong).code, "invalid_json") << wrong;
+}
+
+}  // namespace
+}  // namespace windrow::api

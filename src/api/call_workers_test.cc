@@ -1,0 +1,68 @@
+#include "api/call_workers.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <set>
+#include <string>
+
+#include "api/admission.h"
+#include "api/call_ids.h"
+
+namespace windrow::api {
+namespace {
+
+TEST(CallWorkers, DoWhatWasPostedBeforeTheyStop) {
+  std::atomic<int> done = 0;
+  CallWorkers workers(3);
+  for (int i = 0; i < 1000; ++i)
+    workers.post([&] { ++done; });
+  workers.stop();
+  EXPECT_EQ(done, 1000);
+  workers.stop();
+}
+
+TEST(CallWorkers, WorkAtTheSameTime) {
+  std::latch both(2);
+  CallWorkers workers(2);
+  for (int i = 0; i < 2; ++i)
+    workers.post([&] { both.arrive_and_wait(); });
+  workers.stop();
+  EXPECT_TRUE(both.try_wait());
+}
+
+TEST(CallWorkers, MayPostThemselves) {
+  std::latch done(1);
+  CallWorkers workers(1);
+  workers.post([&] { workers.post([&] { done.count_down(); }); });
+  done.wait();
+}
+
+TEST(Admission, BoundsBytesButLetsOneAlonePass) {
+  Admission admission(100'000);
+  EXPECT_TRUE(admission.take(1'000'000));
+  EXPECT_FALSE(admission.take(0));
+  admission.release(1'000'000);
+  EXPECT_EQ(admission.bytes(), 0U);
+  EXPECT_TRUE(admission.take(50'000));
+  EXPECT_FALSE(admission.take(50'000));
+  EXPECT_TRUE(admission.take(30'000));
+  EXPECT_EQ(admission.requests(), 2);
+  EXPECT_LE(admission.bytes(), admission.bytes_max());
+}
+
+TEST(CallIds, NoTwoAreAlikeAndOthersStartElsewhere) {
+  CallIds ids;
+  CallIds others;
+  std::set<std::string> seen;
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_TRUE(seen.insert(ids.next()).second);
+    EXPECT_TRUE(seen.insert(others.next()).second);
+  }
+  EXPECT_EQ(seen.begin()->size(), 32U);
+  EXPECT_NE(ids.chance(), others.chance());
+}
+
+}  // namespace
+}  // namespace windrow::api
