@@ -1,5 +1,6 @@
 #include "api/live_requests.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +9,10 @@
 #include <boost/json/value.hpp>
 #include <thread>
 #include <vector>
+
+#include "api/keys.h"
+#include "api/testing/server_rig.h"
+#include "base/sha256.h"
 
 namespace windrow::api {
 namespace {
@@ -100,6 +105,36 @@ TEST(LiveRequests, ComeAndGoOnManyThreads) {
   over = true;
   reader.join();
   EXPECT_EQ(live.count(), 0);
+}
+
+TEST(LiveRequests, AreShownByTheServerToWhomTheyConcern) {
+  const auto line_of = [](std::string_view name, std::string_view key, std::string_view limits) {
+    Sha256 hash;
+    hash.add(key);
+    return fmt::format("{} sha256:{} {}\n", name, hash.finish(), limits);
+  };
+  testing::ServerRig rig(
+      {.keys = std::make_shared<KeyRingHolder>(*KeyRing::parse(
+           line_of("alice", "a", "") + line_of("bob", "b", "") + line_of("eve", "e", "admin"),
+           "keys"))});
+  rig.load();
+  http::testing::RawClient client(rig.server->port());
+  client.send(testing::post("/v1/chat/completions", testing::kChat, "X-Api-Key: a\r\n"));
+  rig.backend.wait_for(1);
+  const auto seen = [&](std::string_view key) {
+    return rig
+        .ask(fmt::format("GET /v1/windrow/requests HTTP/1.1\r\nHost: x\r\nX-Api-Key: {}\r\n\r\n",
+                         key))
+        .json();
+  };
+  EXPECT_EQ(seen("b").at("total"), 0);
+  ASSERT_EQ(seen("a").at("total"), 1);
+  ASSERT_EQ(seen("e").at("total"), 1);
+  EXPECT_EQ(seen("e").at("data").at(0).at("key"), "alice");
+  EXPECT_EQ(seen("e").at("data").at(0).at("model"), "m");
+  EXPECT_EQ(seen("e").at("data").at(0).at("state"), "waiting");
+  rig.backend.end(testing::said("hello"));
+  EXPECT_EQ(testing::read_reply(client).status, 200);
 }
 
 }  // namespace
