@@ -2,13 +2,13 @@
 // anything, so that a test that would hang fails.
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/time.h>
+#include <gtest/gtest.h>
+#include <poll.h>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/write.hpp>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -21,16 +21,18 @@ class RawClient {
  public:
   explicit RawClient(uint16_t port) : socket_(context_) {
     socket_.connect({boost::asio::ip::address_v4::loopback(), port});
-    const timeval limit{.tv_sec = 10, .tv_usec = 0};
-    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   }
 
   // False when the other side would not take it.
   bool send(std::string_view bytes) {
     boost::system::error_code error;
-    boost::asio::write(socket_, boost::asio::buffer(bytes.data(), bytes.size()), error);
-    return !error;
+    socket_.non_blocking(true);
+    while (!bytes.empty() && !error && wait_for(POLLOUT)) {
+      bytes.remove_prefix(
+          socket_.write_some(boost::asio::buffer(bytes.data(), bytes.size()), error));
+      if (error == boost::asio::error::would_block) error.clear();
+    }
+    return bytes.empty();
   }
 
   // One reply, head and body, the body by its Content-Length or, undone, its chunks; what there was
@@ -88,8 +90,18 @@ class RawClient {
   }
 
  private:
+  bool wait_for(short what) {
+    pollfd wanted{.fd = socket_.native_handle(), .events = what, .revents = 0};
+    return ::poll(&wanted, 1, 10'000) == 1;
+  }
+
   bool more() {
     char buffer[4096];
+    if (!wait_for(POLLIN)) {
+      ADD_FAILURE() << "nothing came for ten seconds";
+      error_ = boost::asio::error::timed_out;
+      return false;
+    }
     const size_t bytes = socket_.read_some(boost::asio::buffer(buffer), error_);
     came_.append(buffer, bytes);
     return !error_;

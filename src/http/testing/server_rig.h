@@ -69,9 +69,12 @@ class ServerRig : public ::testing::Test {
   // Until `condition`, which the server brings about by itself, holds on the loop's thread.
   template <class Condition>
   void wait_until(Condition condition) {
+    const SystemClock real;
+    const TimePoint late = real.now() + std::chrono::seconds(20);
     bool holds = false;
-    while (!holds)
+    while (!holds && real.now() < late)
       loop_.run([&] { holds = condition(); });
+    EXPECT_TRUE(holds) << "it did not come about in 20 seconds";
   }
 
   windrow::testing::ManualClock clock_;
