@@ -19,6 +19,9 @@ std::string_view view(boost::beast::string_view text) {
   return {text.data(), text.size()};
 }
 
+// "0\r\n\r\n": what ends a chunked body has as many bytes at least.
+constexpr size_t kLastChunkBytes = 5;
+
 // What a Content-Length may make us set aside before a byte of the body has come.
 constexpr uint64_t kBodyReserveMax = uint64_t{1} << 20;
 
@@ -128,6 +131,9 @@ RequestParser::State RequestParser::feed(std::string_view bytes, size_t& consume
       ++consumed;
   }
   if (consumed == bytes.size()) return State::kWantsMore;
+  // Beast takes it for granted, by an assertion, that a last chunk it has seen the beginning of
+  // comes again with so many bytes. A body that is not complete has them still before it.
+  if (head_done_ && machine_->chunked() && bytes.size() < kLastChunkBytes) return State::kWantsMore;
   ErrorCode error;
   consumed +=
       machine_->put(boost::asio::buffer(bytes.data() + consumed, bytes.size() - consumed), error);

@@ -64,6 +64,17 @@ TEST(RequestParser, WhereverTheBytesAreCut) {
   EXPECT_EQ(read(kStream, {}, all), kRequests);
 }
 
+TEST(RequestParser, AnEmptyBodyInChunksMayBeCutAnywhere) {
+  const std::string request =
+      "POST /d HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  for (size_t first = 0; first <= request.size(); ++first) {
+    for (size_t second = first; second <= request.size(); ++second) {
+      EXPECT_EQ(read(request, {}, {first, second}),
+                "POST /d [] Host=x Transfer-Encoding=chunked <>\n");
+    }
+  }
+}
+
 TEST(RequestParser, LimitsCountHoweverTheBytesCome) {
   const std::string head = "GET / HTTP/1.1\r\nHost: x\r\n";
   std::string fields;
