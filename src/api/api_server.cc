@@ -132,6 +132,7 @@ class ApiServer::Core final : public CallHost {
   // --- another thread ---
 
   uint16_t port() const { return server_->port(); }
+  int64_t arriving() const { return static_cast<int64_t>(server_->arriving()); }
   const ServedRoutes& served() const { return served_; }
   void stop(Duration grace);
 
@@ -432,6 +433,10 @@ ApiServer::~ApiServer() {
   core_->stop(Duration{});
   http::Loop& loop = core_->loop();
   loop.run([&] { core_.reset(); });
+}
+
+int64_t ApiServer::arriving() const {
+  return core_->arriving();
 }
 
 uint16_t ApiServer::port() const {

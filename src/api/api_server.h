@@ -64,6 +64,9 @@ class ApiServer {
 
   uint16_t port() const;
 
+  // http::Server::arriving.
+  int64_t arriving() const;
+
   // What it answers: for those who hold a description to it.
   const ServedRoutes& routes() const;
 

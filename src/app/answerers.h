@@ -37,6 +37,7 @@ struct AnswerersOfRun {
   // A server: people wait for each answer, and come back with what they were told.
   bool serving = false;
   std::shared_ptr<api::ServeMetrics> metrics = nullptr;  // of the server, to count forward passes
+  std::function<int64_t()> arriving = nullptr;           // requests it is just reading
 
   int64_t began_unix_s = 0;  // what chat templates take for today
 

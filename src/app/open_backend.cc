@@ -51,14 +51,35 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
           .share = settings.share};
 }
 
+llm::StepObserver step_observer(const HowToOpen& how, const std::string& name) {
+  return how.metrics == nullptr ? llm::StepObserver() : how.metrics->steps(name);
+}
+
 engine::GenerationOptions generation_options(const Settings& settings, const HowToOpen& how,
                                              const std::string& name) {
   const SettingsOf command = how.serving ? SettingsOf::kServe : SettingsOf::kRun;
-  return {.step_target = std::chrono::milliseconds(step_target_ms(command, settings)),
-          .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
-          .date_unix_s = how.serving ? std::nullopt : std::optional(how.date_unix_s),
-          .keep = how.serving,
-          .on_step = how.metrics == nullptr ? llm::StepObserver() : how.metrics->steps(name)};
+  engine::GenerationOptions options{
+      .step_target = std::chrono::milliseconds(step_target_ms(command, settings)),
+      .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
+      .date_unix_s = how.serving ? std::nullopt : std::optional(how.date_unix_s),
+      .keep = how.serving,
+      .on_step = step_observer(how, name)};
+  if (how.serving) {
+    options.start = {.window = std::chrono::milliseconds(settings.pack_window_ms),
+                     .rows = static_cast<int32_t>(settings.pack_rows_max)};
+  }
+  return options;
+}
+
+engine::EmbeddingOptions pass_options(const Settings& settings, const HowToOpen& how,
+                                      const std::string& name) {
+  engine::EmbeddingOptions options{.arriving = how.arriving, .on_step = step_observer(how, name)};
+  if (how.serving) {
+    options.lingering = {.max_linger = std::chrono::microseconds(settings.linger_us_max),
+                         .window = std::chrono::milliseconds(settings.pack_window_ms),
+                         .batch_size_max = static_cast<int32_t>(settings.pack_rows_max)};
+  }
+  return options;
 }
 
 // How the two kinds of context are opened. `model` outlives the backend, as a member in front of
@@ -73,17 +94,17 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
     Result<std::unique_ptr<engine::ModelRunner>> runner =
         model.make_runner(runner_options(settings));
     if (!runner) return runner.error().in(path);
-    return std::make_unique<engine::GenerationBackend>(*std::move(runner), model.vocabulary(),
-                                                       chat_template, clock,
-                                                       generation_options(settings, how, name));
+    return std::make_unique<engine::GenerationBackend>(
+        *std::move(runner), model.vocabulary(), chat_template, clock,
+        generation_options(settings, how, name), how.thread);
   };
-  kinds.embedding = [&model, &clock, options = embedding_options(settings, choice),
+  kinds.embedding = [&model, &clock, how, options = embedding_options(settings, choice),
+                     passes = pass_options(settings, how, served_name(choice)),
                      path = choice.path]() -> Result<std::unique_ptr<engine::EmbeddingBackend>> {
     Result<std::unique_ptr<engine::EmbeddingRunner>> runner = model.make_embedding_runner(options);
     if (!runner) return runner.error().in(path);
-    return std::make_unique<engine::EmbeddingBackend>(*std::move(runner), model.vocabulary(),
-                                                      model.pair_format(), clock,
-                                                      engine::EmbeddingOptions{});
+    return std::make_unique<engine::EmbeddingBackend>(
+        *std::move(runner), model.vocabulary(), model.pair_format(), clock, passes, how.thread);
   };
   if (model.facts().encoder_only) {
     kinds.no_generation = fmt::format(
@@ -184,16 +205,19 @@ Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& sett
     return std::make_unique<engine::GenerationBackend>(
         std::make_unique<sim::SimRunner>(vocabulary, model, options, clock,
                                          std::make_unique<sim::RealPause>(clock)),
-        vocabulary, chat_template, clock, generation_options(settings, how, served_name(choice)));
+        vocabulary, chat_template, clock, generation_options(settings, how, served_name(choice)),
+        how.thread);
   };
+  engine::EmbeddingOptions passes = pass_options(settings, how, served_name(choice));
+  passes.batch_tokens = kSimulatedPassTokens;
   kinds.embedding = [=, &vocabulary, &clock,
                      model = *model]() -> Result<std::unique_ptr<engine::EmbeddingBackend>> {
     const engine::Pooling pooling = is_reranker ? engine::Pooling::kRank : engine::Pooling::kMean;
     return std::make_unique<engine::EmbeddingBackend>(
         std::make_unique<sim::SimEmbeddingRunner>(vocabulary, model, pooling, clock,
                                                   std::make_unique<sim::RealPause>(clock)),
-        vocabulary, engine::PairFormat{.separator = sim::SimVocabulary::kSeparator}, clock,
-        engine::EmbeddingOptions{.batch_tokens = kSimulatedPassTokens});
+        vocabulary, engine::PairFormat{.separator = sim::SimVocabulary::kSeparator}, clock, passes,
+        how.thread);
   };
   open.backend = std::make_unique<engine::ModelBackend>(std::move(kinds));
   open.endpoints = endpoints_of(true, is_reranker);

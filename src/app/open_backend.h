@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "app/settings.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "engine/engine_thread.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "engine/model_backend.h"
@@ -36,6 +38,10 @@ struct HowToOpen {
   int64_t date_unix_s = 0;  // what chat templates take for today
   bool serving = false;     // AnswerersOfRun
   api::ServeMetrics* metrics = nullptr;
+  std::function<int64_t()> arriving;
+
+  // Of all models of the process: they share its cores. Null: each has a thread of its own.
+  std::shared_ptr<engine::EngineThread> thread;
 };
 
 // "sim:..." instead of a file (engine/sim/sim_options.h).

@@ -108,6 +108,38 @@ class Reload {
   std::function<void()> what_;
 };
 
+// How many requests a server is just reading, as long as there is one.
+class Arriving {
+ public:
+  void set(const api::ApiServer* server) {
+    const std::scoped_lock lock(mutex_);
+    server_ = server;
+  }
+
+  int64_t count() const {
+    const std::scoped_lock lock(mutex_);
+    return server_ == nullptr ? 0 : server_->arriving();
+  }
+
+  // Of one server, while this lives.
+  class Reading {
+   public:
+    Reading(Arriving& arriving, const api::ApiServer& server) : arriving_(arriving) {
+      arriving_.set(&server);
+    }
+    ~Reading() { arriving_.set(nullptr); }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    Arriving& arriving_;
+  };
+
+ private:
+  mutable std::mutex mutex_;
+  const api::ApiServer* server_ = nullptr;
+};
+
 api::ApiOptions api_options(const ServeOptions& options, const Settings& settings) {
   api::ApiOptions api;
   api.http.address = options.listen.host;
@@ -236,6 +268,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   until_ready.emplace(relay, StopRelay::Target{leave, leave});
 
   // The port, at which everybody hears that models are being loaded.
+  Arriving arriving;
   const std::unique_ptr<Answerers> answerers =
       make_answerers(*chosen, settings, environment, disk, clock, console);
   api::Catalogue catalogue;
@@ -248,6 +281,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));
   if (!server) return fail(console, server.error());
+  const Arriving::Reading reading(arriving, **server);
   const std::string url =
       local_url({options->listen.host, (*server)->port()}, !settings.tls_cert.empty());
   console.note(fmt::format("listening on {}", url));
@@ -282,6 +316,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       return fetched;
     return answerers->open({.serving = true,
                             .metrics = metrics,
+                            .arriving = [&arriving] { return arriving.count(); },
                             .began_unix_s = clock.unix_seconds(),
                             .refusal = {},
                             .on_budget_spent = {},

@@ -1,0 +1,110 @@
+// How `windrow serve` ends: what runs is finished, or cut off when somebody insists.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "end_to_end/served.h"
+
+namespace windrow::end_to_end {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Answers of a second, in many small pieces.
+const Words kSlow = {"--model", "sim:step-us=10000,row-us=0,answer-tokens=100", "--grace", "3600"};
+
+// Of hours.
+const Words kEndless = {"--model", "sim:step-us=100000,answer-tokens=90000,context=100000",
+                        "--grace", "3600"};
+
+std::string stream_of(std::string_view members = "") {
+  return chat_body("hello",
+                   fmt::format(R"("stream":true{}{})", members.empty() ? "" : ",", members));
+}
+
+TEST(ServeStop, AStreamIsFinishedAndNobodyElseIsLetIn) {
+  const JobFolder folder;
+  Served served(folder, kSlow);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  HttpCall stream(served.port(), "POST", "/v1/chat/completions", stream_of());
+  ASSERT_TRUE(stream.wait_for("\"content\":\" "));
+  served.process().send(SIGTERM);
+  ASSERT_TRUE(served.process().wait_for_errors("stopping"));
+  const HttpReply reply = stream.rest();
+  EXPECT_TRUE(reply.body.ends_with("data: [DONE]\n\n")) << reply.body;
+  const Ended ended = served.process().wait();
+  EXPECT_EQ(ended.code, 0) << ended;
+}
+
+TEST(ServeStop, TheSecondTimeCutsOffWhatRuns) {
+  const JobFolder folder;
+  Served served(folder, kEndless);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  HttpCall stream(served.port(), "POST", "/v1/chat/completions", stream_of(R"("ignore_eos":true)"));
+  ASSERT_TRUE(stream.wait_for("\"content\":\" "));
+  served.process().send(SIGINT);
+  ASSERT_TRUE(served.process().wait_for_errors("stopping: "));
+  served.process().send(SIGINT);
+  const Ended ended = served.process().wait();
+  EXPECT_EQ(ended.code, 130) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("stopping at once"));
+  EXPECT_THAT(stream.rest().body, Not(HasSubstr("\"finish_reason\":\"stop\"")));
+}
+
+TEST(ServeStop, WhatIsNotDoneWhenTheGraceIsOverIsCutOff) {
+  const JobFolder folder;
+  Words words = kEndless;
+  words.back() = "0";
+  Served served(folder, words);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  HttpCall stream(served.port(), "POST", "/v1/chat/completions", stream_of(R"("ignore_eos":true)"));
+  ASSERT_TRUE(stream.wait_for("\"content\":\" "));
+  served.process().send(SIGTERM);
+  const Ended ended = served.process().wait();
+  EXPECT_EQ(ended.code, 0) << ended;
+}
+
+TEST(ServeStop, OneThatHasNothingToDoEndsAtOnce) {
+  const JobFolder folder;
+  Served served(folder, kSlow);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  served.process().send(SIGINT);
+  EXPECT_EQ(served.process().wait().code, 0);
+}
+
+TEST(ServeStop, OneThatIsKilledLeavesItsPortToTheNext) {
+  const JobFolder folder;
+  Served first(folder, kEndless);
+  ASSERT_TRUE(first.wait_until_ready()) << first.process().wait();
+  HttpCall stream(first.port(), "POST", "/v1/chat/completions", stream_of());
+  ASSERT_TRUE(stream.wait_for("\"content\":\" "));
+  first.process().send(SIGKILL);
+  EXPECT_EQ(first.process().wait().signal, SIGKILL);
+  Served next(folder, kSlow, fmt::format("127.0.0.1:{}", first.port()));
+  EXPECT_TRUE(next.wait_until_ready());
+  EXPECT_EQ(next.port(), first.port());
+}
+
+TEST(ServeStop, AClientWhoLeavesTakesItsRowsWithIt) {
+  const JobFolder folder;
+  Words words = kEndless;
+  words.insert(words.end(), {"--rows-max", "1"});
+  Served served(folder, words);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  {
+    HttpCall stream(served.port(), "POST", "/v1/chat/completions",
+                    stream_of(R"("ignore_eos":true)"));
+    ASSERT_TRUE(stream.wait_for("\"content\":\" "));
+  }
+  // There is one place, and it is free again.
+  const HttpReply reply =
+      served.post("/v1/chat/completions", chat_body("next", R"("max_tokens":2)"));
+  EXPECT_EQ(reply.status, 200) << reply.body;
+}
+
+}  // namespace
+}  // namespace windrow::end_to_end

@@ -1,0 +1,251 @@
+// `windrow serve` as people run it: what it says, whom it refuses, how it answers.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <csignal>
+#include <string>
+
+#include "end_to_end/served.h"
+
+namespace windrow::end_to_end {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Words kInstant = {"--model", "sim:instant,answer-tokens=8"};
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(Serve, AnswersChatsStreamsEmbeddingsAndErrors) {
+  const JobFolder folder;
+  Served served(folder, kInstant);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_EQ(served.get("/health").status, 200);
+  EXPECT_EQ(served.get("/ready").status, 200);
+
+  const HttpReply chat = served.post("/v1/chat/completions", chat_body("hello"));
+  ASSERT_EQ(chat.status, 200) << chat.body;
+  const json::value answer = json::parse(chat.body);
+  const std::string text(answer.at_pointer("/choices/0/message/content").as_string());
+  EXPECT_FALSE(text.empty());
+  EXPECT_EQ(answer.at_pointer("/choices/0/finish_reason").as_string(), "stop");
+
+  const std::string greedy = R"("temperature":0)";
+  const HttpReply whole = served.post("/v1/chat/completions", chat_body("hello", greedy));
+  const HttpReply stream = served.post(
+      "/v1/chat/completions",
+      chat_body("hello", greedy + R"(,"stream":true,"stream_options":{"include_usage":true})"));
+  ASSERT_EQ(stream.status, 200) << stream.body;
+  EXPECT_THAT(stream.head, HasSubstr("text/event-stream"));
+  EXPECT_TRUE(stream.body.ends_with("data: [DONE]\n\n")) << stream.body;
+  std::string said;
+  std::string_view rest = stream.body;
+  while (rest.starts_with("data: {")) {
+    const size_t end = rest.find("\n\n");
+    const json::value event = json::parse(rest.substr(6, end - 6));
+    if (const auto* choice = event.as_object().at("choices").as_array().if_contains(0)) {
+      if (const auto* more = choice->at("delta").as_object().if_contains("content"))
+        said += std::string(more->as_string());
+    } else {
+      EXPECT_GT(event.at_pointer("/usage/completion_tokens").to_number<int>(), 0);
+    }
+    rest.remove_prefix(end + 2);
+  }
+  EXPECT_EQ(said, json::parse(whole.body).at_pointer("/choices/0/message/content").as_string());
+
+  const HttpReply vectors =
+      served.post("/v1/embeddings", R"({"model":"sim","input":["one","one","two"]})");
+  ASSERT_EQ(vectors.status, 200) << vectors.body;
+  const json::value list = json::parse(vectors.body).at("data");
+  EXPECT_EQ(list.at(0).at("embedding"), list.at(1).at("embedding"));
+  EXPECT_NE(list.at(0).at("embedding"), list.at(2).at("embedding"));
+
+  const HttpReply wrong = served.post("/v1/chat/completions", chat_body("x", R"("n":-1)"));
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(json::parse(wrong.body).at_pointer("/error/param").as_string(), "n");
+  EXPECT_EQ(served.get("/v1/nothing").status, 404);
+  EXPECT_EQ(served.get("/v1/chat/completions").status, 405);
+  EXPECT_THAT(served.get("/metrics").body, HasSubstr("windrow"));
+
+  served.process().send(SIGTERM);
+  const Ended ended = served.process().wait();
+  EXPECT_EQ(ended.code, 0) << ended;
+}
+
+TEST(Serve, SeveralModelsAndFurtherNamesOfThem) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "chat=sim:instant", "--model", "embed=sim:instant",
+                         "--model-alias", "gpt-4o=chat"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_THAT(served.get("/v1/models").body, HasSubstr("gpt-4o"));
+  const auto ask = [&](std::string_view model) {
+    return served
+        .post("/v1/completions",
+              fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":1}})", model))
+        .status;
+  };
+  EXPECT_EQ(ask("chat"), 200);
+  EXPECT_EQ(ask("gpt-4o"), 200);
+  EXPECT_EQ(ask("other"), 404);
+}
+
+TEST(Serve, ARealModelAnswers) {
+  const JobFolder folder;
+  folder.use_model(model_path("llama"));
+  Served served(folder, {"--model", "model.gguf", "--ctx", "512", "--threads", "1"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const HttpReply reply =
+      served.post("/v1/completions",
+                  R"({"model":"model","prompt":"the house","max_tokens":4,"temperature":0})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+}
+
+TEST(Serve, WhoIsToldToAskForKeysAsksForThem) {
+  const JobFolder folder;
+  const Ended made = folder.windrow({"keys", "add", "keys.txt", "alice"});
+  ASSERT_EQ(made.code, 0) << made;
+  const std::string key = made.output.substr(0, made.output.find('\n'));
+  EXPECT_THAT(folder.read("keys.txt"), Not(HasSubstr(key)));
+  Served served(folder, with(kInstant, {"--api-keys", "keys.txt"}));
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const std::string body = chat_body("hello");
+  EXPECT_EQ(served.post("/v1/chat/completions", body).status, 401);
+  EXPECT_EQ(served.post("/v1/chat/completions", body, key + "x").status, 401);
+  EXPECT_EQ(served.post("/v1/chat/completions", body, key).status, 200);
+  EXPECT_EQ(served.get("/health").status, 200);
+
+  // Another key, which holds as soon as the server is told to look.
+  const Ended more = folder.windrow({"keys", "add", "keys.txt", "bob"});
+  const std::string second = more.output.substr(0, more.output.find('\n'));
+  served.process().send(SIGHUP);
+  ASSERT_TRUE(served.process().wait_for_errors("its keys hold from now on"));
+  EXPECT_EQ(served.post("/v1/chat/completions", body, second).status, 200);
+  EXPECT_EQ(served.post("/v1/chat/completions", body, key).status, 200);
+
+  // A file that is spoilt opens nothing.
+  folder.write("keys.txt", "nonsense\n");
+  served.process().send(SIGHUP);
+  ASSERT_TRUE(served.process().wait_for_errors("the keys from before hold"));
+  EXPECT_EQ(served.post("/v1/chat/completions", body, key).status, 200);
+  EXPECT_EQ(served.post("/v1/chat/completions", body).status, 401);
+}
+
+TEST(Serve, LogsWhoAskedAndNotWhat) {
+  const JobFolder folder;
+  Served served(folder, with(kInstant, {"--log", "log.jsonl"}));
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_EQ(served.post("/v1/chat/completions", chat_body("a secret of mine")).status, 200);
+  ASSERT_TRUE(served.process().wait_until([&] { return folder.size_of("log.jsonl") > 0; }));
+  EXPECT_THAT(folder.read("log.jsonl"), HasSubstr("/v1/chat/completions"));
+  EXPECT_THAT(folder.read("log.jsonl"), Not(HasSubstr("secret")));
+}
+
+TEST(Serve, WhatCannotBeIsRefusedAtOnce) {
+  const JobFolder folder;
+  const auto refused = [&](const Words& words) {
+    Words all = {"serve"};
+    all.insert(all.end(), words.begin(), words.end());
+    const Ended ended = folder.windrow(all);
+    EXPECT_EQ(ended.code, 2) << ended;
+    return ended.errors;
+  };
+  EXPECT_THAT(refused({"--listen", "127.0.0.1:0"}), HasSubstr("add --model"));
+  EXPECT_THAT(refused(with(kInstant, {"--listen", "0.0.0.0:0"})), HasSubstr("windrow keys add"));
+  EXPECT_THAT(refused(with(kInstant, {"--listen", "8080"})), HasSubstr("write HOST:PORT"));
+  EXPECT_THAT(refused(with(kInstant, {"--tls-cert", "c.pem"})), HasSubstr("--tls-key"));
+  EXPECT_THAT(refused(with(kInstant, {"--api-keys", "none.txt"})), HasSubstr("none.txt"));
+  folder.write("empty.txt", "# nobody yet\n");
+  EXPECT_THAT(refused(with(kInstant, {"--api-keys", "empty.txt"})), HasSubstr("empty.txt"));
+  EXPECT_THAT(refused({"--model", "none.gguf"}), HasSubstr("none.gguf"));
+  EXPECT_THAT(refused({"--model", "sim:speed=1"}), HasSubstr("no \"speed\""));
+  EXPECT_THAT(refused(with(kInstant, {"--model-alias", "a=b"})), HasSubstr("no model is called b"));
+  EXPECT_THAT(refused(with(kInstant, {"--cors-origin", "example"})), HasSubstr("--cors-origin"));
+}
+
+TEST(Serve, APortThatIsTakenIsNamed) {
+  const JobFolder folder;
+  Served first(folder, kInstant);
+  ASSERT_TRUE(first.wait_until_ready());
+  const std::string listen = fmt::format("127.0.0.1:{}", first.port());
+  const Ended second = folder.windrow(with({"serve", "--listen", listen}, kInstant));
+  EXPECT_EQ(second.code, 2) << second;
+  EXPECT_THAT(second.errors, HasSubstr(fmt::format("{}", first.port())));
+}
+
+TEST(Serve, OneServerHasADataFolder) {
+  const JobFolder folder;
+  const Words words = with(kInstant, {"--data-dir", "data"});
+  {
+    Served first(folder, words);
+    ASSERT_TRUE(first.wait_until_ready());
+    const Ended second = folder.windrow(with({"serve", "--listen", "127.0.0.1:0"}, words));
+    EXPECT_EQ(second.code, 2) << second;
+    EXPECT_THAT(second.errors, HasSubstr("--data-dir"));
+    // What is killed leaves nothing that the next one trips over.
+    first.process().send(SIGKILL);
+    EXPECT_EQ(first.process().wait().signal, SIGKILL);
+  }
+  Served next(folder, words);
+  EXPECT_TRUE(next.wait_until_ready());
+}
+
+TEST(Serve, AModelThatCannotBeLoadedEndsIt) {
+  const JobFolder folder;
+  folder.write("model.gguf", "GGUF and then nothing that makes sense");
+  const Ended ended = folder.windrow({"serve", "--listen", "127.0.0.1:0", "--model", "model.gguf"});
+  EXPECT_TRUE(ended.code == 2 || ended.code == 3) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("model.gguf"));
+}
+
+TEST(Serve, AServerElsewhereThatIsDeadEndsIt) {
+  const JobFolder folder;
+  const Ended ended =
+      folder.windrow({"serve", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1/v1"});
+  EXPECT_EQ(ended.code, 3) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("127.0.0.1:1"));
+}
+
+TEST(Serve, ServersElsewhereAnswerInItsName) {
+  const JobFolder folder;
+  Served behind(folder, {"--model", "chat=sim:instant"});
+  ASSERT_TRUE(behind.wait_until_ready());
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", behind.port()),
+                        "--model-alias", "fast=chat"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  for (const char* model : {"chat", "fast"}) {
+    const HttpReply reply = front.post(
+        "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+  }
+  EXPECT_EQ(front.post("/v1/completions", R"({"model":"none","prompt":"a"})").status, 404);
+}
+
+TEST(Serve, RunTakesASimulatedModelToo) {
+  const JobFolder folder;
+  folder.write("requests.jsonl",
+               chat_line("a", "hello") + embedding_line("b", "hello") +
+                   chat_line("c", "an object",
+                             {{"response_format", json::object{{"type", "json_object"}}},
+                              {"max_tokens", 300}}));
+  const Ended ended = folder.windrow(
+      {"run", "requests.jsonl", "-o", "results.jsonl", "--model", "sim:instant,answer-tokens=8"});
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(read_log(folder, "results.jsonl").size(), 3U);
+  const Ended dry = folder.windrow({"run", "requests.jsonl", "-o", "other.jsonl", "--dry-run",
+                                    "--model", "sim:instant,answer-tokens=8"});
+  EXPECT_EQ(dry.code, 0) << dry;
+  const Ended changed = folder.windrow(
+      {"run", "requests.jsonl", "-o", "results.jsonl", "--model", "sim:instant,seed=2"});
+  EXPECT_EQ(changed.code, 2) << changed;
+  EXPECT_EQ(folder.windrow({"inspect", "sim:"}).code, 0);
+}
+
+}  // namespace
+}  // namespace windrow::end_to_end

@@ -1,0 +1,68 @@
+// Served: `windrow serve` as a process of its own, at a port of its own, and a client that speaks
+// with it over a socket, as plainly as can be: what it sends and hears is bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "end_to_end/job_folder.h"
+#include "end_to_end/process.h"
+
+namespace windrow::end_to_end {
+
+struct HttpReply {
+  int status = 0;  // 0: there was none
+  std::string head;
+  std::string body;  // of chunks, put together
+};
+
+// A connection with one request on it. Reads wait for bytes, with a deadline that only a server
+// that hangs reaches.
+class HttpCall {
+ public:
+  // `key`: empty, or of the Authorization header.
+  HttpCall(uint16_t port, std::string_view method, std::string_view path, std::string_view body,
+           std::string_view key = "");
+  ~HttpCall();
+  HttpCall(const HttpCall&) = delete;
+  HttpCall& operator=(const HttpCall&) = delete;
+
+  // False: the connection ended before it came.
+  bool wait_for(std::string_view text);
+
+  // Until the connection ends.
+  HttpReply rest();
+
+ private:
+  bool read_more();
+
+  int fd_ = -1;
+  std::string bytes_;
+};
+
+class Served {
+ public:
+  // `words`: flags besides --listen. Waits for the port, not for the models.
+  explicit Served(const JobFolder& folder, const Words& words,
+                  std::string_view listen = "127.0.0.1:0");
+
+  Process& process() { return *process_; }
+  uint16_t port() const { return port_; }
+
+  // False when it ended before.
+  bool wait_until_ready();
+
+  HttpReply get(std::string_view path, std::string_view key = "") const;
+  HttpReply post(std::string_view path, std::string_view body, std::string_view key = "") const;
+
+ private:
+  std::unique_ptr<Process> process_;
+  uint16_t port_ = 0;
+};
+
+// {"model":"sim","messages":[...],MEMBERS}
+std::string chat_body(std::string_view content, std::string_view members = "");
+
+}  // namespace windrow::end_to_end
