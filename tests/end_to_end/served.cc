@@ -82,6 +82,7 @@ bool HttpCall::wait_for(std::string_view text) {
 HttpReply HttpCall::rest() {
   while (read_more()) {
   }
+  shutdown(fd_, SHUT_RDWR);  // so that the server need not wait for this end of it
   HttpReply reply;
   const size_t end = bytes_.find("\r\n\r\n");
   if (end == std::string::npos) return reply;
