@@ -1,11 +1,14 @@
-// What a dispatcher holds of requests that are equal: their bodies may be long, and thousands may
-// wait for one answer.
+// What a dispatcher holds of requests: of equal ones, whose bodies may be long and thousands may
+// wait for one answer, and of those that are over.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <string>
 
+#include "base/random.h"
 #include "base/testing/live_bytes.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/testing/held_backend.h"
@@ -18,6 +21,10 @@ using windrow::testing::live_bytes;
 
 constexpr size_t kBodyBytes = size_t{256} << 10;
 constexpr int kRows = 200;
+
+struct Silent final : llm::Listener {
+  void on_piece(llm::Piece) override {}
+};
 
 llm::Request long_request() {
   llm::Request request;
@@ -79,6 +86,49 @@ TEST(DispatcherMemory, QuestionsThatWereAnsweredAreForgotten) {
   const size_t before = live_bytes();
   ask(5000, 30'000);
   EXPECT_LT(live_bytes(), before + (size_t{1} << 20));
+}
+
+// Offers, cancels and answers in any order, of equal requests and others, heard or not.
+TEST(DispatcherMemory, WhoLeavesLeavesNothing) {
+  const uint64_t seed = 7;
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  HeldBackend backend;
+  Dispatcher dispatcher(backend, {.in_flight_max = 8, .waiting_max = 200});
+  int64_t accepted = 0;
+  int64_t ended = 0;
+  std::deque<ItemId> items;
+  const auto live_some = [&](int steps) {
+    for (int step = 0; step < steps; ++step) {
+      const double draw = random.unit();
+      if (draw < 0.5) {
+        llm::Request request;
+        if (random.chance(0.5)) request.listener = std::make_shared<Silent>();
+        WorkItem item{.urgency = static_cast<Urgency>(random.below(3))};
+        if (random.chance(0.5)) item.same_answer = Hash128{random.below(50), 1};
+        if (random.chance(0.1)) item.lane = 1 + random.below(4);
+        const auto id =
+            dispatcher.offer(std::move(request), item, 0, [&](const DispatchResult&) { ++ended; });
+        if (!id) continue;
+        ++accepted;
+        items.push_back(*id);
+        if (items.size() > 300) items.pop_front();
+      } else if (draw < 0.9 && !items.empty()) {
+        dispatcher.cancel(items[random.below(items.size())]);
+      } else if (draw < 0.95) {
+        backend.end_unwanted();
+      } else if (backend.held() > 0) {
+        backend.answer_next(llm::Answer{});
+      }
+    }
+    while (dispatcher.in_flight() > 0)
+      backend.answer_next(llm::Answer{});
+  };
+  live_some(20'000);
+  const size_t before = live_bytes();
+  live_some(200'000);
+  EXPECT_EQ(ended, accepted);
+  EXPECT_LT(live_bytes(), before + (size_t{64} << 10));
 }
 
 }  // namespace
