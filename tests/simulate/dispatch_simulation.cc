@@ -33,6 +33,7 @@ Task draw_task(Random& random, int64_t number) {
   task.item.urgency = static_cast<Urgency>(random.below(3));
   if (random.chance(0.1)) task.time_left = Duration(any_size(random, Duration(minutes(1)).count()));
   if (random.chance(0.2)) task.pause = Duration(any_size(random, Duration(seconds(2)).count()));
+  if (random.chance(0.2)) task.stays = Duration(any_size(random, Duration(seconds(30)).count()));
   return task;
 }
 
@@ -70,6 +71,7 @@ DispatchPlan draw_dispatch_plan(uint64_t seed) {
   options.backoff_base = random.chance(0.3) ? Duration{} : between(random, {}, seconds(2));
   options.lanes.overtaken_max = {static_cast<int32_t>(random.between(1, 8)),
                                  static_cast<int32_t>(random.between(1, 16))};
+  if (random.chance(0.3)) options.reserve = dispatch::kServerReserve;
   options.seed = random.next();
   if (random.chance(0.5)) plan.concurrency = dispatch::ConcurrencyOptions{.limit_max = 16};
 
@@ -113,6 +115,7 @@ void DispatchSimulation::run() {
   check_ends();
   check_lanes();
   check_cancel();
+  check_leavers();
   check_urgencies();
 }
 
@@ -139,19 +142,50 @@ void DispatchSimulation::be_a_process() {
 }
 
 void DispatchSimulation::submit_all(dispatch::Dispatcher& dispatcher, std::vector<Task>& tasks) {
+  struct Leaver {
+    Task* task;
+    dispatch::ItemId id;
+  };
+  std::multimap<TimePoint, Leaver> leavers;
+  const auto leave = [&](const Leaver& leaver) {
+    trace_.event(threads_.now(), VirtualThreads::this_thread(),
+                 fmt::format("{} leaves", leaver.task->word));
+    dispatcher.cancel(leaver.id);
+    leaver.task->left_number = ledger_.next_number();
+  };
   for (Task& task : tasks) {
     if (task.pause > Duration{}) threads_.rest_until(threads_.now() + task.pause);
     if (task.time_left) task.item.deadline = clock_.now() + *task.time_left;
-    const bool accepted = dispatcher.submit(
-        request_of(task), task.item, 0, [this, &task](dispatch::DispatchResult result) {
-          ++task.ends;
-          trace_.event(threads_.now(), VirtualThreads::this_thread(),
-                       fmt::format("{} ends", task.word));
-          task.result = std::move(result);
-        });
-    task.accepted = accepted;
-    if (accepted) task.accepted_number = ledger_.next_number();
+    const std::optional<dispatch::ItemId> id = submit(dispatcher, task);
+    if (id && task.stays) leavers.emplace(threads_.now() + *task.stays, Leaver{&task, *id});
+    for (; !leavers.empty() && leavers.begin()->first <= threads_.now();
+         leavers.erase(leavers.begin()))
+      leave(leavers.begin()->second);
   }
+  for (const auto& [at, leaver] : leavers) {
+    threads_.rest_until(at);
+    leave(leaver);
+  }
+}
+
+// Whoever is to leave needs what offer returns.
+std::optional<dispatch::ItemId> DispatchSimulation::submit(dispatch::Dispatcher& dispatcher,
+                                                           Task& task) {
+  const auto done = [this, &task](dispatch::DispatchResult result) {
+    ++task.ends;
+    task.ended_number = ledger_.next_number();
+    trace_.event(threads_.now(), VirtualThreads::this_thread(), fmt::format("{} ends", task.word));
+    task.result = std::move(result);
+  };
+  std::optional<dispatch::ItemId> id;
+  if (task.stays) {
+    id = dispatcher.offer(request_of(task), task.item, 0, done);
+    task.accepted = id.has_value();
+  } else {
+    task.accepted = dispatcher.submit(request_of(task), task.item, 0, done);
+  }
+  if (*task.accepted) task.accepted_number = ledger_.next_number();
+  return id;
 }
 
 void DispatchSimulation::cancel(dispatch::Dispatcher& dispatcher) {
@@ -197,9 +231,11 @@ void DispatchSimulation::check_ends() const {
         INVARIANT(asked->second.answered == 1, "no row is billed twice", "{} was answered {} times",
                   task.word, asked->second.answered);
       }
-      INVARIANT(task.result->attempts == std::ssize(sendings), "attempts are counted",
-                "{} was sent {} times, {} counted", task.word, sendings.size(),
-                task.result->attempts);
+      // One who leaves may do so before what is handed over has gone out.
+      const int64_t attempts = task.result->attempts;
+      INVARIANT(attempts == std::ssize(sendings) || (task.stays && attempts > std::ssize(sendings)),
+                "attempts are counted", "{} was sent {} times, {} counted", task.word,
+                sendings.size(), attempts);
       if (task.item.deadline && !sendings.empty()) {
         INVARIANT(sendings.front()->at <= *task.item.deadline + kHandTimeMax,
                   "what is too late is not sent", "{} was, {:.1f} s too late", task.word,
@@ -242,9 +278,33 @@ void DispatchSimulation::check_cancel() const {
   }
 }
 
+// Nothing is sent after its end. Who leaves is sent no more but for what is handed over at that
+// moment, and nobody else is cancelled.
+void DispatchSimulation::check_leavers() const {
+  for (const std::vector<Task>& tasks : plan_.submitters) {
+    for (const Task& task : tasks) {
+      if (!task.result) continue;
+      int after = 0;
+      for (const Sending* sending : sendings_of(task)) {
+        INVARIANT(sending->begun < task.ended_number, "what has ended is not sent", "{} was",
+                  task.word);
+        after += sending->begun > task.left_number ? 1 : 0;
+      }
+      INVARIANT(after <= 1, "who has left is not tried again", "{} was", task.word);
+      const auto* failure = std::get_if<llm::Failure>(&task.result->outcome);
+      const bool cancelled =
+          failure != nullptr && failure->failure_class == llm::FailureClass::kCancelled;
+      INVARIANT(!cancelled || task.stays || plan_.cancel != DispatchPlan::Cancel::kNone,
+                "who stays is not cancelled", "{} was", task.word);
+    }
+  }
+}
+
 // While something of a lower urgency could go, so many of higher ones go before it, and no more.
 void DispatchSimulation::check_urgencies() const {
   if (plan_.servers.size() > 1 || plan_.threads.interleaving != Interleaving::kAny) return;
+  // At places that are kept from it, anything may go before it.
+  if (plan_.dispatch.reserve.from_batch > 0) return;
   std::map<std::string, const Task*> tasks;
   for (const std::vector<Task>& of_thread : plan_.submitters) {
     for (const Task& task : of_thread)

@@ -25,9 +25,12 @@ struct Task {
   dispatch::WorkItem item;            // the deadline is set when it is submitted
   std::optional<Duration> time_left;  // until its deadline
   Duration pause{};                   // before it is submitted
+  std::optional<Duration> stays;      // then it is cancelled; such a one does not wait to be let in
 
   std::optional<bool> accepted;
   uint64_t accepted_number = UINT64_MAX;  // of the ledger's
+  uint64_t left_number = UINT64_MAX;
+  uint64_t ended_number = UINT64_MAX;
   int32_t ends = 0;
   std::optional<dispatch::DispatchResult> result;
 };
@@ -63,10 +66,12 @@ class DispatchSimulation {
  private:
   void be_a_process();
   void submit_all(dispatch::Dispatcher& dispatcher, std::vector<Task>& tasks);
+  std::optional<dispatch::ItemId> submit(dispatch::Dispatcher& dispatcher, Task& task);
   void cancel(dispatch::Dispatcher& dispatcher);
   void check_ends() const;
   void check_lanes() const;
   void check_cancel() const;
+  void check_leavers() const;
   void check_urgencies() const;
   std::vector<const Sending*> sendings_of(const Task& task) const;
 
