@@ -11,8 +11,8 @@
 //   every item that was submitted is in exactly one place until its one Ended;
 //   no upstream has more calls than its concurrency limit says, none is sent to while it is ejected
 //     or its quota is used up;
-//   of equal items one is asked at a time; a call is stopped when nobody wants any of its items, and
-//     only then;
+//   of equal items one is asked at a time; a call is stopped when nobody wants any of its items,
+//     and only then;
 //   after cancel_waiting nothing is tried again; what is submitted afterwards is sent once.
 #pragma once
 

@@ -2,14 +2,20 @@
 // made, defined in the executable, so that both our code and the C++ library's resolve to them. On
 // a thread of a simulated run they ask its VirtualThreads; everywhere else they are what they were.
 //
-// Not here, because nothing under simulation uses them: read-write locks, semaphores, barriers and
-// std::atomic::wait.
+// What the C++ library makes of futexes itself (std::atomic::wait, semaphores, a stop callback that
+// is destroyed while it runs) comes here as a system call.
+//
+// Not here, because nothing under simulation uses them: read-write locks, barriers, and waiting for
+// a futex up to a time.
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <cstdint>
 #include <optional>
 
@@ -51,6 +57,7 @@ RealPthread find_all() {
   find(real.cond_broadcast, "pthread_cond_broadcast");
   find(real.clock_gettime, "clock_gettime");
   find(real.clock_nanosleep, "clock_nanosleep");
+  find(real.syscall, "syscall");
   return real;
 }
 
@@ -167,6 +174,25 @@ int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* 
 
 int nanosleep(const timespec* time, timespec* left) {  // tidy-allow sleep: it is defined here
   return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+}
+
+long syscall(long number, ...) noexcept {
+  va_list list;
+  va_start(list, number);
+  long arguments[6];
+  for (long& argument : arguments)
+    argument = va_arg(list, long);
+  va_end(list);
+  VirtualThreads* const world = VirtualThreads::of_this_thread();
+  if (world != nullptr && number == SYS_futex) {
+    const auto* const address = reinterpret_cast<const int*>(arguments[0]);
+    const int operation = static_cast<int>(arguments[1]) & ~FUTEX_PRIVATE_FLAG;
+    if (operation == FUTEX_WAIT && arguments[3] == 0)
+      return world->wait_on(address, static_cast<int>(arguments[2]));
+    if (operation == FUTEX_WAKE) return world->notify(address, arguments[2] > 1);
+  }
+  return real_pthread().syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                                arguments[4], arguments[5]);
 }
 
 int sched_yield() noexcept {

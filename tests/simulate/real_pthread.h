@@ -19,6 +19,7 @@ struct RealPthread {
   int (*cond_broadcast)(pthread_cond_t*);
   int (*clock_gettime)(clockid_t, timespec*);
   int (*clock_nanosleep)(clockid_t, int, const timespec*, timespec*);
+  long (*syscall)(long, ...);
 };
 
 // Any thread, also before main.

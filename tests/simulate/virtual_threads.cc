@@ -327,6 +327,20 @@ int VirtualThreads::wait(const void* condition, const void* mutex, std::optional
   return timed_out ? ETIMEDOUT : 0;
 }
 
+int VirtualThreads::wait_on(const int* address, int expected) {
+  Thread& self = *self_;
+  step(self, kWait);
+  give_way(self);
+  if (*address != expected) {
+    errno = EAGAIN;
+    return -1;
+  }
+  self.state = State::kCondition;
+  self.object = address;
+  give_way(self);
+  return 0;
+}
+
 // POSIX does not say which of several waiting threads is woken, so it is drawn.
 int VirtualThreads::notify(const void* condition, bool all) {
   step(*self_, kNotify);

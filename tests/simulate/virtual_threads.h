@@ -111,6 +111,7 @@ class VirtualThreads {
   int unlock(const void* mutex);
   int wait(const void* condition, const void* mutex, std::optional<TimePoint> until);
   int notify(const void* condition, bool all);
+  int wait_on(const int* address, int expected);  // as FUTEX_WAIT; notify wakes
   void rest_until(TimePoint time);
   TimePoint read_clock();
 

@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -243,6 +246,40 @@ TEST(VirtualThreads, AThreadLeftBehindIsSaid) {
             RunEnd::kThreadsLeft);
   static std::thread* const standing = left.release();  // where it stood, for ever
   EXPECT_TRUE(standing->joinable());
+}
+
+TEST_P(VirtualThreadsTest, AStopCallbackThatRunsIsWaitedFor) {
+  int waited = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    Trace trace;
+    VirtualThreads threads({.seed = seed, .interleaving = GetParam()}, trace);
+    bool began = false;
+    bool ended = false;
+    const RunEnd end = threads.run([&] {
+      std::mutex mutex;
+      std::stop_source source;
+      std::optional<std::stop_callback<std::function<void()>>> callback;
+      callback.emplace(source.get_token(), [&] {
+        began = true;
+        for (int i = 0; i < 3; ++i)
+          const std::scoped_lock lock(mutex);
+        ended = true;
+      });
+      std::thread stopper([&] { source.request_stop(); });
+      for (int i = 0; i < 3; ++i)
+        const std::scoped_lock lock(mutex);
+      const bool runs = began && !ended;
+      callback.reset();
+      if (runs) {
+        EXPECT_TRUE(ended);
+        ++waited;
+      }
+      stopper.join();
+    });
+    ASSERT_EQ(end, RunEnd::kEnded) << threads.standing();
+  }
+  EXPECT_GT(waited, 0);
 }
 
 TEST(VirtualThreads, OutsideARunEverythingIsAsItWas) {
