@@ -268,6 +268,8 @@ TEST(ApiServer, StopFinishesWhatIsInside) {
   const Reply reply = read_reply(client);
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.header("Connection"), "close");
+  client.close();
+  resting.close();
   stopped.get();
 }
 

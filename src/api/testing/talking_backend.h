@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <stop_token>
@@ -18,7 +19,11 @@ class TalkingBackend final : public llm::Backend {
  public:
   ~TalkingBackend() override { cancel_all(); }
 
+  // Called in the middle of a submit: the request was handed over and is not yet in.
+  std::function<void()> before_submit = [] {};
+
   void submit(llm::Request request, Done done) override {
+    before_submit();
     const std::scoped_lock lock(mutex_);
     held_.push_back({std::move(request), std::move(done)});
     ++submitted_;
@@ -46,6 +51,11 @@ class TalkingBackend final : public llm::Backend {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return submitted_ >= count; });
     return held_.empty() ? llm::Request{} : held_.back().request;
+  }
+
+  size_t submitted() {
+    const std::scoped_lock lock(mutex_);
+    return submitted_;
   }
 
   // To the listener of the oldest one.

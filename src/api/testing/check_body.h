@@ -1,0 +1,55 @@
+// One body of any bytes, read for any endpoint: it becomes a plan, or a failure that a client can
+// be shown. For tests and for the program that libFuzzer drives.
+#pragma once
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "api/call_reader.h"
+#include "api/error_reply.h"
+#include "base/ensure.h"
+#include "llm/request_json.h"
+
+namespace windrow::api::testing {
+
+inline const Catalogue& catalogue_of_both_kinds() {
+  static const Catalogue& catalogue = [&]() -> Catalogue& {
+    static Catalogue both;
+    const llm::EndpointSet all = {llm::Endpoint::kChatCompletions, llm::Endpoint::kCompletions,
+                                  llm::Endpoint::kEmbeddings, llm::Endpoint::kRerank};
+    both.add({.name = "m", .endpoints = all}, true);
+    both.add({.name = "far", .endpoints = all, .raw = true});
+    return both;
+  }();
+  return catalogue;
+}
+
+// `kind` chooses the endpoint. Whether it became a plan.
+inline bool check_body(uint8_t kind, std::string body) {
+  const CallInput input{.endpoint = llm::endpoints()[kind % llm::endpoints().size()],
+                        .body = std::move(body),
+                        .may_be_tei = kind % 8 >= 4};
+  const auto read = read_call(input, {}, catalogue_of_both_kinds());
+  if (const auto* failure = std::get_if<llm::Failure>(&read)) {
+    const http::ServerReply reply = error_reply(*failure);
+    ENSURE(reply.status >= 400 && reply.status < 500, "a body is answered {}", reply.status);
+    boost::system::error_code wrong;
+    const boost::json::value shown = boost::json::parse(reply.body, wrong);
+    ENSURE(!wrong, "an error is no JSON: {}", reply.body);
+    ENSURE(!shown.at("error").at("message").as_string().empty(), "an error says nothing");
+    return false;
+  }
+  const CallPlan& plan = std::get<CallPlan>(read);
+  ENSURE(plan.model != nullptr && plan.item.tokens > 0, "a plan for nobody");
+  if (plan.model->raw) {
+    boost::system::error_code wrong;
+    ENSURE(boost::json::parse(plan.request.raw, wrong).is_object() && !wrong,
+           "what goes elsewhere is no JSON: {}", plan.request.raw);
+  }
+  return true;
+}
+
+}  // namespace windrow::api::testing
