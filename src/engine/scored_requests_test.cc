@@ -82,9 +82,10 @@ TEST_F(ScoredRequestsTest, ABiasChangesTheChoiceAndNotTheList) {
 // Twenty of them at once, beside rows that decode: the head is computed once, the rest goes as
 // places are free, and nobody is stalled.
 TEST_F(ScoredRequestsTest, ABurstOfThemTakesFewSteps) {
+  int decoded = 0;
+  int scored = 0;
   ScriptedRunner runner(kLimits);
   StepLoop loop(runner, vocabulary_, clock_);
-  int decoded = 0;
   for (Token row = 1; row < 3; ++row) {
     loop.add({.prompt = {row},
               .output_tokens_max = 100,
@@ -92,7 +93,6 @@ TEST_F(ScoredRequestsTest, ABurstOfThemTakesFewSteps) {
               .done = [&](const llm::Outcome&) { ++decoded; }});
   }
   ASSERT_TRUE(loop.step());
-  int scored = 0;
   for (Token own = 0; own < 20; ++own) {
     std::vector<Token> prompt(100, 9);
     prompt.resize(120, own);
