@@ -1,12 +1,53 @@
 #include "engine/structure/answer_guide.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 namespace windrow::engine {
 
 using Part = ThoughtGate::Part;
+
+namespace {
+
+// The node at which `bytes` end, which are not empty.
+uint32_t node_of(const grammar::TokenTrie& trie, std::string_view bytes) {
+  const auto nodes = trie.nodes();
+  uint32_t node = trie.root_child(static_cast<uint8_t>(bytes.front()));
+  for (size_t i = 1; i < bytes.size() && node != grammar::TokenTrie::kNone; ++i) {
+    const uint32_t end = nodes[node].end;
+    uint32_t child = node + 1;
+    while (child < end && nodes[child].byte != static_cast<uint8_t>(bytes[i]))
+      child = nodes[child].end;
+    node = child < end ? child : grammar::TokenTrie::kNone;
+  }
+  return node;
+}
+
+// Whether a token begins with `bytes`, is longer, and may come, where they have come already.
+bool goes_on(const grammar::TokenTrie& trie, std::string_view bytes, grammar::Matcher& behind) {
+  const uint32_t from = node_of(trie, bytes);
+  if (from == grammar::TokenTrie::kNone) return false;
+  const auto nodes = trie.nodes();
+  size_t taken = 0;  // bytes beyond `bytes`
+  bool found = false;
+  for (uint32_t node = from + 1; node < nodes[from].end && !found;) {
+    const size_t depth = nodes[node].depth - bytes.size() - 1;
+    behind.rollback(taken - depth);
+    taken = depth;
+    const char byte = static_cast<char>(nodes[node].byte);
+    if (!behind.accept_bytes({&byte, 1})) {
+      node = nodes[node].end;
+      continue;
+    }
+    ++taken;
+    found = !trie.own_tokens(node).empty();
+    ++node;
+  }
+  behind.rollback(taken);
+  return found;
+}
+
+}  // namespace
 
 AnswerGuide::AnswerGuide(std::shared_ptr<const AnswerForm> form)
     : form_(std::move(form)), matcher_(form_->grammar) {
@@ -89,21 +130,14 @@ bool AnswerGuide::ends_behind(std::string_view text) const {
   return ahead.accept_bytes(text) && ahead.must_end();
 }
 
-// All of the mask, however long it takes: what is forced must not depend on what is remembered.
+// Not by a mask, which may take long to find: only tokens that begin with what is left of the text
+// are looked at, as far as the grammar goes along with them.
 bool AnswerGuide::may_cross_end(std::string_view text, size_t at) const {
-  grammar::Matcher ahead = matcher_;
-  if (!ahead.accept_bytes(text.substr(0, at))) return false;
+  grammar::Matcher behind = matcher_;
+  if (!behind.accept_bytes(text)) return false;
+  const grammar::TokenTables& tables = form_->grammar->tables();
   const std::string_view rest = text.substr(at);
-  const auto mask = ahead.mask();
-  const auto words = mask->words();
-  for (size_t w = 0; w < words.size(); ++w) {
-    for (uint64_t word = words[w]; word != 0; word &= word - 1) {
-      const auto token = static_cast<Token>(w * 64 + static_cast<size_t>(std::countr_zero(word)));
-      const std::string_view bytes = form_->grammar->tables().bytes(token);
-      if (bytes.size() > rest.size() && bytes.starts_with(rest)) return true;
-    }
-  }
-  return false;
+  return goes_on(tables.plain(), rest, behind) || goes_on(tables.special(), rest, behind);
 }
 
 std::optional<size_t> AnswerGuide::speech_begin() const {

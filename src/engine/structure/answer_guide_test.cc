@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "engine/structure/structure.h"
 #include "engine/testing/word_vocabulary.h"
 
@@ -140,6 +141,76 @@ TEST_F(AnswerGuideTest, AForkGoesOnByItself) {
   EXPECT_TRUE(guide.must_end());
   EXPECT_FALSE(fork.must_end());
   EXPECT_EQ(refused(fork, {"no"}), "");
+}
+
+class CrossingTest : public AnswerGuideTest {
+ protected:
+  CrossingTest()
+      : AnswerGuideTest({"{\"",  "\":",    "\":\"", "\",\"", "\"}",    "e\":", "me",
+                         "name", "ye",     "yes",   "s\"",   "s\",\"", "\":1", "10",
+                         "1}",   "\":10}", ",\"",   "ag",    "age\":", "},{",  "}]"}) {}
+
+  // Every token tried on a matcher of its own.
+  bool crosses(const AnswerGuide& guide, const std::string& said, std::string_view text,
+               size_t at) const {
+    const std::string_view rest = text.substr(at);
+    for (Token token = 0; token < vocabulary_.size(); ++token) {
+      std::string bytes;
+      vocabulary_.append_bytes(token, bytes);
+      if (bytes.size() <= rest.size() || !bytes.starts_with(rest)) continue;
+      grammar::Matcher matcher(guide.form().grammar);
+      EXPECT_TRUE(matcher.accept_bytes(said + std::string(text.substr(0, at))));
+      if (matcher.accept(token)) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(CrossingTest, ATokenMayReachBeyondAForcedTextWhereTheMaskHasIt) {
+  const std::vector<llm::StructureSpec> specs = {
+      {.kind = Kind::kJsonSchema,
+       .text = R"({"type":"object","properties":{"name":{"enum":["yes","yet","me"]},)"
+               R"("age":{"type":"integer","minimum":1,"maximum":10}},)"
+               R"("required":["name","age"],"additionalProperties":false})"},
+      {.kind = Kind::kJsonSchema,
+       .text = R"({"type":"array","minItems":1,"maxItems":3,"items":{"type":"object",)"
+               R"("properties":{"age":{"enum":[1,10]}},"required":["age"],)"
+               R"("additionalProperties":false}})"},
+      {.kind = Kind::kRegex, .text = "name(s|me){1,3}age"}};
+  int asked = 0;
+  int crossing = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    AnswerGuide guide =
+        this->guide("<think></think>", specs[static_cast<size_t>(random.below(specs.size()))]);
+    std::string said;
+    while (!guide.must_end()) {
+      const std::string text = guide.forced_text(64);
+      for (size_t at = 0; at < text.size(); ++at) {
+        const bool may = guide.may_cross_end(text, at);
+        ASSERT_EQ(may, crosses(guide, said, text, at)) << said << " | " << text << " from " << at;
+        ++asked;
+        if (may) ++crossing;
+      }
+      for (const char byte : text)
+        ASSERT_TRUE(guide.accept(static_cast<unsigned char>(byte), std::string(1, byte)));
+      said += text;
+      if (guide.must_end()) break;
+      const auto mask = guide.mask_within(1'000'000);
+      std::vector<Token> allowed;
+      for (Token token = 0; token < vocabulary_.size(); ++token) {
+        if (mask->allows(token) && token != WordVocabulary::kEnd) allowed.push_back(token);
+      }
+      const Token token = allowed.at(static_cast<size_t>(random.below(allowed.size())));
+      std::string bytes;
+      vocabulary_.append_bytes(token, bytes);
+      ASSERT_TRUE(guide.accept(token, bytes));
+      said += bytes;
+    }
+  }
+  EXPECT_GT(asked, 500);
+  EXPECT_GT(crossing, 20);
 }
 
 class HarmonyGuideTest : public AnswerGuideTest {
