@@ -1,0 +1,77 @@
+// A `windrow serve` of its own for a test: started on a port that is free, ended with the test.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+const program = process.env.WINDROW_PROGRAM;
+export const models = process.env.WINDROW_TEST_MODELS_DIR;
+
+// Ends what a failed test left behind.
+const running = new Set();
+process.on('exit', () => { for (const child of running) child.kill('SIGKILL'); });
+
+export class Server {
+  static async start(words) {
+    const server = new Server();
+    server.child = spawn(program, ['serve', '--listen', '127.0.0.1:0', '--quiet', '--json', ...words], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    running.add(server.child);
+    server.errors = '';
+    server.ended = once(server.child, 'exit').then(([code, signal]) => {
+      running.delete(server.child);
+      return { code, signal };
+    });
+    server.url = await server.line(/"url":\s*"(https?:\/\/[^"]+)"/);
+    await server.line(/"event":\s*"ready"/);
+    return server;
+  }
+
+  // Reads what the server says until it matches; its first group.
+  line(pattern) {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const found = this.errors.match(pattern);
+        if (found === null) return;
+        this.child.stderr.off('data', take);
+        resolve(found[1]);
+      };
+      const take = (bytes) => {
+        this.errors += bytes;
+        look();
+      };
+      this.child.stderr.on('data', take);
+      this.ended.then((end) => reject(new Error(
+          `the server ended (${JSON.stringify(end)}) before it said ${pattern}:\n${this.errors}`)));
+      look();
+    });
+  }
+
+  async get(path) {
+    const reply = await fetch(this.url + path);
+    return { status: reply.status, headers: reply.headers, text: await reply.text() };
+  }
+
+  async post(path, body, headers = {}) {
+    const reply = await fetch(this.url + path, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    const text = await reply.text();
+    return { status: reply.status, headers: reply.headers, text, json: () => JSON.parse(text) };
+  }
+
+  // Asks until it is as wanted; the runner of the tests ends one that never is.
+  async until(path, wanted) {
+    for (;;) {
+      const reply = await this.get(path);
+      if (wanted(reply)) return reply;
+      await new Promise((resume) => setTimeout(resume, 5));
+    }
+  }
+
+  async stop(signal = 'SIGTERM') {
+    this.child.kill(signal);
+    return this.ended;
+  }
+}
