@@ -128,8 +128,7 @@ class Load {
 
   bool more() const {
     if (options_.requests > 0 && sent_ >= options_.requests + options_.warm_up) return false;
-    return options_.run_seconds <= 0 ||
-           clock_.now() - begin_ < of_seconds(options_.run_seconds);
+    return options_.run_seconds <= 0 || clock_.now() - begin_ < of_seconds(options_.run_seconds);
   }
 
   void send_due() {

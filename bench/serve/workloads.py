@@ -76,8 +76,9 @@ def rerankings(count, seed):
     rng = random.Random(seed)
     return [line("/v1/chat/completions", {
         "model": "chat",
-        "messages": [{"role": "system", "content": "You are an expert tasked with determining "
-                      "whether the passage is relevant to the query. " + text(random.Random(2), 40)},
+        "messages": [{"role": "system", "content":
+                      "You are an expert tasked with determining whether the passage is relevant "
+                      "to the query. " + text(random.Random(2), 40)},
                      {"role": "user", "content": text(rng, 40)}],
         "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 2,
         "logit_bias": {"6432": 1, "7983": 1},
