@@ -21,8 +21,8 @@ fail() {
 }
 
 mkfifo "$folder/says"
-"$program" serve --listen 127.0.0.1:0 --quiet --json --model "$models/qwen3-f32.gguf" \
-  --max-body-mb 1 --cors-origin https://page.example 2>"$folder/says" >/dev/null &
+"$program" serve --listen 127.0.0.1:0 --json --model "$models/qwen3-f32.gguf" \
+  --max-body-mb 1 --cors-origin https://page.example >"$folder/says" &
 server=$!
 exec 3<"$folder/says"
 url=

@@ -17,5 +17,5 @@ trap 'rm -rf "$work"' EXIT
 cp "$here"/*.mjs "$work"
 ln -s "$packages" "$work/node_modules"
 exit_code=0
-"$node" --test --test-reporter=spec "$work/$script" || exit_code=$?
+"$node" --test-timeout=90000 --test-reporter=spec "$work/$script" || exit_code=$?
 exit "$exit_code"

@@ -12,11 +12,11 @@ process.on('exit', () => { for (const child of running) child.kill('SIGKILL'); }
 export class Server {
   static async start(words) {
     const server = new Server();
-    server.child = spawn(program, ['serve', '--listen', '127.0.0.1:0', '--quiet', '--json', ...words], {
-      stdio: ['ignore', 'ignore', 'pipe'],
+    server.child = spawn(program, ['serve', '--listen', '127.0.0.1:0', '--json', ...words], {
+      stdio: ['ignore', 'pipe', 'inherit'],
     });
     running.add(server.child);
-    server.errors = '';
+    server.said = '';
     server.ended = once(server.child, 'exit').then(([code, signal]) => {
       running.delete(server.child);
       return { code, signal };
@@ -30,18 +30,18 @@ export class Server {
   line(pattern) {
     return new Promise((resolve, reject) => {
       const look = () => {
-        const found = this.errors.match(pattern);
+        const found = this.said.match(pattern);
         if (found === null) return;
-        this.child.stderr.off('data', take);
+        this.child.stdout.off('data', take);
         resolve(found[1]);
       };
       const take = (bytes) => {
-        this.errors += bytes;
+        this.said += bytes;
         look();
       };
-      this.child.stderr.on('data', take);
+      this.child.stdout.on('data', take);
       this.ended.then((end) => reject(new Error(
-          `the server ended (${JSON.stringify(end)}) before it said ${pattern}:\n${this.errors}`)));
+          `the server ended (${JSON.stringify(end)}) before it said ${pattern}:\n${this.said}`)));
       look();
     });
   }

@@ -79,9 +79,9 @@ class Served {
   }
 
   bool is_ready() {
-    const std::string& said = process_.errors();
+    const std::string& said = process_.output();
     const size_t at = said.find("http://127.0.0.1:");
-    if (at == std::string::npos || said.find("ready") == std::string::npos) return false;
+    if (at == std::string::npos || said.find("\"ready\"") == std::string::npos) return false;
     const char* begin = said.data() + at + std::string_view("http://127.0.0.1:").size();
     std::from_chars(begin, said.data() + said.size(), port_);
     return true;
