@@ -2,6 +2,7 @@
 #
 #   bin/windrow                              the program, or what starts it
 #   share/man, share/bash-completion, share/zsh, share/doc/windrow
+#   share/windrow/systemd/windrow.service    to be copied to /etc/systemd/system
 #
 # and with the private libllama runtime also
 #
@@ -37,4 +38,6 @@ install(FILES packaging/windrow.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES packaging/windrow.bash RENAME windrow
   DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
 install(FILES packaging/_windrow DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+install(FILES packaging/systemd/windrow.service
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/windrow/systemd")
 install(FILES LICENSE README.md DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/windrow")

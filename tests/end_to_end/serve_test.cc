@@ -1,13 +1,23 @@
 // `windrow serve` as people run it: what it says, whom it refuses, how it answers.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <boost/json/parse.hpp>
 #include <csignal>
 #include <string>
 
+#include "base/clock.h"
 #include "end_to_end/served.h"
+#include "http/loop.h"
+#include "http/open_client.h"
+#include "http/testing/call_rig.h"
+#include "http/testing/test_certificate.h"
+#include "http/url.h"
 
 namespace windrow::end_to_end {
 namespace {
@@ -210,6 +220,55 @@ TEST(Serve, AServerElsewhereThatIsDeadEndsIt) {
       folder.windrow({"serve", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1/v1"});
   EXPECT_EQ(ended.code, 3) << ended;
   EXPECT_THAT(ended.errors, HasSubstr("127.0.0.1:1"));
+}
+
+TEST(Serve, ItsPortIsThereWhileModelsAreLoaded) {
+  // A server elsewhere that takes a connection and says nothing: as long as that lasts, there is
+  // nobody to answer.
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(silent, reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(silent, 16), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const JobFolder folder;
+  Served served(folder,
+                {"--upstream", fmt::format("http://127.0.0.1:{}/v1", ntohs(address.sin_port))});
+  EXPECT_EQ(served.get("/health").status, 200);
+  EXPECT_EQ(served.get("/ready").status, 503);
+  EXPECT_EQ(served.post("/v1/chat/completions", chat_body("hello")).status, 503);
+  served.process().send(SIGTERM);
+  const Ended ended = served.process().wait();
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("stopped before it was ready"));
+  close(silent);
+}
+
+TEST(Serve, SpeaksTlsWithThoseWhoTrustIt) {
+  const JobFolder folder;
+  const http::testing::TestCertificate certificate = http::testing::make_certificate({"127.0.0.1"});
+  folder.write("cert.pem", certificate.certificate_pem);
+  folder.write("key.pem", certificate.key_pem);
+  Served served(folder, with(kInstant, {"--tls-cert", "cert.pem", "--tls-key", "key.pem"}));
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_THAT(served.process().errors(), HasSubstr("listening on https://127.0.0.1:"));
+
+  const SystemClock clock;
+  http::Loop loop(clock);
+  const auto client = http::open_client(loop, {.ca_file = folder.path("cert.pem")});
+  const std::string url = fmt::format("https://127.0.0.1:{}/v1/chat/completions", served.port());
+  const http::ClientReply reply = http::testing::reply_of(http::testing::call(
+      *client, http::testing::post_to(*http::parse_url(url), chat_body("hello"))));
+  EXPECT_EQ(reply.head.status, 200) << reply.body;
+  EXPECT_EQ(served.get("/health").status, 400) << "plain HTTP is told so";
+
+  folder.write("other.pem", http::testing::make_certificate({"127.0.0.1"}).key_pem);
+  const Ended misfit = folder.windrow(
+      with({"serve", "--listen", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "other.pem"},
+           kInstant));
+  EXPECT_EQ(misfit.code, 2) << misfit;
 }
 
 TEST(Serve, ServersElsewhereAnswerInItsName) {

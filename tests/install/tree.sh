@@ -19,7 +19,8 @@ mv "$folder/here" "$folder/a folder/moved"
 tree="$folder/a folder/moved"
 
 for file in bin/windrow share/man/man1/windrow.1 share/bash-completion/completions/windrow \
-  share/zsh/site-functions/_windrow share/doc/windrow/LICENSE share/doc/windrow/README.md; do
+  share/zsh/site-functions/_windrow share/doc/windrow/LICENSE share/doc/windrow/README.md \
+  share/windrow/systemd/windrow.service; do
   [[ -s $tree/$file ]] || fail "$file is not installed"
 done
 
