@@ -104,7 +104,7 @@ bool Packer::replace(ItemId id, const WorkItem& item) {
   return true;
 }
 
-void Packer::insert(int64_t number, Waiting waiting) {
+void Packer::insert(int64_t number, const Waiting& waiting) {
   const uint64_t pack = waiting.item.pack;
   const bool fresh = places_.try_emplace(waiting.item.id, pack, number).second;
   ENSURE(fresh, "item {} waits already", waiting.item.id.value());
@@ -113,7 +113,7 @@ void Packer::insert(int64_t number, Waiting waiting) {
     if (!kind.empty()) fronts_.erase({kind.begin()->second.since, pack});
     fronts_.emplace(waiting.since, pack);
   }
-  kind.emplace(number, std::move(waiting));
+  kind.emplace(number, waiting);
 }
 
 // --- out ----------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class Packer {
 
   Extent first_of(const Kind& kind) const;
   Pack take_first(uint64_t pack, Extent extent);
-  void insert(int64_t number, Waiting waiting);
+  void insert(int64_t number, const Waiting& waiting);
 
   const PackerOptions options_;
   PackSize size_;

@@ -1,7 +1,6 @@
 #include "dispatch/shared_listener.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace windrow::dispatch {
@@ -18,14 +17,8 @@ void SharedListener::on_piece(llm::Piece piece) {
   if (keeps_) keep(piece);
   for (auto next = hearers_.begin(); next != hearers_.end();) {
     const Member member = next->first;
-    if (std::exchange(next->second.has_heard, true)) {
-      const bool is_last = std::next(next) == hearers_.end();
-      std::vector<llm::Piece> pieces;
-      pieces.push_back(is_last && !keeps_ ? std::move(piece) : piece);
-      tell(lock, member, std::move(pieces));
-    } else {
-      tell(lock, member, said_);
-    }
+    const bool has_heard = std::exchange(next->second.has_heard, true);
+    tell(lock, member, has_heard ? std::vector<llm::Piece>(1, piece) : said_);
     next = hearers_.upper_bound(member);
   }
 }

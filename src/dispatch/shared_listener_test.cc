@@ -136,8 +136,10 @@ TEST(SharedListener, ManyMayJoinAndLeaveWhileItSpeaks) {
   SharedListener shared(true);
   const auto staying = std::make_shared<Pieces>();
   const auto member = shared.join(staying);
+  constexpr int kThreads = 2;
   std::vector<std::jthread> threads;
-  for (int thread = 0; thread < 2; ++thread) {
+  threads.reserve(kThreads);
+  for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&] {
       for (int i = 0; i < 300; ++i) {
         const auto own = std::make_shared<Pieces>();
