@@ -2,6 +2,7 @@
 // threads that want the cores now and then, as those of an HTTP server do. One setting of the
 // OpenMP runtime a run, because it reads that when it is loaded; policies.py runs all of them in
 // turns.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <llama.h>
 
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -40,6 +42,7 @@ struct Options {
   int burst_us = 200;
   int pause_us = 600;
   bool split = false;
+  bool throttle = false;
   std::string flash = "auto";
   std::string kv_type = "f16";
 };
@@ -65,6 +68,30 @@ llama_flash_attn_type flash_of(const std::string& name) {
   if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
   return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
+
+// More threads of libgomp than cores, which then all spin briefly: it is how it throttles itself.
+class Throttle {
+ public:
+  Throttle() {
+    using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
+    const auto parallel = reinterpret_cast<Parallel>(dlsym(RTLD_DEFAULT, "GOMP_parallel"));
+    if (parallel == nullptr) throw std::runtime_error("there is no libgomp");
+    std::atomic<bool> ready = false;
+    thread_ = std::jthread([&ready, parallel](const std::stop_token& stop) {
+      parallel([](void*) {}, nullptr, std::thread::hardware_concurrency() + 1, 0);
+      ready = true;
+      ready.notify_one();
+      std::mutex mutex;
+      std::condition_variable_any never;
+      std::unique_lock lock(mutex);
+      never.wait(lock, stop, [] { return false; });
+    });
+    ready.wait(false);
+  }
+
+ private:
+  std::jthread thread_;
+};
 
 double ms_since(Ticks::time_point start) {
   return std::chrono::duration<double, std::milli>(Ticks::now() - start).count();
@@ -229,6 +256,8 @@ int run(const Options& options) {
   const Model model(
       llama_model_load_from_file(options.model.c_str(), llama_model_default_params()));
   if (model == nullptr) throw std::runtime_error("libllama cannot load " + options.model);
+  std::optional<Throttle> throttle;
+  if (options.throttle) throttle.emplace();
   for (const int rows : options.rows) {
     for (const int threads : options.threads) {
       Steps steps(model.get(), options, rows, threads);
@@ -272,6 +301,7 @@ int main(int argc, char** argv) {
   app.add_option("--burst-us", options.burst_us, "a neighbour's work at a time, on average");
   app.add_option("--pause-us", options.pause_us, "and its pause");
   app.add_flag("--split", options.split, "each row has its own part of the cache");
+  app.add_flag("--throttle", options.throttle, "libgomp's waiting threads spin briefly");
   app.add_option("--flash", options.flash)->check(CLI::IsMember({"auto", "on", "off"}));
   app.add_option("--kv-type", options.kv_type)->check(CLI::IsMember({"f32", "f16", "q8_0"}));
   CLI11_PARSE(app, argc, argv);

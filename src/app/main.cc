@@ -20,7 +20,6 @@
 #include "app/sim_upstream_command.h"
 #include "app/status_command.h"
 #include "engine/llama/llama_library.h"
-#include "engine/llama/wait_policy.h"
 
 namespace windrow::app {
 namespace {
@@ -74,7 +73,6 @@ int run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) try {
   // Where ggml gives up it would otherwise start a debugger on the process.
   setenv("GGML_NO_BACKTRACE", "1", 1);
-  windrow::engine::restart_with_wait_setting(argv);
   const int exit_code = windrow::app::run(std::vector<std::string>(argv + 1, argv + argc));
   // A full disk shows here, not in the prints above.
   if (std::fflush(stdout) != 0 && exit_code == 0) {

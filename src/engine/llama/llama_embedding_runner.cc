@@ -235,11 +235,13 @@ Result<std::unique_ptr<EmbeddingRunner>> LlamaEmbeddingRunner::make(
     limits.dimensions = llama_model_n_embd(&model);
 #endif
   }
-  return std::unique_ptr<EmbeddingRunner>(new LlamaEmbeddingRunner(context, limits));
+  return std::unique_ptr<EmbeddingRunner>(new LlamaEmbeddingRunner(library, context, limits));
 }
 
-LlamaEmbeddingRunner::LlamaEmbeddingRunner(llama_context* context, const EmbeddingLimits& limits)
-    : context_(context),
+LlamaEmbeddingRunner::LlamaEmbeddingRunner(LlamaLibrary& library, llama_context* context,
+                                           const EmbeddingLimits& limits)
+    : library_(library),
+      context_(context),
       limits_(limits),
       batch_(std::make_unique<Batch>(limits.batch_tokens_max)) {}
 
@@ -290,8 +292,9 @@ Result<void> LlamaEmbeddingRunner::run(std::span<const std::span<const Token>> i
 
 Result<void> LlamaEmbeddingRunner::run_batch() {
   const bool encodes = llama_get_memory(context_) == nullptr;
-  const int32_t code =
-      encodes ? llama_encode(context_, batch_->batch) : llama_decode(context_, batch_->batch);
+  const int32_t code = library_.spins().timed([&] {
+    return encodes ? llama_encode(context_, batch_->batch) : llama_decode(context_, batch_->batch);
+  });
   if (code == 0) return {};
   return Error{ErrorKind::kInvalid, fmt::format("libllama could not compute {} tokens (code {})",
                                                 batch_->batch.n_tokens, code)};

@@ -44,11 +44,13 @@ class LlamaEmbeddingRunner final : public EmbeddingRunner {
  private:
   struct Batch;  // llama_batch with its memory
 
-  LlamaEmbeddingRunner(llama_context* context, const EmbeddingLimits& limits);
+  LlamaEmbeddingRunner(LlamaLibrary& library, llama_context* context,
+                       const EmbeddingLimits& limits);
 
   void check(std::span<const std::span<const Token>> inputs) const;
   Result<void> run_batch();
 
+  LlamaLibrary& library_;
   llama_context* context_;
   EmbeddingLimits limits_;
   std::unique_ptr<Batch> batch_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/llama/spin_control.h"
 
 namespace windrow::engine {
 
@@ -42,6 +43,9 @@ class LlamaLibrary {
 
   std::vector<Device> devices() const;
 
+  // Told of each pass by whatever runs one.
+  SpinControl& spins() { return spins_; }
+
   // The library says why only in its log. `call` runs with errors collected; the result is what it
   // said, shortened to its first lines, or "no reason given". Thread-safe, one call at a time.
   std::string reason_of_failure(const std::function<void()>& call);
@@ -51,6 +55,7 @@ class LlamaLibrary {
 
   void take_log_line(bool is_error, std::string_view text);
 
+  SpinControl spins_;
   std::mutex calls_mutex_;
   std::mutex log_mutex_;
   std::string errors_;

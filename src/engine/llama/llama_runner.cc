@@ -274,12 +274,13 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
       .sharing = sharing_of(facts, options),
       .compact_cells_max = compact_cells_max(device, facts, options),
       .mixes = options.kv_cache == KvCache::kUnified};
-  return std::unique_ptr<ModelRunner>(new LlamaRunner(context, device, limits));
+  return std::unique_ptr<ModelRunner>(new LlamaRunner(library, context, device, limits));
 }
 
-LlamaRunner::LlamaRunner(llama_context* context, ggml_backend_device& device,
+LlamaRunner::LlamaRunner(LlamaLibrary& library, llama_context* context, ggml_backend_device& device,
                          const RunnerLimits& limits)
-    : context_(context),
+    : library_(library),
+      context_(context),
       device_(device),
       limits_(limits),
       batch_(std::make_unique<Batch>(limits.step_tokens_max)),
@@ -394,7 +395,8 @@ Result<void> LlamaRunner::run(std::span<const StepRow> step) {
       batch_->add(row.tokens[i], row.first + static_cast<Position>(i), row.sequence, wants_logits);
     }
   }
-  const int32_t code = llama_decode(context_, batch_->batch);
+  const int32_t code =
+      library_.spins().timed([&] { return llama_decode(context_, batch_->batch); });
   if (code == 0) {
     for (const StepRow& row : step) {
       ends_[static_cast<size_t>(row.sequence.value())] += static_cast<Position>(row.tokens.size());

@@ -35,7 +35,8 @@ class LlamaRunner final : public ModelRunner {
  private:
   struct Batch;  // llama_batch with its memory
 
-  LlamaRunner(llama_context* context, ggml_backend_device& device, const RunnerLimits& limits);
+  LlamaRunner(LlamaLibrary& library, llama_context* context, ggml_backend_device& device,
+              const RunnerLimits& limits);
 
   void check(std::span<const StepRow> step) const;
   Position& end_of(SequenceId sequence);
@@ -43,6 +44,7 @@ class LlamaRunner final : public ModelRunner {
   void cut(const MemoryChange& change);
   void compact();
 
+  LlamaLibrary& library_;
   llama_context* context_;
   ggml_backend_device& device_;
   RunnerLimits limits_;
