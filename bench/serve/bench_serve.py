@@ -133,38 +133,42 @@ def packed_best(options):
     return max(float(rate) for rate in re.findall(r"\d+:(\d+)", plain))
 
 
-# name: bodies, clients, requests, flags of ours, flags of llama-server
+# The settings that are tried of Windrow; the faster one is compared.
+OURS = {"chat": [[], ["--kv-cache", "split"]], "embed": [[]]}
+
+
+# name: bodies, clients, requests, what of, flags of llama-server
 def peer_rows(options):
     chat_slots = ["--parallel", "16", "--ctx-size", "16384", "--threads", "2"]
     return {
         "chat, prompts differ": (
-            workloads.chats(64, 5, 80, 48), 16, 48, [], [
+            workloads.chats(64, 5, 80, 48), 16, 48, "chat", [
                 [*chat_slots, "--no-kv-unified"], [*chat_slots, "--kv-unified"]]),
         "chat, common beginning": (
-            workloads.chats(64, 6, 40, 32, system_words=400), 16, 48, [], [
+            workloads.chats(64, 6, 40, 32, system_words=400), 16, 48, "chat", [
                 [*chat_slots, "--no-kv-unified"], [*chat_slots, "--kv-unified"]]),
         "chat, one at a time": (
-            workloads.chats(16, 7, 60, 48), 1, 8, [], [
+            workloads.chats(16, 7, 60, 48), 1, 8, "chat", [
                 ["--parallel", "1", "--ctx-size", "4096", "--threads", "2"]]),
         "structured, 18 at once": (
-            workloads.extractions(18, 8), 18, 36, [], [
+            workloads.extractions(18, 8), 18, 36, "chat", [
                 ["--parallel", "18", "--ctx-size", "18432", "--threads", "2", "--no-kv-unified"],
                 ["--parallel", "18", "--ctx-size", "18432", "--threads", "2", "--kv-unified"]]),
         "structured, 400 at once": (
-            workloads.extractions(400, 9, prompt_words=60), 400, 400, [], [
+            workloads.extractions(400, 9, prompt_words=60), 400, 400, "chat", [
                 ["--parallel", "32", "--ctx-size", "32768", "--threads", "2", "--no-kv-unified"],
                 ["--parallel", "32", "--ctx-size", "32768", "--threads", "2", "--kv-unified"]]),
         "reranker, 20 at once": (
-            workloads.rerankings(200, 10), 20, 100, [], [
+            workloads.rerankings(200, 10), 20, 100, "chat", [
                 ["--parallel", "20", "--ctx-size", "10240", "--threads", "2", "--no-kv-unified"],
                 ["--parallel", "20", "--ctx-size", "10240", "--threads", "2", "--kv-unified"]]),
         "embeddings, 32 clients": (
-            workloads.embeddings(512, 11), 32, 1500, ["embed"], [
+            workloads.embeddings(512, 11), 32, 1500, "embed", [
                 ["--embedding", "--parallel", "32", "--ctx-size", "16384", "--threads", "2",
                  "--batch-size", "512", "--ubatch-size", "512"],
                 ["--embedding", "--parallel", "8", "--ctx-size", "4096", "--threads", "2"]]),
         "embeddings, one at a time": (
-            workloads.embeddings(512, 12), 1, 500, ["embed"], [
+            workloads.embeddings(512, 12), 1, 500, "embed", [
                 ["--embedding", "--parallel", "1", "--ctx-size", "512", "--threads", "2"]]),
     }
 
@@ -173,11 +177,12 @@ def peers(options, report):
     for name, (lines, clients, requests, kind, theirs) in peer_rows(options).items():
         if options.rows and name not in options.rows:
             continue
-        kind = "embed" if kind else "chat"
         model = options.embed if kind == "embed" else options.chat
         warm_up = clients
-        contenders = {"windrow": lambda: windrow(options.windrow, {kind: model},
-                                                 *options.serve_flags.split())}
+        contenders = {}
+        for i, flags in enumerate(OURS[kind]):
+            contenders[f"windrow {i + 1}"] = lambda flags=flags: windrow(
+                options.windrow, {kind: model}, *flags, *options.serve_flags.split())
         for i, flags in enumerate(theirs):
             contenders[f"llama-server {i + 1}"] = (
                 lambda flags=flags: llama_server(options.llama_server, model, *flags))
@@ -193,13 +198,12 @@ def peers(options, report):
             for contender, of in results.items()}
         p99 = {contender: statistics.median(result["latency_ms"]["p99"] for result in of)
                for contender, of in results.items()}
-        others = [contender for contender in contenders if contender != "windrow"]
-        report.row(part="peers", row=name, windrow=rate["windrow"],
-                   **{f"{other}": rate[other] for other in others},
-                   rate_ratio=rate["windrow"] / max(rate[other] for other in others),
-                   windrow_p99_ms=p99["windrow"],
-                   **{f"{other} p99": p99[other] for other in others},
-                   p99_ratio=p99["windrow"] / min(p99[other] for other in others))
+        ours = max((name for name in contenders if name.startswith("windrow")), key=rate.get)
+        others = [contender for contender in contenders if contender.startswith("llama")]
+        report.row(part="peers", row=name, **rate, best=ours,
+                   rate_ratio=rate[ours] / max(rate[other] for other in others),
+                   **{f"{contender} p99_ms": p99[contender] for contender in contenders},
+                   p99_ratio=p99[ours] / min(p99[other] for other in others), target="> 1, < 1")
 
 
 def main():

@@ -154,7 +154,8 @@ int64_t live_requests(Served& served) {
 
 TEST(Load, MixedTrafficSoak) {
   const auto seed = static_cast<uint64_t>(from_environment("WINDROW_LOAD_SEED", 1));
-  const std::chrono::seconds time(from_environment("WINDROW_LOAD_SECONDS", 60));
+  const int64_t usual_s = std::getenv("WINDROW_SOAK") == nullptr ? 60 : 600;
+  const std::chrono::seconds time(from_environment("WINDROW_LOAD_SECONDS", usual_s));
   SCOPED_TRACE(fmt::format("WINDROW_LOAD_SEED={}", seed));
   Served served({"--model", "chat=" + model_path("llama"), "--model", "embed=" + model_path("bert"),
                  "--kv-type", "f32", "--flash-attn", "off", "--max-body-mb", "8", "--grace", "60"});
