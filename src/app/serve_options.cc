@@ -80,6 +80,7 @@ Result<void> check_aliases(const Settings& settings, const std::vector<ModelChoi
   // Servers elsewhere have names of their own.
   if (models.empty()) return {};
   std::vector<std::string> names;
+  names.reserve(models.size());
   for (const ModelChoice& choice : models)
     names.push_back(served_name(choice));
   const Result<std::map<std::string, std::string>> aliases = local_aliases(settings, names);

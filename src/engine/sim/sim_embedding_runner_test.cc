@@ -17,11 +17,13 @@ class SimEmbedding : public ::testing::Test {
   std::vector<std::vector<float>> vectors_of(SimEmbeddingRunner& runner,
                                              const std::vector<std::string>& texts) const {
     std::vector<std::vector<Token>> tokens;
+    tokens.reserve(texts.size());
     for (const std::string& text : texts)
       tokens.push_back(vocabulary_.tokenize_input(text));
     const std::vector<std::span<const Token>> inputs(tokens.begin(), tokens.end());
     EXPECT_TRUE(runner.run(inputs).has_value());
     std::vector<std::vector<float>> vectors;
+    vectors.reserve(texts.size());
     for (size_t i = 0; i < texts.size(); ++i)
       vectors.emplace_back(runner.embedding(i).begin(), runner.embedding(i).end());
     return vectors;

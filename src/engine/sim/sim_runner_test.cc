@@ -63,6 +63,7 @@ class SimModel : public ::testing::Test {
 TEST_F(SimModel, AnswersAreWordsOfAboutTheLengthThatWasAskedFor) {
   GenerationBackend model = backend({.answer_tokens = 20});
   std::vector<llm::Request> requests;
+  requests.reserve(200);
   for (int i = 0; i < 200; ++i)
     requests.push_back(chat("", fmt::format("question {}", i)));
   int64_t tokens = 0;
