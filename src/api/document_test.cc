@@ -44,7 +44,7 @@ std::string part(std::string_view name) {
 }
 
 // What stands `so` in it.
-std::set<std::string> quoted(std::string_view text) {
+std::set<std::string> in_backticks(std::string_view text) {
   std::set<std::string> all;
   for (size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at)) {
     const size_t end = text.find('`', at + 1);
@@ -56,7 +56,7 @@ std::set<std::string> quoted(std::string_view text) {
 
 TEST(ApiDocument, ListsTheEndpointsThereAre) {
   std::set<std::string> documented;
-  for (const std::string& words : quoted(part("endpoints"))) {
+  for (const std::string& words : in_backticks(part("endpoints"))) {
     if (words.starts_with("GET ") || words.starts_with("POST ")) documented.insert(words);
   }
   std::set<std::string> described;
@@ -115,8 +115,8 @@ Literals literals_of_sources() {
 
 TEST(ApiDocument, ListsTheCodesThereAre) {
   std::set<std::string> documented;
-  for (std::string& words : quoted(part("codes"))) {
-    if (is_code(words) || words == "cancelled") documented.insert(std::move(words));
+  for (const std::string& words : in_backticks(part("codes"))) {
+    if (is_code(words) || words == "cancelled") documented.insert(words);
   }
   const Literals found = literals_of_sources();
   EXPECT_GT(found.codes.size(), 30U) << "the sources are not written as this test reads them";
