@@ -153,7 +153,8 @@ TEST(ApiDocument, ListsTheMetricsThereAre) {
   const std::string before = part("metrics");
   if (std::getenv("WINDROW_UPDATE_DOCS") != nullptr) {
     std::string document = read(kDocument);
-    document.replace(document.find(before), before.size(), metrics_table());
+    const std::string mark = "<!-- metrics: begin -->\n";
+    document.replace(document.find(mark) + mark.size(), before.size(), metrics_table());
     std::ofstream(kDocument) << document;
     return;
   }

@@ -111,13 +111,13 @@ constexpr auto kErrors = std::to_array<ErrorKind>({
     {400, "The body cannot be used: `param` names the field."},
     {401, "A key is demanded, and the request has none or a wrong one."},
     {404, "There is no such model."},
-    {408, "The request did not come to its end in time."},
+    {408, "The request did not come in time, or its deadline is over."},
     {413, "The body is larger than bodies may be."},
     {429, "A limit of the key is reached, or too much is inside; Retry-After says when."},
     {500, "What computes cannot answer."},
     {502, "A server elsewhere failed."},
     {503, "Models are being loaded, or the server is being stopped."},
-    {504, "The answer did not come within its deadline."},
+    {504, "A server elsewhere took longer than it may."},
 });
 
 std::vector<int> errors_of(const Route& route) {
@@ -155,7 +155,7 @@ json::object parameters() {
       {"Lane", header("X-Windrow-Lane", "string",
                       "Requests of one lane and key go one after the other, in order.")},
       {"Deadline", header("X-Windrow-Deadline-Ms", "integer",
-                          "In so many milliseconds the answer is of use; afterwards 504.")},
+                          "In so many milliseconds the answer is of use; afterwards 408.")},
       {"Model",
        {{"name", "model"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}}};
 }

@@ -45,7 +45,7 @@ constexpr std::string_view kSchemas = R"json({
 },
 "FinishReason": {"enum": ["stop", "length"]},
 "StructureLabel": {
-  "description": "where a structure was asked for: whether the answer has it, or ended before it was whole",
+  "description": "where a structure was asked for: has the answer it, or was it cut",
   "enum": ["valid", "truncated"]
 },
 "Logprob": {
@@ -138,14 +138,15 @@ constexpr std::string_view kSchemas = R"json({
           }
         },
         "logprobs": {"$ref": "#/components/schemas/ChatLogprobs"},
-        "finish_reason": {"anyOf": [{"$ref": "#/components/schemas/FinishReason"}, {"type": "null"}]},
+        "finish_reason": {
+          "anyOf": [{"$ref": "#/components/schemas/FinishReason"}, {"type": "null"}]},
         "structure": {"$ref": "#/components/schemas/StructureLabel"}
       }
     }}
   }
 },
 "Completion": {
-  "description": "also the data of one event of a stream; then usage may be null, and finish_reason",
+  "description": "also the data of an event; then usage and finish_reason may be null",
   "type": "object",
   "required": ["id", "object", "created", "model", "choices"],
   "properties": {
@@ -162,7 +163,8 @@ constexpr std::string_view kSchemas = R"json({
         "index": {"type": "integer", "minimum": 0},
         "text": {"type": "string"},
         "logprobs": {"$ref": "#/components/schemas/CompletionLogprobs"},
-        "finish_reason": {"anyOf": [{"$ref": "#/components/schemas/FinishReason"}, {"type": "null"}]},
+        "finish_reason": {
+          "anyOf": [{"$ref": "#/components/schemas/FinishReason"}, {"type": "null"}]},
         "structure": {"$ref": "#/components/schemas/StructureLabel"}
       }
     }}
@@ -181,7 +183,7 @@ constexpr std::string_view kSchemas = R"json({
         "object": {"const": "embedding"},
         "index": {"type": "integer", "minimum": 0},
         "embedding": {
-          "description": "of length 1; with encoding_format base64 the floats' four bytes each, the lowest first",
+          "description": "of length 1; base64: four bytes each, the lowest first",
           "anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string"}]}
       }
     }},
