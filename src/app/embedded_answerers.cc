@@ -48,6 +48,10 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
     if (run.serving) {
       options.waiting_max = static_cast<int32_t>(settings_.queue_max);
       options.reserve = dispatch::kServerReserve;
+      // No more inside than rows there are: who comes later and is more urgent would stand behind
+      // all that waits in there.
+      if (!models_.back().embeds_first)
+        options.in_flight_max = static_cast<int32_t>(settings_.rows_max);
     }
     dispatchers_.push_back(
         std::make_unique<dispatch::Dispatcher>(*models_.back().backend, std::move(options)));

@@ -1,11 +1,14 @@
 #include "app/line_log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <functional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -32,10 +35,12 @@ class LineLogTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
+  std::atomic<int> warnings_ = 0;
+  std::function<void(const std::string&)> warn_ = [this](const std::string&) { ++warnings_; };
 };
 
 TEST_F(LineLogTest, LinesOfManyThreadsStayWholeAndNobodyElseReadsThem) {
-  const auto log = LineLog::open(path("log"));
+  auto log = LineLog::open(path("log"), warn_);
   ASSERT_TRUE(log.has_value()) << log.error().message;
   {
     std::vector<std::jthread> threads;
@@ -46,6 +51,7 @@ TEST_F(LineLogTest, LinesOfManyThreadsStayWholeAndNobodyElseReadsThem) {
       });
     }
   }
+  log->reset();
   const std::vector<std::string> lines = lines_of("log");
   EXPECT_EQ(lines.size(), 400U);
   const std::set<std::string> kinds(lines.begin(), lines.end());
@@ -57,19 +63,45 @@ TEST_F(LineLogTest, LinesOfManyThreadsStayWholeAndNobodyElseReadsThem) {
 }
 
 TEST_F(LineLogTest, AFileThatWasMovedAwayIsLeftWhenAskedTo) {
-  const auto log = LineLog::open(path("log"));
+  auto log = LineLog::open(path("log"), warn_);
   ASSERT_TRUE(log.has_value()) << log.error().message;
   (*log)->write("one");
   std::filesystem::rename(path("log"), path("log.1"));
   (*log)->write("two");
   ASSERT_TRUE((*log)->reopen().has_value());
   (*log)->write("three");
+  log->reset();
   EXPECT_EQ(lines_of("log.1"), (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(lines_of("log"), std::vector<std::string>{"three"});
 }
 
+TEST_F(LineLogTest, AReaderWhoStopsReadingHoldsNobodyUp) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  auto log = LineLog::open(path("pipe"), warn_);
+  ASSERT_TRUE(log.has_value()) << log.error().message;
+  const std::string line(10'000, 'x');
+  for (size_t bytes = 0; bytes < 2 * LineLog::kWaitingBytesMax; bytes += line.size())
+    (*log)->write(line);
+  log->reset();  // and ends, with most of it unwritten
+  ::close(reader);
+}
+
+TEST_F(LineLogTest, AFullDiskIsSaidOnce) {
+  auto log = LineLog::open("/dev/full", warn_);
+  ASSERT_TRUE(log.has_value()) << log.error().message;
+  (*log)->write("one");
+  (*log)->write("two");
+  while (warnings_.load() == 0)
+    std::this_thread::yield();
+  (*log)->write("three");
+  log->reset();
+  EXPECT_EQ(warnings_.load(), 1);
+}
+
 TEST_F(LineLogTest, AFileThatCannotBeOpenedIsRefused) {
-  const auto log = LineLog::open(path("none/log"));
+  const auto log = LineLog::open(path("none/log"), warn_);
   ASSERT_FALSE(log.has_value());
   EXPECT_EQ(log.error().message,
             "--log " + path("none/log") + ": it cannot be opened: No such file or directory");

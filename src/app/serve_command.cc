@@ -250,7 +250,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (!data_dir) return fail(console, data_dir.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
-    Result<std::unique_ptr<LineLog>> opened = LineLog::open(settings.log);
+    Result<std::unique_ptr<LineLog>> opened =
+        LineLog::open(settings.log, [&console](const std::string& why) { console.warn(why); });
     if (!opened) return fail(console, opened.error());
     log = *std::move(opened);
   }
@@ -294,7 +295,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       if (changed) {
         console.note(fmt::format("{} changed; its keys hold from now on", settings.api_keys));
       } else {
-        console.error(fmt::format("{}; the keys from before hold", changed.error().message));
+        console.error(changed.error().message);
       }
     });
   }

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "end_to_end/served.h"
 
@@ -87,6 +89,26 @@ TEST(ServeStop, OneThatIsKilledLeavesItsPortToTheNext) {
   Served next(folder, kSlow, fmt::format("127.0.0.1:{}", first.port()));
   EXPECT_TRUE(next.wait_until_ready());
   EXPECT_EQ(next.port(), first.port());
+}
+
+TEST(ServeStop, WhoIsInAHurryPassesAllThatMayWait) {
+  const JobFolder folder;
+  Words words = kEndless;
+  words.insert(words.end(), {"--rows-max", "8"});
+  Served served(folder, words);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  // More than there are rows, each without end; one of them has begun.
+  std::vector<std::unique_ptr<HttpCall>> batch;
+  batch.reserve(40);
+  for (int i = 0; i < 40; ++i) {
+    batch.push_back(
+        std::make_unique<HttpCall>(served.port(), "POST", "/v1/chat/completions",
+                                   stream_of(R"("ignore_eos":true,"priority":"batch")")));
+  }
+  ASSERT_TRUE(batch.front()->wait_for("\"content\":\" "));
+  const HttpReply reply = served.post(
+      "/v1/chat/completions", chat_body("now", R"("priority":"interactive","max_tokens":2)"));
+  EXPECT_EQ(reply.status, 200) << reply.body;
 }
 
 TEST(ServeStop, AClientWhoLeavesTakesItsRowsWithIt) {
