@@ -17,13 +17,16 @@ namespace windrow::app {
 namespace {
 
 class LineLogTest : public ::testing::Test {
- protected:
+ public:
   LineLogTest() : folder_(std::filesystem::path(::testing::TempDir()) / "line_log") {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
   ~LineLogTest() override { std::filesystem::remove_all(folder_); }
+  LineLogTest(const LineLogTest&) = delete;
+  LineLogTest& operator=(const LineLogTest&) = delete;
 
+ protected:
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
   std::vector<std::string> lines_of(const std::string& name) const {
