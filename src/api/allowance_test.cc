@@ -167,7 +167,7 @@ TEST(ResetText, IsAsTheApiWritesIt) {
 // The bucket in whole numbers: a token is 60e9 parts, and L of those come back each nanosecond.
 class ExactBucket {
  public:
-  using Parts = __int128;
+  __extension__ using Parts = __int128;
   static constexpr Parts kToken = 60'000'000'000;
 
   explicit ExactBucket(int64_t limit) : limit_(limit), left_(limit * kToken) {}
@@ -187,7 +187,7 @@ class ExactBucket {
   int64_t now_ns_ = 0;
 };
 
-bool is_near(__int128 missing) {
+bool is_near(ExactBucket::Parts missing) {
   return missing > -ExactBucket::kToken / 1000 && missing < ExactBucket::kToken / 1000;
 }
 
@@ -228,13 +228,17 @@ TEST(Allowance, DecidesAsWholeNumbersDo) {
       }
       const auto missing_request = exact_requests.missing(1);
       const bool refused = allowance.enter(now).has_value();
-      if (!is_near(missing_request)) ASSERT_EQ(refused, missing_request > 0) << i;
+      if (!is_near(missing_request)) {
+        ASSERT_EQ(refused, missing_request > 0) << i;
+      }
       if (refused) continue;
       exact_requests.add(-1);
       const int64_t expected = random.between(0, random.chance(0.1) ? tokens * 3 : tokens / 3);
       const auto missing = exact_tokens.missing(expected);
       const auto failure = allowance.take_tokens(now, expected);
-      if (!is_near(missing)) ASSERT_EQ(failure.has_value(), missing > 0) << i;
+      if (!is_near(missing)) {
+        ASSERT_EQ(failure.has_value(), missing > 0) << i;
+      }
       if (!failure) {
         exact_tokens.add(-expected);
         out.push_back({expected});

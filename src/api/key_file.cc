@@ -31,7 +31,7 @@ KeyFile::KeyFile(store::Disk& disk, std::string path, std::string text, KeyRing 
 Result<bool> KeyFile::refresh() {
   const auto tell = [this](const Error& error) -> Result<bool> {
     if (error.message == std::exchange(error_, error.message)) return false;
-    return Error{error.kind, error.message + "; the keys from before hold"};
+    return error;
   };
   Result<std::string> text = disk_.read_all(path_);
   if (!text) return tell(text.error());

@@ -19,6 +19,12 @@ void set_once(std::atomic<int64_t>& time_ns, Duration since_arrival) {
   time_ns.compare_exchange_strong(never, std::max<int64_t>(1, since_arrival.count()));
 }
 
+std::string_view state_of(const LiveRequest& request, int64_t sent_ns, int64_t first_token_ns) {
+  if (first_token_ns > 0) return "answering";
+  if (sent_ns == 0) return "reading";
+  return request.stream ? "waiting" : "inside";
+}
+
 }  // namespace
 
 std::unique_ptr<LiveRequests::Ticket> LiveRequests::add(LiveRequest request) {
@@ -65,9 +71,7 @@ json::object LiveRequests::to_json(TimePoint now, size_t count_max,
                      {"object", "windrow.request"},
                      {"endpoint", llm::url_of(request.endpoint)},
                      {"model", utf8_repair(request.model)},
-                     {"state", first_token_ns > 0 ? "answering"
-                               : sent_ns > 0      ? "waiting"
-                                                  : "reading"},
+                     {"state", state_of(entry.request, sent_ns, first_token_ns)},
                      {"priority", urgency_text(request.urgency)},
                      {"stream", request.stream},
                      {"body_bytes", request.body_bytes},

@@ -66,6 +66,7 @@ class LiveRequests {
 
   int64_t count() const;
 
+  // Of one whose answer is not streamed nobody hears when it begins to run: its state is "inside".
   // {"object":"list","total":N,"data":[...]}, the oldest first, at most `count_max` of them; with
   // `key` only those of that key.
   boost::json::object to_json(TimePoint now, size_t count_max,

@@ -132,7 +132,7 @@ TEST(LiveRequests, AreShownByTheServerToWhomTheyConcern) {
   ASSERT_EQ(seen("e").at("total"), 1);
   EXPECT_EQ(seen("e").at("data").at(0).at("key"), "alice");
   EXPECT_EQ(seen("e").at("data").at(0).at("model"), "m");
-  EXPECT_EQ(seen("e").at("data").at(0).at("state"), "waiting");
+  EXPECT_EQ(seen("e").at("data").at(0).at("state"), "inside");
   rig.backend.end(testing::said("hello"));
   EXPECT_EQ(testing::read_reply(client).status, 200);
 }

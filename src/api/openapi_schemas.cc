@@ -282,7 +282,7 @@ constexpr std::string_view kSchemas = R"json({
         "object": {"const": "windrow.request"},
         "endpoint": {"type": "string"},
         "model": {"type": "string"},
-        "state": {"enum": ["reading", "waiting", "answering"]},
+        "state": {"enum": ["reading", "inside", "waiting", "answering"]},
         "priority": {"enum": ["interactive", "normal", "batch"]},
         "stream": {"type": "boolean"},
         "body_bytes": {"type": "integer", "minimum": 0},

@@ -201,12 +201,15 @@ TEST_P(BodySchema, AcceptsWhatTheParserDoesOfEachField) {
     for (const json::value& value : samples()) {
       const bool parsed = !llm::check_field(GetParam(), rule.name, value).has_value();
       const bool accepted = Judge::accepts(form, value);
-      if (parsed) EXPECT_TRUE(accepted) << rule.name << ": " << json::serialize(value);
+      if (parsed) {
+        EXPECT_TRUE(accepted) << rule.name << ": " << json::serialize(value);
+      }
       // Of arrays and objects, and of texts in a language, the parser knows more; and a large
       // number may not fit.
       const bool simple = !value.is_structured() && !value.is_string() && !value.is_uint64();
-      if (!parsed && simple && !form.as_object().empty())
+      if (!parsed && simple && !form.as_object().empty()) {
         EXPECT_FALSE(accepted) << rule.name << ": " << json::serialize(value);
+      }
       both += parsed && accepted ? 1 : 0;
     }
   }
