@@ -77,18 +77,24 @@ std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint,
                                                       const json::object& body,
                                                       const Catalogue& catalogue) {
   const json::value* name = body.if_contains("model");
-  const bool named = name != nullptr && !name->is_null();
-  if (named && !name->is_string()) return llm::wrong_kind("model", "a string", *name);
+  const bool given = name != nullptr && !name->is_null();
+  if (given && !name->is_string()) return llm::wrong_kind("model", "a string", *name);
+  const bool named = given && !name->get_string().empty();
   const ServedModel* model =
       catalogue.find(named ? std::string_view(name->get_string()) : std::string_view());
+  // Clients of TEI, for one, know no names.
+  if (!named && (model == nullptr || !model->endpoints.contains(endpoint))) {
+    const ServedModel* only = catalogue.only_one_for(endpoint);
+    if (only != nullptr) model = only;
+  }
   if (model == nullptr) {
     if (!named) {
       return llm::missing_parameter(
           "model", fmt::format("the body has no model; there is {}", names_of(catalogue)));
     }
     return refused(404, "model_not_found",
-                   fmt::format("there is no model {}; there is {}", llm::shown(name->get_string()),
-                               names_of(catalogue)),
+                   fmt::format("there is no model \"{}\"; there is {}",
+                               llm::shown(name->get_string()), names_of(catalogue)),
                    "model");
   }
   if (!model->endpoints.contains(endpoint)) {

@@ -62,12 +62,20 @@ TEST_F(CallReaderTest, AModelIsKnownByItsNames) {
   const llm::Failure unknown = failure(R"({"model":"x","messages":[]})");
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(unknown.code, "model_not_found");
-  EXPECT_EQ(unknown.message, "there is no model x; there is m, far, rank, nick");
+  EXPECT_EQ(unknown.message, "there is no model \"x\"; there is m, far, rank, nick");
   const llm::Failure none = failure(R"({"model":null,"messages":[]})");
   EXPECT_EQ(none.status, 400);
   EXPECT_EQ(none.param, "model");
   input_.endpoint = Endpoint::kRerank;
   EXPECT_EQ(failure(R"({"model":"m"})").code, "unsupported_by_model");
+}
+
+TEST_F(CallReaderTest, WithoutANameTheOnlyModelThatAnswersIsMeant) {
+  input_.endpoint = Endpoint::kCompletions;
+  EXPECT_EQ(plan(R"({"prompt":"a"})").model->name, "m");
+  EXPECT_EQ(plan(R"({"prompt":"a","model":""})").model_name, "m");
+  input_.endpoint = Endpoint::kRerank;  // there are two
+  EXPECT_EQ(failure(R"({"query":"q","documents":["a"]})").param, "model");
 }
 
 TEST_F(CallReaderTest, DefaultsAreLaidUnder) {

@@ -27,6 +27,17 @@ const ServedModel* Catalogue::find(std::string_view name) const {
   return found == by_name_.end() ? any_ : found->second;
 }
 
+const ServedModel* Catalogue::only_one_for(llm::Endpoint endpoint) const {
+  const std::scoped_lock lock(mutex_);
+  const ServedModel* only = nullptr;
+  for (const auto& model : models_) {
+    if (!model->endpoints.contains(endpoint)) continue;
+    if (only != nullptr) return nullptr;
+    only = model.get();
+  }
+  return only;
+}
+
 std::vector<ServedModel> Catalogue::list() const {
   const std::scoped_lock lock(mutex_);
   std::vector<ServedModel> list;

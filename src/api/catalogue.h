@@ -49,6 +49,9 @@ class Catalogue {
   // catalogue, which never forgets one.
   const ServedModel* find(std::string_view name) const;
 
+  // The one model that answers this; nullptr: there is none, or several.
+  const ServedModel* only_one_for(llm::Endpoint endpoint) const;
+
   // In the order of adding, aliases behind them.
   std::vector<ServedModel> list() const;
 
