@@ -21,7 +21,7 @@ struct ReserveOptions {
 };
 
 // For a server that people and files use at the same time.
-constexpr ReserveOptions kServerReserve = {.from_normal = 1.0 / 16, .from_batch = 1.0 / 8};
+constexpr ReserveOptions kServerReserve = {.from_normal = 1.0 / 32, .from_batch = 1.0 / 8};
 
 class Reserve {
  public:

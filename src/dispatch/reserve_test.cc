@@ -23,7 +23,8 @@ TEST(Reserve, KeepsAShareAndOfFourAtLeastOne) {
   EXPECT_EQ(kServer.places(16, Urgency::kBatch), 14);
   EXPECT_EQ(kServer.places(64, Urgency::kBatch), 56);
   EXPECT_EQ(kServer.places(4, Urgency::kNormal), 4);
-  EXPECT_EQ(kServer.places(64, Urgency::kNormal), 60);
+  EXPECT_EQ(kServer.places(31, Urgency::kNormal), 31);
+  EXPECT_EQ(kServer.places(64, Urgency::kNormal), 62);
   EXPECT_EQ(kServer.places(64, Urgency::kInteractive), 64);
 }
 
