@@ -247,6 +247,7 @@ TEST_F(FrontTest, ManyThreadsEndTheirRequests) {
   demand(line_of("alice", "a", "in-flight=64 tpm=1000000000"));
   front_.emplace(clock_, keys_, metrics_, FrontOptions{});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {

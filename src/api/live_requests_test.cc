@@ -73,6 +73,7 @@ TEST(LiveRequests, SayHowFarTheyAre) {
 TEST(LiveRequests, AKeySeesItsOwn) {
   LiveRequests live;
   std::vector<std::unique_ptr<LiveRequests::Ticket>> tickets;
+  tickets.reserve(6);
   for (int i = 0; i < 6; ++i)
     tickets.push_back(live.add(request(std::to_string(i), i % 2 == 0 ? "alice" : "bob", {})));
   const json::object of_bob = live.to_json(at({}), 2, "bob");
@@ -90,10 +91,12 @@ TEST(LiveRequests, ComeAndGoOnManyThreads) {
       EXPECT_LE(live.to_json(at({}), 100).at("total").as_int64(), 40);
   });
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {
         std::vector<std::unique_ptr<LiveRequests::Ticket>> tickets;
+        tickets.reserve(10);
         for (int n = 0; n < 10; ++n)
           tickets.push_back(live.add(request("x", "", {})));
         tickets[3]->said(at({}), 1);

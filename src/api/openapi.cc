@@ -255,6 +255,7 @@ std::string method_name(std::string_view method) {
 std::span<const DescribedRoute> described_routes() {
   static const std::vector<DescribedRoute> routes = [] {
     std::vector<DescribedRoute> all;
+    all.reserve(kRoutes.size());
     for (const Route& route : kRoutes)
       all.push_back(route.route);
     return all;

@@ -29,6 +29,7 @@ TEST(Histogram, CountsAsSortingDoes) {
     SCOPED_TRACE(seed);
     Random random(seed);
     std::vector<double> bounds;
+    bounds.reserve(5);
     for (int i = 0; i < 5; ++i)
       bounds.push_back(static_cast<double>(random.below(20)));
     std::ranges::sort(bounds);
@@ -71,6 +72,7 @@ TEST(ServeMetrics, CountsCallsByWhatTheyWere) {
 
   const ServeMetrics::Reading reading = metrics.read();
   std::vector<std::string> calls;
+  calls.reserve(reading.calls.size());
   for (const auto& series : reading.calls) {
     calls.push_back(std::to_string(static_cast<int>(series.endpoint)) + " " + series.model + " " +
                     std::to_string(series.status) + " " + std::to_string(series.count));
@@ -165,6 +167,7 @@ TEST(ServeMetrics, NothingIsLostBetweenThreads) {
   ServeMetrics metrics;
   const llm::StepObserver steps = metrics.steps("chat");
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 2'000; ++i) {
