@@ -35,6 +35,41 @@ TEST(Dispatcher, KeepsNoMoreInFlightThanTheBackendWants) {
   EXPECT_EQ(ended, 3);
 }
 
+// Reads ahead, and notes on which thread.
+class ReadingBackend final : public llm::Backend {
+ public:
+  void read_ahead(llm::Request& request) override {
+    request.read_ahead = std::make_shared<const llm::ReadAhead>();
+    readers.push_back(std::this_thread::get_id());
+  }
+  void submit(llm::Request request, Done done) override {
+    EXPECT_NE(request.read_ahead, nullptr);
+    waiting.push_back(std::move(done));
+  }
+  void cancel_waiting() override {}
+  void cancel_all() override {}
+  int32_t in_flight_target() const override { return 1; }
+  llm::BackendStats stats() const override { return {}; }
+
+  std::vector<std::thread::id> readers;
+  std::vector<Done> waiting;
+};
+
+TEST(Dispatcher, HasARequestReadByTheThreadThatBringsIt) {
+  ReadingBackend backend;
+  Dispatcher dispatcher(backend, {.waiting_max = 4});
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(dispatcher.offer({}, {}, 0, [](const DispatchResult&) {}));
+  EXPECT_EQ(backend.readers.size(), 3U) << "also those that wait";
+  // Others hand over what waited.
+  for (size_t i = 0; i < 3; ++i)
+    std::jthread([&] { backend.waiting.at(i)(llm::Answer{}); }).join();
+  dispatcher.wait_idle();
+  for (const std::thread::id reader : backend.readers)
+    EXPECT_EQ(reader, std::this_thread::get_id());
+  EXPECT_EQ(backend.readers.size(), 3U);
+}
+
 TEST(Dispatcher, TriesTransientFailuresAgainAndNoOthers) {
   HeldBackend backend;
   Dispatcher dispatcher(backend, {.attempts_max = 3});

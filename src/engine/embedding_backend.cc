@@ -9,6 +9,15 @@
 namespace windrow::engine {
 namespace {
 
+struct InputsAhead final : llm::ReadAhead {
+  using Made = std::variant<EmbeddingBackend::Inputs, llm::Failure>;
+
+  InputsAhead(const EmbeddingBackend* by, Made made) : by(by), made(std::move(made)) {}
+
+  const EmbeddingBackend* by;
+  const Made made;
+};
+
 // The body field that holds the index-th input. One input may have been given without a list.
 std::string param_of_input(const llm::Request& request, size_t index) {
   if (request.endpoint == llm::Endpoint::kRerank) return fmt::format("documents[{}]", index);
@@ -163,8 +172,14 @@ std::variant<EmbeddingBackend::Inputs, llm::Failure> EmbeddingBackend::input_tok
   return inputs;
 }
 
+void EmbeddingBackend::read_ahead(llm::Request& request) {
+  request.read_ahead = std::make_shared<const InputsAhead>(this, input_tokens(request));
+}
+
 void EmbeddingBackend::submit(llm::Request request, Done done) {
-  std::variant<Inputs, llm::Failure> inputs = input_tokens(request);
+  const auto ahead = std::dynamic_pointer_cast<const InputsAhead>(request.read_ahead);
+  const bool is_mine = ahead != nullptr && ahead->by == this;
+  std::variant<Inputs, llm::Failure> inputs = is_mine ? ahead->made : input_tokens(request);
   if (auto* failure = std::get_if<llm::Failure>(&inputs)) {
     done(std::move(*failure));
     return;

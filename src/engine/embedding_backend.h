@@ -46,6 +46,7 @@ class EmbeddingBackend final : public llm::Backend {
   const EmbeddingLimits& limits() const { return embedder_.limits(); }
   BudgetReport budget() const { return embedder_.budget(); }
 
+  void read_ahead(llm::Request& request) override;
   void submit(llm::Request request, Done done) override;
   void cancel_waiting() override { embedder_.cancel_waiting(); }
   void cancel_all() override { embedder_.cancel_all(); }

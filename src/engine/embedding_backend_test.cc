@@ -94,6 +94,17 @@ TEST_F(EmbeddingBackendTest, TextsAndTokensBecomeUnitVectorsInTheirOrder) {
   EXPECT_TRUE(answer.choices.empty());
 }
 
+TEST_F(EmbeddingBackendTest, WhatWasReadAheadIsNotReadAgain) {
+  EmbeddingBackend model = backend(kLimits);
+  llm::Request request = embed({{.text = "ab"}});
+  model.read_ahead(request);
+  request.inputs.at(0).text = "nobody looks";
+  EXPECT_EQ(std::get<llm::Answer>(ask(model, request)).usage.prompt_tokens, 3);
+  llm::Request empty = embed({{.tokens = {1'000'000}}});
+  model.read_ahead(empty);
+  EXPECT_EQ(refusal(model, empty).param, "input");
+}
+
 TEST_F(EmbeddingBackendTest, FewerDimensionsAreTheFirstScaledAgain) {
   EmbeddingBackend model = backend(kLimits);
   llm::Request request = embed({{.tokens = {5, 6}}});

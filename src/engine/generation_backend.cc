@@ -17,6 +17,14 @@ namespace {
 constexpr int64_t kLogprobsMax = 8'000'000;
 constexpr int64_t kBiasesMax = 50'000'000;
 
+struct PromptsAhead final : llm::ReadAhead {
+  PromptsAhead(const GenerationBackend* by, std::variant<Prompts, llm::Failure> made)
+      : by(by), made(std::move(made)) {}
+
+  const GenerationBackend* by;
+  const std::variant<Prompts, llm::Failure> made;
+};
+
 // Text shows no control tokens, but for those that tell thoughts from what is said.
 std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
                                    const chat::ReasoningFormat* format) {
@@ -141,12 +149,18 @@ StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureS
   return make_structure(spec, tables_, give_up);
 }
 
+void GenerationBackend::read_ahead(llm::Request& request) {
+  request.read_ahead = std::make_shared<const PromptsAhead>(this, prompts(request));
+}
+
 void GenerationBackend::submit(llm::Request request, Done done) {
   if (request.unwanted.stop_requested()) {
     done(cancelled());
     return;
   }
-  std::variant<Prompts, llm::Failure> made = prompts(request);
+  const auto ahead = std::dynamic_pointer_cast<const PromptsAhead>(request.read_ahead);
+  const bool is_mine = ahead != nullptr && ahead->by == this;
+  std::variant<Prompts, llm::Failure> made = is_mine ? ahead->made : prompts(request);
   if (auto* failure = std::get_if<llm::Failure>(&made)) {
     done(std::move(*failure));
     return;

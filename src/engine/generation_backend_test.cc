@@ -77,6 +77,23 @@ TEST_F(GenerationBackendTest, WhatCannotBeAskedEndsAtOnce) {
             "context_length_exceeded");
 }
 
+TEST_F(GenerationBackendTest, WhatWasReadAheadIsNotReadAgain) {
+  GenerationBackend model = backend();
+  const auto prompt_tokens = [](const llm::Outcome& outcome) {
+    return std::get<llm::Answer>(outcome).usage.prompt_tokens;
+  };
+  llm::Request request = completion("abc");
+  model.read_ahead(request);
+  request.inputs.at(0).text = "nobody looks at this";
+  EXPECT_EQ(prompt_tokens(ask(model, request)), 3);
+  GenerationBackend other = backend();
+  EXPECT_EQ(prompt_tokens(ask(other, request)), 20) << "it was another model that read it";
+
+  llm::Request too_long = completion(std::string(100, 'x'));
+  model.read_ahead(too_long);
+  EXPECT_EQ(std::get<llm::Failure>(ask(model, too_long)).code, "context_length_exceeded");
+}
+
 // Nothing but this token is ever sampled.
 llm::Request saying(Token token, llm::Request request) {
   request.sampling = {.temperature = 0, .logit_bias = {{.token = token, .bias = 100}}};

@@ -97,6 +97,11 @@ int32_t ModelBackend::request_tokens_max() const {
   return 0;
 }
 
+void ModelBackend::read_ahead(llm::Request& request) {
+  auto backend = backend_for(request.endpoint);
+  if (auto* found = std::get_if<llm::Backend*>(&backend)) (*found)->read_ahead(request);
+}
+
 void ModelBackend::submit(llm::Request request, Done done) {
   auto backend = backend_for(request.endpoint);
   if (auto* failure = std::get_if<llm::Failure>(&backend)) {

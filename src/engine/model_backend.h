@@ -50,6 +50,8 @@ class ModelBackend final : public llm::Backend {
   // nothing is open.
   int32_t request_tokens_max() const;
 
+  void read_ahead(llm::Request& request) override;
+
   // Opens what the request needs, which takes as long as it takes, on the caller's thread. When
   // that fails the request ends with kBackend.
   void submit(llm::Request request, Done done) override;

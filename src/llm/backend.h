@@ -42,6 +42,11 @@ class Backend {
 
   virtual ~Backend() = default;
 
+  // Does what submit would do before it needs the model (templates, tokens), on the caller's
+  // thread, and leaves it in the request. For those who hold requests back: when its turn comes,
+  // the request is handed over by a thread that has other things to do.
+  virtual void read_ahead(Request&) {}
+
   // Never blocks on the model. What can be refused at once (a prompt longer than the context) is.
   virtual void submit(Request request, Done done) = 0;
 

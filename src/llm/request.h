@@ -19,6 +19,13 @@ namespace windrow::llm {
 
 class Listener;
 
+// What a backend made of a request ahead of its turn (Backend::read_ahead). Each backend has its
+// own.
+class ReadAhead {
+ public:
+  virtual ~ReadAhead() = default;
+};
+
 enum class Endpoint : uint8_t {
   kChatCompletions,  // /v1/chat/completions
   kCompletions,      // /v1/completions
@@ -123,6 +130,7 @@ struct Request {
   // whether it is still wanted. One that is wanted no more ends with kCancelled, soon: what waits
   // does not start, rows leave the batch at the next step, a call elsewhere is broken off.
   std::shared_ptr<Listener> listener;
+  std::shared_ptr<const ReadAhead> read_ahead;  // null: nothing was made yet
   std::stop_token unwanted;
 };
 
