@@ -30,6 +30,9 @@ constexpr int32_t kWaitingPerUpstream = 64;
 // Replies that are none, before anybody has answered.
 constexpr int64_t kHopelessAfter = 40;
 
+// Addresses are for those who run this, who find them on the console.
+constexpr std::string_view kServerToClients = "a server behind this one";
+
 upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Settings& settings) {
   upstream::UpstreamOptions options;
   options.base = choice.base;
@@ -212,6 +215,7 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
   server->memory =
       std::make_unique<upstream::MemoryPoll>(*client_, clock_, options, server->identity.kind);
   options.schemas = schemas_.get();
+  if (serving_) options.client_name = kServerToClients;
   options.on_failure = [this, name](const llm::Failure& failure) { tell_failure(name, failure); };
   server->backend = std::make_unique<upstream::UpstreamBackend>(*client_, clock_, options);
   llm::Backend* front = server->backend.get();
@@ -229,6 +233,7 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
 
 Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
   on_hopeless_ = run.on_hopeless;
+  serving_ = run.serving;
   loop_ = std::make_unique<http::Loop>(clock_);
   client_ = http::open_client(*loop_, client_options(environment_));
   const Result<std::vector<upstream::UpstreamFacts>> facts = ask_all();
@@ -402,6 +407,29 @@ std::vector<OfferedModel> UpstreamAnswerers::offered() const {
   return list;
 }
 
+// They are open.
+std::vector<api::UpstreamSeries> UpstreamAnswerers::series() const {
+  std::vector<api::UpstreamSeries> list;
+  const std::vector<dispatch::UpstreamReading> readings = dispatcher_->readings();
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const upstream::CallCounts counts = servers_[i]->backend->counts();
+    const dispatch::UpstreamReading& reading = readings[i];
+    api::UpstreamSeries one{.name = servers_[i]->backend->name(),
+                            .healthy = reading.health == dispatch::Health::kGood,
+                            .in_flight = reading.in_flight,
+                            .in_flight_max = reading.in_flight_max,
+                            .answers = counts.answers,
+                            .failures = {},
+                            .latency_s = counts.latency_s};
+    for (size_t kind = 0; kind < upstream::kFailureKinds; ++kind) {
+      one.failures.emplace_back(upstream::to_string(static_cast<upstream::FailureKind>(kind)),
+                                counts.failures_by_kind.at(kind));
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
 std::vector<api::ModelReading> UpstreamAnswerers::readings() const {
   const llm::BackendStats sum = stats();
   const std::scoped_lock lock(open_mutex_);
@@ -409,7 +437,8 @@ std::vector<api::ModelReading> UpstreamAnswerers::readings() const {
   return {{.name = "upstream",
            .stats = sum,
            .queue = dispatcher_->queue(),
-           .dispatch = dispatcher_->counts()}};
+           .dispatch = dispatcher_->counts(),
+           .upstreams = series()}};
 }
 
 // Said once: rows run one after the other there, which people did not ask for.

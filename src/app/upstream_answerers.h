@@ -78,6 +78,7 @@ class UpstreamAnswerers final : public Answerers {
   Result<std::vector<upstream::UpstreamFacts>> ask_all();
   void add_server(const UpstreamChoice& choice, const upstream::UpstreamFacts& facts);
   dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run);
+  std::vector<api::UpstreamSeries> series() const;
   void tell_batch(const dispatch::SentBatch& batch);
   void tell_serial(Server& server) const;
   void tell_context(const std::string& server, const std::string& model, int64_t tokens) const;
@@ -91,6 +92,7 @@ class UpstreamAnswerers final : public Answerers {
   store::Disk& disk_;
   const Clock& clock_;
   Console& console_;
+  bool serving_ = false;
 
   std::mutex news_mutex_;
   FailureNews news_;

@@ -82,7 +82,7 @@ OllamaBackend::OllamaBackend(http::Client& client, llm::Backend& inner, Upstream
     : client_(client),
       inner_(inner),
       options_(std::move(options)),
-      server_(http::origin(options_.base)),
+      server_(options_.client_name.empty() ? http::origin(options_.base) : options_.client_name),
       on_context_(std::move(on_context)),
       state_(std::make_shared<State>()) {}
 

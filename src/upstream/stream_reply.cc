@@ -198,7 +198,13 @@ llm::Failure StreamReply::broken(std::string_view why) const {
 llm::Outcome StreamReply::end(http::ClientResult result, int64_t now_unix_s,
                               std::vector<std::string>& events) {
   if (const auto* failure = std::get_if<http::ClientFailure>(&result)) {
-    if (passed_on_ > 0 && !is_cancelled(*failure)) return broken(failure->message);
+    if (passed_on_ > 0 && !is_cancelled(*failure)) {
+      // Which server it is, it says itself.
+      std::string_view why = failure->message;
+      const std::string name = fmt::format("{}: ", asked_.server);
+      if (why.starts_with(name)) why.remove_prefix(name.size());
+      return broken(why);
+    }
     return read_reply(asked_, result, now_unix_s);
   }
   auto& reply = std::get<http::ClientReply>(result);

@@ -13,6 +13,7 @@
 #include "base/ensure.h"
 #include "llm/listener.h"
 #include "llm/raw_request.h"
+#include "upstream/client_words.h"
 #include "upstream/read_reply.h"
 #include "upstream/stream_reply.h"
 #include "upstream/structure.h"
@@ -80,6 +81,33 @@ int64_t choices_of(const llm::Request& request) {
 
 }  // namespace
 
+FailureKind kind_of(const llm::Failure& failure) {
+  constexpr int32_t kRequestTimeout = 408;
+  constexpr int32_t kGatewayTimeout = 504;
+  if (failure.unreached) return FailureKind::kUnreached;
+  if (failure.status == kRequestTimeout || failure.status == kGatewayTimeout)
+    return FailureKind::kTimeout;
+  if (failure.overloaded) return FailureKind::kOverloaded;
+  const bool broken = failure.failure_class != llm::FailureClass::kRequest || failure.status >= 500;
+  return broken ? FailureKind::kBroken : FailureKind::kRequest;
+}
+
+std::string_view to_string(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kUnreached:
+      return "unreached";
+    case FailureKind::kOverloaded:
+      return "overloaded";
+    case FailureKind::kTimeout:
+      return "timeout";
+    case FailureKind::kBroken:
+      return "broken";
+    case FailureKind::kRequest:
+      break;
+  }
+  return "request";
+}
+
 // The calls in flight, by numbers of our own: a call may end before send has told its id.
 struct UpstreamBackend::Calls {
   std::mutex mutex;
@@ -109,6 +137,7 @@ void UpstreamBackend::Calls::count(const llm::Outcome& outcome) {
     if (failure->failure_class == llm::FailureClass::kCancelled) return;
     ++counts.failures;
     ++counts.failures_by_code[failure->code];
+    ++counts.failures_by_kind.at(static_cast<size_t>(kind_of(*failure)));
     return;
   }
   const auto& answer = std::get<llm::Answer>(outcome);
@@ -192,6 +221,10 @@ void UpstreamBackend::Call::end(llm::Outcome outcome) {
   calls->count(outcome);
   if (options->on_failure && has_failed(outcome))
     options->on_failure(std::get<llm::Failure>(outcome));
+  if (has_failed(outcome) && !options->client_name.empty()) {
+    auto& failure = std::get<llm::Failure>(outcome);
+    failure.message = client_words(failure, asked.server, options->client_name);
+  }
   // What it holds on to goes before the backend may.
   const Done last = std::exchange(done, nullptr);
   listener = nullptr;

@@ -13,6 +13,7 @@
 // come to; the connection is closed, from which servers see that they may stop.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,6 +21,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -49,15 +51,36 @@ struct UpstreamOptions {
   // What answers are held to beyond being JSON; outlives the backend. Null: nothing.
   AnswerSchemas* schemas = nullptr;
 
-  // Told of each call that failed, on the client's loop, before its Done. May be empty.
+  // What those who asked are told instead of where it is (client_words.h); empty: that.
+  std::string client_name;
+
+  // Told of each call that failed, in words for who runs this, on the client's loop, before its
+  // Done. May be empty.
   std::function<void(const llm::Failure&)> on_failure;
 };
+
+// Kinds of failures, few and fixed where codes are the servers' own.
+enum class FailureKind : uint8_t {
+  kUnreached,   // nobody was there
+  kOverloaded,  // it had too much to do
+  kTimeout,     // it took too long
+  kBroken,      // it failed, broke off, or said what cannot be used
+  kRequest,     // it would not take the request
+};
+constexpr size_t kFailureKinds = 5;
+using FailuresByKind = std::array<int64_t, kFailureKinds>;
+
+FailureKind kind_of(const llm::Failure& failure);
+
+// "unreached"
+std::string_view to_string(FailureKind kind);
 
 // What became of the calls so far.
 struct CallCounts {
   int64_t answers = 0;
   int64_t failures = 0;  // cancelled ones not counted
   std::map<std::string, int64_t, std::less<>> failures_by_code;
+  FailuresByKind failures_by_kind = {};
   double latency_s = 0;  // of answers, the last ones weighing most; 0: none yet
 };
 

@@ -25,6 +25,8 @@ using http::testing::TestReply;
 using http::testing::TestRequest;
 using http::testing::TestServer;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr std::string_view kAnswer =
     R"({"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],)"
@@ -53,6 +55,7 @@ class UpstreamBackendTest : public ::testing::Test {
     options.on_failure = [this](const llm::Failure& failure) {
       const std::scoped_lock lock(mutex_);
       told_.push_back(failure.code);
+      texts_.push_back(failure.message);
     };
     backend_ = std::make_unique<UpstreamBackend>(*client_, clock_, std::move(options));
   }
@@ -77,6 +80,7 @@ class UpstreamBackendTest : public ::testing::Test {
   TestReply reply_ = json_reply(std::string(kAnswer));
   std::vector<TestRequest> seen_;
   std::vector<std::string> told_;
+  std::vector<std::string> texts_;
   TestServer server_{[this](const TestRequest& request) { return handle(request); }};
   std::unique_ptr<UpstreamBackend> backend_;
 };
@@ -123,6 +127,38 @@ TEST_F(UpstreamBackendTest, FailuresAreCountedAndTold) {
   EXPECT_EQ(told_, std::vector<std::string>{"rate"});
   EXPECT_EQ(backend_->counts().failures, 1);
   EXPECT_EQ(backend_->counts().failures_by_code.at("rate"), 1);
+  EXPECT_EQ(backend_->counts().failures_by_kind, (FailuresByKind{0, 1, 0, 0, 0}));
+}
+
+TEST_F(UpstreamBackendTest, ClientsHearNothingOfWhereItIs) {
+  UpstreamOptions options;
+  options.client_name = "a server behind this one";
+  open(std::move(options));
+  reply_ = json_reply(R"({"error":{"message":"slow down","code":"rate"}})", 429);
+  const llm::Outcome refused = ask(chat("{}"));
+  EXPECT_THAT(std::get<llm::Failure>(refused).message,
+              StartsWith("a server behind this one answered 429: slow down"));
+  reply_.bytes_max = 10;
+  reply_.end = TestReply::End::kReset;
+  const llm::Outcome broken = ask(chat("{}"));
+  EXPECT_THAT(std::get<llm::Failure>(broken).message, Not(HasSubstr("127.0.0.1")));
+  ASSERT_EQ(texts_.size(), 2U);
+  for (const std::string& text : texts_)
+    EXPECT_THAT(text, HasSubstr(backend_->name())) << "who runs it is told";
+}
+
+TEST(FailureKinds, AreFew) {
+  const auto kind = [](llm::Failure failure) { return kind_of(failure); };
+  using llm::FailureClass;
+  EXPECT_EQ(kind({.failure_class = FailureClass::kTransient, .status = 502, .unreached = true}),
+            FailureKind::kUnreached);
+  EXPECT_EQ(kind({.failure_class = FailureClass::kTransient, .status = 503, .overloaded = true}),
+            FailureKind::kOverloaded);
+  EXPECT_EQ(kind({.failure_class = FailureClass::kTransient, .status = 504, .overloaded = true}),
+            FailureKind::kTimeout);
+  EXPECT_EQ(kind({.failure_class = FailureClass::kTransient, .status = 500}), FailureKind::kBroken);
+  EXPECT_EQ(kind({.failure_class = FailureClass::kRequest, .status = 502}), FailureKind::kBroken);
+  EXPECT_EQ(kind({.failure_class = FailureClass::kRequest, .status = 404}), FailureKind::kRequest);
 }
 
 TEST_F(UpstreamBackendTest, AKeyThatTheServerRepeatsIsHidden) {

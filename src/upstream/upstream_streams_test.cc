@@ -219,6 +219,9 @@ TEST_P(UpstreamStreams, AStreamThatBreaksIsAFailureThatNobodyRetries) {
   const auto& failure = std::get<llm::Failure>(outcome);
   EXPECT_EQ(failure.failure_class, llm::FailureClass::kRequest);
   EXPECT_EQ(failure.code, "stream_broken");
+  const size_t named = failure.message.find(backend_->name());
+  EXPECT_NE(named, std::string::npos);
+  EXPECT_EQ(failure.message.find(backend_->name(), named + 1), std::string::npos) << "said once";
   EXPECT_EQ(ear_->events.size(), 1U);
   EXPECT_EQ(backend_->counts().failures_by_code.at("stream_broken"), 1);
 }
