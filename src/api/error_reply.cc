@@ -81,6 +81,8 @@ http::ServerReply error_reply(const llm::Failure& failure) {
     reply.headers.add("Retry-After",
                       fmt::format("{}", std::clamp<int64_t>(seconds, 1, kRetryAfterMaxS)));
   }
+  // Clients ask a 408 again by themselves, with the same time to get it done.
+  if (failure.code == "deadline_exceeded") reply.headers.add("x-should-retry", "false");
   return reply;
 }
 

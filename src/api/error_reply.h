@@ -23,7 +23,8 @@ int status_of(const llm::Failure& failure);
 // The body, one line. A server elsewhere is quoted where it spoke in this shape.
 std::string error_body(const llm::Failure& failure);
 
-// With Retry-After where another try may help.
+// With Retry-After where another try may help, and x-should-retry: false where clients would make
+// one that cannot.
 http::ServerReply error_reply(const llm::Failure& failure);
 
 // What http answers by itself: no such path, a method it does not take, a limit.

@@ -55,6 +55,13 @@ TEST(ErrorReply, WhatMayBeTriedAgainSaysWhen) {
   EXPECT_EQ(retry(failure(FailureClass::kBackend, 500)), "-");
 }
 
+TEST(ErrorReply, ADeadlineThatPassedIsNotAskedAgain) {
+  Failure late = failure(FailureClass::kRequest, 408);
+  EXPECT_FALSE(error_reply(late).headers.get("x-should-retry"));
+  late.code = "deadline_exceeded";
+  EXPECT_EQ(error_reply(late).headers.get("x-should-retry"), "false");
+}
+
 TEST(ErrorReply, TheBodyHasTheShapeOfTheApi) {
   Failure wrong = failure(FailureClass::kRequest, 400);
   wrong.param = "top_p";

@@ -28,7 +28,17 @@ llm::Failure cancelled_failure() {
           .message = "cancelled before it was sent"};
 }
 
-llm::Failure expired_failure() {
+// `tried`: what its last call ended with, where there was one.
+llm::Failure expired_failure(const std::optional<llm::Outcome>& tried) {
+  const auto* last = tried ? std::get_if<llm::Failure>(&*tried) : nullptr;
+  if (last != nullptr) {
+    return {.failure_class = llm::FailureClass::kRequest,
+            .status = 408,
+            .code = "deadline_exceeded",
+            .message = "its deadline passed before it could be tried again; the last try failed: " +
+                       last->message};
+  }
+
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 408,
           .code = "deadline_exceeded",
@@ -166,7 +176,7 @@ Dispatcher::Finish Dispatcher::finish(const Ended& ended, const SharedOutcomes& 
       std::get<llm::Failure>(outcome).failure_class = llm::FailureClass::kCancelled;
       break;
     case ItemEnd::kExpired:
-      outcome = expired_failure();
+      outcome = expired_failure(entry.outcome);
       break;
   }
   return finish;

@@ -131,11 +131,16 @@ TEST_F(DispatcherOrder, ARetryKeepsItsDeadline) {
   submit("row", {.deadline = clock_.now() + seconds(2)});
   llm::Failure later = failure(llm::FailureClass::kTransient);
   later.retry_after_ms = 60'000;
+  later.message = "the machine is full";
   first_.answer_next(later);
   while (first_.held() == 0 && waker_.jump()) {
   }
   ASSERT_TRUE(ends_.contains("row"));
-  EXPECT_EQ(std::get<llm::Failure>(ends_.at("row").outcome).code, "deadline_exceeded");
+  const auto& late = std::get<llm::Failure>(ends_.at("row").outcome);
+  EXPECT_EQ(late.code, "deadline_exceeded");
+  EXPECT_EQ(
+      late.message,
+      "its deadline passed before it could be tried again; the last try failed: " + later.message);
 }
 
 TEST_F(DispatcherOrder, AGroupStaysWhereItsBeginningIs) {
