@@ -252,6 +252,36 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
        [](Model model) { return model.dispatch.retries; });
 }
 
+void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
+                        auto value) {
+    page.family(name, type, help);
+    for (const ModelReading& model : models) {
+      for (const UpstreamSeries& upstream : model.upstreams)
+        page.sample({{"upstream", upstream.name}}, value(upstream));
+    }
+  };
+  using Upstream = const UpstreamSeries&;
+  each("windrow_upstream_healthy", "gauge", "1 while requests go to this server elsewhere.",
+       [](Upstream upstream) { return int64_t{upstream.healthy}; });
+  each("windrow_upstream_in_flight", "gauge", "Calls that are out.",
+       [](Upstream upstream) { return int64_t{upstream.in_flight}; });
+  each("windrow_upstream_in_flight_max", "gauge", "As many as pay: found, or --concurrency.",
+       [](Upstream upstream) { return int64_t{upstream.in_flight_max}; });
+  each("windrow_upstream_latency_seconds", "gauge", "Of its answers, the last ones weighing most.",
+       [](Upstream upstream) { return upstream.latency_s; });
+  each("windrow_upstream_answers_total", "counter", "Calls that it answered.",
+       [](Upstream upstream) { return upstream.answers; });
+  page.family("windrow_upstream_failures_total", "counter",
+              "Calls that failed: unreached, overloaded, timeout, broken, request.");
+  for (const ModelReading& model : models) {
+    for (const UpstreamSeries& upstream : model.upstreams) {
+      for (const auto& [kind, count] : upstream.failures)
+        page.sample({{"upstream", upstream.name}, {"kind", kind}}, count);
+    }
+  }
+}
+
 }  // namespace
 
 std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings) {
@@ -260,6 +290,7 @@ std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadin
   add_calls(counters, page);
   add_steps(counters.steps, page);
   add_models(readings.models, page);
+  add_upstreams(readings.models, page);
   return page.finish();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/catalogue.h"
@@ -15,12 +16,24 @@ namespace windrow::api {
 
 constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
+// A server elsewhere behind this one, since the start and now.
+struct UpstreamSeries {
+  std::string name;      // "http://gpu2:8000"
+  bool healthy = false;  // requests go there
+  int32_t in_flight = 0;
+  int32_t in_flight_max = 0;  // as many as pay, found or chosen
+  int64_t answers = 0;
+  std::vector<std::pair<std::string_view, int64_t>> failures;  // by kind: few, always the same
+  double latency_s = 0;                                        // of answers, lately; 0: none yet
+};
+
 // What computes behind the catalogue, read when somebody asks for the page.
 struct ModelReading {
   std::string name;
   llm::BackendStats stats;
   dispatch::QueueReading queue;
   dispatch::DispatchCounts dispatch;
+  std::vector<UpstreamSeries> upstreams = {};
 };
 
 // What the page shows beside the counters.

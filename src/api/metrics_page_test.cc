@@ -217,6 +217,14 @@ TEST(MetricsPage, SaysWhatWasCounted) {
   model.queue.oldest_age = {Duration{}, std::chrono::milliseconds(250), Duration{}};
   model.dispatch.retries = 4;
   model.dispatch.coalesced = 6;
+  model.upstreams = {{.name = "http://gpu1:8000",
+                      .healthy = true,
+                      .in_flight = 4,
+                      .in_flight_max = 16,
+                      .answers = 9,
+                      .failures = {{"unreached", 2}, {"timeout", 0}},
+                      .latency_s = 0.5},
+                     {.name = "http://gpu2:8000"}};
   const Reader page = reader_of(metrics_page(metrics.read(), {.version = "1",
                                                               .state = ServeState::kReady,
                                                               .connections = 8,
@@ -256,6 +264,19 @@ TEST(MetricsPage, SaysWhatWasCounted) {
             0.25);
   EXPECT_EQ(page.value("windrow_dispatch_retries_total", {{"model", "m"}}), 4);
   EXPECT_EQ(page.value("windrow_dispatch_coalesced_total", {{"model", "m"}}), 6);
+  const Labels gpu1{{"upstream", "http://gpu1:8000"}};
+  EXPECT_EQ(page.value("windrow_upstream_healthy", gpu1), 1);
+  EXPECT_EQ(page.value("windrow_upstream_healthy", {{"upstream", "http://gpu2:8000"}}), 0);
+  EXPECT_EQ(page.value("windrow_upstream_in_flight", gpu1), 4);
+  EXPECT_EQ(page.value("windrow_upstream_in_flight_max", gpu1), 16);
+  EXPECT_EQ(page.value("windrow_upstream_answers_total", gpu1), 9);
+  EXPECT_EQ(page.value("windrow_upstream_latency_seconds", gpu1), 0.5);
+  EXPECT_EQ(page.value("windrow_upstream_failures_total",
+                       {{"upstream", "http://gpu1:8000"}, {"kind", "unreached"}}),
+            2);
+  EXPECT_EQ(page.value("windrow_upstream_failures_total",
+                       {{"upstream", "http://gpu1:8000"}, {"kind", "timeout"}}),
+            0);
   EXPECT_EQ(page.value("windrow_ready"), 1);
   EXPECT_EQ(page.value("windrow_body_bytes_inside_max"), 1e12);
   EXPECT_EQ(page.value("windrow_calls_live"), 3);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "end_to_end/served.h"
+#include "end_to_end/sim_upstream.h"
 #include "http/loop.h"
 #include "http/open_client.h"
 #include "http/testing/call_rig.h"
@@ -284,6 +285,24 @@ TEST(Serve, ServersElsewhereAnswerInItsName) {
     EXPECT_EQ(reply.status, 200) << reply.body;
   }
   EXPECT_EQ(front.post("/v1/completions", R"({"model":"none","prompt":"a"})").status, 404);
+  const std::string page = front.get("/metrics").body;
+  const std::string label = fmt::format(R"({{upstream="http://127.0.0.1:{}"}})", behind.port());
+  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_healthy{} 1", label)));
+  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_answers_total{} 2", label)));
+}
+
+TEST(Serve, WhereServersElsewhereAreIsNotToldToClients) {
+  const JobFolder folder;
+  const SimUpstream behind(folder, {"--fault", "reset=1"});
+  Served front(folder, {"--upstream", behind.url(), "--max-attempts", "1"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const HttpReply models = front.get("/v1/models");
+  const std::string name(json::parse(models.body).at("data").at(0).at("id").as_string());
+  const HttpReply reply = front.post(
+      "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", name));
+  EXPECT_EQ(reply.status, 502) << reply.body;
+  EXPECT_THAT(reply.body, HasSubstr("a server behind this one"));
+  EXPECT_THAT(reply.body, Not(HasSubstr("127.0.0.1")));
 }
 
 TEST(Serve, RunTakesASimulatedModelToo) {
