@@ -193,9 +193,7 @@ class ApiServer::Core final : public CallHost {
 
 Result<void> ApiServer::Core::open() {
   http::ServerOptions options = options_.http;
-  options.make_error = [](int status, std::string_view message) {
-    return error_reply(status, message);
-  };
+  options.make_error = [this](const http::Refusal& refusal) { return front_.refuse(refusal); };
   Result<void> opened;
   // All on the loop's thread: a request may come at once.
   loop_.run([&] {

@@ -30,6 +30,8 @@ bool has_this_shape(const std::string& body) {
   return inner != nullptr && inner->is_object() && inner->get_object().contains("message");
 }
 
+}  // namespace
+
 std::string_view code_of(int status) {
   switch (status) {
     case 404:
@@ -42,12 +44,14 @@ std::string_view code_of(int status) {
       return "request_too_large";
     case 431:
       return "headers_too_large";
+    case 501:
+      return "not_implemented";
+    case 503:
+      return "unavailable";
     default:
       return status >= 500 ? "internal_error" : "bad_request";
   }
 }
-
-}  // namespace
 
 int status_of(const llm::Failure& failure) {
   switch (failure.failure_class) {

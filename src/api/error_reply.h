@@ -30,4 +30,7 @@ http::ServerReply error_reply(const llm::Failure& failure);
 // What http answers by itself: no such path, a method it does not take, a limit.
 http::ServerReply error_reply(int status, std::string_view message);
 
+// The error's code there.
+std::string_view code_of(int status);
+
 }  // namespace windrow::api

@@ -79,6 +79,8 @@ TEST(ErrorReply, TheBodyHasTheShapeOfTheApi) {
   EXPECT_EQ(type(413), "invalid_request_error");
   EXPECT_EQ(type(429), "rate_limit_error");
   EXPECT_EQ(type(500), "server_error");
+  EXPECT_EQ(code_of(501), "not_implemented");
+  EXPECT_EQ(code_of(503), "unavailable");
 }
 
 TEST(ErrorReply, AServerElsewhereIsQuotedWhereItSpeaksThisShape) {

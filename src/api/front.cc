@@ -137,6 +137,28 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   return admitted;
 }
 
+http::ServerReply Front::refuse(const http::Refusal& refusal) {
+  http::ServerReply reply = error_reply(refusal.status, refusal.message);
+  if (refusal.handled) {
+    options_.cors.add_headers(refusal.headers, reply.headers);
+    return reply;  // who gave it up has an Admitted
+  }
+  constexpr size_t kShownMax = 256;
+  auto open = std::make_unique<Admitted::Open>();
+  RequestRecord& record = open->record;
+  record.id = next_id();
+  record.method = refusal.method.substr(0, kShownMax);
+  record.path = refusal.path.substr(0, kShownMax);
+  record.peer = refusal.peer;
+  record.arrived_at = clock_.now();
+  record.arrived_unix_s = clock_.unix_seconds();
+  record.status = reply.status;
+  record.code = code_of(reply.status);
+  options_.cors.add_headers(refusal.headers, open->cors);
+  Admitted(*this, std::move(open)).add_headers(reply.headers);
+  return reply;
+}
+
 http::ServerReply Front::refuse(Admitted admitted, const llm::Failure& failure) {
   http::ServerReply reply = error_reply(failure);
   if (reply.status == 401) reply.headers.set("WWW-Authenticate", "Bearer realm=\"windrow\"");

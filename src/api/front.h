@@ -109,6 +109,9 @@ class Front {
   std::variant<Admitted, http::ServerReply> admit(const http::ServerRequest& request,
                                                   Access access);
 
+  // The answer to what has no route, or is no request: counted and logged like any other.
+  http::ServerReply refuse(const http::Refusal& refusal);
+
   // The answer to OPTIONS of a path that has these methods ("GET, POST"); needs no key.
   http::ServerReply preflight(const http::ServerRequest& request, std::string_view methods) const;
 

@@ -266,5 +266,33 @@ TEST_F(FrontTest, ManyThreadsEndTheirRequests) {
   EXPECT_EQ(headers.get("x-ratelimit-remaining-tokens"), "1000000000");
 }
 
+TEST_F(FrontTest, WhatNobodyTakesIsLoggedAndCounted) {
+  FrontOptions options;
+  options.cors = *CorsPolicy::make({"https://a.example"});
+  make(options);
+  const http::Headers headers({{"Origin", "https://a.example"}});
+  http::Refusal refusal{.status = 404,
+                        .message = "there is nothing at /x",
+                        .method = "GET",
+                        .path = "/x",
+                        .peer = "192.0.2.7",
+                        .headers = headers};
+  const http::ServerReply reply = front_->refuse(refusal);
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_TRUE(reply.headers.has("X-Request-Id"));
+  EXPECT_EQ(reply.headers.get("Access-Control-Allow-Origin"), "https://a.example");
+  ASSERT_EQ(log_.size(), 1U);
+  EXPECT_THAT(log_.back(), HasSubstr(R"("status":404,"code":"not_found")"));
+  EXPECT_THAT(log_.back(), HasSubstr(R"("peer":"192.0.2.7")"));
+  const ServeMetrics::Reading counted = metrics_.read();
+  ASSERT_EQ(counted.errors.size(), 1U);
+  EXPECT_EQ(counted.errors[0].first, "not_found");
+  // What a handler gave up is in its own line.
+  refusal.status = 500;
+  refusal.handled = true;
+  EXPECT_EQ(front_->refuse(refusal).status, 500);
+  EXPECT_EQ(log_.size(), 1U);
+}
+
 }  // namespace
 }  // namespace windrow::api

@@ -76,8 +76,11 @@ void RequestParser::Machine::on_field_impl(beast_http::field field, Text name, T
 
 void RequestParser::Machine::on_header_impl(ErrorCode& error) {
   parser_.head_done_ = true;
-  if (parser_.version_ >= 11 && !parser_.headers_.has("Host")) {
-    parser_.refuse(400, "a request of HTTP/1.1 has a Host", error);
+  int hosts = 0;
+  for (const Headers::Field field : parser_.headers_)
+    hosts += same_ignoring_case(field.name, "Host") ? 1 : 0;
+  if (hosts > 1 || (parser_.version_ >= 11 && hosts == 0)) {
+    parser_.refuse(400, "a request of HTTP/1.1 has a Host, and one only", error);
   }
 }
 

@@ -116,6 +116,7 @@ TEST(RequestParser, WhatTwoServersCouldUnderstandDifferentlyIsRefused) {
   EXPECT_EQ(read(head + "Content-Length: 3\r\nContent-Length: 4\r\n\r\n"), "400");
   EXPECT_EQ(read(head + "Content-Length: +3\r\n\r\n"), "400");
   EXPECT_EQ(read(head + "Content-Length: 3 \r\nContent-Length : 4\r\n\r\n"), "400");
+  EXPECT_EQ(read(head + "Host: y\r\n\r\n"), "400");  // the next one may read the other
   EXPECT_EQ(read(head + "Transfer-Encoding: gzip, chunked\r\n\r\n"), "501");
   EXPECT_EQ(read(head + "Transfer-Encoding: xchunked\r\n\r\n"), "501");
   EXPECT_EQ(read("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), "501");

@@ -44,6 +44,18 @@ struct ServerReply {
   std::string body;
 };
 
+// What the server answers itself: nothing takes it, or it cannot be read. Good until the call
+// returns.
+struct Refusal {
+  int status = 0;
+  std::string_view message;
+  std::string_view method;  // these as far as they came
+  std::string_view path;
+  std::string_view peer;
+  const Headers& headers;
+  bool handled = false;  // a handler had it, and gave it up
+};
+
 // A reply that is made once and sent often.
 class PreparedReply {
  public:
@@ -123,8 +135,8 @@ struct ServerOptions {
   size_t unsent_bytes_max = size_t{64} * 1024 * 1024;  // of an answer in pieces
   size_t arriving_bytes_max = size_t{1024} * 1024 * 1024;  // of all bodies not complete yet: 503
 
-  // The answer to what has no handler, or is no request; empty: plain text. On the loop's thread.
-  std::function<ServerReply(int status, std::string_view message)> make_error;
+  // Empty: plain text. On the loop's thread.
+  std::function<ServerReply(const Refusal& refusal)> make_error;
 
   // Answers OPTIONS where no route does, for every path, also "*". Empty: 405 or 404.
   Handler on_options;
@@ -158,9 +170,9 @@ class Server {
   // thread; costs a load.
   size_t arriving() const;
 
-  // Accepts nobody any more and lets requests that have begun end, each connection's last answer
-  // saying so; those still there after `grace` are cut off. Blocks until then; not on the loop's
-  // thread.
+  // Accepts nobody any more and lets requests that are with a handler end, each connection's last
+  // answer saying so; what has not come completely is answered 503. Those still there after `grace`
+  // are cut off. Blocks until then; not on the loop's thread.
   void stop(Duration grace);
 
  private:

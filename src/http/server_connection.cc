@@ -168,7 +168,7 @@ void Connection::wait_for_more(std::string_view left) {
   if (body_counted_ > 0 && host_.has_too_many_arriving_bytes()) {
     ServerReply reply = error_reply(
         503, "too many large requests are arriving at once; ask again in a few seconds");
-    reply.headers.add("Retry-After", "2");
+    reply.headers.set("Retry-After", "2");
     return refuse(reply);
   }
   if (!parser_.take_expectation()) return;
@@ -238,8 +238,16 @@ ServerReply Connection::reply_without_handler(const std::string& allowed) const 
   return reply;
 }
 
-ServerReply Connection::error_reply(int status, std::string_view message) const {
-  if (host_.options().make_error) return host_.options().make_error(status, message);
+ServerReply Connection::error_reply(int status, std::string_view message, bool handled) const {
+  if (host_.options().make_error) {
+    return host_.options().make_error({.status = status,
+                                       .message = message,
+                                       .method = parser_.method(),
+                                       .path = parser_.path(),
+                                       .peer = peer_,
+                                       .headers = parser_.headers(),
+                                       .handled = handled});
+  }
   return {.status = status,
           .content_type = "text/plain; charset=utf-8",
           .body = fmt::format("{}\n", message)};
@@ -362,7 +370,7 @@ void Connection::reset(uint64_t serial) {
 void Connection::abandon(uint64_t serial) {
   if (!is_open(serial)) return;
   if (started_) return reset(serial);
-  send(serial, error_reply(500, "the request was given up"));
+  send(serial, error_reply(500, "the request was given up", true));
 }
 
 void Connection::on_disconnect(uint64_t serial, std::function<void()> gone) {
@@ -464,7 +472,12 @@ void Connection::end_overdue() {
 }
 
 void Connection::stop() {
-  if (open_ && !lingering_ && resting()) close();
+  if (!open_ || lingering_) return;
+  if (resting()) return close();
+  if (handling_ || !arriving_ || end_ != End::kNone) return;
+  // Who sends slowly, or has stopped in the middle, would be waited for as long as may be.
+  refuse(503, "the server is being stopped; try again later");
+  flush();
 }
 
 void Connection::cut_off() {

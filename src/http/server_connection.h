@@ -72,7 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_overdue(TimePoint now) const;
   void end_overdue();
 
-  // Closes at once what waits for a request only.
+  // Closes at once what waits for a request only, and refuses what has come in part.
   void stop();
 
   // Closes, whatever goes on; a handler that owes an answer hears of it.
@@ -103,7 +103,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void count_body();
   void handle();
   ServerReply reply_without_handler(const std::string& allowed) const;
-  ServerReply error_reply(int status, std::string_view message) const;
+  ServerReply error_reply(int status, std::string_view message, bool handled = false) const;
   void refuse(int status, std::string_view message);
   void refuse(const ServerReply& reply);
   void append_head(std::string_view head);

@@ -83,8 +83,11 @@ TEST_F(ServerRepliesTest, WithoutOneOptionsAreAMethodLikeOthers) {
 }
 
 TEST_F(ServerRepliesTest, ErrorsAreMadeByTheirOwnerAndKeepTheConnection) {
-  open({.make_error = [](int status, std::string_view message) {
-    return ServerReply{.status = status, .body = fmt::format("{{{}}}", message)};
+  std::vector<std::string> told;
+  open({.make_error = [&](const Refusal& refusal) {
+    told.push_back(fmt::format("{} {} {} Host {}", refusal.method, refusal.path, refusal.peer,
+                               refusal.headers.get("Host").value_or("none")));
+    return ServerReply{.status = refusal.status, .body = fmt::format("{{{}}}", refusal.message)};
   }});
   RawClient client = this->client();
   client.send(get("/nothing\x80here"));
@@ -98,6 +101,7 @@ TEST_F(ServerRepliesTest, ErrorsAreMadeByTheirOwnerAndKeepTheConnection) {
   EXPECT_THAT(wrong, HasSubstr("\r\nAllow: POST\r\n"));
   client.send(post("/prepared", "abc"));
   EXPECT_THAT(client.read_reply(), HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+  EXPECT_EQ(told.back(), "POST /prepared 127.0.0.1 Host x");
   client.send("HEAD /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
   client.send(get("/prepared"));
   const std::string both = client.read_some();

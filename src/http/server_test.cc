@@ -278,6 +278,23 @@ TEST_F(ServerTest, AnAnswerThatBeganBeforeTheStopEndsItsConnection) {
   stopping.join();
 }
 
+TEST_F(ServerTest, StoppingRefusesWhatHasNotComeCompletely) {
+  for (const std::string_view part :
+       {std::string_view("GET /prep"),
+        std::string_view("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\na")}) {
+    open();
+    RawClient slow = client();
+    slow.send(part);
+    wait_until([&] { return server_->arriving() == 1; });
+    std::jthread stopping([&] { server_->stop(hours(1)); });
+    const std::string reply = slow.read_all();
+    EXPECT_EQ(status_of(reply), 503) << part;
+    EXPECT_NE(reply.find("Connection: close\r\n"), std::string::npos);
+    slow.close();
+    stopping.join();
+  }
+}
+
 TEST_F(ServerTest, StoppingWithoutGraceCutsOff) {
   open();
   RawClient busy = client();

@@ -19,8 +19,9 @@ namespace {
 // A slow body comes in so many pieces.
 constexpr size_t kSlowPieces = 20;
 
-http::ServerReply http_error(int status, std::string_view message) {
-  return {.status = status, .body = error_body(message, "invalid_request_error", "")};
+http::ServerReply http_error(const http::Refusal& refusal) {
+  return {.status = refusal.status,
+          .body = error_body(refusal.message, "invalid_request_error", "")};
 }
 
 bool is_of_stream(Delivery delivery) {
