@@ -50,6 +50,11 @@ llm::Failure stopping() {
   return unavailable("server_stopping", "the server is being stopped; try again later", 5000);
 }
 
+llm::Failure unreachable() {
+  return unavailable("upstream_unreachable",
+                     "none of the servers behind this one can be reached; try again later", 5000);
+}
+
 llm::Failure full() {
   return {.failure_class = llm::FailureClass::kTransient,
           .status = 429,
@@ -132,8 +137,12 @@ class ApiServer::Core final : public CallHost {
   // --- another thread ---
 
   uint16_t port() const { return server_->port(); }
-  int64_t arriving() const { return static_cast<int64_t>(server_->arriving()); }
+  int64_t arriving() const {
+    const std::scoped_lock lock(mutex_);
+    return server_ ? static_cast<int64_t>(server_->arriving()) : 0;
+  }
   const ServedRoutes& served() const { return served_; }
+  void give_up();
   void stop(Duration grace);
 
   // --- for calls ---
@@ -165,7 +174,7 @@ class ApiServer::Core final : public CallHost {
   http::ServerReply metrics_reply() const;
   http::ServerReply requests_reply(const Admitted& admitted) const;
   void tick();
-  void give_up_all();
+  void give_up_all(const llm::Failure& why);
 
   http::Loop& loop_;
   const Clock& clock_;
@@ -180,12 +189,13 @@ class ApiServer::Core final : public CallHost {
   Admission admission_;
   http::Timer tick_;
   std::optional<TimePoint> give_up_at_;
+  bool unreachable_ = false;
   std::list<std::shared_ptr<Call>> calls_;
   std::unique_ptr<http::Server> server_;
   const std::string description_;  // /openapi.json
   ServedRoutes served_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;  // and of server_, for others than the loop
   std::condition_variable ended_;
   size_t calls_inside_ = 0;
   bool stopped_ = false;
@@ -203,7 +213,10 @@ Result<void> ApiServer::Core::open() {
       opened = server.error();
       return;
     }
-    server_ = *std::move(server);
+    {
+      const std::scoped_lock lock(mutex_);
+      server_ = *std::move(server);
+    }
     tick();
   });
   return opened;
@@ -292,7 +305,8 @@ ServeState ApiServer::Core::state() const {
 
 // Why no call is taken.
 std::optional<llm::Failure> ApiServer::Core::refusal() const {
-  if (state() == ServeState::kReady) return std::nullopt;
+  if (state() == ServeState::kReady)
+    return unreachable_ ? std::optional(unreachable()) : std::nullopt;
   return state() == ServeState::kLoading ? loading() : stopping();
 }
 
@@ -386,17 +400,27 @@ void ApiServer::Core::over(Call& call) {
 
 void ApiServer::Core::tick() {
   const TimePoint now = clock_.now();
-  if (give_up_at_ && now >= *give_up_at_) give_up_all();
+  if (give_up_at_ && now >= *give_up_at_) give_up_all(stopping());
+  unreachable_ =
+      state() == ServeState::kReady && options_.nobody_answers && options_.nobody_answers();
+  if (unreachable_) give_up_all(unreachable());
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls)
     call->tick(now);
   tick_.wake_at(now + kTick, [this] { tick(); });
 }
 
-void ApiServer::Core::give_up_all() {
+void ApiServer::Core::give_up_all(const llm::Failure& why) {
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls)
-    call->give_up(stopping());
+    call->give_up(why);
+}
+
+void ApiServer::Core::give_up() {
+  loop_.run([&] {
+    give_up_at_ = clock_.now();
+    give_up_all(stopping());
+  });
 }
 
 // Calls that are given up are answered, and http's own grace is only for those who do not read.
@@ -404,14 +428,19 @@ void ApiServer::Core::stop(Duration grace) {
   if (std::exchange(stopped_, true)) return;
   loop_.run([&] {
     give_up_at_ = clock_.now() + grace;
-    if (grace <= Duration{}) give_up_all();
+    if (grace <= Duration{}) give_up_all(stopping());
   });
   server_->stop(grace + kLastWords);
   {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [&] { return calls_inside_ == 0; });
   }
-  server_.reset();
+  std::unique_ptr<http::Server> server;
+  {
+    const std::scoped_lock lock(mutex_);
+    server = std::move(server_);
+  }
+  server.reset();
   workers_.stop();
 }
 
@@ -443,6 +472,10 @@ uint16_t ApiServer::port() const {
 
 const ServedRoutes& ApiServer::routes() const {
   return core_->served();
+}
+
+void ApiServer::give_up() {
+  core_->give_up();
 }
 
 void ApiServer::stop(Duration grace) {

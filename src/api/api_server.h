@@ -46,6 +46,10 @@ struct ApiOptions {
   std::function<std::vector<ModelReading>()> read_models;
   std::shared_ptr<ServeMetrics> metrics;  // for those who count steps; null: the server's own
   std::string version;
+
+  // Asked a few times a second, on the loop's thread: nobody who could answer anything is there.
+  // While that is so, calls are refused and those inside given up; empty: it never is.
+  std::function<bool()> nobody_answers;
 };
 
 // Methods with paths; OPTIONS and HEAD are not listed.
@@ -69,6 +73,9 @@ class ApiServer {
 
   // What it answers: for those who hold a description to it.
   const ServedRoutes& routes() const;
+
+  // What is inside is cancelled now, and told that the server stops. Any thread but the loop's.
+  void give_up();
 
   // Takes no more; what is inside is finished within `grace`, the rest cancelled. Blocks; not on
   // the loop's thread.

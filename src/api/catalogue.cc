@@ -1,5 +1,6 @@
 #include "api/catalogue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/ensure.h"
@@ -8,8 +9,18 @@ namespace windrow::api {
 
 void Catalogue::add(ServedModel model, bool any) {
   const std::scoped_lock lock(mutex_);
-  models_.push_back(std::make_unique<const ServedModel>(std::move(model)));
-  const ServedModel* added = models_.back().get();
+  auto owned = std::make_unique<const ServedModel>(std::move(model));
+  const ServedModel* added = owned.get();
+  const auto same =
+      std::ranges::find(models_, added->name, [](const auto& it) { return it->name; });
+  if (same == models_.end()) {
+    models_.push_back(std::move(owned));
+  } else {
+    for (auto& [name, named] : by_name_)
+      named = named == same->get() ? added : named;
+    if (any_ == same->get()) any_ = added;
+    replaced_.push_back(std::exchange(*same, std::move(owned)));
+  }
   by_name_[added->name] = added;
   if (any) any_ = added;
 }

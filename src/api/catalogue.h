@@ -39,7 +39,8 @@ enum class ServeState : uint8_t {
 // Thread-safe.
 class Catalogue {
  public:
-  // Before set_state(kReady). A model that answers whatever name a request has is given as `any`.
+  // Most before set_state(kReady). One of a name that is there takes its place, for what comes from
+  // then on; aliases follow. A model that answers whatever name a request has is given as `any`.
   void add(ServedModel model, bool any = false);
 
   // Another name of a model that was added.
@@ -61,6 +62,7 @@ class Catalogue {
  private:
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<const ServedModel>> models_;
+  std::vector<std::unique_ptr<const ServedModel>> replaced_;
   std::map<std::string, const ServedModel*, std::less<>> by_name_;
   const ServedModel* any_ = nullptr;
   ServeState state_ = ServeState::kLoading;

@@ -99,7 +99,14 @@ class Answerers {
   // What a server has of them; opened for one.
   virtual std::vector<OfferedModel> offered() const = 0;
 
+  // Calls `changed` whenever offered() may say something else from now on, on a thread of theirs,
+  // which waits for it; empty: not any more.
+  virtual void watch(std::function<void()> /*changed*/) {}
+
   // --- any time, any thread ---
+
+  // Nobody who could answer can be reached, and that for some seconds.
+  virtual bool nobody_answers() const { return false; }
 
   // For each dispatcher; empty until they are opened.
   virtual std::vector<api::ModelReading> readings() const = 0;

@@ -166,6 +166,16 @@ void fill(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
   }
 }
 
+// What is offered otherwise than before: models that came, or are at other servers now.
+void fill_again(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
+  for (const OfferedModel& offered : models) {
+    const api::ServedModel* before = catalogue.find(offered.model.name);
+    const bool same = before != nullptr && before->name == offered.model.name &&
+                      before->upstreams == offered.model.upstreams;
+    if (!same) catalogue.add(offered.model, offered.any);
+  }
+}
+
 json::array names_of(const std::vector<OfferedModel>& models) {
   json::array names;
   for (const OfferedModel& offered : models)
@@ -195,6 +205,7 @@ bool drain(api::ApiServer& server, const std::vector<OfferedModel>& models, Dura
   });
   if (wishes.wait_until_stopped()) return true;
   console.note("stopping at once");
+  server.give_up();
   for (const OfferedModel& offered : models)
     offered.model.dispatcher->cancel_all();
   // What a client does not fetch is not waited for; there is nothing here that could be lost.
@@ -278,6 +289,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (key_file) api.keys = key_file->keys();
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&answerers] { return answerers->readings(); };
+  api.nobody_answers = [&answerers] { return answerers->nobody_answers(); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));
@@ -329,6 +341,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   }
   const std::vector<OfferedModel> models = answerers->offered();
   fill(catalogue, models);
+  answerers->watch([&] { fill_again(catalogue, answerers->offered()); });
   catalogue.set_state(api::ServeState::kReady);
   if (const std::string note = answerers->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);
@@ -352,6 +365,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   catalogue.set_state(api::ServeState::kStopping);
   const bool finished =
       drain(**server, models, std::chrono::seconds(settings.grace_s), wishes, console);
+  answerers->watch({});
   reload.set({});
   for (const OfferedModel& offered : models)
     offered.model.dispatcher->cancel_all();

@@ -33,6 +33,11 @@ constexpr int64_t kHopelessAfter = 40;
 // Addresses are for those who run this, who find them on the console.
 constexpr std::string_view kServerToClients = "a server behind this one";
 
+// How often a server is asked whether it is there, and how long all must be away before that is
+// said to clients: a restart takes less.
+constexpr Duration kAskedEvery = std::chrono::seconds(5);
+constexpr Duration kAwayAfter = std::chrono::seconds(3);
+
 upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Settings& settings) {
   upstream::UpstreamOptions options;
   options.base = choice.base;
@@ -166,9 +171,9 @@ dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfR
   return options;
 }
 
-// Facts of those that answer; `choices_` is cut down to them. Each may take seconds to say that it
-// is not there, so all are asked at once.
-Result<std::vector<upstream::UpstreamFacts>> UpstreamAnswerers::ask_all() {
+// Facts of those that answer; `choices_` is cut down to them, where nobody waits for the others.
+// Each may take seconds to say that it is not there, so all are asked at once.
+Result<std::vector<UpstreamAnswerers::Facts>> UpstreamAnswerers::ask_all(bool serving) {
   std::vector<std::future<Result<upstream::UpstreamFacts>>> asked;
   asked.reserve(choices_.size());
   for (const UpstreamChoice& choice : choices_) {
@@ -177,21 +182,27 @@ Result<std::vector<upstream::UpstreamFacts>> UpstreamAnswerers::ask_all() {
     }));
   }
   std::vector<UpstreamChoice> there;
-  std::vector<upstream::UpstreamFacts> list;
+  std::vector<Facts> list;
+  bool any = false;
   std::optional<Error> first_error;
   for (size_t i = 0; i < choices_.size(); ++i) {
     Result<upstream::UpstreamFacts> facts = asked[i].get();
+    any = any || facts.has_value();
+    if (facts || serving) there.push_back(choices_[i]);
     if (facts) {
-      there.push_back(choices_[i]);
-      list.push_back(*std::move(facts));
+      list.emplace_back(*std::move(facts));
       continue;
     }
-    if (choices_.size() > 1)
-      console_.warn(fmt::format("{}; this run goes without this server", facts.error().message));
+    if (serving) list.emplace_back();
+    if (choices_.size() > 1) {
+      console_.warn(
+          fmt::format("{}; {}", facts.error().message,
+                      serving ? "it joins when it answers" : "this run goes without this server"));
+    }
     if (!first_error) first_error = facts.error();
   }
-  if (there.empty() && choices_.size() == 1) return *first_error;
-  if (there.empty()) {
+  if (!any && choices_.size() == 1) return *first_error;
+  if (!any) {
     return Error{ErrorKind::kUnavailable,
                  fmt::format("none of the {} servers answers", choices_.size())};
   }
@@ -199,15 +210,17 @@ Result<std::vector<upstream::UpstreamFacts>> UpstreamAnswerers::ask_all() {
   return list;
 }
 
-void UpstreamAnswerers::add_server(const UpstreamChoice& choice,
-                                   const upstream::UpstreamFacts& facts) {
+void UpstreamAnswerers::add_server(const UpstreamChoice& choice, const Facts& facts) {
   auto server = std::make_unique<Server>();
   server->choice = choice;
   upstream::UpstreamOptions options = options_of(choice, settings_);
   const std::string name = http::origin(options.base);
-  server->identity = upstream::identify_server(*client_, options);
-  server->models = facts.models;
-  if (facts.models) options.models = upstream::models_text(*facts.models);
+  server->there = server->answers = facts.has_value();
+  if (facts) {
+    server->identity = upstream::identify_server(*client_, options);
+    server->models = facts->models;
+    if (facts->models) options.models = upstream::models_text(*facts->models);
+  }
   const std::string kind = upstream::to_string(server->identity);
   const std::string known =
       kind.empty() || options.models.empty() ? kind + options.models : kind + ", " + options.models;
@@ -236,7 +249,7 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
   serving_ = run.serving;
   loop_ = std::make_unique<http::Loop>(clock_);
   client_ = http::open_client(*loop_, client_options(environment_));
-  const Result<std::vector<upstream::UpstreamFacts>> facts = ask_all();
+  const Result<std::vector<Facts>> facts = ask_all(run.serving);
   if (!facts) return facts.error();
   if (run.refusal) {
     if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
@@ -290,10 +303,12 @@ dispatch::DispatchCounts UpstreamAnswerers::counts() const {
 
 // A name that nobody lists may still be one that a server takes, or that it refuses best itself.
 uint64_t UpstreamAnswerers::upstreams_of(const std::string& model) const {
+  const std::scoped_lock lock(watch_mutex_);
   constexpr size_t kBits = 64;
   uint64_t some = 0;
   for (size_t i = 0; i < servers_.size() && i < kBits; ++i) {
     const Server& server = *servers_[i];
+    if (!server.there) continue;
     const auto alias = server.choice.aliases.find(model);
     const std::string& theirs = alias == server.choice.aliases.end() ? model : alias->second;
     if (!server.models || upstream::has_model(*server.models, theirs)) some |= uint64_t{1} << i;
@@ -380,11 +395,15 @@ std::vector<OfferedModel> UpstreamAnswerers::offered() const {
   const auto add = [&](const std::string& name) {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
-  for (const auto& server : servers_) {
-    if (server->models) std::ranges::for_each(*server->models, add);
-    for (const auto& [name, theirs] : server->choice.aliases)
-      add(name);
-    any = any || !server->models || server->ollama;
+  {
+    const std::scoped_lock lock(watch_mutex_);
+    for (const auto& server : servers_) {
+      if (!server->there) continue;
+      if (server->models) std::ranges::for_each(*server->models, add);
+      for (const auto& [name, theirs] : server->choice.aliases)
+        add(name);
+      any = any || !server->models || server->ollama;
+    }
   }
   constexpr std::string_view kAny = "any";
   std::vector<OfferedModel> list;
@@ -428,6 +447,64 @@ std::vector<api::UpstreamSeries> UpstreamAnswerers::series() const {
     list.push_back(std::move(one));
   }
   return list;
+}
+
+// A server that was not there when it was asked who it is goes on unknown.
+void UpstreamAnswerers::watch(std::function<void()> changed) {
+  std::unique_ptr<upstream::UpstreamWatch> before;  // its end waits for what it is telling
+  {
+    const std::scoped_lock lock(watch_mutex_);
+    before = std::move(server_watch_);
+  }
+  before.reset();
+  if (!changed) return;
+  std::vector<upstream::UpstreamOptions> servers;
+  for (const UpstreamChoice& choice : choices_)
+    servers.push_back(options_of(choice, settings_));
+  const std::scoped_lock lock(watch_mutex_);
+  server_watch_ = std::make_unique<upstream::UpstreamWatch>(
+      *loop_, *client_, std::move(servers),
+      upstream::WatchOptions{
+          .times = {.period = kAskedEvery},
+          .on_change = [this, changed = std::move(changed)](
+                           size_t index) { server_changed(index, changed); },
+          .seed = static_cast<uint64_t>(clock_.now().time_since_epoch().count())});
+}
+
+void UpstreamAnswerers::server_changed(size_t index, const std::function<void()>& changed) {
+  upstream::ServerReading reading;
+  bool answered = false;
+  {
+    const std::scoped_lock lock(watch_mutex_);
+    if (!server_watch_) return;
+    reading = server_watch_->reading(index);
+    Server& server = *servers_[index];
+    answered = std::exchange(server.answers, reading.answers);
+    if (reading.answers) {
+      server.there = true;
+      server.models = reading.models;
+    }
+  }
+  const std::string& name = servers_[index]->backend->name();
+  if (reading.answers && !answered) {
+    console_.note(fmt::format(
+        "{} answers{}", name,
+        reading.models ? fmt::format(": {}", upstream::models_text(*reading.models)) : ""));
+  } else if (!reading.answers && answered) {
+    console_.warn(fmt::format("{}; it is asked again", reading.problem));
+  }
+  changed();
+}
+
+bool UpstreamAnswerers::nobody_answers() const {
+  const std::scoped_lock lock(watch_mutex_);
+  if (!server_watch_) return false;
+  const TimePoint since_at_least = clock_.now() - kAwayAfter;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const std::optional<TimePoint> since = server_watch_->reading(i).unreached_since;
+    if (!since || *since > since_at_least) return false;
+  }
+  return true;
 }
 
 std::vector<api::ModelReading> UpstreamAnswerers::readings() const {

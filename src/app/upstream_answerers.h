@@ -30,6 +30,7 @@
 #include "upstream/ollama_backend.h"
 #include "upstream/server_kind.h"
 #include "upstream/upstream_backend.h"
+#include "upstream/upstream_watch.h"
 
 namespace windrow::app {
 
@@ -42,7 +43,8 @@ class UpstreamAnswerers final : public Answerers {
 
   boost::json::array description() const override;
 
-  // A server that cannot be reached is left out, with a word, while another one answers.
+  // A server that cannot be reached is left out, with a word, while another one answers; of those
+  // opened to serve it joins when it is there.
   Result<void> open(const AnswerersOfRun& run) override;
 
   std::span<const batch::ModelRoute> routes() const override { return routes_; }
@@ -61,12 +63,18 @@ class UpstreamAnswerers final : public Answerers {
   dispatch::DispatchCounts counts() const override;
   std::vector<batch::UpstreamFigures> upstreams() const override;
   std::vector<OfferedModel> offered() const override;
+  void watch(std::function<void()> changed) override;
+  bool nobody_answers() const override;
   std::vector<api::ModelReading> readings() const override;
 
  private:
   struct Server {
     UpstreamChoice choice;
-    std::optional<std::vector<std::string>> models;  // absent: it does not say
+    bool there = true;  // it has answered once
+
+    // Absent: it does not say. Both change while they are watched.
+    std::optional<std::vector<std::string>> models;
+    bool answers = true;
     upstream::ServerIdentity identity;
     std::unique_ptr<upstream::UpstreamBackend> backend;
     std::unique_ptr<upstream::OllamaBackend> ollama;    // before it, where it is one
@@ -75,8 +83,12 @@ class UpstreamAnswerers final : public Answerers {
     std::atomic<bool> told_serial = false;
   };
 
-  Result<std::vector<upstream::UpstreamFacts>> ask_all();
-  void add_server(const UpstreamChoice& choice, const upstream::UpstreamFacts& facts);
+  // What a server said of itself; nothing: it is not there.
+  using Facts = std::optional<upstream::UpstreamFacts>;
+
+  Result<std::vector<Facts>> ask_all(bool serving);
+  void add_server(const UpstreamChoice& choice, const Facts& facts);
+  void server_changed(size_t index, const std::function<void()>& changed);
   dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run);
   std::vector<api::UpstreamSeries> series() const;
   void tell_batch(const dispatch::SentBatch& batch);
@@ -85,7 +97,7 @@ class UpstreamAnswerers final : public Answerers {
   bool is_hopeless(const llm::Failure& failure);
   void tell_failure(const std::string& server, const llm::Failure& failure);
 
-  std::vector<UpstreamChoice> choices_;  // of open(): those that answer
+  std::vector<UpstreamChoice> choices_;  // of open(): those that answer, or may later
   const Spending spending_;
   const Settings settings_;
   const Environment environment_;
@@ -115,6 +127,10 @@ class UpstreamAnswerers final : public Answerers {
   // Guards what readers see while it opens.
   mutable std::mutex open_mutex_;
   bool open_ = false;
+
+  // Guards what the watch changes, and who it is. It asks the servers while somebody watches.
+  mutable std::mutex watch_mutex_;
+  std::unique_ptr<upstream::UpstreamWatch> server_watch_;
 };
 
 }  // namespace windrow::app

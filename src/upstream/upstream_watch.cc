@@ -43,7 +43,7 @@ class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
 
   void ask(size_t server);
   void answered(size_t server, const http::ClientResult& result);
-  bool note(size_t server, Result<UpstreamFacts> facts);
+  bool note(size_t server, Result<UpstreamFacts> facts, bool unreached);
 
   http::Loop& loop_;
   http::Client& client_;
@@ -91,16 +91,25 @@ void UpstreamWatch::Core::answered(size_t server, const http::ClientResult& resu
   state.failures = facts ? 0 : state.failures + 1;
   const Duration wait = until_next_question(options_.times, state.failures, random_);
   state.timer->wake_at(loop_.clock().now() + wait, [this, server] { ask(server); });
-  if (note(server, std::move(facts)) && options_.on_change) options_.on_change(server);
+  const auto* failure = std::get_if<http::ClientFailure>(&result);
+  const bool unreached = failure != nullptr && !failure->sent &&
+                         (failure->kind == http::FailureKind::kConnect ||
+                          failure->kind == http::FailureKind::kResolve);
+  if (note(server, std::move(facts), unreached) && options_.on_change) options_.on_change(server);
 }
 
 // Whether it is another than before.
-bool UpstreamWatch::Core::note(size_t server, Result<UpstreamFacts> facts) {
+bool UpstreamWatch::Core::note(size_t server, Result<UpstreamFacts> facts, bool unreached) {
   const std::scoped_lock lock(mutex_);
   ServerReading& reading = readings_[server];
   bool changed = !reading.asked || reading.answers != facts.has_value();
   reading.asked = true;
   reading.answers = facts.has_value();
+  if (!unreached) {
+    reading.unreached_since.reset();
+  } else if (!reading.unreached_since) {
+    reading.unreached_since = loop_.clock().now();
+  }
   reading.problem = facts ? "" : facts.error().message;
   if (facts) {
     if (facts->models) std::ranges::sort(*facts->models);

@@ -30,6 +30,9 @@ struct ServerReading {
   std::optional<std::vector<std::string>> models;
 
   std::string problem;  // why it does not answer, for people
+
+  // Nobody is there: no connection, again and again since then.
+  std::optional<TimePoint> unreached_since;
 };
 
 struct WatchOptions {

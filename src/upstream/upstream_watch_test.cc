@@ -85,6 +85,8 @@ TEST_F(UpstreamWatchTest, TellsWhoHasWhat) {
   EXPECT_TRUE(watch_->reading(1).asked);
   EXPECT_FALSE(watch_->reading(1).answers);
   EXPECT_THAT(watch_->reading(1).problem, HasSubstr("127.0.0.1"));
+  EXPECT_TRUE(watch_->reading(1).unreached_since.has_value());
+  EXPECT_FALSE(watch_->reading(0).unreached_since.has_value());
   EXPECT_EQ(watch_->models_of(1), std::nullopt);
   EXPECT_EQ(watch_->answering(), 1U);
 }
@@ -94,6 +96,7 @@ TEST_F(UpstreamWatchTest, SeesAServerComeAndGoAndItsModelsChange) {
   watch({server_.url("/v1")});
   EXPECT_THAT(after(1).problem, HasSubstr("refuses the key"));
   EXPECT_EQ(watch_->answering(), 0U);
+  EXPECT_FALSE(watch_->reading(0).unreached_since.has_value()) << "it is there";
   answer({.body = R"({"data":[{"id":"a"}]})"});
   EXPECT_THAT(*after(2).models, ElementsAre("a"));
   EXPECT_EQ(watch_->answering(), 1U);

@@ -9,6 +9,7 @@
 
 #include <boost/json/parse.hpp>
 #include <csignal>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
@@ -303,6 +304,39 @@ TEST(Serve, WhereServersElsewhereAreIsNotToldToClients) {
   EXPECT_EQ(reply.status, 502) << reply.body;
   EXPECT_THAT(reply.body, HasSubstr("a server behind this one"));
   EXPECT_THAT(reply.body, Not(HasSubstr("127.0.0.1")));
+}
+
+TEST(Serve, AServerElsewhereMayGoAndComeBackWithMore) {
+  const JobFolder folder;
+  auto behind = std::make_unique<Served>(folder, Words{"--model", "chat=sim:instant"});
+  ASSERT_TRUE(behind->wait_until_ready());
+  const uint16_t port = behind->port();
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", port)});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const auto ask = [&](std::string_view model) {
+    return front.post("/v1/completions",
+                      fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
+  };
+  EXPECT_EQ(ask("chat").status, 200);
+  EXPECT_EQ(ask("more").status, 404);
+
+  behind->process().send(SIGKILL);
+  behind->process().wait();
+  while (front.get("/ready").status == 200) {
+  }
+  const HttpReply nobody = ask("chat");
+  EXPECT_EQ(nobody.status, 503);
+  EXPECT_THAT(nobody.body, HasSubstr("upstream_unreachable"));
+
+  behind = std::make_unique<Served>(
+      folder, Words{"--model", "chat=sim:instant", "--model", "more=sim:instant"},
+      fmt::format("127.0.0.1:{}", port));
+  while (front.get("/ready").status != 200) {
+  }
+  EXPECT_EQ(ask("chat").status, 200);
+  while (ask("more").status == 404) {
+  }
+  EXPECT_EQ(ask("more").status, 200);
 }
 
 TEST(Serve, RunTakesASimulatedModelToo) {
