@@ -221,7 +221,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .name = "fault",
      .value_name = "KIND=CHANCE[:TIME]",
      .help = "what goes wrong: 429, 5xx, stall, reset, slow-body, truncated, content-type, "
-             "swapped, schema (repeatable)",
+             "swapped, schema; of streams: stream-error, stream-garbage, no-done (repeatable)",
      .repeatable = true,
      .set = [](Text text, Command& command) -> Result<void> {
        const Result<sim_upstream::FaultRule> rule = sim_upstream::parse_fault(text);
