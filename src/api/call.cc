@@ -3,14 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 #include <variant>
 
 namespace windrow::api {
 namespace {
 
+// Reading a larger body may take a worker so long that others notice.
+constexpr size_t kLongBodyBytes = size_t{64} * 1024;
+
 // Answers up to this are written on the loop's thread: it takes less time than to hand them on.
 constexpr size_t kWrittenAtOnceBytes = size_t{32} << 10;
+
+llm::Failure unreadable() {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 413,
+          .code = "request_too_large",
+          .message = "there is not memory enough to read this body; send less at once"};
+}
 
 llm::Failure not_wanted() {
   return {.failure_class = llm::FailureClass::kCancelled,
@@ -79,12 +90,23 @@ void Call::begin() {
   exchange_.on_disconnect([call = weak_from_this()] {
     if (const auto self = call.lock()) self->carry_out(self->flow_.leave());
   });
-  host_.workers().post([self = shared_from_this()] { self->read(); });
+  const auto length =
+      body_bytes() > kLongBodyBytes ? CallWorkers::Length::kLong : CallWorkers::Length::kShort;
+  host_.workers().post([self = shared_from_this()] { self->read(); }, length);
 }
 
 // --- a worker ---
 
+// A body may be such that there is not memory enough for what it says.
 void Call::read() {
+  try {
+    read_and_offer();
+  } catch (const std::bad_alloc&) {
+    put([](Inbox& inbox) { inbox.outcome = unreadable(); });
+  }
+}
+
+void Call::read_and_offer() {
   const bool unwanted = [&] {
     const std::scoped_lock lock(mutex_);
     return unwanted_;
@@ -190,6 +212,7 @@ void Call::fetch() {
   const TimePoint now = loop_.clock().now();
   if (!inbox.pieces.empty()) {
     ticket_->said(now, static_cast<int64_t>(inbox.pieces.size()));
+    pieces_said_ += static_cast<int32_t>(inbox.pieces.size());
     carry_out(flow_.say(std::move(inbox.pieces), exchange_.unsent_bytes() > 0, now));
     wait_for_reader();
   }
@@ -267,8 +290,12 @@ void Call::add_headers(http::Headers& headers) {
 void Call::settle() {
   {
     const std::scoped_lock lock(mutex_);
-    admitted_->record().status = flow_.status();
-    admitted_->record().code = flow_.code();
+    RequestRecord& record = admitted_->record();
+    record.status = flow_.status();
+    record.code = flow_.code();
+    // A piece has a token, or more.
+    record.usage.completion_tokens = std::max(record.usage.completion_tokens, pieces_said_);
+    record.cut_off = unwanted_ && item_.has_value();
     admitted_.reset();
     ticket_.reset();
   }

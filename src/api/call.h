@@ -99,6 +99,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   };
 
   void read();  // on a worker
+  void read_and_offer();
   void offer(CallPlan plan);
   void done(dispatch::DispatchResult result);
   template <class Write>
@@ -122,6 +123,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   http::Exchange exchange_;
   CallFlow flow_;
   bool waits_for_reader_ = false;
+  int32_t pieces_said_ = 0;
 
   // --- the worker's, then nobody's but to read ---
   CallInput input_;

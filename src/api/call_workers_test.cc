@@ -32,6 +32,34 @@ TEST(CallWorkers, WorkAtTheSameTime) {
   EXPECT_TRUE(both.try_wait());
 }
 
+// Long ones wait at a gate that only a short one opens.
+TEST(CallWorkers, LongTasksLeaveAThreadForShortOnes) {
+  std::latch gate(1);
+  std::atomic<int> done = 0;
+  CallWorkers workers(2);
+  for (int i = 0; i < 10; ++i) {
+    workers.post(
+        [&] {
+          gate.wait();
+          ++done;
+        },
+        CallWorkers::Length::kLong);
+  }
+  workers.post([&] { gate.count_down(); });
+  workers.stop();
+  EXPECT_EQ(done, 10);
+}
+
+TEST(CallWorkers, AloneDoAllThereIs) {
+  std::atomic<int> done = 0;
+  CallWorkers workers(1);
+  for (int i = 0; i < 10; ++i)
+    workers.post([&] { ++done; },
+                 i % 2 == 0 ? CallWorkers::Length::kLong : CallWorkers::Length::kShort);
+  workers.stop();
+  EXPECT_EQ(done, 10);
+}
+
 TEST(CallWorkers, MayPostThemselves) {
   std::latch done(1);
   CallWorkers workers(1);

@@ -176,7 +176,9 @@ void Front::ended(Admitted::Open& open) {
   }
   const TimePoint now = clock_.now();
   if (open.counted) {
-    const int64_t used = int64_t{record.usage.prompt_tokens} + record.usage.completion_tokens;
+    int64_t used = int64_t{record.usage.prompt_tokens} + record.usage.completion_tokens;
+    // Who leaves after the last token they want has had them all the same.
+    if (record.cut_off) used = std::max(used, open.tokens_taken);
     const std::scoped_lock lock(mutex_);
     open.key->allowance.settle_tokens(now, open.tokens_taken, used);
     open.key->allowance.leave();

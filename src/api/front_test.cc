@@ -266,6 +266,30 @@ TEST_F(FrontTest, ManyThreadsEndTheirRequests) {
   EXPECT_EQ(headers.get("x-ratelimit-remaining-tokens"), "1000000000");
 }
 
+TEST_F(FrontTest, WhoLeavesInTheMiddleHasUsedWhatWasTaken) {
+  demand(line_of("alice", "wr-alice", "tpm=1000"));
+  make();
+  const auto remaining = [&] {
+    auto came = come(Access::kCall, {{"X-Api-Key", "wr-alice"}});
+    http::Headers headers;
+    std::get<Admitted>(came).add_headers(headers);
+    return std::string(headers.get("x-ratelimit-remaining-tokens").value_or(""));
+  };
+  {
+    auto came = come(Access::kCall, {{"X-Api-Key", "wr-alice"}});
+    EXPECT_FALSE(std::get<Admitted>(came).take_tokens(300));
+    std::get<Admitted>(came).record().status = 429;  // it never began
+  }
+  EXPECT_EQ(remaining(), "1000");
+  {
+    auto came = come(Access::kCall, {{"X-Api-Key", "wr-alice"}});
+    EXPECT_FALSE(std::get<Admitted>(came).take_tokens(300));
+    std::get<Admitted>(came).record().status = 499;
+    std::get<Admitted>(came).record().cut_off = true;
+  }
+  EXPECT_EQ(remaining(), "700");
+}
+
 TEST_F(FrontTest, WhatNobodyTakesIsLoggedAndCounted) {
   FrontOptions options;
   options.cors = *CorsPolicy::make({"https://a.example"});

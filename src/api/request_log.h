@@ -33,6 +33,7 @@ struct RequestRecord {
   int status = 0;    // 499: the client left before its answer was complete
   std::string code;  // of the error; empty: none
   llm::Usage usage;
+  bool cut_off = false;           // it may have been at work, and nobody knows what it used
   std::optional<Duration> queue;  // llm::Timings; nothing: it never began
   std::optional<Duration> ttft;   // from arrival to the first token; nothing: there was none
   std::string body;               // only where prompts are logged
