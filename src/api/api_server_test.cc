@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <future>
 #include <set>
 #include <string>
@@ -308,27 +307,6 @@ TEST(ApiServer, LargeAnswersComeWhole) {
   rig.backend.end(llm::Answer{.embeddings = {vector}});
   const json::value body = read_reply(client).json();
   EXPECT_EQ(body.at("data").at(0).at("embedding").as_array().size(), vector.size());
-}
-
-TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
-  std::atomic<bool> nobody = false;
-  ServerRig rig({.nobody_answers = [&] { return nobody.load(); }});
-  rig.load();
-  http::testing::RawClient waiting(rig.server->port());
-  waiting.send(post(kChatPath, kChat));
-  rig.backend.wait_for(1);
-  nobody = true;
-  const Reply given_up = testing::read_reply(waiting);
-  EXPECT_EQ(given_up.status, 503);
-  EXPECT_EQ(given_up.error().at("code"), "upstream_unreachable");
-  EXPECT_NE(given_up.header("Retry-After"), "");
-  rig.backend.cancel_all();
-  EXPECT_EQ(rig.ask(get("/ready")).status, 503);
-  EXPECT_EQ(rig.ask(get("/health")).status, 200);
-  EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "upstream_unreachable");
-  nobody = false;
-  while (rig.ask(get("/ready")).status != 200)
-    std::this_thread::yield();
 }
 
 }  // namespace
