@@ -307,7 +307,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       if (changed) {
         console.note(fmt::format("{} changed; its keys hold from now on", settings.api_keys));
       } else {
-        console.error(changed.error().message);
+        console.error(changed.error().message + "; the keys from before hold");
       }
     });
   }

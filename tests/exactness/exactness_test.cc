@@ -199,7 +199,8 @@ TEST_P(Exactness, ExactModeWithF16WeightsStaysWithinTheirRounding) {
 
 // With quantised weights and the default cache the arithmetic depends on the batch, so tokens may
 // differ where two are nearly equal. The test models are sharpened, which magnifies rounding too:
-// their logits have a deviation of 3, and the worst difference seen in 5,800 tokens is 0.12.
+// their logits have a deviation of 3, and the worst difference seen is 0.12 in 5,800 tokens, and
+// 0.16 in one of 1,165 since short prompts go first (other chunks, other order of the sums).
 TEST_P(Exactness, DefaultModeStaysWithinTheArithmetic) {
   const std::string path = test_model(GetParam(), "q8_0");
   const auto model = LlamaModel::load(library(), path, {}).value();
@@ -211,7 +212,7 @@ TEST_P(Exactness, DefaultModeStaysWithinTheArithmetic) {
   options.flash_attention = engine::FlashAttention::kAuto;
   const Run run = run_batched(*model, rows, options, random);
   ASSERT_EQ(run.answers.size(), rows.size());
-  const Comparison comparison = compare(plain, rows, run, {.exact = false}, 0.15);
+  const Comparison comparison = compare(plain, rows, run, {.exact = false}, 0.2);
   // A mixture has a second kind of near-tie: between experts. Where it falls the other way another
   // part of the model computes the token, and no bound on the logits holds.
   const double apart_max = std::string_view(GetParam()) == "moe" ? 0.02 * comparison.tokens : 0;
