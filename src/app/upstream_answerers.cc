@@ -459,6 +459,7 @@ void UpstreamAnswerers::watch(std::function<void()> changed) {
   before.reset();
   if (!changed) return;
   std::vector<upstream::UpstreamOptions> servers;
+  servers.reserve(choices_.size());
   for (const UpstreamChoice& choice : choices_)
     servers.push_back(options_of(choice, settings_));
   const std::scoped_lock lock(watch_mutex_);
