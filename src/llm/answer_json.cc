@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <iterator>
 
 #include "base/base64.h"
 #include "base/utf8.h"
+#include "llm/json_parts.h"
 #include "llm/json_text.h"
 #include "llm/logprobs_json.h"
 #include "llm/text_offsets.h"
@@ -18,24 +18,6 @@ namespace windrow::llm {
 namespace json = boost::json;
 
 namespace {
-
-template <class... Args>
-void append(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-}
-
-// Writes the elements with commas between them.
-template <class List, class Write>
-void append_array(std::string& text, const List& list, Write write) {
-  text += '[';
-  bool first = true;
-  for (const auto& element : list) {
-    if (!first) text += ',';
-    first = false;
-    write(element);
-  }
-  text += ']';
-}
 
 void append_message(std::string& text, const Choice& choice) {
   text += R"({"role":"assistant","content":)";

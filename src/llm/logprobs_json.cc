@@ -4,33 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string_view>
 #include <vector>
 
 #include "base/utf8.h"
+#include "llm/json_parts.h"
 #include "llm/json_text.h"
 
 namespace windrow::llm {
 namespace {
-
-template <class... Args>
-void append(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
-}
-
-// Writes the elements with commas between them.
-template <class List, class Write>
-void append_array(std::string& text, const List& list, Write write) {
-  text += '[';
-  bool first = true;
-  for (const auto& element : list) {
-    if (!first) text += ',';
-    first = false;
-    write(element);
-  }
-  text += ']';
-}
 
 // JSON has no infinity; OpenAI says by this number that a token is as good as impossible.
 float finite_logprob(float logprob) {
