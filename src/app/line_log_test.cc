@@ -13,21 +13,14 @@
 #include <thread>
 #include <vector>
 
+#include "store/testing/temporary_folder.h"
+
 namespace windrow::app {
 namespace {
 
 class LineLogTest : public ::testing::Test {
- public:
-  LineLogTest() : folder_(std::filesystem::path(::testing::TempDir()) / "line_log") {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~LineLogTest() override { std::filesystem::remove_all(folder_); }
-  LineLogTest(const LineLogTest&) = delete;
-  LineLogTest& operator=(const LineLogTest&) = delete;
-
  protected:
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_ / name; }
 
   std::vector<std::string> lines_of(const std::string& name) const {
     std::ifstream file(path(name));
@@ -37,7 +30,7 @@ class LineLogTest : public ::testing::Test {
     return lines;
   }
 
-  std::filesystem::path folder_;
+  store::testing::TemporaryFolder folder_;
   std::atomic<int> warnings_ = 0;
   std::function<void(const std::string&)> warn_ = [this](const std::string&) { ++warnings_; };
 };

@@ -21,12 +21,12 @@ class RawClient {
  public:
   explicit RawClient(uint16_t port) : socket_(context_) {
     socket_.connect({boost::asio::ip::address_v4::loopback(), port});
+    socket_.non_blocking(true);
   }
 
   // False when the other side would not take it.
   bool send(std::string_view bytes) {
     boost::system::error_code error;
-    socket_.non_blocking(true);
     while (!bytes.empty() && !error && wait_for(POLLOUT)) {
       bytes.remove_prefix(
           socket_.write_some(boost::asio::buffer(bytes.data(), bytes.size()), error));
