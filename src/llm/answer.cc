@@ -13,7 +13,15 @@ size_t bytes_of(const ScoredToken& token) {
 }  // namespace
 
 std::string_view to_string(FinishReason reason) {
-  return reason == FinishReason::kStop ? "stop" : "length";
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kToolCalls:
+      return "tool_calls";
+  }
+  return "";
 }
 
 std::string_view to_string(StructureLabel label) {
@@ -24,6 +32,8 @@ size_t bytes_of(const Answer& answer) {
   size_t bytes = sizeof(answer) + answer.raw.size();
   for (const Choice& choice : answer.choices) {
     bytes += sizeof(choice) + choice.text.size() + choice.reasoning.value_or("").size();
+    for (const ToolCall& call : choice.tool_calls)
+      bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
     for (const ScoredToken& token : choice.tokens)
       bytes += bytes_of(token);
   }

@@ -10,11 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "llm/tool_call.h"
+
 namespace windrow::llm {
 
 enum class FinishReason : uint8_t {
-  kStop,    // the model ended, or a stop text was reached
-  kLength,  // output_tokens_max or the context was reached
+  kStop,       // the model ended, or a stop text was reached
+  kLength,     // output_tokens_max or the context was reached
+  kToolCalls,  // the model waits for what its calls bring: Choice::tool_calls
 };
 
 std::string_view to_string(FinishReason reason);
@@ -73,6 +76,10 @@ struct Choice {
 
   // What a reasoning model thought before it answered; `text` is then only the answer.
   std::optional<std::string> reasoning;
+
+  // In the order in which the model made them; `text` is then what it said beside them, often
+  // nothing.
+  std::vector<ToolCall> tool_calls;
 
   FinishReason finish_reason = FinishReason::kStop;
 

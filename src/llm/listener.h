@@ -1,8 +1,8 @@
 // Listener: hears an answer while it is made, for those who read it as it comes.
 //
 // Invariant: the pieces of a choice together are the choice. Text and reasoning joined are the
-// Choice's, `tokens` joined are its list, and the last piece has its finish reason. Of an answer
-// that fails there may have been pieces; what was said stays said.
+// Choice's, so are the calls of tools, `tokens` joined are its list, and the last piece has its
+// finish reason. Of an answer that fails there may have been pieces; what was said stays said.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct Piece {
   int32_t choice = 0;  // in Answer::choices
   std::string text;
   std::string reasoning;
+  std::vector<ToolCallPiece> tool_calls;
   std::vector<ScoredToken> tokens;  // where Request::logprobs_top is given
 
   // Of the last piece of a choice.

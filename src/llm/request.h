@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "llm/structure.h"
+#include "llm/tool_call.h"
 
 namespace windrow::llm {
 
@@ -52,7 +53,8 @@ struct Input {
 // with a `role`, and its `content` is a string, text parts joined.
 struct Chat {
   boost::json::array messages;
-  boost::json::array tools;
+  boost::json::array tools;  // empty where tool_choice says that none is called
+  ToolChoice tool_choice;
   boost::json::object template_arguments;  // chat_template_kwargs, and reasoning_effort if given
 };
 
