@@ -3,6 +3,7 @@
 // wants it as it was written: the messages, the tools and the template's own arguments.
 #pragma once
 
+#include <atomic>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "llm/structure.h"
 #include "llm/tool_call.h"
 
@@ -25,6 +27,13 @@ class Listener;
 class ReadAhead {
  public:
   virtual ~ReadAhead() = default;
+};
+
+// Where models are loaded when somebody asks for them: how long a request waits for its model, and
+// whether it does so at the moment. Set by who asks, read by both.
+struct LoadWait {
+  TimePoint until{};
+  std::atomic<bool> waits = false;
 };
 
 enum class Endpoint : uint8_t {
@@ -133,6 +142,7 @@ struct Request {
   // does not start, rows leave the batch at the next step, a call elsewhere is broken off.
   std::shared_ptr<Listener> listener;
   std::shared_ptr<const ReadAhead> read_ahead;  // null: nothing was made yet
+  std::shared_ptr<LoadWait> load_wait;          // null: it waits for its model as long as it takes
   std::stop_token unwanted;
 };
 
