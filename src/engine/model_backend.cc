@@ -97,6 +97,14 @@ int32_t ModelBackend::request_tokens_max() const {
   return 0;
 }
 
+OpenKinds ModelBackend::open_kinds() const {
+  const std::scoped_lock lock(mutex_);
+  OpenKinds open;
+  if (generation_ != nullptr) open.generation = generation_->limits();
+  if (embedding_ != nullptr) open.embedding = embedding_->limits();
+  return open;
+}
+
 void ModelBackend::read_ahead(llm::Request& request) {
   auto backend = backend_for(request.endpoint);
   if (auto* found = std::get_if<llm::Backend*>(&backend)) (*found)->read_ahead(request);

@@ -34,6 +34,12 @@ struct MeasuredPrompts {
   int64_t output_tokens_max = 0;  // of all its answers together
 };
 
+// What is open of a model, by its limits.
+struct OpenKinds {
+  std::optional<RunnerLimits> generation;
+  std::optional<EmbeddingLimits> embedding;
+};
+
 // Thread-safe.
 class ModelBackend final : public llm::Backend {
  public:
@@ -49,6 +55,8 @@ class ModelBackend final : public llm::Backend {
   // Tokens of one request: of prompt and answer, or where it only embeds of one input. 0 while
   // nothing is open.
   int32_t request_tokens_max() const;
+
+  OpenKinds open_kinds() const;
 
   void read_ahead(llm::Request& request) override;
 

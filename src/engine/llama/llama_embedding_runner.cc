@@ -12,22 +12,12 @@
 
 #include "base/ensure.h"
 #include "base/format.h"
-#include "engine/batch_budget.h"
 #include "engine/cpu_count.h"
+#include "engine/llama/context_size.h"
 #include "engine/llama/llama_types.h"
 
 namespace windrow::engine {
 namespace {
-
-// A longer pass costs gigabytes of memory (the header has figures) and rarely gains anything.
-constexpr int32_t kBatchTokensMax = 8192;
-constexpr int32_t kBatchTokensMin = 512;
-
-// Beyond one pass, of last pooling: what the cache of the longest input may hold by default.
-constexpr int32_t kChunkedTokensMax = 32768;
-
-// Of the memory that is free: what a context may take without being asked for.
-constexpr double kFreeMemoryShare = 0.25;
 
 // libllama keeps a state for each sequence of a model that has one; of these passes few pay.
 constexpr int32_t kInputsMax = 256;
@@ -76,60 +66,8 @@ bool has_head(const llama_model& model, const std::string& path) {
   return false;
 }
 
-// What a pass of so many tokens needs besides the weights: scores of each token for each other
-// without flash attention, what a layer has in hand, and the cells of a model that has some.
-double pass_bytes(const llama_model& model, const ModelFacts& facts, int64_t tokens) {
-  const auto count = static_cast<double>(tokens);
-  const int32_t heads = std::max(llama_model_n_head(&model), 1);
-  const double cell_bytes = facts.encoder_only ? 0 : static_cast<double>(facts.cell_bytes_f16);
-  return count * count * (4.0 * heads + 4) +
-         count * (64.0 * llama_model_n_embd(&model) + cell_bytes);
-}
-
-struct Sizes {
-  int32_t batch_tokens = 0;
-  int32_t input_tokens = 0;
-};
-
-Sizes choose_sizes(const llama_model& model, ggml_backend_device& device, const ModelFacts& facts,
-                   Pooling pooling, const LlamaEmbeddingOptions& options) {
-  size_t free_bytes = 0;
-  size_t total_bytes = 0;
-  ggml_backend_dev_memory(&device, &free_bytes, &total_bytes);
-  const double memory_bytes = kFreeMemoryShare * static_cast<double>(free_bytes);
-  const int32_t trained = std::max(facts.context_trained, 1);
-  const bool can_chunk = pooling == Pooling::kLast && !facts.encoder_only;
-
-  int32_t wanted = options.input_tokens_max != 0 ? options.input_tokens_max : trained;
-  wanted = std::min(wanted, trained);
-  Sizes sizes{.batch_tokens = BudgetSearch::kTokensMax};
-  if (!can_chunk) {
-    const int32_t most = options.input_tokens_max != 0 ? wanted : kBatchTokensMax;
-    sizes.batch_tokens = std::max(sizes.batch_tokens, std::min(wanted, most));
-  }
-  const int32_t least =
-      std::max(kBatchTokensMin, options.input_tokens_max != 0 && !can_chunk ? wanted : 0);
-  while (sizes.batch_tokens / 2 >= least &&
-         pass_bytes(model, facts, sizes.batch_tokens) > memory_bytes)
-    sizes.batch_tokens /= 2;
-  // libllama dies while it makes a context whose passes its sequences do not divide.
-  sizes.batch_tokens = (sizes.batch_tokens + kInputsMax - 1) / kInputsMax * kInputsMax;
-  if (!can_chunk) {
-    sizes.input_tokens = std::min(wanted, sizes.batch_tokens);
-    return sizes;
-  }
-  const double cell_bytes = std::max<double>(static_cast<double>(facts.cell_bytes_f16), 1);
-  const auto cells = static_cast<int64_t>(std::min(memory_bytes / cell_bytes, 1e9));
-  const int64_t most =
-      options.input_tokens_max != 0
-          ? wanted
-          : std::max<int64_t>(std::min<int64_t>(cells, kChunkedTokensMax), sizes.batch_tokens);
-  sizes.input_tokens = static_cast<int32_t>(std::min<int64_t>(wanted, most));
-  return sizes;
-}
-
-llama_context_params context_params(const Sizes& sizes, const ModelFacts& facts, Pooling pooling,
-                                    const LlamaEmbeddingOptions& options) {
+llama_context_params context_params(const EmbeddingSizes& sizes, const ModelFacts& facts,
+                                    Pooling pooling, const LlamaEmbeddingOptions& options) {
   const int32_t threads = options.threads != 0 ? options.threads : usable_cores();
   llama_context_params params = llama_context_default_params();
   params.embeddings = true;
@@ -200,7 +138,11 @@ Result<std::unique_ptr<EmbeddingRunner>> LlamaEmbeddingRunner::make(
       options.pooling.value_or(parse_pooling(facts.pooling).value_or(Pooling::kMean));
   if (Result<void> usable = check_options(model, path, facts, pooling, options); !usable)
     return usable.error();
-  const Sizes sizes = choose_sizes(model, device, facts, pooling, options);
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  ggml_backend_dev_memory(&device, &free_bytes, &total_bytes);
+  const EmbeddingSizes sizes =
+      embedding_sizes(facts, pooling, options, usable_bytes(free_bytes, options.memory_bytes));
   const llama_context_params params = context_params(sizes, facts, pooling, options);
   llama_context* context = nullptr;
   const std::string reason =

@@ -55,6 +55,14 @@ std::string text_of(const llama_vocab* vocabulary, llama_token token) {
   return text == nullptr ? "" : text;
 }
 
+bool is_hybrid([[maybe_unused]] const llama_model* model) {
+#if WINDROW_HAVE_LLAMA_MODEL_IS_HYBRID
+  return llama_model_is_hybrid(model);
+#else
+  return false;
+#endif
+}
+
 ModelFacts read_facts(const llama_model* model) {
   ModelFacts facts;
   facts.architecture = metadata(model, "general.architecture");
@@ -71,15 +79,14 @@ ModelFacts read_facts(const llama_model* model) {
   facts.vocabulary_size = llama_vocab_n_tokens(llama_model_get_vocab(model));
   facts.sliding_window = llama_model_n_swa(model);
   facts.recurrent = llama_model_is_recurrent(model);
-#if WINDROW_HAVE_LLAMA_MODEL_IS_HYBRID
-  facts.hybrid = llama_model_is_hybrid(model);
-#endif
+  facts.hybrid = is_hybrid(model);
   // libllama says nothing of attention being causal; the metadata does for most encoders.
   facts.encoder_only = metadata(model, facts.architecture + ".attention.causal") == "false" ||
                        !llama_model_has_decoder(model);
   facts.pooling = pooling_name(metadata_number(model, facts.architecture + ".pooling_type", -1));
   facts.sharing = sharing_of(facts);
   const int32_t heads = std::max(llama_model_n_head(model), 1);
+  facts.heads = heads;
   const int32_t head_length = facts.embedding_length / heads;
   const std::string attention = facts.architecture + ".attention.";
   const int64_t kv_lengths = metadata_number(model, attention + "key_length", head_length) +
@@ -94,6 +101,36 @@ ModelFacts read_facts(const llama_model* model) {
   const llama_vocab* vocabulary = llama_model_get_vocab(model);
   facts.begin_text = text_of(vocabulary, llama_vocab_bos(vocabulary));
   facts.end_text = text_of(vocabulary, llama_vocab_eos(vocabulary));
+  return facts;
+}
+
+// Of a model of which only the vocabulary was loaded: the library knows nothing else of it but its
+// metadata.
+ModelFacts read_header_facts(const llama_model* model) {
+  ModelFacts facts;
+  facts.architecture = metadata(model, "general.architecture");
+  const auto number = [&](std::string_view key, int32_t otherwise) {
+    return metadata_number(model, fmt::format("{}.{}", facts.architecture, key), otherwise);
+  };
+  facts.weights_bytes = llama_model_size(model);
+  facts.layers = number("block_count", 0);
+  facts.embedding_length = number("embedding_length", 0);
+  facts.context_trained = number("context_length", 0);
+  facts.vocabulary_size = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  facts.sliding_window = number("attention.sliding_window", 0);
+  facts.recurrent = llama_model_is_recurrent(model);
+  facts.hybrid = is_hybrid(model);
+  facts.encoder_only = metadata(model, facts.architecture + ".attention.causal") == "false" ||
+                       !llama_model_has_decoder(model);
+  facts.pooling = pooling_name(number("pooling_type", -1));
+  facts.sharing = sharing_of(facts);
+  facts.heads = std::max(number("attention.head_count", 1), 1);
+  const int32_t head_length = facts.embedding_length / facts.heads;
+  const int64_t kv_lengths = int64_t{number("attention.key_length", head_length)} +
+                             number("attention.value_length", head_length);
+  facts.cell_bytes_f16 = static_cast<uint64_t>(facts.layers) *
+                         static_cast<uint64_t>(number("attention.head_count_kv", facts.heads)) *
+                         static_cast<uint64_t>(kv_lengths) * 2;
   return facts;
 }
 
@@ -166,8 +203,16 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
     if (ggml_backend_dev_type(*device) != GGML_BACKEND_DEVICE_TYPE_CPU) devices[0] = *device;
     params.devices = devices.data();
   }
+  // Called now and then while weights are read; the model is given up when it says no.
+  params.progress_callback = [](float, void* unwanted) {
+    return !static_cast<const std::stop_token*>(unwanted)->stop_requested();
+  };
+  params.progress_callback_user_data = &known.unwanted;
   llama_model* raw = nullptr;
   const std::string reason = library.reason_of_failure([&] { raw = load_weights(path, params); });
+  if (raw == nullptr && options.unwanted.stop_requested()) {
+    return Error{ErrorKind::kUnavailable, fmt::format("{}: not wanted any more", path)};
+  }
   if (raw == nullptr) {
     return Error{ErrorKind::kUnavailable,
                  fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
@@ -201,6 +246,23 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
   if (!adapters) return adapters.error();
   model->adapters_ = *std::move(adapters);
   return model;
+}
+
+Result<ModelFacts> LlamaModel::read_header(LlamaLibrary& library, const std::string& path) {
+  if (Result<void> usable = check_file(path); !usable) return usable.error();
+  llama_model_params params = llama_model_default_params();
+  params.vocab_only = true;
+  llama_model* model = nullptr;
+  const std::string reason =
+      library.reason_of_failure([&] { model = llama_model_load_from_file(path.c_str(), params); });
+  if (model == nullptr) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
+                             LlamaLibrary::version())};
+  }
+  ModelFacts facts = read_header_facts(model);
+  llama_model_free(model);
+  return facts;
 }
 
 LlamaModel::LlamaModel(LlamaLibrary& library, std::string path, llama_model* model,

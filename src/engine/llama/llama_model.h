@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct LlamaModelOptions {
   int32_t gpu_layers = -1;  // layers on the GPU; -1: as many as fit
   std::string device;       // a name of LlamaLibrary::devices(); empty: all of them
   std::vector<AdapterChoice> adapters = {};  // every context of the model runs with them
+  std::stop_token unwanted = {};             // loading is given up soon after it was stopped
 };
 
 // Number format of the KV cache.
@@ -51,6 +53,9 @@ struct LlamaRunnerOptions {
   FlashAttention flash_attention = FlashAttention::kAuto;
   KvCache kv_cache = KvCache::kUnified;
   bool share = true;  // prefixes, as far as model and cache can
+
+  // Without cells_max: chosen as if no more than this were free; 0: by what is.
+  uint64_t memory_bytes = 0;
 };
 
 struct LlamaEmbeddingOptions {
@@ -59,6 +64,7 @@ struct LlamaEmbeddingOptions {
   int32_t threads = 0;             // 0: the cores this process may use
   KvType kv_type = KvType::kF16;   // of models that attend over a cache; encoders have none
   FlashAttention flash_attention = FlashAttention::kAuto;
+  uint64_t memory_bytes = 0;  // LlamaRunnerOptions
 };
 
 // What a model is, for people and for the checks before a job.
@@ -71,6 +77,7 @@ struct ModelFacts {
   uint64_t weights_bytes = 0;
   int32_t layers = 0;
   int32_t embedding_length = 0;
+  int32_t heads = 0;  // of attention
   int32_t context_trained = 0;
   int32_t vocabulary_size = 0;
   int32_t sliding_window = 0;  // 0: none
@@ -93,6 +100,11 @@ class LlamaModel {
   // diffusion). `library` must outlive the model.
   static Result<std::unique_ptr<LlamaModel>> load(LlamaLibrary& library, const std::string& path,
                                                   const LlamaModelOptions& options);
+
+  // What a file says of itself, without its weights being read: some milliseconds, and as much as a
+  // vocabulary takes. Where heads differ from layer to layer cell_bytes_f16 is a bound. Errors as
+  // load, as far as the file shows them so.
+  static Result<ModelFacts> read_header(LlamaLibrary& library, const std::string& path);
 
   ~LlamaModel();
   LlamaModel(const LlamaModel&) = delete;

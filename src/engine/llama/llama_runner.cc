@@ -9,6 +9,7 @@
 #include "base/ensure.h"
 #include "base/format.h"
 #include "engine/cpu_count.h"
+#include "engine/llama/context_size.h"
 #include "engine/llama/llama_types.h"
 
 namespace windrow::engine {
@@ -17,28 +18,12 @@ namespace {
 // Tokens of one graph run; a larger step is cut into such pieces by libllama.
 constexpr int32_t kUbatchTokensMax = 512;
 
-// The cells are a multiple of this in libllama.
-constexpr int32_t kCellsGranularity = 256;
-
-// Without --ctx: room for so many tokens a row, in at most this share of the memory that is free.
-constexpr int32_t kRowTokensExpected = 1024;
-
-// The same of a split cache, where it is also the most that a row can have.
-constexpr int32_t kSplitRowTokensExpected = 2048;
-constexpr double kFreeMemoryShare = 0.4;
-
-// Room for the logits of prompts that are scored, besides those of the rows that answer.
-constexpr int64_t kScoringBytesMax = int64_t{128} << 20;
-
 // Prefixes that can be kept beside the rows.
 constexpr int32_t kPrefixesMin = 32;
 
 // What may be copied aside to move the cells together. Where they lie on a device of its own that
 // would go through its bus twice, and a step reads them too fast for that to pay.
 constexpr double kCompactBytesMax = 1 << 29;
-
-// Above this nobody should get cells without asking.
-constexpr int32_t kCellsDefaultMax = 131072;
 
 DeviceMemory memory_of(ggml_backend_device& device) {
   size_t free_bytes = 0;
@@ -51,32 +36,6 @@ DeviceMemory memory_of(ggml_backend_device& device) {
 uint64_t free_bytes_of(ggml_backend_device& device) {
   const DeviceMemory memory = memory_of(device);
   return memory.max_bytes - memory.used_bytes;
-}
-
-int32_t round_up(int64_t value, int32_t granularity) {
-  return static_cast<int32_t>((value + granularity - 1) / granularity * granularity);
-}
-
-// Bytes of one cell of the KV cache in a number format.
-double cell_bytes(const ModelFacts& facts, KvType type) {
-  const ggml_type format = ggml_type_of(type);
-  const double of_number =
-      static_cast<double>(ggml_type_size(format)) / static_cast<double>(ggml_blck_size(format));
-  return std::max(1.0, static_cast<double>(facts.cell_bytes_f16) / 2 * of_number);
-}
-
-int32_t default_cells(const ModelFacts& facts, const LlamaRunnerOptions& options,
-                      uint64_t free_bytes) {
-  const double cells_by_memory =
-      static_cast<double>(free_bytes) * kFreeMemoryShare / cell_bytes(facts, options.kv_type);
-  const int64_t rows = options.rows_max;
-  const int64_t cells_wanted =
-      options.kv_cache == KvCache::kSplit
-          ? rows * std::min(facts.context_trained, kSplitRowTokensExpected)
-          : std::max<int64_t>(facts.context_trained, rows * kRowTokensExpected);
-  const int64_t cells = std::min({cells_wanted, int64_t{kCellsDefaultMax},
-                                  static_cast<int64_t>(std::min(cells_by_memory, 1e9))});
-  return round_up(std::max<int64_t>(cells, kCellsGranularity), kCellsGranularity);
 }
 
 Result<void> check_options(const LlamaRunnerOptions& options) {
@@ -136,13 +95,6 @@ int32_t sequences_max(const ModelFacts& facts, const LlamaRunnerOptions& options
                    kCellsGranularity});
 }
 
-int32_t step_outputs_max(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  const int64_t output_bytes =
-      int64_t{std::max(facts.vocabulary_size, 1)} * static_cast<int64_t>(sizeof(float));
-  return static_cast<int32_t>(std::min(options.rows_max + kScoringBytesMax / output_bytes,
-                                       int64_t{options.step_tokens_max}));
-}
-
 int32_t compact_cells_max(ggml_backend_device& device, const ModelFacts& facts,
                           const LlamaRunnerOptions& options) {
   const bool on_cpu = ggml_backend_dev_type(&device) == GGML_BACKEND_DEVICE_TYPE_CPU;
@@ -153,11 +105,10 @@ int32_t compact_cells_max(ggml_backend_device& device, const ModelFacts& facts,
 
 llama_context_params context_params(const ModelFacts& facts, const LlamaRunnerOptions& options,
                                     uint64_t free_bytes) {
-  const int32_t cells =
-      options.cells_max != 0 ? options.cells_max : default_cells(facts, options, free_bytes);
+  const int32_t cells = cells_of(facts, options, usable_bytes(free_bytes, options.memory_bytes));
   const int32_t threads = options.threads != 0 ? options.threads : usable_cores();
   llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<uint32_t>(round_up(cells, kCellsGranularity));
+  params.n_ctx = static_cast<uint32_t>(whole_cells(cells));
   params.n_seq_max = static_cast<uint32_t>(sequences_max(facts, options));
   params.n_batch = static_cast<uint32_t>(options.step_tokens_max);
   params.n_ubatch = static_cast<uint32_t>(std::min(options.step_tokens_max, kUbatchTokensMax));

@@ -33,6 +33,8 @@ constexpr Key kKeys[] = {
     {"prompt-token-us", &SimOptions::prompt_token, 0, kMinuteUs},
     {"pass-us", &SimOptions::pass, 0, kMinuteUs},
     {"pass-token-us", &SimOptions::pass_token, 0, kMinuteUs},
+    {"load-us", &SimOptions::load, 0, 10 * kMinuteUs},
+    {"memory-mb", &SimOptions::memory_mb, 0, 1'000'000},
     {"answer-tokens", &SimOptions::answer_tokens, 1, 1'000'000},
     {"vocabulary", &SimOptions::vocabulary, kVocabularyMin, 1'000'000},
     {"context", &SimOptions::context, 16, 10'000'000},

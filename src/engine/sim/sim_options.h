@@ -25,6 +25,10 @@ struct SimOptions {
   Duration pass = std::chrono::microseconds(3'000);
   Duration pass_token = std::chrono::microseconds(10);
 
+  // Of a server whose models come and go.
+  Duration load{};        // until it is there
+  int32_t memory_mb = 0;  // what it takes, as others see it
+
   int32_t answer_tokens = 64;  // about, of an answer that is not cut or given a form
   int32_t vocabulary = 512;    // entries; above the least they are made-up words
   int32_t context = 8192;      // of one request, in tokens

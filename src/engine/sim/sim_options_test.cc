@@ -30,10 +30,12 @@ TEST(SimOptions, InstantTakesNoTimeAndLeavesTheRest) {
 }
 
 TEST(SimOptions, WhatIsNotKnownIsRefusedByName) {
-  EXPECT_EQ(why("sim:stepus=1"),
-            "sim:stepus=1: a simulated model has no \"stepus\"; it has instant, step-us, row-us, "
-            "prompt-token-us, pass-us, pass-token-us, answer-tokens, vocabulary, context, "
-            "embedding-size, seed");
+  EXPECT_EQ(
+      why("sim:stepus=1"),
+      "sim:stepus=1: a simulated model has no \"stepus\"; it has instant, step-us, row-us, "
+      "prompt-token-us, pass-us, pass-token-us, load-us, memory-mb, answer-tokens, vocabulary, "
+      "context, "
+      "embedding-size, seed");
   EXPECT_EQ(why("sim:step-us"), "sim:step-us: step-us needs a value: step-us=NUMBER");
   EXPECT_EQ(why("sim:vocabulary=100"),
             "sim:vocabulary=100: vocabulary takes a whole number from 512 to 1000000, not \"100\"");

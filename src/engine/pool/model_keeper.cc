@@ -1,0 +1,544 @@
+#include "engine/pool/model_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ensure.h"
+#include "base/format.h"
+#include "engine/row_failures.h"
+
+namespace windrow::engine {
+namespace {
+
+// What those are told who ask for a model whose loading has no known length.
+constexpr Duration kSoon = std::chrono::seconds(5);
+
+// What was made ahead by a model that may have left since.
+struct AheadInRoom final : llm::ReadAhead {
+  AheadInRoom(uint64_t by_times, std::shared_ptr<const llm::ReadAhead> by_model)
+      : times(by_times), made(std::move(by_model)) {}
+
+  const uint64_t times;
+  const std::shared_ptr<const llm::ReadAhead> made;
+};
+
+void set_waits(const llm::Request& request, bool waits) {
+  if (request.load_wait) request.load_wait->waits = waits;
+}
+
+// Without the readings of a moment that is over.
+llm::BackendStats counters_of(llm::BackendStats stats) {
+  stats.rows_running = 0;
+  stats.rows_waiting = 0;
+  stats.cells_used = 0;
+  stats.cells_resting = 0;
+  stats.cells_max = 0;
+  stats.device_bytes_used = 0;
+  stats.device_bytes_max = 0;
+  return stats;
+}
+
+int64_t retry_ms(Duration in) {
+  return std::max<int64_t>(milliseconds(in), 1000);
+}
+
+}  // namespace
+
+// What those in front of a model see of it.
+class ModelKeeper::Room final : public llm::Backend {
+ public:
+  Room(ModelKeeper& keeper, PooledModelId id) : keeper_(keeper), id_(id) {}
+
+  void read_ahead(llm::Request& request) override { keeper_.read_ahead(id_, request); }
+  void submit(llm::Request request, Done done) override {
+    keeper_.submit(id_, std::move(request), std::move(done));
+  }
+  void cancel_waiting() override { keeper_.cancel(id_, false); }
+  void cancel_all() override { keeper_.cancel(id_, true); }
+  int32_t in_flight_target() const override { return keeper_.in_flight_target(id_); }
+  llm::BackendStats stats() const override { return keeper_.stats(id_); }
+
+ private:
+  ModelKeeper& keeper_;
+  const PooledModelId id_;
+};
+
+ModelKeeper::ModelKeeper(std::vector<KeptModel> models, KeeperOptions options, const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      pool_(
+          [&] {
+            std::vector<PooledModelFacts> facts;
+            for (const KeptModel& model : models)
+              facts.push_back(model.facts);
+            return facts;
+          }(),
+          options_.pool) {
+  for (KeptModel& model : models) {
+    State& state = states_.emplace_back();
+    state.room =
+        std::make_unique<Room>(*this, PooledModelId(static_cast<uint32_t>(states_.size() - 1)));
+    state.in_flight_target = model.in_flight_target;
+    state.model = std::move(model);
+  }
+  carrier_ = std::jthread([this] { fetch_and_carry(); });
+  caretaker_ = std::jthread([this] { look_after(); });
+}
+
+ModelKeeper::~ModelKeeper() {
+  unwanted_.request_stop();
+  for (uint32_t i = 0; i < states_.size(); ++i)
+    cancel(PooledModelId(i), true);
+  {
+    std::unique_lock lock(mutex_);
+    closing_ = true;
+    errand_came_.notify_all();
+    deed_came_.notify_all();
+    // Who used them has gone, and may just be on the way out.
+    changed_.wait(lock, [this] { return !is_used(); });
+  }
+  carrier_.join();
+  caretaker_.join();
+}
+
+bool ModelKeeper::is_used() const {
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    if (states_[i].readers > 0 || pool_.reading(PooledModelId(i)).inside > 0) return true;
+  }
+  return false;
+}
+
+llm::Backend& ModelKeeper::backend(PooledModelId model) {
+  return *at(model).room;
+}
+
+// --- for those who run the server ---------------------------------------------------------------
+
+Result<void> ModelKeeper::load_first(std::span<const PooledModelId> models) {
+  std::unique_lock lock(mutex_);
+  for (const PooledModelId id : models) {
+    const State& state = at(id);
+    PoolActions actions;
+    const uint64_t needed = pool_.bytes_used() + state.model.facts.bytes;
+    const bool first = pool_.bytes_used() == 0;
+    if (!first && options_.pool.bytes_max > 0 && needed > options_.pool.bytes_max) continue;
+    const int64_t loads = state.counts.loads;
+    const int64_t failed = state.counts.loads_failed;
+    pool_.want(clock_.now(), id, actions);
+    note(actions);
+    changed_.wait(lock, [&] {
+      return closing_ || state.counts.loads > loads || state.counts.loads_failed > failed;
+    });
+    if (closing_) return Error{ErrorKind::kUnavailable, "stopped while models were loaded"};
+    if (state.counts.loads_failed > failed) return *state.error;
+  }
+  return {};
+}
+
+void ModelKeeper::load(PooledModelId model) {
+  const std::scoped_lock lock(mutex_);
+  PoolActions actions;
+  pool_.want(clock_.now(), model, actions);
+  note(actions);
+}
+
+Dismissal ModelKeeper::unload(PooledModelId model) {
+  const std::scoped_lock lock(mutex_);
+  PoolActions actions;
+  const Dismissal dismissal = pool_.dismiss(clock_.now(), model, actions);
+  note(actions);
+  return dismissal;
+}
+
+KeeperReading ModelKeeper::reading(PooledModelId model) const {
+  const std::scoped_lock lock(mutex_);
+  KeeperReading reading = at(model).counts;
+  static_cast<PoolReading&>(reading) = pool_.reading(model);
+  return reading;
+}
+
+uint64_t ModelKeeper::bytes_used() const {
+  const std::scoped_lock lock(mutex_);
+  return pool_.bytes_used();
+}
+
+void ModelKeeper::look_at_the_clock() {
+  const std::scoped_lock lock(mutex_);
+  news_ = true;
+  deed_came_.notify_one();
+}
+
+// --- for those who ask --------------------------------------------------------------------------
+
+// With the lock; then stop_using. Null: it is not there.
+llm::Backend* ModelKeeper::use(PooledModelId id) {
+  State& state = at(id);
+  if (state.loaded == nullptr) return nullptr;
+  ++state.readers;
+  return &state.loaded->backend();
+}
+
+void ModelKeeper::stop_using(PooledModelId id) {
+  const std::scoped_lock lock(mutex_);
+  if (--at(id).readers == 0) changed_.notify_all();
+}
+
+void ModelKeeper::read_ahead(PooledModelId id, llm::Request& request) {
+  llm::Backend* backend = nullptr;
+  uint64_t times = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    backend = use(id);
+    times = at(id).times;
+  }
+  if (backend == nullptr) return;
+  backend->read_ahead(request);
+  stop_using(id);
+  if (request.read_ahead)
+    request.read_ahead = std::make_shared<const AheadInRoom>(times, std::move(request.read_ahead));
+}
+
+void ModelKeeper::submit(PooledModelId id, llm::Request request, Done done) {
+  if (request.unwanted.stop_requested()) {
+    done(cancelled());
+    return;
+  }
+  std::optional<llm::Failure> refusal;
+  std::optional<uint64_t> number;
+  const std::stop_token unwanted = request.unwanted;
+  {
+    const std::scoped_lock lock(mutex_);
+    const TimePoint now = clock_.now();
+    PoolActions actions;
+    switch (pool_.arrive(now, id, actions)) {
+      case Arrival::kInside:
+        break;
+      case Arrival::kWaits:
+        number = next_number_++;
+        set_waits(request, true);
+        at(id).held.emplace(*number, Held{.request = std::move(request), .done = std::move(done)});
+        break;
+      case Arrival::kRefused:
+        refusal = unavailable(id, now);
+        break;
+    }
+    note(actions);
+  }
+  if (refusal) {
+    done(*std::move(refusal));
+  } else if (!number) {
+    hand_over(id, std::move(request), std::move(done));
+  } else if (unwanted.stop_possible()) {
+    // It may be called here, at once; and who destroys it may have to wait for it.
+    auto when_unwanted = std::make_unique<Held::WhenUnwanted>(
+        unwanted, [this, id, number = *number] { forget(id, number); });
+    const std::scoped_lock lock(mutex_);
+    const auto found = at(id).held.find(*number);
+    if (found != at(id).held.end()) found->second.when_unwanted = std::move(when_unwanted);
+  }
+}
+
+// It is inside, so its model stays.
+void ModelKeeper::hand_over(PooledModelId id, llm::Request request, Done done) {
+  llm::Backend* backend = nullptr;
+  uint64_t times = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    ENSURE(at(id).loaded != nullptr, "{} lets requests in and is not there", at(id).model.name);
+    backend = &at(id).loaded->backend();
+    times = at(id).times;
+  }
+  const auto ahead = std::dynamic_pointer_cast<const AheadInRoom>(request.read_ahead);
+  request.read_ahead = ahead && ahead->times == times ? ahead->made : nullptr;
+  backend->submit(std::move(request), [this, id, done = std::move(done)](llm::Outcome outcome) {
+    done(std::move(outcome));
+    ended(id);
+  });
+}
+
+void ModelKeeper::ended(PooledModelId id) {
+  const std::scoped_lock lock(mutex_);
+  const TimePoint now = clock_.now();
+  PoolActions actions;
+  pool_.grew(now, id, at(id).loaded->bytes(), actions);
+  pool_.end(now, id, actions);
+  note(actions);
+  if (closing_) changed_.notify_all();
+}
+
+// By whoever does not want it any more, who may hold locks: it ends on a thread of ours.
+void ModelKeeper::forget(PooledModelId id, uint64_t number) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = at(id).held.find(number);
+  if (found == at(id).held.end()) return;
+  deeds_.push_back({.model = id, .held = std::move(found->second), .failure = cancelled()});
+  at(id).held.erase(found);
+  PoolActions actions;
+  pool_.leave(clock_.now(), id, actions);
+  note(actions);
+}
+
+void ModelKeeper::cancel(PooledModelId id, bool all) {
+  llm::Backend* backend = nullptr;
+  std::map<uint64_t, Held> held;
+  {
+    const std::scoped_lock lock(mutex_);
+    PoolActions actions;
+    held.swap(at(id).held);
+    for (size_t i = 0; i < held.size(); ++i)
+      pool_.leave(clock_.now(), id, actions);
+    note(actions);
+    backend = use(id);
+  }
+  for (auto& [number, one] : held) {
+    one.when_unwanted.reset();
+    set_waits(one.request, false);
+    one.done(cancelled());
+  }
+  if (backend == nullptr) return;
+  if (all) {
+    backend->cancel_all();
+  } else {
+    backend->cancel_waiting();
+  }
+  stop_using(id);
+}
+
+int32_t ModelKeeper::in_flight_target(PooledModelId id) const {
+  const std::scoped_lock lock(mutex_);
+  const State& state = at(id);
+  return state.loaded ? state.loaded->backend().in_flight_target() : state.in_flight_target;
+}
+
+llm::BackendStats ModelKeeper::stats(PooledModelId id) const {
+  const std::scoped_lock lock(mutex_);
+  const State& state = at(id);
+  llm::BackendStats stats = state.gone;
+  if (state.loaded) stats += state.loaded->backend().stats();
+  stats.rows_waiting += static_cast<int32_t>(state.held.size());
+  return stats;
+}
+
+// --- failures -----------------------------------------------------------------------------------
+
+llm::Failure ModelKeeper::unavailable(PooledModelId id, TimePoint now) const {
+  const State& state = at(id);
+  llm::Failure failure{.failure_class = llm::FailureClass::kBackend,
+                       .status = 503,
+                       .code = "model_unavailable",
+                       .message = {},
+                       .param = "model"};
+  if (pool_.has_no_place(id)) {
+    failure.message = fmt::format(
+        "the model {} needs {}, which is not there beside the models that are kept loaded",
+        state.model.name, human_bytes(pool_.reading(id).bytes));
+    failure.retry_after_ms = retry_ms(options_.pool.retry_after);
+    return failure;
+  }
+  const std::optional<TimePoint> until = pool_.reading(id).refused_until;
+  const Duration again = until ? *until - now : options_.pool.retry_after;
+  failure.message =
+      fmt::format("the model {} cannot be loaded: {}", state.model.name,
+                  state.error ? state.model.in_words(*state.error) : "no reason is known");
+  failure.retry_after_ms = retry_ms(again);
+  return failure;
+}
+
+// Not a matter of trying again here: who asked has waited for as long as it may.
+llm::Failure ModelKeeper::still_loading(PooledModelId id, TimePoint now) const {
+  const State& state = at(id);
+  const bool loading = pool_.reading(id).presence == Presence::kLoading;
+  const Duration left = loading && state.last_load > Duration{}
+                            ? state.last_load - (now - state.loading_since)
+                            : kSoon;
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 503,
+          .code = "model_loading",
+          .message = fmt::format(
+              "the model {} is {}; try again later", state.model.name,
+              loading ? "still being loaded" : "not loaded yet: others use the memory it needs"),
+          .param = "model",
+          .retry_after_ms = retry_ms(left)};
+}
+
+// --- with the lock ------------------------------------------------------------------------------
+
+void ModelKeeper::note(const PoolActions& actions) {
+  for (const PoolAction& action : actions) {
+    switch (action.kind) {
+      case PoolAction::Kind::kLoad:
+      case PoolAction::Kind::kUnload:
+        errands_.push_back(action);
+        errand_came_.notify_one();
+        break;
+      case PoolAction::Kind::kLetIn:
+        take_held(action.model, std::nullopt);
+        break;
+      case PoolAction::Kind::kRefuse:
+        take_held(action.model, unavailable(action.model, clock_.now()));
+        break;
+    }
+  }
+  // Whoever comes and goes while all is well wakes nobody.
+  const std::optional<TimePoint> next = next_at(clock_.now());
+  const bool sooner = next && (!sleeps_until_ || *next < *sleeps_until_);
+  if (deeds_.empty() && !sooner) return;
+  news_ = true;
+  deed_came_.notify_one();
+}
+
+void ModelKeeper::take_held(PooledModelId id, std::optional<llm::Failure> failure) {
+  for (auto& [number, held] : std::exchange(at(id).held, {}))
+    deeds_.push_back({.model = id, .held = std::move(held), .failure = failure});
+}
+
+void ModelKeeper::end_those_who_waited_too_long(TimePoint now) {
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    const PooledModelId id(i);
+    std::map<uint64_t, Held>& held = at(id).held;
+    for (auto it = held.begin(); it != held.end();) {
+      const auto& wait = it->second.request.load_wait;
+      if (!wait || now < wait->until) {
+        ++it;
+        continue;
+      }
+      deeds_.push_back(
+          {.model = id, .held = std::move(it->second), .failure = still_loading(id, now)});
+      it = held.erase(it);
+      PoolActions actions;
+      pool_.leave(now, id, actions);
+      note(actions);
+    }
+  }
+}
+
+std::optional<TimePoint> ModelKeeper::next_at(TimePoint now) const {
+  std::optional<TimePoint> next = pool_.next_at(now);
+  for (const State& state : states_) {
+    for (const auto& [number, held] : state.held) {
+      if (!held.request.load_wait) continue;
+      const TimePoint until = held.request.load_wait->until;
+      if (!next || until < *next) next = until;
+    }
+  }
+  return next;
+}
+
+// --- the thread that looks after those who wait -------------------------------------------------
+
+void ModelKeeper::look_after() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (!deeds_.empty()) {
+      Deed deed = std::move(deeds_.front());
+      deeds_.pop_front();
+      lock.unlock();
+      deed.held.when_unwanted.reset();
+      set_waits(deed.held.request, false);
+      if (deed.failure) {
+        deed.held.done(*std::move(deed.failure));
+      } else {
+        hand_over(deed.model, std::move(deed.held.request), std::move(deed.held.done));
+      }
+      lock.lock();
+      continue;
+    }
+    if (closing_) return;
+    const TimePoint now = clock_.now();
+    end_those_who_waited_too_long(now);
+    PoolActions actions;
+    pool_.tick(now, actions);
+    note(actions);
+    if (!deeds_.empty()) continue;
+    news_ = false;
+    sleeps_until_ = next_at(now);
+    const auto heard = [this] { return news_ || closing_; };
+    if (sleeps_until_) {
+      deed_came_.wait_for(lock, *sleeps_until_ - now, heard);
+    } else {
+      deed_came_.wait(lock, heard);
+    }
+  }
+}
+
+// --- the thread that loads ----------------------------------------------------------------------
+
+void ModelKeeper::fetch_and_carry() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    errand_came_.wait(lock, [this] { return closing_ || !errands_.empty(); });
+    if (closing_) return;
+    const PoolAction errand = errands_.front();
+    errands_.pop_front();
+    if (errand.kind == PoolAction::Kind::kLoad) {
+      load_one(errand.model, lock);
+    } else {
+      unload_one(errand.model, lock);
+    }
+    changed_.notify_all();
+  }
+}
+
+void ModelKeeper::load_one(PooledModelId id, std::unique_lock<std::mutex>& lock) {
+  State& state = at(id);
+  state.loading_since = clock_.now();
+  KeeperNews news{.kind = KeeperNews::Kind::kLoading, .name = state.model.name};
+  lock.unlock();
+  tell(news);
+  Result<std::unique_ptr<LoadedModel>> loaded = state.model.load(unwanted_.get_token());
+  const uint64_t bytes = loaded ? (*loaded)->bytes() : 0;
+  lock.lock();
+  const TimePoint now = clock_.now();
+  PoolActions actions;
+  news.took = now - state.loading_since;
+  if (loaded) {
+    state.loaded = *std::move(loaded);
+    ++state.times;
+    ++state.counts.loads;
+    state.last_load = news.took;
+    state.counts.loading += news.took;
+    state.error.reset();
+    news.kind = KeeperNews::Kind::kLoaded;
+    news.bytes = bytes;
+    pool_.loaded(now, id, bytes, actions);
+  } else {
+    state.error = loaded.error();
+    ++state.counts.loads_failed;
+    news.kind = KeeperNews::Kind::kFailed;
+    news.why = loaded.error().message;
+    pool_.load_failed(now, id, actions);
+  }
+  note(actions);
+  lock.unlock();
+  tell(news);
+  lock.lock();
+}
+
+void ModelKeeper::unload_one(PooledModelId id, std::unique_lock<std::mutex>& lock) {
+  State& state = at(id);
+  changed_.wait(lock, [&] { return state.readers == 0; });
+  std::unique_ptr<LoadedModel> leaving = std::move(state.loaded);
+  state.in_flight_target = leaving->backend().in_flight_target();
+  state.gone += counters_of(leaving->backend().stats());
+  const KeeperNews news{.kind = KeeperNews::Kind::kUnloaded,
+                        .name = state.model.name,
+                        .bytes = pool_.reading(id).bytes};
+  lock.unlock();
+  leaving.reset();
+  lock.lock();
+  ++state.counts.unloads;
+  PoolActions actions;
+  pool_.unloaded(clock_.now(), id, actions);
+  note(actions);
+  lock.unlock();
+  tell(news);
+  lock.lock();
+}
+
+void ModelKeeper::tell(const KeeperNews& news) const {
+  if (options_.on_news && !unwanted_.stop_requested()) options_.on_news(news);
+}
+
+}  // namespace windrow::engine

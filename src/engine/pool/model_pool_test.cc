@@ -1,0 +1,250 @@
+#include "engine/pool/model_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace windrow::engine {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr PooledModelId kA{0};
+constexpr PooledModelId kB{1};
+constexpr PooledModelId kC{2};
+
+TimePoint at(double s) {
+  return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s)));
+}
+
+// A pool whose actions are read as text: "load a, let in b".
+class Pool {
+ public:
+  explicit Pool(std::vector<PooledModelFacts> models, PoolOptions options = {.bytes_max = 10})
+      : pool_(models, options) {}
+
+  template <class Event, class... Rest>
+  std::string told(Event event, double when, PooledModelId model, const Rest&... rest) {
+    PoolActions actions;
+    (pool_.*event)(at(when), model, rest..., actions);
+    return text(actions);
+  }
+
+  std::string arrive(double when, PooledModelId model) {
+    PoolActions actions;
+    const Arrival arrival = pool_.arrive(at(when), model, actions);
+    const std::string_view word = arrival == Arrival::kInside  ? "inside"
+                                  : arrival == Arrival::kWaits ? "waits"
+                                                               : "refused";
+    const std::string more = text(actions);
+    return std::string(word) + (more.empty() ? "" : ", " + more);
+  }
+  std::string end(double when, PooledModelId model) { return told(&ModelPool::end, when, model); }
+  std::string leave(double when, PooledModelId model) {
+    return told(&ModelPool::leave, when, model);
+  }
+  std::string loaded(double when, PooledModelId model, uint64_t bytes) {
+    return told(&ModelPool::loaded, when, model, bytes);
+  }
+  std::string failed(double when, PooledModelId model) {
+    return told(&ModelPool::load_failed, when, model);
+  }
+  std::string unloaded(double when, PooledModelId model) {
+    return told(&ModelPool::unloaded, when, model);
+  }
+  std::string want(double when, PooledModelId model) { return told(&ModelPool::want, when, model); }
+  std::string tick(double when) {
+    PoolActions actions;
+    pool_.tick(at(when), actions);
+    return text(actions);
+  }
+  Dismissal dismiss(double when, PooledModelId model, std::string* done = nullptr) {
+    PoolActions actions;
+    const Dismissal dismissal = pool_.dismiss(at(when), model, actions);
+    if (done != nullptr) *done = text(actions);
+    return dismissal;
+  }
+  double next(double now) const {
+    const std::optional<TimePoint> next = pool_.next_at(at(now));
+    return next ? windrow::seconds(next->time_since_epoch()) : -1;
+  }
+
+  ModelPool& operator*() { return pool_; }
+
+ private:
+  static std::string text(const PoolActions& actions) {
+    constexpr std::array<std::string_view, 4> kWords = {"load", "unload", "let in", "refuse"};
+    std::string text;
+    for (const PoolAction& action : actions) {
+      if (!text.empty()) text += ", ";
+      text += kWords.at(static_cast<size_t>(action.kind));
+      text += ' ';
+      text += static_cast<char>('a' + action.model.value());
+    }
+    return text;
+  }
+
+  ModelPool pool_;
+};
+
+TEST(ModelPool, OneThatIsAskedForIsLoadedOnceAndThenLetsAllIn) {
+  Pool pool(std::vector<PooledModelFacts>{{.bytes = 4}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.arrive(1, kA), "waits");
+  EXPECT_EQ(pool.loaded(2, kA, 4), "let in a");
+  EXPECT_EQ(pool.arrive(3, kA), "inside");
+  EXPECT_EQ((*pool).reading(kA).inside, 3);
+  EXPECT_EQ(pool.end(4, kA), "");
+}
+
+TEST(ModelPool, WhoWasNotUsedLongestLeavesForAnother) {
+  Pool pool({{.bytes = 4}, {.bytes = 4}, {.bytes = 4}});
+  EXPECT_EQ(pool.want(0, kA), "load a");
+  EXPECT_EQ(pool.loaded(0, kA, 4), "");
+  EXPECT_EQ(pool.want(0, kB), "load b");
+  EXPECT_EQ(pool.loaded(0, kB, 4), "");
+  EXPECT_EQ(pool.arrive(5, kA), "inside");
+  EXPECT_EQ(pool.end(6, kA), "");
+  EXPECT_EQ(pool.arrive(100, kC), "waits, unload b");
+  EXPECT_EQ(pool.unloaded(100, kB), "load c");
+  EXPECT_EQ(pool.loaded(101, kC, 4), "let in c");
+  EXPECT_EQ(pool.arrive(102, kB), "waits, unload a") << "it was not used for longer than c";
+}
+
+TEST(ModelPool, OneThatIsUsedKeepsItsPlaceForATurnAndThenLetsNobodyIn) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(1, kA, 6), "let in a");
+  EXPECT_EQ(pool.arrive(2, kB), "waits");
+  EXPECT_EQ(pool.arrive(3, kA), "inside");
+  EXPECT_EQ(pool.next(3), 11) << "its turn";
+  EXPECT_EQ(pool.tick(11), "");
+  EXPECT_EQ(pool.next(11), 12) << "the patience of who waits";
+  EXPECT_EQ(pool.tick(12), "");
+  EXPECT_EQ(pool.arrive(13, kA), "waits") << "it comes after b";
+  EXPECT_EQ(pool.end(14, kA), "");
+  EXPECT_EQ(pool.end(15, kA), "unload a");
+  EXPECT_EQ(pool.unloaded(15, kA), "load b");
+  EXPECT_EQ(pool.loaded(16, kB, 6), "let in b");
+  EXPECT_EQ(pool.end(17, kB), "");
+  EXPECT_EQ(pool.next(17), 18) << "b has rested then, and a waits";
+  EXPECT_EQ(pool.tick(18), "unload b");
+  EXPECT_EQ(pool.unloaded(18, kB), "load a");
+  EXPECT_EQ(pool.loaded(19, kA, 6), "let in a");
+}
+
+TEST(ModelPool, WhoSlowlyCameStaysLonger) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(30, kA, 6), "let in a");
+  EXPECT_EQ(pool.arrive(31, kB), "waits");
+  EXPECT_EQ(pool.tick(80), "");
+  EXPECT_EQ(pool.arrive(81, kA), "inside");
+  EXPECT_EQ(pool.tick(90), "");
+  EXPECT_EQ(pool.arrive(91, kA), "waits");
+}
+
+TEST(ModelPool, WhenNobodyWaitsForTheRoomAnyMoreTheDoorOpensAgain) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(0, kA, 6), "let in a");
+  EXPECT_EQ(pool.arrive(1, kB), "waits");
+  EXPECT_EQ(pool.tick(12), "");
+  EXPECT_EQ(pool.arrive(13, kA), "waits");
+  EXPECT_EQ(pool.leave(14, kB), "let in a");
+}
+
+TEST(ModelPool, PinnedOnesStayAndWhatDoesNotFitBesideThemIsRefused) {
+  Pool pool({{.bytes = 6, .pinned = true}, {.bytes = 5}, {.bytes = 4}});
+  EXPECT_EQ(pool.want(0, kA), "load a");
+  EXPECT_EQ(pool.loaded(0, kA, 6), "");
+  EXPECT_EQ(pool.arrive(100, kB), "refused");
+  EXPECT_EQ(pool.arrive(100, kC), "waits, load c");
+  EXPECT_EQ(pool.loaded(100, kC, 4), "let in c");
+  EXPECT_EQ(pool.dismiss(101, kA), Dismissal::kPinned);
+}
+
+TEST(ModelPool, OneModelAloneMayNeedMoreThanThereIs) {
+  Pool pool({{.bytes = 40}, {.bytes = 4}});
+  EXPECT_EQ(pool.want(0, kB), "load b");
+  EXPECT_EQ(pool.loaded(0, kB, 4), "");
+  EXPECT_EQ(pool.arrive(50, kA), "waits, unload b");
+  EXPECT_EQ(pool.unloaded(50, kB), "load a");
+  EXPECT_EQ(pool.loaded(51, kA, 40), "let in a");
+  EXPECT_EQ(pool.end(52, kA), "");
+  EXPECT_EQ(pool.arrive(99, kB), "waits, unload a");
+}
+
+TEST(ModelPool, WhatCannotBeLoadedIsNotTriedAgainAtOnce) {
+  Pool pool({{.bytes = 4}, {.bytes = 4}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.arrive(0, kB), "waits");
+  EXPECT_EQ(pool.failed(1, kA), "refuse a, load b");
+  EXPECT_EQ(pool.loaded(2, kB, 4), "let in b");
+  EXPECT_EQ(pool.arrive(30, kA), "refused");
+  EXPECT_EQ(pool.arrive(31, kA), "waits, load a");
+  EXPECT_EQ(pool.failed(32, kA), "refuse a");
+  EXPECT_EQ(pool.want(33, kA), "load a") << "somebody says so";
+}
+
+TEST(ModelPool, WhoIsNotUsedForLongLeaves) {
+  Pool pool({{.bytes = 4}, {.bytes = 4, .pinned = true}},
+            {.bytes_max = 10, .unload_idle = seconds(60)});
+  for (const PooledModelId model : {kA, kB}) {
+    pool.want(0, model);
+    pool.loaded(0, model, 4);
+  }
+  EXPECT_EQ(pool.arrive(10, kA), "inside");
+  EXPECT_EQ(pool.next(10), -1) << "it is used";
+  EXPECT_EQ(pool.end(20, kA), "");
+  EXPECT_EQ(pool.next(20), 80);
+  EXPECT_EQ(pool.tick(79), "");
+  EXPECT_EQ(pool.tick(80), "unload a");
+  EXPECT_EQ(pool.unloaded(80, kA), "");
+  EXPECT_EQ(pool.tick(1000), "") << "the other is pinned";
+}
+
+TEST(ModelPool, WhatTurnsOutLargerThanWasThoughtMakesRoom) {
+  Pool pool({{.bytes = 4}, {.bytes = 4}});
+  pool.want(0, kA);
+  EXPECT_EQ(pool.loaded(0, kA, 4), "");
+  EXPECT_EQ(pool.arrive(1, kB), "waits, load b");
+  EXPECT_EQ(pool.loaded(2, kB, 7), "let in b, unload a");
+  EXPECT_EQ(pool.unloaded(3, kA), "");
+  EXPECT_EQ((*pool).bytes_used(), 7U);
+}
+
+TEST(ModelPool, SomebodyMaySendOneAway) {
+  Pool pool({{.bytes = 4}, {.bytes = 4}});
+  EXPECT_EQ(pool.dismiss(0, kA), Dismissal::kAbsent);
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.dismiss(0, kA), Dismissal::kUsed);
+  EXPECT_EQ(pool.loaded(0, kA, 4), "let in a");
+  EXPECT_EQ(pool.dismiss(0, kA), Dismissal::kUsed);
+  EXPECT_EQ(pool.end(1, kA), "");
+  EXPECT_EQ(pool.want(1, kB), "load b");
+  std::string done;
+  EXPECT_EQ(pool.dismiss(1, kA, &done), Dismissal::kLeaves);
+  EXPECT_EQ(done, "") << "one thing at a time";
+  EXPECT_EQ(pool.loaded(2, kB, 4), "unload a");
+}
+
+TEST(ModelPool, AtTheStartAsManyAsFit) {
+  const auto chosen = [](const std::vector<PooledModelFacts>& models, uint64_t bytes_max) {
+    std::string text;
+    for (const PooledModelId id : models_of_the_start(models, bytes_max))
+      text += static_cast<char>('a' + id.value());
+    return text;
+  };
+  EXPECT_EQ(chosen({{.bytes = 4}, {.bytes = 7}, {.bytes = 5}}, 10), "ac");
+  EXPECT_EQ(chosen({{.bytes = 40}, {.bytes = 7}}, 10), "a") << "one at least";
+  EXPECT_EQ(chosen({{.bytes = 4}, {.bytes = 7, .pinned = true}, {.bytes = 3}}, 10), "bc");
+  EXPECT_EQ(chosen({{.bytes = 4}, {.bytes = 7}}, 0), "ab") << "no limit";
+}
+
+}  // namespace
+}  // namespace windrow::engine
