@@ -16,8 +16,10 @@
 #include "api/error_reply.h"
 #include "api/front.h"
 #include "api/live_requests.h"
+#include "api/model_control.h"
 #include "api/models_page.h"
 #include "api/openapi.h"
+#include "api/server_failures.h"
 #include "llm/json_values.h"
 #include "llm/request_json.h"
 
@@ -32,39 +34,6 @@ constexpr size_t kShownMax = 1000;
 
 // What clients who are told to stop get to read it.
 constexpr Duration kLastWords = std::chrono::seconds(2);
-
-llm::Failure unavailable(std::string code, std::string message, int64_t retry_after_ms) {
-  return {.failure_class = llm::FailureClass::kTransient,
-          .status = 503,
-          .code = std::move(code),
-          .message = std::move(message),
-          .overloaded = true,
-          .retry_after_ms = retry_after_ms};
-}
-
-llm::Failure loading() {
-  return unavailable("server_loading", "the models are being loaded; try again in a while", 5000);
-}
-
-llm::Failure stopping() {
-  return unavailable("server_stopping", "the server is being stopped; try again later", 5000);
-}
-
-llm::Failure unreachable() {
-  return unavailable("upstream_unreachable",
-                     "none of the servers behind this one can be reached; try again later", 5000);
-}
-
-llm::Failure full() {
-  return {.failure_class = llm::FailureClass::kTransient,
-          .status = 429,
-          .code = "server_overloaded",
-          .message =
-              "the bodies that are being worked on take all the memory there is for them; "
-              "try again later",
-          .overloaded = true,
-          .retry_after_ms = 1000};
-}
 
 // The headers a call wants to know of.
 http::Headers headers_of_call(const http::Headers& all) {
@@ -93,6 +62,14 @@ std::string_view id_prefix(llm::Endpoint endpoint) {
   return "rerank";
 }
 
+// Names may have slashes in them.
+std::string name_in_path(const http::ServerRequest& request) {
+  std::string name;
+  for (const std::string_view part : request.parts)
+    name += (name.empty() ? "" : "/") + decode_part(part);
+  return name;
+}
+
 // A client may bring an id of its own to find its request by.
 void take_id(const http::ServerRequest& request, Admitted& admitted) {
   constexpr size_t kBytesMax = 128;
@@ -118,7 +95,8 @@ class ApiServer::Core final : public CallHost {
         options_(std::move(options)),
         rules_{.body_defaults = options_.body_defaults,
                .seed_default = options_.seed_default,
-               .coalesce = options_.coalesce},
+               .coalesce = options_.coalesce,
+               .load_wait = options_.load_wait},
         metrics_(options_.metrics ? options_.metrics : std::make_shared<ServeMetrics>()),
         front_(clock, options_.keys, *metrics_,
                {.cors = options_.cors,
@@ -159,6 +137,7 @@ class ApiServer::Core final : public CallHost {
   http::Routes<http::Handler> routes();
   void take(llm::Endpoint endpoint, bool may_be_tei, const http::ServerRequest& request,
             http::Exchange exchange);
+  void add_orders(http::Routes<http::Handler>& routes);
   void add_preflight(std::string_view path, std::string methods,
                      http::Routes<http::Handler>& routes);
   template <class Make>
@@ -171,6 +150,7 @@ class ApiServer::Core final : public CallHost {
   http::ServerReply ready_reply() const;
   http::ServerReply models_reply() const;
   http::ServerReply model_reply(const std::string& name) const;
+  http::ServerReply order_reply(const std::string& name, ModelOrder order, bool is_admin) const;
   http::ServerReply metrics_reply() const;
   http::ServerReply requests_reply(const Admitted& admitted) const;
   void tick();
@@ -254,12 +234,10 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
   for (const std::string_view path :
        {"/v1/models/{a}", "/v1/models/{a}/{b}", "/v1/models/{a}/{b}/{c}"}) {
     page(path, Access::kKey, [this](const Request& request, const Admitted&) {
-      std::string name;
-      for (const std::string_view part : request.parts)
-        name += (name.empty() ? "" : "/") + decode_part(part);
-      return model_reply(name);
+      return model_reply(name_in_path(request));
     });
   }
+  add_orders(routes);
   page("/metrics", Access::kMetrics,
        [this](const Request&, const Admitted&) { return metrics_reply(); });
   page("/v1/windrow/requests", Access::kKey,
@@ -267,6 +245,23 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
   page("/openapi.json", Access::kKey,
        [this](const Request&, const Admitted&) { return http::ServerReply{.body = description_}; });
   return routes;
+}
+
+void ApiServer::Core::add_orders(http::Routes<http::Handler>& routes) {
+  for (const std::string_view name : {"{a}", "{a}/{b}", "{a}/{b}/{c}"}) {
+    for (const ModelOrder order : {ModelOrder::kLoad, ModelOrder::kUnload}) {
+      const std::string path = fmt::format("/v1/windrow/models/{}/{}", name,
+                                           order == ModelOrder::kLoad ? "load" : "unload");
+      routes.add("POST", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
+        show(request, Access::kKey, std::move(to),
+             [&](const http::ServerRequest& asked, const Admitted& admitted) {
+               return order_reply(name_in_path(asked), order, admitted.sees_all());
+             });
+      });
+      served_.emplace_back("POST", path);
+      add_preflight(path, "POST", routes);
+    }
+  }
 }
 
 void ApiServer::Core::add_preflight(std::string_view path, std::string methods,
@@ -329,6 +324,15 @@ http::ServerReply ApiServer::Core::model_reply(const std::string& name) const {
       .code = "model_not_found",
       .message = fmt::format("there is no model {}; /v1/models lists them", llm::shown(name)),
       .param = "model"});
+}
+
+http::ServerReply ApiServer::Core::order_reply(const std::string& name, ModelOrder order,
+                                               bool is_admin) const {
+  if (const ServeState now = state(); now != ServeState::kReady)
+    return error_reply(now == ServeState::kLoading ? loading() : stopping());
+  const auto ordered = give_order(catalogue_, name, order, is_admin);
+  if (const auto* failure = std::get_if<llm::Failure>(&ordered)) return error_reply(*failure);
+  return {.body = model_page(std::get<ServedModel>(ordered))};
 }
 
 http::ServerReply ApiServer::Core::metrics_reply() const {

@@ -37,6 +37,7 @@ struct ApiOptions {
   uint64_t seed_default = 0;                  // llm::parse_request; 0: by chance, each its own
   boost::json::object body_defaults;          // laid under every body
   bool coalesce = true;                       // equal questions are asked once
+  Duration load_wait{};                       // CallRules
 
   // A line of JSON for each request that has ended; may be empty. Any thread.
   std::function<void(std::string line)> log;

@@ -139,7 +139,8 @@ void Call::offer(CallPlan plan) {
                                   .lane = plan.envelope.lane,
                                   .stream = plan.envelope.stream,
                                   .body_bytes = body_bytes_,
-                                  .arrived_at = arrived_at_});
+                                  .arrived_at = arrived_at_,
+                                  .load_wait = plan.request.load_wait});
   ticket->sent(loop_.clock().now());
   std::optional<llm::Failure> failure;
   {

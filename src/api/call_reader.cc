@@ -218,6 +218,10 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
     plan.request = std::move(std::get<llm::Request>(made));
     if (plan.request.model.empty()) plan.request.model = plan.model->name;
   }
+  if (plan.model->residence && rules.load_wait > Duration{}) {
+    plan.request.load_wait = std::make_shared<llm::LoadWait>();
+    plan.request.load_wait->until = input.arrived_at + rules.load_wait;
+  }
   plan.model_name = plan.request.model.empty() ? plan.model->name : plan.request.model;
 
   const std::optional<Hash128> question =

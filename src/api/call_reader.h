@@ -23,6 +23,7 @@ struct CallRules {
   boost::json::object body_defaults;
   uint64_t seed_default = 0;  // 0: `chance` of each call
   bool coalesce = true;
+  Duration load_wait{};  // how long one may wait for a model that is to be loaded; 0: for ever
 };
 
 // What came, and what is known of who sent it.

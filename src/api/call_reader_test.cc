@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <memory>
 #include <string>
 
 namespace windrow::api {
@@ -53,6 +54,23 @@ TEST_F(CallReaderTest, ABodyBecomesARequest) {
   EXPECT_GT(made.item.tokens, 1);
   EXPECT_FALSE(made.item.deadline.has_value());
   EXPECT_FALSE(made.item.same_answer.has_value());
+}
+
+struct Anywhere final : Residence {
+  ResidenceReading read() const override { return {}; }
+  void load() override {}
+  Unloading unload() override { return Unloading::kLeaves; }
+};
+
+TEST_F(CallReaderTest, OnlyAModelThatComesAndGoesIsWaitedFor) {
+  rules_.load_wait = seconds(30);
+  EXPECT_EQ(plan(kChat).request.load_wait, nullptr);
+  catalogue_.add({.name = "m",
+                  .endpoints = {Endpoint::kChatCompletions},
+                  .residence = std::make_shared<Anywhere>()});
+  EXPECT_EQ(plan(kChat).request.load_wait->until, TimePoint(seconds(130)));
+  rules_.load_wait = {};
+  EXPECT_EQ(plan(kChat).request.load_wait, nullptr) << "as long as it takes";
 }
 
 TEST_F(CallReaderTest, AModelIsKnownByItsNames) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/residence.h"
 #include "dispatch/dispatcher.h"
 #include "llm/request_json.h"
 
@@ -28,6 +29,9 @@ struct ServedModel {
   int64_t created_unix_s = 0;
   int32_t context_tokens = 0;  // of one request; 0: unknown
   std::string owner = "windrow";
+
+  // Of one here that comes and goes; null: it is always there, or elsewhere.
+  std::shared_ptr<Residence> residence = nullptr;
 };
 
 enum class ServeState : uint8_t {

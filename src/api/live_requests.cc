@@ -22,6 +22,7 @@ void set_once(std::atomic<int64_t>& time_ns, Duration since_arrival) {
 std::string_view state_of(const LiveRequest& request, int64_t sent_ns, int64_t first_token_ns) {
   if (first_token_ns > 0) return "answering";
   if (sent_ns == 0) return "reading";
+  if (request.load_wait && request.load_wait->waits) return "loading";
   return request.stream ? "waiting" : "inside";
 }
 

@@ -28,6 +28,7 @@ struct LiveRequest {
   bool stream = false;
   size_t body_bytes = 0;
   TimePoint arrived_at{};
+  std::shared_ptr<const llm::LoadWait> load_wait = nullptr;  // of a model that comes and goes
 };
 
 // Thread-safe. Outlives its tickets.

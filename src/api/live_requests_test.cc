@@ -44,6 +44,23 @@ TEST(LiveRequests, AreThereAsLongAsTheirTickets) {
   EXPECT_EQ(json::serialize(live.to_json(at({}), 10)), R"({"object":"list","total":0,"data":[]})");
 }
 
+TEST(LiveRequests, SayWhetherTheyWaitForTheirModel) {
+  LiveRequests live;
+  LiveRequest one = request("cmpl-1", "", milliseconds(10));
+  const auto wait = std::make_shared<llm::LoadWait>();
+  one.load_wait = wait;
+  const auto ticket = live.add(std::move(one));
+  const auto state = [&] {
+    return live.to_json(at(milliseconds(30)), 1).at("data").at(0).at("state").as_string();
+  };
+  EXPECT_EQ(state(), "reading");
+  wait->waits = true;
+  ticket->sent(at(milliseconds(20)));
+  EXPECT_EQ(state(), "loading");
+  wait->waits = false;
+  EXPECT_EQ(state(), "inside");
+}
+
 TEST(LiveRequests, SayHowFarTheyAre) {
   LiveRequests live;
   const auto ticket = live.add({.id = "chatcmpl-1",

@@ -252,6 +252,33 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
        [](Model model) { return model.dispatch.retries; });
 }
 
+void add_residences(const std::vector<ModelReading>& models, Page& page) {
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
+                        auto value) {
+    page.family(name, type, help);
+    for (const ModelReading& model : models) {
+      if (model.residence) page.sample({{"model", model.name}}, value(*model.residence));
+    }
+  };
+  using Reading = const ResidenceReading&;
+  each("windrow_model_loaded", "gauge", "1 while the model is in memory.",
+       [](Reading reading) { return int64_t{reading.state == ResidenceState::kLoaded}; });
+  each("windrow_model_memory_bytes", "gauge",
+       "What it takes; of one that is not loaded, what it is likely to need.",
+       [](Reading reading) { return static_cast<int64_t>(reading.memory_bytes); });
+  each("windrow_model_requests_waiting", "gauge", "Requests that wait until it is loaded.",
+       [](Reading reading) { return int64_t{reading.waiting}; });
+  each("windrow_model_loads_total", "counter", "Times it was loaded.",
+       [](Reading reading) { return reading.loads; });
+  each("windrow_model_load_failures_total", "counter", "Times it could not be loaded.",
+       [](Reading reading) { return reading.loads_failed; });
+  each("windrow_model_unloads_total", "counter", "Times it left.",
+       [](Reading reading) { return reading.unloads; });
+  each("windrow_model_load_seconds_total", "counter",
+       "How long loading it took, all times together.",
+       [](Reading reading) { return reading.load_seconds; });
+}
+
 void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
   const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
                         auto value) {
@@ -290,6 +317,7 @@ std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadin
   add_calls(counters, page);
   add_steps(counters.steps, page);
   add_models(readings.models, page);
+  add_residences(readings.models, page);
   add_upstreams(readings.models, page);
   return page.finish();
 }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "api/catalogue.h"
+#include "api/residence.h"
 #include "api/serve_metrics.h"
 #include "dispatch/dispatcher.h"
 #include "llm/backend.h"
@@ -33,6 +35,7 @@ struct ModelReading {
   llm::BackendStats stats;
   dispatch::QueueReading queue;
   dispatch::DispatchCounts dispatch;
+  std::optional<ResidenceReading> residence = {};  // of one here that comes and goes
   std::vector<UpstreamSeries> upstreams = {};
 };
 

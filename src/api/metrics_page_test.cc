@@ -215,6 +215,13 @@ TEST(MetricsPage, SaysWhatWasCounted) {
   model.stats.rows_running = 5;
   model.queue.waiting = {1, 2, 3};
   model.queue.oldest_age = {Duration{}, std::chrono::milliseconds(250), Duration{}};
+  model.residence = {.state = ResidenceState::kLoaded,
+                     .memory_bytes = 5'000'000'000,
+                     .waiting = 4,
+                     .loads = 3,
+                     .loads_failed = 1,
+                     .unloads = 2,
+                     .load_seconds = 7.5};
   model.dispatch.retries = 4;
   model.dispatch.coalesced = 6;
   model.upstreams = {{.name = "http://gpu1:8000",
@@ -238,6 +245,13 @@ TEST(MetricsPage, SaysWhatWasCounted) {
                        {{"endpoint", "/v1/embeddings"}, {"model", odd}, {"status", "503"}}),
             1);
   EXPECT_EQ(page.value("windrow_errors_total", {{"code", "server_loading"}}), 1);
+  EXPECT_EQ(page.value("windrow_model_loaded", {{"model", "m"}}), 1);
+  EXPECT_EQ(page.value("windrow_model_memory_bytes", {{"model", "m"}}), 5e9);
+  EXPECT_EQ(page.value("windrow_model_requests_waiting", {{"model", "m"}}), 4);
+  EXPECT_EQ(page.value("windrow_model_loads_total", {{"model", "m"}}), 3);
+  EXPECT_EQ(page.value("windrow_model_load_failures_total", {{"model", "m"}}), 1);
+  EXPECT_EQ(page.value("windrow_model_unloads_total", {{"model", "m"}}), 2);
+  EXPECT_EQ(page.value("windrow_model_load_seconds_total", {{"model", "m"}}), 7.5);
   EXPECT_EQ(page.value("windrow_prompt_tokens_total", {{"model", odd}}), 7);
   EXPECT_EQ(page.value("windrow_cached_prompt_tokens_total", {{"model", odd}}), 3);
   EXPECT_EQ(page.value("windrow_request_queue_seconds_count", {{"class", "normal"}}), 1);

@@ -29,6 +29,14 @@ json::object model_json(const ServedModel& model) {
     endpoints.emplace_back(json::string_view(url.data(), url.size()));
   }
   object["endpoints"] = std::move(endpoints);
+  if (model.residence) {
+    const ResidenceReading reading = model.residence->read();
+    object["windrow"] = {{"state", to_string(reading.state)},
+                         {"memory_bytes", reading.memory_bytes},
+                         {"kept_loaded", reading.kept},
+                         {"requests_inside", reading.requests},
+                         {"requests_waiting", reading.waiting}};
+  }
   return object;
 }
 
@@ -41,11 +49,15 @@ std::string models_page(std::span<const ServedModel> models) {
   return json::serialize(json::object{{"object", "list"}, {"data", std::move(data)}});
 }
 
+std::string model_page(const ServedModel& model) {
+  return json::serialize(model_json(model));
+}
+
 std::optional<std::string> model_page(std::span<const ServedModel> models, std::string_view name) {
   const auto found = std::find_if(models.begin(), models.end(),
                                   [&](const ServedModel& model) { return model.name == name; });
   if (found == models.end()) return std::nullopt;
-  return json::serialize(model_json(*found));
+  return model_page(*found);
 }
 
 std::string decode_part(std::string_view part) {

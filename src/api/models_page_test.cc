@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <memory>
 
 namespace windrow::api {
 namespace {
@@ -24,6 +25,20 @@ TEST(ModelsPage, ListsThemInTheShapeOfTheApi) {
       {"id":"e","object":"model","created":0,"owned_by":"them",
        "endpoints":["/v1/embeddings"]}]})"));
   EXPECT_EQ(json::parse(models_page({})), json::parse(R"({"object":"list","data":[]})"));
+}
+
+struct Loading final : Residence {
+  ResidenceReading read() const override {
+    return {.state = ResidenceState::kLoading, .memory_bytes = 7, .kept = true, .waiting = 3};
+  }
+  void load() override {}
+  Unloading unload() override { return Unloading::kLeaves; }
+};
+
+TEST(ModelsPage, OfOneThatComesAndGoesSaysWhetherItIsThere) {
+  const ServedModel model{.name = "m", .residence = std::make_shared<Loading>()};
+  EXPECT_EQ(json::parse(model_page(model)).at("windrow"), json::parse(R"({"state":"loading",
+      "memory_bytes":7,"kept_loaded":true,"requests_inside":0,"requests_waiting":3})"));
 }
 
 TEST(ModelsPage, ShowsOne) {

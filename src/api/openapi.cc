@@ -30,6 +30,7 @@ enum class Kind : uint8_t {
   kPage,    // needs a key where keys are demanded
   kOpen,    // needs none
   kModels,  // a page that is not there while models load
+  kOrder,   // to a model, by an admin
 };
 
 struct Route {
@@ -85,6 +86,16 @@ constexpr auto kRoutes = std::to_array<Route>({
      Kind::kModels,
      "One of them; its name may have slashes.",
      "Model"},
+    {{"POST", "/v1/windrow/models/{model}/load"},
+     "loadModel",
+     Kind::kOrder,
+     "Load a model; for an admin's key. The reply does not wait for it.",
+     "Model"},
+    {{"POST", "/v1/windrow/models/{model}/unload"},
+     "unloadModel",
+     Kind::kOrder,
+     "Unload a model that nobody uses; for an admin's key.",
+     "Model"},
     {{"GET", "/v1/windrow/requests"},
      "listRequests",
      Kind::kPage,
@@ -110,8 +121,10 @@ struct ErrorKind {
 constexpr auto kErrors = std::to_array<ErrorKind>({
     {400, "The body cannot be used: `param` names the field."},
     {401, "A key is demanded, and the request has none or a wrong one."},
+    {403, "The key is no admin's."},
     {404, "There is no such model."},
     {408, "The request did not come in time, or its deadline is over."},
+    {409, "The model is used, or kept loaded."},
     {413, "The body is larger than bodies may be."},
     {429, "A limit of the key is reached, or too much is inside; Retry-After says when."},
     {500, "What computes cannot answer."},
@@ -127,6 +140,8 @@ std::vector<int> errors_of(const Route& route) {
     case Kind::kModels:
       if (route.route.path.find('{') != std::string_view::npos) return {401, 404, 503};
       return {401, 503};
+    case Kind::kOrder:
+      return {400, 401, 403, 404, 409, 503};
     case Kind::kPage:
       return {401};
     case Kind::kOpen:

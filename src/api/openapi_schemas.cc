@@ -256,7 +256,19 @@ constexpr std::string_view kSchemas = R"json({
     "created": {"type": "integer"},
     "owned_by": {"type": "string"},
     "max_model_len": {"type": "integer", "minimum": 1, "description": "tokens of one request"},
-    "endpoints": {"type": "array", "items": {"type": "string"}}
+    "endpoints": {"type": "array", "items": {"type": "string"}},
+    "windrow": {
+      "description": "of a model here, which comes when it is asked for",
+      "type": "object",
+      "required": ["state", "memory_bytes", "kept_loaded", "requests_inside", "requests_waiting"],
+      "properties": {
+        "state": {"enum": ["not_loaded", "loading", "loaded", "unloading"]},
+        "memory_bytes": {"type": "integer", "minimum": 0},
+        "kept_loaded": {"type": "boolean"},
+        "requests_inside": {"type": "integer", "minimum": 0},
+        "requests_waiting": {"type": "integer", "minimum": 0, "description": "for it to come"}
+      }
+    }
   }
 },
 "ModelList": {
@@ -282,7 +294,7 @@ constexpr std::string_view kSchemas = R"json({
         "object": {"const": "windrow.request"},
         "endpoint": {"type": "string"},
         "model": {"type": "string"},
-        "state": {"enum": ["reading", "inside", "waiting", "answering"]},
+        "state": {"enum": ["reading", "loading", "inside", "waiting", "answering"]},
         "priority": {"enum": ["interactive", "normal", "batch"]},
         "stream": {"type": "boolean"},
         "body_bytes": {"type": "integer", "minimum": 0},

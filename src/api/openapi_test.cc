@@ -294,7 +294,7 @@ TEST(OpenApi, EveryRouteIsInIt) {
 std::string with_one_name(std::string_view path) {
   const size_t brace = path.find('{');
   if (brace == std::string_view::npos) return std::string(path);
-  return std::string(path.substr(0, brace)) + "{}";
+  return std::string(path.substr(0, brace)) + "{}" + std::string(path.substr(path.rfind('}') + 1));
 }
 
 TEST(OpenApi, DescribesWhatTheServerAnswersAndNothingElse) {

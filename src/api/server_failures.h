@@ -1,0 +1,13 @@
+// Why a server takes no call at the moment, whoever asks for whatever.
+#pragma once
+
+#include "llm/answer.h"
+
+namespace windrow::api {
+
+llm::Failure loading();      // 503: its models are not there yet
+llm::Failure stopping();     // 503
+llm::Failure unreachable();  // 503: none of the servers elsewhere answers
+llm::Failure full();         // 429: bodies take all the memory there is for them
+
+}  // namespace windrow::api
