@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <boost/json/object.hpp>
-#include <map>
 #include <utility>
 #include <variant>
 
 #include "app/dry_run_command.h"
 #include "app/run_options.h"
-#include "app/serve_options.h"
 
 namespace windrow::app {
 
@@ -31,8 +29,8 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
     if (!library) return library.error();
     library_ = *std::move(library);
   }
-  const HowToOpen how{
-      .date_unix_s = run.began_unix_s, .serving = run.serving, .metrics = run.metrics.get()};
+  const HowToOpen how{.date_unix_s = run.began_unix_s,
+                      .thread = std::make_shared<engine::EngineThread>(clock_)};
   for (const ModelChoice& choice : choices_) {
     if (run.refusal) {
       if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
@@ -41,59 +39,11 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
     if (!model) return model.error();
     models_.push_back(*std::move(model));
     backends_.add(*models_.back().backend);
-    if (run.serving) {
-      if (Result<void> ready = open_likely_contexts(models_.back()); !ready) return ready.error();
-    }
-    dispatch::DispatchOptions options{.coalesce = settings_.dedupe};
-    if (run.serving) {
-      options.waiting_max = static_cast<int32_t>(settings_.queue_max);
-      options.reserve = dispatch::kServerReserve;
-      // No more inside than rows there are: who comes later and is more urgent would stand behind
-      // all that waits in there.
-      if (!models_.back().embeds_first)
-        options.in_flight_max = static_cast<int32_t>(settings_.rows_max);
-    }
-    dispatchers_.push_back(
-        std::make_unique<dispatch::Dispatcher>(*models_.back().backend, std::move(options)));
+    dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(
+        *models_.back().backend, dispatch::DispatchOptions{.coalesce = settings_.dedupe}));
     routes_.push_back({served_name(choice), dispatchers_.back().get()});
   }
-  opened_ = true;
   return {};
-}
-
-std::vector<OfferedModel> EmbeddedAnswerers::offered() const {
-  std::vector<OfferedModel> list;
-  std::vector<std::string> names;
-  for (const batch::ModelRoute& route : routes_)
-    names.push_back(route.name);
-  // Checked before anything was opened.
-  const std::map<std::string, std::string> aliases = local_aliases(settings_, names).value();
-  for (size_t i = 0; i < models_.size(); ++i) {
-    OfferedModel offered{.model = {.name = routes_[i].name,
-                                   .dispatcher = routes_[i].dispatcher,
-                                   .endpoints = models_[i].endpoints,
-                                   .created_unix_s = clock_.unix_seconds(),
-                                   .context_tokens = models_[i].backend->request_tokens_max()},
-                         .aliases = {},
-                         .any = choices_[i].name.empty()};
-    for (const auto& [name, model] : aliases) {
-      if (model == routes_[i].name) offered.aliases.push_back(name);
-    }
-    list.push_back(std::move(offered));
-  }
-  return list;
-}
-
-std::vector<api::ModelReading> EmbeddedAnswerers::readings() const {
-  std::vector<api::ModelReading> list;
-  if (!opened_) return list;
-  for (size_t i = 0; i < models_.size(); ++i) {
-    list.push_back({.name = routes_[i].name,
-                    .stats = models_[i].backend->stats(),
-                    .queue = dispatchers_[i]->queue(),
-                    .dispatch = dispatchers_[i]->counts()});
-  }
-  return list;
 }
 
 std::string EmbeddedAnswerers::note() const {

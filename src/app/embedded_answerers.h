@@ -1,7 +1,7 @@
-// EmbeddedAnswerers: models in this process, each with a dispatcher of its own.
+// EmbeddedAnswerers: the models of a job, all of them in this process from its start to its end,
+// each with a dispatcher of its own. Those of a server come and go: pooled_answerers.h.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +32,8 @@ class EmbeddedAnswerers final : public Answerers {
   }
   uint64_t upstreams_of(const std::string&) const override { return 0; }
   std::string runtime() const override;
-  std::vector<OfferedModel> offered() const override;
-  std::vector<api::ModelReading> readings() const override;
+  std::vector<OfferedModel> offered() const override { return {}; }
+  std::vector<api::ModelReading> readings() const override { return {}; }
   llm::BackendStats stats() const override { return backends_.stats(); }
   dispatch::DispatchCounts counts() const override;
   std::vector<batch::UpstreamFigures> upstreams() const override { return {}; }
@@ -49,7 +49,6 @@ class EmbeddedAnswerers final : public Answerers {
   std::vector<std::unique_ptr<dispatch::Dispatcher>> dispatchers_;
   std::vector<batch::ModelRoute> routes_;
   BackendGroup backends_;
-  std::atomic<bool> opened_ = false;  // then the lists above change no more
 };
 
 }  // namespace windrow::app

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <utility>
 
 #include "app/open_chat_template.h"
@@ -13,6 +15,7 @@
 #include "app/template_file.h"
 #include "base/ensure.h"
 #include "base/hash.h"
+#include "engine/llama/context_size.h"
 #include "engine/sim/sim_embedding_runner.h"
 #include "engine/sim/sim_options.h"
 #include "engine/sim/sim_runner.h"
@@ -35,15 +38,16 @@ engine::FlashAttention flash_attention_of(const std::string& name) {
   return engine::FlashAttention::kAuto;
 }
 
-engine::LlamaEmbeddingOptions embedding_options(const Settings& settings,
-                                                const ModelChoice& choice) {
+engine::LlamaEmbeddingOptions embedding_options(const Settings& settings, const ModelChoice& choice,
+                                                uint64_t memory_bytes) {
   return {.pooling = choice.pooling,
           .threads = static_cast<int32_t>(settings.threads),
           .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),
-          .flash_attention = flash_attention_of(settings.flash_attn)};
+          .flash_attention = flash_attention_of(settings.flash_attn),
+          .memory_bytes = memory_bytes};
 }
 
-engine::LlamaRunnerOptions runner_options(const Settings& settings) {
+engine::LlamaRunnerOptions runner_options(const Settings& settings, uint64_t memory_bytes) {
   return {.cells_max = static_cast<int32_t>(settings.ctx_tokens),
           .rows_max = static_cast<int32_t>(settings.rows_max),
           .step_tokens_max = static_cast<int32_t>(settings.batch_tokens),
@@ -52,7 +56,8 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings) {
           .flash_attention = flash_attention_of(settings.flash_attn),
           .kv_cache =
               settings.kv_cache == "split" ? engine::KvCache::kSplit : engine::KvCache::kUnified,
-          .share = settings.share};
+          .share = settings.share,
+          .memory_bytes = memory_bytes};
 }
 
 llm::StepObserver step_observer(const HowToOpen& how, const std::string& name) {
@@ -97,13 +102,14 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
                       chat_template = std::move(
                           chat_template)]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
     Result<std::unique_ptr<engine::ModelRunner>> runner =
-        model.make_runner(runner_options(settings));
+        model.make_runner(runner_options(settings, how.memory_bytes));
     if (!runner) return runner.error().in(path);
     return std::make_unique<engine::GenerationBackend>(
         *std::move(runner), model.vocabulary(), chat_template, clock,
         generation_options(settings, how, name), how.thread);
   };
-  kinds.embedding = [&model, &clock, how, options = embedding_options(settings, choice),
+  kinds.embedding = [&model, &clock, how,
+                     options = embedding_options(settings, choice, how.memory_bytes),
                      passes = pass_options(settings, how, served_name(choice)),
                      path = choice.path]() -> Result<std::unique_ptr<engine::EmbeddingBackend>> {
     Result<std::unique_ptr<engine::EmbeddingRunner>> runner = model.make_embedding_runner(options);
@@ -187,6 +193,26 @@ Result<chat::ChatTemplate> simulated_chat_template(const ModelChoice& choice) {
   return made.error().in(fmt::format("--chat-template {}", choice.chat_template));
 }
 
+bool embeds_first(const engine::ModelFacts& facts, const ModelChoice& choice) {
+  return facts.encoder_only || !facts.pooling.empty() || choice.pooling.has_value();
+}
+
+engine::LlamaModelOptions llama_options(const ModelChoice& choice, const Settings& settings,
+                                        std::stop_token unwanted) {
+  return {.gpu_layers = static_cast<int32_t>(settings.gpu_layers),
+          .device = settings.device,
+          .adapters = choice.adapters,
+          .unwanted = std::move(unwanted)};
+}
+
+// False: it was not wanted any more.
+bool pause_for(Duration duration, const std::stop_token& unwanted) {
+  std::mutex mutex;
+  std::condition_variable_any nobody;  // tells
+  std::unique_lock lock(mutex);
+  return !nobody.wait_for(lock, unwanted, duration, [&] { return unwanted.stop_requested(); });
+}
+
 Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& settings,
                                  const HowToOpen& how, const Clock& clock) {
   namespace sim = engine::sim;
@@ -203,6 +229,9 @@ Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& sett
       .rows_max = static_cast<int32_t>(settings.rows_max),
       .step_tokens_max = static_cast<int32_t>(settings.batch_tokens),
       .share = settings.share};
+  if (how.serving && model->load > Duration{} && !pause_for(model->load, how.unwanted)) {
+    return Error{ErrorKind::kUnavailable, fmt::format("{}: not wanted any more", choice.path)};
+  }
   const bool is_reranker = ranks(choice, "");
   engine::ModelKinds kinds;
   kinds.generation = [=, &vocabulary, &clock,
@@ -235,11 +264,8 @@ Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& c
                              const Settings& settings, const HowToOpen& how, const Clock& clock) {
   if (is_simulated(choice)) return open_simulated(choice, settings, how, clock);
   ENSURE(library != nullptr, "{} needs libllama", choice.path);
-  Result<std::unique_ptr<engine::LlamaModel>> model =
-      engine::LlamaModel::load(*library, choice.path,
-                               {.gpu_layers = static_cast<int32_t>(settings.gpu_layers),
-                                .device = settings.device,
-                                .adapters = choice.adapters});
+  Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(
+      *library, choice.path, llama_options(choice, settings, how.unwanted));
   if (!model) return model.error();
   Result<chat::ChatTemplate> chat_template = open_chat_template(**model, choice);
   if (!chat_template && !choice.chat_template.empty()) {
@@ -254,8 +280,100 @@ Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& c
       model_kinds(*open.model, choice, settings, std::move(chat_template), how, clock));
   const engine::ModelFacts& facts = open.model->facts();
   open.endpoints = endpoints_of(!facts.encoder_only, ranks(choice, facts.pooling));
-  open.embeds_first = facts.encoder_only || !facts.pooling.empty() || choice.pooling.has_value();
+  open.embeds_first = embeds_first(facts, choice);
   return open;
+}
+
+namespace {
+
+constexpr uint64_t kMegabyte = 1'000'000;
+
+uint64_t bytes_of_adapters(const ModelChoice& choice) {
+  uint64_t bytes = 0;
+  for (const engine::AdapterChoice& adapter : choice.adapters) {
+    std::error_code error;
+    const uint64_t size = std::filesystem::file_size(adapter.path, error);
+    bytes += error ? 0 : size;
+  }
+  return bytes;
+}
+
+// Checked when the header was read, or the model loaded.
+engine::sim::SimOptions simulated(const ModelChoice& choice) {
+  return engine::sim::parse_sim(choice.path).value();
+}
+
+uint64_t simulated_bytes(const ModelChoice& choice) {
+  return static_cast<uint64_t>(simulated(choice).memory_mb) * kMegabyte;
+}
+
+}  // namespace
+
+Result<ModelHeader> read_model_header(engine::LlamaLibrary* library, const ModelChoice& choice) {
+  if (is_simulated(choice)) {
+    const Result<engine::sim::SimOptions> model = engine::sim::parse_sim(choice.path);
+    if (!model) return model.error();
+    return ModelHeader{.facts = std::nullopt, .weights_bytes = simulated_bytes(choice)};
+  }
+  ENSURE(library != nullptr, "{} needs libllama", choice.path);
+  Result<engine::ModelFacts> facts = engine::LlamaModel::read_header(*library, choice.path);
+  if (!facts) return facts.error();
+  const uint64_t bytes = facts->weights_bytes + bytes_of_adapters(choice);
+  return ModelHeader{.facts = *std::move(facts), .weights_bytes = bytes};
+}
+
+ModelOutlook model_outlook(const ModelHeader& header, const ModelChoice& choice,
+                           const Settings& settings, uint64_t context_memory_bytes) {
+  ModelOutlook outlook{.bytes = header.weights_bytes, .context_memory_bytes = context_memory_bytes};
+  if (!header.facts) {
+    outlook.endpoints = endpoints_of(true, ranks(choice, ""));
+    outlook.context_tokens = simulated(choice).context;
+    if (settings.ctx_tokens > 0) {
+      outlook.context_tokens =
+          static_cast<int32_t>(std::min<int64_t>(outlook.context_tokens, settings.ctx_tokens));
+    }
+    return outlook;
+  }
+  const engine::ModelFacts& facts = *header.facts;
+  const bool is_reranker = ranks(choice, facts.pooling);
+  outlook.endpoints = endpoints_of(!facts.encoder_only, is_reranker);
+  outlook.embeds_first = embeds_first(facts, choice);
+  if (outlook.embeds_first || is_reranker) {
+    const engine::LlamaEmbeddingOptions options =
+        embedding_options(settings, choice, context_memory_bytes);
+    const engine::Pooling pooling = choice.pooling.value_or(
+        engine::parse_pooling(facts.pooling).value_or(engine::Pooling::kMean));
+    const engine::EmbeddingSizes sizes =
+        engine::embedding_sizes(facts, pooling, options, context_memory_bytes);
+    outlook.context_tokens = sizes.input_tokens;
+    outlook.bytes +=
+        engine::embedding_context_bytes(facts, options, sizes.batch_tokens, sizes.input_tokens);
+  }
+  if (!outlook.embeds_first) {
+    const engine::LlamaRunnerOptions options = runner_options(settings, context_memory_bytes);
+    const int32_t cells =
+        engine::whole_cells(engine::cells_of(facts, options, context_memory_bytes));
+    const int32_t of_row =
+        options.kv_cache == engine::KvCache::kSplit ? cells / options.rows_max : cells;
+    outlook.context_tokens = std::min(of_row, std::max(facts.context_trained, 1));
+    outlook.bytes += engine::context_bytes(facts, options, cells);
+  }
+  return outlook;
+}
+
+uint64_t bytes_of(const OpenModel& model, const ModelChoice& choice, const Settings& settings) {
+  if (model.simulated) return simulated_bytes(choice);
+  const engine::ModelFacts& facts = model.model->facts();
+  uint64_t bytes = facts.weights_bytes + bytes_of_adapters(choice);
+  const engine::OpenKinds open = model.backend->open_kinds();
+  if (open.generation)
+    bytes += engine::context_bytes(facts, runner_options(settings, 0), open.generation->cells_max);
+  if (open.embedding) {
+    bytes += engine::embedding_context_bytes(facts, embedding_options(settings, choice, 0),
+                                             open.embedding->batch_tokens_max,
+                                             open.embedding->input_tokens_max);
+  }
+  return bytes;
 }
 
 Result<void> open_likely_contexts(OpenModel& model) {

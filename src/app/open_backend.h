@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -42,7 +44,38 @@ struct HowToOpen {
 
   // Of all models of the process: they share its cores. Null: each has a thread of its own.
   std::shared_ptr<engine::EngineThread> thread;
+
+  // Contexts are chosen as if no more memory were free; 0: by what is.
+  uint64_t memory_bytes = 0;
+
+  std::stop_token unwanted = {};  // loading is given up soon after it was stopped
 };
+
+// What a model's file says of it.
+struct ModelHeader {
+  std::optional<engine::ModelFacts> facts;  // absent: it is a simulated one
+  uint64_t weights_bytes = 0;               // with adapters
+};
+
+// Reads no weights. `library` null will do for a simulated model. Errors as open_model, as far as
+// they show so early.
+Result<ModelHeader> read_model_header(engine::LlamaLibrary* library, const ModelChoice& choice);
+
+// What can be known of a model before it is loaded.
+struct ModelOutlook {
+  llm::EndpointSet endpoints;
+  bool embeds_first = false;          // OpenModel
+  int32_t context_tokens = 0;         // of one request
+  uint64_t bytes = 0;                 // about, with what its first request is likely to need
+  uint64_t context_memory_bytes = 0;  // HowToOpen::memory_bytes
+};
+
+// `context_memory_bytes`: by what its contexts are chosen.
+ModelOutlook model_outlook(const ModelHeader& header, const ModelChoice& choice,
+                           const Settings& settings, uint64_t context_memory_bytes);
+
+// About what an open model takes now, with the contexts it has.
+uint64_t bytes_of(const OpenModel& model, const ModelChoice& choice, const Settings& settings);
 
 // "sim:..." instead of a file (engine/sim/sim_options.h).
 bool is_simulated(const ModelChoice& choice);

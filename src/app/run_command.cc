@@ -215,7 +215,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
 
   // Who answers; the reporter watches from the start and ends first.
   const std::unique_ptr<Answerers> answerers =
-      make_answerers(*chosen, settings, environment, disk, clock, console);
+      make_answerers(*chosen, settings, SettingsOf::kRun, environment, disk, clock, console);
   say_start(command, *answerers, elsewhere, console);
   ProgressReporter reporter(console, [&] {
     batch::ProgressReading reading =

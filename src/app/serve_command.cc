@@ -152,6 +152,7 @@ api::ApiOptions api_options(const ServeOptions& options, const Settings& setting
   for (const auto& [field, value] : settings.body_defaults)
     api.body_defaults[field] = value;
   api.coalesce = settings.dedupe;
+  api.load_wait = std::chrono::seconds(settings.load_wait_s);
   api.log_prompts = settings.log_prompts;
   api.version = WINDROW_VERSION;
   api.metrics = std::make_shared<api::ServeMetrics>();
@@ -249,7 +250,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (!options) return fail(console, options.error());
   Result<Chosen> chosen = choose(*resolved, environment, disk);
   if (!chosen) return fail(console, chosen.error());
-  if (const Result<void> checked = check_aliases(settings, chosen->models); !checked)
+  if (const Result<void> checked = check_names(settings, chosen->models); !checked)
     return fail(console, checked.error());
   std::unique_ptr<api::KeyFile> key_file;
   if (!settings.api_keys.empty()) {
@@ -282,7 +283,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   // The port, at which everybody hears that models are being loaded.
   Arriving arriving;
   const std::unique_ptr<Answerers> answerers =
-      make_answerers(*chosen, settings, environment, disk, clock, console);
+      make_answerers(*chosen, settings, SettingsOf::kServe, environment, disk, clock, console);
   api::Catalogue catalogue;
   http::Loop loop(clock);
   api::ApiOptions api = api_options(*options, settings);

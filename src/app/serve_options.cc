@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "app/pool_choice.h"
 #include "app/run_options.h"
 
 namespace windrow::app {
@@ -76,7 +77,7 @@ Result<std::map<std::string, std::string>> local_aliases(const Settings& setting
   return aliases;
 }
 
-Result<void> check_aliases(const Settings& settings, const std::vector<ModelChoice>& models) {
+Result<void> check_names(const Settings& settings, const std::vector<ModelChoice>& models) {
   // Servers elsewhere have names of their own.
   if (models.empty()) return {};
   std::vector<std::string> names;
@@ -85,6 +86,8 @@ Result<void> check_aliases(const Settings& settings, const std::vector<ModelChoi
     names.push_back(served_name(choice));
   const Result<std::map<std::string, std::string>> aliases = local_aliases(settings, names);
   if (!aliases) return aliases.error();
+  const Result<PoolChoice> pool = pool_choice(settings, names);
+  if (!pool) return pool.error();
   return {};
 }
 

@@ -30,8 +30,9 @@ Result<ServeOptions> serve_options(const Settings& settings);
 Result<std::map<std::string, std::string>> local_aliases(const Settings& settings,
                                                          const std::vector<std::string>& names);
 
-// The same, as far as it can be known before anything is opened.
-Result<void> check_aliases(const Settings& settings, const std::vector<ModelChoice>& models);
+// That and what else names models here (pool_choice.h), as far as it can be known before anything
+// is opened.
+Result<void> check_names(const Settings& settings, const std::vector<ModelChoice>& models);
 
 // Makes --data-dir, and holds it for this server alone as long as the lock lives; nullptr without
 // the setting. kConflict when another server has it.

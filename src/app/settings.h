@@ -37,6 +37,13 @@ struct Settings {
   int64_t gpu_layers = -1;  // -1: as many as the model has
   int64_t threads = 0;      // 0: one per core
 
+  // Models of a server that come and go (pool_choice.h)
+  std::vector<std::string> load;         // names; empty: as many as fit
+  std::string memory;                    // empty: most of what is free
+  std::vector<std::string> keep_loaded;  // names
+  int64_t unload_idle_s = 0;             // 0: never for that
+  int64_t load_wait_s = 120;
+
   // Of a model: VALUE or NAME=VALUE (model_options.h)
   std::vector<std::string> chat_templates;
   std::vector<std::string> adapters;

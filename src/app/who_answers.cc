@@ -6,6 +6,7 @@
 #include "app/model_file.h"
 #include "app/model_options.h"
 #include "app/open_backend.h"
+#include "app/pooled_answerers.h"
 #include "app/run_options.h"
 #include "app/template_file.h"
 #include "app/upstream_answerers.h"
@@ -56,8 +57,10 @@ Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& 
 }
 
 std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& settings,
-                                          const Environment& environment, store::Disk& disk,
-                                          const Clock& clock, Console& console) {
+                                          SettingsOf command, const Environment& environment,
+                                          store::Disk& disk, const Clock& clock, Console& console) {
+  if (chosen.upstreams.empty() && command == SettingsOf::kServe)
+    return std::make_unique<PooledAnswerers>(chosen.models, settings, clock, console);
   if (chosen.upstreams.empty())
     return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock);
   return std::make_unique<UpstreamAnswerers>(chosen.upstreams, chosen.spending, settings,

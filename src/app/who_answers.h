@@ -33,9 +33,10 @@ Result<Chosen> choose(const ResolvedSettings& resolved, const Environment& envir
 Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
                                      const Chosen& chosen);
 
-// `disk`, `clock` and `console` outlive them.
+// Of a job or of a server. `chosen`, `disk`, `clock` and `console` outlive them; models of a server
+// may become files until they are opened (fetch_models.h).
 std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& settings,
-                                          const Environment& environment, store::Disk& disk,
-                                          const Clock& clock, Console& console);
+                                          SettingsOf command, const Environment& environment,
+                                          store::Disk& disk, const Clock& clock, Console& console);
 
 }  // namespace windrow::app
