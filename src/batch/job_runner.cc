@@ -22,7 +22,7 @@
 #include "batch/row_item.h"
 #include "batch/row_outcome.h"
 #include "batch/row_reader.h"
-#include "dispatch/dispatcher.h"
+#include "dispatch/submitter.h"
 
 namespace windrow::batch {
 namespace {
@@ -100,7 +100,7 @@ class Runner final : public JobRunner {
   // --- reader, submitter ---
   void queue_row(Row row);
   void submit_row(Row row);
-  dispatch::Dispatcher& dispatcher_of(const std::string& model) const;
+  dispatch::Submitter& dispatcher_of(const std::string& model) const;
 
   const JobOptions options_;
   const JobEnvironment environment_;
@@ -300,7 +300,7 @@ void Runner::submit_rows() {
   changed_.notify_all();
 }
 
-dispatch::Dispatcher& Runner::dispatcher_of(const std::string& model) const {
+dispatch::Submitter& Runner::dispatcher_of(const std::string& model) const {
   if (options_.any_model) return *routes_.front().dispatcher;
   const auto found = std::find_if(routes_.begin(), routes_.end(),
                                   [&](const ModelRoute& route) { return route.name == model; });
@@ -309,7 +309,7 @@ dispatch::Dispatcher& Runner::dispatcher_of(const std::string& model) const {
 }
 
 void Runner::submit_row(Row row) {
-  dispatch::Dispatcher& dispatcher = dispatcher_of(row.request.model);
+  dispatch::Submitter& dispatcher = dispatcher_of(row.request.model);
   const auto ended = [this] {
     --counters_.rows_in_flight;
     const std::scoped_lock lock(mutex_);

@@ -31,13 +31,10 @@
 #include "batch/job_options.h"
 #include "batch/job_paths.h"
 #include "dispatch/budget.h"
+#include "dispatch/submitter.h"
 #include "llm/answer.h"
 #include "llm/request.h"
 #include "store/disk.h"
-
-namespace windrow::dispatch {
-class Dispatcher;
-}
 
 namespace windrow::batch {
 
@@ -48,12 +45,12 @@ struct JobEnvironment {
   Input& input;
 };
 
-// Which dispatcher answers which model. Outlives run(), after which it admits nothing more when the
-// run did not come to its end.
+// Who answers which model. Outlives run(), after which it admits nothing more when the run did not
+// come to its end.
 struct ModelRoute {
   std::string
       name;  // one of JobOptions::models; with any_model there is one route and it takes all
-  dispatch::Dispatcher* dispatcher = nullptr;
+  dispatch::Submitter* dispatcher = nullptr;
 };
 
 // A line that --strict refuses.

@@ -84,7 +84,7 @@ Dispatcher::~Dispatcher() {
 // --- in -----------------------------------------------------------------------------------------
 
 std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Cost expected,
-                                         Done done, bool patient) {
+                                         Done done, std::optional<Patience> patience) {
   const std::optional<Hash128> question = item.same_answer;
   Entry entry{.done = std::move(done), .listener = std::move(request.listener)};
   if (!coalesce_) item.same_answer.reset();
@@ -103,13 +103,20 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
   request.unwanted = {};
   if (upstreams_.size() == 1) upstreams_.front().backend->read_ahead(request);
   entry.request = std::make_shared<const llm::Request>(std::move(request));
+  const std::stop_token left = patience ? std::move(patience->left) : std::stop_token();
+  const std::stop_callback wake(left, [this] {
+    const std::scoped_lock lock(mutex_);
+    room_grew_.notify_all();
+  });
   Deeds deeds;
   {
     std::unique_lock lock(mutex_);
-    if (patient) {
+    if (patience) {
       ++submitters_waiting_;
-      room_grew_.wait(lock, [&] { return !admitting_ || free_places() > 0; });
+      room_grew_.wait(lock,
+                      [&] { return !admitting_ || left.stop_requested() || free_places() > 0; });
       --submitters_waiting_;
+      if (left.stop_requested()) return std::nullopt;
     } else if (!has_room_for(item)) {
       return std::nullopt;
     }
@@ -159,6 +166,18 @@ void Dispatcher::stop_admitting() {
   const std::scoped_lock lock(mutex_);
   admitting_ = false;
   room_grew_.notify_all();
+}
+
+void Dispatcher::cancel_unless_out(ItemId item) {
+  Deeds deeds;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (scheduler_.is_out(item)) return;
+    Actions actions;
+    scheduler_.cancel(begin_event(), item, actions);
+    deeds = end_event(actions);
+  }
+  run(std::move(deeds));
 }
 
 void Dispatcher::cancel(ItemId item) {

@@ -20,6 +20,7 @@
 #include "dispatch/response_cache.h"
 #include "dispatch/scheduler.h"
 #include "dispatch/shared_listener.h"
+#include "dispatch/submitter.h"
 #include "dispatch/waker.h"
 #include "llm/backend.h"
 
@@ -78,28 +79,6 @@ struct DispatchUpstream {
   int32_t pack_rows_max = INT32_MAX;  // 1: it takes one input a call
 };
 
-enum class OutcomeSource : uint8_t {
-  kAsked,   // it was sent, or ended before
-  kShared,  // an equal request was sent at the same time
-  kCached,  // it was answered in an earlier run, or earlier in this one
-};
-
-struct DispatchResult {
-  llm::Outcome outcome;
-  // Sendings of the request, or of the equal one whose outcome it shares; 0: it was cached.
-  int32_t attempts = 1;
-
-  // What all of them used and cost, as far as it was told; a shared answer costs its first asker
-  // alone, and one from the cache nobody.
-  int64_t tokens = 0;
-  Cost cost = 0;
-
-  // Why the last but one failed; empty where there was one.
-  std::string earlier_failure;
-
-  OutcomeSource source = OutcomeSource::kAsked;
-};
-
 // A reading of this moment.
 struct UpstreamReading {
   int32_t in_flight = 0;  // calls
@@ -115,11 +94,9 @@ struct DispatchCounts : SchedulerCounts {
 
 // Thread-safe. The destructor waits until every request in flight has ended; cancel first if that
 // should not take long.
-class Dispatcher {
+class Dispatcher final : public Submitter {
  public:
-  // Called exactly once per accepted request: on a thread of a backend's or of the waker's, or on
-  // one that submits or cancels.
-  using Done = std::function<void(DispatchResult)>;
+  // Done is called on a thread of a backend's or of the waker's, or on one that submits or cancels.
 
   // `backend` must outlive the dispatcher.
   Dispatcher(llm::Backend& backend, DispatchOptions options);
@@ -128,18 +105,23 @@ class Dispatcher {
   Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options, const Clock& clock,
              Waker& waker);
 
-  ~Dispatcher();
+  ~Dispatcher() override;
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // Blocks while as many are unfinished as may be. False, and nothing happens to the request, once
-  // admission has stopped: also for those who were waiting. `item` says what policies want to know;
-  // its id is set here. `expected` is what the request will cost at most, for cost_max.
   [[nodiscard]] bool submit(llm::Request request, Done done) {
     return submit(std::move(request), WorkItem{}, 0, std::move(done));
   }
-  [[nodiscard]] bool submit(llm::Request request, WorkItem item, Cost expected, Done done) {
-    return accept(std::move(request), item, expected, std::move(done), true).has_value();
+  [[nodiscard]] bool submit(llm::Request request, WorkItem item, Cost expected,
+                            Done done) override {
+    return accept(std::move(request), item, expected, std::move(done), Patience{}).has_value();
+  }
+
+  // The same, and nothing once `left` is asked to stop, also for those who were waiting. What it
+  // returns names the request for cancel(); it may have ended already.
+  [[nodiscard]] std::optional<ItemId> submit(llm::Request request, WorkItem item, Cost expected,
+                                             Done done, std::stop_token left) {
+    return accept(std::move(request), item, expected, std::move(done), Patience{std::move(left)});
   }
 
   // As submit, for those who cannot wait: nothing, and nothing happens to the request, when as many
@@ -154,7 +136,7 @@ class Dispatcher {
   // here or in submit: cancel is what says so.
   [[nodiscard]] std::optional<ItemId> offer(llm::Request request, WorkItem item, Cost expected,
                                             Done done) {
-    return accept(std::move(request), item, expected, std::move(done), false);
+    return accept(std::move(request), item, expected, std::move(done), std::nullopt);
   }
 
   // Nobody waits for this one any more: it ends with kCancelled, soon, wherever it is; what is out
@@ -163,17 +145,18 @@ class Dispatcher {
   // left. Nothing happens when it has ended. Any thread, also from within a Done or on_piece.
   void cancel(ItemId item);
 
+  // The same, unless it is out.
+  void cancel_unless_out(ItemId item);
+
   // What waits for an upstream to have room.
   QueueReading queue() const;
 
-  // submit answers false from now on; what is in flight goes on.
-  void stop_admitting();
+  void stop_admitting() override;
 
-  // End with kCancelled what has not started, or everything: also what is handed to the backend at
-  // this moment, for the first time or again. Nothing is tried again after either: a failure that
-  // would have been ends as kCancelled too. Any thread, also from within a Done.
-  void cancel_waiting();
-  void cancel_all();
+  // Also what is handed to the backend at this moment, for the first time or again. Nothing is
+  // tried again after either: a failure that would have been ends as kCancelled too.
+  void cancel_waiting() override;
+  void cancel_all() override;
 
   // Blocks until nothing is in flight.
   void wait_idle();
@@ -246,8 +229,13 @@ class Dispatcher {
   Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options, const Clock* clock,
              Waker* waker);
 
+  // Of those who wait for room.
+  struct Patience {
+    std::stop_token left = {};
+  };
+
   std::optional<ItemId> accept(llm::Request request, WorkItem item, Cost expected, Done done,
-                               bool patient);
+                               std::optional<Patience> patience);
 
   // --- with the lock ---
   int32_t free_places() const;

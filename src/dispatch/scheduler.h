@@ -162,6 +162,12 @@ class Scheduler {
   bool budget_is_spent() const { return budget_is_spent_; }
   Cost spent() const { return budget_.spent(); }
 
+  // It was sent and has not ended.
+  bool is_out(ItemId item) const {
+    const auto found = records_.find(item);
+    return found != records_.end() && found->second.place == Place::kOut;
+  }
+
   // It would wait for the answer of an equal one.
   bool would_follow(const WorkItem& item) const {
     return item.lane == 0 && item.same_answer && coalescer_.is_asked(*item.same_answer);
