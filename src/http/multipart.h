@@ -59,6 +59,9 @@ class MultipartReader {
 
   MultipartReader(std::string boundary, MultipartLimits limits);
 
+  Result<bool> step(size_t& taken, PartSink& sink);
+  Error fault(std::string_view what, size_t taken) const;
+
   std::string boundary_;  // with what stands before it: "\r\n--" and the name
   MultipartLimits limits_;
   State state_ = State::kPreamble;
