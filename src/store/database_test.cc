@@ -1,0 +1,200 @@
+#include "store/database.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "store/testing/temporary_folder.h"
+
+namespace windrow::store {
+namespace {
+
+using testing::TemporaryFolder;
+
+constexpr std::array<std::string_view, 2> kVersions = {
+    "CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER);",
+    "ALTER TABLE things ADD COLUMN note TEXT; CREATE INDEX by_size ON things (size);"};
+
+std::unique_ptr<Database> opened(const std::string& path) {
+  Result<std::unique_ptr<Database>> database = Database::open(path, kVersions);
+  EXPECT_TRUE(database) << database.error().message;
+  return *std::move(database);
+}
+
+std::vector<std::string> names(Database& database) {
+  std::vector<std::string> names;
+  EXPECT_TRUE(database.ask("SELECT name FROM things ORDER BY id", {},
+                           [&](const DatabaseRow& row) { names.push_back(row.text(0)); }));
+  return names;
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST(Database, KeepsWhatItIsTold) {
+  const TemporaryFolder folder;
+  {
+    const auto database = opened(folder / "a.db");
+    EXPECT_EQ(database
+                  ->change("INSERT INTO things (name, size) VALUES (?, ?)",
+                           {std::string("it's \"one\""), int64_t{1} << 40})
+                  .value(),
+              1);
+    EXPECT_EQ(database
+                  ->change("INSERT INTO things (name, size, note) VALUES (?, ?, ?)",
+                           {std::string("two"), value_of(std::optional<int64_t>()),
+                            value_of(std::optional<std::string>("n\xC3\xB6te"))})
+                  .value(),
+              1);
+  }
+  const auto database = opened(folder / "a.db");
+  int rows = 0;
+  ASSERT_TRUE(database->ask("SELECT name, size, note FROM things WHERE size IS ? OR name = ?",
+                            {int64_t{1} << 40, std::string("two")}, [&](const DatabaseRow& row) {
+                              if (++rows == 1) {
+                                EXPECT_EQ(row.text(0), "it's \"one\"");
+                                EXPECT_EQ(row.number(1), int64_t{1} << 40);
+                                EXPECT_TRUE(row.is_null(2));
+                                EXPECT_FALSE(row.text_or_none(2));
+                                return;
+                              }
+                              EXPECT_FALSE(row.number_or_none(1));
+                              EXPECT_EQ(row.text_or_none(2), "n\xC3\xB6te");
+                            }));
+  EXPECT_EQ(rows, 2);
+  EXPECT_EQ(database->change("DELETE FROM things").value(), 2);
+}
+
+TEST(Database, ATransactionIsAllOrNothing) {
+  const TemporaryFolder folder;
+  const auto database = opened(folder / "a.db");
+  const auto insert = [&](const std::string& name) -> Result<void> {
+    const Result<int64_t> done = database->change("INSERT INTO things (name) VALUES (?)", {name});
+    if (!done) return done.error();
+    return {};
+  };
+  EXPECT_TRUE(database->transaction([&] { return insert("a"); }));
+  const Result<void> failed = database->transaction([&]() -> Result<void> {
+    if (Result<void> done = insert("b"); !done) return done;
+    return insert("a");  // there is one
+  });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind, ErrorKind::kConflict);
+  EXPECT_EQ(names(*database), std::vector<std::string>{"a"});
+  EXPECT_TRUE(database->transaction([&] { return insert("c"); }));
+  EXPECT_EQ(names(*database), (std::vector<std::string>{"a", "c"}));
+}
+
+TEST(Database, FormsAreBroughtUpToDateAndLaterOnesRefused) {
+  const TemporaryFolder folder;
+  {
+    Result<std::unique_ptr<Database>> first =
+        Database::open(folder / "a.db", std::span(kVersions).first(1));
+    ASSERT_TRUE(first);
+    ASSERT_TRUE((*first)->change("INSERT INTO things (name) VALUES ('old')"));
+    EXPECT_FALSE((*first)->change("UPDATE things SET note = 'x'"));
+  }
+  {
+    const auto second = opened(folder / "a.db");
+    EXPECT_EQ(second->change("UPDATE things SET note = 'x'").value(), 1);
+    EXPECT_EQ(names(*second), std::vector<std::string>{"old"});
+  }
+  const Result<std::unique_ptr<Database>> earlier =
+      Database::open(folder / "a.db", std::span(kVersions).first(1));
+  ASSERT_FALSE(earlier);
+  EXPECT_EQ(earlier.error().kind, ErrorKind::kConflict);
+  EXPECT_NE(earlier.error().message.find("later version"), std::string::npos);
+}
+
+TEST(Database, WhatIsNoneIsNamedAndPutAside) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.db";
+  const std::string garbage(5000, 'x');
+  write(path, garbage);
+  const Result<std::unique_ptr<Database>> refused = Database::open(path, kVersions);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kInvalid);
+  EXPECT_NE(refused.error().message.find(path), std::string::npos);
+  EXPECT_EQ(read(path), garbage);
+
+  Result<OpenedDatabase> begun = open_or_begin(path, kVersions);
+  ASSERT_TRUE(begun) << begun.error().message;
+  EXPECT_EQ(begun->put_aside, path + ".damaged-1");
+  EXPECT_EQ(read(begun->put_aside), garbage);
+  EXPECT_TRUE(names(*begun->database).empty());
+  begun->database.reset();
+
+  write(path, garbage);
+  for (const std::string_view ending : {"-wal", "-shm"})
+    std::filesystem::remove(path + std::string(ending));
+  begun = open_or_begin(path, kVersions);
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(begun->put_aside, path + ".damaged-2");
+  begun->database.reset();
+
+  begun = open_or_begin(path, kVersions);
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(begun->put_aside, "");
+}
+
+// Bytes of its pages are overwritten: it is refused, or every row can still be read. Never does one
+// of them come back as something else unnoticed that a check of the whole file would have found.
+TEST(Database, DamagedPagesAreFoundWhenItIsOpened) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.db";
+  {
+    const auto database = opened(path);
+    ASSERT_TRUE(database->transaction([&]() -> Result<void> {
+      for (int64_t i = 0; i < 500; ++i) {
+        const Result<int64_t> done =
+            database->change("INSERT INTO things (name, size) VALUES (?, ?)",
+                             {"a name that is long enough to fill pages " + std::to_string(i), i});
+        if (!done) return done.error();
+      }
+      return {};
+    }));
+  }
+  const std::string good = read(path);
+  ASSERT_GT(good.size(), 30'000U);
+  constexpr uint64_t kSeed = 20'250'101;
+  SCOPED_TRACE(kSeed);
+  Random random(kSeed);
+  int refused = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::string bad = good;
+    const size_t at = 4096 * (1 + random.below(good.size() / 4096 - 1));
+    for (size_t i = 0; i < 512; ++i)
+      bad[at + i] = static_cast<char>(random.below(256));
+    write(path, bad);
+    for (const std::string_view ending : {"-wal", "-shm"})
+      std::filesystem::remove(path + std::string(ending));
+    const Result<std::unique_ptr<Database>> database = Database::open(path, kVersions);
+    if (database) continue;
+    EXPECT_EQ(database.error().kind, ErrorKind::kInvalid) << database.error().message;
+    ++refused;
+  }
+  EXPECT_GE(refused, 15);
+}
+
+TEST(Database, AFolderThatIsNotThereIsNamed) {
+  const TemporaryFolder folder;
+  const Result<std::unique_ptr<Database>> database =
+      Database::open(folder / "missing/a.db", kVersions);
+  ASSERT_FALSE(database);
+  EXPECT_EQ(database.error().kind, ErrorKind::kNotFound);
+}
+
+}  // namespace
+}  // namespace windrow::store
