@@ -80,7 +80,9 @@ std::optional<std::string_view> read_log_line(const json::value& value, LogKind 
   }
   if (kind == LogKind::kResults && !error->is_null()) return "it is an error among results";
   if (kind == LogKind::kErrors && !error->is_object()) return "it is a result among errors";
-  if (kind == LogKind::kErrors && response->is_null()) {
+  const json::value* row = windrow->if_contains("row");
+  const bool of_row = row != nullptr && row->is_bool() && row->get_bool();
+  if (kind == LogKind::kErrors && response->is_null() && !of_row) {
     line.of_line = true;
     line.identity = line_identity(line.input_line, line.fingerprint);
     return std::nullopt;

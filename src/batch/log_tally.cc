@@ -38,6 +38,10 @@ llm::TokenCount tokens_of(const json::object& usage) {
   if (const json::object* details = object_in(usage, "prompt_tokens_details")) {
     tokens.cached = std::min(number_in(*details, "cached_tokens").value_or(0), tokens.prompt);
   }
+  if (const json::object* details = object_in(usage, "completion_tokens_details")) {
+    tokens.reasoning =
+        std::min(number_in(*details, "reasoning_tokens").value_or(0), tokens.completion);
+  }
   return tokens;
 }
 

@@ -108,7 +108,8 @@ std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_v
 std::string error_line(const RowFault& fault, const Tries& tries) {
   const llm::Failure& failure = fault.failure;
   std::string text = begin_line(fault.key, failure.raw.size() + failure.message.size());
-  if (fault.of_line) {
+  const bool never_asked = failure.status == 0;
+  if (fault.of_line || never_asked) {
     text += "null";
   } else if (failure.raw.empty()) {
     append_response(fault.key, failure.status, json::serialize(llm::failure_to_json(failure)),
@@ -126,6 +127,8 @@ std::string error_line(const RowFault& fault, const Tries& tries) {
   append_number(fault.key.line, text);
   text += '}';
   append_about(fault.key, tries, text);
+  // Without a response it would be taken for that of a line.
+  if (never_asked && !fault.of_line) text += R"(,"row":true)";
   text += "}}\n";
   return text;
 }

@@ -28,7 +28,8 @@ std::string row_id(const RowKey& key);
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
                         const llm::Answer& answer, const Tries& tries, int64_t created_unix_s);
 
-// A row or line that was not: for the errors.
+// A row or line that was not: for the errors. A failure with status 0 has no response: nobody was
+// asked.
 std::string error_line(const RowFault& fault, const Tries& tries);
 
 }  // namespace windrow::batch

@@ -5,6 +5,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include "batch/log_scan.h"
+
 namespace windrow::batch {
 namespace {
 
@@ -63,6 +65,20 @@ TEST(ResultLine, ALineThatWasNoRequestHasNoResponse) {
       "custom_id":null,"response":null,"error":{"code":"invalid_json_line","message":"no JSON",
       "param":null,"line":12},
       "windrow":{"line":12,"attempts":0,"fingerprint":"0000000000000001"}})"));
+}
+
+TEST(ResultLine, ARowThatNobodyWasAskedForHasNoResponseAndIsARow) {
+  const RowFault fault{.key = kKey,
+                       .failure = {.status = 0, .code = "batch_expired", .message = "too late"}};
+  const json::value line = json::parse(error_line(fault, {}));
+  EXPECT_EQ(line, json::parse(R"({"id":"batch_req_0000000000000011",
+      "custom_id":"row \"12\"","response":null,"error":{"code":"batch_expired",
+      "message":"too late","param":null,"line":12},
+      "windrow":{"line":12,"attempts":0,"fingerprint":"0000000000000001","row":true}})"));
+  LogLine read;
+  EXPECT_FALSE(read_log_line(line, LogKind::kErrors, read));
+  EXPECT_FALSE(read.of_line);
+  EXPECT_EQ(read.identity, row_identity("row \"12\""));
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ TokenCount& TokenCount::operator+=(const TokenCount& other) {
   prompt += other.prompt;
   cached += other.cached;
   completion += other.completion;
+  reasoning += other.reasoning;
   return *this;
 }
 

@@ -20,6 +20,7 @@ struct TokenCount {
   int64_t prompt = 0;
   int64_t cached = 0;  // of the prompts': those the server had computed before
   int64_t completion = 0;
+  int64_t reasoning = 0;  // of the completions', as far as it was told
 
   TokenCount& operator+=(const TokenCount& other);
   friend bool operator==(const TokenCount&, const TokenCount&) = default;
