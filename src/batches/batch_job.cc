@@ -1,0 +1,210 @@
+#include "batches/batch_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "batch/input.h"
+#include "batches/expired_rows.h"
+#include "dispatch/share.h"
+
+namespace windrow::batches {
+namespace {
+
+// As long as rows that run may take once a batch is cancelled; who stops the server waits less.
+constexpr Duration kGrace = std::chrono::minutes(10);
+
+// An input as messages call it: by the name clients know, not by where it lies.
+class NamedInput final : public batch::Input {
+ public:
+  NamedInput(std::unique_ptr<batch::Input> input, std::string name)
+      : input_(std::move(input)), name_(std::move(name)) {}
+
+  Result<std::unique_ptr<batch::ByteSource>> open(batch::BeforeWait before_wait) override {
+    return input_->open(std::move(before_wait));
+  }
+  bool rereadable() const override { return input_->rereadable(); }
+  std::optional<uint64_t> size() const override { return input_->size(); }
+  const std::string& name() const override { return name_; }
+
+ private:
+  const std::unique_ptr<batch::Input> input_;
+  const std::string name_;
+};
+
+}  // namespace
+
+// A share of a dispatcher. Rows that reached nobody have not failed: they run when somebody is
+// there.
+class BatchJob::Rows final : public dispatch::Submitter {
+ public:
+  Rows(dispatch::Dispatcher& dispatcher, std::function<void()> pause)
+      : pause_(std::move(pause)), share_(dispatcher) {}
+
+  bool submit(llm::Request request, dispatch::WorkItem item, dispatch::Cost expected,
+              Done done) override {
+    return share_.submit(std::move(request), item, expected,
+                         [this, done = std::move(done)](dispatch::DispatchResult result) {
+                           auto* failure = std::get_if<llm::Failure>(&result.outcome);
+                           if (failure != nullptr && failure->unreached) {
+                             failure->failure_class = llm::FailureClass::kCancelled;
+                             pause_();
+                           }
+                           done(std::move(result));
+                         });
+  }
+  void stop_admitting() override { share_.stop_admitting(); }
+  void cancel_waiting() override { share_.cancel_waiting(); }
+  void cancel_all() override { share_.cancel_all(); }
+
+ private:
+  const std::function<void()> pause_;
+  dispatch::Share share_;
+};
+
+BatchJob::BatchJob(World world, BatchRecord record, std::string input)
+    : world_(std::move(world)), record_(std::move(record)), input_(std::move(input)) {}
+
+BatchJob::~BatchJob() = default;
+
+batch::JobOptions BatchJob::options() const {
+  batch::JobOptions options;
+  options.input_name = record_.request.input_file_id;
+  options.output_path = world_.data.at(results_place(record_.id));
+  options.body_defaults = record_.body_defaults;
+  options.models = record_.models;
+  options.any_model = true;
+  options.keep_truncated = true;
+  options.now_unix_s = world_.clock.unix_seconds();
+  options.grace = kGrace;
+  return options;
+}
+
+Result<RowsEnd> BatchJob::run(BatchModels& models) {
+  std::map<dispatch::Dispatcher*, std::unique_ptr<Rows>> rows;
+  std::vector<batch::ModelRoute> routes;
+  std::vector<std::shared_ptr<void>> holds;
+  std::atomic<bool> paused = false;
+  batch::JobOptions options = this->options();
+  for (std::string& name : options.models) {
+    auto found = models.find(record_.request.endpoint, name);
+    if (const auto* failure = std::get_if<llm::Failure>(&found))
+      return Error{ErrorKind::kUnavailable, failure->message};
+    auto& model = std::get<BatchModel>(found);
+    std::unique_ptr<Rows>& of_model = rows[model.dispatcher];
+    if (!of_model) {
+      of_model = std::make_unique<Rows>(*model.dispatcher, [&] {
+        paused = true;
+        stop();
+      });
+    }
+    options.raw = model.raw;
+    if (name.empty()) name = model.name;
+    routes.push_back({.name = name, .dispatcher = of_model.get()});
+    holds.push_back(std::move(model.hold));
+  }
+  // Names of one model are all its own; else each row goes by what it names.
+  options.any_model = rows.size() == 1;
+  if (options.any_model) routes.resize(1);
+  batch::RunHooks hooks;
+  hooks.upstreams_of = [&models](const std::string& name) { return models.upstreams_of(name); };
+  Result<RowsEnd> end = run(std::move(options), routes, hooks);
+  if (end && *end == RowsEnd::kStopped && paused) end = RowsEnd::kPaused;
+  return end;
+}
+
+Result<RowsEnd> BatchJob::run_expired() {
+  ExpiredRows expired;
+  const std::vector<batch::ModelRoute> routes = {{.name = "", .dispatcher = &expired}};
+  batch::JobOptions options = this->options();
+  // What a row asks does not matter any more.
+  options.raw = true;
+  return run(std::move(options), routes, {});
+}
+
+Result<RowsEnd> BatchJob::run(batch::JobOptions options, std::span<const batch::ModelRoute> routes,
+                              const batch::RunHooks& hooks) {
+  std::error_code error;
+  std::filesystem::create_directories(world_.data.at(batch_place(record_.id)), error);
+  if (error) {
+    return Error{error == std::errc::no_space_on_device ? ErrorKind::kDiskFull : ErrorKind::kIo,
+                 fmt::format("the folder of {} cannot be made: {}", record_.id, error.message())};
+  }
+  Result<std::unique_ptr<batch::Input>> opened = batch::open_input(world_.data.at(input_));
+  if (!opened) return opened.error();
+  NamedInput input(*std::move(opened), record_.request.input_file_id);
+
+  bool refused = false;
+  Result<RowsEnd> end = run_once(options, input, routes, hooks, refused);
+  if (end || !refused) return end;
+  // Logs that are not what was written there. Rows are computed again rather than guessed at.
+  world_.warn(fmt::format("{}: {}; its logs are put aside and its rows run again", record_.id,
+                          end.error().message));
+  options.fresh = true;
+  return run_once(std::move(options), input, routes, hooks, refused);
+}
+
+Result<RowsEnd> BatchJob::run_once(batch::JobOptions options, batch::Input& input,
+                                   std::span<const batch::ModelRoute> routes, batch::RunHooks hooks,
+                                   bool& refused) {
+  const auto counters = std::make_shared<batch::JobCounters>();
+  Result<std::unique_ptr<batch::JobRunner>> runner = batch::JobRunner::open(
+      std::move(options), {.disk = world_.disk, .clock = world_.clock, .input = input}, *counters);
+  if (!runner) {
+    refused =
+        runner.error().kind == ErrorKind::kInvalid || runner.error().kind == ErrorKind::kConflict;
+    return runner.error();
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    runner_ = runner->get();
+    counters_ = counters;
+    if (stopped_) runner_->stop();
+    if (stopped_now_) runner_->stop_now();
+  }
+  const Result<batch::JobReport> report = (*runner)->run(routes, std::move(hooks));
+  {
+    const std::scoped_lock lock(mutex_);
+    runner_ = nullptr;
+  }
+  if (!report) return report.error();
+  return report->end == batch::JobEnd::kCompleted ? RowsEnd::kAll : RowsEnd::kStopped;
+}
+
+void BatchJob::stop() {
+  const std::scoped_lock lock(mutex_);
+  stopped_ = true;
+  if (runner_ != nullptr) runner_->stop();
+}
+
+void BatchJob::stop_now() {
+  const std::scoped_lock lock(mutex_);
+  stopped_ = stopped_now_ = true;
+  if (runner_ != nullptr) runner_->stop_now();
+}
+
+RequestCounts BatchJob::counts() const {
+  RequestCounts counts = record_.counts;
+  std::shared_ptr<batch::JobCounters> now;
+  {
+    const std::scoped_lock lock(mutex_);
+    now = counters_;
+  }
+  if (!now) return counts;
+  const int64_t failed_before = now->rows_before_failed;
+  const int64_t completed = now->rows_before - failed_before + now->rows_succeeded;
+  // Until the logs of an earlier run were read it is what was known then.
+  counts.completed = std::max(counts.completed, completed);
+  counts.failed = std::max(counts.failed, failed_before + now->rows_failed);
+  return counts;
+}
+
+}  // namespace windrow::batches

@@ -1,0 +1,158 @@
+// BatchService: all batches of a server. They are created, looked at and cancelled by clients, and
+// run beside them: validated in their order, a few at a time, until all rows have a result,
+// somebody cancels or their time is over. They go on where they were after any end of the process.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "batch/line_source.h"
+#include "batches/batch_figures.h"
+#include "batches/batch_job.h"
+#include "batches/batch_record.h"
+#include "batches/batch_table.h"
+#include "batches/data_dir.h"
+#include "batches/file_store.h"
+#include "batches/models.h"
+#include "batches/reply.h"
+#include "store/disk.h"
+
+namespace windrow::batches {
+
+struct BatchOptions {
+  int32_t running_max = 2;    // batches whose rows run at the same time
+  int64_t rows_max = 50'000;  // of one batch
+  bool mixed_models = false;  // one file may name several
+
+  boost::json::object body_defaults;  // laid under every body
+
+  // What could not go on is tried again after so long.
+  Duration retry_after = std::chrono::seconds(10);
+
+  // What people should know who run the server: what was damaged, what cannot go on. Any thread.
+  std::function<void(const std::string&)> warn;
+};
+
+// A batch as it is now, and why it does not go on, when it does not.
+struct BatchView {
+  BatchRecord record;
+  std::string note;
+};
+
+struct BatchPage {
+  std::vector<BatchView> batches;
+  bool has_more = false;
+};
+
+// Thread-safe. Methods for clients may wait for the disk, not for rows.
+class BatchService {
+ public:
+  // Reads what has not ended. Everything given outlives it. kIo, kDiskFull, kInvalid.
+  static Result<std::unique_ptr<BatchService>> open(DataDir& data, FileStore& files,
+                                                    store::Disk& disk, const Clock& clock,
+                                                    BatchOptions options);
+
+  // As stop(Duration{}).
+  ~BatchService();
+  BatchService(const BatchService&) = delete;
+  BatchService& operator=(const BatchService&) = delete;
+
+  // From now on batches run; until then they can be created and wait. Once.
+  void start(BatchModels& models);
+
+  // A key that was used before by the same owner brings the batch that it made then; 400 where that
+  // asked for something else.
+  Reply<BatchView> create(const Viewer& owner, const BatchRequest& request,
+                          const std::string& idempotency_key);
+
+  Reply<BatchView> get(const Viewer& viewer, std::string_view id);
+  Reply<BatchPage> list(const Viewer& viewer, const BatchQuery& query);
+
+  // 400 where it has ended, or is about to, otherwise than by this.
+  Reply<BatchView> cancel(const Viewer& viewer, std::string_view id);
+
+  // Waits for nobody.
+  BatchReadings readings() const { return figures_.read(); }
+
+  // No row starts any more; those that run may finish within `grace`. Blocks until everything is on
+  // disk. What has not ended goes on at the next start.
+  void stop(Duration grace);
+
+ private:
+  struct Live {
+    BatchRecord record;
+    bool working = false;                      // a thread has it
+    bool counts_as_running = false;            // its rows are being answered
+    std::shared_ptr<BatchJob> job;             // while rows run
+    std::shared_ptr<batch::LineSource> lines;  // while it is validated
+    std::optional<TimePoint> not_before;
+    std::string note;
+  };
+  using LivePtr = std::shared_ptr<Live>;
+  using Change = std::function<void(BatchRecord&)>;
+
+  struct Worker {
+    std::thread thread;
+    bool ended = false;
+  };
+
+  BatchService(DataDir& data, FileStore& files, store::Disk& disk, const Clock& clock,
+               BatchOptions options);
+
+  // With the lock:
+  Result<bool> apply(Live& live, BatchEvent event, const Change& change = {});
+  BatchView view(const Live& live) const;
+  LivePtr find_live(std::string_view id) const;
+  void hold_back(Live& live, const Error& error);
+  void look_at_time();
+  void begin_what_can();
+  void begin(const LivePtr& live, void (BatchService::*work)(const LivePtr&));
+  LivePtr next_to_run() const;
+
+  // Threads of their own:
+  void look();
+  void validate(const LivePtr& live);
+  void run_rows(const LivePtr& live);
+  void close(const LivePtr& live);
+
+  Result<void> read_input(const LivePtr& live);
+  Result<void> make_files(const LivePtr& live);
+  Result<StoredFile> input_of(const BatchRecord& record);
+  void join_ended();
+  BatchRecord record_of(const LivePtr& live) const;
+  std::optional<llm::Failure> check_input(const Viewer& owner, const BatchRequest& request);
+  BatchJob::World world() const;
+
+  DataDir& data_;
+  FileStore& files_;
+  store::Disk& disk_;
+  const Clock& clock_;
+  const BatchOptions options_;
+  BatchTable table_;
+  BatchFigures figures_;
+  BatchModels* models_ = nullptr;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int64_t, LivePtr> live_;  // by number: those that have not ended
+  std::list<Worker> workers_;
+  bool validating_ = false;
+  bool stopping_ = false;
+  std::optional<TimePoint> swept_at_;
+  std::thread looker_;
+};
+
+}  // namespace windrow::batches

@@ -1,0 +1,390 @@
+#include "batches/batch_service.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "batches/batch_json.h"
+#include "batches/testing/service_rig.h"
+
+namespace windrow::batches {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::hours;
+using std::chrono::seconds;
+using testing::echo;
+using testing::row;
+using testing::rows;
+using enum BatchStatus;
+
+class BatchServiceTest : public testing::ServiceRig {};
+
+// Lets so many answers pass and holds the others back until it is told otherwise.
+class Gate {
+ public:
+  explicit Gate(int open) : open_(open) {}
+
+  llm::Outcome pass(const llm::Request& request) {
+    std::unique_lock lock(mutex_);
+    ++came_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return passed_ < open_; });
+    ++passed_;
+    return echo(request);
+  }
+  void open_all() {
+    const std::scoped_lock lock(mutex_);
+    open_ = INT32_MAX;
+    changed_.notify_all();
+  }
+  void wait_for(int came) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return came_ >= came; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int open_;
+  int came_ = 0;
+  int passed_ = 0;
+};
+
+TEST_F(BatchServiceTest, RunsABatchToItsEnd) {
+  open();
+  start();
+  const std::string id = create(rows(10) + row("x", "bad one") + row("y", "p3"));
+  const BatchRecord record = wait_for(id, kCompleted);
+  EXPECT_EQ(record.counts, (RequestCounts{12, 11, 1}));
+  EXPECT_EQ(record.usage, (BatchUsage{33, 11, 22, 0}));
+  EXPECT_EQ(record.models, std::vector<std::string>{"m"});
+  const BatchState& state = record.state;
+  EXPECT_TRUE(state.in_progress_at && state.finalizing_at && state.completed_at);
+  auto found = outcomes(record);
+  EXPECT_EQ(found.size(), 12U);
+  EXPECT_EQ(found["r7"], "echo p7");
+  EXPECT_EQ(found["x"], "cannot");
+
+  const auto output = std::get<StoredFile>(files->get(me, *record.output_file_id));
+  EXPECT_EQ(output.purpose, "batch_output");
+  EXPECT_EQ(output.filename, id + "_output.jsonl");
+  EXPECT_EQ(files->totals().files, 3);
+  // Without its files nothing is left of it but its record.
+  for (const std::string& file : {*record.output_file_id, *record.error_file_id})
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(files->remove(me, file)));
+  EXPECT_FALSE(fs::exists(folder / batch_place(id)));
+  EXPECT_EQ(view(id).record, record);
+}
+
+TEST_F(BatchServiceTest, AFileWithFaultsFailsWithTheirLines) {
+  open();
+  start();
+  const std::string id =
+      create(row("a", "p") + "no json\n" + row("a", "q") + row("c", "p", "nobody"));
+  const BatchRecord record = wait_for(id, kFailed);
+  ASSERT_EQ(record.faults.size(), 3U);
+  EXPECT_EQ(record.faults[0].code, "invalid_json_line");
+  EXPECT_EQ(record.faults[0].line, 2);
+  EXPECT_EQ(record.faults[1].code, "duplicate_custom_id");
+  EXPECT_EQ(record.faults[2].code, "model_not_found");
+  EXPECT_TRUE(asked().empty());
+  EXPECT_FALSE(record.output_file_id || record.error_file_id);
+  EXPECT_EQ(service->readings().by_status.at(static_cast<size_t>(kFailed)), 1);
+}
+
+TEST_F(BatchServiceTest, ABatchWantsAFileThatIsThere) {
+  open();
+  const auto why = [&](const std::string& file, const Viewer& owner) {
+    const auto made = service->create(owner, request(file), "");
+    const auto* failure = std::get_if<llm::Failure>(&made);
+    return failure == nullptr ? "" : failure->param;
+  };
+  EXPECT_EQ(why("file-1", me), "input_file_id");
+  const std::string file = upload(rows(1), {.key = "alice"});
+  EXPECT_EQ(why(file, {.key = "bob"}), "input_file_id");
+  EXPECT_EQ(why(file, {.key = "alice"}), "");
+  start();
+}
+
+TEST_F(BatchServiceTest, OthersDoNotSeeIt) {
+  open();
+  const Viewer alice{.key = "alice"};
+  const Viewer bob{.key = "bob"};
+  const std::string id =
+      std::get<BatchView>(service->create(alice, request(upload(rows(1), alice)), "")).record.id;
+  EXPECT_EQ(std::get<llm::Failure>(service->get(bob, id)).status, 404);
+  EXPECT_EQ(std::get<llm::Failure>(service->cancel(bob, id)).status, 404);
+  EXPECT_TRUE(std::get<BatchPage>(service->list(bob, {})).batches.empty());
+  EXPECT_EQ(std::get<BatchPage>(service->list(me, {})).batches.size(), 1U);
+  EXPECT_EQ(std::get<BatchPage>(service->list(alice, {})).batches.size(), 1U);
+}
+
+TEST_F(BatchServiceTest, ListsTheNewestFirstWithCursors) {
+  open();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 5; ++i)
+    ids.insert(ids.begin(), create(rows(1)));
+  std::vector<std::string> listed;
+  BatchQuery query{.limit = 2};
+  for (bool more = true; more;) {
+    const auto page = std::get<BatchPage>(service->list(me, query));
+    for (const BatchView& batch : page.batches)
+      listed.push_back(batch.record.id);
+    more = page.has_more;
+    query.after = listed.back();
+  }
+  EXPECT_EQ(listed, ids);
+  EXPECT_EQ(std::get<llm::Failure>(service->list(me, {.limit = 101})).param, "limit");
+  EXPECT_EQ(std::get<llm::Failure>(service->list(me, {.after = "batch_x"})).param, "after");
+}
+
+TEST_F(BatchServiceTest, AKeyThatWasUsedBringsWhatItMade) {
+  open();
+  const std::string file = upload(rows(1));
+  const auto id_of = [](const Reply<BatchView>& reply) {
+    return std::get<BatchView>(reply).record.id;
+  };
+  const std::string id = id_of(service->create(me, request(file), "key"));
+  EXPECT_EQ(id_of(service->create(me, request(file), "key")), id);
+  EXPECT_NE(id_of(service->create(me, request(file), "other")), id);
+  EXPECT_NE(id_of(service->create(me, request(file), "")), id);
+  BatchRequest longer = request(file);
+  longer.window_s *= 2;
+  EXPECT_EQ(std::get<llm::Failure>(service->create(me, longer, "key")).code,
+            "idempotency_key_reused");
+  start();
+  wait_for(id, kCompleted);
+  open();
+  EXPECT_EQ(id_of(service->create(me, request(file), "key")), id);
+}
+
+TEST_F(BatchServiceTest, ACancelledOneKeepsWhatItHas) {
+  Gate gate(3);
+  open([&](const llm::Request& request) { return gate.pass(request); });
+  start();
+  const std::string id = create(rows(1000));
+  wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 3; });
+  EXPECT_EQ(std::get<BatchView>(service->cancel(me, id)).record.state.status, kCancelling);
+  EXPECT_EQ(std::get<BatchView>(service->cancel(me, id)).record.state.status, kCancelling);
+  gate.open_all();
+  const BatchRecord record = wait_for(id, kCancelled);
+  EXPECT_EQ(record.counts.total, 1000);
+  EXPECT_GE(record.counts.completed, 3);
+  EXPECT_LT(record.counts.completed, 1000);
+  EXPECT_EQ(outcomes(record).size(), static_cast<size_t>(record.counts.completed));
+  EXPECT_EQ(std::get<BatchView>(service->cancel(me, id)).record.state.status, kCancelled);
+}
+
+TEST_F(BatchServiceTest, WhatHasEndedCannotBeCancelled) {
+  open();
+  start();
+  const std::string id = create(rows(1));
+  wait_for(id, kCompleted);
+  const auto refused = std::get<llm::Failure>(service->cancel(me, id));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.code, "batch_not_cancellable");
+}
+
+TEST_F(BatchServiceTest, OneThatNeverBeganIsCancelledAtOnce) {
+  open();
+  const std::string id = create(rows(5));
+  EXPECT_EQ(std::get<BatchView>(service->cancel(me, id)).record.state.status, kCancelling);
+  start();
+  const BatchRecord record = wait_for(id, kCancelled);
+  EXPECT_EQ(record.counts, RequestCounts{});
+  EXPECT_FALSE(record.output_file_id || record.error_file_id);
+  EXPECT_TRUE(asked().empty());
+  EXPECT_FALSE(fs::exists(folder / batch_place(id)));
+}
+
+TEST_F(BatchServiceTest, WhoseTimeIsOverTellsEachRowThatIsLeft) {
+  Gate gate(3);
+  open([&](const llm::Request& request) { return gate.pass(request); });
+  start();
+  const std::string id = create(rows(100));
+  wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 3; });
+  clock.advance(hours(24));
+  wait_until(id, [](const BatchView& now) { return now.record.state.status != kInProgress; });
+  gate.open_all();
+  const BatchRecord record = wait_for(id, kExpired);
+  EXPECT_EQ(record.counts.completed + record.counts.failed, 100);
+  EXPECT_TRUE(record.state.expired_at);
+  auto found = outcomes(record);
+  EXPECT_EQ(found.size(), 100U);
+  EXPECT_EQ(found["r99"], "batch_expired");
+  const std::string errors = content(record.error_file_id);
+  const auto line = boost::json::parse(errors.substr(0, errors.find('\n')));
+  EXPECT_TRUE(line.at("response").is_null());
+  EXPECT_EQ(line.at("error").at("message"),
+            "This request could not be executed before the completion window expired.");
+}
+
+// The process ends in the middle, in whatever phase: what has a result is not asked for again.
+TEST_F(BatchServiceTest, GoesOnAfterARestartAndAsksNothingTwice) {
+  std::set<std::string> answered;
+  const std::string input = rows(200);
+  Gate first(50);
+  open([&](const llm::Request& request) { return first.pass(request); });
+  start();
+  const std::string id = create(input);
+  const auto stopped_at =
+      wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 50; });
+  std::thread opener([&] {
+    first.wait_for(51);
+    first.open_all();
+  });
+  service->stop(Duration{});
+  opener.join();
+  const int64_t before = service->readings().rows_completed;
+  EXPECT_GE(before, 50);
+  EXPECT_LT(before, 200);
+
+  open();
+  EXPECT_EQ(view(id).record.state.status, kInProgress);
+  start();
+  const BatchRecord record = wait_for(id, kCompleted);
+  EXPECT_EQ(record.counts, (RequestCounts{200, 200, 0}));
+  EXPECT_EQ(outcomes(record).size(), 200U);
+  EXPECT_EQ(static_cast<int64_t>(asked().size()), 200 - before);
+}
+
+TEST_F(BatchServiceTest, AFullDiskHoldsItBackAndNoMore) {
+  open();
+  const std::string id = create(rows(50));
+  disk.set_faults({.bytes_until_full = 2000});
+  start();
+  const BatchView full = wait_until(id, [](const BatchView& now) { return !now.note.empty(); });
+  EXPECT_EQ(full.record.state.status, kInProgress);
+  EXPECT_NE(full.note.find("disk is full"), std::string::npos) << full.note;
+  const auto note = batch_json(full.record, full.note).at("windrow").at("note");
+  EXPECT_EQ(std::string(note.as_string()), full.note);
+  EXPECT_FALSE(warnings().empty());
+  disk.set_faults({});
+  clock.advance(seconds(10));
+  const BatchRecord record = wait_for(id, kCompleted);
+  EXPECT_EQ(outcomes(record).size(), 50U);
+}
+
+TEST_F(BatchServiceTest, AModelThatIsNotThereIsWaitedFor) {
+  open();
+  start();
+  const std::string id = create(row("a", "p", "gone"));
+  const BatchView waits = wait_until(id, [](const BatchView& now) { return !now.note.empty(); });
+  EXPECT_NE(waits.note.find("no model gone"), std::string::npos);
+  models->gone_is_there = true;
+  clock.advance(seconds(10));
+  wait_for(id, kCompleted);
+}
+
+TEST_F(BatchServiceTest, RowsThatReachNobodyDoNotFail) {
+  std::atomic<bool> there = false;
+  open([&](const llm::Request& request) -> llm::Outcome {
+    if (there) return echo(request);
+    // As a dispatcher says it when its patience has ended.
+    return llm::Failure{.status = 502, .code = "upstream_unreachable", .unreached = true};
+  });
+  start();
+  const std::string id = create(rows(20));
+  const BatchView waits = wait_until(id, [](const BatchView& now) { return !now.note.empty(); });
+  EXPECT_EQ(waits.record.state.status, kInProgress);
+  there = true;
+  clock.advance(seconds(10));
+  const BatchRecord record = wait_for(id, kCompleted);
+  EXPECT_EQ(record.counts, (RequestCounts{20, 20, 0}));
+}
+
+TEST_F(BatchServiceTest, WhileNobodyIsThereItSaysSo) {
+  open();
+  models->is_unavailable = true;
+  start();
+  const std::string id = create(rows(3));
+  const BatchView waits = wait_until(id, [](const BatchView& now) { return !now.note.empty(); });
+  EXPECT_NE(waits.note.find("nobody is there"), std::string::npos);
+  EXPECT_TRUE(asked().empty());
+  models->is_unavailable = false;
+  clock.advance(seconds(10));
+  wait_for(id, kCompleted);
+}
+
+TEST_F(BatchServiceTest, LogsThatSomebodyChangedArePutAside) {
+  open([](const llm::Request& request) { return echo(request); });
+  start();
+  const std::string id = create(rows(20));
+  wait_for(id, kCompleted);
+  close();
+  open();
+  // As if it had been in the middle when somebody wrote into its results.
+  BatchRecord record = view(id).record;
+  record.state.status = kInProgress;
+  BatchTable table(data->database());
+  ASSERT_TRUE(table.update(record));
+  close();
+  std::ofstream(folder / results_place(id), std::ios::app) << "somebody was here\n";
+  open();
+  start();
+  const BatchRecord again = wait_for(id, kCompleted);
+  EXPECT_EQ(outcomes(again).size(), 20U);
+  EXPECT_TRUE(fs::exists(folder / (batch_place(id) + "/results.old-1.jsonl")));
+  ASSERT_FALSE(warnings().empty());
+  EXPECT_NE(warnings().back().find(id), std::string::npos);
+}
+
+TEST_F(BatchServiceTest, ARecordThatIsDamagedFailsAloneAndTheRestServes) {
+  open();
+  const std::string bad = create(rows(1));
+  const std::string good = create(rows(1));
+  ASSERT_TRUE(data->database().change("UPDATE batches SET record = '{' WHERE id = ?", {bad}));
+  open();
+  EXPECT_EQ(view(bad).record.state.status, kFailed);
+  EXPECT_EQ(view(bad).record.faults.at(0).code, "record_damaged");
+  start();
+  wait_for(good, kCompleted);
+}
+
+TEST_F(BatchServiceTest, SoManyRunAtATimeAndTheOthersInTheirOrder) {
+  Gate gate(0);
+  open([&](const llm::Request& request) { return gate.pass(request); }, {.running_max = 2});
+  start();
+  const std::string first = create(row("a", "one"));
+  const std::string second = create(row("b", "two"));
+  const std::string third = create(row("c", "three"));
+  wait_for(third, kInProgress);
+  while (dispatcher->in_flight() < 2)
+    std::this_thread::yield();
+  EXPECT_EQ(view(third).record.state.status, kInProgress);
+  gate.open_all();
+  for (const std::string& id : {first, second, third})
+    wait_for(id, kCompleted);
+  EXPECT_EQ(asked().back(), "three");
+  EXPECT_EQ(service->readings().rows_completed, 3);
+}
+
+TEST_F(BatchServiceTest, SeveralModelsInOneFileWhereTheyMay) {
+  open();
+  start();
+  const std::string id = create(row("a", "p", "m") + row("b", "q", "alias"));
+  EXPECT_EQ(wait_for(id, kFailed).faults.at(0).code, "model_mismatch");
+  open(echo, {.mixed_models = true});
+  start();
+  const BatchRecord record =
+      wait_for(create(row("a", "p", "m") + row("b", "q", "alias")), kCompleted);
+  EXPECT_EQ(outcomes(record).size(), 2U);
+}
+
+TEST_F(BatchServiceTest, ABatchThatEndsTakesNobodysPlace) {
+  open();
+  start();
+  for (int i = 0; i < 20; ++i)
+    wait_for(create(rows(3)), kCompleted);
+  EXPECT_EQ(service->readings().by_status.at(static_cast<size_t>(kCompleted)), 20);
+  EXPECT_EQ(service->readings().rows_completed, 60);
+}
+
+}  // namespace
+}  // namespace windrow::batches

@@ -1,0 +1,229 @@
+// ServiceRig: a server's batches in a folder of their own, with a model that a test scripts.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/testing/manual_clock.h"
+#include "batches/batch_service.h"
+#include "dispatch/dispatcher.h"
+#include "llm/testing/scripted_backend.h"
+#include "store/posix_disk.h"
+#include "store/testing/faulty_disk.h"
+#include "store/testing/temporary_folder.h"
+
+namespace windrow::batches::testing {
+
+inline std::string row(std::string_view id, std::string_view prompt, std::string_view model = "m") {
+  return fmt::format(
+      "{{\"custom_id\":\"{}\",\"method\":\"POST\",\"url\":\"/v1/completions\","
+      "\"body\":{{\"model\":\"{}\",\"prompt\":\"{}\"}}}}\n",
+      id, model, prompt);
+}
+
+inline std::string rows(int count) {
+  std::string input;
+  for (int i = 0; i < count; ++i)
+    input += row(fmt::format("r{}", i), fmt::format("p{}", i));
+  return input;
+}
+
+// Answers "echo PROMPT"; a prompt that begins with "bad" cannot be answered.
+inline llm::Outcome echo(const llm::Request& request) {
+  const std::string& prompt = request.inputs.at(0).text;
+  if (prompt.starts_with("bad"))
+    return llm::Failure{.status = 400, .code = "cannot", .message = "no"};
+  llm::Answer answer;
+  answer.choices = {{.text = "echo " + prompt}};
+  answer.usage = {.prompt_tokens = 3, .completion_tokens = 2, .cached_tokens = 1};
+  return answer;
+}
+
+// One model, "m", also called "alias"; "gone" is known and not there.
+class OneModel final : public BatchModels {
+ public:
+  explicit OneModel(dispatch::Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
+
+  std::variant<BatchModel, llm::Failure> find(llm::Endpoint, std::string_view name) override {
+    if (name == "gone" && !gone_is_there)
+      return llm::Failure{.status = 404, .code = "model_not_found", .message = "no model gone"};
+    return BatchModel{.name = "m", .dispatcher = &dispatcher_};
+  }
+  std::variant<std::string, llm::Failure> known(llm::Endpoint, std::string_view name) override {
+    if (name == "m" || name == "alias" || name == "gone") return std::string("m");
+    return llm::Failure{.status = 404, .code = "model_not_found", .message = "there is none"};
+  }
+  uint64_t upstreams_of(std::string_view) override { return 0; }
+  std::string unavailable() override { return is_unavailable ? "nobody is there" : ""; }
+
+  std::atomic<bool> gone_is_there = false;
+  std::atomic<bool> is_unavailable = false;
+
+ private:
+  dispatch::Dispatcher& dispatcher_;
+};
+
+class ServiceRig : public ::testing::Test {
+ protected:
+  using Script = llm::testing::ScriptedBackend::Script;
+
+  ~ServiceRig() override { close(); }
+
+  // What a process has; what lies in the folder stays.
+  void open(Script script = echo, BatchOptions options = {}) {
+    close();
+    {
+      const std::scoped_lock lock(mutex_);
+      asked_.clear();
+    }
+    backend = std::make_unique<llm::testing::ScriptedBackend>(
+        [this, script = std::move(script)](const llm::Request& request) {
+          {
+            const std::scoped_lock lock(mutex_);
+            asked_.push_back(request.inputs.at(0).text);
+          }
+          return script(request);
+        });
+    dispatcher = std::make_unique<dispatch::Dispatcher>(
+        *backend, dispatch::DispatchOptions{.in_flight_max = 4, .waiting_max = 100});
+    models = std::make_unique<OneModel>(*dispatcher);
+    std::vector<std::string> damaged;
+    auto opened = DataDir::open(folder.path(), damaged);
+    ASSERT_TRUE(opened) << opened.error().message;
+    data = *std::move(opened);
+    files = *FileStore::open(*data, disk, clock, {.file_bytes_max = 1 << 20});
+    options.retry_after = std::chrono::seconds(10);
+    options.warn = [this](const std::string& what) {
+      const std::scoped_lock lock(mutex_);
+      warnings_.push_back(what);
+    };
+    auto begun = BatchService::open(*data, *files, disk, clock, std::move(options));
+    ASSERT_TRUE(begun) << begun.error().message;
+    service = *std::move(begun);
+  }
+
+  void start() { service->start(*models); }
+
+  void close() {
+    service.reset();
+    files.reset();
+    data.reset();
+    models.reset();
+    dispatcher.reset();
+    backend.reset();
+  }
+
+  std::string upload(const std::string& bytes, const Viewer& owner = {.sees_all = true}) {
+    auto begun = files->begin_upload();
+    auto& upload = *std::get<std::unique_ptr<FileStore::Upload>>(begun);
+    (void)upload.append(bytes);
+    return std::get<StoredFile>(upload.finish(owner, {.filename = "in", .purpose = "batch"})).id;
+  }
+
+  static BatchRequest request(const std::string& file) {
+    return {.input_file_id = file, .endpoint = llm::Endpoint::kCompletions};
+  }
+
+  std::string create(const std::string& bytes) {
+    auto made = service->create(me, request(upload(bytes)), "");
+    if (const auto* failure = std::get_if<llm::Failure>(&made)) return failure->code;
+    return std::get<BatchView>(made).record.id;
+  }
+
+  BatchView view(const std::string& id) { return std::get<BatchView>(service->get(me, id)); }
+
+  // Asks until it is so; the limits of the test end what never is.
+  template <class Condition>
+  BatchView wait_until(const std::string& id, const Condition& condition) {
+    for (;;) {
+      BatchView now = view(id);
+      if (condition(now)) return now;
+      std::this_thread::yield();
+    }
+  }
+
+  BatchRecord wait_for(const std::string& id, BatchStatus status) {
+    return wait_until(
+               id,
+               [&](const BatchView& now) {
+                 if (now.record.state.status != status && is_final(now.record.state.status)) {
+                   ADD_FAILURE() << "it is " << to_string(now.record.state.status);
+                   return true;
+                 }
+                 return now.record.state.status == status;
+               })
+        .record;
+  }
+
+  std::string content(const std::optional<std::string>& id) {
+    if (!id) return "";
+    auto opened = files->open_content(me, *id);
+    auto& found = std::get<FileContent>(opened);
+    std::string bytes(static_cast<size_t>(found.file.bytes), '\0');
+    EXPECT_EQ(found.bytes->read_at(0, bytes.data(), bytes.size()).value(), bytes.size());
+    return bytes;
+  }
+
+  // custom_id -> the text of the answer, or the code of the failure. Each row once.
+  std::map<std::string, std::string> outcomes(const BatchRecord& record) {
+    std::map<std::string, std::string> outcomes;
+    for (const auto& file : {record.output_file_id, record.error_file_id}) {
+      std::string_view left;
+      const std::string bytes = content(file);
+      for (left = bytes; !left.empty();) {
+        const size_t end = left.find('\n');
+        const boost::json::value line = boost::json::parse(left.substr(0, end));
+        left.remove_prefix(end + 1);
+        const std::string id(line.at("custom_id").as_string());
+        const std::string text(
+            file == record.output_file_id
+                ? line.at("response").at("body").at("choices").at(0).at("text").as_string()
+                : line.at("error").at("code").as_string());
+        EXPECT_TRUE(outcomes.emplace(id, text).second) << id << " twice";
+      }
+    }
+    return outcomes;
+  }
+
+  std::vector<std::string> asked() const {
+    const std::scoped_lock lock(mutex_);
+    return asked_;
+  }
+  std::vector<std::string> warnings() const {
+    const std::scoped_lock lock(mutex_);
+    return warnings_;
+  }
+
+  const Viewer me{.key = "", .sees_all = true};
+  const store::testing::TemporaryFolder folder;
+  store::PosixDisk posix;
+  store::testing::FaultyDisk disk{posix};
+  windrow::testing::ManualClock clock;
+  std::unique_ptr<llm::testing::ScriptedBackend> backend;
+  std::unique_ptr<dispatch::Dispatcher> dispatcher;
+  std::unique_ptr<OneModel> models;
+  std::unique_ptr<DataDir> data;
+  std::unique_ptr<FileStore> files;
+  std::unique_ptr<BatchService> service;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> asked_;  // prompts, since open()
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace windrow::batches::testing

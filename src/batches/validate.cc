@@ -1,0 +1,191 @@
+#include "batches/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <map>
+#include <utility>
+
+#include "base/format.h"
+#include "base/utf8.h"
+#include "batch/fingerprint.h"
+#include "batch/row_index.h"
+#include "batch/row_reader.h"
+#include "llm/request_json.h"
+
+namespace windrow::batches {
+
+namespace json = boost::json;
+
+namespace {
+
+// How much of what a line says a message repeats.
+constexpr size_t kShownBytes = 80;
+
+std::string shown(std::string_view text) {
+  if (text.size() <= kShownBytes) return fmt::format("\"{}\"", text);
+  return fmt::format("\"{}...\"", utf8_repair(text.substr(0, kShownBytes)));
+}
+
+class Validator {
+ public:
+  explicit Validator(const ValidationRules& rules)
+      : rules_(rules), reader_({.models = {"any"}, .any_model = true, .raw = true}) {}
+
+  // False: there is no point in reading on.
+  bool see(const batch::Line& line) {
+    if (++rows_ > rules_.rows_max) {
+      rows_ = rules_.rows_max;
+      add({.code = "too_many_tasks",
+           .message = fmt::format("the file has more than {} requests, as many as a batch may have "
+                                  "here; split it, or have whoever runs the server raise "
+                                  "--max-batch-rows",
+                                  with_thousands(rules_.rows_max)),
+           .line = static_cast<int64_t>(line.number)});
+      return false;
+    }
+    auto opened = reader_.open(line);
+    if (const auto* fault = std::get_if<batch::RowFault>(&opened)) {
+      const bool no_json = fault->failure.code == "invalid_json_line";
+      add({.code = no_json ? fault->failure.code : "invalid_request",
+           .message = fault->failure.message,
+           .param = fault->failure.param,
+           .line = static_cast<int64_t>(line.number)});
+      return true;
+    }
+    const auto& envelope = std::get<batch::Envelope>(opened);
+    const uint64_t fingerprint = batch::line_fingerprint(line.bytes, line.length);
+    if (index_.see_row(batch::Pass::kCheck, envelope.key, fingerprint) != batch::Verdict::kRun) {
+      add(line, "duplicate_custom_id",
+          fmt::format("line {} has the custom_id {}, which an earlier line has; give each line one "
+                      "of its own",
+                      line.number, shown(envelope.key.custom_id)),
+          "custom_id");
+      return true;
+    }
+    see(line, envelope.line);
+    return true;
+  }
+
+  std::variant<CheckedInput, std::vector<BatchFault>> finish() {
+    if (rows_ == 0) {
+      add({.code = "empty_file",
+           .message = "the file has no requests; write one JSON object per line"});
+    }
+    if (faults_.empty()) return CheckedInput{.rows = rows_, .models = std::move(models_)};
+    if (more_ > 0) {
+      faults_.push_back({.code = "too_many_errors",
+                         .message = fmt::format("{} more lines are at fault; only the first {} are "
+                                                "listed",
+                                                with_thousands(more_), kFaultsMax)});
+    }
+    return std::move(faults_);
+  }
+
+  void add(BatchFault fault) {
+    if (faults_.size() < kFaultsMax) {
+      faults_.push_back(std::move(fault));
+    } else {
+      ++more_;
+    }
+  }
+
+ private:
+  void add(const batch::Line& line, std::string code, std::string message, std::string param) {
+    add({.code = std::move(code),
+         .message = std::move(message),
+         .param = std::move(param),
+         .line = static_cast<int64_t>(line.number)});
+  }
+
+  void see(const batch::Line& line, const json::object& members) {
+    const json::value* method = members.if_contains("method");
+    if (method == nullptr || !method->is_string() || method->get_string() != "POST") {
+      return add(line, "invalid_request",
+                 fmt::format("line {} needs \"method\": \"POST\"", line.number), "method");
+    }
+    const std::string_view expected = llm::url_of(rules_.endpoint);
+    const json::value* url = members.if_contains("url");
+    if (url == nullptr || !url->is_string() || url->get_string() != expected) {
+      return add(line, "url_mismatch",
+                 url != nullptr && url->is_string()
+                     ? fmt::format("line {} has the url {}; the endpoint of the batch is {}",
+                                   line.number, shown(url->get_string()), expected)
+                     : fmt::format("line {} has no url; it must be {}, the endpoint of the batch",
+                                   line.number, expected),
+                 "url");
+    }
+    const json::value* body = members.if_contains("body");
+    if (body == nullptr || !body->is_object()) {
+      return add(line, "invalid_request",
+                 fmt::format("line {} has no body; it must be an object", line.number), "body");
+    }
+    const json::value* model = body->get_object().if_contains("model");
+    if (model != nullptr && !model->is_null() && !model->is_string()) {
+      return add(line, "invalid_request",
+                 fmt::format("the model of line {} must be a string", line.number), "body.model");
+    }
+    see_model(line, model != nullptr && model->is_string() ? std::string(model->get_string())
+                                                           : std::string());
+  }
+
+  void see_model(const batch::Line& line, const std::string& name) {
+    if (std::ranges::find(models_, name) != models_.end()) return;
+    const auto refused = refused_.find(name);
+    std::optional<llm::Failure> failure;
+    if (refused != refused_.end()) {
+      failure = refused->second;
+    } else {
+      failure = rules_.refuse_model(name);
+      if (failure && refused_.size() < kModelsMax) refused_.emplace(name, *failure);
+    }
+    if (failure) {
+      return add(line, failure->code, fmt::format("line {}: {}", line.number, failure->message),
+                 "body.model");
+    }
+    if (!models_.empty() && !rules_.mixed_models) {
+      return add(line, "model_mismatch",
+                 fmt::format("line {} names the model {} and earlier ones {}; a batch is of one "
+                             "model: make a file for each",
+                             line.number, shown(name), shown(models_.front())),
+                 "body.model");
+    }
+    if (models_.size() >= kModelsMax) {
+      return add(line, "model_mismatch",
+                 fmt::format("line {} names one more model than the {} that one file may name",
+                             line.number, kModelsMax),
+                 "body.model");
+    }
+    models_.push_back(name);
+  }
+
+  const ValidationRules& rules_;
+  const batch::RowReader reader_;
+  batch::RowIndex index_;
+  int64_t rows_ = 0;
+  std::vector<std::string> models_;
+  std::map<std::string, llm::Failure> refused_;
+  std::vector<BatchFault> faults_;
+  int64_t more_ = 0;
+};
+
+}  // namespace
+
+Result<std::variant<CheckedInput, std::vector<BatchFault>>> validate(batch::LineSource& lines,
+                                                                     const ValidationRules& rules) {
+  Validator validator(rules);
+  for (;;) {
+    const auto line = lines.next();
+    if (!line) {
+      if (line.error().kind != ErrorKind::kInvalid) return line.error();
+      validator.add({.code = "invalid_request", .message = line.error().message});
+      break;
+    }
+    if (!*line || !validator.see(**line)) break;
+  }
+  return validator.finish();
+}
+
+}  // namespace windrow::batches

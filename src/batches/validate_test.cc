@@ -1,0 +1,181 @@
+#include "batches/validate.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/testing/live_bytes.h"
+#include "batch/testing/memory_input.h"
+
+namespace windrow::batches {
+namespace {
+
+std::string line(std::string_view id, std::string_view model = "m",
+                 std::string_view url = "/v1/chat/completions") {
+  return fmt::format(
+      R"({{"custom_id":"{}","method":"POST","url":"{}","body":{{"model":"{}","messages":[]}}}})"
+      "\n",
+      id, url, model);
+}
+
+using Outcome = std::variant<CheckedInput, std::vector<BatchFault>>;
+
+ValidationRules rules() {
+  return {.rows_max = 100, .refuse_model = [](const std::string& name) {
+            return name == "m" || name == "other"
+                       ? std::nullopt
+                       : std::optional(llm::Failure{.status = 404,
+                                                    .code = "model_not_found",
+                                                    .message = "there is no model " + name});
+          }};
+}
+
+Outcome check(const std::string& input, const ValidationRules& with = rules()) {
+  batch::testing::MemoryInput memory(input);
+  const auto lines = batch::open_lines(memory);
+  Result<Outcome> outcome = validate(**lines, with);
+  EXPECT_TRUE(outcome);
+  return *std::move(outcome);
+}
+
+// "LINE code" of each.
+std::vector<std::string> faults(const Outcome& outcome) {
+  std::vector<std::string> list;
+  if (const auto* all = std::get_if<std::vector<BatchFault>>(&outcome)) {
+    for (const BatchFault& fault : *all) {
+      EXPECT_NE(fault.message, "");
+      list.push_back(fmt::format("{} {}", fault.line, fault.code));
+    }
+  }
+  return list;
+}
+
+using Faults = std::vector<std::string>;
+
+TEST(Validate, AGoodFileHasSoManyRowsOfOneModel) {
+  const Outcome outcome = check(line("a") + "\n  \n" + line("b") + line("c"));
+  EXPECT_EQ(std::get<CheckedInput>(outcome), (CheckedInput{.rows = 3, .models = {"m"}}));
+}
+
+TEST(Validate, EveryFaultIsNamedWithItsLine) {
+  const std::string input =
+      line("a") +                                                                   // 1
+      "not json\n" +                                                                // 2
+      "\n" +                                                                        // 3
+      line("b", "m", "/v1/embeddings") +                                            // 4
+      line("a") +                                                                   // 5
+      line("c", "nobody") +                                                         // 6
+      line("d", "other") +                                                          // 7
+      R"({"custom_id":"e","method":"GET","url":"/v1/chat/completions","body":{}})"  // 8
+      "\n"
+      R"({"custom_id":"f","method":"POST","body":{}})"  // 9
+      "\n"
+      R"({"custom_id":"g","method":"POST","url":"/v1/chat/completions"})"  // 10
+      "\n"
+      R"({"method":"POST","url":"/v1/chat/completions","body":{}})"  // 11
+      "\n"
+      R"({"custom_id":"h","method":"POST","url":"/v1/chat/completions","body":{"model":1}})"  // 12
+      "\n[]\n";                                                                               // 13
+  EXPECT_EQ(
+      faults(check(input)),
+      (Faults{"2 invalid_json_line", "4 url_mismatch", "5 duplicate_custom_id", "6 model_not_found",
+              "7 model_mismatch", "8 invalid_request", "9 url_mismatch", "10 invalid_request",
+              "11 invalid_request", "12 invalid_request", "13 invalid_json_line"}));
+}
+
+TEST(Validate, AFileWithoutRequestsIsEmpty) {
+  EXPECT_EQ(faults(check("")), Faults{"0 empty_file"});
+  EXPECT_EQ(faults(check("\n \n")), Faults{"0 empty_file"});
+}
+
+TEST(Validate, TooManyRowsEndIt) {
+  ValidationRules few = rules();
+  few.rows_max = 2;
+  EXPECT_TRUE(std::holds_alternative<CheckedInput>(check(line("a") + line("b"), few)));
+  EXPECT_EQ(faults(check(line("a") + line("b") + line("c") + "not json\n", few)),
+            Faults{"3 too_many_tasks"});
+}
+
+TEST(Validate, SeveralModelsWhereTheyMay) {
+  ValidationRules mixed = rules();
+  mixed.mixed_models = true;
+  EXPECT_EQ(std::get<CheckedInput>(check(line("a") + line("b", "other") + line("c"), mixed)),
+            (CheckedInput{.rows = 3, .models = {"m", "other"}}));
+  EXPECT_EQ(faults(check(line("a") + line("b", "nobody"), mixed)), Faults{"2 model_not_found"});
+}
+
+TEST(Validate, RowsThatNameNoModelAreAskedFor) {
+  ValidationRules any = rules();
+  std::vector<std::string> asked;
+  any.refuse_model = [&](const std::string& name) -> std::optional<llm::Failure> {
+    asked.push_back(name);
+    return std::nullopt;
+  };
+  const std::string input =
+      R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{}})"
+      "\n"
+      R"({"custom_id":"b","method":"POST","url":"/v1/chat/completions","body":{"model":null}})";
+  EXPECT_EQ(std::get<CheckedInput>(check(input, any)), (CheckedInput{.rows = 2, .models = {""}}));
+  EXPECT_EQ(asked, std::vector<std::string>{""});
+}
+
+TEST(Validate, OfManyFaultsTheFirstAreListedAndTheOthersCounted) {
+  std::string input;
+  for (int i = 0; i < 90; ++i)
+    input += "x\n" + line("same");
+  ValidationRules many = rules();
+  many.rows_max = 1000;
+  const Faults list = faults(check(input, many));
+  ASSERT_EQ(list.size(), kFaultsMax + 1);
+  EXPECT_EQ(list.back(), "0 too_many_errors");
+  const Outcome outcome = check(input, many);
+  const auto& all = std::get<std::vector<BatchFault>>(outcome);
+  EXPECT_NE(all.back().message.find("79 more"), std::string::npos) << all.back().message;
+}
+
+TEST(Validate, DamagedInputIsAFaultOfTheFileAndABadDiskIsNot) {
+  EXPECT_EQ(faults(check("\x1F\x8B\x08 this is no gzip")).back(), "0 invalid_request");
+  batch::testing::MemoryInput broken(line("a") + line("b"), {.piece_bytes = 10, .fails_at = 30});
+  const auto lines = batch::open_lines(broken);
+  const Result<Outcome> outcome = validate(**lines, rules());
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::kIo);
+}
+
+// 16 bytes a row, and a table that may be half empty.
+TEST(Validate, MemoryDoesNotGrowWithTheInput) {
+  std::string input;
+  constexpr int64_t kRows = 50'000;
+  for (int64_t i = 0; i < kRows; ++i)
+    input += line(fmt::format("row-{}", i));
+  ValidationRules many = rules();
+  many.rows_max = kRows;
+  size_t most = 0;
+  batch::testing::MemoryInput memory(input);
+  const auto lines = batch::open_lines(memory);
+  const size_t before = testing::live_bytes();
+  class Watch final : public batch::LineSource {
+   public:
+    Watch(batch::LineSource& lines, size_t& most) : lines_(lines), most_(most) {}
+    Result<std::optional<batch::Line>> next() override {
+      if (++count_ % 1000 == 0) most_ = std::max(most_, windrow::testing::live_bytes());
+      return lines_.next();
+    }
+    uint64_t input_bytes_read() const override { return lines_.input_bytes_read(); }
+    void interrupt() override { lines_.interrupt(); }
+
+   private:
+    batch::LineSource& lines_;
+    size_t& most_;
+    int64_t count_ = 0;
+  } watch(**lines, most);
+  const Result<Outcome> outcome = validate(watch, many);
+  EXPECT_EQ(std::get<CheckedInput>(*outcome).rows, kRows);
+  EXPECT_LT(most - std::min(most, before), size_t{8} << 20) << "the input has " << input.size();
+}
+
+}  // namespace
+}  // namespace windrow::batches
