@@ -105,6 +105,8 @@ class ApiServer::Core final : public CallHost {
                 .id_seed = ids_.chance(),
                 .log = options_.log}),
         workers_(options_.worker_threads),
+        storage_(
+            front_, options_.storage, [this] { count_in(); }, [this] { count_out(); }),
         admission_(options_.bytes_inside_max),
         tick_(loop),
         description_(boost::json::serialize(openapi_document(
@@ -145,6 +147,8 @@ class ApiServer::Core final : public CallHost {
             const Make& make);
   void answer(Admitted admitted, http::ServerReply reply, std::string code,
               http::Exchange exchange);
+  void count_in();
+  void count_out();
   ServeState state() const;
   std::optional<llm::Failure> refusal() const;
   http::ServerReply ready_reply() const;
@@ -166,6 +170,7 @@ class ApiServer::Core final : public CallHost {
   Front front_;
   LiveRequests live_;
   CallWorkers workers_;
+  StorageCalls storage_;
   Admission admission_;
   http::Timer tick_;
   std::optional<TimePoint> give_up_at_;
@@ -242,6 +247,16 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
        [this](const Request&, const Admitted&) { return metrics_reply(); });
   page("/v1/windrow/requests", Access::kKey,
        [this](const Request&, const Admitted& admitted) { return requests_reply(admitted); });
+  storage_.add_routes([&](std::string_view method, std::string_view path, http::Handler handler) {
+    routes.add(method, path, std::move(handler));
+    served_.emplace_back(method, path);
+  });
+  add_preflight("/v1/files", "GET, HEAD, POST", routes);
+  add_preflight("/v1/files/{id}", "GET, HEAD, DELETE", routes);
+  add_preflight("/v1/files/{id}/content", "GET, HEAD", routes);
+  add_preflight("/v1/batches", "GET, HEAD, POST", routes);
+  add_preflight("/v1/batches/{id}", "GET, HEAD", routes);
+  add_preflight("/v1/batches/{id}/cancel", "POST", routes);
   page("/openapi.json", Access::kKey,
        [this](const Request&, const Admitted&) { return http::ServerReply{.body = description_}; });
   return routes;
@@ -344,6 +359,7 @@ http::ServerReply ApiServer::Core::metrics_reply() const {
                         .bytes_inside = static_cast<int64_t>(admission_.bytes()),
                         .bytes_inside_max = static_cast<int64_t>(admission_.bytes_max())};
   if (options_.read_models) readings.models = options_.read_models();
+  if (options_.read_storage) readings.storage = options_.read_storage();
   return {.content_type = kMetricsContentType, .body = metrics_page(metrics_->read(), readings)};
 }
 
@@ -387,16 +403,23 @@ void ApiServer::Core::take(llm::Endpoint endpoint, bool may_be_tei,
                                                             .id = std::move(id)});
   calls_.push_front(call);
   call->place = calls_.begin();
-  {
-    const std::scoped_lock lock(mutex_);
-    ++calls_inside_;
-  }
+  count_in();
   call->begin();
 }
 
 void ApiServer::Core::over(Call& call) {
   admission_.release(call.body_bytes());
   calls_.erase(call.place);
+  count_out();
+}
+
+void ApiServer::Core::count_in() {
+  const std::scoped_lock lock(mutex_);
+  ++calls_inside_;
+}
+
+// Any thread.
+void ApiServer::Core::count_out() {
   const std::scoped_lock lock(mutex_);
   --calls_inside_;
   ended_.notify_all();
@@ -446,6 +469,7 @@ void ApiServer::Core::stop(Duration grace) {
   }
   server.reset();
   workers_.stop();
+  storage_.stop();
 }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::open(http::Loop& loop, const Clock& clock,

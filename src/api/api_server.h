@@ -19,6 +19,7 @@
 #include "api/keys.h"
 #include "api/metrics_page.h"
 #include "api/serve_metrics.h"
+#include "api/storage_calls.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "http/loop.h"
@@ -45,8 +46,12 @@ struct ApiOptions {
 
   // Read when somebody asks for /metrics; empty: there are none.
   std::function<std::vector<ModelReading>()> read_models;
+  std::function<StorageReading()> read_storage;
   std::shared_ptr<ServeMetrics> metrics;  // for those who count steps; null: the server's own
   std::string version;
+
+  // Files and batches; none: those who ask for them are told so.
+  Storage storage;
 
   // Asked a few times a second, on the loop's thread: nobody who could answer anything is there.
   // While that is so, calls are refused and those inside given up; empty: it never is.

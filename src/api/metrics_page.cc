@@ -309,6 +309,21 @@ void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
   }
 }
 
+void add_storage(const StorageReading& storage, Page& page) {
+  page.family("windrow_batches", "gauge", "Batches of /v1/batches, by how far they are.");
+  for (size_t i = 0; i < storage.batches.by_status.size(); ++i) {
+    page.sample({{"status", batches::to_string(static_cast<batches::BatchStatus>(i))}},
+                storage.batches.by_status.at(i));
+  }
+  page.family("windrow_batch_rows_total", "counter", "Rows of batches that have a result.");
+  page.sample({{"result", "completed"}}, storage.batches.rows_completed);
+  page.sample({{"result", "failed"}}, storage.batches.rows_failed);
+  page.family("windrow_files", "gauge", "Files of /v1/files.");
+  page.sample({}, storage.files.files);
+  page.family("windrow_files_bytes", "gauge", "What they take, with those that are arriving.");
+  page.sample({}, storage.files.bytes);
+}
+
 }  // namespace
 
 std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings) {
@@ -319,6 +334,7 @@ std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadin
   add_models(readings.models, page);
   add_residences(readings.models, page);
   add_upstreams(readings.models, page);
+  add_storage(readings.storage, page);
   return page.finish();
 }
 

@@ -11,6 +11,8 @@
 #include "api/catalogue.h"
 #include "api/residence.h"
 #include "api/serve_metrics.h"
+#include "batches/batch_service.h"
+#include "batches/file_store.h"
 #include "dispatch/dispatcher.h"
 #include "llm/backend.h"
 
@@ -39,6 +41,11 @@ struct ModelReading {
   std::vector<UpstreamSeries> upstreams = {};
 };
 
+struct StorageReading {
+  batches::BatchReadings batches;
+  batches::FileTotals files;
+};
+
 // What the page shows beside the counters.
 struct PageReadings {
   std::string version;
@@ -49,6 +56,7 @@ struct PageReadings {
   int64_t bytes_inside = 0;
   int64_t bytes_inside_max = 0;
   std::vector<ModelReading> models;
+  StorageReading storage = {};  // zeros where there is none
 };
 
 std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings);

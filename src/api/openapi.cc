@@ -15,6 +15,7 @@
 #include "api/metrics_page.h"
 #include "api/openapi_bodies.h"
 #include "api/openapi_schemas.h"
+#include "api/openapi_storage.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {
@@ -26,11 +27,12 @@ namespace {
 using llm::Endpoint;
 
 enum class Kind : uint8_t {
-  kCall,    // of a model
-  kPage,    // needs a key where keys are demanded
-  kOpen,    // needs none
-  kModels,  // a page that is not there while models load
-  kOrder,   // to a model, by an admin
+  kCall,     // of a model
+  kPage,     // needs a key where keys are demanded
+  kOpen,     // needs none
+  kModels,   // a page that is not there while models load
+  kOrder,    // to a model, by an admin
+  kStorage,  // files and batches, where there is a folder for them
 };
 
 struct Route {
@@ -96,6 +98,33 @@ constexpr auto kRoutes = std::to_array<Route>({
      Kind::kOrder,
      "Unload a model that nobody uses; for an admin's key.",
      "Model"},
+    {{"POST", "/v1/files"},
+     "createFile",
+     Kind::kStorage,
+     "Send a file of requests for a batch.",
+     "File"},
+    {{"GET", "/v1/files"}, "listFiles", Kind::kStorage, "The files there are.", "FileList"},
+    {{"GET", "/v1/files/{id}"}, "retrieveFile", Kind::kStorage, "One of them.", "File"},
+    {{"DELETE", "/v1/files/{id}"}, "deleteFile", Kind::kStorage, "Take it away.", "FileDeleted"},
+    {{"GET", "/v1/files/{id}/content"},
+     "downloadFile",
+     Kind::kStorage,
+     "Its bytes, or a Range of them.",
+     "",
+     Endpoint::kChatCompletions,
+     "application/octet-stream"},
+    {{"POST", "/v1/batches"},
+     "createBatch",
+     Kind::kStorage,
+     "Have the requests of a file answered.",
+     "Batch"},
+    {{"GET", "/v1/batches"}, "listBatches", Kind::kStorage, "The batches there are.", "BatchList"},
+    {{"GET", "/v1/batches/{id}"}, "retrieveBatch", Kind::kStorage, "One of them.", "Batch"},
+    {{"POST", "/v1/batches/{id}/cancel"},
+     "cancelBatch",
+     Kind::kStorage,
+     "End it with the results it has.",
+     "Batch"},
     {{"GET", "/v1/windrow/requests"},
      "listRequests",
      Kind::kPage,
@@ -123,14 +152,18 @@ constexpr auto kErrors = std::to_array<ErrorKind>({
     {401, "A key is demanded, and the request has none or a wrong one."},
     {403, "The key is no admin's."},
     {404, "There is no such model."},
+    {404, "There is no such model, file or batch."},
     {408, "The request did not come in time, or its deadline is over."},
     {409, "The model is used, or kept loaded."},
     {413, "The body is larger than bodies may be."},
+    {416, "The Range begins behind the end of the file."},
     {429, "A limit of the key is reached, or too much is inside; Retry-After says when."},
     {500, "What computes cannot answer."},
+    {501, "This server has no folder to keep files in."},
     {502, "A server elsewhere failed."},
     {503, "Models are being loaded, or the server is being stopped."},
     {504, "A server elsewhere took longer than it may."},
+    {507, "There is no room for more files."},
 });
 
 std::vector<int> errors_of(const Route& route) {
@@ -142,6 +175,12 @@ std::vector<int> errors_of(const Route& route) {
       return {401, 503};
     case Kind::kOrder:
       return {400, 401, 403, 404, 409, 503};
+    case Kind::kStorage:
+      if (route.id == "downloadFile") return {401, 404, 416, 500, 501};
+      if (route.id == "createFile") return {400, 401, 413, 500, 501, 507};
+      if (route.id == "listFiles" || route.id == "listBatches") return {400, 401, 500, 501};
+      if (route.id == "createBatch") return {400, 401, 429, 500, 501, 507};
+      return {400, 401, 404, 500, 501, 507};
     case Kind::kPage:
       return {401};
     case Kind::kOpen:
@@ -163,8 +202,22 @@ json::object header(std::string_view name, std::string_view type, std::string_vi
           {"schema", {{"type", type}}}};
 }
 
+json::object in_query(std::string_view name, std::string_view type, std::string_view description) {
+  json::object parameter = header(name, type, description);
+  parameter["in"] = "query";
+  return parameter;
+}
+
 json::object parameters() {
   return {
+      {"After", in_query("after", "string", "An id: what comes behind it.")},
+      {"Limit", in_query("limit", "integer", "So many at most.")},
+      {"Order", in_query("order", "string", "\"desc\", the newest first, or \"asc\".")},
+      {"Purpose", in_query("purpose", "string", "Files of this purpose alone.")},
+      {"IdempotencyKey",
+       header("Idempotency-Key", "string", "Sent again, it brings the batch that it made.")},
+      {"Id",
+       {{"name", "id"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}},
       {"Priority",
        header("X-Windrow-Priority", "string", "As the field `priority`, over which it wins.")},
       {"Lane", header("X-Windrow-Lane", "string",
@@ -196,6 +249,8 @@ json::object error_responses() {
 
 json::object schemas() {
   json::object all = reply_schemas();
+  for (auto& [name, schema] : storage_schemas())
+    all[name] = std::move(schema);
   for (const Endpoint endpoint : llm::endpoints())
     all[body_schema_name(endpoint)] = body_schema(endpoint);
   all["Document"] = {{"type", "object"}, {"required", {"openapi", "paths"}}};
@@ -210,6 +265,14 @@ json::object any_of(std::initializer_list<std::string_view> names) {
 }
 
 json::object request_body(const Route& route) {
+  if (route.id == "createFile") {
+    return {{"required", true},
+            {"content", content_of("multipart/form-data", reference("schemas", "FileUpload"))}};
+  }
+  if (route.id == "createBatch") {
+    return {{"required", true},
+            {"content", content_of("application/json", reference("schemas", "BatchCreation"))}};
+  }
   const std::string_view name = body_schema_name(route.endpoint);
   json::object schema = route.route.path == "/rerank" ? any_of({name, "TeiRerankRequest"})
                                                       : reference("schemas", name);
@@ -247,6 +310,19 @@ json::object operation(const Route& route, bool demands_keys) {
       parameters.push_back(reference("parameters", name));
     operation["requestBody"] = request_body(route);
   }
+  if (route.id == "createFile" || route.id == "createBatch")
+    operation["requestBody"] = request_body(route);
+  if (route.id == "listFiles") {
+    for (const std::string_view name : {"After", "Limit", "Order", "Purpose"})
+      parameters.push_back(reference("parameters", name));
+  }
+  if (route.id == "listBatches") {
+    for (const std::string_view name : {"After", "Limit"})
+      parameters.push_back(reference("parameters", name));
+  }
+  if (route.id == "createBatch") parameters.push_back(reference("parameters", "IdempotencyKey"));
+  if (route.route.path.find("{id}") != std::string_view::npos)
+    parameters.push_back(reference("parameters", "Id"));
   if (route.route.path.find("{model}") != std::string_view::npos)
     parameters.push_back(reference("parameters", "Model"));
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);

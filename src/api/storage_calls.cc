@@ -1,0 +1,340 @@
+#include "api/storage_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parser.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "api/byte_range.h"
+#include "api/error_reply.h"
+#include "api/file_form.h"
+#include "api/models_page.h"
+#include "api/query.h"
+#include "batches/batch_json.h"
+#include "batches/batch_request.h"
+#include "batches/file_json.h"
+#include "http/multipart.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int32_t kThreads = 2;
+
+// So much of a file lies in memory for a client who fetches it.
+constexpr size_t kPieceBytes = size_t{256} << 10;
+
+constexpr size_t kBatchBodyMax = size_t{1} << 20;
+constexpr size_t kDepthMax = 32;
+
+llm::Failure no_storage() {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 501,
+          .code = "no_data_dir",
+          .message =
+              "this server keeps no files and runs no batches; whoever runs it must start it "
+              "with --data-dir FOLDER"};
+}
+
+http::ServerReply reply_of(const json::object& object) {
+  return {.body = json::serialize(object)};
+}
+
+// {"object": "list", "data", "first_id", "last_id", "has_more"}
+json::object list_of(json::array data, bool has_more) {
+  json::value first = nullptr;
+  json::value last = nullptr;
+  if (!data.empty()) {
+    first = data.front().at("id");
+    last = data.back().at("id");
+  }
+  return {{"object", "list"},
+          {"data", std::move(data)},
+          {"first_id", std::move(first)},
+          {"last_id", std::move(last)},
+          {"has_more", has_more}};
+}
+
+http::ServerReply reply_of(const batches::Reply<batches::BatchView>& reply) {
+  if (const auto* failure = std::get_if<llm::Failure>(&reply)) return error_reply(*failure);
+  const auto& view = std::get<batches::BatchView>(reply);
+  return reply_of(batches::batch_json(view.record, view.note));
+}
+
+http::ServerReply reply_of(const batches::Reply<batches::StoredFile>& reply) {
+  if (const auto* failure = std::get_if<llm::Failure>(&reply)) return error_reply(*failure);
+  return reply_of(batches::file_json(std::get<batches::StoredFile>(reply)));
+}
+
+}  // namespace
+
+// A request that is inside, until its answer is complete. Used by one thread at a time.
+struct StorageCalls::Asked {
+  Asked(Admitted of_front, http::Exchange to, const std::function<void()>& when_over)
+      : over(when_over), admitted(std::move(of_front)), exchange(std::move(to)) {}
+
+  batches::Viewer viewer() const {
+    return {.key = admitted.record().key, .sees_all = admitted.sees_all()};
+  }
+
+  void answer(http::ServerReply reply) {
+    admitted.record().status = reply.status;
+    admitted.add_headers(reply.headers);
+    exchange.send(std::move(reply));
+  }
+
+  // The first member, so that it speaks when all others are gone.
+  struct Over {
+    explicit Over(const std::function<void()>& of_owner) : say(of_owner) {}
+    ~Over() { say(); }
+    Over(const Over&) = delete;
+    Over& operator=(const Over&) = delete;
+    const std::function<void()>& say;
+  } over;
+  Admitted admitted;
+  http::Exchange exchange;
+  std::string id;  // of the path
+  std::string query;
+  std::string content_type;
+  std::string idempotency_key;
+  std::optional<std::string> range;
+  std::string body;
+};
+
+StorageCalls::StorageCalls(Front& front, Storage storage, std::function<void()> begun,
+                           std::function<void()> over)
+    : front_(front),
+      storage_(storage),
+      begun_(std::move(begun)),
+      over_(std::move(over)),
+      workers_(kThreads) {}
+
+StorageCalls::~StorageCalls() = default;
+
+void StorageCalls::add_routes(const Add& add) {
+  using Member = http::ServerReply (StorageCalls::*)(const Asked&) const;
+  const auto route = [&](std::string_view method, std::string_view path, Member work) {
+    add(method, path, [this, work](const http::ServerRequest& request, http::Exchange exchange) {
+      take(request, std::move(exchange),
+           [this, work](const Asked& asked) { return (this->*work)(asked); });
+    });
+  };
+  route("POST", "/v1/files", &StorageCalls::upload);
+  route("GET", "/v1/files", &StorageCalls::list_files);
+  route("GET", "/v1/files/{id}", &StorageCalls::file);
+  route("DELETE", "/v1/files/{id}", &StorageCalls::delete_file);
+  add("GET", "/v1/files/{id}/content",
+      [this](const http::ServerRequest& request, http::Exchange exchange) {
+        take_download(request, std::move(exchange));
+      });
+  route("POST", "/v1/batches", &StorageCalls::create_batch);
+  route("GET", "/v1/batches", &StorageCalls::list_batches);
+  route("GET", "/v1/batches/{id}", &StorageCalls::batch);
+  route("POST", "/v1/batches/{id}/cancel", &StorageCalls::cancel_batch);
+}
+
+// Null: it was answered.
+std::shared_ptr<StorageCalls::Asked> StorageCalls::admit(const http::ServerRequest& request,
+                                                         http::Exchange& exchange) {
+  auto entered = front_.admit(request, Access::kKey);
+  if (auto* reply = std::get_if<http::ServerReply>(&entered)) {
+    exchange.send(std::move(*reply));
+    return nullptr;
+  }
+  begun_();
+  auto asked =
+      std::make_shared<Asked>(std::get<Admitted>(std::move(entered)), std::move(exchange), over_);
+  if (storage_.files == nullptr || storage_.batches == nullptr) {
+    asked->admitted.record().code = no_storage().code;
+    asked->answer(error_reply(no_storage()));
+    return nullptr;
+  }
+  const auto header = [&](std::string_view name) {
+    return std::string(request.headers.get(name).value_or(""));
+  };
+  if (!request.parts.empty()) asked->id = decode_part(request.parts.front());
+  asked->query = request.query;
+  asked->content_type = header("Content-Type");
+  asked->idempotency_key = header("Idempotency-Key");
+  if (const auto range = request.headers.get("Range")) asked->range = std::string(*range);
+  asked->body = std::move(request.body);
+  return asked;
+}
+
+void StorageCalls::take(const http::ServerRequest& request, http::Exchange exchange, Work work) {
+  std::shared_ptr<Asked> asked = admit(request, exchange);
+  if (!asked) return;
+  const auto length =
+      asked->body.size() > kBatchBodyMax ? CallWorkers::Length::kLong : CallWorkers::Length::kShort;
+  workers_.post([asked = std::move(asked), work = std::move(work)] { asked->answer(work(*asked)); },
+                length);
+}
+
+// --- files
+// --------------------------------------------------------------------------------------------
+
+http::ServerReply StorageCalls::upload(const Asked& asked) const {
+  Result<http::MultipartReader> reader = http::MultipartReader::of(asked.content_type);
+  if (!reader) return error_reply(batches::invalid(reader.error().message, "Content-Type"));
+  FileForm form(*storage_.files);
+  Result<void> read = reader->feed(asked.body, form);
+  if (read) read = reader->finish();
+  if (!read) return error_reply(form.failure(read.error()));
+  return reply_of(form.finish(asked.viewer()));
+}
+
+http::ServerReply StorageCalls::list_files(const Asked& asked) const {
+  const Query query(asked.query);
+  batches::FileQuery wanted;
+  if (const auto problem = query.only({"after", "limit", "order", "purpose"}))
+    return error_reply(*problem);
+  if (const auto problem = query.number("limit", wanted.limit, wanted.limit))
+    return error_reply(*problem);
+  const std::string order = query.text("order").value_or("desc");
+  if (order != "asc" && order != "desc")
+    return error_reply(batches::invalid("order must be \"asc\" or \"desc\"", "order"));
+  wanted.ascending = order == "asc";
+  wanted.after = query.text("after").value_or("");
+  wanted.purpose = query.text("purpose").value_or("");
+  const auto found = storage_.files->list(asked.viewer(), wanted);
+  if (const auto* failure = std::get_if<llm::Failure>(&found)) return error_reply(*failure);
+  const auto& page = std::get<batches::FilePage>(found);
+  json::array data;
+  for (const batches::StoredFile& file : page.files)
+    data.push_back(batches::file_json(file));
+  return reply_of(list_of(std::move(data), page.has_more));
+}
+
+http::ServerReply StorageCalls::file(const Asked& asked) const {
+  return reply_of(storage_.files->get(asked.viewer(), asked.id));
+}
+
+http::ServerReply StorageCalls::delete_file(const Asked& asked) const {
+  const auto removed = storage_.files->remove(asked.viewer(), asked.id);
+  if (const auto* failure = std::get_if<llm::Failure>(&removed)) return error_reply(*failure);
+  return reply_of(json::object{{"id", asked.id}, {"object", "file"}, {"deleted", true}});
+}
+
+// The bytes of a file on their way to a client: a piece is read when the one before has been taken.
+class StorageCalls::Download : public std::enable_shared_from_this<Download> {
+ public:
+  Download(std::shared_ptr<Asked> asked, batches::FileContent content, ByteRange range,
+           CallWorkers& workers)
+      : asked_(std::move(asked)), content_(std::move(content)), left_(range), workers_(workers) {}
+
+  void start(int status, http::Headers headers) {
+    asked_->admitted.record().status = status;
+    asked_->admitted.add_headers(headers);
+    asked_->exchange.start(status, std::move(headers), left_.end - left_.begin);
+    send_next();
+  }
+
+ private:
+  // On a worker.
+  void send_next() {
+    std::string piece(static_cast<size_t>(std::min<uint64_t>(kPieceBytes, left_.end - left_.begin)),
+                      '\0');
+    const Result<size_t> read = content_.bytes->read_at(left_.begin, piece.data(), piece.size());
+    // Somebody cut it off after it was opened: so is the answer, which promised more.
+    if (!read || *read < piece.size()) return asked_->exchange.reset();
+    left_.begin += piece.size();
+    asked_->exchange.write(std::move(piece));
+    if (left_.begin == left_.end) return asked_->exchange.finish();
+    // A client who is gone never takes it; then this goes with the exchange.
+    asked_->exchange.on_drained(
+        0, [self = shared_from_this()] { self->workers_.post([self] { self->send_next(); }); });
+  }
+
+  const std::shared_ptr<Asked> asked_;
+  batches::FileContent content_;
+  ByteRange left_;
+  CallWorkers& workers_;
+};
+
+void StorageCalls::take_download(const http::ServerRequest& request, http::Exchange exchange) {
+  std::shared_ptr<Asked> asked = admit(request, exchange);
+  if (!asked) return;
+  workers_.post([this, asked = std::move(asked)] {
+    auto opened = storage_.files->open_content(asked->viewer(), asked->id);
+    if (const auto* failure = std::get_if<llm::Failure>(&opened))
+      return asked->answer(error_reply(*failure));
+    auto& content = std::get<batches::FileContent>(opened);
+    const auto size = static_cast<uint64_t>(content.file.bytes);
+    const WantedRange wanted = wanted_range(asked->range, size);
+    if (wanted.kind == RangeKind::kNone) {
+      http::ServerReply reply = error_reply(llm::Failure{
+          .status = 416,
+          .code = "range_not_satisfiable",
+          .message = fmt::format("the file has {} bytes; the Range begins behind them", size)});
+      reply.headers.add("Content-Range", content_range(wanted, size));
+      return asked->answer(std::move(reply));
+    }
+    http::Headers headers{{"Content-Type", "application/octet-stream"}, {"Accept-Ranges", "bytes"}};
+    if (wanted.kind == RangeKind::kPart) headers.add("Content-Range", content_range(wanted, size));
+    std::make_shared<Download>(asked, std::move(content), wanted.range, workers_)
+        ->start(wanted.kind == RangeKind::kPart ? 206 : 200, std::move(headers));
+  });
+}
+
+// --- batches
+// ------------------------------------------------------------------------------------------
+
+http::ServerReply StorageCalls::create_batch(const Asked& asked) const {
+  json::parse_options options;
+  options.max_depth = kDepthMax;
+  std::array<unsigned char, 4096> stack;
+  json::parser parser(json::storage_ptr(), options, stack.data(), stack.size());
+  boost::system::error_code error = json::error::incomplete;
+  if (asked.body.size() <= kBatchBodyMax) parser.write(asked.body.data(), asked.body.size(), error);
+  const json::value body = error ? json::value() : parser.release();
+  const auto invalid_json = [](std::string message) {
+    return error_reply(
+        llm::Failure{.status = 400, .code = "invalid_json", .message = std::move(message)});
+  };
+  if (!body.is_object()) {
+    return invalid_json(
+        "the body must be one JSON object: {\"input_file_id\", \"endpoint\", "
+        "\"completion_window\"}");
+  }
+  auto wanted = batches::read_batch_request(body.get_object());
+  if (const auto* failure = std::get_if<llm::Failure>(&wanted)) return error_reply(*failure);
+  return reply_of(storage_.batches->create(asked.viewer(), std::get<batches::BatchRequest>(wanted),
+                                           asked.idempotency_key));
+}
+
+http::ServerReply StorageCalls::list_batches(const Asked& asked) const {
+  const Query query(asked.query);
+  batches::BatchQuery wanted;
+  if (const auto problem = query.only({"after", "limit"})) return error_reply(*problem);
+  if (const auto problem = query.number("limit", wanted.limit, wanted.limit))
+    return error_reply(*problem);
+  wanted.after = query.text("after").value_or("");
+  const auto found = storage_.batches->list(asked.viewer(), wanted);
+  if (const auto* failure = std::get_if<llm::Failure>(&found)) return error_reply(*failure);
+  const auto& page = std::get<batches::BatchPage>(found);
+  json::array data;
+  for (const batches::BatchView& view : page.batches)
+    data.push_back(batches::batch_json(view.record, view.note));
+  return reply_of(list_of(std::move(data), page.has_more));
+}
+
+http::ServerReply StorageCalls::batch(const Asked& asked) const {
+  return reply_of(storage_.batches->get(asked.viewer(), asked.id));
+}
+
+http::ServerReply StorageCalls::cancel_batch(const Asked& asked) const {
+  return reply_of(storage_.batches->cancel(asked.viewer(), asked.id));
+}
+
+}  // namespace windrow::api

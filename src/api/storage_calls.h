@@ -1,0 +1,71 @@
+// StorageCalls: /v1/files and /v1/batches. Their work waits for the disk, so it is done on threads
+// of its own, and a file that is fetched is read no faster than its client takes it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/call_workers.h"
+#include "api/front.h"
+#include "batches/batch_service.h"
+#include "batches/file_store.h"
+#include "http/server.h"
+
+namespace windrow::api {
+
+// What there is to serve; both or neither. They outlive whoever serves them.
+struct Storage {
+  batches::FileStore* files = nullptr;
+  batches::BatchService* batches = nullptr;
+};
+
+class StorageCalls {
+ public:
+  // `front` outlives it. `begun` and `over` are called once for each request that is inside, the
+  // second one on any thread.
+  StorageCalls(Front& front, Storage storage, std::function<void()> begun,
+               std::function<void()> over);
+
+  // As stop().
+  ~StorageCalls();
+  StorageCalls(const StorageCalls&) = delete;
+  StorageCalls& operator=(const StorageCalls&) = delete;
+
+  // Calls `add` for each of its routes.
+  using Add = std::function<void(std::string_view method, std::string_view path, http::Handler)>;
+  void add_routes(const Add& add);
+
+  // When nothing is inside any more.
+  void stop() { workers_.stop(); }
+
+ private:
+  struct Asked;
+  class Download;
+
+  using Work = std::function<http::ServerReply(const Asked&)>;
+
+  void take(const http::ServerRequest& request, http::Exchange exchange, Work work);
+  void take_download(const http::ServerRequest& request, http::Exchange exchange);
+  std::shared_ptr<Asked> admit(const http::ServerRequest& request, http::Exchange& exchange);
+
+  http::ServerReply upload(const Asked& asked) const;
+  http::ServerReply list_files(const Asked& asked) const;
+  http::ServerReply file(const Asked& asked) const;
+  http::ServerReply delete_file(const Asked& asked) const;
+  http::ServerReply create_batch(const Asked& asked) const;
+  http::ServerReply list_batches(const Asked& asked) const;
+  http::ServerReply batch(const Asked& asked) const;
+  http::ServerReply cancel_batch(const Asked& asked) const;
+
+  Front& front_;
+  const Storage storage_;
+  const std::function<void()> begun_;
+  const std::function<void()> over_;
+  CallWorkers workers_;
+};
+
+}  // namespace windrow::api

@@ -1,0 +1,248 @@
+#include "api/storage_calls.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/testing/server_rig.h"
+#include "store/posix_disk.h"
+#include "store/testing/temporary_folder.h"
+
+namespace windrow::api {
+namespace {
+
+namespace json = boost::json;
+using http::testing::RawClient;
+using testing::get;
+using testing::post;
+using testing::read_reply;
+using testing::Reply;
+using testing::ServerRig;
+
+// What a server keeps, in a folder of its own. Batches are not started: they wait.
+struct Kept {
+  explicit Kept(batches::FileLimits limits = {.file_bytes_max = 4 << 20}) {
+    std::vector<std::string> warnings;
+    data = *batches::DataDir::open(folder.path(), warnings);
+    files = *batches::FileStore::open(*data, disk, clock, limits);
+    service = *batches::BatchService::open(*data, *files, disk, clock,
+                                           {.warn = [](const std::string&) {}});
+  }
+
+  ApiOptions options() const {
+    ApiOptions options;
+    options.storage = {files.get(), service.get()};
+    options.http.request.body_bytes_max = 8 << 20;
+    return options;
+  }
+
+  const SystemClock clock;
+  const store::testing::TemporaryFolder folder;
+  store::PosixDisk disk;
+  std::unique_ptr<batches::DataDir> data;
+  std::unique_ptr<batches::FileStore> files;
+  std::unique_ptr<batches::BatchService> service;
+};
+
+std::string part(std::string_view name, std::string_view bytes, std::string_view more = "") {
+  return fmt::format("--b\r\nContent-Disposition: form-data; name=\"{}\"{}\r\n\r\n{}\r\n", name,
+                     more, bytes);
+}
+
+std::string upload(std::string_view form) {
+  return post("/v1/files", fmt::format("{}--b--\r\n", form),
+              "Content-Type: multipart/form-data; boundary=b\r\n");
+}
+
+std::string file_form(std::string_view bytes) {
+  return part("purpose", "batch") + part("file", bytes, "; filename=\"in.jsonl\"");
+}
+
+std::string id_of(const Reply& reply) {
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  return std::string(reply.json().at("id").as_string());
+}
+
+std::string code_of(const Reply& reply) {
+  return std::string(reply.error().at("code").as_string());
+}
+
+std::string param_of(const Reply& reply) {
+  const json::value error = reply.error();
+  return error.at("param").is_null() ? "" : std::string(error.at("param").as_string());
+}
+
+TEST(StorageCalls, AFileGoesInAndComesOut) {
+  const Kept kept;
+  ServerRig rig(kept.options());
+  const Reply made = rig.ask(upload(file_form("some\r\nbytes")));
+  const std::string id = id_of(made);
+  EXPECT_EQ(made.json().at("object"), "file");
+  EXPECT_EQ(made.json().at("bytes"), 11);
+  EXPECT_EQ(made.json().at("filename"), "in.jsonl");
+  EXPECT_TRUE(made.json().at("expires_at").is_null());
+  EXPECT_NE(made.header("X-Request-Id"), "");
+  EXPECT_EQ(rig.ask(get("/v1/files/" + id)).json(), made.json());
+
+  const json::value list = rig.ask(get("/v1/files?limit=1&order=asc")).json();
+  EXPECT_EQ(list.at("data").as_array().size(), 1U);
+  EXPECT_EQ(list.at("data").at(0), made.json());
+  EXPECT_EQ(list.at("has_more"), false);
+  EXPECT_EQ(list.at("first_id"), list.at("last_id"));
+
+  const Reply content = rig.ask(get("/v1/files/" + id + "/content"));
+  EXPECT_EQ(content.status, 200);
+  EXPECT_EQ(content.body, "some\r\nbytes");
+  EXPECT_EQ(content.header("Content-Type"), "application/octet-stream");
+  EXPECT_EQ(content.header("Content-Length"), "11");
+
+  const Reply deleted = rig.ask(fmt::format("DELETE /v1/files/{} HTTP/1.1\r\nHost: x\r\n\r\n", id));
+  EXPECT_EQ(deleted.json(),
+            json::parse(fmt::format(R"({{"id":"{}","object":"file","deleted":true}})", id)));
+  EXPECT_EQ(code_of(rig.ask(get("/v1/files/" + id))), "file_not_found");
+  EXPECT_EQ(rig.ask(get("/v1/files/" + id + "/content")).status, 404);
+}
+
+TEST(StorageCalls, APartOfAFile) {
+  const Kept kept;
+  ServerRig rig(kept.options());
+  const std::string id = id_of(rig.ask(upload(file_form("0123456789"))));
+  const auto range = [&](std::string_view what) {
+    return rig.ask(
+        fmt::format("GET /v1/files/{}/content HTTP/1.1\r\nHost: x\r\nRange: {}\r\n\r\n", id, what));
+  };
+  Reply part = range("bytes=2-4");
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, "234");
+  EXPECT_EQ(part.header("Content-Range"), "bytes 2-4/10");
+  EXPECT_EQ(range("bytes=-3").body, "789");
+  part = range("bytes=10-");
+  EXPECT_EQ(part.status, 416);
+  EXPECT_EQ(part.header("Content-Range"), "bytes */10");
+  EXPECT_EQ(range("bytes=0-1,4-5").status, 200);
+}
+
+// Larger than what lies in memory at a time, and read slower than it is sent.
+TEST(StorageCalls, ALargeFileComesPieceByPiece) {
+  const Kept kept;
+  ServerRig rig(kept.options());
+  std::string bytes;
+  while (bytes.size() < (size_t{3} << 20))
+    bytes += fmt::format("line {}\n", bytes.size());
+  const std::string id = id_of(rig.ask(upload(file_form(bytes))));
+  EXPECT_EQ(rig.ask(get("/v1/files/" + id + "/content")).body, bytes);
+  // One who leaves in the middle takes nothing along.
+  {
+    RawClient client(rig.server->port());
+    client.send(get("/v1/files/" + id + "/content"));
+  }
+  EXPECT_EQ(rig.ask(get("/v1/files/" + id)).status, 200);
+}
+
+TEST(StorageCalls, FormsThatCannotBe) {
+  const Kept kept({.file_bytes_max = 1000});
+  ServerRig rig(kept.options());
+  EXPECT_EQ(param_of(rig.ask(post("/v1/files", "{}"))), "Content-Type");
+  EXPECT_EQ(param_of(rig.ask(upload(part("purpose", "batch")))), "file");
+  EXPECT_EQ(param_of(rig.ask(upload(part("file", "x")))), "purpose");
+  EXPECT_EQ(param_of(rig.ask(upload(part("purpose", "fine-tune") + part("file", "x")))), "purpose");
+  EXPECT_EQ(param_of(rig.ask(upload(file_form("x") + part("colour", "red")))), "colour");
+  EXPECT_EQ(param_of(rig.ask(upload(file_form("x") + part("file", "y")))), "file");
+  EXPECT_EQ(param_of(rig.ask(upload(file_form("x") + part("expires_after[anchor]", "now")))),
+            "expires_after.anchor");
+  EXPECT_EQ(rig.ask(post("/v1/files", file_form("x"),
+                         "Content-Type: multipart/form-data; boundary=b\r\n"))
+                .status,
+            400);  // it is not closed
+  const Reply large = rig.ask(upload(file_form(std::string(1001, 'x'))));
+  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(code_of(large), "file_too_large");
+  EXPECT_EQ(rig.ask(get("/v1/files")).json().at("data").as_array().size(), 0U);
+  EXPECT_EQ(kept.files->totals().bytes, 0);
+
+  const Reply kept_for = rig.ask(upload(part("expires_after[seconds]", "3600") + file_form("x") +
+                                        part("expires_after[anchor]", "created_at")));
+  EXPECT_EQ(kept_for.json().at("expires_at").as_int64(),
+            kept_for.json().at("created_at").as_int64() + 3600);
+}
+
+TEST(StorageCalls, QuestionsThatCannotBe) {
+  const Kept kept;
+  ServerRig rig(kept.options());
+  for (const auto& [path, param] :
+       std::vector<std::pair<std::string, std::string>>{{"/v1/files?limit=0", "limit"},
+                                                        {"/v1/files?limit=x", "limit"},
+                                                        {"/v1/files?order=up", "order"},
+                                                        {"/v1/files?after=file-1", "after"},
+                                                        {"/v1/files?colour=red", "colour"},
+                                                        {"/v1/batches?limit=101", "limit"},
+                                                        {"/v1/batches?after=batch_1", "after"},
+                                                        {"/v1/batches?order=asc", "order"}}) {
+    const Reply reply = rig.ask(get(path));
+    EXPECT_EQ(reply.status, 400) << path;
+    EXPECT_EQ(param_of(reply), param) << path;
+  }
+}
+
+TEST(StorageCalls, ABatchIsMadeLookedAtListedAndCancelled) {
+  const Kept kept;
+  ServerRig rig(kept.options());
+  const std::string file = id_of(rig.ask(upload(file_form("{}\n"))));
+  const std::string body = fmt::format(
+      R"({{"input_file_id":"{}","endpoint":"/v1/chat/completions","completion_window":"24h",)"
+      R"("metadata":{{"a":"b"}}}})",
+      file);
+  const Reply made = rig.ask(post("/v1/batches", body, "Idempotency-Key: one\r\n"));
+  const std::string id = id_of(made);
+  EXPECT_EQ(made.json().at("object"), "batch");
+  EXPECT_EQ(made.json().at("status"), "validating");
+  EXPECT_EQ(made.json().at("metadata"), json::parse(R"({"a":"b"})"));
+  EXPECT_EQ(id_of(rig.ask(post("/v1/batches", body, "Idempotency-Key: one\r\n"))), id);
+  EXPECT_EQ(id_of(rig.ask(get("/v1/batches/" + id))), id);
+  const json::value list = rig.ask(get("/v1/batches")).json();
+  EXPECT_EQ(list.at("data").as_array().size(), 1U);
+  EXPECT_EQ(list.at("first_id").as_string(), id);
+  EXPECT_EQ(rig.ask(post("/v1/batches/" + id + "/cancel", "")).json().at("status"), "cancelling");
+  EXPECT_EQ(rig.ask(get("/v1/batches/batch_1")).status, 404);
+
+  EXPECT_EQ(code_of(rig.ask(post("/v1/batches", "{"))), "invalid_json");
+  EXPECT_EQ(code_of(rig.ask(post("/v1/batches", "[]"))), "invalid_json");
+  EXPECT_EQ(param_of(rig.ask(post("/v1/batches", "{}"))), "input_file_id");
+  EXPECT_EQ(code_of(rig.ask(
+                post("/v1/batches", R"({"input_file_id":"file-1","endpoint":"/v1/embeddings"})"))),
+            "file_not_found");
+}
+
+TEST(StorageCalls, WithoutAFolderTheySayWhatToDo) {
+  ServerRig rig;
+  for (const std::string& request :
+       {get("/v1/files"), get("/v1/files/a"), get("/v1/files/a/content"), get("/v1/batches"),
+        get("/v1/batches/a"), post("/v1/files", ""), post("/v1/batches", "{}"),
+        post("/v1/batches/a/cancel", "")}) {
+    const Reply reply = rig.ask(request);
+    EXPECT_EQ(reply.status, 501);
+    EXPECT_EQ(code_of(reply), "no_data_dir");
+  }
+}
+
+TEST(StorageCalls, AServerThatStopsWaitsForWhatIsInside) {
+  const Kept kept;
+  const std::string bytes(size_t{3} << 20, 'x');
+  for (int round = 0; round < 5; ++round) {
+    ServerRig rig(kept.options());
+    const std::string id = id_of(rig.ask(upload(file_form(bytes))));
+    RawClient client(rig.server->port());
+    client.send(get("/v1/files/" + id + "/content"));
+    rig.server->stop(Duration{});
+  }
+  EXPECT_EQ(kept.files->totals().files, 5);
+}
+
+}  // namespace
+}  // namespace windrow::api
