@@ -18,6 +18,7 @@
 #include "api/api_server.h"
 #include "api/key_file.h"
 #include "app/answerers.h"
+#include "app/catalogue_models.h"
 #include "app/console.h"
 #include "app/fetch_models.h"
 #include "app/file_limit.h"
@@ -26,6 +27,7 @@
 #include "app/load_settings.h"
 #include "app/run_options.h"
 #include "app/serve_options.h"
+#include "app/serve_storage.h"
 #include "app/service_manager.h"
 #include "app/signals.h"
 #include "app/stop_relay.h"
@@ -198,10 +200,12 @@ std::string text_of(const std::vector<OfferedModel>& models) {
 
 // Lets what is inside finish, and cuts it off when that is asked for or takes too long. False:
 // something was cut off because somebody asked for it.
-bool drain(api::ApiServer& server, const std::vector<OfferedModel>& models, Duration grace,
-           Wishes& wishes, Console& console) {
+bool drain(api::ApiServer& server, ServeStorage& storage, const std::vector<OfferedModel>& models,
+           Duration grace, Wishes& wishes, Console& console) {
   const std::future<void> stopping = std::async(std::launch::async, [&] {
+    const std::future<void> batches = std::async(std::launch::async, [&] { storage.stop(grace); });
     server.stop(grace);
+    batches.wait();
     wishes.stopped();
   });
   if (wishes.wait_until_stopped()) return true;
@@ -260,6 +264,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   }
   const Result<std::unique_ptr<store::FileLock>> data_dir = hold_data_dir(settings, disk);
   if (!data_dir) return fail(console, data_dir.error());
+  Result<ServeStorage> storage = ServeStorage::open(settings, disk, clock, console);
+  if (!storage) return fail(console, storage.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
     Result<std::unique_ptr<LineLog>> opened =
@@ -290,6 +296,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (key_file) api.keys = key_file->keys();
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&answerers] { return answerers->readings(); };
+  api.storage = storage->calls();
+  api.read_storage = [&storage] { return storage->reading(); };
   api.nobody_answers = [&answerers] { return answerers->nobody_answers(); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
@@ -344,6 +352,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   fill(catalogue, models);
   answerers->watch([&] { fill_again(catalogue, answerers->offered()); });
   catalogue.set_state(api::ServeState::kReady);
+  CatalogueModels batch_models(catalogue, [&answerers] { return answerers->nobody_answers(); });
+  storage->start(batch_models);
   if (const std::string note = answerers->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);
   console.note(
@@ -365,7 +375,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   service.stopping("finishing what runs");
   catalogue.set_state(api::ServeState::kStopping);
   const bool finished =
-      drain(**server, models, std::chrono::seconds(settings.grace_s), wishes, console);
+      drain(**server, *storage, models, std::chrono::seconds(settings.grace_s), wishes, console);
   answerers->watch({});
   reload.set({});
   for (const OfferedModel& offered : models)

@@ -34,7 +34,7 @@ std::string put_together(std::string_view chunks) {
 }  // namespace
 
 HttpCall::HttpCall(uint16_t port, std::string_view method, std::string_view path,
-                   std::string_view body, std::string_view key)
+                   std::string_view body, std::string_view key, std::string_view content_type)
     : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -44,9 +44,9 @@ HttpCall::HttpCall(uint16_t port, std::string_view method, std::string_view path
   const std::string authorization =
       key.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", key);
   const std::string text = fmt::format(
-      "{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
+      "{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {}\r\n"
       "{}Content-Length: {}\r\n\r\n{}",
-      method, path, authorization, body.size(), body);
+      method, path, content_type, authorization, body.size(), body);
   std::string_view left = text;
   while (!left.empty()) {
     const ssize_t sent = send(fd_, left.data(), left.size(), MSG_NOSIGNAL);
@@ -115,6 +115,21 @@ HttpReply Served::get(std::string_view path, std::string_view key) const {
 
 HttpReply Served::post(std::string_view path, std::string_view body, std::string_view key) const {
   return HttpCall(port_, "POST", path, body, key).rest();
+}
+
+HttpReply Served::del(std::string_view path, std::string_view key) const {
+  return HttpCall(port_, "DELETE", path, "", key).rest();
+}
+
+HttpReply Served::upload(std::string_view name, std::string_view bytes,
+                         std::string_view key) const {
+  const std::string form = fmt::format(
+      "--line\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n"
+      "--line\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{}\"\r\n"
+      "Content-Type: application/jsonl\r\n\r\n{}\r\n--line--\r\n",
+      name, bytes);
+  return HttpCall(port_, "POST", "/v1/files", form, key, "multipart/form-data; boundary=line")
+      .rest();
 }
 
 std::string chat_body(std::string_view content, std::string_view members) {

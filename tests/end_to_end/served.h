@@ -24,7 +24,7 @@ class HttpCall {
  public:
   // `key`: empty, or of the Authorization header.
   HttpCall(uint16_t port, std::string_view method, std::string_view path, std::string_view body,
-           std::string_view key = "");
+           std::string_view key = "", std::string_view content_type = "application/json");
   ~HttpCall();
   HttpCall(const HttpCall&) = delete;
   HttpCall& operator=(const HttpCall&) = delete;
@@ -56,6 +56,10 @@ class Served {
 
   HttpReply get(std::string_view path, std::string_view key = "") const;
   HttpReply post(std::string_view path, std::string_view body, std::string_view key = "") const;
+  HttpReply del(std::string_view path, std::string_view key = "") const;
+
+  // Sends a file for batches to /v1/files.
+  HttpReply upload(std::string_view name, std::string_view bytes, std::string_view key = "") const;
 
  private:
   std::unique_ptr<Process> process_;

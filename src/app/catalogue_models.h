@@ -1,0 +1,34 @@
+// CatalogueModels: the models that a server has, for the batches it runs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "api/catalogue.h"
+#include "batches/models.h"
+
+namespace windrow::app {
+
+class CatalogueModels final : public batches::BatchModels {
+ public:
+  // `catalogue` outlives it. `unreachable`: nobody who could answer is there.
+  CatalogueModels(const api::Catalogue& catalogue, std::function<bool()> unreachable);
+
+  std::variant<batches::BatchModel, llm::Failure> find(llm::Endpoint endpoint,
+                                                       std::string_view name) override;
+  std::variant<std::string, llm::Failure> known(llm::Endpoint endpoint,
+                                                std::string_view name) override;
+  uint64_t upstreams_of(std::string_view name) override;
+  std::string unavailable() override;
+
+ private:
+  std::variant<const api::ServedModel*, llm::Failure> choose(llm::Endpoint endpoint,
+                                                             std::string_view name) const;
+
+  const api::Catalogue& catalogue_;
+  const std::function<bool()> unreachable_;
+};
+
+}  // namespace windrow::app

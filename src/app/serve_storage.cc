@@ -1,0 +1,59 @@
+#include "app/serve_storage.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace windrow::app {
+namespace {
+
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+
+}  // namespace
+
+Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& disk,
+                                        const Clock& clock, Console& console) {
+  ServeStorage storage;
+  if (settings.data_dir.empty()) return storage;
+  std::vector<std::string> warnings;
+  Result<std::unique_ptr<batches::DataDir>> data =
+      batches::DataDir::open(settings.data_dir, warnings);
+  for (const std::string& warning : warnings)
+    console.warn(warning);
+  if (!data) return data.error().in("--data-dir");
+  storage.data_ = *std::move(data);
+  Result<std::unique_ptr<batches::FileStore>> files =
+      batches::FileStore::open(*storage.data_, disk, clock,
+                               {.file_bytes_max = settings.file_mb_max * kMebibyte,
+                                .total_bytes_max = settings.files_mb_max * kMebibyte});
+  if (!files) return files.error().in("--data-dir");
+  storage.files_ = *std::move(files);
+  batches::BatchOptions options{
+      .running_max = static_cast<int32_t>(settings.batches_max),
+      .rows_max = settings.batch_rows_max,
+      .mixed_models = settings.mixed_models,
+      .body_defaults = {},
+      .warn = [&console](const std::string& what) { console.warn(what); }};
+  for (const auto& [field, value] : settings.body_defaults)
+    options.body_defaults[field] = value;
+  Result<std::unique_ptr<batches::BatchService>> service =
+      batches::BatchService::open(*storage.data_, *storage.files_, disk, clock, std::move(options));
+  if (!service) return service.error().in("--data-dir");
+  storage.batches_ = *std::move(service);
+  return storage;
+}
+
+api::StorageReading ServeStorage::reading() const {
+  if (!batches_) return {};
+  return {.batches = batches_->readings(), .files = files_->totals()};
+}
+
+void ServeStorage::start(batches::BatchModels& models) {
+  if (batches_) batches_->start(models);
+}
+
+void ServeStorage::stop(Duration grace) {
+  if (batches_) batches_->stop(grace);
+}
+
+}  // namespace windrow::app

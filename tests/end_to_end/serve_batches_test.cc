@@ -1,0 +1,274 @@
+// Files and batches of `windrow serve` as people use them: over HTTP, on a real disk, with a
+// process that is killed in the middle.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "end_to_end/served.h"
+
+namespace windrow::end_to_end {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+
+const Words kInstant = {"--model", "sim:instant,answer-tokens=8", "--data-dir", "data"};
+
+std::string rows(int count, int output_tokens = 8) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += fmt::format(
+        R"({{"custom_id":"row-{}","method":"POST","url":"/v1/chat/completions","body":)"
+        R"({{"model":"sim","max_tokens":{},"messages":[{{"role":"user","content":"row {}"}}]}}}})"
+        "\n",
+        i, output_tokens, i);
+  }
+  return text;
+}
+
+std::string text_of(const json::value& object, std::string_view member) {
+  return std::string(object.at(member).as_string());
+}
+
+std::string upload(const Served& served, std::string_view bytes, std::string_view key = "") {
+  const HttpReply reply = served.upload("requests.jsonl", bytes, key);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  return text_of(json::parse(reply.body), "id");
+}
+
+std::string batch_body(std::string_view file) {
+  return fmt::format(
+      R"({{"input_file_id":"{}","endpoint":"/v1/chat/completions","completion_window":"24h"}})",
+      file);
+}
+
+std::string create(const Served& served, std::string_view file, std::string_view key = "") {
+  const HttpReply reply = served.post("/v1/batches", batch_body(file), key);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  return text_of(json::parse(reply.body), "id");
+}
+
+json::value batch(const Served& served, const std::string& id) {
+  return json::parse(served.get("/v1/batches/" + id).body);
+}
+
+int64_t done(const json::value& batch) {
+  return batch.at_pointer("/request_counts/completed").as_int64() +
+         batch.at_pointer("/request_counts/failed").as_int64();
+}
+
+// Asks until it is so; the limits of the test end what never is.
+template <class Condition>
+json::value wait_until(const Served& served, const std::string& id, const Condition& condition) {
+  for (;;) {
+    json::value now = batch(served, id);
+    if (condition(now)) return now;
+    std::this_thread::yield();
+  }
+}
+
+json::value wait_for_end(const Served& served, const std::string& id) {
+  return wait_until(served, id, [](const json::value& now) {
+    const std::string status = text_of(now, "status");
+    return status == "completed" || status == "failed" || status == "expired" ||
+           status == "cancelled";
+  });
+}
+
+// custom_id -> how often it is in a file.
+std::map<std::string, int> names_in(const std::string& lines) {
+  std::map<std::string, int> names;
+  for (std::string_view left = lines; !left.empty();) {
+    const size_t end = left.find('\n');
+    ++names[text_of(json::parse(left.substr(0, end)), "custom_id")];
+    left.remove_prefix(end + 1);
+  }
+  return names;
+}
+
+TEST(ServeBatches, AFileIsUploadedRunAndItsResultsFetched) {
+  const JobFolder folder;
+  const Served served(folder, kInstant);
+  const std::string file = upload(served, rows(20));
+  const json::value about = json::parse(served.get("/v1/files/" + file).body);
+  EXPECT_EQ(about.at("object"), "file");
+  EXPECT_EQ(about.at("filename"), "requests.jsonl");
+  EXPECT_EQ(about.at("purpose"), "batch");
+  EXPECT_EQ(served.get("/v1/files/" + file + "/content").body, rows(20));
+
+  const std::string id = create(served, file);
+  const json::value ended = wait_for_end(served, id);
+  EXPECT_EQ(ended.at("status"), "completed") << ended;
+  EXPECT_EQ(ended.at("request_counts"), json::parse(R"({"total":20,"completed":20,"failed":0})"));
+  EXPECT_TRUE(ended.at("error_file_id").is_null());
+  EXPECT_GT(ended.at_pointer("/usage/output_tokens").as_int64(), 0);
+  const std::string output = text_of(ended, "output_file_id");
+  const HttpReply results = served.get("/v1/files/" + output + "/content");
+  EXPECT_EQ(results.status, 200);
+  EXPECT_EQ(names_in(results.body).size(), 20U);
+
+  const json::value list = json::parse(served.get("/v1/batches?limit=1").body);
+  EXPECT_EQ(list.at("object"), "list");
+  EXPECT_EQ(text_of(list, "first_id"), id);
+  EXPECT_EQ(list.at("has_more"), false);
+  EXPECT_EQ(
+      json::parse(served.get("/v1/files?purpose=batch_output").body).at("data").as_array().size(),
+      1U);
+  EXPECT_THAT(served.get("/metrics").body, HasSubstr("windrow_batches{status=\"completed\"} 1\n"));
+  EXPECT_THAT(served.get("/metrics").body,
+              HasSubstr("windrow_batch_rows_total{result=\"completed\"} 20\n"));
+
+  EXPECT_EQ(json::parse(served.del("/v1/files/" + output).body),
+            json::parse(fmt::format(R"({{"id":"{}","object":"file","deleted":true}})", output)));
+  EXPECT_EQ(served.get("/v1/files/" + output).status, 404);
+}
+
+TEST(ServeBatches, WithoutADataDirItSaysWhatToDo) {
+  const JobFolder folder;
+  const Served served(folder, {"--model", "sim:instant"});
+  for (const HttpReply& reply :
+       {served.get("/v1/files"), served.get("/v1/batches"), served.post("/v1/batches", "{}")}) {
+    EXPECT_EQ(reply.status, 501);
+    EXPECT_THAT(reply.body, HasSubstr("--data-dir"));
+  }
+}
+
+TEST(ServeBatches, AFaultyFileFailsWithLineNumbers) {
+  const JobFolder folder;
+  const Served served(folder, kInstant);
+  const std::string id = create(served, upload(served, rows(2) + "no json\n"));
+  const json::value ended = wait_for_end(served, id);
+  EXPECT_EQ(ended.at("status"), "failed");
+  EXPECT_EQ(ended.at_pointer("/errors/data/0/code"), "invalid_json_line");
+  EXPECT_EQ(ended.at_pointer("/errors/data/0/line"), 3);
+}
+
+// Killed again and again: in the end every row has one result, and nothing was asked twice but what
+// was being answered when the process died.
+TEST(ServeBatches, KilledInTheMiddleEveryRowHasOneResult) {
+  constexpr int kRows = 600;
+  constexpr int kKills = 5;
+  const Words words = {"--model",    "sim:step-us=3000,row-us=0,prompt-token-us=0,answer-tokens=8",
+                       "--data-dir", "data",
+                       "--rows-max", "8"};
+  const JobFolder folder;
+  std::string id;
+  {
+    const Served first(folder, words);
+    id = create(first, upload(first, rows(kRows)));
+  }
+  int64_t before = 0;
+  for (int kill = 0; kill < kKills; ++kill) {
+    Served served(folder, words);
+    ASSERT_TRUE(served.wait_until_ready());
+    const json::value now = wait_until(served, id, [&](const json::value& at) {
+      return done(at) > before + 20 || text_of(at, "status") == "completed";
+    });
+    ASSERT_EQ(now.at("status"), "in_progress") << now;
+    before = done(now);
+    served.process().send(SIGKILL);
+    served.process().wait();
+  }
+  const Served last(folder, words);
+  const json::value ended = wait_for_end(last, id);
+  EXPECT_EQ(ended.at("status"), "completed") << ended;
+  EXPECT_EQ(ended.at_pointer("/request_counts/completed"), kRows);
+  const std::map<std::string, int> names =
+      names_in(last.get("/v1/files/" + text_of(ended, "output_file_id") + "/content").body);
+  EXPECT_EQ(names.size(), static_cast<size_t>(kRows));
+  for (const auto& [name, count] : names)
+    EXPECT_EQ(count, 1) << name;
+}
+
+TEST(ServeBatches, StoppedAsItShouldBeItGoesOnToo) {
+  const Words words = {
+      "--model", "sim:step-us=3000,answer-tokens=8", "--data-dir", "data", "--rows-max", "8"};
+  const JobFolder folder;
+  std::string id;
+  {
+    Served served(folder, words);
+    ASSERT_TRUE(served.wait_until_ready());
+    id = create(served, upload(served, rows(300)));
+    wait_until(served, id, [](const json::value& now) { return done(now) > 20; });
+    served.process().send(SIGTERM);
+    EXPECT_EQ(served.process().wait().code, 0);
+  }
+  const Served again(folder, words);
+  const json::value ended = wait_for_end(again, id);
+  EXPECT_EQ(ended.at("status"), "completed") << ended;
+  EXPECT_EQ(ended.at_pointer("/request_counts/completed"), 300);
+}
+
+// A chat is answered while a long batch runs, and of the batch no more rows go before it than may
+// have been running.
+TEST(ServeBatches, AChatDoesNotWaitForABatch) {
+  constexpr int kPlaces = 8;
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:step-us=2000,answer-tokens=40", "--data-dir", "data",
+                         "--rows-max", fmt::format("{}", kPlaces)});
+  ASSERT_TRUE(served.wait_until_ready());
+  const std::string id = create(served, upload(served, rows(3000, 40)));
+  wait_until(served, id, [](const json::value& now) { return done(now) > 0; });
+  for (int i = 0; i < 5; ++i) {
+    const int64_t before = done(batch(served, id));
+    EXPECT_EQ(served.post("/v1/chat/completions", chat_body("hello", R"("max_tokens":40)")).status,
+              200);
+    const json::value after = batch(served, id);
+    ASSERT_EQ(after.at("status"), "in_progress");
+    // Those that ran when it came, and those that ran beside it.
+    EXPECT_LE(done(after) - before, 4 * kPlaces);
+  }
+  EXPECT_EQ(served.post("/v1/batches/" + id + "/cancel", "").status, 200);
+  const json::value ended = wait_for_end(served, id);
+  EXPECT_EQ(ended.at("status"), "cancelled");
+}
+
+TEST(ServeBatches, EachKeySeesItsOwn) {
+  const JobFolder folder;
+  const auto key = [&](const char* name, const Words& more = {}) {
+    Words words = {"keys", "add", "keys.txt", name};
+    words.insert(words.end(), more.begin(), more.end());
+    std::string made = folder.windrow(words).output;
+    made = made.substr(made.find("wr-"));
+    return made.substr(0, made.find_first_of(" \n"));
+  };
+  const std::string alice = key("alice");
+  const std::string bob = key("bob");
+  const std::string admin = key("root", {"--admin"});
+  Words words = kInstant;
+  words.insert(words.end(), {"--api-keys", "keys.txt"});
+  const Served served(folder, words);
+  const std::string file = upload(served, rows(2), alice);
+  const std::string id = create(served, file, alice);
+  for (const std::string& path : {"/v1/files/" + file, "/v1/batches/" + id}) {
+    EXPECT_EQ(served.get(path, alice).status, 200) << path;
+    EXPECT_EQ(served.get(path, bob).status, 404) << path;
+    EXPECT_EQ(served.get(path, admin).status, 200) << path;
+    EXPECT_EQ(served.get(path).status, 401) << path;
+  }
+  EXPECT_EQ(served.post("/v1/batches", batch_body(file), bob).status, 400);
+}
+
+TEST(ServeBatches, ADamagedDatabaseIsNamedAndTheRestServes) {
+  const JobFolder folder;
+  std::filesystem::create_directories(folder.path("data"));
+  std::ofstream(folder.path("data/windrow.db")) << std::string(9000, 'x');
+  Served served(folder, kInstant);
+  ASSERT_TRUE(served.wait_until_ready());
+  EXPECT_THAT(served.process().errors(), HasSubstr("windrow.db.damaged-1"));
+  const std::string id = create(served, upload(served, rows(3)));
+  EXPECT_EQ(wait_for_end(served, id).at("status"), "completed");
+}
+
+}  // namespace
+}  // namespace windrow::end_to_end
