@@ -191,6 +191,20 @@ TEST(MetricsPage, OfANewServerIsSound) {
   EXPECT_EQ(page.value("windrow_inter_token_seconds_count", {{"class", "normal"}}), 0);
 }
 
+TEST(MetricsPage, CountsBatchesAndFiles) {
+  batches::BatchReadings batches{.rows_completed = 7, .rows_failed = 2};
+  batches.by_status.at(static_cast<size_t>(batches::BatchStatus::kInProgress)) = 3;
+  const Reader page = reader_of(metrics_page(
+      ServeMetrics().read(),
+      {.storage = {.batches = batches, .files = {.files = 4, .bytes = 5'000'000'000}}}));
+  EXPECT_EQ(page.value("windrow_batches", {{"status", "in_progress"}}), 3);
+  EXPECT_EQ(page.value("windrow_batches", {{"status", "completed"}}), 0);
+  EXPECT_EQ(page.value("windrow_batch_rows_total", {{"result", "completed"}}), 7);
+  EXPECT_EQ(page.value("windrow_batch_rows_total", {{"result", "failed"}}), 2);
+  EXPECT_EQ(page.value("windrow_files"), 4);
+  EXPECT_EQ(page.value("windrow_files_bytes"), 5'000'000'000);
+}
+
 TEST(MetricsPage, SaysWhatWasCounted) {
   ServeMetrics metrics;
   RequestRecord record;

@@ -282,7 +282,9 @@ TEST(OpenApi, EveryRouteIsInIt) {
     operations += path.value().as_object().size();
   EXPECT_EQ(operations, described_routes().size());
   for (const DescribedRoute& route : described_routes()) {
-    const char* method = route.method == "GET" ? "get" : "post";
+    const char* method = route.method == "GET"      ? "get"
+                         : route.method == "DELETE" ? "delete"
+                                                    : "post";
     ASSERT_TRUE(paths.contains(route.path)) << route.path;
     EXPECT_TRUE(paths.at(route.path).as_object().contains(method)) << route.path;
   }

@@ -239,11 +239,11 @@ TEST_F(FileStoreTest, AFullDiskIsSaidAndLeavesNothing) {
 TEST_F(FileStoreTest, AfterAnyDeathFilesAreWholeOrNotThere) {
   bool reached = false;
   for (int64_t operations = 0; !reached && operations < 50; ++operations) {
-    disk.set_faults({.operations_until_death = operations});
+    store::testing::FaultyDisk mortal(posix, {.operations_until_death = operations});
+    files = *FileStore::open(*data, mortal, clock, {.file_bytes_max = 1000});
     const auto reply = try_upload("all of it");
     reached = std::holds_alternative<StoredFile>(reply);
     files.reset();  // its cleaning up fails, as it would not happen
-    disk.set_faults({});
     open();
     const std::vector<std::string> ids = list(kAdmin);
     for (const std::string& id : ids)

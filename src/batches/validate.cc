@@ -70,7 +70,7 @@ class Validator {
   }
 
   std::variant<CheckedInput, std::vector<BatchFault>> finish() {
-    if (rows_ == 0) {
+    if (rows_ == 0 && faults_.empty()) {
       add({.code = "empty_file",
            .message = "the file has no requests; write one JSON object per line"});
     }
