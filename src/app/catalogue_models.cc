@@ -12,8 +12,8 @@ namespace windrow::app {
 CatalogueModels::CatalogueModels(const api::Catalogue& catalogue, std::function<bool()> unreachable)
     : catalogue_(catalogue), unreachable_(std::move(unreachable)) {}
 
-std::variant<const api::ServedModel*, llm::Failure> CatalogueModels::choose(
-    llm::Endpoint endpoint, std::string_view name) const {
+std::variant<batches::BatchModel, llm::Failure> CatalogueModels::find(llm::Endpoint endpoint,
+                                                                      std::string_view name) {
   const api::ServedModel* model = catalogue_.find(name);
   if (name.empty() && (model == nullptr || !model->endpoints.contains(endpoint)))
     model = catalogue_.only_one_for(endpoint);
@@ -34,23 +34,8 @@ std::variant<const api::ServedModel*, llm::Failure> CatalogueModels::choose(
                                                llm::url_of(endpoint)),
                         .param = "model"};
   }
-  return model;
-}
-
-std::variant<batches::BatchModel, llm::Failure> CatalogueModels::find(llm::Endpoint endpoint,
-                                                                      std::string_view name) {
-  auto chosen = choose(endpoint, name);
-  if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
-  const auto* model = std::get<const api::ServedModel*>(chosen);
   return batches::BatchModel{
-      .name = model->name, .dispatcher = model->dispatcher, .raw = model->raw, .hold = nullptr};
-}
-
-std::variant<std::string, llm::Failure> CatalogueModels::known(llm::Endpoint endpoint,
-                                                               std::string_view name) {
-  auto chosen = choose(endpoint, name);
-  if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
-  return std::get<const api::ServedModel*>(chosen)->name;
+      .name = model->name, .dispatcher = model->dispatcher, .raw = model->raw};
 }
 
 uint64_t CatalogueModels::upstreams_of(std::string_view name) {

@@ -18,15 +18,10 @@ class CatalogueModels final : public batches::BatchModels {
 
   std::variant<batches::BatchModel, llm::Failure> find(llm::Endpoint endpoint,
                                                        std::string_view name) override;
-  std::variant<std::string, llm::Failure> known(llm::Endpoint endpoint,
-                                                std::string_view name) override;
   uint64_t upstreams_of(std::string_view name) override;
   std::string unavailable() override;
 
  private:
-  std::variant<const api::ServedModel*, llm::Failure> choose(llm::Endpoint endpoint,
-                                                             std::string_view name) const;
-
   const api::Catalogue& catalogue_;
   const std::function<bool()> unreachable_;
 };

@@ -246,7 +246,7 @@ std::vector<OfferedModel> PooledAnswerers::offered() const {
   const std::map<std::string, std::string> aliases = local_aliases(settings_, names).value();
   for (size_t i = 0; i < choices_.size(); ++i) {
     OfferedModel offered{.model = {.name = routes_[i].name,
-                                   .dispatcher = routes_[i].dispatcher,
+                                   .dispatcher = dispatchers_[i].get(),
                                    .endpoints = outlooks_[i].endpoints,
                                    .created_unix_s = clock_.unix_seconds(),
                                    .context_tokens = outlooks_[i].context_tokens,

@@ -91,14 +91,13 @@ batch::JobOptions BatchJob::options() const {
 Result<RowsEnd> BatchJob::run(BatchModels& models) {
   std::map<dispatch::Dispatcher*, std::unique_ptr<Rows>> rows;
   std::vector<batch::ModelRoute> routes;
-  std::vector<std::shared_ptr<void>> holds;
   std::atomic<bool> paused = false;
   batch::JobOptions options = this->options();
   for (std::string& name : options.models) {
     auto found = models.find(record_.request.endpoint, name);
     if (const auto* failure = std::get_if<llm::Failure>(&found))
       return Error{ErrorKind::kUnavailable, failure->message};
-    auto& model = std::get<BatchModel>(found);
+    const auto& model = std::get<BatchModel>(found);
     std::unique_ptr<Rows>& of_model = rows[model.dispatcher];
     if (!of_model) {
       of_model = std::make_unique<Rows>(*model.dispatcher, [&] {
@@ -109,7 +108,6 @@ Result<RowsEnd> BatchJob::run(BatchModels& models) {
     options.raw = model.raw;
     if (name.empty()) name = model.name;
     routes.push_back({.name = name, .dispatcher = of_model.get()});
-    holds.push_back(std::move(model.hold));
   }
   // Names of one model are all its own; else each row goes by what it names.
   options.any_model = rows.size() == 1;

@@ -465,8 +465,8 @@ Result<void> BatchService::read_input(const LivePtr& live) {
       .rows_max = options_.rows_max,
       .mixed_models = options_.mixed_models,
       .refuse_model = [&](const std::string& name) -> std::optional<llm::Failure> {
-        auto known = models_->known(endpoint, name);
-        if (auto* failure = std::get_if<llm::Failure>(&known)) return std::move(*failure);
+        auto found = models_->find(endpoint, name);
+        if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
         return std::nullopt;
       }};
   auto checked = batches::validate(*lines, rules);

@@ -271,10 +271,18 @@ TEST_F(BatchServiceTest, AFullDiskHoldsItBackAndNoMore) {
   EXPECT_EQ(outcomes(record).size(), 50U);
 }
 
-TEST_F(BatchServiceTest, AModelThatIsNotThereIsWaitedFor) {
+// A server that was started with other models than before.
+TEST_F(BatchServiceTest, AModelThatIsNotThereAnyMoreIsWaitedFor) {
   open();
-  start();
   const std::string id = create(row("a", "p", "gone"));
+  BatchRecord record = view(id).record;
+  record.state.status = kInProgress;
+  record.models = {"gone"};
+  record.counts.total = 1;
+  ASSERT_TRUE(BatchTable(data->database()).update(record));
+  open();
+  models->gone_is_there = false;
+  start();
   const BatchView waits = wait_until(id, [](const BatchView& now) { return !now.note.empty(); });
   EXPECT_NE(waits.note.find("no model gone"), std::string::npos);
   models->gone_is_there = true;

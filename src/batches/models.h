@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,14 +13,11 @@
 namespace windrow::batches {
 
 struct BatchModel {
-  std::string name;  // as answers and /v1/models say it
-  dispatch::Dispatcher* dispatcher = nullptr;
+  std::string name;                            // as answers and /v1/models say it
+  dispatch::Dispatcher* dispatcher = nullptr;  // outlives all batches
 
   // Servers elsewhere have it: bodies go there as they were written.
   bool raw = false;
-
-  // As long as this lives, the dispatcher does; may be null where it always does.
-  std::shared_ptr<void> hold;
 };
 
 // Thread-safe.
@@ -29,15 +25,10 @@ class BatchModels {
  public:
   virtual ~BatchModels() = default;
 
-  // Which of them answers rows that name this one; empty: rows that name none. May wait, for a
-  // model to be loaded. A failure of class kRequest says that there is none; another one, that
-  // there may be later.
+  // Which of them answers rows that name this one; empty: rows that name none. It may be loaded
+  // when the first row asks for it. A failure says that there is none.
   virtual std::variant<BatchModel, llm::Failure> find(llm::Endpoint endpoint,
                                                       std::string_view name) = 0;
-
-  // The same, without loading anything: as far as a file can be judged by it.
-  virtual std::variant<std::string, llm::Failure> known(llm::Endpoint endpoint,
-                                                        std::string_view name) = 0;
 
   // Which servers elsewhere have it (WorkItem::upstreams).
   virtual uint64_t upstreams_of(std::string_view name) = 0;

@@ -53,24 +53,22 @@ inline llm::Outcome echo(const llm::Request& request) {
   return answer;
 }
 
-// One model, "m", also called "alias"; "gone" is known and not there.
+// One model, "m", also called "alias", and "gone" while it is there.
 class OneModel final : public BatchModels {
  public:
   explicit OneModel(dispatch::Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
 
   std::variant<BatchModel, llm::Failure> find(llm::Endpoint, std::string_view name) override {
-    if (name == "gone" && !gone_is_there)
-      return llm::Failure{.status = 404, .code = "model_not_found", .message = "no model gone"};
-    return BatchModel{.name = "m", .dispatcher = &dispatcher_};
-  }
-  std::variant<std::string, llm::Failure> known(llm::Endpoint, std::string_view name) override {
-    if (name == "m" || name == "alias" || name == "gone") return std::string("m");
-    return llm::Failure{.status = 404, .code = "model_not_found", .message = "there is none"};
+    if (name == "m" || name == "alias" || (name == "gone" && gone_is_there))
+      return BatchModel{.name = "m", .dispatcher = &dispatcher_};
+    return llm::Failure{.status = 404,
+                        .code = "model_not_found",
+                        .message = "there is no model " + std::string(name)};
   }
   uint64_t upstreams_of(std::string_view) override { return 0; }
   std::string unavailable() override { return is_unavailable ? "nobody is there" : ""; }
 
-  std::atomic<bool> gone_is_there = false;
+  std::atomic<bool> gone_is_there = true;
   std::atomic<bool> is_unavailable = false;
 
  private:
