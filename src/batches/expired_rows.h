@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <utility>
 
 #include "dispatch/submitter.h"
 
@@ -11,17 +10,8 @@ namespace windrow::batches {
 
 class ExpiredRows final : public dispatch::Submitter {
  public:
-  bool submit(llm::Request, dispatch::WorkItem, dispatch::Cost, Done done) override {
-    if (stopped_) return false;
-    done({.outcome =
-              llm::Failure{.status = 0,  // nobody was asked
-                           .code = "batch_expired",
-                           .message = "This request could not be executed before the completion "
-                                      "window expired."},
-          .attempts = 0});
-    return true;
-  }
-
+  bool submit(llm::Request request, dispatch::WorkItem item, dispatch::Cost expected,
+              Done done) override;
   void stop_admitting() override { stopped_ = true; }
   void cancel_waiting() override {}
   void cancel_all() override {}

@@ -10,7 +10,7 @@ llm::Failure not_found(std::string_view what, std::string_view id) {
   constexpr size_t kShownBytes = 80;
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 404,
-          .code = fmt::format("{}_not_found", what),
+          .code = what == "file" ? "file_not_found" : "batch_not_found",
           .message = fmt::format("there is no {} {}", what, id.substr(0, kShownBytes)),
           .param = "id"};
 }

@@ -22,7 +22,7 @@ struct Viewer {
 };
 
 // 404: there is none, or it is somebody else's.
-llm::Failure not_found(std::string_view what, std::string_view id);
+llm::Failure not_found(std::string_view what, std::string_view id);  // "file" or "batch"
 
 // 400, of a field.
 llm::Failure invalid(std::string message, std::string param);
