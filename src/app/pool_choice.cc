@@ -75,18 +75,18 @@ Result<std::vector<engine::PooledModelId>> models_to_load_first(
   return engine::models_of_the_start(models, memory_bytes);
 }
 
-uint64_t context_memory(std::span<const uint64_t> weights_bytes, size_t index,
+uint64_t context_memory(std::span<const uint64_t> least_bytes, size_t index,
                         uint64_t memory_bytes) {
   // What a context takes of it at most, and something for what is only estimated.
   constexpr double kTaken = 0.5;
   if (memory_bytes == 0) return 0;
-  const uint64_t weights = std::accumulate(weights_bytes.begin(), weights_bytes.end(), uint64_t{0});
-  const auto models = static_cast<double>(weights_bytes.size());
-  if (weights <= memory_bytes - memory_bytes / 4) {
-    const auto left = static_cast<double>(memory_bytes - weights);
+  const uint64_t least = std::accumulate(least_bytes.begin(), least_bytes.end(), uint64_t{0});
+  const auto models = static_cast<double>(least_bytes.size());
+  if (least <= memory_bytes - memory_bytes / 4) {
+    const auto left = static_cast<double>(memory_bytes - least);
     return static_cast<uint64_t>(left / std::max(1.0, models * kTaken));
   }
-  const uint64_t own = weights_bytes[index];
+  const uint64_t own = least_bytes[index];
   return own < memory_bytes ? std::max<uint64_t>((memory_bytes - own) / 2, 1) : 1;
 }
 

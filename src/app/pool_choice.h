@@ -30,9 +30,9 @@ Result<std::vector<engine::PooledModelId>> models_to_load_first(
     std::span<const std::string> names, uint64_t memory_bytes);
 
 // By what memory the contexts of the index-th model are chosen, where --ctx does not say how large
-// they are: such that all models fit together where their weights leave room, else such that
-// others fit beside it. A context takes less than half of it.
-uint64_t context_memory(std::span<const uint64_t> weights_bytes, size_t index,
-                        uint64_t memory_bytes);
+// they are: such that all models fit together where that leaves room for contexts, else such that
+// others fit beside it. A context takes less than half of it. `least_bytes`: what each takes with
+// the smallest contexts.
+uint64_t context_memory(std::span<const uint64_t> least_bytes, size_t index, uint64_t memory_bytes);
 
 }  // namespace windrow::app

@@ -122,17 +122,17 @@ uint64_t PooledAnswerers::memory_of_device() const {
 
 Result<std::vector<ModelOutlook>> PooledAnswerers::look_out(uint64_t memory_bytes) const {
   std::vector<ModelHeader> headers;
-  std::vector<uint64_t> weights;
+  std::vector<uint64_t> least;
   for (const ModelChoice& choice : choices_) {
     Result<ModelHeader> header = read_model_header(library_.get(), choice);
     if (!header) return header.error();
-    weights.push_back(header->weights_bytes);
+    least.push_back(model_outlook(*header, choice, settings_, 1).bytes);
     headers.push_back(*std::move(header));
   }
   std::vector<ModelOutlook> outlooks;
   for (size_t i = 0; i < choices_.size(); ++i) {
-    outlooks.push_back(model_outlook(headers[i], choices_[i], settings_,
-                                     context_memory(weights, i, memory_bytes)));
+    outlooks.push_back(
+        model_outlook(headers[i], choices_[i], settings_, context_memory(least, i, memory_bytes)));
   }
   return outlooks;
 }

@@ -123,7 +123,8 @@ Result<void> ModelKeeper::load_first(std::span<const PooledModelId> models) {
     PoolActions actions;
     const uint64_t needed = pool_.bytes_used() + state.model.facts.bytes;
     const bool first = pool_.bytes_used() == 0;
-    if (!first && options_.pool.bytes_max > 0 && needed > options_.pool.bytes_max) continue;
+    const bool fits = first || options_.pool.bytes_max == 0 || needed <= options_.pool.bytes_max;
+    if (!fits && !state.model.facts.pinned) continue;
     const int64_t loads = state.counts.loads;
     const int64_t failed = state.counts.loads_failed;
     pool_.want(clock_.now(), id, actions);

@@ -92,7 +92,8 @@ class ModelKeeper {
   llm::Backend& backend(PooledModelId model);
 
   // Loads them one after the other and waits. One that turns out not to fit beside those in front
-  // of it is left out. The first that cannot be loaded ends it, with the reason in full.
+  // of it is left out, or they leave if it is pinned. The first that cannot be loaded ends it, with
+  // the reason in full.
   Result<void> load_first(std::span<const PooledModelId> models);
 
   // For somebody who wants it so. Neither waits.

@@ -158,6 +158,29 @@ TEST(ModelPool, WhenNobodyWaitsForTheRoomAnyMoreTheDoorOpensAgain) {
   EXPECT_EQ(pool.leave(14, kB), "let in a");
 }
 
+TEST(ModelPool, WhoWasToLeaveAndNeedNotStaysOpen) {
+  Pool pool({{.bytes = 5}, {.bytes = 5}, {.bytes = 5}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(0, kA, 5), "let in a");
+  EXPECT_EQ(pool.arrive(1, kB), "waits, load b");
+  EXPECT_EQ(pool.loaded(1, kB, 5), "let in b");
+  EXPECT_EQ(pool.arrive(100, kC), "waits");
+  EXPECT_EQ(pool.tick(110), "");
+  EXPECT_EQ(pool.arrive(111, kA), "waits") << "it came first, so it is to leave";
+  EXPECT_EQ(pool.end(112, kB), "let in a, unload b") << "another one is sooner ready to";
+}
+
+TEST(ModelPool, WhoHasWaitedLongEnoughIsNotOvertakenAnyMore) {
+  Pool pool({{.bytes = 10}, {.bytes = 4}, {.bytes = 4}});
+  EXPECT_EQ(pool.arrive(0, kB), "waits, load b");
+  EXPECT_EQ(pool.arrive(1, kA), "waits");
+  EXPECT_EQ(pool.loaded(5, kB, 4), "let in b");
+  EXPECT_EQ(pool.arrive(12, kC), "waits") << "there is room for it, but not for long";
+  EXPECT_EQ(pool.tick(15), "") << "now b has had its turn";
+  EXPECT_EQ(pool.end(16, kB), "unload b");
+  EXPECT_EQ(pool.unloaded(16, kB), "load a");
+}
+
 TEST(ModelPool, PinnedOnesStayAndWhatDoesNotFitBesideThemIsRefused) {
   Pool pool({{.bytes = 6, .pinned = true}, {.bytes = 5}, {.bytes = 4}});
   EXPECT_EQ(pool.want(0, kA), "load a");
@@ -216,6 +239,16 @@ TEST(ModelPool, WhatTurnsOutLargerThanWasThoughtMakesRoom) {
   EXPECT_EQ(pool.loaded(2, kB, 7), "let in b, unload a");
   EXPECT_EQ(pool.unloaded(3, kA), "");
   EXPECT_EQ((*pool).bytes_used(), 7U);
+}
+
+TEST(ModelPool, OneThatGrowsMakesRoomToo) {
+  Pool pool({{.bytes = 4}, {.bytes = 4}});
+  pool.want(0, kA);
+  pool.loaded(0, kA, 4);
+  EXPECT_EQ(pool.arrive(1, kB), "waits, load b");
+  EXPECT_EQ(pool.loaded(2, kB, 4), "let in b");
+  EXPECT_EQ(pool.told(&ModelPool::grew, 3, kB, uint64_t{6}), "");
+  EXPECT_EQ(pool.told(&ModelPool::grew, 4, kB, uint64_t{7}), "unload a");
 }
 
 TEST(ModelPool, SomebodyMaySendOneAway) {
