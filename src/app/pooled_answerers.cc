@@ -130,6 +130,7 @@ Result<std::vector<ModelOutlook>> PooledAnswerers::look_out(uint64_t memory_byte
     headers.push_back(*std::move(header));
   }
   std::vector<ModelOutlook> outlooks;
+  outlooks.reserve(choices_.size());
   for (size_t i = 0; i < choices_.size(); ++i) {
     outlooks.push_back(
         model_outlook(headers[i], choices_[i], settings_, context_memory(least, i, memory_bytes)));
@@ -177,6 +178,7 @@ engine::KeptModel PooledAnswerers::kept_model(size_t index, const ModelOutlook& 
 Result<void> PooledAnswerers::open(const AnswerersOfRun& run) {
   choices_ = chosen_;
   std::vector<std::string> names;
+  names.reserve(choices_.size());
   for (const ModelChoice& choice : choices_)
     names.push_back(served_name(choice));
   const Result<PoolChoice> chosen = pool_choice(settings_, names);
@@ -194,6 +196,7 @@ Result<void> PooledAnswerers::open(const AnswerersOfRun& run) {
   outlooks_ = *std::move(outlooks);
 
   std::vector<engine::PooledModelFacts> facts;
+  facts.reserve(choices_.size());
   for (size_t i = 0; i < choices_.size(); ++i)
     facts.push_back({.bytes = outlooks_[i].bytes, .pinned = chosen->kept[i]});
   const Result<std::vector<engine::PooledModelId>> first =
@@ -202,6 +205,7 @@ Result<void> PooledAnswerers::open(const AnswerersOfRun& run) {
 
   thread_ = std::make_shared<engine::EngineThread>(clock_);
   std::vector<engine::KeptModel> models;
+  models.reserve(choices_.size());
   for (size_t i = 0; i < choices_.size(); ++i) {
     models.push_back(kept_model(i, outlooks_[i], chosen->kept[i],
                                 {.date_unix_s = run.began_unix_s,
@@ -240,6 +244,7 @@ Result<void> PooledAnswerers::open(const AnswerersOfRun& run) {
 std::vector<OfferedModel> PooledAnswerers::offered() const {
   std::vector<OfferedModel> list;
   std::vector<std::string> names;
+  names.reserve(routes_.size());
   for (const batch::ModelRoute& route : routes_)
     names.push_back(route.name);
   // Checked before anything was opened.

@@ -71,6 +71,7 @@ ModelKeeper::ModelKeeper(std::vector<KeptModel> models, KeeperOptions options, c
       pool_(
           [&] {
             std::vector<PooledModelFacts> facts;
+            facts.reserve(models.size());
             for (const KeptModel& model : models)
               facts.push_back(model.facts);
             return facts;
@@ -206,39 +207,38 @@ void ModelKeeper::submit(PooledModelId id, llm::Request request, Done done) {
     done(cancelled());
     return;
   }
-  std::optional<llm::Failure> refusal;
-  std::optional<uint64_t> number;
+  std::unique_lock lock(mutex_);
+  const TimePoint now = clock_.now();
+  PoolActions actions;
+  const Arrival arrival = pool_.arrive(now, id, actions);
+  if (arrival == Arrival::kWaits)
+    return hold(id, std::move(request), std::move(done), actions, std::move(lock));
+  note(actions);
+  if (arrival == Arrival::kRefused) {
+    llm::Failure refusal = unavailable(id, now);
+    lock.unlock();
+    return done(std::move(refusal));
+  }
+  lock.unlock();
+  hand_over(id, std::move(request), std::move(done));
+}
+
+void ModelKeeper::hold(PooledModelId id, llm::Request request, Done done,
+                       const PoolActions& actions, std::unique_lock<std::mutex> lock) {
+  const uint64_t number = next_number_++;
   const std::stop_token unwanted = request.unwanted;
-  {
-    const std::scoped_lock lock(mutex_);
-    const TimePoint now = clock_.now();
-    PoolActions actions;
-    switch (pool_.arrive(now, id, actions)) {
-      case Arrival::kInside:
-        break;
-      case Arrival::kWaits:
-        number = next_number_++;
-        set_waits(request, true);
-        at(id).held.emplace(*number, Held{.request = std::move(request), .done = std::move(done)});
-        break;
-      case Arrival::kRefused:
-        refusal = unavailable(id, now);
-        break;
-    }
-    note(actions);
-  }
-  if (refusal) {
-    done(*std::move(refusal));
-  } else if (!number) {
-    hand_over(id, std::move(request), std::move(done));
-  } else if (unwanted.stop_possible()) {
-    // It may be called here, at once; and who destroys it may have to wait for it.
-    auto when_unwanted = std::make_unique<Held::WhenUnwanted>(
-        unwanted, [this, id, number = *number] { forget(id, number); });
-    const std::scoped_lock lock(mutex_);
-    const auto found = at(id).held.find(*number);
-    if (found != at(id).held.end()) found->second.when_unwanted = std::move(when_unwanted);
-  }
+  set_waits(request, true);
+  at(id).held.emplace(number, Held{.request = std::move(request), .done = std::move(done)});
+  note(actions);
+  lock.unlock();
+  if (!unwanted.stop_possible()) return;
+  // It may be called here, at once; and who destroys it may have to wait for it.
+  auto when_unwanted =
+      std::make_unique<Held::WhenUnwanted>(unwanted, [this, id, number] { forget(id, number); });
+  lock.lock();
+  const auto found = at(id).held.find(number);
+  if (found != at(id).held.end()) found->second.when_unwanted = std::move(when_unwanted);
+  lock.unlock();
 }
 
 // It is inside, so its model stays.

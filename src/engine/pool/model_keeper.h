@@ -162,6 +162,8 @@ class ModelKeeper {
   llm::Backend* use(PooledModelId id);
 
   // --- without ---
+  void hold(PooledModelId id, llm::Request request, Done done, const PoolActions& actions,
+            std::unique_lock<std::mutex> lock);  // and with it, at first
   void stop_using(PooledModelId id);
   void hand_over(PooledModelId id, llm::Request request, Done done);
   void ended(PooledModelId id);

@@ -346,6 +346,7 @@ TEST_F(ModelKeeperTest, ManyAtATimeGetOneEndEach) {
   constexpr int kEach = 300;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (uint64_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         Random random(kSeed + t);
