@@ -80,7 +80,7 @@ TEST_P(Header, WhatIsNotWantedIsNotLoaded) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Header,
                          ::testing::Values("llama", "qwen3", "moe", "hybrid", "swa", "bert"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& family) { return std::string(family.param); });
 
 TEST(HeaderOfNothing, IsAnErrorAsOfLoading) {
   const std::string none = ::testing::TempDir() + "/no-such-model.gguf";
