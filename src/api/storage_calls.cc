@@ -183,8 +183,7 @@ void StorageCalls::take(const http::ServerRequest& request, http::Exchange excha
                 length);
 }
 
-// --- files
-// --------------------------------------------------------------------------------------------
+// --- files -------------------------------------------------------------------------------------
 
 http::ServerReply StorageCalls::upload(const Asked& asked) const {
   Result<http::MultipartReader> reader = http::MultipartReader::of(asked.content_type);
@@ -290,8 +289,7 @@ void StorageCalls::take_download(const http::ServerRequest& request, http::Excha
   });
 }
 
-// --- batches
-// ------------------------------------------------------------------------------------------
+// --- batches -----------------------------------------------------------------------------------
 
 http::ServerReply StorageCalls::create_batch(const Asked& asked) const {
   json::parse_options options;
