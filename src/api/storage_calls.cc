@@ -109,6 +109,7 @@ struct StorageCalls::Asked {
   std::string content_type;
   std::string idempotency_key;
   std::optional<std::string> range;
+  bool head_only = false;
   std::string body;
 };
 
@@ -168,6 +169,7 @@ std::shared_ptr<StorageCalls::Asked> StorageCalls::admit(const http::ServerReque
   asked->content_type = header("Content-Type");
   asked->idempotency_key = header("Idempotency-Key");
   if (const auto range = request.headers.get("Range")) asked->range = std::string(*range);
+  asked->head_only = request.method == "HEAD";
   asked->body = std::move(request.body);
   return asked;
 }
@@ -181,8 +183,7 @@ void StorageCalls::take(const http::ServerRequest& request, http::Exchange excha
                 length);
 }
 
-// --- files
-// --------------------------------------------------------------------------------------------
+// --- files -------------------------------------------------------------------------------------
 
 http::ServerReply StorageCalls::upload(const Asked& asked) const {
   Result<http::MultipartReader> reader = http::MultipartReader::of(asked.content_type);
@@ -237,6 +238,7 @@ class StorageCalls::Download : public std::enable_shared_from_this<Download> {
     asked_->admitted.record().status = status;
     asked_->admitted.add_headers(headers);
     asked_->exchange.start(status, std::move(headers), left_.end - left_.begin);
+    if (asked_->head_only) return asked_->exchange.finish();
     send_next();
   }
 
@@ -287,8 +289,7 @@ void StorageCalls::take_download(const http::ServerRequest& request, http::Excha
   });
 }
 
-// --- batches
-// ------------------------------------------------------------------------------------------
+// --- batches -----------------------------------------------------------------------------------
 
 http::ServerReply StorageCalls::create_batch(const Asked& asked) const {
   json::parse_options options;

@@ -102,6 +102,13 @@ TEST(StorageCalls, AFileGoesInAndComesOut) {
   EXPECT_EQ(content.header("Content-Type"), "application/octet-stream");
   EXPECT_EQ(content.header("Content-Length"), "11");
 
+  RawClient client(rig.server->port());
+  client.send(fmt::format(
+      "HEAD /v1/files/{}/content HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", id));
+  const std::string head = client.read_all();
+  EXPECT_NE(head.find("Content-Length: 11\r\n"), std::string::npos);
+  EXPECT_TRUE(head.ends_with("\r\n\r\n"));
+
   const Reply deleted = rig.ask(fmt::format("DELETE /v1/files/{} HTTP/1.1\r\nHost: x\r\n\r\n", id));
   EXPECT_EQ(deleted.json(),
             json::parse(fmt::format(R"({{"id":"{}","object":"file","deleted":true}})", id)));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -103,6 +104,9 @@ class BatchService {
   };
   using LivePtr = std::shared_ptr<Live>;
   using Change = std::function<void(BatchRecord&)>;
+
+  // How often the clock is looked at: it can wake nobody.
+  static constexpr std::chrono::milliseconds kLookInterval{100};
 
   struct Worker {
     std::thread thread;

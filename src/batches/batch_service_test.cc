@@ -320,6 +320,26 @@ TEST_F(BatchServiceTest, WhileNobodyIsThereItSaysSo) {
   wait_for(id, kCompleted);
 }
 
+TEST_F(BatchServiceTest, WhoseInputIsGoneFailsOrWaitsUntilItsTimeIsOver) {
+  open();
+  const std::string first = create(rows(3));
+  const std::string second = create(rows(3));
+  for (const std::string& id : {first, second})
+    fs::remove(folder / file_place(view(id).record.request.input_file_id));
+  BatchRecord record = view(second).record;
+  record.state.status = kInProgress;
+  record.models = {"m"};
+  ASSERT_TRUE(BatchTable(data->database()).update(record));
+  open();
+  start();
+  EXPECT_EQ(wait_for(first, kFailed).faults.at(0).code, "file_bytes_missing");
+  const BatchView waits =
+      wait_until(second, [](const BatchView& now) { return !now.note.empty(); });
+  EXPECT_NE(waits.note.find("gone"), std::string::npos) << waits.note;
+  clock.advance(hours(24));
+  wait_for(second, kExpired);
+}
+
 TEST_F(BatchServiceTest, LogsThatSomebodyChangedArePutAside) {
   open([](const llm::Request& request) { return echo(request); });
   start();

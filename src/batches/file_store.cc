@@ -151,7 +151,7 @@ void FileStore::give_back(int64_t bytes) {
   total_bytes_ -= bytes;
 }
 
-// --- uploads ----------------------------------------------------------------------------------
+// --- uploads -----------------------------------------------------------------------------------
 
 FileStore::Upload::Upload(FileStore& store, std::string id, std::unique_ptr<store::AppendFile> file)
     : store_(store), id_(std::move(id)), file_(std::move(file)) {}
@@ -209,7 +209,7 @@ Reply<StoredFile> FileStore::Upload::finish(const Viewer& owner, const UploadFor
   return file;
 }
 
-// --- the rows ---------------------------------------------------------------------------------
+// --- the rows ----------------------------------------------------------------------------------
 
 Result<void> FileStore::insert(const StoredFile& file) {
   const Result<int64_t> inserted = data_.database().change(
@@ -297,7 +297,7 @@ Reply<FileContent> FileStore::open_content(const Viewer& viewer, std::string_vie
   return FileContent{.file = std::move(found), .bytes = *std::move(bytes)};
 }
 
-// --- taking away --------------------------------------------------------------------------------
+// --- taking away -------------------------------------------------------------------------------
 
 Result<bool> FileStore::is_in_use(std::string_view id) {
   bool in_use = false;
@@ -376,7 +376,7 @@ Result<int64_t> FileStore::remove_expired() {
   return gone;
 }
 
-// --- for batches --------------------------------------------------------------------------------
+// --- for batches -------------------------------------------------------------------------------
 
 Result<StoredFile> FileStore::add_output(const std::string& owner, const std::string& filename,
                                          const std::string& place, int64_t bytes,

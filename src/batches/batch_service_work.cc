@@ -1,0 +1,388 @@
+// How batches go on: what may begin, and the threads that validate, run and close them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <iterator>
+#include <set>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "base/ensure.h"
+#include "batch/input.h"
+#include "batches/batch_service.h"
+#include "batches/tally.h"
+#include "batches/validate.h"
+
+namespace windrow::batches {
+namespace {
+
+// How often files are looked at whose time may be over.
+constexpr Duration kSweepInterval = std::chrono::seconds(60);
+
+// What clients are told of it.
+std::string note_of(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::kDiskFull:
+      return "the server's disk is full; the batch goes on by itself when there is room";
+    case ErrorKind::kUnavailable:
+    case ErrorKind::kNoSpace:
+      return error.message + "; the batch goes on by itself when that changes";
+    case ErrorKind::kNotFound:
+      return "the bytes of the input file are gone; cancel the batch and upload the file again";
+    default:
+      return "the server could not read or write what it keeps (its log says why); it tries again";
+  }
+}
+
+}  // namespace
+
+// --- with the lock -----------------------------------------------------------------------------
+
+// In the database first: what nobody can lose any more is what clients are told. False: the event
+// changes nothing.
+Result<bool> BatchService::apply(Live& live, BatchEvent event, const Change& change) {
+  const std::optional<BatchState> state = after(live.record.state, event, clock_.unix_seconds());
+  if (!state) return false;
+  BatchRecord record = live.record;
+  record.state = *state;
+  if (change) change(record);
+  if (Result<void> updated = table_.update(record); !updated) return updated.error();
+  figures_.moved(live.record.state.status, record.state.status);
+  live.record = std::move(record);
+  return true;
+}
+
+BatchView BatchService::view(const Live& live) const {
+  BatchView view{.record = live.record, .note = live.note};
+  if (!live.job) return view;
+  view.record.counts = live.job->counts();
+  // Its rows wait where they are.
+  if (const std::string why = models_->unavailable(); !why.empty())
+    view.note = note_of({ErrorKind::kUnavailable, why});
+  return view;
+}
+
+BatchService::LivePtr BatchService::find_live(std::string_view id) const {
+  const auto found =
+      std::ranges::find_if(live_, [&](const auto& entry) { return entry.second->record.id == id; });
+  return found == live_.end() ? nullptr : found->second;
+}
+
+void BatchService::hold_back(Live& live, const Error& error) {
+  std::string note = note_of(error);
+  if (note != live.note) options_.warn(fmt::format("{} waits: {}", live.record.id, error.message));
+  live.note = std::move(note);
+  live.not_before = clock_.now() + options_.retry_after;
+}
+
+void BatchService::look_at_time() {
+  const int64_t now = clock_.unix_seconds();
+  for (const auto& [number, live] : live_) {
+    if (live->record.state.status != BatchStatus::kInProgress ||
+        now < live->record.state.expires_at)
+      continue;
+    if (live->not_before && clock_.now() < *live->not_before) continue;
+    const Result<bool> changed = apply(*live, BatchEvent::kTimeOver);
+    if (!changed) {
+      hold_back(*live, changed.error());
+      continue;
+    }
+    live->not_before.reset();
+    live->note.clear();
+    if (live->job) live->job->stop();
+  }
+}
+
+// The oldest, of models that no other one runs on where there is such a one.
+BatchService::LivePtr BatchService::next_to_run() const {
+  std::set<std::string> busy;
+  for (const auto& [number, live] : live_) {
+    if (live->counts_as_running)
+      busy.insert(live->record.models.begin(), live->record.models.end());
+  }
+  LivePtr first;
+  for (const auto& [number, live] : live_) {
+    if (live->working || live->record.state.status != BatchStatus::kInProgress) continue;
+    if (live->not_before && clock_.now() < *live->not_before) continue;
+    const bool shares = std::ranges::any_of(
+        live->record.models, [&](const std::string& model) { return busy.contains(model); });
+    if (!shares) return live;
+    if (!first) first = live;
+  }
+  return first;
+}
+
+void BatchService::begin_what_can() {
+  int32_t running = 0;
+  for (const auto& [number, live] : live_) {
+    if (live->counts_as_running) ++running;
+  }
+  for (const auto& [number, live] : live_) {
+    if (live->working || (live->not_before && clock_.now() < *live->not_before)) continue;
+    const BatchStatus status = live->record.state.status;
+    if (status == BatchStatus::kValidating && !validating_) {
+      validating_ = true;
+      begin(live, &BatchService::validate);
+    }
+    if (status == BatchStatus::kFinalizing || status == BatchStatus::kCancelling)
+      begin(live, &BatchService::close);
+  }
+  for (; running < options_.running_max; ++running) {
+    const LivePtr next = next_to_run();
+    if (!next) return;
+    next->counts_as_running = true;
+    begin(next, &BatchService::run_rows);
+  }
+}
+
+void BatchService::begin(const LivePtr& live, void (BatchService::*work)(const LivePtr&)) {
+  live->working = true;
+  Worker& worker = workers_.emplace_back();
+  worker.thread = std::thread([this, live, work, &worker] {
+    // Nobody foresaw it, so nothing is known of what it left undone: the process ends, and what is
+    // on disk is what the next one goes on from.
+    try {
+      (this->*work)(live);
+    } catch (const std::exception& error) {
+      ENSURE(false, "the thread of a batch ended early: {}", error.what());
+    }
+    const std::scoped_lock lock(mutex_);
+    live->working = false;
+    if (is_final(live->record.state.status)) live_.erase(live->record.number);
+    worker.ended = true;
+    changed_.notify_all();
+  });
+}
+
+// --- threads -----------------------------------------------------------------------------------
+
+void BatchService::look() {
+  for (;;) {
+    bool sweep = false;
+    {
+      std::unique_lock lock(mutex_);
+      if (stopping_) return;
+      look_at_time();
+      begin_what_can();
+      const TimePoint now = clock_.now();
+      sweep = !swept_at_ || now - *swept_at_ >= kSweepInterval;
+      if (sweep) swept_at_ = now;
+      changed_.wait_for(lock, kLookInterval);
+    }
+    join_ended();
+    if (!sweep) continue;
+    if (const Result<int64_t> gone = files_.remove_expired(); !gone)
+      options_.warn(gone.error().message);
+  }
+}
+
+void BatchService::join_ended() {
+  std::list<Worker> ended;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (auto worker = workers_.begin(); worker != workers_.end();) {
+      const auto next = std::next(worker);
+      if (worker->ended) ended.splice(ended.end(), workers_, worker);
+      worker = next;
+    }
+  }
+  for (Worker& worker : ended)
+    worker.thread.join();
+}
+
+BatchJob::World BatchService::world() const {
+  return {.disk = disk_, .clock = clock_, .data = data_, .warn = options_.warn};
+}
+
+Result<StoredFile> BatchService::input_of(const BatchRecord& record) {
+  Reply<FileContent> content =
+      files_.open_content({.key = {}, .sees_all = true}, record.request.input_file_id);
+  if (const auto* failure = std::get_if<llm::Failure>(&content)) {
+    return Error{failure->status == 404 ? ErrorKind::kNotFound : ErrorKind::kIo, failure->message};
+  }
+  return std::get<FileContent>(std::move(content)).file;
+}
+
+BatchRecord BatchService::record_of(const LivePtr& live) const {
+  const std::scoped_lock lock(mutex_);
+  return live->record;
+}
+
+void BatchService::validate(const LivePtr& live) {
+  const Result<void> read = read_input(live);
+  const std::scoped_lock lock(mutex_);
+  validating_ = false;
+  live->lines.reset();
+  if (!read) hold_back(*live, read.error());
+}
+
+Result<void> BatchService::read_input(const LivePtr& live) {
+  const BatchRecord record = record_of(live);
+  const Result<StoredFile> file = input_of(record);
+  if (!file && file.error().kind == ErrorKind::kNotFound) {
+    const std::scoped_lock lock(mutex_);
+    const Result<bool> changed = apply(*live, BatchEvent::kFaulty, [&](BatchRecord& faulty) {
+      faulty.faults = {{.code = "file_bytes_missing", .message = file.error().message}};
+    });
+    if (!changed) return changed.error();
+    return {};
+  }
+  if (!file) return file.error();
+  const Result<std::unique_ptr<batch::Input>> input = batch::open_input(data_.at(file->place));
+  if (!input) return input.error();
+  Result<std::unique_ptr<batch::ByteSource>> bytes = (*input)->open();
+  if (!bytes) return bytes.error();
+  const std::shared_ptr<batch::LineSource> lines =
+      batch::make_line_source(*std::move(bytes), file->id);
+  {
+    const std::scoped_lock lock(mutex_);
+    live->lines = lines;
+    if (stopping_ || live->record.state.status != BatchStatus::kValidating) return {};
+  }
+  const llm::Endpoint endpoint = record.request.endpoint;
+  const ValidationRules rules{
+      .endpoint = endpoint,
+      .rows_max = options_.rows_max,
+      .mixed_models = options_.mixed_models,
+      .refuse_model = [&](const std::string& name) -> std::optional<llm::Failure> {
+        auto found = models_->find(endpoint, name);
+        if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
+        return std::nullopt;
+      }};
+  auto checked = batches::validate(*lines, rules);
+  if (!checked) return checked.error();
+  const std::scoped_lock lock(mutex_);
+  if (stopping_) return {};  // it may have been cut off in the middle
+  Result<bool> changed = false;
+  if (auto* good = std::get_if<CheckedInput>(&*checked)) {
+    changed = apply(*live, BatchEvent::kChecked, [&](BatchRecord& checked_record) {
+      checked_record.models = std::move(good->models);
+      checked_record.counts.total = good->rows;
+    });
+  } else {
+    changed = apply(*live, BatchEvent::kFaulty, [&](BatchRecord& faulty) {
+      faulty.faults = std::move(std::get<std::vector<BatchFault>>(*checked));
+    });
+  }
+  if (!changed) return changed.error();
+  return {};
+}
+
+void BatchService::run_rows(const LivePtr& live) {
+  const BatchRecord record = record_of(live);
+  std::shared_ptr<BatchJob> job;
+  const Result<RowsEnd> end = [&]() -> Result<RowsEnd> {
+    const Result<StoredFile> input = input_of(record);
+    if (!input) return input.error();
+    if (const std::string why = models_->unavailable(); !why.empty())
+      return Error{ErrorKind::kUnavailable, why};
+    job = std::make_shared<BatchJob>(world(), record, input->place);
+    {
+      const std::scoped_lock lock(mutex_);
+      live->job = job;
+      live->note.clear();
+      figures_.began(record.number, job, record.counts);
+      if (stopping_ || live->record.state.status != BatchStatus::kInProgress) job->stop();
+    }
+    return job->run(*models_);
+  }();
+  const std::scoped_lock lock(mutex_);
+  live->counts_as_running = false;
+  live->job.reset();
+  if (job) {
+    figures_.ended(record.number);
+    live->record.counts = job->counts();
+  }
+  if (!end) return hold_back(*live, end.error());
+  if (*end == RowsEnd::kPaused) {
+    return hold_back(
+        *live, Error{ErrorKind::kUnavailable, "the servers that have the model cannot be reached"});
+  }
+  if (*end == RowsEnd::kStopped) return;
+  if (const Result<bool> changed = apply(*live, BatchEvent::kRowsEnded); !changed)
+    hold_back(*live, changed.error());
+}
+
+// What came of its rows becomes files, and it has ended.
+void BatchService::close(const LivePtr& live) {
+  const BatchRecord record = record_of(live);
+  const Result<void> made = [&]() -> Result<void> {
+    if (!record.state.time_over) return make_files(live);
+    const Result<StoredFile> input = input_of(record);
+    // Then nobody knows what its other rows were.
+    if (!input && input.error().kind == ErrorKind::kNotFound) return make_files(live);
+    if (!input) return input.error();
+    const auto job = std::make_shared<BatchJob>(world(), record, input->place);
+    {
+      const std::scoped_lock lock(mutex_);
+      live->job = job;
+      figures_.began(record.number, job, record.counts);
+      if (stopping_) job->stop();
+    }
+    const Result<RowsEnd> end = job->run_expired();
+    {
+      const std::scoped_lock lock(mutex_);
+      figures_.ended(record.number);
+      live->job.reset();
+    }
+    if (!end) return end.error();
+    return *end == RowsEnd::kAll ? make_files(live) : Result<void>();
+  }();
+  if (made) return;
+  const std::scoped_lock lock(mutex_);
+  hold_back(*live, made.error());
+}
+
+Result<void> BatchService::make_files(const LivePtr& live) {
+  const BatchRecord before = record_of(live);
+  const std::string& id = before.id;
+  const std::string results = results_place(id);
+  const std::string errors = errors_place(id);
+  const Result<BatchTally> sums = tally(disk_, data_.at(results), data_.at(errors));
+  if (!sums) return sums.error();
+  const std::scoped_lock lock(mutex_);
+  const std::string& owner = before.owner;
+  const std::optional<int64_t> kept_s = before.request.output_expires_after_s;
+  const Result<void> done = data_.database().transaction([&]() -> Result<void> {
+    std::optional<std::string> output_id;
+    std::optional<std::string> error_id;
+    if (sums->results_bytes > 0) {
+      const auto file =
+          files_.add_output(owner, id + "_output.jsonl", results, sums->results_bytes, kept_s);
+      if (!file) return file.error();
+      output_id = file->id;
+    }
+    if (sums->errors_bytes > 0) {
+      const auto file =
+          files_.add_output(owner, id + "_error.jsonl", errors, sums->errors_bytes, kept_s);
+      if (!file) return file.error();
+      error_id = file->id;
+    }
+    const Result<bool> changed = apply(*live, BatchEvent::kFilesMade, [&](BatchRecord& record) {
+      record.counts.completed = sums->completed;
+      record.counts.failed = sums->failed;
+      record.usage = sums->usage;
+      record.output_file_id = output_id;
+      record.error_file_id = error_id;
+    });
+    if (!changed) return changed.error();
+    return {};
+  });
+  if (!done) {
+    figures_.moved(live->record.state.status, before.state.status);
+    live->record = before;
+    return done;
+  }
+  files_.grew((sums->results_bytes > 0 ? 1 : 0) + (sums->errors_bytes > 0 ? 1 : 0),
+              sums->results_bytes + sums->errors_bytes);
+  std::error_code ignored;
+  if (sums->results_bytes + sums->errors_bytes == 0)
+    std::filesystem::remove_all(data_.at(batch_place(id)), ignored);
+  return {};
+}
+
+}  // namespace windrow::batches
