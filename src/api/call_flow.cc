@@ -108,6 +108,7 @@ void CallFlow::add_pending(llm::Piece piece) {
       if (one->choice != piece.choice || !one->raw.empty()) continue;
       one->text += piece.text;
       one->reasoning += piece.reasoning;
+      llm::join(one->tool_calls, std::move(piece.tool_calls));
       std::move(piece.tokens.begin(), piece.tokens.end(), std::back_inserter(one->tokens));
       if (piece.finish_reason) one->finish_reason = piece.finish_reason;
       return;

@@ -43,7 +43,38 @@ constexpr std::string_view kSchemas = R"json({
     }
   }
 },
-"FinishReason": {"enum": ["stop", "length"]},
+"FinishReason": {"enum": ["stop", "length", "tool_calls"]},
+"ToolCall": {
+  "type": "object",
+  "required": ["id", "type", "function"],
+  "properties": {
+    "id": {"type": "string"},
+    "type": {"const": "function"},
+    "function": {
+      "type": "object",
+      "required": ["name", "arguments"],
+      "properties": {
+        "name": {"type": "string"},
+        "arguments": {"type": "string", "description": "the JSON text of an object"}
+      }
+    }
+  }
+},
+"ToolCallDelta": {
+  "description": "the first of a call has its id, type and name",
+  "type": "object",
+  "required": ["index", "function"],
+  "properties": {
+    "index": {"type": "integer", "minimum": 0},
+    "id": {"type": "string"},
+    "type": {"const": "function"},
+    "function": {
+      "type": "object",
+      "required": ["arguments"],
+      "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}}
+    }
+  }
+},
 "StructureLabel": {
   "description": "where a structure was asked for: has the answer it, or was it cut",
   "enum": ["valid", "truncated"]
@@ -100,8 +131,9 @@ constexpr std::string_view kSchemas = R"json({
           "required": ["role", "content", "refusal"],
           "properties": {
             "role": {"const": "assistant"},
-            "content": {"type": "string"},
+            "content": {"type": ["string", "null"], "description": "null beside calls alone"},
             "reasoning_content": {"type": "string"},
+            "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ToolCall"}},
             "refusal": {"type": "null"}
           }
         },
@@ -134,6 +166,8 @@ constexpr std::string_view kSchemas = R"json({
             "role": {"const": "assistant"},
             "content": {"type": "string"},
             "reasoning_content": {"type": "string"},
+            "tool_calls": {"type": "array",
+              "items": {"$ref": "#/components/schemas/ToolCallDelta"}},
             "refusal": {"type": "null"}
           }
         },

@@ -42,6 +42,21 @@ std::string chunk_head(const StreamShape& shape) {
   return head;
 }
 
+// What of a call has not been said yet: its name, too, if that is all of it.
+llm::ToolCallPiece rest_of(const llm::Choice& choice, size_t index,
+                           const std::vector<size_t>& said) {
+  const llm::ToolCall& call = choice.tool_calls[index];
+  llm::ToolCallPiece rest{
+      .index = static_cast<int32_t>(index), .id = {}, .name = {}, .arguments = call.arguments};
+  if (index < said.size()) {
+    rest.arguments.erase(0, said[index]);
+  } else {
+    rest.id = call.id;
+    rest.name = call.name;
+  }
+  return rest;
+}
+
 void append_event(std::string_view data, std::string& events) {
   events += "data: ";
   events += data;
@@ -88,6 +103,8 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
     said.reasoning_bytes += piece.reasoning.size();
     said.tokens += piece.tokens.size();
   }
+  for (const llm::ToolCallPiece& call : piece.tool_calls)
+    say_call(piece.choice, call, events);
   if (!piece.finish_reason) return;
   if (shape_.structured) {
     said.finish_reason = piece.finish_reason;
@@ -108,6 +125,8 @@ void StreamText::end(const llm::Answer& answer, std::string& events) {
       const std::string reasoning = choice.reasoning.value_or("");
       if (reasoning.size() > said.reasoning_bytes)
         rest.reasoning = reasoning.substr(said.reasoning_bytes);
+      for (size_t call = 0; call < choice.tool_calls.size(); ++call)
+        rest.tool_calls.push_back(rest_of(choice, call, said.arguments_bytes));
       if (shape_.logprobs && choice.tokens.size() > said.tokens) {
         rest.tokens.assign(choice.tokens.begin() + static_cast<std::ptrdiff_t>(said.tokens),
                            choice.tokens.end());
@@ -182,6 +201,37 @@ void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
          is_chat() ? R"("delta":{})" : R"("text":"")", llm::to_string(reason));
   if (label) append(events, R"(,"structure":"{}")", llm::to_string(*label));
   events += '}';
+  append_end(events);
+}
+
+// The first of a call says whose it is, the others only what more there is of its arguments.
+void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events) {
+  std::vector<size_t>& said = this->said(choice).arguments_bytes;
+  const auto index = static_cast<size_t>(call.index);
+  std::string text;
+  if (index >= said.size()) {
+    said.resize(index + 1);
+    append(text, R"({{"index":{},"id":)", call.index);
+    llm::append_json(call.id, text);
+    text += R"(,"type":"function","function":{"name":)";
+    llm::append_json(call.name, text);
+    text += R"(,"arguments":""}})";
+    append_call_delta(choice, text, events);
+    text.clear();
+  }
+  if (call.arguments.empty()) return;
+  said[index] += call.arguments.size();
+  append(text, R"({{"index":{},"function":{{"arguments":)", call.index);
+  llm::append_json(call.arguments, text);
+  text += "}}";
+  append_call_delta(choice, text, events);
+}
+
+void StreamText::append_call_delta(int32_t choice, std::string_view call,
+                                   std::string& events) const {
+  events += head_;
+  append(events, R"({{"index":{},"delta":{{"tool_calls":[{}]}},"logprobs":null,)", choice, call);
+  events += R"("finish_reason":null})";
   append_end(events);
 }
 

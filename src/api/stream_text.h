@@ -1,6 +1,7 @@
 // StreamText: the pieces of an answer -> server-sent events, in the shapes of the OpenAI API. Pure.
 //
 //   chat         chunks with a role at first, then deltas; finish_reason comes with an empty delta
+//                calls of tools: a delta with id, type and name, then deltas with arguments
 //   completions  chunks with text; finish_reason comes with an empty one
 //   both         usage in a chunk without choices where it was asked for, then `[DONE]`
 //
@@ -60,6 +61,7 @@ class StreamText {
     size_t text_bytes = 0;
     size_t reasoning_bytes = 0;
     size_t tokens = 0;
+    std::vector<size_t> arguments_bytes;             // of each call of a tool
     std::optional<llm::FinishReason> finish_reason;  // to be said at the end
     llm::TextOffsets offsets;
   };
@@ -72,6 +74,8 @@ class StreamText {
   void begin_choice(int32_t choice, std::string& events) const;
   void finish_choice(int32_t choice, llm::FinishReason reason,
                      std::optional<llm::StructureLabel> label, std::string& events);
+  void say_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events);
+  void append_call_delta(int32_t choice, std::string_view call, std::string& events) const;
   void append_delta(const llm::Piece& piece, std::string& events) const;
   void append_usage(const llm::Usage& usage, std::string& events) const;
   void append_end(std::string& events) const;

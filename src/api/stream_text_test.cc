@@ -64,6 +64,38 @@ TEST(StreamText, ChatHasTheChunksOfTheApi) {
   EXPECT_EQ(events[5], "[DONE]");
 }
 
+TEST(StreamText, ACallIsNamedAndThenItsArgumentsCome) {
+  StreamText stream(shape(Endpoint::kChatCompletions));
+  std::string text;
+  stream.say({.text = "I look.",
+              .tool_calls = {{.index = 0, .id = "call_1", .name = "f", .arguments = "{\"a"}}},
+             text);
+  stream.say({.tool_calls = {{.index = 0, .id = {}, .name = {}, .arguments = "\": 1}"},
+                             {.index = 1, .id = "call_2", .name = "g", .arguments = "{}"}},
+              .finish_reason = FinishReason::kToolCalls},
+             text);
+  stream.end({.choices = {{.text = "I look.",
+                           .tool_calls = {{.id = "call_1", .name = "f", .arguments = R"({"a": 1})"},
+                                          {.id = "call_2", .name = "g", .arguments = "{}"}},
+                           .finish_reason = FinishReason::kToolCalls}}},
+             text);
+  const std::vector<std::string> events = events_in(text);
+  ASSERT_EQ(events.size(), 9U) << text;
+  const auto delta = [&](size_t event) {
+    return json::parse(events[event]).at("choices").at(0).at("delta");
+  };
+  EXPECT_EQ(delta(1), json::parse(R"({"content":"I look."})"));
+  EXPECT_EQ(delta(2), json::parse(R"({"tool_calls":[{"index":0,"id":"call_1","type":"function",
+      "function":{"name":"f","arguments":""}}]})"));
+  EXPECT_EQ(delta(3),
+            json::parse(R"({"tool_calls":[{"index":0,"function":{"arguments":"{\"a"}}]})"));
+  EXPECT_EQ(delta(4),
+            json::parse(R"({"tool_calls":[{"index":0,"function":{"arguments":"\": 1}"}}]})"));
+  EXPECT_EQ(delta(5).at("tool_calls").at(0).at("id"), "call_2");
+  EXPECT_EQ(delta(6), json::parse(R"({"tool_calls":[{"index":1,"function":{"arguments":"{}"}}]})"));
+  EXPECT_EQ(json::parse(events[7]).at("choices").at(0).at("finish_reason"), "tool_calls");
+}
+
 TEST(StreamText, CompletionsHaveTheirs) {
   StreamText stream(shape(Endpoint::kCompletions));
   std::string text;
@@ -188,6 +220,19 @@ void append_array(json::value& whole, const json::value& part) {
     whole.as_array().push_back(one);
 }
 
+void add_call(json::value& calls, const json::object& delta) {
+  if (calls.is_null()) calls = json::array();
+  const auto index = static_cast<size_t>(delta.at("index").as_int64());
+  json::array& all = calls.as_array();
+  if (index == all.size()) {
+    all.push_back(
+        {{"id", delta.at("id")}, {"type", delta.at("type")}, {"function", delta.at("function")}});
+    return;
+  }
+  all.at(index).at("function").at("arguments").as_string() +=
+      delta.at("function").at("arguments").as_string();
+}
+
 // Joins chunks as clients do.
 json::array read_back(Endpoint endpoint, const std::vector<std::string>& events, size_t choices) {
   const bool chat = endpoint == Endpoint::kChatCompletions;
@@ -207,6 +252,11 @@ json::array read_back(Endpoint endpoint, const std::vector<std::string>& events,
         json::object& message = choice["message"].as_object();
         for (const auto& [name, value] : part.at("delta").as_object()) {
           json::value& member = message[name];
+          if (name == "tool_calls") {
+            for (const json::value& call : value.as_array())
+              add_call(member, call.as_object());
+            continue;
+          }
           if (member.is_string() && name != "role") {
             member.as_string() += value.as_string();
           } else {
@@ -229,6 +279,12 @@ json::array read_back(Endpoint endpoint, const std::vector<std::string>& events,
       if (!part.at("finish_reason").is_null()) choice["finish_reason"] = part.at("finish_reason");
       if (part.as_object().contains("structure")) choice["structure"] = part.at("structure");
     }
+  }
+  for (json::value& choice : whole) {
+    json::value* message = choice.as_object().if_contains("message");
+    if (message != nullptr && message->as_object().contains("tool_calls") &&
+        message->at("content") == "")
+      message->as_object()["content"] = nullptr;
   }
   return whole;
 }
@@ -263,6 +319,16 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
       choice.text += word;
       piece.text += word;
       if (random.chance(0.5)) queue.push_back(std::exchange(piece, {.choice = i}));
+    }
+    for (int64_t n = chat ? random.between(-1, 2) : 0; n > 0; --n) {
+      llm::ToolCall call{
+          .id = "call_" + std::to_string(n), .name = "f", .arguments = R"({"é": 1})"};
+      const auto index = static_cast<int32_t>(choice.tool_calls.size());
+      piece.tool_calls.push_back(
+          {.index = index, .id = call.id, .name = call.name, .arguments = R"({"é")"});
+      if (random.chance(0.5)) queue.push_back(std::exchange(piece, {.choice = i}));
+      piece.tool_calls.push_back({.index = index, .id = {}, .name = {}, .arguments = ": 1}"});
+      choice.tool_calls.push_back(std::move(call));
     }
     choice.finish_reason = random.chance(0.5) ? FinishReason::kStop : FinishReason::kLength;
     piece.finish_reason = choice.finish_reason;

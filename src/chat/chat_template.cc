@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 
+#include "chat/told_tools.h"
 #include "chat/witnesses.h"
 
 namespace windrow::chat {
@@ -66,13 +66,14 @@ Result<ChatTemplate> ChatTemplate::make(std::string_view source, SpecialTokens t
 ChatTemplate::ChatTemplate(jinja::Template parsed, SpecialTokens tokens)
     : template_(std::move(parsed)),
       tokens_(std::move(tokens)),
-      reasoning_(recognise_reasoning(template_.source())) {}
+      reasoning_(recognise_reasoning(template_.source())),
+      tool_syntax_(recognise_tool_syntax(template_.source())) {
+  const bool is_told = !template_.mentions("tools");
+  if (is_told && tool_syntax_.form == ToolSyntax::Form::kNone) tool_syntax_ = generic_tool_syntax();
+}
 
 // What a template never mentions it cannot honour.
 std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& conversation) const {
-  if (!conversation.tools.empty() && !template_.mentions("tools")) {
-    return no_place_for(vanished_tools());
-  }
   for (const auto& argument : conversation.arguments) {
     const std::string_view name = argument.key();
     if (template_.mentions(name)) continue;
@@ -90,7 +91,7 @@ std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& con
 std::variant<MessageForm, Unwritable> ChatTemplate::choose_form(const Conversation& conversation,
                                                                 int64_t now_unix_s) const {
   const Witnesses witnesses(conversation);
-  const std::span<const MessageForm> forms = forms_of(conversation.messages);
+  const std::vector<MessageForm> forms = forms_of(conversation.messages);
   std::optional<Vanished> vanished;
   std::optional<size_t> nones;  // without content that is null
   for (const MessageForm form : forms) {
@@ -133,17 +134,53 @@ Result<jinja::Rendered> ChatTemplate::render_as_given(const Conversation& conver
   return template_.render(variables, {.now = jinja::utc_time(now_unix_s), .trusted = trusted});
 }
 
-std::variant<jinja::Rendered, Unwritable> ChatTemplate::render(const Conversation& conversation,
-                                                               int64_t now_unix_s) const {
-  if (std::optional<Unwritable> missing = find_unmentioned(conversation)) {
-    return *std::move(missing);
-  }
+std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_known(
+    const Conversation& conversation, int64_t now_unix_s) const {
   std::variant<MessageForm, Unwritable> form = choose_form(conversation, now_unix_s);
   if (auto* unwritable = std::get_if<Unwritable>(&form)) return std::move(*unwritable);
   Result<jinja::Rendered> rendered = render_as_given(
       conversation, in_form(conversation.messages, std::get<MessageForm>(form)), now_unix_s);
   if (rendered) return *std::move(rendered);
   return Unwritable{.error = rendered.error(), .field = "messages"};
+}
+
+bool ChatTemplate::writes_calls() const {
+  return template_.mentions("tool_calls");
+}
+
+bool ChatTemplate::has_to_be_told(const Conversation& conversation) const {
+  if (template_.mentions("tools")) return false;
+  return !conversation.tools.empty() ||
+         (!writes_calls() && std::ranges::any_of(conversation.messages, [](const json::value& m) {
+           return m.as_object().contains("tool_calls");
+         }));
+}
+
+std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_told(
+    const Conversation& conversation, int64_t now_unix_s) const {
+  const json::array no_tools;
+  for (const ToolsToldBy by : {ToolsToldBy::kSystem, ToolsToldBy::kUser}) {
+    const json::array messages =
+        tell_tools(conversation.messages, conversation.tools, tool_syntax_, writes_calls(), by);
+    std::variant<jinja::Rendered, Unwritable> told = render_known(
+        {.messages = messages, .tools = no_tools, .arguments = conversation.arguments}, now_unix_s);
+    if (std::holds_alternative<jinja::Rendered>(told)) return told;
+  }
+  // Is it for the tools that it cannot be written?
+  std::variant<jinja::Rendered, Unwritable> rest = render_known(
+      {.messages = conversation.messages, .tools = no_tools, .arguments = conversation.arguments},
+      now_unix_s);
+  if (std::holds_alternative<Unwritable>(rest)) return rest;
+  return no_place_for(vanished_tools());
+}
+
+std::variant<jinja::Rendered, Unwritable> ChatTemplate::render(const Conversation& conversation,
+                                                               int64_t now_unix_s) const {
+  if (std::optional<Unwritable> missing = find_unmentioned(conversation)) {
+    return *std::move(missing);
+  }
+  return has_to_be_told(conversation) ? render_told(conversation, now_unix_s)
+                                      : render_known(conversation, now_unix_s);
 }
 
 }  // namespace windrow::chat

@@ -15,6 +15,7 @@
 #include "chat/conversation.h"
 #include "chat/message_form.h"
 #include "chat/reasoning.h"
+#include "chat/tool_syntax.h"
 #include "jinja/template.h"
 
 namespace windrow::chat {
@@ -39,8 +40,9 @@ class ChatTemplate {
   static Result<ChatTemplate> make(std::string_view source, SpecialTokens tokens);
 
   // The prompt up to where the model begins to answer. `now_unix_s`: what a template that asks for
-  // the date is told, in UTC. Messages are put into the form that the template takes. Errors, all
-  // of which are about this conversation:
+  // the date is told, in UTC. Messages are put into the form that the template takes; one that
+  // knows nothing of tools gets messages that tell of them. Errors, all of which are about this
+  // conversation:
   //   kInvalid      the template refuses it, in its own words
   //   kNotFound     the template has no place for something in it: a message, tools, a switch
   //   kNoSpace, kUnavailable  as jinja::Template::render
@@ -49,12 +51,21 @@ class ChatTemplate {
 
   const ReasoningFormat& reasoning() const { return reasoning_; }
 
+  // How its model calls tools; one that knows none is told.
+  const ToolSyntax& tool_syntax() const { return tool_syntax_; }
+
   // Whether what it makes of a conversation may change with the date.
   bool asks_for_date() const { return template_.mentions("strftime_now"); }
 
  private:
   ChatTemplate(jinja::Template parsed, SpecialTokens tokens);
 
+  bool writes_calls() const;
+  bool has_to_be_told(const Conversation& conversation) const;
+  std::variant<jinja::Rendered, Unwritable> render_told(const Conversation& conversation,
+                                                        int64_t now_unix_s) const;
+  std::variant<jinja::Rendered, Unwritable> render_known(const Conversation& conversation,
+                                                         int64_t now_unix_s) const;
   std::optional<Unwritable> find_unmentioned(const Conversation& conversation) const;
   std::variant<MessageForm, Unwritable> choose_form(const Conversation& conversation,
                                                     int64_t now_unix_s) const;
@@ -64,6 +75,7 @@ class ChatTemplate {
   jinja::Template template_;
   SpecialTokens tokens_;
   ReasoningFormat reasoning_;
+  ToolSyntax tool_syntax_;
 };
 
 }  // namespace windrow::chat

@@ -88,20 +88,20 @@ TEST(ChatTemplate, TheDeveloperIsTheSystemWhereATemplateDoesNotKnowOne) {
 TEST(ChatTemplate, WhatATemplateHasNoPlaceForIsRefusedAndNamed) {
   Asked tools;
   tools.tools = {json::parse(R"({"type": "function", "function": {"name": "f"}})")};
-  EXPECT_EQ(refusal("chatml", tools).error.kind, ErrorKind::kNotFound);
-  EXPECT_EQ(refusal("chatml", tools).field, "tools");
-  EXPECT_EQ(text("chatml", tools),
+  const std::string_view leaves_out =
+      "{{ messages[0].content }}{% if false %}{{ tools }}{% endif %}";
+  EXPECT_EQ(refusal(leaves_out, tools).error.kind, ErrorKind::kNotFound);
+  EXPECT_EQ(refusal(leaves_out, tools).field, "tools") << "it mentions them";
+  EXPECT_EQ(text(leaves_out, tools),
             "the model's chat template has no place for tools, which would be left out without a "
             "word; describe them in a message, or use a model trained for them");
   EXPECT_EQ(text("{{ messages[0].content }} {{ tools[0].function.name }}", tools), "hi f");
-  EXPECT_EQ(refusal("{{ messages[0].content }}{% if false %}{{ tools }}{% endif %}", tools).field,
-            "tools")
-      << "it mentions them, and leaves them out";
 
   Asked calls;
   calls.messages.emplace_back(json::parse(
       R"({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f"}}]})"));
-  EXPECT_EQ(refusal("chatml", calls).field, "messages[1].tool_calls");
+  EXPECT_EQ(refusal("{{ messages[0].content }}{# tools tool_calls #}{{ tools }}", calls).field,
+            "messages[1].tool_calls");
   EXPECT_EQ(text("{{ messages[0].content }} {{ messages[1].tool_calls[0].function.name }}", calls),
             "hi f");
 
@@ -119,6 +119,51 @@ TEST(ChatTemplate, WhatATemplateHasNoPlaceForIsRefusedAndNamed) {
 constexpr std::string_view kNarrow =
     "{% for m in messages %}{% if m.role == 'user' or m.role == 'assistant' %}"
     "{{ m.role }}: {{ m.content }}\n{% endif %}{% endfor %}";
+
+Asked with_tool() {
+  Asked asked;
+  asked.tools = {json::parse(R"({"type": "function", "function": {"name": "f"}})")};
+  return asked;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+TEST(ChatTemplate, OneThatKnowsNoToolsGetsThemTold) {
+  Asked asked = with_tool();
+  const std::string told = text("chatml", asked);
+  EXPECT_TRUE(told.starts_with("<|im_start|>system\n# Functions")) << told;
+  EXPECT_TRUE(contains(told, R"({"name":"f"})")) << told;
+  EXPECT_TRUE(contains(told, "<tool_call>\n{\"name\": \"NAME\"")) << told;
+  EXPECT_TRUE(told.ends_with("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n")) << told;
+
+  EXPECT_TRUE(contains(text(kNarrow, asked), "user: # Functions"))
+      << "it has no place for a system message";
+  EXPECT_TRUE(contains(text("{% if messages[0].role == 'system' %}{{ raise_exception('no') }}"
+                            "{% endif %}{{ messages[0].content }}",
+                            asked),
+                       "# Functions"));
+  EXPECT_EQ(refusal("{{ raise_exception('never') }}", asked).error.message, "never");
+}
+
+TEST(ChatTemplate, EarlierCallsAndResultsAreToldToo) {
+  Asked asked = with_tool();
+  asked.messages.emplace_back(json::parse(R"({"role": "assistant", "content": "I look.",
+      "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]})"));
+  asked.messages.emplace_back(
+      json::parse(R"({"role": "tool", "content": "42", "tool_call_id": "c"})"));
+  EXPECT_TRUE(
+      text("chatml", asked)
+          .ends_with("<|im_start|>assistant\nI look.\n<tool_call>\n{\"name\": \"f\", "
+                     "\"arguments\": {\"a\": 1}}\n</tool_call><|im_end|>\n<|im_start|>user\n"
+                     "<tool_response>\n42\n</tool_response><|im_end|>\n"
+                     "<|im_start|>assistant\n"))
+      << text("chatml", asked);
+  asked.tools = {};
+  EXPECT_TRUE(text("chatml", asked).starts_with("<|im_start|>user\nhi")) << "no tools, no telling";
+  EXPECT_TRUE(contains(text("chatml", asked), "42"));
+}
 
 TEST(ChatTemplate, NoMessageVanishes) {
   Asked asked;

@@ -6,6 +6,22 @@ bool calls(std::string_view header) {
   return header.find(" to=") != std::string_view::npos;
 }
 
+std::string_view called_function(std::string_view header) {
+  constexpr std::string_view kTo = " to=functions.";
+  const size_t to = header.find(kTo);
+  if (to == std::string_view::npos) return {};
+  header.remove_prefix(to + kTo.size());
+  return header.substr(0, header.find_first_of(" \t\r\n<"));
+}
+
+std::string said_header(std::string_view header) {
+  std::string said;
+  if (!calls(header)) return said;
+  const std::string_view function = called_function(header);
+  if (function.empty()) return said.append(header).append(kMessage);
+  return said.append(kCallOpen).append(function).append(kCallMiddle);
+}
+
 bool is_thought(std::string_view header) {
   const size_t channel = header.rfind(kChannel);
   return !calls(header) && channel != std::string_view::npos &&

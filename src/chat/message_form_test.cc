@@ -22,6 +22,47 @@ TEST(MessageForm, OnlyCallsHaveMoreThanOne) {
   EXPECT_EQ(forms_of(call("null", "{}")).size(), 4U);
 }
 
+// Two calls, whose results come in the other order.
+json::array two_calls() {
+  return json::parse(R"([{"role":"assistant","content":"Hm.","reasoning_content":"r","tool_calls":[
+      {"id":"call_A","function":{"name":"f","arguments":{}}},
+      {"id":"call_B","function":{"name":"g","arguments":{}}}]},
+      {"role":"tool","content":"b","tool_call_id":"call_B"},
+      {"role":"tool","content":"a","tool_call_id":"call_A"},
+      {"role":"tool","content":"c","tool_call_id":"call_C"},
+      {"role":"user","content":"u"}])")
+      .as_array();
+}
+
+TEST(MessageForm, LongIdsAndSeveralCallsHaveMore) {
+  EXPECT_EQ(forms_of(two_calls()).size(), 16U);
+  const json::array result = {{{"role", "tool"}, {"content", ""}, {"tool_call_id", "abc123DEF"}}};
+  EXPECT_EQ(forms_of(result).size(), 1U);
+  const json::array long_id = {{{"role", "tool"}, {"content", ""}, {"tool_call_id", "call_A"}}};
+  EXPECT_EQ(forms_of(long_id).size(), 2U);
+}
+
+TEST(MessageForm, IdsAreShortenedAlikeInCallsAndResults) {
+  const json::array formed = in_form(two_calls(), {.short_ids = true});
+  EXPECT_EQ(formed[0].at("tool_calls").at(0).at("id"), "call00000");
+  EXPECT_EQ(formed[0].at("tool_calls").at(1).at("id"), "call00001");
+  EXPECT_EQ(formed[1].at("tool_call_id"), "call00001");
+  EXPECT_EQ(formed[2].at("tool_call_id"), "call00000");
+  EXPECT_EQ(formed[3].at("tool_call_id"), "call00002");
+}
+
+TEST(MessageForm, CallsArePartedAndEachHasItsResultBehindIt) {
+  EXPECT_EQ(in_form(two_calls(), {.one_call_each = true}), json::parse(R"([
+      {"role":"assistant","content":"Hm.","reasoning_content":"r","tool_calls":[
+       {"id":"call_A","function":{"name":"f","arguments":{}}}]},
+      {"role":"tool","content":"a","tool_call_id":"call_A"},
+      {"role":"assistant","content":"","tool_calls":[
+       {"id":"call_B","function":{"name":"g","arguments":{}}}]},
+      {"role":"tool","content":"b","tool_call_id":"call_B"},
+      {"role":"tool","content":"c","tool_call_id":"call_C"},
+      {"role":"user","content":"u"}])"));
+}
+
 TEST(MessageForm, TextAndObjectStandForEachOther) {
   EXPECT_EQ(in_form(call(R"("x")", R"("{\"a\":1}")"), {}), call(R"("x")", R"({"a":1})"));
   EXPECT_EQ(in_form(call(R"("x")", R"({"a":1.5,"b":[true,null]})"), {.arguments_as_text = true}),

@@ -82,8 +82,9 @@ SplitAnswer split_channels(std::string_view answer) {
       end = std::min(end, answer.find(mark));
     std::string& target = harmony::is_thought(header) ? reasoning : content;
     if (!target.empty()) target += '\n';
-    if (harmony::calls(header)) target.append(header).append(harmony::kMessage);
+    target += harmony::said_header(header);
     target += answer.substr(0, end);
+    if (end < answer.size() && !harmony::called_function(header).empty()) target += harmony::kCall;
     answer = harmony::without_end(answer.substr(end));
   }
   return {.reasoning = thoughts(reasoning), .content = std::move(content)};

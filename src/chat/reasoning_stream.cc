@@ -5,29 +5,21 @@
 #include <utility>
 
 #include "chat/harmony.h"
+#include "chat/marks.h"
 
 namespace windrow::chat {
 namespace {
 
 using Kind = ReasoningFormat::Kind;
 
-constexpr std::string_view kWhitespace = " \t\r\n";
 constexpr std::string_view kLineBreaks = "\r\n";
-
-// So many bytes at the end of `text` may be the beginning of `mark`.
-size_t begun(std::string_view text, std::string_view mark) {
-  for (size_t size = std::min(text.size(), mark.size() - 1); size > 0; --size) {
-    if (text.ends_with(mark.substr(0, size))) return size;
-  }
-  return 0;
-}
 
 }  // namespace
 
 ReasoningStream::ReasoningStream(ReasoningFormat format, std::string_view prompt)
     : format_(std::move(format)) {
   if (format_.kind == Kind::kTags) {
-    prompt = prompt.substr(0, prompt.find_last_not_of(kWhitespace) + 1);
+    prompt = prompt.substr(0, prompt.find_last_not_of(kSpace) + 1);
     opened_ = prompt.ends_with(format_.open);
     if (!prompt.ends_with(format_.close)) part_ = Part::kOpening;
   } else if (format_.kind == Kind::kChannels) {
@@ -64,7 +56,7 @@ bool ReasoningStream::go_on(More& more) {
 
 bool ReasoningStream::open() {
   std::string_view begin = pending_;
-  begin.remove_prefix(std::min(begin.find_first_not_of(kWhitespace), begin.size()));
+  begin.remove_prefix(std::min(begin.find_first_not_of(kSpace), begin.size()));
   if (begin.starts_with(format_.open)) {
     part_ = Part::kThoughts;
     pending_.erase(0, pending_.size() - begin.size() + format_.open.size());
@@ -93,7 +85,8 @@ bool ReasoningStream::read_header(More& more) {
   } else {
     part_ = Part::kContent;
     if (said_) say("\n", more);
-    if (harmony::calls(header)) say(text.substr(0, message + harmony::kMessage.size()), more);
+    say(harmony::said_header(header), more);
+    calls_ = !harmony::called_function(header).empty();
   }
   trailing_ = 0;
   pending_.erase(0, pending_.size() - text.size() + message + harmony::kMessage.size());
@@ -120,6 +113,7 @@ bool ReasoningStream::read_message(More& more) {
     say(text.substr(0, end), more);
   }
   if (ended) {
+    if (std::exchange(calls_, false)) say(harmony::kCall, more);
     part_ = tags ? Part::kBetween : Part::kHeader;
     ended_ = true;
   }
@@ -129,8 +123,8 @@ bool ReasoningStream::read_message(More& more) {
 
 // Thoughts are told without the whitespace around them.
 void ReasoningStream::think(std::string_view text, More& more) {
-  if (!thought_) text.remove_prefix(std::min(text.find_first_not_of(kWhitespace), text.size()));
-  const size_t size = text.find_last_not_of(kWhitespace) + 1;
+  if (!thought_) text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  const size_t size = text.find_last_not_of(kSpace) + 1;
   if (size > 0) {
     thought_ = true;
     more.reasoning += std::exchange(gap_, {});

@@ -54,6 +54,7 @@ class ReasoningStream {
   bool thought_ = false;  // some thoughts were told
   bool said_ = false;     // some content was told
   bool ended_ = false;    // channels: a message has ended
+  bool calls_ = false;    // channels: the present message calls a tool of the request
   std::string pending_;   // taken and not looked at for good
   std::string gap_;       // whitespace behind the thoughts so far: told if more follow
   size_t trailing_ = 0;   // so much of it ends what the present message has thought

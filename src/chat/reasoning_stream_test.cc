@@ -85,7 +85,7 @@ TEST(ReasoningStream, TellsTheBeginningsOfWhatTheWholeAnswerIsSplitInto) {
       {kHarmony,
        {"", "<|start|>assistant"},
        {"<|channel|>", "analysis", "final", "<|message|>", "<|message|>", "<|end|>", "<|start|>",
-        "<|return|>", "<|call|>", " to=x", "<|channel|>analysis<|message|>",
+        "<|return|>", "<|call|>", " to=x", " to=functions.f", "<|channel|>analysis<|message|>",
         "<|start|>assistant<|channel|>final<|message|>"}}};
   for (Case& one : cases)
     one.parts.insert(one.parts.end(), text.begin(), text.end());

@@ -99,14 +99,24 @@ TEST(SplitReasoning, WhatIsSaidOnTheCommentaryChannelIsContent) {
             both("a\nb", "c\nd"));
 }
 
-TEST(SplitReasoning, ACallKeepsTheNameOfItsTool) {
-  EXPECT_EQ(
-      split(kHarmony,
-            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
-            "to=functions.get_weather <|constrain|>json<|message|>{\"city\":\"Bern\"}<|call|>"),
-      both("hm",
-           "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json"
-           "<|message|>{\"city\":\"Bern\"}"));
+TEST(SplitReasoning, CallsOfToolsAreSaidInOneWay) {
+  for (const char* header :
+       {"<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json",
+        "<|start|>assistant to=functions.get_weather<|channel|>commentary json",
+        "<|start|>assistant<|channel|>analysis to=functions.get_weather code"}) {
+    EXPECT_EQ(split(kHarmony, std::string("<|channel|>analysis<|message|>hm<|end|>") + header +
+                                  "<|message|>{\"city\":\"Bern\"}<|call|>"),
+              both("hm",
+                   "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+                   "{\"city\":\"Bern\"}<|call|>"))
+        << header;
+  }
+  EXPECT_EQ(split(kHarmony, "<|channel|>commentary to=functions.now<|message|>{"),
+            only("<|channel|>commentary to=functions.now <|constrain|>json<|message|>{"))
+      << "it has not ended";
+}
+
+TEST(SplitReasoning, ACallOfAnotherToolKeepsItsHeader) {
   EXPECT_EQ(split(kHarmony, "<|channel|>analysis to=python<|message|>1+1<|call|>"),
             only("<|channel|>analysis to=python<|message|>1+1"))
       << "no thought, though it is on their channel";

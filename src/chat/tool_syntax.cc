@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/ensure.h"
+#include "chat/harmony.h"
 
 namespace windrow::chat {
 
@@ -19,12 +20,13 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-ToolSyntax harmony() {
+// As ReasoningStream says calls, in whatever way the model wrote them.
+ToolSyntax channels() {
   return {.form = Form::kNamed,
-          .mark = "<|channel|>commentary to=functions.",
-          .open = "<|channel|>commentary to=functions.",
-          .middle = " <|constrain|>json<|message|>",
-          .close = "<|call|>",
+          .mark = std::string(harmony::kCallOpen),
+          .open = std::string(harmony::kCallOpen),
+          .middle = std::string(harmony::kCallMiddle),
+          .close = std::string(harmony::kCall),
           .several = false};
 }
 
@@ -170,7 +172,7 @@ std::vector<std::string> ToolSyntax::marks() const {
 
 ToolSyntax recognise_tool_syntax(std::string_view template_source) {
   const auto has = [&](std::string_view part) { return contains(template_source, part); };
-  if (has("<|channel|>") && has("functions.")) return harmony();
+  if (has("<|channel|>") && has("functions.")) return channels();
   if (has(kDeepSeekBegin)) return has("```") ? deepseek_fenced() : deepseek_plain();
   if (has("[TOOL_CALLS]")) {
     return has("[ARGS]") ? mistral_named(has("[CALL_ID]")) : json_list("[TOOL_CALLS]", "", "");

@@ -34,6 +34,7 @@ void SharedListener::keep(const llm::Piece& piece) {
   }
   last->text += piece.text;
   last->reasoning += piece.reasoning;
+  llm::join(last->tool_calls, piece.tool_calls);
   last->tokens.insert(last->tokens.end(), piece.tokens.begin(), piece.tokens.end());
   last->finish_reason = piece.finish_reason;
 }

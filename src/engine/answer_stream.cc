@@ -13,8 +13,11 @@ AnswerStream::AnswerStream(const StreamedAnswer& answer)
       prompt_tokens_(answer.prompt_tokens),
       guided_(answer.guided),
       thoughts_(answer.reasoning, answer.prompt_end),
+      call_seed_(answer.call_seed),
       speech_begin_(answer.speech_begin),
-      cut_(answer.text_before) {}
+      cut_(answer.text_before) {
+  if (answer.tools && !guided_) calls_.emplace(answer.tools);
+}
 
 void AnswerStream::token_said(size_t text_bytes, std::optional<size_t> speech_begin) {
   if (lists_tokens_) text_ends_.push_back(text_bytes);
@@ -44,10 +47,29 @@ void AnswerStream::tell_text(std::string_view bytes, bool said, llm::Piece& piec
   } else {
     const chat::ReasoningStream::More more = thoughts_.take(text);
     piece.reasoning += utf8_repair(more.reasoning);
-    if (!guided_) piece.text += utf8_repair(more.content);
-    held_bytes_ = thoughts_.held_bytes();
+    if (!guided_) tell_content(utf8_repair(more.content), piece);
+    held_bytes_ = thoughts_.held_bytes() + (calls_ ? calls_->held_bytes() : 0);
   }
   cut_.erase(0, whole);
+}
+
+void AnswerStream::tell_content(const std::string& content, llm::Piece& piece) {
+  if (!calls_) {
+    piece.text += content;
+    return;
+  }
+  chat::ToolCallStream::More more = calls_->take(content);
+  piece.text += more.content;
+  for (chat::ToolCallStream::Call& call : more.calls) {
+    const auto index = static_cast<size_t>(call.index);
+    const bool begins = index == arguments_told_.size();
+    if (begins) arguments_told_.push_back(0);
+    arguments_told_[index] += call.arguments.size();
+    piece.tool_calls.push_back({.index = call.index,
+                                .id = begins ? call_id(call_seed_, call.index) : "",
+                                .name = std::move(call.name),
+                                .arguments = std::move(call.arguments)});
+  }
 }
 
 void AnswerStream::tell_tokens(std::span<const llm::ScoredToken> scored, llm::Piece& piece) {
@@ -78,7 +100,9 @@ std::optional<llm::Piece> AnswerStream::next(const AnswerText& text,
     tell_text(bytes.substr(taken_bytes_, end - taken_bytes_), false, piece);
   }
   if (lists_tokens_) tell_tokens(scored, piece);
-  if (piece.text.empty() && piece.reasoning.empty() && piece.tokens.empty()) return std::nullopt;
+  if (piece.text.empty() && piece.reasoning.empty() && piece.tool_calls.empty() &&
+      piece.tokens.empty())
+    return std::nullopt;
   text_told_ += piece.text.size();
   reasoning_told_ += piece.reasoning.size();
   return piece;
@@ -87,12 +111,29 @@ std::optional<llm::Piece> AnswerStream::next(const AnswerText& text,
 llm::Piece AnswerStream::last(const llm::Choice& whole) {
   const std::string_view reasoning = whole.reasoning ? std::string_view(*whole.reasoning) : "";
   ENSURE(text_told_ <= whole.text.size() && reasoning_told_ <= reasoning.size() &&
+             arguments_told_.size() <= whole.tool_calls.size() &&
              tokens_told_ <= whole.tokens.size(),
          "more was told of choice {} than there is", choice_);
   llm::Piece piece{.choice = choice_,
                    .text = whole.text.substr(text_told_),
                    .reasoning = std::string(reasoning.substr(reasoning_told_)),
                    .finish_reason = whole.finish_reason};
+  for (size_t i = 0; i < whole.tool_calls.size(); ++i) {
+    const llm::ToolCall& call = whole.tool_calls[i];
+    const auto index = static_cast<int32_t>(i);
+    if (i >= arguments_told_.size()) {
+      piece.tool_calls.push_back(
+          {.index = index, .id = call.id, .name = call.name, .arguments = call.arguments});
+      continue;
+    }
+    ENSURE(arguments_told_[i] <= call.arguments.size(), "more was told of call {} than there is",
+           i);
+    if (arguments_told_[i] == call.arguments.size()) continue;
+    piece.tool_calls.push_back({.index = index,
+                                .id = {},
+                                .name = {},
+                                .arguments = call.arguments.substr(arguments_told_[i])});
+  }
   piece.tokens.assign(whole.tokens.begin() + static_cast<ptrdiff_t>(tokens_told_),
                       whole.tokens.end());
   return piece;

@@ -2,12 +2,13 @@
 //
 // Invariant: the pieces joined are the choice (llm/listener.h). What is told can no more change: it
 // is whole characters, behind which no stop text has begun, of which it is known whether they are
-// thought or said. A token that is listed comes with the last of the text it made, and no text
-// comes before its tokens: what a structure forced waits for its scores.
+// thought, said or a call of a tool. A token that is listed comes with the last of the text it
+// made, and no text comes before its tokens: what a structure forced waits for its scores.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "chat/reasoning_stream.h"
 #include "engine/answer_text.h"
+#include "engine/call_text.h"
 #include "llm/listener.h"
 
 namespace windrow::engine {
@@ -31,6 +33,10 @@ struct StreamedAnswer {
   std::string_view prompt_end;
   bool guided = false;
   std::optional<size_t> speech_begin;  // as for token_said, before the first
+
+  // Calls of these are looked for in what is said, unless `guided`; none: they are text.
+  std::shared_ptr<const chat::ToolContext> tools;
+  uint64_t call_seed = 0;  // of their ids
 };
 
 class AnswerStream {
@@ -51,6 +57,7 @@ class AnswerStream {
  private:
   size_t tellable_bytes(const AnswerText& text, size_t tokens_scored) const;
   void tell_text(std::string_view bytes, bool said, llm::Piece& piece);
+  void tell_content(const std::string& content, llm::Piece& piece);
   void tell_tokens(std::span<const llm::ScoredToken> scored, llm::Piece& piece);
 
   const int32_t choice_;
@@ -58,6 +65,8 @@ class AnswerStream {
   const size_t prompt_tokens_;
   const bool guided_;
   chat::ReasoningStream thoughts_;
+  std::optional<chat::ToolCallStream> calls_;
+  const uint64_t call_seed_;
 
   std::vector<size_t> text_ends_;       // behind each token, where they are listed
   std::optional<size_t> speech_begin_;  // of a guided answer
@@ -71,6 +80,7 @@ class AnswerStream {
 
   size_t text_told_ = 0;
   size_t reasoning_told_ = 0;
+  std::vector<size_t> arguments_told_;  // of each call
   size_t tokens_told_ = 0;
 };
 

@@ -122,6 +122,7 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .group = join->group,
         .form = limits.form,
         .reasoning = limits.reasoning,
+        .tools = limits.tools,
         .keep = limits.keep,
         .submitted_at = submitted_at,
         .listener = request.listener,

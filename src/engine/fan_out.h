@@ -25,6 +25,7 @@ struct FanOutLimits {
   std::vector<Token> shown_tokens;         // control tokens that the texts of the answer name
   std::shared_ptr<const AnswerForm> form;  // EngineRequest::form
   std::shared_ptr<const chat::ReasoningContext> reasoning;  // EngineRequest::reasoning
+  std::shared_ptr<const chat::ToolContext> tools;           // EngineRequest::tools
 };
 
 // The rows of a request whose prompts are tokenised and fit: those of one prompt side by side.

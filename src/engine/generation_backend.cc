@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <future>
+#include <iterator>
 #include <utility>
 
 #include "base/format.h"
-#include "engine/fan_out.h"
 #include "engine/row_failures.h"
 
 namespace windrow::engine {
@@ -25,12 +25,15 @@ struct PromptsAhead final : llm::ReadAhead {
   const std::variant<Prompts, llm::Failure> made;
 };
 
-// Text shows no control tokens, but for those that tell thoughts from what is said.
+// Text shows no control tokens, but for those that tell thoughts from what is said, and calls of
+// tools from either.
 std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
-                                   const chat::ReasoningFormat* format) {
+                                   const chat::ReasoningFormat* format,
+                                   const chat::ToolSyntax* syntax = nullptr) {
   std::vector<Token> tokens;
-  if (format == nullptr) return tokens;
-  const std::vector<std::string> marks = format->marks();
+  std::vector<std::string> marks;
+  if (format != nullptr) marks = format->marks();
+  if (syntax != nullptr) std::ranges::copy(syntax->marks(), std::back_inserter(marks));
   if (marks.empty()) return tokens;
   for (const ControlToken& token : vocabulary.control_tokens()) {
     if (std::ranges::find(marks, token.text) != marks.end()) tokens.push_back(token.token);
@@ -52,6 +55,8 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                     {.row_tokens_max = runner->limits().row_tokens_max,
                      .now_unix_s = options.date_unix_s.value_or(clock.unix_seconds())}),
       shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
+      shown_beside_tools_(
+          tokens_of_marks(vocabulary, prompt_maker_.reasoning(), prompt_maker_.tool_syntax())),
       engine_(std::move(runner), vocabulary, clock,
               {.step_target = options.step_target,
                .lone_step_target = options.lone_step_target,
@@ -252,9 +257,22 @@ void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> for
   if (chat && reasoning != nullptr) {
     limits.reasoning = std::make_shared<const chat::ReasoningContext>(
         chat::ReasoningContext{.format = *reasoning, .prompt_end = asked.prompts.chat_end});
+    if (!limits.form) look_for_calls(asked.request.chat, limits);
   }
   engine_.submit(fan_out(std::move(asked.request), std::move(asked.prompts.tokens), vocabulary_,
                          limits, asked.submitted_at, std::move(asked.done)));
+}
+
+// Under a structure an answer is that.
+void GenerationBackend::look_for_calls(const llm::Chat& chat, FanOutLimits& limits) const {
+  const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
+  if (chat.tools.empty() || syntax == nullptr || syntax->form == chat::ToolSyntax::Form::kNone)
+    return;
+  limits.shown_tokens = shown_beside_tools_;
+  limits.tools = std::make_shared<const chat::ToolContext>(
+      chat::ToolContext{.syntax = *syntax,
+                        .tools = chat::ToolTable(chat.tools),
+                        .several = chat.tool_choice.parallel});
 }
 
 void GenerationBackend::cancel_without_structure(uint64_t id) {

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "chat/chat_template.h"
 #include "engine/engine.h"
+#include "engine/fan_out.h"
 #include "engine/model_runner.h"
 #include "engine/prompt_maker.h"
 #include "engine/structure/structure_cache.h"
@@ -108,12 +109,14 @@ class GenerationBackend final : public llm::Backend {
     std::unique_ptr<WhenUnwanted> when_unwanted;
   };
   void run(Waiting asked, std::shared_ptr<const AnswerForm> form);
+  void look_for_calls(const llm::Chat& chat, FanOutLimits& limits) const;
 
   const Vocabulary& vocabulary_;
   const Clock& clock_;
   const GenerationOptions options_;
   const PromptMaker prompt_maker_;
-  const std::vector<Token> shown_tokens_;  // in the answers to chats
+  const std::vector<Token> shown_tokens_;        // in the answers to chats,
+  const std::vector<Token> shown_beside_tools_;  // and where calls are looked for
 
   std::once_flag tables_made_;
   VocabularyTables tables_;

@@ -63,6 +63,10 @@ const chat::ReasoningFormat* PromptMaker::reasoning() const {
   return chat_template_ ? &chat_template_->reasoning() : nullptr;
 }
 
+const chat::ToolSyntax* PromptMaker::tool_syntax() const {
+  return chat_template_ ? &chat_template_->tool_syntax() : nullptr;
+}
+
 std::variant<Prompts, llm::Failure> PromptMaker::make(const llm::Request& request) const {
   return request.endpoint == llm::Endpoint::kChatCompletions ? make_chat(request)
                                                              : make_completion(request);

@@ -43,6 +43,7 @@ class PromptMaker {
 
   // Of chats; nothing when there is no template.
   const chat::ReasoningFormat* reasoning() const;
+  const chat::ToolSyntax* tool_syntax() const;
 
  private:
   std::variant<Prompts, llm::Failure> make_chat(const llm::Request& request) const;

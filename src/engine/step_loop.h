@@ -21,6 +21,7 @@
 #include "chat/reasoning.h"
 #include "engine/answer_stream.h"
 #include "engine/answer_text.h"
+#include "engine/call_text.h"
 #include "engine/model_runner.h"
 #include "engine/plan.h"
 #include "engine/sampler.h"
@@ -62,6 +63,10 @@ struct EngineRequest {
 
   // Without a form: thoughts are split off by their marks; none: everything is said.
   std::shared_ptr<const chat::ReasoningContext> reasoning;
+
+  // Without a form: calls of tools are looked for in what is said; none: they are text. Only
+  // together with `reasoning`.
+  std::shared_ptr<const chat::ToolContext> tools;
   bool keep = false;  // a later prompt is likely to begin with all of this
   TimePoint submitted_at;
 
@@ -132,6 +137,7 @@ class StepLoop {
     AnswerText text;
     std::vector<llm::ScoredToken> scored;
     std::unique_ptr<AnswerStream> stream;  // of a row with a listener
+    std::unique_ptr<CallEnd> call_end;     // of a row that may call one tool only
     TimePoint started_at;
     std::optional<TimePoint> answering_since;
     bool started = false;

@@ -97,6 +97,9 @@ std::optional<llm::FinishReason> StepLoop::say_text(Row& row, Token token) {
       row.stopped = true;
       return llm::FinishReason::kStop;
     }
+    if (row.call_end && row.call_end->reached(
+                            std::string_view(row.text.bytes()).substr(0, row.text.settled_bytes())))
+      return llm::FinishReason::kStop;
     if (row.guide) {
       const bool accepted = row.guide->accept(token, bytes);
       ENSURE(accepted || row.guide->too_complex(), "token {} was allowed and is not accepted",
@@ -133,6 +136,8 @@ std::unique_ptr<AnswerStream> StepLoop::stream_of(const Row& row) {
   } else if (request.reasoning) {
     answer.reasoning = request.reasoning->format;
     answer.prompt_end = request.reasoning->prompt_end;
+    answer.tools = request.tools;
+    answer.call_seed = call_seed(request.prompt, request.sampling.seed);
   }
   return std::make_unique<AnswerStream>(answer);
 }
@@ -186,7 +191,11 @@ void StepLoop::describe(const Row& row, llm::Choice& choice) {
   const std::string before = utf8_repair(row.request.text_before);
   choice.text = before + utf8_repair(split.content);
   if (split.reasoning) choice.reasoning = utf8_repair(*split.reasoning);
-  if (row.guide) choice.prompt_bytes = before.size();
+  if (row.guide) {
+    choice.prompt_bytes = before.size();
+  } else if (row.request.tools) {
+    take_calls(row.request.tools, call_seed(row.request.prompt, row.request.sampling.seed), choice);
+  }
 }
 
 }  // namespace windrow::engine

@@ -19,12 +19,32 @@ namespace json = boost::json;
 
 namespace {
 
+void append_tool_calls(std::string& text, const std::vector<ToolCall>& calls) {
+  append_array(text, calls, [&](const ToolCall& call) {
+    text += R"({"id":)";
+    append_json(call.id, text);
+    text += R"(,"type":"function","function":{"name":)";
+    append_json(call.name, text);
+    text += R"(,"arguments":)";
+    append_json(call.arguments, text);
+    text += "}}";
+  });
+}
+
 void append_message(std::string& text, const Choice& choice) {
   text += R"({"role":"assistant","content":)";
-  append_json(choice.text, text);
+  if (choice.text.empty() && !choice.tool_calls.empty()) {
+    text += "null";
+  } else {
+    append_json(choice.text, text);
+  }
   if (choice.reasoning) {
     text += R"(,"reasoning_content":)";
     append_json(*choice.reasoning, text);
+  }
+  if (!choice.tool_calls.empty()) {
+    text += R"(,"tool_calls":)";
+    append_tool_calls(text, choice.tool_calls);
   }
   text += R"(,"refusal":null})";
 }

@@ -53,6 +53,24 @@ TEST(AnswerJson, ChoicesAreCountedAndThoughtsStandApart) {
        "finish_reason":"stop"}])"));
 }
 
+TEST(AnswerJson, CallsOfToolsStandBesideWhatIsSaid) {
+  const Answer answer{
+      .choices = {
+          {.text = "",
+           .tool_calls = {{.id = "call_1", .name = "f", .arguments = R"({"a": "b"})"},
+                          {.id = "call_2", .name = "g", .arguments = "{}"}},
+           .finish_reason = FinishReason::kToolCalls},
+          {.text = "I look.", .tool_calls = {{.id = "call_3", .name = "g", .arguments = "{}"}}}}};
+  EXPECT_EQ(body_of(Endpoint::kChatCompletions, answer).at("choices"), json::parse(R"([
+      {"index":0,"message":{"role":"assistant","content":null,"tool_calls":[
+        {"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"a\": \"b\"}"}},
+        {"id":"call_2","type":"function","function":{"name":"g","arguments":"{}"}}],
+       "refusal":null},"logprobs":null,"finish_reason":"tool_calls"},
+      {"index":1,"message":{"role":"assistant","content":"I look.","tool_calls":[
+        {"id":"call_3","type":"function","function":{"name":"g","arguments":"{}"}}],
+       "refusal":null},"logprobs":null,"finish_reason":"stop"}])"));
+}
+
 TEST(AnswerJson, ChatListsTokensWithTheirBytes) {
   const float never = -std::numeric_limits<float>::infinity();
   const Answer answer{

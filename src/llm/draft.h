@@ -30,8 +30,6 @@ struct Draft {
   bool list_logprobs = false;
   std::optional<int32_t> top_logprobs;
 
-  bool leave_out_tools = false;  // tool_choice "none"
-  bool parallel_tool_calls = true;
   std::string reasoning_effort;
 };
 

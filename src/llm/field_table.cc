@@ -53,6 +53,7 @@ constexpr std::array kFields = std::to_array<Field>({
       ""},
      read_chat_tools},
     {{"tool_choice", kHonoured, kChat, "\"auto\" or \"none\"", ""}, read_tool_choice},
+    {{"parallel_tool_calls", kHonoured, kChat, "true or false", ""}, read_parallel_tool_calls},
     {{"chat_template_kwargs", kHonoured, kChat,
       "an object, without what the body or the model has: messages, tools, add_generation_prompt, "
       "bos_token, eos_token",
@@ -115,8 +116,6 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"service_tier", kWithoutEffect, kChat, "anything", ""}, ignore},
     {{"safety_identifier", kWithoutEffect, kChat, "anything", ""}, ignore},
     {{"prompt_cache_key", kWithoutEffect, kChat, "anything", ""}, ignore},
-    {{"parallel_tool_calls", kWithoutEffect, kChat, "true; false where there are no tools", ""},
-     read_parallel_tool_calls},
 
     {{"stream", kRefused, kBoth, "false", "a result is written when it is whole"}},
     {{"stream_options", kRefused, kBoth, "", "a result is written when it is whole"}},

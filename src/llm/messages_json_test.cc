@@ -148,10 +148,10 @@ TEST(Messages, AreCheckedOneByOne) {
             "function":{"name":"f"}}]}])",
        "messages[0].tool_calls[0].id",
        "messages[0].tool_calls[0].id must be a string, not a number"},
-      {R"([{"role":"assistant","tool_calls":[{"type":"function","index":0,
+      {R"([{"role":"assistant","tool_calls":[{"type":"function","indexes":0,
             "function":{"name":"f"}}]}])",
-       "messages[0].tool_calls[0].index",
-       "messages[0].tool_calls[0].index is not supported; a tool call has id, type and function, "
+       "messages[0].tool_calls[0].indexes",
+       "messages[0].tool_calls[0].indexes is not supported; a tool call has id, type and function, "
        "and this a name and arguments"},
       {R"([{"role":"assistant","tool_calls":[{"type":"function",
             "function":{"name":"f","arguments":"{\"a\":"}}]}])",

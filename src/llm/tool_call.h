@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace windrow::llm {
 
@@ -41,5 +42,8 @@ struct ToolCallPiece {
 
   friend bool operator==(const ToolCallPiece&, const ToolCallPiece&) = default;
 };
+
+// What follows on `pieces` joins the last of them, as far as it is of the same call.
+void join(std::vector<ToolCallPiece>& pieces, std::vector<ToolCallPiece> more);
 
 }  // namespace windrow::llm

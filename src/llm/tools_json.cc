@@ -81,12 +81,14 @@ Problem check_members(const std::string& param, const json::object& object,
   return std::nullopt;
 }
 
+// Clients that put a stream together keep the index of its deltas.
 Problem read_tool_call(const std::string& param, const json::value& value, json::object& call) {
   const json::object* function = nullptr;
   if (Problem problem = read_function(param, value, function)) return problem;
   const json::object& object = value.get_object();
   const std::string function_param = param + ".function";
-  if (Problem problem = check_members(param, object, {"id", "type", "function"})) return problem;
+  if (Problem problem = check_members(param, object, {"id", "type", "function", "index"}))
+    return problem;
   if (Problem problem = check_members(function_param, *function, {"name", "arguments"})) {
     return problem;
   }

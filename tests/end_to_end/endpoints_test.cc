@@ -151,12 +151,10 @@ TEST_F(Endpoints, PenaltiesAndBiasChangeWhatIsSaid) {
   EXPECT_NE(text("plain"), text("penalised"));
 }
 
-TEST_F(Endpoints, ToolsASwitchOrAnImageThatCannotBeHonouredCostTheirRow) {
+TEST_F(Endpoints, ASwitchOrAnImageThatCannotBeHonouredCostsItsRow) {
   folder_.write(
       "requests.jsonl",
-      chat_line("tools", "the", {{"tools", json::parse(R"([{"type": "function",
-                                                      "function": {"name": "f"}}])")}}) +
-          chat_line("switch", "the", {{"chat_template_kwargs", {{"enable_thinking", false}}}}) +
+      chat_line("switch", "the", {{"chat_template_kwargs", {{"enable_thinking", false}}}}) +
           chat_line("image", "", {{"messages", json::parse(R"([{"role": "user",
                          "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])")}}) +
           chat_line("good", "the", {{"max_tokens", 1}}));
@@ -166,7 +164,6 @@ TEST_F(Endpoints, ToolsASwitchOrAnImageThatCannotBeHonouredCostTheirRow) {
   std::map<std::string, std::string> messages;
   for (const LogLine& line : read_log(folder_, "results.errors.jsonl"))
     messages[member(line.json, "custom_id")] = member(line.json, "error.message");
-  EXPECT_THAT(messages["\"tools\""], HasSubstr("has no place for tools"));
   EXPECT_THAT(messages["\"switch\""], HasSubstr("does not know enable_thinking"));
   EXPECT_THAT(messages["\"image\""], HasSubstr("image_url"));
 }

@@ -4,9 +4,11 @@
 usage: check_chat.py --ours PROGRAM [--fuzz COUNT] [--only NAME] [--show]
 
 Requests are written as OpenAI has them: the arguments of calls as text, no content beside them.
-Ours must give the bytes that jinja2 gives for the same messages in one of four forms (arguments as
-text or object, content "" or null), with every text of the request in them. What ours refuses for
-want of a place must be missing, or fail, in all four.
+Ours must give the bytes that jinja2 gives for the same messages in one of sixteen forms (arguments
+as text or object, content "" or null, ids as they are or short, calls together or one by one), with
+every text of the request in them. What ours refuses for want of a place must be missing, or fail,
+in all of them. Where a template knows nothing of tools they are told in messages; then only the
+texts are looked for.
 """
 
 import argparse
@@ -56,6 +58,9 @@ REQUESTS = {
     "calls": ([user("Whither"),
                assistant(None, tool_calls=[call(), call("fetch", "Basel", "XYZ456abc")]),
                result(), result("cloudy", "XYZ456abc", name="fetch")], TOOLS),
+    "long-ids": ([user("Whither"),
+                  assistant(None, tool_calls=[call(call_id="call_0a1b2c3d4e5f6g7h8i9j0k1l")]),
+                  result(call_id="call_0a1b2c3d4e5f6g7h8i9j0k1l")], TOOLS),
     "stray-result": ([user("Whither"), result()], None),
 }
 
@@ -94,8 +99,57 @@ def texts_of(messages):
             yield f"messages[{index}].name", message["name"]
 
 
-def in_form(messages, as_text, null):
-    messages = copy.deepcopy(messages)
+def parted(messages):
+    """Each call in a message of its own, with its result behind it."""
+    out = []
+    rest = list(messages)
+    while rest:
+        message = rest.pop(0)
+        if len(message.get("tool_calls", ())) < 2:
+            out.append(message)
+            continue
+        results = []
+        while rest and rest[0]["role"] == "tool":
+            results.append(rest.pop(0))
+        for index, each in enumerate(message["tool_calls"]):
+            out.append({**message, "tool_calls": [each],
+                        **({"content": ""} if index else {})})
+            for at, one in enumerate(results):
+                if one["tool_call_id"] == each["id"]:
+                    out.append(results.pop(at))
+                    break
+        out += results
+    return out
+
+
+def shorten(messages):
+    """Ids of nine letters and digits, by the order in which they come."""
+    ids = {}
+    for message in messages:
+        for each in message.get("tool_calls", ()):
+            each["id"] = ids.setdefault(each["id"], f"call{len(ids):05}")
+        if "tool_call_id" in message:
+            message["tool_call_id"] = ids.setdefault(message["tool_call_id"],
+                                                     f"call{len(ids):05}")
+
+
+def mentions(source, name):
+    return any((kind == "name" and value == name) or
+               (kind == "string" and value[1:-1] == name)
+               for _, kind, value in oracle.ENV.lex(source))
+
+
+def is_told(source, messages, tools):
+    if mentions(source, "tools"):
+        return False
+    return bool(tools) or (not mentions(source, "tool_calls") and
+                           any("tool_calls" in message for message in messages))
+
+
+def in_form(messages, as_text, null, short=False, one_each=False):
+    messages = copy.deepcopy(parted(messages) if one_each else messages)
+    if short:
+        shorten(messages)
     for message in messages:
         if "tool_calls" not in message:
             continue
@@ -115,7 +169,12 @@ def lacks(text, field, messages, tools):
 
 
 def fault_of(source, messages, tools, answer):
-    forms = [in_form(messages, as_text, null)
+    if is_told(source, messages, tools):
+        missing = "text" in answer and [word for _, word in texts_of(messages)
+                                        if word not in answer["text"]]
+        return f"left out: {missing}" if missing else None
+    forms = [in_form(messages, as_text, null, short, one_each)
+             for one_each in (False, True) for short in (False, True)
              for null in (False, True) for as_text in (False, True)]
     wanted = [oracle.render(source, {**SETTINGS, "messages": form, "tools": tools})
               for form in forms]

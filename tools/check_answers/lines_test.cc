@@ -34,6 +34,14 @@ TEST(ResultLine, HasTheTextOfTheFirstChoice) {
   EXPECT_EQ(line->answer, "1 2");
 }
 
+TEST(ResultLine, ACallOfAToolIsTheAnswerWhereNothingIsSaid) {
+  const auto line = read_result_line(
+      R"({"custom_id":"a","response":{"body":{"choices":[{"message":{"content":null,"tool_calls":[
+          {"id":"c","function":{"name":"f","arguments":"{\"a\": 1}"}}]}}]}}})");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->answer, R"({"name": "f", "arguments": {"a": 1}})");
+}
+
 TEST(ResultLine, OfAFailedRowHasNoAnswer) {
   for (const std::string_view text :
        {R"({"custom_id":"a","response":{"status_code":400,"body":{"error":{}}},"error":{}})",

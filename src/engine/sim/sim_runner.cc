@@ -38,15 +38,17 @@ void SimRunner::change(const MemoryChange& change) {
   switch (change.kind) {
     case MemoryChange::Kind::kShare: {
       const Sequence& from = sequences_.at(static_cast<size_t>(change.from.value()));
-      ENSURE(static_cast<size_t>(change.tokens) <= from.size(), "{} tokens of {} are shared",
-             change.tokens, from.size());
-      sequence.assign(from.begin(), from.begin() + change.tokens);
+      ENSURE(static_cast<size_t>(change.tokens) <= from.tokens.size(), "{} tokens of {} are shared",
+             change.tokens, from.tokens.size());
+      sequence.tokens.assign(from.tokens.begin(), from.tokens.begin() + change.tokens);
+      sequence.thoughts.assign(from.thoughts.begin(), from.thoughts.begin() + change.tokens);
       return;
     }
     case MemoryChange::Kind::kCut:
-      ENSURE(static_cast<size_t>(change.tokens) <= sequence.size(), "{} tokens of {} stay",
-             change.tokens, sequence.size());
-      sequence.resize(static_cast<size_t>(change.tokens));
+      ENSURE(static_cast<size_t>(change.tokens) <= sequence.tokens.size(), "{} tokens of {} stay",
+             change.tokens, sequence.tokens.size());
+      sequence.tokens.resize(static_cast<size_t>(change.tokens));
+      sequence.thoughts.resize(static_cast<size_t>(change.tokens));
       return;
     case MemoryChange::Kind::kCompact:
       return;
@@ -74,14 +76,15 @@ Result<void> SimRunner::run(std::span<const StepRow> step) {
   logits_.resize(outputs * width);
   std::span<float> room = logits_;
   for (const StepRow& row : step) {
-    Sequence& sequence = sequences_.at(static_cast<size_t>(row.sequence.value()));
-    ENSURE(row.first == static_cast<Position>(sequence.size()), "a gap at {}", row.first);
-    ENSURE(sequence.size() + row.tokens.size() <= static_cast<size_t>(limits_.row_tokens_max),
+    auto& [tokens, thoughts] = sequences_.at(static_cast<size_t>(row.sequence.value()));
+    ENSURE(row.first == static_cast<Position>(tokens.size()), "a gap at {}", row.first);
+    ENSURE(tokens.size() + row.tokens.size() <= static_cast<size_t>(limits_.row_tokens_max),
            "a row past {}", limits_.row_tokens_max);
+    tokens.insert(tokens.end(), row.tokens.begin(), row.tokens.end());
     for (const Token token : row.tokens)
-      sequence.push_back(mind_.after(sequence.empty() ? mind_.start() : sequence.back(), token));
+      thoughts.push_back(mind_.after(thoughts.empty() ? mind_.start() : thoughts.back(), token));
     for (auto left = static_cast<size_t>(row.outputs_count); left > 0; --left) {
-      mind_.speak(sequence[sequence.size() - left], room.first(width));
+      mind_.speak(thoughts[thoughts.size() - left], tokens, room.first(width));
       room = room.subspan(width);
     }
   }

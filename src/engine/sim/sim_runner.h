@@ -34,7 +34,10 @@ class SimRunner final : public ModelRunner {
   std::span<const float> logits(size_t index) const override;
 
  private:
-  using Sequence = std::vector<SimThought>;  // one after each of its tokens
+  struct Sequence {
+    std::vector<Token> tokens;
+    std::vector<SimThought> thoughts;  // one after each of them
+  };
 
   Duration time_of(std::span<const StepRow> step) const;
 

@@ -60,6 +60,46 @@ class SimModel : public ::testing::Test {
   SimVocabulary vocabulary_{kVocabularyMin};
 };
 
+constexpr std::string_view kTools = R"("tools":[{"type":"function","function":{"name":"add"}},)"
+                                    R"({"type":"function","function":{"name":"now"}}])";
+
+TEST_F(SimModel, CallsWhatItIsAskedToCall) {
+  GenerationBackend model = backend({});
+  const std::vector<llm::Answer> all = answers(
+      model,
+      {chat(std::string(kTools), R"(call add {\"a\": \"b c\"}\ncall now)"),
+       chat(std::string(kTools), "call gone {}"), chat(std::string(kTools), "call me"),
+       chat(std::string(kTools), "do not call add"),
+       chat(std::string(kTools) + R"(,"parallel_tool_calls":false)", R"(call now\ncall now)")});
+  const llm::Choice& two = all[0].choices[0];
+  ASSERT_EQ(two.tool_calls.size(), 2U) << two.text;
+  EXPECT_EQ(two.text, "");
+  EXPECT_EQ(two.tool_calls[0].name, "add");
+  EXPECT_EQ(two.tool_calls[0].arguments, R"({"a": "b c"})");
+  EXPECT_EQ(two.tool_calls[1].name, "now");
+  EXPECT_EQ(two.tool_calls[1].arguments, "{}");
+  EXPECT_EQ(two.finish_reason, llm::FinishReason::kToolCalls);
+  for (const size_t none : {1U, 2U, 3U})
+    EXPECT_TRUE(all[none].choices[0].tool_calls.empty()) << none;
+  EXPECT_EQ(all[1].choices[0].text,
+            "<tool_call>\n{\"name\": \"gone\", \"arguments\": {}}\n</tool_call>")
+      << "there is no such tool";
+  EXPECT_EQ(all[4].choices[0].tool_calls.size(), 1U);
+}
+
+// The result of a call is a user's message to it, and that asks for nothing.
+TEST_F(SimModel, AResultIsAnsweredWithWords) {
+  GenerationBackend model = backend({});
+  llm::Request asked = chat(std::string(kTools), "call now");
+  asked.chat.messages.emplace_back(boost::json::parse(R"({"role":"assistant","content":"",
+      "tool_calls":[{"id":"c","type":"function","function":{"name":"now","arguments":"{}"}}]})"));
+  asked.chat.messages.emplace_back(
+      boost::json::parse(R"({"role":"tool","content":"noon","tool_call_id":"c"})"));
+  const llm::Choice choice = answers(model, {asked})[0].choices[0];
+  EXPECT_TRUE(choice.tool_calls.empty());
+  EXPECT_NE(choice.text, "");
+}
+
 TEST_F(SimModel, AnswersAreWordsOfAboutTheLengthThatWasAskedFor) {
   GenerationBackend model = backend({.answer_tokens = 20});
   std::vector<llm::Request> requests;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "engine/sim/sim_calls.h"
 
 namespace windrow::engine::sim {
 namespace {
@@ -17,6 +18,7 @@ constexpr float kUnlikely = -16.0F;  // bytes, pieces
 constexpr float kLikely = 2.0F;
 constexpr float kClosing = 20.0F;
 constexpr float kOver = 30.0F;
+constexpr float kAsked = 60.0F;
 
 uint64_t mixed(uint64_t state, uint64_t with) {
   return Random(state ^ (with + 1) * uint64_t{0x9E3779B97F4A7C15}).next();
@@ -25,7 +27,10 @@ uint64_t mixed(uint64_t state, uint64_t with) {
 }  // namespace
 
 SimMind::SimMind(const SimVocabulary& vocabulary, const SimOptions& options)
-    : vocabulary_(vocabulary), options_(options) {
+    : vocabulary_(vocabulary),
+      options_(options),
+      user_(vocabulary.tokenize("user", ControlTokens::kAsText).front()),
+      assistant_(vocabulary.tokenize("assistant", ControlTokens::kAsText).front()) {
   base_.assign(static_cast<size_t>(vocabulary.size()), kUnlikely);
   // A little apart, so that the likeliest of them does not depend on how they are looked at.
   Random random(options.seed);
@@ -44,8 +49,15 @@ SimThought SimMind::after(const SimThought& before, Token token) const {
   SimThought thought = before;
   thought.state = mixed(before.state, static_cast<uint64_t>(token));
   thought.closed = false;
+  ++thought.tokens;
+  follow_turn(thought, token);
   if (token == SimVocabulary::kStart) {
-    return {.state = thought.state, .in_head = true};
+    return {.state = thought.state,
+            .in_head = true,
+            .tokens = thought.tokens,
+            .asked_begin = thought.asked_begin,
+            .asked_end = thought.asked_end,
+            .at_role = true};
   }
   if (thought.in_head) {
     if (token != '\n') return thought;
@@ -66,6 +78,43 @@ SimThought SimMind::after(const SimThought& before, Token token) const {
   return thought;
 }
 
+// Whose turn it is, and whether the user asks for calls.
+void SimMind::follow_turn(SimThought& thought, Token token) const {
+  if (thought.at_role) {
+    thought.at_role = false;
+    thought.of_user = token == user_;
+    thought.of_assistant = token == assistant_;
+    if (!thought.of_assistant) thought.asked_begin = thought.asked_end = 0;
+  } else if (thought.in_head) {
+    if (thought.of_user && token == '\n') thought.asked_begin = thought.tokens;
+  } else if (thought.of_user && token == SimVocabulary::kEnd) {
+    if (thought.asked_letters == kCallWord.size()) thought.asked_end = thought.tokens - 1;
+  } else if (thought.of_user && thought.asked_letters < kCallWord.size()) {
+    std::string text;
+    vocabulary_.append_bytes(token, text);
+    for (const char letter : text) {
+      if (thought.asked_letters >= kCallWord.size()) break;
+      const bool right = letter == kCallWord[thought.asked_letters];
+      thought.asked_letters = right ? static_cast<uint8_t>(thought.asked_letters + 1) : UINT8_MAX;
+    }
+  }
+}
+
+// The next token of what was asked for, then the end.
+void SimMind::call(const SimThought& thought, std::span<const Token> tokens,
+                   std::span<float> logits) const {
+  std::string message;
+  const auto begin = static_cast<size_t>(thought.asked_begin);
+  for (const Token token : tokens.subspan(begin, static_cast<size_t>(thought.asked_end) - begin))
+    vocabulary_.append_bytes(token, message);
+  const std::string answer = calls_asked_for(message);
+  if (answer.empty()) return;
+  const std::vector<Token> script = vocabulary_.tokenize(answer, ControlTokens::kAsText);
+  const auto said = static_cast<size_t>(thought.said);
+  const Token next = said < script.size() ? script[said] : SimVocabulary::kEnd;
+  logits[static_cast<size_t>(next)] = kAsked;
+}
+
 void SimMind::follow_form(SimThought& thought, char byte) const {
   if (thought.in_string) {
     const bool ends = byte == '"' && !thought.escaped;
@@ -83,7 +132,8 @@ void SimMind::follow_form(SimThought& thought, char byte) const {
   }
 }
 
-void SimMind::speak(const SimThought& thought, std::span<float> logits) const {
+void SimMind::speak(const SimThought& thought, std::span<const Token> tokens,
+                    std::span<float> logits) const {
   std::ranges::copy(base_, logits.begin());
   Random random(thought.state);
   const auto spoken = static_cast<uint64_t>(vocabulary_.spoken_count());
@@ -101,6 +151,8 @@ void SimMind::speak(const SimThought& thought, std::span<float> logits) const {
     logits[SimVocabulary::kEnd] = kOver;
     logits['"'] = std::max(logits['"'], kClosing);  // of a text that is a string as a whole
   }
+  if (thought.of_assistant && !thought.in_head && thought.asked_end > thought.asked_begin)
+    call(thought, tokens, logits);
 }
 
 // Within an object or a list. A string ends when it is time, the rest is as short as may be.

@@ -3,7 +3,8 @@
 //
 // Without a form an answer is common words until it is long enough, then its end. A form that a
 // request asks for is kept by masks, not here; what is here makes such an answer short: strings
-// close after a few words, lists after a few elements, and what may end ends.
+// close after a few words, lists after a few elements, and what may end ends. A user who asks for
+// calls of tools (sim_calls.h) gets these, and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,15 @@ struct SimThought {
   bool in_string = false;
   bool escaped = false;  // in a string, behind a backslash
   bool closed = false;   // an outermost object or list has just ended
+
+  // Which of the tokens are the last message, if that is the user's and asks for calls; 0: none.
+  int32_t tokens = 0;  // so far
+  int32_t asked_begin = 0;
+  int32_t asked_end = 0;
+  uint8_t asked_letters = 0;  // of kCallWord have come; more than it has: it is not there
+  bool at_role = false;       // right behind <|im_start|>
+  bool of_user = false;
+  bool of_assistant = false;
 };
 
 class SimMind {
@@ -38,15 +48,22 @@ class SimMind {
 
   SimThought after(const SimThought& before, Token token) const;
 
-  // What it would say next; `logits` has one place for each entry of the vocabulary.
-  void speak(const SimThought& thought, std::span<float> logits) const;
+  // What it would say next, after these tokens; `logits` has one place for each entry of the
+  // vocabulary.
+  void speak(const SimThought& thought, std::span<const Token> tokens,
+             std::span<float> logits) const;
 
  private:
+  void follow_turn(SimThought& thought, Token token) const;
+  void call(const SimThought& thought, std::span<const Token> tokens,
+            std::span<float> logits) const;
   void follow_form(SimThought& thought, char byte) const;
   void favour_ends(const SimThought& thought, bool enough, std::span<float> logits) const;
 
   const SimVocabulary& vocabulary_;
   const SimOptions options_;
+  const Token user_;
+  const Token assistant_;
   std::vector<float> base_;  // of the logits: what is said only where a form leaves no choice
 };
 

@@ -19,12 +19,20 @@ class RecordingListener final : public llm::Listener {
     Said& said = choices_[piece.choice];
     EXPECT_FALSE(said.whole.finish_reason) << "a piece after the last of choice " << piece.choice;
     EXPECT_TRUE(piece.finish_reason || !piece.text.empty() || !piece.reasoning.empty() ||
-                !piece.tokens.empty())
+                !piece.tool_calls.empty() || !piece.tokens.empty())
         << "a piece that says nothing";
     EXPECT_EQ(utf8_repair(piece.text), piece.text);
     ++said.pieces;
     said.whole.text += piece.text;
     said.whole.reasoning += piece.reasoning;
+    for (const llm::ToolCallPiece& call : piece.tool_calls) {
+      const auto index = static_cast<size_t>(call.index);
+      EXPECT_EQ(call.name.empty(), index < said.calls.size()) << "a call is named once, at first";
+      EXPECT_EQ(call.id.empty(), call.name.empty());
+      if (index >= said.calls.size())
+        said.calls.push_back({.id = call.id, .name = call.name, .arguments = {}});
+      said.calls.at(index).arguments += call.arguments;
+    }
     said.whole.tokens.insert(said.whole.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     said.whole.finish_reason = piece.finish_reason;
   }
@@ -40,6 +48,7 @@ class RecordingListener final : public llm::Listener {
       const llm::Piece& whole = choices_[static_cast<int32_t>(i)].whole;
       EXPECT_EQ(whole.text, choice.text) << "choice " << i;
       EXPECT_EQ(whole.reasoning, choice.reasoning.value_or("")) << "choice " << i;
+      EXPECT_EQ(choices_[static_cast<int32_t>(i)].calls, choice.tool_calls) << "choice " << i;
       EXPECT_EQ(whole.tokens, choice.tokens) << "choice " << i;
       EXPECT_EQ(whole.finish_reason, choice.finish_reason) << "choice " << i;
     }
@@ -51,6 +60,7 @@ class RecordingListener final : public llm::Listener {
  private:
   struct Said {
     llm::Piece whole;
+    std::vector<llm::ToolCall> calls;
     int pieces = 0;
   };
 

@@ -1,0 +1,104 @@
+#include "chat/told_tools.h"
+
+#include <array>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace windrow::chat {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string description(const json::array& tools, const ToolSyntax& syntax) {
+  std::string text = "# Functions\n\nYou may call functions to answer. These are there:\n";
+  for (const json::value& tool : tools)
+    text += "\n" + json::serialize(tool.at("function"));
+  const std::array<WrittenCall, 1> example = {
+      {{.name = "NAME", .arguments = R"({"PARAMETER": "VALUE"})"}}};
+  text += "\n\nTo call one, write exactly this, with its name and its parameters, and stop:\n\n" +
+          write_calls(syntax, example) + "\n\n";
+  if (syntax.several) text += "You may write several, one behind the other. ";
+  return text +
+         "The results come in the next message, each between <tool_response> and "
+         "</tool_response>. Where no function helps, answer without one.";
+}
+
+std::string text_of(const json::value& message) {
+  const json::value* content = message.as_object().if_contains("content");
+  return content != nullptr && content->is_string() ? std::string(content->get_string()) : "";
+}
+
+std::string joined(std::string before, std::string_view break_between, std::string_view behind) {
+  if (before.empty()) return std::string(behind);
+  return std::move(before.append(break_between).append(behind));
+}
+
+json::object with_calls_as_text(json::object message, const ToolSyntax& syntax) {
+  std::vector<WrittenCall> calls;
+  for (const json::value& call : message.at("tool_calls").as_array()) {
+    const json::object& function = call.at("function").as_object();
+    const json::value* arguments = function.if_contains("arguments");
+    const json::string* text = arguments == nullptr ? nullptr : arguments->if_string();
+    std::string written = "{}";
+    if (text != nullptr) {
+      written = std::string(*text);
+    } else if (arguments != nullptr) {
+      written = json::serialize(*arguments);
+    }
+    calls.push_back(
+        {.name = std::string(function.at("name").as_string()), .arguments = std::move(written)});
+  }
+  message["content"] = joined(text_of(message), "\n", write_calls(syntax, calls));
+  message.erase("tool_calls");
+  return message;
+}
+
+}  // namespace
+
+json::array tell_tools(const json::array& messages, const json::array& tools,
+                       const ToolSyntax& syntax, bool writes_calls, ToolsToldBy by) {
+  json::array told;
+  bool results = false;  // the last message is a user's, of results
+  for (const json::value& message : messages) {
+    const json::string& role = message.at("role").as_string();
+    if (role == "tool" || (role == "user" && results)) {
+      const std::string text = role == "user"
+                                   ? text_of(message)
+                                   : "<tool_response>\n" + text_of(message) + "\n</tool_response>";
+      if (results) {
+        json::value& content = told.back().as_object()["content"];
+        content = joined(std::string(content.as_string()), "\n", text);
+      } else {
+        told.push_back(json::object{{"role", "user"}, {"content", text}});
+      }
+      results = role == "tool";
+      continue;
+    }
+    results = false;
+    const json::value* calls = message.as_object().if_contains("tool_calls");
+    const bool as_text =
+        !writes_calls && calls != nullptr && calls->is_array() && !calls->get_array().empty();
+    told.push_back(as_text ? json::value(with_calls_as_text(message.as_object(), syntax))
+                           : message);
+  }
+  if (tools.empty()) return told;
+  const std::string text = description(tools, syntax);
+  const std::string_view wanted = by == ToolsToldBy::kSystem ? "system" : "user";
+  for (json::value& message : told) {
+    const json::string& role = message.at("role").as_string();
+    if (role != wanted && !(role == "developer" && by == ToolsToldBy::kSystem)) continue;
+    json::value& content = message.as_object()["content"];
+    content = by == ToolsToldBy::kSystem ? joined(text_of(message), "\n\n", text)
+                                         : joined(text, "\n\n", text_of(message));
+    return told;
+  }
+  told.insert(told.begin(), json::object{{"role", wanted}, {"content", text}});
+  return told;
+}
+
+}  // namespace windrow::chat

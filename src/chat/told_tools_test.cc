@@ -1,0 +1,70 @@
+#include "chat/told_tools.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+namespace windrow::chat {
+namespace {
+
+namespace json = boost::json;
+
+const json::array kTools =
+    json::parse(R"([{"type": "function", "function": {"name": "f", "description": "d"}}])")
+        .as_array();
+
+json::array told(std::string_view messages, ToolsToldBy by = ToolsToldBy::kSystem,
+                 bool writes_calls = false, const json::array& tools = kTools) {
+  return tell_tools(json::parse(messages).as_array(), tools, generic_tool_syntax(), writes_calls,
+                    by);
+}
+
+std::string content(const json::value& message) {
+  return std::string(message.at("content").as_string());
+}
+
+TEST(ToldTools, StandBehindTheSystemMessageOrAreOne) {
+  const json::array alone = told(R"([{"role": "user", "content": "u"}])");
+  ASSERT_EQ(alone.size(), 2U);
+  EXPECT_EQ(alone[0].at("role"), "system");
+  EXPECT_NE(content(alone[0]).find(R"({"name":"f","description":"d"})"), std::string::npos);
+  const json::array behind =
+      told(R"([{"role": "developer", "content": "s"}, {"role": "user", "content": "u"}])");
+  ASSERT_EQ(behind.size(), 2U);
+  EXPECT_TRUE(content(behind[0]).starts_with("s\n\n# Functions"));
+  EXPECT_EQ(content(behind[1]), "u");
+}
+
+TEST(ToldTools, StandInFrontOfWhatTheUserSays) {
+  const json::array by_user = told(R"([{"role": "user", "content": "u"}])", ToolsToldBy::kUser);
+  ASSERT_EQ(by_user.size(), 1U);
+  EXPECT_TRUE(content(by_user[0]).starts_with("# Functions"));
+  EXPECT_TRUE(content(by_user[0]).ends_with("\n\nu"));
+}
+
+TEST(ToldTools, ResultsOfOneTurnAreOneMessage) {
+  const json::array messages = told(R"([{"role": "user", "content": "u"},
+      {"role": "assistant", "content": "", "tool_calls": [
+        {"function": {"name": "f", "arguments": {"a": 1}}}, {"function": {"name": "f"}}]},
+      {"role": "tool", "content": "1"}, {"role": "tool", "content": "2"},
+      {"role": "user", "content": "go on"}])",
+                                    ToolsToldBy::kSystem, false, {});
+  ASSERT_EQ(messages.size(), 3U);
+  EXPECT_EQ(content(messages[1]),
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":1}}\n</tool_call>\n"
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>");
+  EXPECT_FALSE(messages[1].as_object().contains("tool_calls"));
+  EXPECT_EQ(content(messages[2]),
+            "<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response>\ngo on");
+}
+
+TEST(ToldTools, CallsStayWhereTheTemplateWritesThem) {
+  const std::string_view call =
+      R"([{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f"}}]}])";
+  EXPECT_EQ(told(call, ToolsToldBy::kSystem, true, {}), json::parse(call));
+}
+
+}  // namespace
+}  // namespace windrow::chat

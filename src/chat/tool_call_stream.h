@@ -1,0 +1,179 @@
+// ToolCallStream: what an answer says and which tools it calls, told while it is made. Pure.
+//
+// Invariants: what it has told is how the content and the calls of the whole answer begin, whatever
+// follows; and how the text is cut makes no difference. So a call is told when it is known to be
+// one: its mark, the name of a tool there is, and the beginning of an object. Until then it is held
+// back, and where it turns out to be none it is content, as it was written. From then on its
+// arguments are told as they come; where they break off, what came of them stays told, and the
+// call is not whole.
+//
+// White space around calls is nobody's: it is content only between what is said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chat/json_scan.h"
+#include "chat/tool_syntax.h"
+#include "chat/tool_table.h"
+
+namespace windrow::chat {
+
+// How the calls of an answer are found.
+struct ToolContext {
+  ToolSyntax syntax;
+  ToolTable tools;
+  bool several = true;  // else the answer is over behind its first call
+};
+
+class ToolCallStream {
+ public:
+  struct Call {
+    int32_t index = 0;      // of the answer's calls
+    std::string name;       // with the first of a call
+    std::string arguments;  // some more of them
+  };
+
+  // More of both; the content comes first.
+  struct More {
+    std::string content;
+    std::vector<Call> calls;
+  };
+
+  explicit ToolCallStream(std::shared_ptr<const ToolContext> context);
+
+  // The answer's content, thoughts split off, goes on by whole characters.
+  More take(std::string_view text);
+
+  // It is over: what was held back is told.
+  More end();
+
+  // Of the content so far the last so many bytes may still become a call or not.
+  size_t held_bytes() const { return attempt_.size() + pending_.size() + gap_.size(); }
+
+  int32_t calls() const { return calls_; }
+
+  // Each call is complete, as far as they have come.
+  bool all_whole() const { return all_whole_ && (!told_ || whole_); }
+
+  // Nothing that follows is looked at.
+  bool over() const { return part_ == Part::kOver; }
+
+ private:
+  enum class Part : uint8_t {
+    kText,          // up to a mark
+    kBare,          // without marks: a call may begin here
+    kOpen,          // what is left of `literal_`, then a name
+    kListOrObject,  // of JSON behind a mark: the bracket of a list may come
+    kObject,        // up to { of a call
+    kKey,           // of a member, or }
+    kColon,         // behind the key
+    kMember,        // its value
+    kComma,         // behind a member
+    kName,          // without JSON: up to what stands behind the name
+    kArguments,     // an object
+    kTag,           // of a member, or of the end
+    kTagKey,
+    kTagValueBegin,  // a line break may come that is not the value's
+    kTagValue,
+    kClose,   // behind a call: the rest of what closes it may come
+    kBehind,  // the next call may come, or the end of them
+    kEnd,     // the rest of the end may come
+    kOver,
+  };
+
+  enum class Match : uint8_t { kNo, kYes, kMore };
+  static Match match(std::string_view literal, std::string_view text, size_t& bytes);
+
+  bool go_on(More& more);
+  bool read_text(More& more);
+  bool read_bare(More& more);
+  bool read_open(More& more);
+  bool read_name(More& more);
+  bool read_arguments(More& more);
+  bool read_close();
+  bool read_behind();
+  bool read_end();
+  Match find_name(size_t& bytes);
+  Match match_behind_name(std::string_view text, size_t& bytes) const;
+
+  // A call as an object (tool_call_stream_json.cc).
+  bool read_list_or_object(More& more);
+  bool read_object(More& more);
+  bool read_key(More& more);
+  bool read_colon(More& more);
+  bool read_member(More& more);
+  bool begin_member(More& more);
+  bool end_member(More& more);
+  bool read_comma(More& more);
+  bool end_object(More& more);
+  bool take_name(std::string name, More& more);
+  bool take_arguments(std::string arguments, More& more);
+  bool is_arguments_key() const;
+
+  // A call as tags (tool_call_stream_tags.cc).
+  bool read_tag(More& more);
+  bool read_tag_key(More& more);
+  bool read_tag_value_begin();
+  bool read_tag_value(More& more);
+
+  bool skip_space();
+  void consume(size_t bytes);
+  void attempt(Part part);
+  void commit(More& more);
+  void add_arguments(std::string_view text, More& more) const;
+  void end_arguments();
+  void end_call(std::string_view close);
+  bool fail(More& more);
+  void say(std::string_view text, More& more);
+
+  const std::shared_ptr<const ToolContext> context_;
+  const ToolSyntax& syntax_;
+
+  Part part_ = Part::kText;
+  std::string pending_;  // taken and not looked at for good
+  std::string gap_;      // white space that is content if something is said behind it
+  bool said_ = false;
+  int32_t calls_ = 0;
+  bool all_whole_ = true;  // those before the present one
+
+  // What may become a call, and has not been told: as it was written.
+  bool attempting_ = false;
+  std::string attempt_;
+
+  // The present call is told; its arguments are complete.
+  bool told_ = false;
+  bool whole_ = false;
+
+  std::string literal_;  // kOpen, kClose, kEnd
+  std::string name_;
+  JsonScan scan_;
+
+  // As an object. Of a member that is not told as it comes, the value.
+  bool in_value_ = false;
+  bool telling_ = false;
+  std::string key_;
+  std::string value_;
+  bool named_ = false;
+  std::optional<std::string> arguments_;  // that came before the name
+
+  // As tags.
+  bool first_member_ = true;
+  ValueKind kind_ = ValueKind::kEither;
+  size_t searched_ = 0;  // of the value
+};
+
+// The same of a whole answer.
+struct CallsOfAnswer {
+  std::string content;
+  std::vector<WrittenCall> calls;
+  bool all_whole = true;
+};
+CallsOfAnswer split_calls(std::shared_ptr<const ToolContext> context, std::string_view content);
+
+}  // namespace windrow::chat

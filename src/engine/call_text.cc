@@ -1,0 +1,55 @@
+#include "engine/call_text.h"
+
+#include <utility>
+
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/utf8.h"
+
+namespace windrow::engine {
+
+uint64_t call_seed(std::span<const Token> prompt, uint64_t sampling_seed) {
+  const std::string_view bytes(reinterpret_cast<const char*>(prompt.data()), prompt.size_bytes());
+  return hash64(bytes, sampling_seed);
+}
+
+std::string call_id(uint64_t seed, int32_t index) {
+  constexpr std::string_view kDigits =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  constexpr int kLength = 24;
+  // Calls of one answer are far apart, whatever its seed.
+  Random random(Random(seed).next() + static_cast<uint64_t>(index) * 0xD1B54A32D192ED03ULL);
+  std::string id = "call_";
+  for (int i = 0; i < kLength; ++i)
+    id += kDigits[random.below(kDigits.size())];
+  return id;
+}
+
+void take_calls(const std::shared_ptr<const chat::ToolContext>& tools, uint64_t seed,
+                llm::Choice& choice) {
+  chat::CallsOfAnswer split = chat::split_calls(tools, choice.text);
+  choice.text = std::move(split.content);
+  for (chat::WrittenCall& call : split.calls) {
+    const auto index = static_cast<int32_t>(choice.tool_calls.size());
+    choice.tool_calls.push_back({.id = call_id(seed, index),
+                                 .name = std::move(call.name),
+                                 .arguments = std::move(call.arguments)});
+  }
+  const bool calls = !choice.tool_calls.empty() && split.all_whole;
+  if (calls && choice.finish_reason == llm::FinishReason::kStop)
+    choice.finish_reason = llm::FinishReason::kToolCalls;
+}
+
+CallEnd::CallEnd(const chat::ReasoningContext& reasoning,
+                 std::shared_ptr<const chat::ToolContext> tools)
+    : thoughts_(reasoning.format, reasoning.prompt_end), calls_(std::move(tools)) {}
+
+bool CallEnd::reached(std::string_view text) {
+  if (text.size() > taken_bytes_) {
+    calls_.take(utf8_repair(thoughts_.take(text.substr(taken_bytes_)).content));
+    taken_bytes_ = text.size();
+  }
+  return calls_.over();
+}
+
+}  // namespace windrow::engine

@@ -1,0 +1,24 @@
+#include "engine/sim/sim_calls.h"
+
+#include <gtest/gtest.h>
+
+namespace windrow::engine::sim {
+namespace {
+
+TEST(SimCalls, EachLineIsACall) {
+  EXPECT_EQ(calls_asked_for("call now"),
+            "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>");
+  EXPECT_EQ(calls_asked_for("call add {\"a\": 1} \r\n\ncall now\n"),
+            "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>\n"
+            "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>");
+  EXPECT_EQ(calls_asked_for("call add {no"),
+            "<tool_call>\n{\"name\": \"add\", \"arguments\": {no}\n</tool_call>");
+}
+
+TEST(SimCalls, OtherMessagesAskForNone) {
+  for (const char* message : {"", "calls", "please call now", "call now\nand wait"})
+    EXPECT_EQ(calls_asked_for(message), "") << message;
+}
+
+}  // namespace
+}  // namespace windrow::engine::sim

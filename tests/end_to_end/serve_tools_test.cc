@@ -1,0 +1,139 @@
+// Tools as clients have them, from a server without a model: calls whole and streamed, and their
+// results; and the same from a file of requests.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <string>
+
+#include "end_to_end/served.h"
+
+namespace windrow::end_to_end {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kTools =
+    R"("tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}},)"
+    R"({"type":"function","function":{"name":"now"}}])";
+
+json::array calls_in(const json::value& message) {
+  const json::value* calls = message.as_object().if_contains("tool_calls");
+  return calls == nullptr ? json::array() : calls->as_array();
+}
+
+// What the deltas of a stream make of the message.
+json::object message_in(std::string_view events) {
+  json::object message{{"role", "assistant"}, {"content", ""}, {"tool_calls", json::array()}};
+  json::array& calls = message["tool_calls"].as_array();
+  while (events.starts_with("data: {")) {
+    const size_t end = events.find("\n\n");
+    const json::value event = json::parse(events.substr(6, end - 6));
+    events.remove_prefix(end + 2);
+    const json::value& choice = event.at("choices").at(0);
+    if (!choice.at("finish_reason").is_null()) message["finish"] = choice.at("finish_reason");
+    const json::object& delta = choice.at("delta").as_object();
+    if (const json::value* more = delta.if_contains("content"))
+      message["content"].as_string() += more->as_string();
+    const json::value* pieces = delta.if_contains("tool_calls");
+    if (pieces == nullptr) continue;
+    for (const json::value& piece : pieces->as_array()) {
+      const auto index = static_cast<size_t>(piece.at("index").as_int64());
+      if (index == calls.size()) {
+        EXPECT_EQ(piece.at("function").at("arguments"), "");
+        calls.push_back({{"id", piece.at("id")},
+                         {"type", piece.at("type")},
+                         {"function", piece.at("function")}});
+      } else {
+        calls.at(index).at("function").at("arguments").as_string() +=
+            piece.at("function").at("arguments").as_string();
+      }
+    }
+  }
+  return message;
+}
+
+TEST(ServeTools, CallsComeWholeAndStreamedAndTheirResultsAreAnswered) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:instant,answer-tokens=8"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const std::string asked = R"(call add {\"a\": [1, \"é\"]}\ncall now)";
+  const std::string members = std::string(kTools) + R"(,"temperature":0)";
+  const HttpReply whole = served.post("/v1/chat/completions", chat_body(asked, members));
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const json::value choice = json::parse(whole.body).at_pointer("/choices/0");
+  EXPECT_EQ(choice.at("finish_reason"), "tool_calls");
+  const json::value& message = choice.at("message");
+  EXPECT_TRUE(message.at("content").is_null()) << whole.body;
+  const json::array calls = calls_in(message);
+  ASSERT_EQ(calls.size(), 2U) << whole.body;
+  EXPECT_EQ(calls[0].at_pointer("/function/name"), "add");
+  EXPECT_EQ(calls[0].at_pointer("/function/arguments"), R"({"a": [1, "é"]})");
+  EXPECT_EQ(calls[1].at_pointer("/function/arguments"), "{}");
+  EXPECT_NE(calls[0].at("id"), calls[1].at("id"));
+
+  const HttpReply stream =
+      served.post("/v1/chat/completions", chat_body(asked, members + R"(,"stream":true,"seed":1)"));
+  const json::object streamed = message_in(stream.body);
+  EXPECT_EQ(streamed.at("finish"), "tool_calls") << stream.body;
+  EXPECT_EQ(streamed.at("content"), "");
+  ASSERT_EQ(streamed.at("tool_calls").as_array().size(), 2U) << stream.body;
+  for (const size_t i : {0U, 1U})
+    EXPECT_EQ(streamed.at("tool_calls").at(i).at("function"), calls[i].at("function"));
+
+  // The message goes back as it came.
+  const json::array messages = {
+      {{"role", "user"}, {"content", "call add {\"a\": [1, \"é\"]}\ncall now"}},
+      message,
+      {{"role", "tool"}, {"content", "2"}, {"tool_call_id", calls[0].at("id")}},
+      {{"role", "tool"}, {"content", "noon"}, {"tool_call_id", calls[1].at("id")}}};
+  const HttpReply answered = served.post(
+      "/v1/chat/completions",
+      fmt::format(R"({{"model":"sim","messages":{},{}}})", json::serialize(messages), members));
+  ASSERT_EQ(answered.status, 200) << answered.body;
+  const json::value last = json::parse(answered.body).at_pointer("/choices/0");
+  EXPECT_EQ(last.at("finish_reason"), "stop");
+  EXPECT_TRUE(calls_in(last.at("message")).empty());
+  EXPECT_NE(last.at_pointer("/message/content"), "");
+}
+
+TEST(ServeTools, OneCallAtATimeAndNoneWhereNoneIsWanted) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:instant,answer-tokens=8"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const auto ask = [&](std::string_view member) {
+    return served.post("/v1/chat/completions",
+                       chat_body(R"(call now\ncall now)", fmt::format("{},{}", kTools, member)));
+  };
+  const auto message = [](const HttpReply& reply) {
+    return json::parse(reply.body).at_pointer("/choices/0/message");
+  };
+  EXPECT_EQ(calls_in(message(ask(R"("parallel_tool_calls":false)"))).size(), 1U);
+  EXPECT_TRUE(calls_in(message(ask(R"("tool_choice":"none")"))).empty());
+  const HttpReply other =
+      served.post("/v1/chat/completions", chat_body("call gone", std::string(kTools)));
+  EXPECT_TRUE(calls_in(message(other)).empty()) << "there is no such tool";
+}
+
+TEST(RunTools, ARowOfAFileHasItsCalls) {
+  const JobFolder folder;
+  folder.write("requests.jsonl",
+               fmt::format(R"({{"custom_id":"a","method":"POST","url":"/v1/chat/completions",)"
+                           R"("body":{}}})",
+                           chat_body(R"(call add {\"a\": 1})", std::string(kTools))) +
+                   "\n");
+  const Ended ended =
+      folder.windrow({"run", "requests.jsonl", "-o", "results.jsonl", "--model", "sim:instant"});
+  ASSERT_EQ(ended.code, 0) << ended;
+  const json::value line = json::parse(folder.read("results.jsonl"));
+  const json::array calls = calls_in(line.at_pointer("/response/body/choices/0/message"));
+  ASSERT_EQ(calls.size(), 1U) << json::serialize(line);
+  EXPECT_EQ(calls[0].at_pointer("/function/arguments"), R"({"a": 1})");
+}
+
+}  // namespace
+}  // namespace windrow::end_to_end
