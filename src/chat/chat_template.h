@@ -49,6 +49,9 @@ class ChatTemplate {
 
   const ReasoningFormat& reasoning() const { return reasoning_; }
 
+  // Whether an argument of this name may change what it makes.
+  bool knows(std::string_view argument) const { return template_.mentions(argument); }
+
   // Whether what it makes of a conversation may change with the date.
   bool asks_for_date() const { return template_.mentions("strftime_now"); }
 

@@ -92,7 +92,8 @@ llm::Piece AnswerStream::last(const llm::Choice& whole) {
   llm::Piece piece{.choice = choice_,
                    .text = whole.text.substr(text_told_),
                    .reasoning = std::string(reasoning.substr(reasoning_told_)),
-                   .finish_reason = whole.finish_reason};
+                   .finish_reason = whole.finish_reason,
+                   .stopped_by = whole.stopped_by};
   piece.tokens.assign(whole.tokens.begin() + static_cast<ptrdiff_t>(tokens_told_),
                       whole.tokens.end());
   return piece;
