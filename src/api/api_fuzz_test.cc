@@ -36,7 +36,8 @@ TEST(ApiFuzz, BodiesAreReadOrRefused) {
   int plans = 0;
   constexpr int kBodies = 20'000;
   for (int i = 0; i < kBodies; ++i)
-    plans += int{check_body(static_cast<uint8_t>(random.below(8)), bodies.next())};
+    plans +=
+        int{check_body(static_cast<uint8_t>(random.below(testing::kBodyKinds)), bodies.next())};
   // Both ways were taken, and not by chance only.
   EXPECT_GT(plans, kBodies / 50);
   EXPECT_LT(plans, kBodies / 2);
@@ -52,9 +53,16 @@ TEST(ApiFuzz, EveryRouteAnswersInJson) {
   catalogue.add({.name = "m", .dispatcher = &dispatcher, .endpoints = kAllEndpoints}, true);
   catalogue.set_state(ServeState::kReady);
   const auto server = *ApiServer::open(loop, clock, catalogue, {});
-  constexpr std::array<std::string_view, 7> kPaths = {
-      "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank", "/rerank",
-      "/v2/rerank",           "/v1/models"};
+  constexpr std::array<std::string_view, 10> kPaths = {"/v1/chat/completions",
+                                                       "/v1/completions",
+                                                       "/v1/embeddings",
+                                                       "/v1/rerank",
+                                                       "/rerank",
+                                                       "/v2/rerank",
+                                                       "/v1/models",
+                                                       "/v1/responses",
+                                                       "/v1/messages",
+                                                       "/v1/messages/count_tokens"};
   WildBodies bodies(kSeed + 1);
   Random random(kSeed + 1);
   RawClient client(server->port());

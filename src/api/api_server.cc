@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <list>
@@ -13,6 +12,7 @@
 #include "api/call.h"
 #include "api/call_ids.h"
 #include "api/call_workers.h"
+#include "api/dialects/dialect.h"
 #include "api/error_reply.h"
 #include "api/front.h"
 #include "api/live_requests.h"
@@ -35,33 +35,6 @@ constexpr size_t kShownMax = 1000;
 // What clients who are told to stop get to read it.
 constexpr Duration kLastWords = std::chrono::seconds(2);
 
-// The headers a call wants to know of.
-http::Headers headers_of_call(const http::Headers& all) {
-  constexpr std::string_view kPrefix = "x-windrow-";
-  http::Headers wanted;
-  for (const http::Headers::Field field : all) {
-    if (field.name.size() > kPrefix.size() &&
-        http::same_ignoring_case(field.name.substr(0, kPrefix.size()), kPrefix)) {
-      wanted.add(field.name, field.value);
-    }
-  }
-  return wanted;
-}
-
-std::string_view id_prefix(llm::Endpoint endpoint) {
-  switch (endpoint) {
-    case llm::Endpoint::kChatCompletions:
-      return "chatcmpl";
-    case llm::Endpoint::kCompletions:
-      return "cmpl";
-    case llm::Endpoint::kEmbeddings:
-      return "embd";
-    case llm::Endpoint::kRerank:
-      break;
-  }
-  return "rerank";
-}
-
 // Names may have slashes in them.
 std::string name_in_path(const http::ServerRequest& request) {
   std::string name;
@@ -70,18 +43,13 @@ std::string name_in_path(const http::ServerRequest& request) {
   return name;
 }
 
-// A client may bring an id of its own to find its request by.
-void take_id(const http::ServerRequest& request, Admitted& admitted) {
-  constexpr size_t kBytesMax = 128;
-  constexpr std::string_view kMarks = "-_.:/+=@";
-  const std::optional<std::string_view> id = request.headers.get("X-Request-Id");
-  if (!id || id->empty() || id->size() > kBytesMax) return;
-  const auto is_sane = [&](char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-           (letter >= '0' && letter <= '9') || kMarks.find(letter) != std::string_view::npos;
-  };
-  if (std::all_of(id->begin(), id->end(), is_sane)) admitted.record().id = *id;
-}
+// A way to ask a model.
+struct CallRoute {
+  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  Dialect dialect = Dialect::kOwn;
+  bool may_be_tei = false;
+  bool counts_only = false;
+};
 
 }  // namespace
 
@@ -137,8 +105,7 @@ class ApiServer::Core final : public CallHost {
 
  private:
   http::Routes<http::Handler> routes();
-  void take(llm::Endpoint endpoint, bool may_be_tei, const http::ServerRequest& request,
-            http::Exchange exchange);
+  void take(const CallRoute& route, const http::ServerRequest& request, http::Exchange exchange);
   void add_orders(http::Routes<http::Handler>& routes);
   void add_preflight(std::string_view path, std::string methods,
                      http::Routes<http::Handler>& routes);
@@ -209,23 +176,30 @@ Result<void> ApiServer::Core::open() {
 
 http::Routes<http::Handler> ApiServer::Core::routes() {
   http::Routes<http::Handler> routes;
-  const auto call = [&](std::string_view path, llm::Endpoint endpoint, bool may_be_tei = false) {
+  const auto call = [&](std::string_view path, CallRoute route) {
     routes.add("POST", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
-      take(endpoint, may_be_tei, request, std::move(to));
+      take(route, request, std::move(to));
     });
     served_.emplace_back("POST", path);
     add_preflight(path, "POST", routes);
   };
-  for (const llm::Endpoint endpoint : llm::endpoints())
-    call(llm::url_of(endpoint), endpoint);
-  call("/v2/rerank", llm::Endpoint::kRerank);
-  call("/rerank", llm::Endpoint::kRerank, true);
+  for (const llm::Endpoint endpoint : llm::endpoints()) {
+    call(llm::url_of(endpoint), {.endpoint = endpoint});
+    for (const Dialect dialect : dialects_of(endpoint))
+      call(url_of(endpoint, dialect), {.endpoint = endpoint, .dialect = dialect});
+  }
+  call(kCountTokensPath, {.dialect = Dialect::kMessages, .counts_only = true});
+  call("/v2/rerank", {.endpoint = llm::Endpoint::kRerank});
+  call("/rerank", {.endpoint = llm::Endpoint::kRerank, .may_be_tei = true});
 
-  const auto page = [&](std::string_view path, Access access, auto make) {
-    routes.add("GET", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
+  const auto shows = [&](std::string_view method, std::string_view path, Access access, auto make) {
+    routes.add(method, path, [=, this](const http::ServerRequest& request, http::Exchange to) {
       show(request, access, std::move(to), make);
     });
-    served_.emplace_back("GET", path);
+    served_.emplace_back(method, path);
+  };
+  const auto page = [&](std::string_view path, Access access, auto make) {
+    shows("GET", path, access, std::move(make));
     add_preflight(path, "GET, HEAD", routes);
   };
   using Request = http::ServerRequest;
@@ -243,6 +217,12 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
     });
   }
   add_orders(routes);
+  constexpr std::string_view kResponse = "/v1/responses/{id}";
+  for (const std::string_view method : {"GET", "DELETE"}) {
+    shows(method, kResponse, Access::kKey,
+          [](const Request&, const Admitted&) { return error_reply(nothing_stored()); });
+  }
+  add_preflight(kResponse, "GET, HEAD, DELETE", routes);
   page("/metrics", Access::kMetrics,
        [this](const Request&, const Admitted&) { return metrics_reply(); });
   page("/v1/windrow/requests", Access::kKey,
@@ -296,7 +276,7 @@ void ApiServer::Core::show(const http::ServerRequest& request, Access access,
     return exchange.send(std::move(*reply));
   }
   auto& known = std::get<Admitted>(admitted);
-  take_id(request, known);
+  known.take_id(request.headers);
   http::ServerReply reply = make(request, std::as_const(known));
   answer(std::move(known), std::move(reply), "", std::move(exchange));
 }
@@ -369,33 +349,37 @@ http::ServerReply ApiServer::Core::requests_reply(const Admitted& admitted) cons
   return {.body = boost::json::serialize(live_.to_json(clock_.now(), kShownMax, of_key))};
 }
 
-void ApiServer::Core::take(llm::Endpoint endpoint, bool may_be_tei,
-                           const http::ServerRequest& request, http::Exchange exchange) {
+void ApiServer::Core::take(const CallRoute& route, const http::ServerRequest& request,
+                           http::Exchange exchange) {
   auto entered = front_.admit(request, Access::kCall);
   if (auto* reply = std::get_if<http::ServerReply>(&entered)) {
     return exchange.send(std::move(*reply));
   }
   auto& admitted = std::get<Admitted>(entered);
-  take_id(request, admitted);
+  admitted.take_id(request.headers);
   const auto refuse = [&](const llm::Failure& failure) {
-    answer(std::move(admitted), error_reply(failure), failure.code, std::move(exchange));
+    http::ServerReply reply = error_reply(failure, route.dialect, admitted.record().id);
+    answer(std::move(admitted), std::move(reply), failure.code, std::move(exchange));
   };
   if (const auto failure = refusal()) return refuse(*failure);
   if (!admission_.take(request.body.size())) return refuse(full());
 
   std::string id = ids_.next();
   RequestRecord& record = admitted.record();
-  record.endpoint = endpoint;
-  record.call = fmt::format("{}-{}", id_prefix(endpoint), id);
-  CallInput input{.endpoint = endpoint,
+  record.endpoint = route.endpoint;
+  record.dialect = route.dialect;
+  record.call = fmt::format("{}{}", id_prefix(route.endpoint, route.dialect), id);
+  CallInput input{.endpoint = route.endpoint,
+                  .dialect = route.dialect,
                   .body = std::move(request.body),
-                  .headers = headers_of_call(request.headers),
+                  .headers = envelope_headers(request.headers),
                   .key = record.key,
                   .urgency_max = admitted.urgency_max(),
                   .arrived_at = record.arrived_at,
                   .chance = ids_.chance(),
                   .call_id = record.call,
-                  .may_be_tei = may_be_tei};
+                  .may_be_tei = route.may_be_tei,
+                  .counts_only = route.counts_only};
   const auto call = std::make_shared<Call>(*this, CallBirth{.exchange = std::move(exchange),
                                                             .admitted = std::move(admitted),
 

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 #include <variant>
+
+#include "api/dialects/messages_reply.h"
+#include "api/dialects/own_form.h"
+#include "api/stream_text.h"
 
 namespace windrow::api {
 namespace {
@@ -73,16 +78,22 @@ StreamShape shape_of(const CallPlan& plan, const ReplyFacts& facts) {
   return shape;
 }
 
+std::unique_ptr<AnswerStream> make_stream(const CallPlan& plan, const ReplyFacts& facts) {
+  if (facts.dialect != Dialect::kOwn) return stream_in_dialect(facts);
+  return std::make_unique<StreamText>(shape_of(plan, facts));
+}
+
 }  // namespace
 
 Call::Call(CallHost& host, CallBirth birth)
     : host_(host),
       loop_(host.loop()),
       id_(std::move(birth.id)),
+      request_id_(birth.admitted.record().id),
       arrived_at_(birth.input.arrived_at),
       body_bytes_(birth.input.body.size()),
       exchange_(std::move(birth.exchange)),
-      flow_(birth.input.arrived_at),
+      flow_(birth.input.arrived_at, birth.input.dialect, request_id_),
       input_(std::move(birth.input)),
       admitted_(std::move(birth.admitted)) {}
 
@@ -116,24 +127,45 @@ void Call::read_and_offer() {
   if (auto* failure = std::get_if<llm::Failure>(&read))
     return put([&](Inbox& inbox) { inbox.outcome = std::move(*failure); });
   input_.body = {};
-  offer(std::move(std::get<CallPlan>(read)));
+  auto& plan = std::get<CallPlan>(read);
+  origins_ = std::move(plan.origins);
+  if (input_.counts_only) return count_tokens(plan);
+  offer(std::move(plan));
+}
+
+// No model is asked, so it takes no turn among those that are.
+void Call::count_tokens(const CallPlan& plan) {
+  auto counted = plan.model->dispatcher->count_prompt(plan.request);
+  if (auto* failure = std::get_if<llm::Failure>(&counted)) {
+    return put([&](Inbox& inbox) { inbox.outcome = origins_.in_own_words(std::move(*failure)); });
+  }
+  http::ServerReply reply{.body = token_count_of(std::get<int64_t>(counted))};
+  put([&](Inbox& inbox) {
+    inbox.understood = Understood{.model = plan.model->name};
+    inbox.reply = std::move(reply);
+  });
 }
 
 void Call::offer(CallPlan plan) {
   dispatcher_ = plan.model->dispatcher;
   facts_ = {.endpoint = input_.endpoint,
+            .dialect = input_.dialect,
             .id = id_,
             .model = plan.model_name,
             .created_unix_s = loop_.clock().unix_seconds(),
             .service_tier = plan.envelope.service_tier,
             .tei = plan.tei,
-            .raw_scores = plan.raw_scores};
+            .raw_scores = plan.raw_scores,
+            .request_id = request_id_,
+            .logprobs = plan.lists_logprobs,
+            .echo = std::move(plan.echo)};
   Understood understood{
       .model = plan.model->name, .urgency = plan.item.urgency, .deadline = plan.item.deadline};
-  if (plan.envelope.stream) understood.stream = shape_of(plan, facts_);
+  if (plan.envelope.stream) understood.stream = make_stream(plan, facts_);
   auto ticket = host_.live().add({.id = input_.call_id,
                                   .key = input_.key,
                                   .endpoint = input_.endpoint,
+                                  .dialect = input_.dialect,
                                   .model = plan.model->name,
                                   .urgency = plan.item.urgency,
                                   .lane = plan.envelope.lane,
@@ -182,7 +214,9 @@ void Call::on_piece(llm::Piece piece) {
 }
 
 void Call::done(dispatch::DispatchResult result) {
-  put([&](Inbox& inbox) { inbox.outcome = std::move(result.outcome); });
+  llm::Outcome outcome = std::move(result.outcome);
+  if (input_.dialect != Dialect::kOwn) outcome = in_own_form(origins_, std::move(outcome));
+  put([&](Inbox& inbox) { inbox.outcome = std::move(outcome); });
 }
 
 template <class Write>
@@ -235,8 +269,8 @@ void Call::note(Understood understood) {
   RequestRecord& record = admitted_->record();
   record.model = std::move(understood.model);
   record.urgency = understood.urgency;
-  record.stream = understood.stream.has_value();
-  if (understood.stream) flow_.set_stream(std::move(*understood.stream));
+  record.stream = understood.stream != nullptr;
+  if (understood.stream) flow_.set_stream(std::move(understood.stream));
   if (understood.deadline) flow_.set_deadline(*understood.deadline);
 }
 

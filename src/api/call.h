@@ -53,7 +53,7 @@ struct CallBirth {
   http::Exchange exchange;
   Admitted admitted;
   CallInput input;
-  std::string id;  // without the prefix of the endpoint
+  std::string id;  // without its prefix
 };
 
 class Call final : public llm::Listener, public std::enable_shared_from_this<Call> {
@@ -83,7 +83,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   struct Understood {
     std::string model;
     dispatch::Urgency urgency = dispatch::Urgency::kNormal;
-    std::optional<StreamShape> stream;
+    std::unique_ptr<AnswerStream> stream;  // null: the answer comes whole
     std::optional<TimePoint> deadline;
   };
 
@@ -101,6 +101,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void read();  // on a worker
   void read_and_offer();
   void offer(CallPlan plan);
+  void count_tokens(const CallPlan& plan);
   void done(dispatch::DispatchResult result);
   template <class Write>
   void put(Write write);
@@ -116,6 +117,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   CallHost& host_;
   http::Loop& loop_;
   const std::string id_;
+  const std::string request_id_;
   const TimePoint arrived_at_;
   const size_t body_bytes_;
 
@@ -128,6 +130,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   // --- the worker's, then nobody's but to read ---
   CallInput input_;
   ReplyFacts facts_;
+  Origins origins_;
   dispatch::Dispatcher* dispatcher_ = nullptr;
 
   // --- the thread that brings pieces ---

@@ -88,7 +88,7 @@ CallSteps CallFlow::tick(TimePoint now) {
   if (!stream_ || !pending_.empty() || now - quiet_since_ < kQuietMax) return steps;
   quiet_since_ = now;
   start(steps);
-  StreamText::keep_alive(steps.bytes);
+  stream_->keep_alive(steps.bytes);
   return steps;
 }
 
@@ -109,8 +109,10 @@ void CallFlow::add_pending(llm::Piece piece) {
       one->text += piece.text;
       one->reasoning += piece.reasoning;
       llm::join(one->tool_calls, std::move(piece.tool_calls));
+      one->refusal += piece.refusal;
       std::move(piece.tokens.begin(), piece.tokens.end(), std::back_inserter(one->tokens));
       if (piece.finish_reason) one->finish_reason = piece.finish_reason;
+      if (piece.stopped_by) one->stopped_by = std::move(piece.stopped_by);
       return;
     }
   }
@@ -133,8 +135,8 @@ void CallFlow::answer(http::ServerReply reply, CallSteps& steps) {
 
 void CallFlow::fail(const llm::Failure& failure, CallSteps& steps) {
   code_ = failure.code;
-  if (client_ == Client::kWaits) return answer(error_reply(failure), steps);
-  StreamText::fail(failure, steps.bytes);
+  if (client_ == Client::kWaits) return answer(error_reply(failure, dialect_, request_id_), steps);
+  stream_->fail(failure, steps.bytes);
   steps.finish = true;
   client_ = Client::kAnswered;
 }

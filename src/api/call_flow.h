@@ -9,11 +9,14 @@
 // * The call is over when both sides are: the client answered or gone, the request ended.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "api/stream_text.h"
+#include "api/dialects/answer_stream.h"
+#include "api/dialects/dialect.h"
 #include "base/clock.h"
 #include "http/server.h"
 #include "llm/answer.h"
@@ -33,12 +36,15 @@ struct CallSteps {
 
 class CallFlow {
  public:
-  explicit CallFlow(TimePoint arrived_at) : quiet_since_(arrived_at) {}
+  // In whose words an error is said, and the id of the request that it names.
+  explicit CallFlow(TimePoint arrived_at, Dialect dialect = Dialect::kOwn,
+                    std::string request_id = "")
+      : dialect_(dialect), request_id_(std::move(request_id)), quiet_since_(arrived_at) {}
 
   // --- what happens ---
 
   // The body is understood: the answer is to be a stream, and of use until then.
-  void set_stream(StreamShape shape) { stream_.emplace(std::move(shape)); }
+  void set_stream(std::unique_ptr<AnswerStream> stream) { stream_ = std::move(stream); }
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
 
   // Of a stream; `unsent`: the client has not taken what it was sent.
@@ -56,7 +62,7 @@ class CallFlow {
 
   // --- what is known ---
 
-  bool is_stream() const { return stream_.has_value(); }
+  bool is_stream() const { return stream_ != nullptr; }
 
   // Something waits for drained().
   bool holds_back() const { return !pending_.empty(); }
@@ -76,12 +82,14 @@ class CallFlow {
   void fail(const llm::Failure& failure, CallSteps& steps);
   CallSteps ended(CallSteps steps);
 
+  const Dialect dialect_;
+  const std::string request_id_;
   Client client_ = Client::kWaits;
   bool ended_ = false;
   int status_ = 0;
   std::string code_;
 
-  std::optional<StreamText> stream_;
+  std::unique_ptr<AnswerStream> stream_;
   std::vector<llm::Piece> pending_;  // for a client that is slow to read
   TimePoint quiet_since_;
   std::optional<TimePoint> deadline_;

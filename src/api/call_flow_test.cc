@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "api/stream_text.h"
 #include "api/testing/events.h"
 #include "base/random.h"
 
@@ -29,7 +31,7 @@ const Failure kFailure{.failure_class = FailureClass::kBackend,
 
 CallFlow streaming() {
   CallFlow flow(kStart);
-  flow.set_stream({.id = "7", .model = "m"});
+  flow.set_stream(std::make_unique<StreamText>(StreamShape{.id = "7", .model = "m"}));
   return flow;
 }
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "api/dialects/responses_reply.h"
+#include "api/dialects/translation.h"
 #include "base/hash.h"
 #include "dispatch/request_item.h"
 #include "llm/json_members.h"
@@ -163,15 +165,16 @@ Framing framing_of(const json::object& body) {
           .own_priority = priority != nullptr && priority->is_string()};
 }
 
-llm::Request request_elsewhere(const CallInput& input, const CallRules& rules, const CallPlan& plan,
-                               Framing framing, json::object& body) {
+llm::Request request_elsewhere(const CallInput& input, const std::string& sent,
+                               const CallRules& rules, const CallPlan& plan, Framing framing,
+                               json::object& body) {
   std::string rewritten;
   if (plan.tei) {
     rewritten = json::serialize(body);
   } else if (framing.own_priority) {
-    rewritten = without_priority(input.body);
+    rewritten = without_priority(sent);
   }
-  const std::string& text = rewritten.empty() ? input.body : rewritten;
+  const std::string& text = rewritten.empty() ? sent : rewritten;
   // As it was before the envelope was taken out: then it is taken out of the text.
   if (framing.stream) body["stream"] = plan.envelope.stream;
   return llm::raw_request(input.endpoint, text, body, rules.body_defaults);
@@ -183,14 +186,30 @@ uint64_t lane_of(const std::string& key, const std::string& lane) {
   return std::max<uint64_t>(hash64(name), 1);
 }
 
-}  // namespace
+// For servers elsewhere, which know what their templates know.
+void add_wishes(const json::object& wishes, json::object& body) {
+  for (const auto& [name, value] : wishes) {
+    if (std::string_view(name) == "reasoning_effort") {
+      body.emplace(name, value);
+      continue;
+    }
+    json::value& arguments = body["chat_template_kwargs"];
+    if (!arguments.is_object()) arguments = json::object();
+    arguments.get_object().emplace(name, value);
+  }
+}
 
-std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
-                                               const Catalogue& catalogue) {
-  auto parsed = parse(input.body);
-  if (auto* failure = std::get_if<llm::Failure>(&parsed)) return std::move(*failure);
-  auto& body = std::get<json::object>(parsed);
+// A chat's body that says all of a translation: two that are equal ask the same.
+std::string written(const Translation& translation) {
+  json::object body = translation.chat;
+  add_wishes(translation.wishes, body);
+  return json::serialize(body);
+}
 
+// `body` is what was sent, in words of the endpoint's own; `sent` its text.
+std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std::string& sent,
+                                               json::object& body, const Translation* translation,
+                                               const CallRules& rules, const Catalogue& catalogue) {
   CallPlan plan;
   const Framing framing = framing_of(body);
   auto opened = open_envelope(input.endpoint, body, input.headers);
@@ -208,7 +227,8 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
 
   bool seeded = false;
   if (plan.model->raw) {
-    plan.request = request_elsewhere(input, rules, plan, framing, body);
+    if (translation != nullptr) add_wishes(translation->wishes, body);
+    plan.request = request_elsewhere(input, sent, rules, plan, framing, body);
   } else {
     lay_under(input.endpoint, rules.body_defaults, body);
     seeded = llm::has_seed(body) || rules.seed_default != 0;
@@ -217,6 +237,7 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
     if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
     plan.request = std::move(std::get<llm::Request>(made));
     if (plan.request.model.empty()) plan.request.model = plan.model->name;
+    if (translation != nullptr) plan.request.chat.wishes = translation->wishes;
   }
   if (plan.model->residence && rules.load_wait > Duration{}) {
     plan.request.load_wait = std::make_shared<llm::LoadWait>();
@@ -225,13 +246,41 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
   plan.model_name = plan.request.model.empty() ? plan.model->name : plan.request.model;
 
   const std::optional<Hash128> question =
-      rules.coalesce ? llm::question_of(plan.request, input.body, seeded) : std::nullopt;
-  plan.item = dispatch::request_item(plan.request, input.body.size(), question);
+      rules.coalesce ? llm::question_of(plan.request, sent, seeded) : std::nullopt;
+  plan.item = dispatch::request_item(plan.request, sent.size(), question);
   plan.item.urgency = plan.envelope.urgency;
   plan.item.lane = lane_of(input.key, plan.envelope.lane);
   plan.item.upstreams = plan.model->upstreams;
   if (plan.envelope.deadline) plan.item.deadline = input.arrived_at + *plan.envelope.deadline;
+  if (translation != nullptr) {
+    const json::value* logprobs = translation->chat.if_contains("logprobs");
+    plan.lists_logprobs = logprobs != nullptr && *logprobs == true;
+  }
+  if (input.dialect == Dialect::kResponses)
+    plan.echo = responses_echo(translation->echo, body, plan.model->raw);
   return plan;
+}
+
+}  // namespace
+
+std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
+                                               const Catalogue& catalogue) {
+  auto parsed = parse(input.body);
+  if (auto* failure = std::get_if<llm::Failure>(&parsed)) return std::move(*failure);
+  auto& body = std::get<json::object>(parsed);
+  if (input.dialect == Dialect::kOwn)
+    return read_body(input, input.body, body, nullptr, rules, catalogue);
+
+  auto translated = translate(input.dialect, body, input.counts_only);
+  if (auto* failure = std::get_if<llm::Failure>(&translated)) return std::move(*failure);
+  auto& translation = std::get<Translation>(translated);
+  const std::string sent = written(translation);
+  body = translation.chat;
+  auto read = read_body(input, sent, body, &translation, rules, catalogue);
+  if (auto* failure = std::get_if<llm::Failure>(&read))
+    return translation.origins.in_own_words(std::move(*failure));
+  std::get<CallPlan>(read).origins = std::move(translation.origins);
+  return read;
 }
 
 }  // namespace windrow::api

@@ -2,7 +2,9 @@
 // it looks models up in; any thread.
 //
 // A body means what it means in `windrow run`: the same defaults are laid under it, the same code
-// reads it. Beside that only the envelope is read (envelope.h), and the form of TEI's own /rerank.
+// reads it. Beside that only the envelope is read (envelope.h), and the form of TEI's own /rerank;
+// a body of another dialect is translated before (dialects/translation.h), and what is wrong with
+// it is said in its own words.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -11,6 +13,8 @@
 #include <variant>
 
 #include "api/catalogue.h"
+#include "api/dialects/dialect.h"
+#include "api/dialects/origins.h"
 #include "api/envelope.h"
 #include "dispatch/work_item.h"
 #include "http/headers.h"
@@ -29,14 +33,16 @@ struct CallRules {
 // What came, and what is known of who sent it.
 struct CallInput {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  Dialect dialect = Dialect::kOwn;  // others: of kChatCompletions
   std::string body;
   http::Headers headers;  // those that open_envelope reads
   std::string key;        // the name of its key; empty: none
   dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
   TimePoint arrived_at{};
   uint64_t chance = 0;
-  std::string call_id;      // with the prefix of the endpoint
-  bool may_be_tei = false;  // it came to /rerank
+  std::string call_id;       // with its prefix
+  bool may_be_tei = false;   // it came to /rerank
+  bool counts_only = false;  // its tokens are to be counted, and nothing answered
 };
 
 struct CallPlan {
@@ -49,6 +55,11 @@ struct CallPlan {
   // TEI's form of /rerank: an array is wanted.
   bool tei = false;
   bool raw_scores = false;
+
+  // Of another dialect: whose words the request's are, and ChatFacts::echo.
+  Origins origins;
+  std::string echo;
+  bool lists_logprobs = false;
 };
 
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,

@@ -199,5 +199,49 @@ TEST_F(CallReaderTest, JsonHasLimits) {
     EXPECT_EQ(failure(wrong).code, "invalid_json") << wrong;
 }
 
+// --- other dialects ---
+
+TEST_F(CallReaderTest, ABodyOfAnotherDialectBecomesAChat) {
+  input_.dialect = Dialect::kResponses;
+  const CallPlan made = plan(R"({"model":"m","input":"hi","max_output_tokens":7,"stream":true,
+      "service_tier":"flex","reasoning":{"effort":"low"}})");
+  EXPECT_EQ(json::value(made.request.chat.messages),
+            json::parse(R"([{"role":"user","content":"hi"}])"));
+  EXPECT_EQ(made.request.output_tokens_max, 7);
+  EXPECT_TRUE(made.envelope.stream);
+  EXPECT_EQ(made.envelope.urgency, Urgency::kBatch);
+  EXPECT_TRUE(made.request.chat.template_arguments.empty());
+  EXPECT_EQ(made.request.chat.wishes.at("reasoning_effort"), "low");
+  const json::value echo = json::parse("{" + made.echo.substr(0, made.echo.size() - 1) + "}");
+  EXPECT_EQ(echo.at("max_output_tokens"), 7);
+  EXPECT_EQ(echo.at("temperature"), 1.0);
+  EXPECT_EQ(echo.at("reasoning").at("effort"), "low");
+}
+
+TEST_F(CallReaderTest, AServerElsewhereGetsTheChat) {
+  input_.dialect = Dialect::kMessages;
+  const CallPlan made = plan(R"({"model":"far","max_tokens":7,"stream":true,"priority":"batch",
+      "messages":[{"role":"user","content":"hi"}],"thinking":{"type":"disabled"},
+      "output_config":{"effort":"low"},"stop_sequences":["x"]})");
+  EXPECT_EQ(json::parse(made.request.raw), json::parse(R"({"model":"far","max_tokens":7,
+      "messages":[{"role":"user","content":"hi"}],"stop":["x"],"reasoning_effort":"low",
+      "chat_template_kwargs":{"enable_thinking":false}})"));
+  EXPECT_EQ(made.request.output_tokens_max, 7);
+  EXPECT_EQ(made.envelope.urgency, Urgency::kBatch);
+}
+
+TEST_F(CallReaderTest, WhatATemplateIsWishedToKnowIsPartOfTheQuestion) {
+  input_.dialect = Dialect::kMessages;
+  const CallPlan message = plan(R"({"model":"m","messages":[{"role":"user","content":"hi"}],
+      "max_tokens":7,"temperature":0})");
+  const CallPlan streamed = plan(R"({"model":"m","messages":[{"role":"user","content":"hi"}],
+      "max_tokens":7,"temperature":0,"stream":true})");
+  const CallPlan thinking = plan(R"({"model":"m","messages":[{"role":"user","content":"hi"}],
+      "max_tokens":7,"temperature":0,"thinking":{"type":"enabled"}})");
+  ASSERT_TRUE(message.item.same_answer.has_value());
+  EXPECT_EQ(message.item.same_answer, streamed.item.same_answer);
+  EXPECT_NE(message.item.same_answer, thinking.item.same_answer);
+}
+
 }  // namespace
 }  // namespace windrow::api

@@ -10,6 +10,10 @@
 #include <iterator>
 #include <vector>
 
+#include "api/dialects/messages_reply.h"
+#include "api/dialects/messages_stream.h"
+#include "api/dialects/responses_reply.h"
+#include "api/dialects/responses_stream.h"
 #include "llm/answer_json.h"
 #include "llm/json_text.h"
 
@@ -61,9 +65,21 @@ std::string tei_body(const std::vector<llm::RankedDocument>& ranking, bool raw_s
   return text + ']';
 }
 
+ChatFacts chat_facts(const ReplyFacts& facts) {
+  return {.id = facts.id,
+          .request_id = facts.request_id,
+          .model = facts.model,
+          .created_unix_s = facts.created_unix_s,
+          .service_tier = facts.service_tier,
+          .logprobs = facts.logprobs,
+          .echo = facts.echo};
+}
+
 }  // namespace
 
 std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
+  if (facts.dialect == Dialect::kResponses) return response_of(chat_facts(facts), answer);
+  if (facts.dialect == Dialect::kMessages) return message_of(chat_facts(facts), answer);
   if (facts.tei) {
     return answer.raw.empty() ? tei_body(answer.ranking, facts.raw_scores)
                               : tei_body(ranking_in(answer.raw), facts.raw_scores);
@@ -77,6 +93,12 @@ std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
     body += '}';
   }
   return body;
+}
+
+std::unique_ptr<AnswerStream> stream_in_dialect(const ReplyFacts& facts) {
+  if (facts.dialect == Dialect::kMessages)
+    return std::make_unique<MessagesStream>(chat_facts(facts));
+  return std::make_unique<ResponsesStream>(chat_facts(facts));
 }
 
 }  // namespace windrow::api

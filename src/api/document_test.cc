@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/dialects/translation.h"
 #include "api/metrics_page.h"
 #include "api/openapi.h"
 
@@ -127,7 +128,19 @@ TEST(ApiDocument, ListsTheCodesThereAre) {
     EXPECT_TRUE(found.all.contains(code)) << code << " is in docs/api.md and nowhere else";
 }
 
-// The table as it should be; WINDROW_UPDATE_DOCS=1 writes it into the document.
+// What stands between the marks of this name is this; WINDROW_UPDATE_DOCS=1 writes it there.
+void expect_part(std::string_view name, const std::string& expected) {
+  const std::string before = part(name);
+  if (std::getenv("WINDROW_UPDATE_DOCS") != nullptr) {
+    std::string document = read(kDocument);
+    const std::string mark = fmt::format("<!-- {}: begin -->\n", name);
+    document.replace(document.find(mark) + mark.size(), before.size(), expected);
+    std::ofstream(kDocument) << document;
+    return;
+  }
+  EXPECT_EQ(before, expected) << "run this test with WINDROW_UPDATE_DOCS=1 and read what changed";
+}
+
 std::string metrics_table() {
   const std::string page = metrics_page(ServeMetrics().read(), {});
   std::string table = "| metric | type | |\n|---|---|---|\n";
@@ -151,16 +164,36 @@ std::string metrics_table() {
 }
 
 TEST(ApiDocument, ListsTheMetricsThereAre) {
-  const std::string before = part("metrics");
-  if (std::getenv("WINDROW_UPDATE_DOCS") != nullptr) {
-    std::string document = read(kDocument);
-    const std::string mark = "<!-- metrics: begin -->\n";
-    document.replace(document.find(mark) + mark.size(), before.size(), metrics_table());
-    std::ofstream(kDocument) << document;
-    return;
+  expect_part("metrics", metrics_table());
+}
+
+std::string_view word_for(llm::FieldUse use) {
+  switch (use) {
+    case llm::FieldUse::kHonoured:
+      return "honoured";
+    case llm::FieldUse::kWithoutEffect:
+      return "without effect";
+    case llm::FieldUse::kRefused:
+      break;
   }
-  EXPECT_EQ(before, metrics_table())
-      << "run this test with WINDROW_UPDATE_DOCS=1 and read what changed";
+  return "refused";
+}
+
+std::string fields_table(Dialect dialect) {
+  std::string table = "| field | | values, or why |\n|---|---|---|\n";
+  for (const TranslatedRule& rule : translated_rules(dialect)) {
+    const bool refused = rule.use == llm::FieldUse::kRefused;
+    const std::string but =
+        refused && !rule.values.empty() ? fmt::format(", but for {}", rule.values) : "";
+    table += fmt::format("| `{}` | {}{} | {} |\n", rule.name, word_for(rule.use), but,
+                         refused ? rule.instead : rule.values);
+  }
+  return table;
+}
+
+TEST(ApiDocument, ListsTheFieldsOfOtherApis) {
+  expect_part("fields of responses", fields_table(Dialect::kResponses));
+  expect_part("fields of messages", fields_table(Dialect::kMessages));
 }
 
 }  // namespace

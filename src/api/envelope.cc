@@ -157,6 +157,18 @@ Problem read_headers(const http::Headers& headers, Envelope& envelope) {
 
 }  // namespace
 
+http::Headers envelope_headers(const http::Headers& all) {
+  constexpr std::string_view kPrefix = "x-windrow-";
+  http::Headers wanted;
+  for (const http::Headers::Field field : all) {
+    if (field.name.size() > kPrefix.size() &&
+        http::same_ignoring_case(field.name.substr(0, kPrefix.size()), kPrefix)) {
+      wanted.add(field.name, field.value);
+    }
+  }
+  return wanted;
+}
+
 std::variant<Envelope, llm::Failure> open_envelope(llm::Endpoint endpoint, json::object& body,
                                                    const http::Headers& headers) {
   Envelope envelope;

@@ -33,6 +33,9 @@ struct Envelope {
   std::string service_tier;
 };
 
+// Those of all headers that it reads.
+http::Headers envelope_headers(const http::Headers& all);
+
 // Takes those fields out of `body`, so that the rest is what a row of a file would have. A Failure
 // names the field or header at fault. For a model elsewhere (`raw`) the body is not used after
 // this.

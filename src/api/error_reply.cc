@@ -8,6 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include "api/dialects/messages_reply.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {
@@ -17,6 +18,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr int64_t kRetryAfterMaxS = 3600;
+constexpr int kOverloaded = 529;
 
 bool is_fault(int status) {
   return status >= 400 && status <= 599;
@@ -53,7 +55,9 @@ std::string_view code_of(int status) {
   }
 }
 
-int status_of(const llm::Failure& failure) {
+namespace {
+
+int own_status_of(const llm::Failure& failure) {
   switch (failure.failure_class) {
     case llm::FailureClass::kRequest:
       return is_fault(failure.status) ? failure.status : 400;
@@ -70,16 +74,30 @@ int status_of(const llm::Failure& failure) {
   return failure.status >= 500 && is_fault(failure.status) ? failure.status : 500;
 }
 
-std::string error_body(const llm::Failure& failure) {
+}  // namespace
+
+int status_of(const llm::Failure& failure, Dialect dialect) {
+  const int status = own_status_of(failure);
+  if (dialect != Dialect::kMessages) return status;
+  const bool crowded = status == 503 || (status == 429 && failure.code == "server_overloaded");
+  return crowded ? kOverloaded : status;
+}
+
+std::string error_body(const llm::Failure& failure, Dialect dialect, std::string_view request_id) {
+  if (dialect == Dialect::kMessages)
+    return message_error(status_of(failure, dialect), failure.message, request_id);
   if (!failure.raw.empty() && has_this_shape(failure.raw)) return failure.raw;
   llm::Failure shown = failure;
   shown.status = status_of(failure);  // the type goes by it
   return json::serialize(llm::failure_to_json(shown));
 }
 
-http::ServerReply error_reply(const llm::Failure& failure) {
-  http::ServerReply reply{.status = status_of(failure), .body = error_body(failure)};
-  const bool again = reply.status == 429 || (reply.status >= 502 && reply.status <= 504);
+http::ServerReply error_reply(const llm::Failure& failure, Dialect dialect,
+                              std::string_view request_id) {
+  http::ServerReply reply{.status = status_of(failure, dialect),
+                          .body = error_body(failure, dialect, request_id)};
+  const bool again = reply.status == 429 || reply.status == kOverloaded ||
+                     (reply.status >= 502 && reply.status <= 504);
   if (again || failure.retry_after_ms) {
     const int64_t seconds = (failure.retry_after_ms.value_or(1000) + 999) / 1000;
     reply.headers.add("Retry-After",
@@ -90,11 +108,13 @@ http::ServerReply error_reply(const llm::Failure& failure) {
   return reply;
 }
 
-http::ServerReply error_reply(int status, std::string_view message) {
+http::ServerReply error_reply(int status, std::string_view message, Dialect dialect,
+                              std::string_view request_id) {
   return error_reply(llm::Failure{.failure_class = llm::FailureClass::kRequest,
                                   .status = status,
                                   .code = std::string(code_of(status)),
-                                  .message = std::string(message)});
+                                  .message = std::string(message)},
+                     dialect, request_id);
 }
 
 }  // namespace windrow::api

@@ -1,6 +1,7 @@
-// A failure -> what a client is answered, in the shape of the OpenAI API. Pure.
+// A failure -> what a client is answered, in the shape of the OpenAI API or of Anthropic's. Pure.
 //
 //   {"error": {"message", "type", "param", "code"}}
+//   {"type": "error", "error": {"type", "message"}, "request_id"}    at /v1/messages
 //
 // Clients act on the status: 4xx is theirs, 408, 429 and 5xx are worth another try.
 #pragma once
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/dialects/dialect.h"
 #include "http/server.h"
 #include "llm/answer.h"
 
@@ -18,17 +20,21 @@ namespace windrow::api {
 //   kTransient  429 or 503 where there is too much to do, 504, else 502
 //   kCancelled  503: a client that still listens has not asked for that
 //   kBackend    its own, or 500
-int status_of(const llm::Failure& failure);
+// Anthropic's status for too much to do is 529, for all who ask together; 429 is a limit of a key.
+int status_of(const llm::Failure& failure, Dialect dialect = Dialect::kOwn);
 
 // The body, one line. A server elsewhere is quoted where it spoke in this shape.
-std::string error_body(const llm::Failure& failure);
+std::string error_body(const llm::Failure& failure, Dialect dialect = Dialect::kOwn,
+                       std::string_view request_id = "");
 
 // With Retry-After where another try may help, and x-should-retry: false where clients would make
 // one that cannot.
-http::ServerReply error_reply(const llm::Failure& failure);
+http::ServerReply error_reply(const llm::Failure& failure, Dialect dialect = Dialect::kOwn,
+                              std::string_view request_id = "");
 
 // What http answers by itself: no such path, a method it does not take, a limit.
-http::ServerReply error_reply(int status, std::string_view message);
+http::ServerReply error_reply(int status, std::string_view message, Dialect dialect = Dialect::kOwn,
+                              std::string_view request_id = "");
 
 // The error's code there.
 std::string_view code_of(int status);

@@ -47,6 +47,18 @@ Admitted::~Admitted() {
   if (open_) front_->ended(*open_);
 }
 
+void Admitted::take_id(const http::Headers& headers) {
+  constexpr size_t kBytesMax = 128;
+  constexpr std::string_view kMarks = "-_.:/+=@";
+  const std::optional<std::string_view> id = headers.get("X-Request-Id");
+  if (!id || id->empty() || id->size() > kBytesMax) return;
+  const auto is_sane = [&](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || kMarks.find(letter) != std::string_view::npos;
+  };
+  if (std::ranges::all_of(*id, is_sane)) open_->record.id = *id;
+}
+
 std::optional<llm::Failure> Admitted::take_tokens(int64_t expected) {
   if (!open_->counted) return std::nullopt;
   const TimePoint now = front_->clock_.now();
@@ -62,6 +74,9 @@ std::optional<llm::Failure> Admitted::take_tokens(int64_t expected) {
 
 void Admitted::add_headers(http::Headers& headers) const {
   headers.set("X-Request-Id", open_->record.id);
+  // Anthropic's name for it.
+  if (dialect_of_path(open_->record.path) == Dialect::kMessages)
+    headers.set("request-id", open_->record.id);
   for (const http::Headers::Field field : open_->cors)
     headers.add(field.name, field.value);
   if (!open_->key) return;
@@ -138,8 +153,9 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
 }
 
 http::ServerReply Front::refuse(const http::Refusal& refusal) {
-  http::ServerReply reply = error_reply(refusal.status, refusal.message);
+  const Dialect dialect = dialect_of_path(refusal.path);
   if (refusal.handled) {
+    http::ServerReply reply = error_reply(refusal.status, refusal.message, dialect);
     options_.cors.add_headers(refusal.headers, reply.headers);
     return reply;  // who gave it up has an Admitted
   }
@@ -152,15 +168,17 @@ http::ServerReply Front::refuse(const http::Refusal& refusal) {
   record.peer = refusal.peer;
   record.arrived_at = clock_.now();
   record.arrived_unix_s = clock_.unix_seconds();
+  http::ServerReply reply = error_reply(refusal.status, refusal.message, dialect, record.id);
   record.status = reply.status;
-  record.code = code_of(reply.status);
+  record.code = code_of(refusal.status);
   options_.cors.add_headers(refusal.headers, open->cors);
   Admitted(*this, std::move(open)).add_headers(reply.headers);
   return reply;
 }
 
 http::ServerReply Front::refuse(Admitted admitted, const llm::Failure& failure) {
-  http::ServerReply reply = error_reply(failure);
+  const RequestRecord& record = admitted.record();
+  http::ServerReply reply = error_reply(failure, dialect_of_path(record.path), record.id);
   if (reply.status == 401) reply.headers.set("WWW-Authenticate", "Bearer realm=\"windrow\"");
   admitted.add_headers(reply.headers);
   admitted.record().status = reply.status;

@@ -63,6 +63,9 @@ class Admitted {
   RequestRecord& record() { return open_->record; }
   const RequestRecord& record() const { return open_->record; }
 
+  // A client may bring an id of its own, X-Request-Id, to find its request by.
+  void take_id(const http::Headers& headers);
+
   // Whether it may see the requests of others: an admin's key, or no keys are demanded.
   bool sees_all() const { return open_->sees_all; }
 

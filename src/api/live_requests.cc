@@ -6,7 +6,6 @@
 
 #include "api/urgency_text.h"
 #include "base/utf8.h"
-#include "llm/request_json.h"
 
 namespace windrow::api {
 namespace {
@@ -70,7 +69,7 @@ json::object LiveRequests::to_json(TimePoint now, size_t count_max,
     const int64_t first_token_ns = entry.first_token_ns.load();
     json::object one{{"id", request.id},
                      {"object", "windrow.request"},
-                     {"endpoint", llm::url_of(request.endpoint)},
+                     {"endpoint", url_of(request.endpoint, request.dialect)},
                      {"model", utf8_repair(request.model)},
                      {"state", state_of(entry.request, sent_ns, first_token_ns)},
                      {"priority", urgency_text(request.urgency)},

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/dialects/dialect.h"
 #include "base/clock.h"
 #include "dispatch/work_item.h"
 #include "llm/request.h"
@@ -22,6 +23,7 @@ struct LiveRequest {
   std::string id;   // "chatcmpl-..." as the reply has it
   std::string key;  // the name of its key; empty: none
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  Dialect dialect = Dialect::kOwn;
   std::string model;
   dispatch::Urgency urgency = dispatch::Urgency::kNormal;
   std::string lane;

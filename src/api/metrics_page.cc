@@ -106,7 +106,7 @@ void add_server(const PageReadings& now, Page& page) {
 void add_calls(const ServeMetrics::Reading& counters, Page& page) {
   page.family("windrow_requests_total", "counter", "Calls of a model that ended, by status.");
   for (const auto& series : counters.calls) {
-    page.sample({{"endpoint", llm::url_of(series.endpoint)},
+    page.sample({{"endpoint", url_of(series.endpoint, series.dialect)},
                  {"model", series.model},
                  {"status", fmt::format("{}", series.status)}},
                 series.count);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "api/dialects/dialect.h"
 #include "base/utf8.h"
 
 namespace windrow::api {
@@ -23,10 +24,14 @@ json::object model_json(const ServedModel& model) {
   // vLLM's name for it.
   if (model.context_tokens > 0) object["max_model_len"] = model.context_tokens;
   json::array endpoints;
+  const auto add = [&](std::string_view url) {
+    endpoints.emplace_back(json::string_view(url.data(), url.size()));
+  };
   for (const llm::Endpoint endpoint : llm::endpoints()) {
     if (!model.endpoints.contains(endpoint)) continue;
-    const std::string_view url = llm::url_of(endpoint);
-    endpoints.emplace_back(json::string_view(url.data(), url.size()));
+    add(llm::url_of(endpoint));
+    for (const Dialect dialect : dialects_of(endpoint))
+      add(url_of(endpoint, dialect));
   }
   object["endpoints"] = std::move(endpoints);
   if (model.residence) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/dialects/openapi_dialects.h"
 #include "api/metrics_page.h"
 #include "api/openapi_bodies.h"
 #include "api/openapi_schemas.h"
@@ -33,6 +34,7 @@ enum class Kind : uint8_t {
   kModels,   // a page that is not there while models load
   kOrder,    // to a model, by an admin
   kStorage,  // files and batches, where there is a folder for them
+  kNothing,  // there is never anything
 };
 
 struct Route {
@@ -43,6 +45,8 @@ struct Route {
   std::string_view reply;  // a schema; empty: text of `content_type`
   Endpoint endpoint = Endpoint::kChatCompletions;
   std::string_view content_type = "application/json";
+  Dialect dialect = Dialect::kOwn;
+  std::string_view body = "";  // kCall: a schema; empty: the endpoint's or the dialect's own
 };
 
 constexpr auto kRoutes = std::to_array<Route>({
@@ -82,6 +86,33 @@ constexpr auto kRoutes = std::to_array<Route>({
      "The same; with `texts` for `documents`, in the form of text-embeddings-inference.",
      "Ranking",
      Endpoint::kRerank},
+    {.route = {"POST", kResponsesPath},
+     .id = "createResponse",
+     .kind = Kind::kCall,
+     .summary = "Answer a chat, asked in the words of OpenAI's Responses API.",
+     .reply = "Response",
+     .dialect = Dialect::kResponses},
+    {.route = {"GET", "/v1/responses/{id}"},
+     .id = "retrieveResponse",
+     .kind = Kind::kNothing,
+     .summary = "No response is stored."},
+    {.route = {"DELETE", "/v1/responses/{id}"},
+     .id = "deleteResponse",
+     .kind = Kind::kNothing,
+     .summary = "No response is stored."},
+    {.route = {"POST", kMessagesPath},
+     .id = "createMessage",
+     .kind = Kind::kCall,
+     .summary = "Answer a chat, asked in the words of Anthropic's Messages API.",
+     .reply = "AnthropicMessage",
+     .dialect = Dialect::kMessages},
+    {.route = {"POST", kCountTokensPath},
+     .id = "countTokens",
+     .kind = Kind::kCall,
+     .summary = "How many tokens the prompt of a message has.",
+     .reply = "TokenCount",
+     .dialect = Dialect::kMessages,
+     .body = "TokenCountRequest"},
     {{"GET", "/v1/models"}, "listModels", Kind::kModels, "The models there are.", "ModelList"},
     {{"GET", "/v1/models/{model}"},
      "retrieveModel",
@@ -166,9 +197,19 @@ constexpr auto kErrors = std::to_array<ErrorKind>({
     {507, "There is no room for more files."},
 });
 
+// Of /v1/messages, where these are not as above.
+constexpr auto kAnthropicErrors = std::to_array<ErrorKind>({
+    {429, "A limit of the key is reached; Retry-After says when."},
+    {529, "Too much is inside, models are being loaded, or the server is being stopped."},
+});
+
 std::vector<int> errors_of(const Route& route) {
   switch (route.kind) {
+    case Kind::kNothing:
+      return {401, 404};
     case Kind::kCall:
+      if (route.dialect == Dialect::kMessages)
+        return {400, 401, 404, 408, 413, 429, 500, 502, 504, 529};
       return {400, 401, 404, 408, 413, 429, 500, 502, 503, 504};
     case Kind::kModels:
       if (route.route.path.find('{') != std::string_view::npos) return {401, 404, 503};
@@ -232,17 +273,28 @@ json::object content_of(std::string_view type, json::object schema) {
   return {{type, {{"schema", std::move(schema)}}}};
 }
 
+json::object error_response(const ErrorKind& error, std::string_view schema) {
+  json::object response{{"description", error.when},
+                        {"content", content_of("application/json", reference("schemas", schema))}};
+  if (error.status == 429 || error.status == 503 || error.status == 529) {
+    response["headers"] = {
+        {"Retry-After", {{"description", "seconds"}, {"schema", {{"type", "integer"}}}}}};
+  }
+  return response;
+}
+
 json::object error_responses() {
   json::object responses;
   for (const ErrorKind& error : kErrors) {
-    json::object response{
-        {"description", error.when},
-        {"content", content_of("application/json", reference("schemas", "Error"))}};
-    if (error.status == 429 || error.status == 503) {
-      response["headers"] = {
-          {"Retry-After", {{"description", "seconds"}, {"schema", {{"type", "integer"}}}}}};
+    responses[fmt::format("Error{}", error.status)] = error_response(error, "Error");
+    if (error.status != 503) {
+      responses[fmt::format("AnthropicError{}", error.status)] =
+          error_response(error, "AnthropicError");
     }
-    responses[fmt::format("Error{}", error.status)] = std::move(response);
+  }
+  for (const ErrorKind& error : kAnthropicErrors) {
+    responses[fmt::format("AnthropicError{}", error.status)] =
+        error_response(error, "AnthropicError");
   }
   return responses;
 }
@@ -253,6 +305,8 @@ json::object schemas() {
     all[name] = std::move(schema);
   for (const Endpoint endpoint : llm::endpoints())
     all[body_schema_name(endpoint)] = body_schema(endpoint);
+  for (const auto& [name, schema] : dialect_schemas())
+    all[name] = schema;
   all["Document"] = {{"type", "object"}, {"required", {"openapi", "paths"}}};
   return all;
 }
@@ -273,10 +327,23 @@ json::object request_body(const Route& route) {
     return {{"required", true},
             {"content", content_of("application/json", reference("schemas", "BatchCreation"))}};
   }
-  const std::string_view name = body_schema_name(route.endpoint);
+  const std::string_view own = route.dialect == Dialect::kOwn ? body_schema_name(route.endpoint)
+                                                              : body_schema_name(route.dialect);
+  const std::string_view name = route.body.empty() ? own : route.body;
   json::object schema = route.route.path == "/rerank" ? any_of({name, "TeiRerankRequest"})
                                                       : reference("schemas", name);
   return {{"required", true}, {"content", content_of("application/json", std::move(schema))}};
+}
+
+// What a stream says; empty: there is none.
+std::string events_of(const Route& route) {
+  if (route.kind != Kind::kCall || !route.body.empty()) return "";
+  if (route.dialect == Dialect::kResponses) return "the data of each event is a ResponseEvent";
+  if (route.dialect == Dialect::kMessages) return "the data of each event is an AnthropicEvent";
+  const bool chat = route.endpoint == Endpoint::kChatCompletions;
+  if (!chat && route.endpoint != Endpoint::kCompletions) return "";
+  return fmt::format("the data of each event is a {}, or an Error, and at last [DONE]",
+                     chat ? "ChatCompletionChunk" : "Completion");
 }
 
 json::object success(const Route& route) {
@@ -285,18 +352,10 @@ json::object success(const Route& route) {
   if (!route.reply.empty()) schema = reference("schemas", route.reply);
   if (route.route.path == "/rerank") schema = any_of({route.reply, "TeiRanking"});
   json::object content = content_of(route.content_type, std::move(schema));
-  const bool streams = route.kind == Kind::kCall && (route.endpoint == Endpoint::kChatCompletions ||
-                                                     route.endpoint == Endpoint::kCompletions);
-  if (streams) {
-    const std::string_view event =
-        route.endpoint == Endpoint::kChatCompletions ? "ChatCompletionChunk" : "Completion";
+  if (const std::string events = events_of(route); !events.empty()) {
     content["text/event-stream"] = {
         {"schema",
-         {{"type", "string"},
-          {"description",
-           fmt::format("with stream: true; the data of each event is a {}, or an Error, and at "
-                       "last [DONE]",
-                       event)}}}};
+         {{"type", "string"}, {"description", fmt::format("with stream: true; {}", events)}}}};
   }
   response["content"] = std::move(content);
   return response;
@@ -326,9 +385,13 @@ json::object operation(const Route& route, bool demands_keys) {
   if (route.route.path.find("{model}") != std::string_view::npos)
     parameters.push_back(reference("parameters", "Model"));
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);
-  json::object responses{{"200", success(route)}};
-  for (const int status : errors_of(route))
-    responses[fmt::format("{}", status)] = reference("responses", fmt::format("Error{}", status));
+  json::object responses;
+  if (route.kind != Kind::kNothing) responses["200"] = success(route);
+  const std::string_view prefix = route.dialect == Dialect::kMessages ? "Anthropic" : "";
+  for (const int status : errors_of(route)) {
+    responses[fmt::format("{}", status)] =
+        reference("responses", fmt::format("{}Error{}", prefix, status));
+  }
   operation["responses"] = std::move(responses);
   if (demands_keys && route.kind == Kind::kOpen) operation["security"] = json::array();
   return operation;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "api/dialects/dialect.h"
 #include "base/clock.h"
 #include "dispatch/work_item.h"
 #include "llm/answer.h"
@@ -27,6 +28,7 @@ struct RequestRecord {
 
   std::string call;                       // "chatcmpl-..." where there is one
   std::optional<llm::Endpoint> endpoint;  // nothing: it was no call of a model
+  Dialect dialect = Dialect::kOwn;        // in which it was asked
   std::string model;
   dispatch::Urgency urgency = dispatch::Urgency::kNormal;
   bool stream = false;

@@ -41,6 +41,11 @@ std::array<Histogram::Reading, kUrgencies> read_all(
   return {histograms[0].read(), histograms[1].read(), histograms[2].read()};
 }
 
+// By digits, so that it can be read again.
+int kind_of(llm::Endpoint endpoint, Dialect dialect, int status) {
+  return static_cast<int>(dialect) * 10'000 + static_cast<int>(endpoint) * 1000 + status;
+}
+
 // The count of `key`, or of "other" where there are too many.
 template <class Map, class Key, class Other>
 auto& bounded(Map& map, const Key& key, const Other& other, size_t size_max) {
@@ -102,7 +107,7 @@ void ServeMetrics::ended(const RequestRecord& record, Duration duration) {
   const std::scoped_lock lock(mutex_);
   if (!record.code.empty()) ++bounded(errors_, record.code, kOther, kCodesMax);
   if (!record.endpoint) return;
-  const int kind = static_cast<int>(*record.endpoint) * 1000 + record.status;
+  const int kind = kind_of(*record.endpoint, record.dialect, record.status);
   CallCounts& call = bounded(calls_, std::pair<int, std::string_view>(kind, record.model),
                              std::pair<int, std::string_view>(kind, kOther), kCallSeriesMax);
   ++call.count;
@@ -137,7 +142,8 @@ ServeMetrics::Reading ServeMetrics::read() const {
   std::map<std::string, TokenSeries> tokens;
   const std::scoped_lock lock(mutex_);
   for (const auto& [key, call] : calls_) {
-    reading.calls.push_back({.endpoint = static_cast<llm::Endpoint>(key.first / 1000),
+    reading.calls.push_back({.endpoint = static_cast<llm::Endpoint>(key.first / 1000 % 10),
+                             .dialect = static_cast<Dialect>(key.first / 10'000),
                              .status = key.first % 1000,
                              .model = key.second,
                              .count = call.count});

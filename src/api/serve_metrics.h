@@ -56,6 +56,7 @@ class ServeMetrics {
 
   struct CallSeries {
     llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+    Dialect dialect = Dialect::kOwn;
     int status = 0;
     std::string model;
     int64_t count = 0;
@@ -90,7 +91,7 @@ class ServeMetrics {
     int64_t cached = 0;
     int64_t generated = 0;
   };
-  // Endpoint and status in one number, then the model.
+  // Dialect, endpoint and status in one number, then the model.
   using CallKey = std::pair<int, std::string>;
   struct CallLess {
     using is_transparent = void;

@@ -42,4 +42,12 @@ llm::Failure full() {
           .retry_after_ms = 1000};
 }
 
+llm::Failure nothing_stored() {
+  return {
+      .failure_class = llm::FailureClass::kRequest,
+      .status = 404,
+      .code = "not_found",
+      .message = "no response is stored here: what /v1/responses answers is all there is of it"};
+}
+
 }  // namespace windrow::api

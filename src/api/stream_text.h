@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/dialects/answer_stream.h"
 #include "llm/answer.h"
 #include "llm/listener.h"
 #include "llm/request.h"
@@ -40,17 +41,14 @@ struct StreamShape {
   std::vector<int32_t> text_begins;  // of each prompt: Choice::text_begin
 };
 
-class StreamText {
+class StreamText final : public AnswerStream {
  public:
   explicit StreamText(StreamShape shape);
 
-  // Each of these appends events. After end() or fail() nothing more may be said.
-  void say(const llm::Piece& piece, std::string& events);
-  void end(const llm::Answer& answer, std::string& events);
-  static void fail(const llm::Failure& failure, std::string& events);
-
-  // A line that readers of events skip.
-  static void keep_alive(std::string& events) { events += ": waiting\n\n"; }
+  void say(const llm::Piece& piece, std::string& events) override;
+  void end(const llm::Answer& answer, std::string& events) override;
+  void fail(const llm::Failure& failure, std::string& events) override;
+  void keep_alive(std::string& events) override { events += ": waiting\n\n"; }
 
  private:
   struct Said {

@@ -161,12 +161,12 @@ TEST(StreamText, AFormIsLabelledWithTheFinish) {
 
 TEST(StreamText, AnErrorIsAnEvent) {
   std::string text;
-  StreamText::fail({.failure_class = llm::FailureClass::kBackend,
-                    .status = 500,
-                    .code = "engine_error",
-                    .message = "why"},
-                   text);
-  StreamText::keep_alive(text);
+  StreamText({}).fail({.failure_class = llm::FailureClass::kBackend,
+                       .status = 500,
+                       .code = "engine_error",
+                       .message = "why"},
+                      text);
+  StreamText({}).keep_alive(text);
   const std::vector<std::string> events = events_in(text);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(json::parse(events[0]), json::parse(R"({"error":{"message":"why",

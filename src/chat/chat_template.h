@@ -54,6 +54,9 @@ class ChatTemplate {
   // How its model calls tools; one that knows none is told.
   const ToolSyntax& tool_syntax() const { return tool_syntax_; }
 
+  // Whether an argument of this name may change what it makes.
+  bool knows(std::string_view argument) const { return template_.mentions(argument); }
+
   // Whether what it makes of a conversation may change with the date.
   bool asks_for_date() const { return template_.mentions("strftime_now"); }
 

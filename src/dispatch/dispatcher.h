@@ -148,6 +148,9 @@ class Dispatcher final : public Submitter {
   // The same, unless it is out.
   void cancel_unless_out(ItemId item);
 
+  // llm::Backend::count_prompt, at once: nothing is sent and nothing waits.
+  std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) const;
+
   // What waits for an upstream to have room.
   QueueReading queue() const;
 

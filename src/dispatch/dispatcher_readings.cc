@@ -86,6 +86,10 @@ std::vector<UpstreamReading> Dispatcher::readings() const {
   return readings;
 }
 
+std::variant<int64_t, llm::Failure> Dispatcher::count_prompt(const llm::Request& request) const {
+  return upstreams_.front().backend->count_prompt(request);
+}
+
 QueueReading Dispatcher::queue() const {
   const std::scoped_lock lock(mutex_);
   return scheduler_.queue(clock_.now());

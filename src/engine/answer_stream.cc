@@ -117,7 +117,8 @@ llm::Piece AnswerStream::last(const llm::Choice& whole) {
   llm::Piece piece{.choice = choice_,
                    .text = whole.text.substr(text_told_),
                    .reasoning = std::string(reasoning.substr(reasoning_told_)),
-                   .finish_reason = whole.finish_reason};
+                   .finish_reason = whole.finish_reason,
+                   .stopped_by = whole.stopped_by};
   for (size_t i = 0; i < whole.tool_calls.size(); ++i) {
     const llm::ToolCall& call = whole.tool_calls[i];
     const auto index = static_cast<int32_t>(i);

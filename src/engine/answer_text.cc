@@ -12,7 +12,10 @@ bool AnswerText::append(std::string_view bytes) {
   size_t first = std::string::npos;
   for (const std::string& stop : stop_) {
     const size_t from = before - std::min(before, stop.size() - 1);
-    first = std::min(first, bytes_.find(stop, from));
+    const size_t at = bytes_.find(stop, from);
+    if (at >= first) continue;
+    first = at;
+    stopped_by_ = stop;
   }
   if (first == std::string::npos) return false;
   bytes_.resize(first);

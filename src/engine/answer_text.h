@@ -2,6 +2,7 @@
 // in one token and end in another. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,13 @@ class AnswerText {
 
   const std::string& bytes() const { return bytes_; }
 
+  // The stop text that was completed; nothing: none was.
+  const std::optional<std::string>& stopped_by() const { return stopped_by_; }
+
  private:
   std::vector<std::string> stop_;
   std::string bytes_;
+  std::optional<std::string> stopped_by_;
 };
 
 }  // namespace windrow::engine

@@ -11,6 +11,7 @@ TEST(AnswerText, EndsBeforeAStopTextSpreadOverTokens) {
   AnswerText text({"STOP"});
   EXPECT_FALSE(text.append("one S"));
   EXPECT_FALSE(text.append("TO"));
+  EXPECT_EQ(text.stopped_by(), std::nullopt);
   EXPECT_TRUE(text.append("P two"));
   EXPECT_EQ(text.bytes(), "one ");
 }
@@ -19,6 +20,7 @@ TEST(AnswerText, TheEarliestStopTextWins) {
   AnswerText text({"late", "soon"});
   EXPECT_TRUE(text.append("x soon late"));
   EXPECT_EQ(text.bytes(), "x ");
+  EXPECT_EQ(text.stopped_by(), "soon");
 }
 
 TEST(AnswerText, HoldsBackWhatMayBecomeAStopTextOrACharacter) {

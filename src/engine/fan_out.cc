@@ -53,6 +53,7 @@ class Join {
         whole.usage.cached_tokens += answer.usage.cached_tokens;
       }
       whole.usage.completion_tokens += answer.usage.completion_tokens;
+      whole.usage.reasoning_tokens += answer.usage.reasoning_tokens;
       const llm::Timings& timings = answer.timings;
       started_ms = std::min(started_ms, timings.queue_ms);
       answering_ms = std::min(answering_ms, timings.queue_ms + timings.prefill_ms);

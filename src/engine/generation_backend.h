@@ -79,6 +79,7 @@ class GenerationBackend final : public llm::Backend {
   const RunnerLimits& limits() const { return engine_.limits(); }
 
   void read_ahead(llm::Request& request) override;
+  std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
   void submit(llm::Request request, Done done) override;
   void cancel_waiting() override;
   void cancel_all() override;

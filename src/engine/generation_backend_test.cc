@@ -94,6 +94,16 @@ TEST_F(GenerationBackendTest, WhatWasReadAheadIsNotReadAgain) {
   EXPECT_EQ(std::get<llm::Failure>(ask(model, too_long)).code, "context_length_exceeded");
 }
 
+TEST_F(GenerationBackendTest, CountsAPromptWithoutAnsweringIt) {
+  GenerationBackend model = backend();
+  llm::Request request = completion("abc");
+  request.inputs.push_back({.text = "de"});
+  EXPECT_EQ(std::get<int64_t>(model.count_prompt(request)), 5);
+  EXPECT_EQ(std::get<llm::Failure>(model.count_prompt(completion(std::string(100, 'x')))).code,
+            "context_length_exceeded");
+  EXPECT_EQ(model.stats().steps, 0);
+}
+
 // Nothing but this token is ever sampled.
 llm::Request saying(Token token, llm::Request request) {
   request.sampling = {.temperature = 0, .logit_bias = {{.token = token, .bias = 100}}};
@@ -106,16 +116,29 @@ TEST_F(GenerationBackendTest, ThoughtsAreBesideTheAnswer) {
   const llm::Outcome thinking = ask(opens, saying('a', chat_of("hi")));
   EXPECT_EQ(std::get<llm::Answer>(thinking).choices.at(0).reasoning, "aaaaaaa");
   EXPECT_EQ(std::get<llm::Answer>(thinking).choices.at(0).text, "");
+  EXPECT_EQ(std::get<llm::Answer>(thinking).usage.reasoning_tokens, 7);
 
   GenerationBackend closes =
       backend(chat::ChatTemplate::make("{{ messages[0].content }}<think></think>", {}));
   const llm::Outcome speaking = ask(closes, saying('a', chat_of("hi")));
   EXPECT_EQ(std::get<llm::Answer>(speaking).choices.at(0).reasoning, std::nullopt);
   EXPECT_EQ(std::get<llm::Answer>(speaking).choices.at(0).text, "aaaaaaa");
+  EXPECT_EQ(std::get<llm::Answer>(speaking).usage.reasoning_tokens, 0);
 
   const llm::Outcome completed = ask(opens, saying('a', completion("<think>")));
   EXPECT_EQ(std::get<llm::Answer>(completed).choices.at(0).text, "aaaaaaa")
       << "a completion has no thoughts";
+}
+
+TEST_F(GenerationBackendTest, SaysWhichStopTextEndedAnAnswer) {
+  GenerationBackend model = backend();
+  llm::Request request = saying('a', completion("x"));
+  request.stop = {"b", "aaa"};
+  const llm::Answer stopped = std::get<llm::Answer>(ask(model, request));
+  EXPECT_EQ(stopped.choices.at(0).stopped_by, "aaa");
+  EXPECT_EQ(stopped.choices.at(0).text, "");
+  request.stop = {"b"};
+  EXPECT_EQ(std::get<llm::Answer>(ask(model, request)).choices.at(0).stopped_by, std::nullopt);
 }
 
 // Its control token kTurn is a mark.

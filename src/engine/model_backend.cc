@@ -110,6 +110,12 @@ void ModelBackend::read_ahead(llm::Request& request) {
   if (auto* found = std::get_if<llm::Backend*>(&backend)) (*found)->read_ahead(request);
 }
 
+std::variant<int64_t, llm::Failure> ModelBackend::count_prompt(const llm::Request& request) {
+  auto backend = backend_for(request.endpoint);
+  if (auto* failure = std::get_if<llm::Failure>(&backend)) return std::move(*failure);
+  return std::get<llm::Backend*>(backend)->count_prompt(request);
+}
+
 void ModelBackend::submit(llm::Request request, Done done) {
   auto backend = backend_for(request.endpoint);
   if (auto* failure = std::get_if<llm::Failure>(&backend)) {

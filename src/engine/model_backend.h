@@ -59,6 +59,7 @@ class ModelBackend final : public llm::Backend {
   OpenKinds open_kinds() const;
 
   void read_ahead(llm::Request& request) override;
+  std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
 
   // Opens what the request needs, which takes as long as it takes, on the caller's thread. When
   // that fails the request ends with kBackend.

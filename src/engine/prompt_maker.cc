@@ -76,11 +76,13 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& r
   if (!chat_template_) {
     return request_failure("unsupported_by_model", chat_template_.error().message, "messages");
   }
-  const std::variant<jinja::Rendered, chat::Unwritable> written =
-      chat_template_->render({.messages = request.chat.messages,
-                              .tools = request.chat.tools,
-                              .arguments = request.chat.template_arguments},
-                             limits_.now_unix_s);
+  boost::json::object arguments = request.chat.template_arguments;
+  for (const auto& [name, value] : request.chat.wishes) {
+    if (chat_template_->knows(name)) arguments.emplace(name, value);
+  }
+  const std::variant<jinja::Rendered, chat::Unwritable> written = chat_template_->render(
+      {.messages = request.chat.messages, .tools = request.chat.tools, .arguments = arguments},
+      limits_.now_unix_s);
   if (const auto* unwritable = std::get_if<chat::Unwritable>(&written)) {
     return failure_of_template(*unwritable);
   }

@@ -44,6 +44,24 @@ TEST(PromptMaker, AChatIsOnePromptAndUserTextStaysText) {
   EXPECT_TRUE(prompts.chat_end.ends_with("<|im_start|>assistant\n"));
 }
 
+TEST(PromptMaker, AWishCountsWhereTheTemplateKnowsIt) {
+  const ByteVocabulary vocabulary;
+  const PromptMaker knows(
+      vocabulary,
+      chat::ChatTemplate::make("{{ messages[0].content }}{{ 1 if enable_thinking else 0 }}", {}),
+      kLimits);
+  llm::Request request = chat_of("");
+  request.chat.wishes["enable_thinking"] = true;
+  EXPECT_EQ(made(knows, request).tokens[0], std::vector<Token>{'1'});
+  request.chat.template_arguments["enable_thinking"] = false;
+  EXPECT_EQ(made(knows, request).tokens[0], std::vector<Token>{'0'}) << "an argument wins";
+
+  const PromptMaker plain(vocabulary, chat_ml(), kLimits);
+  llm::Request wishing = chat_of("hi");
+  wishing.chat.wishes["enable_thinking"] = true;
+  EXPECT_EQ(made(plain, wishing).tokens, made(plain, chat_of("hi")).tokens);
+}
+
 TEST(PromptMaker, ABarePromptMayBringItsOwnControlTokens) {
   const ByteVocabulary vocabulary;
   const PromptMaker maker(vocabulary, chat_ml(), kLimits);

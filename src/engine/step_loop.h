@@ -186,6 +186,8 @@ class StepLoop {
   void tell(RowId id);
   void finish(RowId id, llm::FinishReason reason);
   static void describe(const Row& row, llm::Choice& choice);
+  int32_t thought_tokens(const Row& row, std::string_view reasoning) const;
+  void append_text(const Row& row, Token token, std::string& bytes) const;
   void end(RowId id, llm::Outcome outcome);
   void end_all(const llm::Failure& failure);
   void end_abandoned();

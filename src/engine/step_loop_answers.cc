@@ -83,16 +83,21 @@ std::optional<llm::FinishReason> StepLoop::say(Row& row, Token token) {
   return std::nullopt;
 }
 
+// What a token is in the text of an answer.
+void StepLoop::append_text(const Row& row, Token token, std::string& bytes) const {
+  if (std::ranges::find(row.request.shown_tokens, token) != row.request.shown_tokens.end()) {
+    vocabulary_.append_piece(token, bytes);
+  } else {
+    vocabulary_.append_bytes(token, bytes);
+  }
+}
+
 std::optional<llm::FinishReason> StepLoop::say_text(Row& row, Token token) {
   if (vocabulary_.ends_answer(token)) {
     if (!row.request.ignore_eos) return llm::FinishReason::kStop;
   } else {
     std::string bytes;
-    if (std::ranges::find(row.request.shown_tokens, token) != row.request.shown_tokens.end()) {
-      vocabulary_.append_piece(token, bytes);
-    } else {
-      vocabulary_.append_bytes(token, bytes);
-    }
+    append_text(row, token, bytes);
     if (row.text.append(bytes)) {
       row.stopped = true;
       return llm::FinishReason::kStop;
@@ -172,7 +177,9 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
     choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
     answer.truncated = !whole;
   }
+  choice.stopped_by = row.text.stopped_by();
   describe(row, choice);
+  if (choice.reasoning) answer.usage.reasoning_tokens = thought_tokens(row, *choice.reasoning);
   if (row.stream && !(row.request.group && row.request.group->abandoned))
     row.request.listener->on_piece(row.stream->last(choice));
   end(id, std::move(answer));
@@ -196,6 +203,25 @@ void StepLoop::describe(const Row& row, llm::Choice& choice) {
   } else if (row.request.tools) {
     take_calls(row.request.tools, call_seed(row.request.prompt, row.request.sampling.seed), choice);
   }
+}
+
+// Those that begin before the thoughts end, where they are found by their last words.
+int32_t StepLoop::thought_tokens(const Row& row, std::string_view reasoning) const {
+  constexpr size_t kTailBytes = 64;
+  const size_t tail = reasoning.size() - std::min(reasoning.size(), kTailBytes);
+  const size_t at = row.text.bytes().find(reasoning.substr(tail), tail);
+  if (at == std::string::npos) return 0;
+  const size_t end = at + reasoning.size() - tail;
+  int32_t count = 0;
+  size_t bytes = 0;
+  std::string piece;
+  for (auto i = static_cast<size_t>(row.prompt_tokens); i < row.tokens.size() && bytes < end; ++i) {
+    piece.clear();
+    append_text(row, row.tokens[i], piece);
+    bytes += piece.size();
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace windrow::engine

@@ -10,6 +10,15 @@ namespace {
 
 constexpr size_t kShownMax = 200;
 
+std::string_view reason_of(int status) {
+  namespace beast_http = boost::beast::http;
+  if (status == 529) return "Overloaded";  // Anthropic's
+  const beast_http::status known = beast_http::int_to_status(static_cast<unsigned>(status));
+  if (known == beast_http::status::unknown) return "";
+  const boost::beast::string_view reason = beast_http::obsolete_reason(known);
+  return {reason.data(), reason.size()};
+}
+
 }  // namespace
 
 bool has_body(int status) {
@@ -33,10 +42,7 @@ std::string header_lines(const Headers& headers) {
 std::string reply_head(int status, std::string_view content_type, const Headers& headers,
                        std::optional<uint64_t> body_bytes) {
   if (!are_writable(headers)) return reply_head(500, content_type, {}, body_bytes);
-  const boost::beast::string_view reason = boost::beast::http::obsolete_reason(
-      boost::beast::http::int_to_status(static_cast<unsigned>(status)));
-  std::string head =
-      fmt::format("HTTP/1.1 {} {}\r\n", status, std::string_view(reason.data(), reason.size()));
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_of(status));
   if (!content_type.empty()) head += fmt::format("Content-Type: {}\r\n", content_type);
   head += header_lines(headers);
   if (body_bytes && has_body(status)) head += fmt::format("Content-Length: {}\r\n", *body_bytes);

@@ -20,6 +20,8 @@ std::string_view to_string(FinishReason reason) {
       return "length";
     case FinishReason::kToolCalls:
       return "tool_calls";
+    case FinishReason::kFiltered:
+      return "content_filter";
   }
   return "";
 }
@@ -31,7 +33,8 @@ std::string_view to_string(StructureLabel label) {
 size_t bytes_of(const Answer& answer) {
   size_t bytes = sizeof(answer) + answer.raw.size();
   for (const Choice& choice : answer.choices) {
-    bytes += sizeof(choice) + choice.text.size() + choice.reasoning.value_or("").size();
+    bytes += sizeof(choice) + choice.text.size() + choice.reasoning.value_or("").size() +
+             choice.refusal.value_or("").size();
     for (const ToolCall& call : choice.tool_calls)
       bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
     for (const ScoredToken& token : choice.tokens)

@@ -18,6 +18,7 @@ enum class FinishReason : uint8_t {
   kStop,       // the model ended, or a stop text was reached
   kLength,     // output_tokens_max or the context was reached
   kToolCalls,  // the model waits for what its calls bring: Choice::tool_calls
+  kFiltered,   // a server elsewhere keeps the rest to itself
 };
 
 std::string_view to_string(FinishReason reason);
@@ -34,6 +35,7 @@ struct Usage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // every token sampled, the end token and stop texts included
   int32_t cached_tokens = 0;      // of the prompt's, those that were computed before for others
+  int32_t reasoning_tokens = 0;   // of the completion's, those of Choice::reasoning
 
   friend bool operator==(const Usage&, const Usage&) = default;
 };
@@ -81,7 +83,13 @@ struct Choice {
   // nothing.
   std::vector<ToolCall> tool_calls;
 
+  // Of a server elsewhere: what it says in place of an answer.
+  std::optional<std::string> refusal;
+
   FinishReason finish_reason = FinishReason::kStop;
+
+  // The stop text of the request that ended it; nothing: it ended otherwise.
+  std::optional<std::string> stopped_by;
 
   // Of a request that asks for a structure.
   std::optional<StructureLabel> structure;

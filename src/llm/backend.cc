@@ -4,6 +4,14 @@
 
 namespace windrow::llm {
 
+std::variant<int64_t, Failure> Backend::count_prompt(const Request&) {
+  return Failure{.code = "unsupported_by_model",
+                 .message =
+                     "tokens are not counted here for this model: a server elsewhere has "
+                     "it; ask that server",
+                 .param = "model"};
+}
+
 BackendStats& BackendStats::operator+=(const BackendStats& other) {
   prompt_tokens += other.prompt_tokens;
   cached_tokens += other.cached_tokens;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <variant>
 
 #include "llm/answer.h"
 #include "llm/request.h"
@@ -46,6 +47,10 @@ class Backend {
   // thread, and leaves it in the request. For those who hold requests back: when its turn comes,
   // the request is handed over by a thread that has other things to do.
   virtual void read_ahead(Request&) {}
+
+  // How many tokens the prompts of a request have, without answering it; a Failure as submit's.
+  // On the caller's thread, without the model. Servers elsewhere count for themselves: a Failure.
+  virtual std::variant<int64_t, Failure> count_prompt(const Request& request);
 
   // Never blocks on the model. What can be refused at once (a prompt longer than the context) is.
   virtual void submit(Request request, Done done) = 0;

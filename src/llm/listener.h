@@ -20,11 +20,13 @@ struct Piece {
   int32_t choice = 0;  // in Answer::choices
   std::string text;
   std::string reasoning;
+  std::string refusal;
   std::vector<ToolCallPiece> tool_calls;
   std::vector<ScoredToken> tokens;  // where Request::logprobs_top is given
 
   // Of the last piece of a choice.
   std::optional<FinishReason> finish_reason;
+  std::optional<std::string> stopped_by;
 
   // Of a server elsewhere: one event of its stream, a line of JSON that is passed on as it is. Then
   // none of the above is set. The event that tells only the usage is one of them, whether the

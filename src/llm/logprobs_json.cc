@@ -53,8 +53,7 @@ void append_token(std::string& text, const TokenLogprob& token) {
 
 }  // namespace
 
-void append_chat_logprobs(std::span<const ScoredToken> tokens, std::string& text) {
-  text += R"({"content":)";
+void append_token_logprobs(std::span<const ScoredToken> tokens, std::string& text) {
   append_array(text, tokens, [&](const ScoredToken& token) {
     append_token(text, token.chosen);
     text += R"(,"top_logprobs":)";
@@ -64,6 +63,11 @@ void append_chat_logprobs(std::span<const ScoredToken> tokens, std::string& text
     });
     text += '}';
   });
+}
+
+void append_chat_logprobs(std::span<const ScoredToken> tokens, std::string& text) {
+  text += R"({"content":)";
+  append_token_logprobs(tokens, text);
   text += R"(,"refusal":null})";
 }
 

@@ -9,7 +9,10 @@
 
 namespace windrow::llm {
 
-// {"content": [{"token", "logprob", "bytes", "top_logprobs"}...], "refusal": null}
+// [{"token", "logprob", "bytes", "top_logprobs"}...]
+void append_token_logprobs(std::span<const ScoredToken> tokens, std::string& text);
+
+// {"content": those, "refusal": null}
 void append_chat_logprobs(std::span<const ScoredToken> tokens, std::string& text);
 
 // {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; an offset for each token.

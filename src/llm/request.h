@@ -65,6 +65,10 @@ struct Chat {
   boost::json::array tools;  // empty where tool_choice says that none is called
   ToolChoice tool_choice;
   boost::json::object template_arguments;  // chat_template_kwargs, and reasoning_effort if given
+
+  // Such as count where the template knows them; without effect where it does not, while an
+  // argument it does not know is refused. Those of the same name above win.
+  boost::json::object wishes;
 };
 
 struct LogitBias {

@@ -74,6 +74,8 @@ llm::Usage usage_of(const json::object& body) {
                     .cached_tokens = 0};
   if (usage != nullptr) {
     result.cached_tokens = count_of(object_of(*usage, "prompt_tokens_details"), "cached_tokens");
+    result.reasoning_tokens =
+        count_of(object_of(*usage, "completion_tokens_details"), "reasoning_tokens");
   }
   return result;
 }

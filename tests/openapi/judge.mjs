@@ -62,7 +62,7 @@ for (const { schema, body } of replies) {
 }
 for (const path of Object.values(document.paths)) {
   for (const { responses } of Object.values(path)) {
-    const { $ref, anyOf } = responses[200].content["application/json"]?.schema ?? {};
+    const { $ref, anyOf } = responses[200]?.content["application/json"]?.schema ?? {};
     for (const one of anyOf ?? ($ref ? [{ $ref }] : [])) {
       const name = one.$ref.split("/").pop();
       expect(seen.has(name), `no reply was judged by ${name}`);

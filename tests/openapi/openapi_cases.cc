@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "api/call_reply.h"
+#include "api/dialects/messages_reply.h"
+#include "api/dialects/responses_reply.h"
 #include "api/error_reply.h"
 #include "api/live_requests.h"
 #include "api/models_page.h"
@@ -77,6 +79,15 @@ void add_answers() {
   }
 }
 
+void add_events(std::string_view schema, const std::string& events) {
+  constexpr std::string_view kMark = "data: ";
+  for (size_t at = events.find(kMark); at != std::string::npos; at = events.find(kMark, at)) {
+    at += kMark.size();
+    const std::string data = events.substr(at, events.find('\n', at) - at);
+    if (data != "[DONE]") add(schema, json::parse(data));
+  }
+}
+
 void add_streams(Endpoint endpoint, std::string_view schema) {
   for (const llm::Answer& answer : answers()) {
     StreamText stream({.endpoint = endpoint,
@@ -89,13 +100,41 @@ void add_streams(Endpoint endpoint, std::string_view schema) {
     std::string events;
     stream.say({.choice = 0, .text = answer.choices[0].text.substr(0, 1)}, events);
     stream.end(answer, events);
-    constexpr std::string_view kMark = "data: ";
-    for (size_t at = events.find(kMark); at != std::string::npos; at = events.find(kMark, at)) {
-      at += kMark.size();
-      const std::string data = events.substr(at, events.find('\n', at) - at);
-      if (data != "[DONE]") add(schema, json::parse(data));
+    add_events(schema, events);
+  }
+}
+
+// In the words of other APIs: whole, and as events.
+void add_dialects() {
+  llm::Answer calls;
+  calls.choices.push_back({.tool_calls = {{.id = "call_1", .name = "f", .arguments = R"({"a":1})"},
+                                          {.id = "call_2", .name = "f", .arguments = "{\"a\":"}},
+                           .finish_reason = llm::FinishReason::kToolCalls});
+  std::vector<llm::Answer> all = answers();
+  all.push_back(std::move(calls));
+  for (const Dialect dialect : {Dialect::kResponses, Dialect::kMessages}) {
+    ReplyFacts own = facts(Endpoint::kChatCompletions);
+    own.dialect = dialect;
+    own.logprobs = true;
+    if (dialect == Dialect::kResponses) own.echo = responses_echo({}, {}, false);
+    const bool messages = dialect == Dialect::kMessages;
+    for (const llm::Answer& answer : all) {
+      add(messages ? "AnthropicMessage" : "Response", json::parse(reply_body(own, answer)));
+      for (const bool fails : {false, true}) {
+        const auto stream = stream_in_dialect(own);
+        std::string events;
+        stream->say({.text = answer.choices[0].text.substr(0, 1)}, events);
+        if (fails) {
+          stream->fail({.status = 500, .message = "what"}, events);
+        } else {
+          stream->end(answer, events);
+        }
+        add_events(messages ? "AnthropicEvent" : "ResponseEvent", events);
+      }
     }
   }
+  add("TokenCount", json::parse(token_count_of(7)));
+  add("AnthropicError", json::parse(error_reply(404, "no such path", Dialect::kMessages).body));
 }
 
 void add_pages() {
@@ -123,6 +162,7 @@ int main() {
   api::add_answers();
   api::add_streams(llm::Endpoint::kChatCompletions, "ChatCompletionChunk");
   api::add_streams(llm::Endpoint::kCompletions, "Completion");
+  api::add_dialects();
   api::add_pages();
   for (const char* state : {"ok", "ready"})
     api::add("State", {{"status", state}});

@@ -27,14 +27,23 @@ inline const Catalogue& catalogue_of_both_kinds() {
   return catalogue;
 }
 
-// `kind` chooses the endpoint. Whether it became a plan.
+constexpr uint8_t kBodyKinds = 11;
+
+// `kind` chooses the endpoint: each of its own, with TEI's form or without, then the dialects.
+// Whether it became a plan.
 inline bool check_body(uint8_t kind, std::string body) {
-  const CallInput input{.endpoint = llm::endpoints()[kind % llm::endpoints().size()],
-                        .body = std::move(body),
-                        .may_be_tei = kind % 8 >= 4};
+  kind %= kBodyKinds;
+  CallInput input{.body = std::move(body)};
+  if (kind < 8) {
+    input.endpoint = llm::endpoints()[kind % llm::endpoints().size()];
+    input.may_be_tei = kind >= 4;
+  } else {
+    input.dialect = kind == 8 ? Dialect::kResponses : Dialect::kMessages;
+    input.counts_only = kind == 10;
+  }
   const auto read = read_call(input, {}, catalogue_of_both_kinds());
   if (const auto* failure = std::get_if<llm::Failure>(&read)) {
-    const http::ServerReply reply = error_reply(*failure);
+    const http::ServerReply reply = error_reply(*failure, input.dialect);
     ENSURE(reply.status >= 400 && reply.status < 500, "a body is answered {}", reply.status);
     boost::system::error_code wrong;
     const boost::json::value shown = boost::json::parse(reply.body, wrong);

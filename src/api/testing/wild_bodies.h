@@ -25,7 +25,7 @@ class WildBodies {
   }
 
  private:
-  static constexpr std::array<std::string_view, 12> kGood = {
+  static constexpr std::array<std::string_view, 18> kGood = {
       R"({"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true})",
       R"({"messages":[{"role":"system","content":[{"type":"text","text":"a"}]},
           {"role":"user","content":"b","name":"c"}],"n":3,"logprobs":true,"top_logprobs":2})",
@@ -42,9 +42,23 @@ class WildBodies {
       R"({"query":"q","documents":["a",{"text":"b"}],"top_n":1,"return_documents":true})",
       R"({"query":"q","texts":["a","b"],"raw_scores":true,"return_text":true})",
       R"({"messages":[{"role":"user","content":"hi"}],"priority":"batch","service_tier":"flex"})",
-      R"({"prompt":"a","guided_regex":"(a|b)*","temperature":0.5,"top_p":1e-3})"};
+      R"({"prompt":"a","guided_regex":"(a|b)*","temperature":0.5,"top_p":1e-3})",
+      R"({"model":"m","input":"hi","instructions":"b","max_output_tokens":3,"stream":true})",
+      R"({"input":[{"role":"user","content":[{"type":"input_text","text":"a"}]},
+          {"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"b"}]},
+          {"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
+          {"type":"function_call_output","call_id":"c","output":"d"}],"store":true})",
+      R"({"input":"a","text":{"format":{"type":"json_schema","name":"n","schema":{}}},
+          "tools":[{"type":"function","name":"f","parameters":{}}],"metadata":{"k":"v"}})",
+      R"({"model":"m","max_tokens":5,"system":"s","messages":[{"role":"user","content":"hi"}],
+          "stream":true,"stop_sequences":["x"],"thinking":{"type":"disabled"}})",
+      R"({"max_tokens":5,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},
+          {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},
+          {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}]})",
+      R"({"max_tokens":5,"messages":[{"role":"user","content":"a"}],"metadata":{"user_id":"u"},
+          "tools":[{"name":"f","input_schema":{}}],"tool_choice":{"type":"none"}})"};
 
-  static constexpr std::array<std::string_view, 20> kNames = {"model",
+  static constexpr std::array<std::string_view, 25> kNames = {"model",
                                                               "messages",
                                                               "prompt",
                                                               "input",
@@ -53,6 +67,11 @@ class WildBodies {
                                                               "documents",
                                                               "stream",
                                                               "stream_options",
+                                                              "instructions",
+                                                              "max_output_tokens",
+                                                              "max_tokens",
+                                                              "system",
+                                                              "thinking",
                                                               "priority",
                                                               "n",
                                                               "temperature",

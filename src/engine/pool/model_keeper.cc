@@ -52,6 +52,9 @@ class ModelKeeper::Room final : public llm::Backend {
   Room(ModelKeeper& keeper, PooledModelId id) : keeper_(keeper), id_(id) {}
 
   void read_ahead(llm::Request& request) override { keeper_.read_ahead(id_, request); }
+  std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override {
+    return keeper_.count_prompt(id_, request);
+  }
   void submit(llm::Request request, Done done) override {
     keeper_.submit(id_, std::move(request), std::move(done));
   }
@@ -200,6 +203,26 @@ void ModelKeeper::read_ahead(PooledModelId id, llm::Request& request) {
   stop_using(id);
   if (request.read_ahead)
     request.read_ahead = std::make_shared<const AheadInRoom>(times, std::move(request.read_ahead));
+}
+
+// Does not wait for a model that is not there, but has it loaded: who asks again will be told.
+std::variant<int64_t, llm::Failure> ModelKeeper::count_prompt(PooledModelId id,
+                                                              const llm::Request& request) {
+  llm::Backend* backend = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    backend = use(id);
+    if (backend == nullptr) {
+      const TimePoint now = clock_.now();
+      PoolActions actions;
+      pool_.want(now, id, actions);
+      note(actions);
+      return still_loading(id, now);
+    }
+  }
+  auto counted = backend->count_prompt(request);
+  stop_using(id);
+  return counted;
 }
 
 void ModelKeeper::submit(PooledModelId id, llm::Request request, Done done) {

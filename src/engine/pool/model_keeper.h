@@ -23,6 +23,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -144,6 +145,7 @@ class ModelKeeper {
 
   // --- what rooms do ---
   void read_ahead(PooledModelId id, llm::Request& request);
+  std::variant<int64_t, llm::Failure> count_prompt(PooledModelId id, const llm::Request& request);
   void submit(PooledModelId id, llm::Request request, Done done);
   void cancel(PooledModelId id, bool all);
   int32_t in_flight_target(PooledModelId id) const;

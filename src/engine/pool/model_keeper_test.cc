@@ -33,6 +33,7 @@ class Answering final : public llm::Backend {
   void read_ahead(llm::Request& request) override {
     request.read_ahead = std::make_shared<const Ahead>(this);
   }
+  std::variant<int64_t, llm::Failure> count_prompt(const llm::Request&) override { return 5; }
   void submit(llm::Request request, Done done) override {
     const auto* ahead = dynamic_cast<const Ahead*>(request.read_ahead.get());
     EXPECT_TRUE(ahead == nullptr || ahead->by == this) << "what another one had read";
@@ -169,6 +170,15 @@ TEST_F(ModelKeeperTest, OneThatIsAskedForTwiceIsLoadedOnce) {
   EXPECT_EQ(memory_.loads, 1);
   EXPECT_EQ(text(ask(*keeper, kA)), "a");
   EXPECT_EQ(keeper->reading(kA).presence, Presence::kLoaded);
+}
+
+TEST_F(ModelKeeperTest, WhoCountsTokensHasTheModelLoadedAndDoesNotWait) {
+  const auto keeper = keep({model("a")});
+  const auto counted = keeper->backend(kA).count_prompt({});
+  EXPECT_EQ(std::get<llm::Failure>(counted).code, "model_loading");
+  EXPECT_EQ(text(ask(*keeper, kA)), "a");
+  EXPECT_EQ(std::get<int64_t>(keeper->backend(kA).count_prompt({})), 5);
+  EXPECT_EQ(memory_.loads, 1);
 }
 
 TEST_F(ModelKeeperTest, ThreeInTurnWhereTwoFit) {

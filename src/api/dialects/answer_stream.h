@@ -1,0 +1,28 @@
+// AnswerStream: the pieces of an answer -> server-sent events, in the shape of one API. Pure.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "llm/answer.h"
+#include "llm/listener.h"
+
+namespace windrow::api {
+
+// Each of these appends events. After end() or fail() nothing more may be said.
+class AnswerStream {
+ public:
+  virtual ~AnswerStream() = default;
+
+  virtual void say(const llm::Piece& piece, std::string& events) = 0;
+
+  // What the answer has and no piece said is said now.
+  virtual void end(const llm::Answer& answer, std::string& events) = 0;
+
+  virtual void fail(const llm::Failure& failure, std::string& events) = 0;
+
+  // Something that readers skip, for proxies that give up on who is quiet.
+  virtual void keep_alive(std::string& events) = 0;
+};
+
+}  // namespace windrow::api

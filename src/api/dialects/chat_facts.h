@@ -1,0 +1,22 @@
+// What of a call its answer in another API's shape is made of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace windrow::api {
+
+struct ChatFacts {
+  std::string id;  // without a prefix
+  std::string request_id;
+  std::string model;
+  int64_t created_unix_s = 0;
+  std::string service_tier;  // empty: none
+  bool logprobs = false;     // kResponses: they are listed
+
+  // kResponses: what of the request the answer repeats, as members of an object, each with a comma
+  // behind it.
+  std::string echo;
+};
+
+}  // namespace windrow::api

@@ -1,0 +1,39 @@
+// An answer in the shape of Anthropic's /v1/messages. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "api/dialects/answer_blocks.h"
+#include "api/dialects/chat_facts.h"
+#include "llm/answer.h"
+
+namespace windrow::api {
+
+// One line: {"id": "msg_...", "type": "message", "content": [...], ...}
+std::string message_of(const ChatFacts& facts, const llm::Answer& answer);
+
+// {"type": "error", "error": {"type", "message"}, "request_id"}; `status` as the client gets it.
+std::string message_error(int status, std::string_view message, std::string_view request_id);
+
+// {"input_tokens": 12}
+std::string token_count_of(int64_t tokens);
+
+// --- parts of it, for streams ---
+
+// Before anything is said.
+void append_message_start(const ChatFacts& facts, std::string& text);
+
+// "stop_reason" and "stop_sequence", members of an object. `refused`: a block says so.
+void append_stop(const AnswerEnding& ending, bool refused, std::string& text);
+
+// What was read from what had been computed before is not among the input tokens, as there.
+void append_message_usage(const ChatFacts& facts, const llm::Usage& usage, std::string& text);
+
+// A content block. `begins`: as it is opened, without what it says.
+void append_content_block(const ChatFacts& facts, const AnswerBlock& block, size_t index,
+                          bool begins, std::string& text);
+
+}  // namespace windrow::api

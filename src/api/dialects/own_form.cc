@@ -1,0 +1,29 @@
+#include "api/dialects/own_form.h"
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "llm/raw_answer.h"
+
+namespace windrow::api {
+
+llm::Outcome in_own_form(const Origins& origins, llm::Outcome outcome) {
+  if (auto* failure = std::get_if<llm::Failure>(&outcome))
+    return origins.in_own_words(std::move(*failure));
+  const llm::Answer& answer = std::get<llm::Answer>(outcome);
+  if (answer.raw.empty()) return outcome;
+  std::optional<llm::Answer> read = llm::read_raw_answer(answer.raw);
+  if (!read || read->choices.empty()) {
+    return llm::Failure{.failure_class = llm::FailureClass::kTransient,
+                        .status = 502,
+                        .code = "invalid_reply",
+                        .message = "the server that was asked sent what is no answer to a chat",
+                        .usage = answer.usage};
+  }
+  read->truncated = answer.truncated;
+  read->timings = answer.timings;
+  return *std::move(read);
+}
+
+}  // namespace windrow::api

@@ -1,0 +1,50 @@
+// An answer in the shape of OpenAI's /v1/responses. Pure.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/dialects/answer_blocks.h"
+#include "api/dialects/chat_facts.h"
+#include "llm/answer.h"
+
+namespace windrow::api {
+
+// ChatFacts::echo. `chat` is the translated body as it will be answered; of a model elsewhere
+// (`raw`) it is not known what counts for what it does not say.
+std::string responses_echo(const boost::json::object& echo, const boost::json::object& chat,
+                           bool raw);
+
+// One line: {"id": "resp_...", "object": "response", "output": [...], ...}
+std::string response_of(const ChatFacts& facts, const llm::Answer& answer);
+
+// --- parts of it, for streams ---
+
+enum class ResponseStatus : uint8_t { kInProgress, kCompleted, kIncomplete, kFailed };
+
+// What is told of a response at some moment. `ending` null: it goes on, or has failed with
+// `failure`.
+void append_response(const ChatFacts& facts, ResponseStatus status,
+                     std::span<const AnswerBlock> blocks, const AnswerEnding* ending,
+                     const llm::Failure* failure, std::string& text);
+
+// An element of `output`. The last one of an answer that was cut is incomplete.
+struct ItemState {
+  const AnswerEnding* ending = nullptr;  // of the last one
+  bool in_progress = false;
+};
+void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
+                 std::string& text);
+
+// An element of a message's or of a reasoning item's `content`.
+void append_part(const ChatFacts& facts, const AnswerBlock& block, std::string& text);
+
+std::string item_id(const ChatFacts& facts, const AnswerBlock& block, size_t index);
+
+ResponseStatus status_of(const AnswerEnding& ending);
+
+}  // namespace windrow::api
