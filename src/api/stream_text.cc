@@ -48,6 +48,21 @@ void append_event(std::string_view data, std::string& events) {
   events += "\n\n";
 }
 
+// A message as a delta: clients put the pieces of a call together by its place, which a whole
+// message does not say.
+json::value delta_of(json::value message) {
+  json::object* const object = message.if_object();
+  if (object == nullptr) return json::object();
+  json::value* const calls = object->if_contains("tool_calls");
+  if (calls == nullptr || !calls->is_array()) return message;
+  int64_t index = 0;
+  for (json::value& call : calls->get_array()) {
+    if (json::object* const fields = call.if_object()) fields->emplace("index", index);
+    ++index;
+  }
+  return message;
+}
+
 }  // namespace
 
 StreamText::StreamText(StreamShape shape) : shape_(std::move(shape)), head_(chunk_head(shape_)) {}
@@ -153,7 +168,7 @@ void StreamText::say_raw_answer(const std::string& raw, std::string& events) {
     for (json::value& choice : choices->get_array()) {
       if (!choice.is_object() || !is_chat()) continue;
       json::object& object = choice.get_object();
-      object["delta"] = object.contains("message") ? std::move(object["message"]) : json::object();
+      object["delta"] = delta_of(std::move(object["message"]));
       object.erase("message");
     }
   }

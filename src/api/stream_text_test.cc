@@ -127,6 +127,28 @@ TEST(StreamText, AFormIsLabelledWithTheFinish) {
                              "structure":"truncated"}])"));
 }
 
+TEST(StreamText, ToolCallsOfAWholeAnswerHaveTheirPlaces) {
+  StreamText stream(shape(Endpoint::kChatCompletions));
+  std::string text;
+  stream.end({.raw = R"({"id":"x","object":"chat.completion","choices":[
+      {"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,
+       "tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},
+                     {"id":"b","type":"function","function":{"name":"g","arguments":"[]"}}]}},
+      {"index":1,"finish_reason":"tool_calls","message":{"role":"assistant",
+       "tool_calls":[{"index":7,"id":"c"}]}},
+      {"index":2,"finish_reason":"stop","message":{"role":"assistant","tool_calls":null}},
+      {"index":3,"finish_reason":"stop"}]})"},
+             text);
+  const json::array choices = json::parse(events_in(text).at(0)).at("choices").as_array();
+  EXPECT_EQ(choices.at(0).at("delta"), json::parse(R"({"role":"assistant","content":null,
+      "tool_calls":[
+        {"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},
+        {"index":1,"id":"b","type":"function","function":{"name":"g","arguments":"[]"}}]})"));
+  EXPECT_EQ(choices.at(1).at("delta").at("tool_calls").at(0).at("index"), 7);
+  EXPECT_EQ(choices.at(2).at("delta"), json::parse(R"({"role":"assistant","tool_calls":null})"));
+  EXPECT_EQ(choices.at(3).at("delta"), json::object());
+}
+
 TEST(StreamText, AnErrorIsAnEvent) {
   std::string text;
   StreamText::fail({.failure_class = llm::FailureClass::kBackend,
