@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "end_to_end/served.h"
-#include "end_to_end/sim_upstream.h"
 #include "http/loop.h"
 #include "http/open_client.h"
 #include "http/testing/call_rig.h"
@@ -216,14 +215,6 @@ TEST(Serve, AModelThatCannotBeLoadedEndsIt) {
   EXPECT_THAT(ended.errors, HasSubstr("model.gguf"));
 }
 
-TEST(Serve, AServerElsewhereThatIsDeadEndsIt) {
-  const JobFolder folder;
-  const Ended ended =
-      folder.windrow({"serve", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1/v1"});
-  EXPECT_EQ(ended.code, 3) << ended;
-  EXPECT_THAT(ended.errors, HasSubstr("127.0.0.1:1"));
-}
-
 TEST(Serve, ItsPortIsThereWhileModelsAreLoaded) {
   // A server elsewhere that takes a connection and says nothing: as long as that lasts, there is
   // nobody to answer.
@@ -271,72 +262,6 @@ TEST(Serve, SpeaksTlsWithThoseWhoTrustIt) {
       with({"serve", "--listen", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "other.pem"},
            kInstant));
   EXPECT_EQ(misfit.code, 2) << misfit;
-}
-
-TEST(Serve, ServersElsewhereAnswerInItsName) {
-  const JobFolder folder;
-  Served behind(folder, {"--model", "chat=sim:instant"});
-  ASSERT_TRUE(behind.wait_until_ready());
-  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", behind.port()),
-                        "--model-alias", "fast=chat"});
-  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
-  for (const char* model : {"chat", "fast"}) {
-    const HttpReply reply = front.post(
-        "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
-    EXPECT_EQ(reply.status, 200) << reply.body;
-  }
-  EXPECT_EQ(front.post("/v1/completions", R"({"model":"none","prompt":"a"})").status, 404);
-  const std::string page = front.get("/metrics").body;
-  const std::string label = fmt::format(R"({{upstream="http://127.0.0.1:{}"}})", behind.port());
-  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_healthy{} 1", label)));
-  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_answers_total{} 2", label)));
-}
-
-TEST(Serve, WhereServersElsewhereAreIsNotToldToClients) {
-  const JobFolder folder;
-  const SimUpstream behind(folder, {"--fault", "reset=1"});
-  Served front(folder, {"--upstream", behind.url(), "--max-attempts", "1"});
-  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
-  const HttpReply models = front.get("/v1/models");
-  const std::string name(json::parse(models.body).at("data").at(0).at("id").as_string());
-  const HttpReply reply = front.post(
-      "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", name));
-  EXPECT_EQ(reply.status, 502) << reply.body;
-  EXPECT_THAT(reply.body, HasSubstr("a server behind this one"));
-  EXPECT_THAT(reply.body, Not(HasSubstr("127.0.0.1")));
-}
-
-TEST(Serve, AServerElsewhereMayGoAndComeBackWithMore) {
-  const JobFolder folder;
-  auto behind = std::make_unique<Served>(folder, Words{"--model", "chat=sim:instant"});
-  ASSERT_TRUE(behind->wait_until_ready());
-  const uint16_t port = behind->port();
-  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", port)});
-  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
-  const auto ask = [&](std::string_view model) {
-    return front.post("/v1/completions",
-                      fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
-  };
-  EXPECT_EQ(ask("chat").status, 200);
-  EXPECT_EQ(ask("more").status, 404);
-
-  behind->process().send(SIGKILL);
-  behind->process().wait();
-  while (front.get("/ready").status == 200) {
-  }
-  const HttpReply nobody = ask("chat");
-  EXPECT_EQ(nobody.status, 503);
-  EXPECT_THAT(nobody.body, HasSubstr("upstream_unreachable"));
-
-  behind = std::make_unique<Served>(
-      folder, Words{"--model", "chat=sim:instant", "--model", "more=sim:instant"},
-      fmt::format("127.0.0.1:{}", port));
-  while (front.get("/ready").status != 200) {
-  }
-  EXPECT_EQ(ask("chat").status, 200);
-  while (ask("more").status == 404) {
-  }
-  EXPECT_EQ(ask("more").status, 200);
 }
 
 TEST(Serve, RunTakesASimulatedModelToo) {
