@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <future>
 #include <set>
 #include <string>
@@ -295,6 +298,23 @@ TEST(ApiServer, StopWithoutGraceTellsThoseInside) {
   rig.backend.wait_unwanted();
   rig.backend.wait_unwanted();
   stopped.get();
+}
+
+// An engine asks it as long as it likes, also while the server is taken down.
+TEST(ApiServer, WhoAsksWhatArrivesMayAskAtAnyTime) {
+  ServerRig rig;
+  rig.load();
+  std::atomic<bool> stopped = false;
+  auto asking = std::async(std::launch::async, [&] {
+    int64_t most = 0;
+    while (!stopped)
+      most = std::max(most, rig.server->arriving());
+    return most;
+  });
+  rig.server->stop({});
+  EXPECT_EQ(rig.server->arriving(), 0);
+  stopped = true;
+  EXPECT_EQ(asking.get(), 0);
 }
 
 TEST(ApiServer, LargeAnswersComeWhole) {
