@@ -101,6 +101,7 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
     entry.cached_as = question_of(*question, cache_scope_);
   }
   request.unwanted = {};
+  request.urgency = item.urgency;
   if (upstreams_.size() == 1) upstreams_.front().backend->read_ahead(request);
   entry.request = std::make_shared<const llm::Request>(std::move(request));
   Deeds deeds;

@@ -6,7 +6,8 @@
 //   a higher urgency goes first, but between two starts of a lower one that has an item ready there
 //     are at most `overtaken_max` starts of higher ones. So an item with k of its urgency before it
 //     starts after at most (k + 1) * (overtaken_max + 1) starts, however many urgent ones come;
-//     starts at places that it may not have (reserve.h) do not delay it and are not counted here;
+//     starts at places that it may not have (llm/reserve.h) do not delay it and are not counted
+//     here;
 //   in the same way those with a deadline go before those without, the nearest first, and at most
 //     `dated_max` of them between two others.
 // The bounds are on starts and not on each item's own overtakers: with ten thousand rows waiting

@@ -32,12 +32,16 @@
 #include "dispatch/lanes.h"
 #include "dispatch/packer.h"
 #include "dispatch/quota.h"
-#include "dispatch/reserve.h"
 #include "dispatch/retry_policy.h"
 #include "dispatch/router.h"
 #include "dispatch/work_item.h"
+#include "llm/reserve.h"
 
 namespace windrow::dispatch {
+
+using llm::kServerReserve;
+using llm::Reserve;
+using llm::ReserveOptions;
 
 struct UpstreamOptions {
   ConcurrencyOptions concurrency;

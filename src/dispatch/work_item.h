@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "llm/urgency.h"
 
 namespace windrow::dispatch {
 
@@ -14,8 +15,8 @@ using ItemId = Id<struct ItemTag>;
 using CallId = Id<struct CallTag>;  // one sending of one item, or of several packed together
 using UpstreamId = Id<struct UpstreamTag, uint32_t>;  // counted from 0
 
-// Who waits for it. Higher ones go first, within bounds (lanes.h).
-enum class Urgency : uint8_t { kInteractive, kNormal, kBatch };
+// More urgent ones go first, within bounds (lanes.h).
+using llm::Urgency;
 
 struct WorkItem {
   ItemId id;

@@ -123,6 +123,7 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .form = limits.form,
         .reasoning = limits.reasoning,
         .keep = limits.keep,
+        .urgency = request.urgency,
         .submitted_at = submitted_at,
         .listener = request.listener,
         .unwanted = request.unwanted};

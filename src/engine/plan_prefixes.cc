@@ -53,10 +53,12 @@ void Plan::begin_row(RowId id) {
   prompts_.remove(id, shareable(row));
 }
 
-// In order of age, so that of rows with the same beginning the oldest computes it.
+// In their order, so that of rows with the same beginning the first computes it.
 void Plan::begin_rows() {
-  for (const RowId id : running_)
+  for (const RowId id : running_) {
     at(id).stop_at = 0;
+    at(id).lent = llm::Urgency::kBatch;
+  }
   for (const RowId id : running_) {
     Row& row = at(id);
     if (row.begun) continue;
@@ -68,6 +70,7 @@ void Plan::begin_rows() {
     row.share_expected = beginning.coming;
     ENSURE(beginning.coming_from != nullptr, "row {} waits for nobody", id.value());
     Row& leader = *beginning.coming_from;
+    leader.lent = std::min(leader.lent, row.rank);
     leader.stop_at =
         leader.stop_at == 0 ? beginning.coming : std::min(leader.stop_at, beginning.coming);
   }

@@ -32,7 +32,9 @@
 #include "engine/worker_pool.h"
 #include "llm/backend.h"
 #include "llm/listener.h"
+#include "llm/reserve.h"
 #include "llm/step_report.h"
+#include "llm/urgency.h"
 
 namespace windrow::engine {
 
@@ -63,6 +65,7 @@ struct EngineRequest {
   // Without a form: thoughts are split off by their marks; none: everything is said.
   std::shared_ptr<const chat::ReasoningContext> reasoning;
   bool keep = false;  // a later prompt is likely to begin with all of this
+  llm::Urgency urgency = llm::Urgency::kNormal;  // which rows go first (plan.h)
   TimePoint submitted_at;
 
   // Hears the answer while it is made, as this choice of its request; none: nobody does.
@@ -88,6 +91,7 @@ struct StepLoopOptions {
   std::optional<Duration> lone_step_target;
 
   SamplingThreads sampling_threads;
+  llm::ReserveOptions reserve;  // of rows and of the model's memory
   MaskFilling mask_filling;
   llm::StepObserver on_step;  // after each step that ran; none: nobody counts
 };
