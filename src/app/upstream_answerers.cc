@@ -136,7 +136,10 @@ dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfR
   options.waiting_max = run.serving ? static_cast<int32_t>(settings_.queue_max)
                                     : kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
   options.backoff_base = std::chrono::seconds(1);
-  if (run.serving) options.reserve = dispatch::kServerReserve;
+  if (run.serving) {
+    options.reserve = dispatch::kServerReserve;
+    options.refusal_patience = std::chrono::seconds(settings_.refusal_patience_s);
+  }
   options.quotas.clear();
   for (const UpstreamChoice& choice : choices_) {
     options.quotas.push_back({.requests_per_minute = choice.requests_per_minute,

@@ -10,7 +10,8 @@ SchedulerOptions scheduler_options(const std::vector<DispatchUpstream>& upstream
                                    const DispatchOptions& options) {
   SchedulerOptions scheduler{.quotas = options.quotas,
                              .retry = {.attempts_max = std::max(options.attempts_max, 1),
-                                       .backoff_base = options.backoff_base},
+                                       .backoff_base = options.backoff_base,
+                                       .refusal_patience = options.refusal_patience},
                              .lanes = options.lanes,
                              .reserve = options.reserve,
                              .packer = options.packer,

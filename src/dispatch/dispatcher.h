@@ -41,7 +41,8 @@ struct DispatchOptions {
   // calls take several, at least two calls' worth wait.
   int32_t waiting_max = 0;
 
-  Duration backoff_base{};  // RetryOptions
+  Duration backoff_base{};                   // RetryOptions
+  std::optional<Duration> refusal_patience;  // likewise
   std::vector<QuotaOptions> quotas = {{}};
   LaneOptions lanes;
   ReserveOptions reserve;

@@ -196,6 +196,10 @@ std::optional<UpstreamId> Scheduler::choose(TimePoint now, const WorkItem& item,
       keep_earlier(quota_wakes_at_, ready);
     }
   }
+  // Rather to somebody who has not refused it.
+  const auto has_refused = [&](UpstreamId id) { return item.was_refused_by(id); };
+  if (item.refused_by != 0 && !std::ranges::all_of(open_for_item_, has_refused))
+    std::erase_if(open_for_item_, has_refused);
   return router_.choose(item.group, open_for_item_, anywhere);
 }
 

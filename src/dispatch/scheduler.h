@@ -248,6 +248,8 @@ class Scheduler {
             PackReason reason, Actions& actions);
 
   void report(TimePoint now, const Call& call, const CallEnd& end);
+  bool is_too_many(const Call& call) const;
+  bool may_go_elsewhere(TimePoint now, const WorkItem& item) const;
   void item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
                   std::optional<TimePoint>& again_at, Actions& actions);
   void finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions);

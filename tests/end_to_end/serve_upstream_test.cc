@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json/parse.hpp>
 #include <csignal>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "end_to_end/served.h"
 #include "end_to_end/sim_upstream.h"
@@ -58,6 +60,57 @@ TEST(ServeUpstream, WhereTheyAreIsNotToldToClients) {
   EXPECT_EQ(reply.status, 502) << reply.body;
   EXPECT_THAT(reply.body, HasSubstr("a server behind this one"));
   EXPECT_THAT(reply.body, Not(HasSubstr("127.0.0.1")));
+}
+
+TEST(ServeUpstream, WhatTheyRefuseIsSoonRefusedHere) {
+  const JobFolder folder;
+  const SimUpstream behind(folder, {"--fault", "429=1", "--model", "chat"});
+  Served front(folder, {"--upstream", behind.url(), "--refusal-patience", "1"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const HttpReply reply =
+      front.post("/v1/completions", R"({"model":"chat","prompt":"a","max_tokens":3})");
+  EXPECT_EQ(reply.status, 429) << reply.body;
+  EXPECT_THAT(reply.head, HasSubstr("Retry-After: "));
+}
+
+constexpr std::string_view kModelsReply =
+    R"({"object":"list","data":[{"id":"chat","object":"model"}]})";
+
+http::testing::TestReply reply_of(int32_t status, std::string_view body) {
+  http::testing::TestReply reply{.status = status, .body = std::string(body)};
+  reply.headers.add("Content-Type", "application/json");
+  return reply;
+}
+
+std::string chat_url(const http::testing::TestServer& server) {
+  return fmt::format("http://127.0.0.1:{}/v1", server.port());
+}
+
+// A prompt that is always refused is not what the server is tried with while others wait.
+TEST(ServeUpstream, WhatTheyAlwaysRefuseStopsNobodyElse) {
+  std::atomic<int> refused = 0;
+  http::testing::TestServer behind([&](const http::testing::TestRequest& request) {
+    if (request.method == "GET") return reply_of(200, kModelsReply);
+    if (request.body.find("never") != std::string::npos) {
+      ++refused;
+      return reply_of(503, R"({"error":{"message":"not now","type":"server_error"}})");
+    }
+    return reply_of(200, R"({"choices":[{"index":0,"text":"yes","finish_reason":"stop"}]})");
+  });
+  const JobFolder folder;
+  Served front(folder, {"--upstream", chat_url(behind), "--refusal-patience", "600"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const auto body = [](std::string_view prompt) {
+    return fmt::format(R"({{"model":"chat","prompt":"{}","max_tokens":3}})", prompt);
+  };
+  const HttpCall one(front.port(), "POST", "/v1/completions", body("never"));
+  const HttpCall other(front.port(), "POST", "/v1/completions", body("never ever"));
+  while (refused < 4) {
+  }
+  for (int i = 0; i < 20; ++i) {
+    const HttpReply reply = front.post("/v1/completions", body(fmt::format("prompt {}", i)));
+    ASSERT_EQ(reply.status, 200) << reply.body;
+  }
 }
 
 TEST(ServeUpstream, OneMayGoAndComeBackWithMore) {
