@@ -267,6 +267,7 @@ class Dispatcher {
   void inherit(const Inherit& inherit);
 
   // --- without ---
+  bool is_open_to(const WorkItem& item) const;
   void run(Deeds deeds);
   void carry_out(Hand hand);
   void carry_out(Finish finish);
