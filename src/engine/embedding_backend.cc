@@ -189,6 +189,7 @@ void EmbeddingBackend::submit(llm::Request request, Done done) {
   embedder_.submit(
       EmbeddingWork{.inputs = std::move(tokens),
                     .submitted_at = clock_.now(),
+                    .urgency = request.urgency,
                     .unwanted = request.unwanted,
                     .done = [request = std::move(request), prompt_tokens,
                              done = std::move(done)](EmbeddingOutcome outcome) {

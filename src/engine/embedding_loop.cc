@@ -102,17 +102,20 @@ void EmbeddingLoop::add(EmbeddingWork work) {
 void EmbeddingLoop::add_input(std::vector<Token> tokens, const Place& place) {
   const uint64_t hash = hash64(std::string_view(reinterpret_cast<const char*>(tokens.data()),
                                                 tokens.size() * sizeof(Token)));
-  std::vector<InputId>& inputs_of_work = works_.at(place.work).inputs;
+  Running& running = works_.at(place.work);
+  std::vector<InputId>& inputs_of_work = running.inputs;
+  const llm::Urgency urgency = running.work.urgency;
   const auto [first, last] = by_hash_.equal_range(hash);
   const auto equal = std::find_if(
       first, last, [&](const auto& entry) { return inputs_.at(entry.second).tokens == tokens; });
   if (equal != last) {
     inputs_.at(equal->second).places.push_back(place);
     inputs_of_work.push_back(equal->second);
+    batch_.wanted_by(equal->second, place.work, urgency);
     return;
   }
   const InputId id(next_id_++);
-  batch_.add(id, static_cast<int32_t>(tokens.size()));
+  batch_.add(id, static_cast<int32_t>(tokens.size()), place.work, urgency);
   by_hash_.emplace(hash, id);
   inputs_.emplace(id, Input{.tokens = std::move(tokens), .hash = hash, .places = {place}});
   inputs_of_work.push_back(id);
@@ -150,7 +153,7 @@ EmbeddingBatch::Budget EmbeddingLoop::budget(const Turn& turn) const {
 LingerDecision EmbeddingLoop::decide_now(const Turn& turn,
                                          const EmbeddingBatch::Budget& budget) const {
   const TimePoint now = clock_.now();
-  const Place& first = inputs_.at(batch_.front()).places.front();
+  const Place& first = inputs_.at(batch_.oldest()).places.front();
   return decide(now,
                 {.oldest = works_.at(first.work).work.submitted_at,
                  .full = batch_.fills(budget),

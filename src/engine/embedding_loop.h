@@ -25,6 +25,7 @@
 #include "llm/answer.h"
 #include "llm/backend.h"
 #include "llm/step_report.h"
+#include "llm/urgency.h"
 
 namespace windrow::engine {
 
@@ -40,6 +41,7 @@ using EmbeddingOutcome = std::variant<EmbeddingResult, llm::Failure>;
 struct EmbeddingWork {
   std::vector<std::vector<Token>> inputs;  // at least one; each has 1 .. input_tokens_max tokens
   TimePoint submitted_at;
+  llm::Urgency urgency = llm::Urgency::kNormal;
   std::stop_token unwanted;                    // then it ends with kCancelled before the next pass
   std::function<void(EmbeddingOutcome)> done;  // called exactly once
 };
@@ -90,8 +92,6 @@ class EmbeddingLoop {
   const std::vector<BudgetPoint>& budget_points() const { return search_.points(); }
 
  private:
-  using WorkId = Id<struct WorkTag>;
-
   struct Running {
     EmbeddingWork work;  // its inputs are moved to where they are computed
     std::vector<InputId> inputs;
