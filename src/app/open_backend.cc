@@ -93,7 +93,7 @@ engine::EmbeddingOptions pass_options(const Settings& settings, const HowToOpen&
 engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
                                const Settings& settings, Result<chat::ChatTemplate> chat_template,
                                const HowToOpen& how, const Clock& clock) {
-  engine::ModelKinds kinds;
+  engine::ModelKinds kinds{.open_aside = how.serving};
   kinds.generation = [&model, &clock, settings, how, path = choice.path, name = served_name(choice),
                       chat_template = std::move(
                           chat_template)]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
@@ -205,7 +205,7 @@ Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& sett
       .step_tokens_max = static_cast<int32_t>(settings.batch_tokens),
       .share = settings.share};
   const bool is_reranker = ranks(choice, "");
-  engine::ModelKinds kinds;
+  engine::ModelKinds kinds{.open_aside = how.serving};
   kinds.generation = [=, &vocabulary, &clock,
                       model = *model]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
     return std::make_unique<engine::GenerationBackend>(
