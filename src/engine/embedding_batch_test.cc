@@ -222,7 +222,9 @@ TEST(EmbeddingBatch, FuzzedEveryInputRunsOnceWithinTheLimitsAndInTurn) {
         ASSERT_TRUE(!has[i] || oldest_is_in[i]) << "the oldest is overtaken";
         passes_without[i] = waits[i] && !has[i] ? passes_without[i] + 1 : 0;
         // Two may have their turn at once.
-        if (i > 0) ASSERT_LE(passes_without[i], EmbeddingBatch::kPassesMax[i - 1] + 1);
+        if (i > 0) {
+          ASSERT_LE(passes_without[i], EmbeddingBatch::kPassesMax[i - 1] + 1);
+        }
       }
       ASSERT_LE(passes_without[0], 2) << "the most urgent are in every pass that is not a turn";
       if (random.chance(0.1)) {
