@@ -97,6 +97,7 @@ class EmbeddingLoop {
     std::vector<InputId> inputs;
     EmbeddingResult result;
     size_t inputs_left = 0;
+    int32_t tokens_computed = 0;
     TimePoint started_at;
     bool started = false;
   };
@@ -123,7 +124,8 @@ class EmbeddingLoop {
   void pass_ran(const std::vector<InputId>& pass, llm::StepReason reason, Duration duration);
   void pass_failed(const std::vector<InputId>& pass, const Error& error);
   void take(InputId id, std::span<const float> vector);
-  void give(const Place& place, std::span<const float> vector);
+  void give(const Place& place, int32_t tokens, std::span<const float> vector);
+  static llm::Failure with_usage(llm::Failure failure, const Running& running);
   void end(WorkId id, EmbeddingOutcome outcome);
   void end_all(const llm::Failure& failure);
   void cancel_if(const std::function<bool(const Running&)>& unwanted);

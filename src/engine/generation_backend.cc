@@ -108,7 +108,7 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
     return refused(
         "logit_bias",
         fmt::format("logit_bias has {} tokens for each of {} answers; together they may "
-                    "have {}: ask for fewer answers in one row, or shorten the list",
+                    "have {}: ask for fewer answers at once, or shorten the list",
                     with_thousands(biases), with_thousands(rows), with_thousands(kBiasesMax)));
   }
   if (!request.logprobs_top) return std::nullopt;
@@ -120,8 +120,8 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
   scored *= choices * (1 + *request.logprobs_top);
   if (scored <= kLogprobsMax) return std::nullopt;
   return refused("logprobs",
-                 fmt::format("this row may become {} log-probabilities; a row may have {}: ask for "
-                             "fewer answers, a smaller max_tokens or fewer logprobs in one row",
+                 fmt::format("this request may become {} log-probabilities; one may have {}: ask "
+                             "for fewer answers, a smaller max_tokens or fewer logprobs at once",
                              with_thousands(scored), with_thousands(kLogprobsMax)));
 }
 
@@ -137,12 +137,12 @@ llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Stru
     checks_.add(
         [structure, unwanted, done,
          answer = std::make_shared<llm::Answer>(std::get<llm::Answer>(std::move(outcome)))] {
-          if (unwanted.stop_requested()) {
-            done(cancelled());
-            return;
-          }
-          llm::Outcome judgement = judged(*structure->check, std::move(*answer));
-          done(unwanted.stop_requested() ? llm::Outcome(cancelled()) : std::move(judgement));
+          const llm::Usage usage = answer->usage;
+          llm::Outcome judgement = cancelled();
+          if (!unwanted.stop_requested()) judgement = judged(*structure->check, std::move(*answer));
+          if (unwanted.stop_requested()) judgement = cancelled();
+          if (auto* failure = std::get_if<llm::Failure>(&judgement)) failure->usage = usage;
+          done(std::move(judgement));
         });
   };
 }

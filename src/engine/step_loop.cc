@@ -164,9 +164,7 @@ Result<void> StepLoop::run_model(std::span<const StepRow> step) {
     return runner_.run(step);
   } catch (const std::exception& error) {
     return Error{ErrorKind::kUnavailable,
-                 fmt::format("the model's device failed: {}; results already written are safe, and "
-                             "the same command continues",
-                             error.what())};
+                 fmt::format("the model's device failed: {}", error.what())};
   }
 }
 
@@ -284,6 +282,8 @@ void StepLoop::end(RowId id, llm::Outcome outcome) {
   if (plan_.contains(id)) plan_.remove(id);
   const auto found = rows_.find(id);
   ENSURE(found != rows_.end(), "row {} ends twice", id.value());
+  if (auto* failure = std::get_if<llm::Failure>(&outcome))
+    failure->usage = usage_so_far(found->second);
   const llm::Backend::Done done = std::move(found->second.request.done);
   const std::shared_ptr<RowGroup> group = found->second.request.group;
   if (found->second.mask) mask_filler_.drop(*found->second.mask);

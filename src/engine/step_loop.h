@@ -71,6 +71,7 @@ struct EngineRequest {
   // Hears the answer while it is made, as this choice of its request; none: nobody does.
   std::shared_ptr<llm::Listener> listener;
   int32_t choice = 0;
+  int32_t text_begin = 0;  // Choice::text_begin
 
   std::stop_token unwanted;  // once stopped, the row ends with kCancelled before the next step
   llm::Backend::Done done;
@@ -184,6 +185,7 @@ class StepLoop {
   void tell(RowId id);
   void finish(RowId id, llm::FinishReason reason);
   static void describe(const Row& row, llm::Choice& choice);
+  static llm::Usage usage_so_far(const Row& row);
   void end(RowId id, llm::Outcome outcome);
   void end_all(const llm::Failure& failure);
   void end_abandoned();
