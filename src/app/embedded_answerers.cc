@@ -11,10 +11,29 @@
 #include "app/dry_run_command.h"
 #include "app/run_options.h"
 #include "app/serve_options.h"
+#include "base/hash.h"
 
 namespace windrow::app {
 
 namespace json = boost::json;
+
+namespace {
+
+const engine::Vocabulary& vocabulary_of(const OpenModel& model) {
+  if (model.model) return model.model->vocabulary();
+  return *model.simulated;
+}
+
+// Of the weights, of Windrow and of the library that computes.
+std::string fingerprint_of(const std::string& path, const std::string& runtime) {
+  constexpr size_t kDigits = 10;
+  const Result<std::string> identity = model_identity(path);
+  if (!identity) return "";  // the file is gone from where it was
+  const std::string text = fmt::format("{}\n{}\n{}", *identity, WINDROW_VERSION, runtime);
+  return "fp_" + to_hex(hash64(text)).substr(0, kDigits);
+}
+
+}  // namespace
 
 json::array EmbeddedAnswerers::description() const {
   json::array models;
@@ -73,7 +92,9 @@ std::vector<OfferedModel> EmbeddedAnswerers::offered() const {
                                    .dispatcher = routes_[i].dispatcher,
                                    .endpoints = models_[i].endpoints,
                                    .created_unix_s = clock_.unix_seconds(),
-                                   .context_tokens = models_[i].backend->request_tokens_max()},
+                                   .context_tokens = models_[i].backend->request_tokens_max(),
+                                   .vocabulary_size = vocabulary_of(models_[i]).size(),
+                                   .fingerprint = fingerprint_of(models_[i].path, runtime())},
                          .aliases = {},
                          .any = choices_[i].name.empty()};
     for (const auto& [name, model] : aliases) {

@@ -115,7 +115,7 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
   if (model.facts().encoder_only) {
     kinds.no_generation = fmt::format(
         "{} is an encoder: it answers /v1/embeddings and /v1/rerank and generates no "
-        "text; send this row to a model that does",
+        "text; ask a model that does",
         choice.path);
   }
   return kinds;
@@ -159,14 +159,19 @@ bool is_simulated(const ModelChoice& choice) {
 
 namespace {
 
+struct ModelTraits {
+  bool generates = false;
+  bool chats = false;  // it has a chat template
+  bool ranks = false;
+};
+
 // What a model can be asked, by what it is.
-llm::EndpointSet endpoints_of(bool generates, bool ranks) {
+llm::EndpointSet endpoints_of(const ModelTraits& traits) {
   using llm::Endpoint;
-  if (ranks && generates)
-    return {Endpoint::kChatCompletions, Endpoint::kCompletions, Endpoint::kRerank};
-  if (ranks) return {Endpoint::kRerank};
-  if (!generates) return {Endpoint::kEmbeddings};
-  return {Endpoint::kChatCompletions, Endpoint::kCompletions, Endpoint::kEmbeddings};
+  const Endpoint vectors = traits.ranks ? Endpoint::kRerank : Endpoint::kEmbeddings;
+  if (!traits.generates) return {vectors};
+  if (!traits.chats) return {Endpoint::kCompletions, vectors};
+  return {Endpoint::kChatCompletions, Endpoint::kCompletions, vectors};
 }
 
 bool ranks(const ModelChoice& choice, std::string_view own_pooling) {
@@ -226,7 +231,7 @@ Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& sett
         how.thread);
   };
   open.backend = std::make_unique<engine::ModelBackend>(std::move(kinds));
-  open.endpoints = endpoints_of(true, is_reranker);
+  open.endpoints = endpoints_of({.generates = true, .chats = true, .ranks = is_reranker});
   return open;
 }
 
@@ -246,6 +251,7 @@ Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& c
   if (!chat_template && !choice.chat_template.empty()) {
     return chat_template.error();
   }
+  const bool chats = chat_template.has_value();
   OpenModel open{.name = choice.name,
                  .path = choice.path,
                  .model = *std::move(model),
@@ -254,7 +260,10 @@ Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& c
   open.backend = std::make_unique<engine::ModelBackend>(
       model_kinds(*open.model, choice, settings, std::move(chat_template), how, clock));
   const engine::ModelFacts& facts = open.model->facts();
-  open.endpoints = endpoints_of(!facts.encoder_only, ranks(choice, facts.pooling));
+  // A file that names its pooling is made to embed or to rank, and what it would write is nothing.
+  open.endpoints = endpoints_of({.generates = !facts.encoder_only && facts.pooling.empty(),
+                                 .chats = chats,
+                                 .ranks = ranks(choice, facts.pooling)});
   open.embeds_first = facts.encoder_only || !facts.pooling.empty() || choice.pooling.has_value();
   return open;
 }
