@@ -15,6 +15,7 @@
 #include "api/call_workers.h"
 #include "api/error_reply.h"
 #include "api/front.h"
+#include "api/lane_reads.h"
 #include "api/live_requests.h"
 #include "api/models_page.h"
 #include "api/openapi.h"
@@ -53,17 +54,6 @@ llm::Failure stopping() {
 llm::Failure unreachable() {
   return unavailable("upstream_unreachable",
                      "none of the servers behind this one can be reached; try again later", 5000);
-}
-
-llm::Failure full() {
-  return {.failure_class = llm::FailureClass::kTransient,
-          .status = 429,
-          .code = "server_overloaded",
-          .message =
-              "the bodies that are being worked on take all the memory there is for them; "
-              "try again later",
-          .overloaded = true,
-          .retry_after_ms = 1000};
 }
 
 // The headers a call wants to know of.
@@ -127,6 +117,7 @@ class ApiServer::Core final : public CallHost {
                 .id_seed = ids_.chance(),
                 .log = options_.log}),
         workers_(options_.worker_threads),
+        lane_reads_(workers_),
         admission_(options_.bytes_inside_max),
         tick_(loop),
         description_(boost::json::serialize(openapi_document(
@@ -149,10 +140,12 @@ class ApiServer::Core final : public CallHost {
 
   http::Loop& loop() override { return loop_; }
   CallWorkers& workers() override { return workers_; }
+  LaneReads& lane_reads() override { return lane_reads_; }
   const Catalogue& catalogue() const override { return catalogue_; }
   const CallRules& rules() const override { return rules_; }
   ServeMetrics& metrics() override { return *metrics_; }
   LiveRequests& live() override { return live_; }
+  bool grow(size_t bytes) override { return admission_.grow(bytes); }
   void over(Call& call) override;
 
  private:
@@ -186,6 +179,7 @@ class ApiServer::Core final : public CallHost {
   Front front_;
   LiveRequests live_;
   CallWorkers workers_;
+  LaneReads lane_reads_;
   Admission admission_;
   http::Timer tick_;
   std::optional<TimePoint> give_up_at_;
@@ -337,6 +331,7 @@ http::ServerReply ApiServer::Core::metrics_reply() const {
                         .connections = static_cast<int64_t>(server_->connections()),
                         .requests_arriving = static_cast<int64_t>(server_->arriving()),
                         .calls_live = live_.count(),
+                        .calls_of_keys = front_.in_flight(),
                         .bytes_inside = static_cast<int64_t>(admission_.bytes()),
                         .bytes_inside_max = static_cast<int64_t>(admission_.bytes_max())};
   if (options_.read_models) readings.models = options_.read_models();
@@ -361,7 +356,7 @@ void ApiServer::Core::take(llm::Endpoint endpoint, bool may_be_tei,
     answer(std::move(admitted), error_reply(failure), failure.code, std::move(exchange));
   };
   if (const auto failure = refusal()) return refuse(*failure);
-  if (!admission_.take(request.body.size())) return refuse(full());
+  if (!admission_.take(request.body.size())) return refuse(no_room_for_body());
 
   std::string id = ids_.next();
   RequestRecord& record = admitted.record();
@@ -391,7 +386,7 @@ void ApiServer::Core::take(llm::Endpoint endpoint, bool may_be_tei,
 }
 
 void ApiServer::Core::over(Call& call) {
-  admission_.release(call.body_bytes());
+  admission_.release(call.bytes());
   calls_.erase(call.place);
   const std::scoped_lock lock(mutex_);
   --calls_inside_;

@@ -317,6 +317,27 @@ TEST(ApiServer, WhoAsksWhatArrivesMayAskAtAnyTime) {
   EXPECT_EQ(asking.get(), 0);
 }
 
+TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
+  std::atomic<bool> nobody = false;
+  ServerRig rig({.nobody_answers = [&] { return nobody.load(); }});
+  rig.load();
+  RawClient waiting(rig.server->port());
+  waiting.send(post(kChatPath, kChat));
+  rig.backend.wait_for(1);
+  nobody = true;
+  const Reply given_up = read_reply(waiting);
+  EXPECT_EQ(given_up.status, 503);
+  EXPECT_EQ(given_up.error().at("code"), "upstream_unreachable");
+  EXPECT_NE(given_up.header("Retry-After"), "");
+  rig.backend.cancel_all();
+  EXPECT_EQ(rig.ask(get("/ready")).status, 503);
+  EXPECT_EQ(rig.ask(get("/health")).status, 200);
+  EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "upstream_unreachable");
+  nobody = false;
+  while (rig.ask(get("/ready")).status != 200)
+    std::this_thread::yield();
+}
+
 TEST(ApiServer, LargeAnswersComeWhole) {
   ServerRig rig;
   rig.load();

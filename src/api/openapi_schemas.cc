@@ -89,6 +89,7 @@ constexpr std::string_view kSchemas = R"json({
     "created": {"type": "integer"},
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
+    "system_fingerprint": {"type": "string"},
     "usage": {"$ref": "#/components/schemas/Usage"},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -122,6 +123,7 @@ constexpr std::string_view kSchemas = R"json({
     "created": {"type": "integer"},
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
+    "system_fingerprint": {"type": "string"},
     "usage": {"anyOf": [{"$ref": "#/components/schemas/Usage"}, {"type": "null"}]},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -155,6 +157,7 @@ constexpr std::string_view kSchemas = R"json({
     "created": {"type": "integer"},
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
+    "system_fingerprint": {"type": "string"},
     "usage": {"anyOf": [{"$ref": "#/components/schemas/Usage"}, {"type": "null"}]},
     "choices": {"type": "array", "items": {
       "type": "object",

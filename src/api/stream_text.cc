@@ -38,6 +38,10 @@ std::string chunk_head(const StreamShape& shape) {
     head += R"(,"service_tier":)";
     llm::append_json(shape.service_tier, head);
   }
+  if (!shape.system_fingerprint.empty()) {
+    head += R"(,"system_fingerprint":)";
+    llm::append_json(shape.system_fingerprint, head);
+  }
   head += R"(,"choices":[)";
   return head;
 }
@@ -69,10 +73,7 @@ StreamText::StreamText(StreamShape shape) : shape_(std::move(shape)), head_(chun
 
 StreamText::Said& StreamText::said(int32_t choice) {
   const auto at = static_cast<size_t>(choice);
-  while (said_.size() <= at) {
-    const size_t prompt = said_.size() / static_cast<size_t>(shape_.choices_per_prompt);
-    said_.emplace_back(prompt < shape_.text_begins.size() ? shape_.text_begins[prompt] : 0);
-  }
+  if (said_.size() <= at) said_.resize(at + 1);
   return said_[at];
 }
 
@@ -85,7 +86,10 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
     append(events, R"({{"index":{},)", piece.choice);
     append_delta(piece, events);
     events += R"(,"logprobs":)";
-    if (shape_.logprobs && !is_chat()) said.offsets.add_text(piece.text);
+    if (shape_.logprobs && !is_chat()) {
+      if (!said.offsets) said.offsets.emplace(piece.text_begin);
+      said.offsets->add_text(piece.text);
+    }
     if (!shape_.logprobs || piece.tokens.empty()) {
       events += "null";
     } else if (is_chat()) {
@@ -94,7 +98,7 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
       std::vector<int32_t> offsets;
       offsets.reserve(piece.tokens.size());
       for (const llm::ScoredToken& token : piece.tokens)
-        offsets.push_back(said.offsets.next(token.chosen.bytes));
+        offsets.push_back(said.offsets->next(token.chosen.bytes));
       llm::append_completion_logprobs(piece.tokens, offsets, events);
     }
     events += R"(,"finish_reason":null})";
@@ -118,7 +122,7 @@ void StreamText::end(const llm::Answer& answer, std::string& events) {
     const auto index = static_cast<int32_t>(i);
     {
       Said& said = this->said(index);
-      llm::Piece rest{.choice = index};
+      llm::Piece rest{.choice = index, .text_begin = choice.text_begin};
       if (choice.text.size() > said.text_bytes) rest.text = choice.text.substr(said.text_bytes);
       const std::string reasoning = choice.reasoning.value_or("");
       if (reasoning.size() > said.reasoning_bytes)

@@ -96,17 +96,20 @@ TEST(StreamText, UsageIsTheLastChunkAndNullBefore) {
   EXPECT_EQ(events[4], "[DONE]");
 }
 
-TEST(StreamText, AServiceTierIsInEveryChunk) {
+TEST(StreamText, TierAndFingerprintAreInEveryChunk) {
   StreamShape tiered = shape(Endpoint::kChatCompletions);
   tiered.service_tier = "flex";
+  tiered.system_fingerprint = "fp_1";
   StreamText stream(tiered);
   std::string text;
   stream.end({.choices = {{.text = "a"}}}, text);
   std::vector<std::string> events = events_in(text);
   events.pop_back();
   ASSERT_EQ(events.size(), 3U);
-  for (const std::string& event : events)
+  for (const std::string& event : events) {
     EXPECT_EQ(json::parse(event).at("service_tier"), "flex");
+    EXPECT_EQ(json::parse(event).at("system_fingerprint"), "fp_1");
+  }
 }
 
 TEST(StreamText, AFormIsLabelledWithTheFinish) {
@@ -268,13 +271,13 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
   for (int32_t i = 0; i < choices; ++i) {
     llm::Choice choice;
     std::vector<Piece>& queue = queues[static_cast<size_t>(i)];
-    choice.text_begin = chat ? 0 : 5;
+    choice.text_begin = chat ? 0 : static_cast<int32_t>(random.below(9));
     if (chat && random.chance(0.5)) {
       choice.reasoning = "thought";
       queue.push_back({.choice = i, .reasoning = "tho"});
       queue.push_back({.choice = i, .reasoning = "ught"});
     }
-    Piece piece{.choice = i};
+    Piece piece{.choice = i, .text_begin = choice.text_begin};
     for (int64_t n = random.between(0, 8); n > 0; --n) {
       const std::string& word = words[random.below(words.size())];
       llm::ScoredToken token{.chosen = {.token = 1, .bytes = word, .logprob = -0.5F}};
@@ -284,7 +287,9 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
       }
       choice.text += word;
       piece.text += word;
-      if (random.chance(0.5)) queue.push_back(std::exchange(piece, {.choice = i}));
+      if (random.chance(0.5)) {
+        queue.push_back(std::exchange(piece, {.choice = i, .text_begin = choice.text_begin}));
+      }
     }
     choice.finish_reason = random.chance(0.5) ? FinishReason::kStop : FinishReason::kLength;
     piece.finish_reason = choice.finish_reason;
@@ -317,8 +322,6 @@ TEST(StreamText, ReadBackItIsTheAnswer) {
     StreamShape made_shape =
         shape(chat ? Endpoint::kChatCompletions : Endpoint::kCompletions, random.chance(0.5));
     made_shape.logprobs = logprobs;
-    made_shape.choices_per_prompt = choices;
-    made_shape.text_begins = {5};
     StreamText stream(made_shape);
     std::string text;
     for (const Piece& piece : made.pieces)
