@@ -271,11 +271,11 @@ void Call::fetch() {
   host_.workers().post([self = shared_from_this(),
                         outcome = std::make_shared<llm::Outcome>(std::move(*inbox.outcome))] {
     auto written = self->written(std::get<llm::Answer>(*outcome));
-    self->put([&](Inbox& inbox) {
+    self->put([&](Inbox& news) {
       if (auto* failure = std::get_if<llm::Failure>(&written)) {
-        inbox.outcome = std::move(*failure);
+        news.outcome = std::move(*failure);
       } else {
-        inbox.reply = std::move(std::get<http::ServerReply>(written));
+        news.reply = std::move(std::get<http::ServerReply>(written));
       }
     });
   });

@@ -12,7 +12,7 @@ namespace {
 struct InputsAhead final : llm::ReadAhead {
   using Made = std::variant<EmbeddingBackend::Inputs, llm::Failure>;
 
-  InputsAhead(const EmbeddingBackend* by, Made made) : by(by), made(std::move(made)) {}
+  InputsAhead(const EmbeddingBackend* maker, Made what) : by(maker), made(std::move(what)) {}
 
   const EmbeddingBackend* by;
   const Made made;

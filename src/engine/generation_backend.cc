@@ -18,8 +18,8 @@ constexpr int64_t kLogprobsMax = 8'000'000;
 constexpr int64_t kBiasesMax = 50'000'000;
 
 struct PromptsAhead final : llm::ReadAhead {
-  PromptsAhead(const GenerationBackend* by, std::variant<Prompts, llm::Failure> made)
-      : by(by), made(std::move(made)) {}
+  PromptsAhead(const GenerationBackend* maker, std::variant<Prompts, llm::Failure> what)
+      : by(maker), made(std::move(what)) {}
 
   const GenerationBackend* by;
   const std::variant<Prompts, llm::Failure> made;
