@@ -156,8 +156,8 @@ TEST_F(UnwantedRowsTest, InTheMiddleOfItsAnswer) {
   ASSERT_TRUE(loop_.step());
   EXPECT_TRUE(is_cancelled(1));
   EXPECT_EQ(loop_.stats().generated_tokens, generated + 1);
-  EXPECT_EQ(usage(1), (llm::Usage{.prompt_tokens = 2, .completion_tokens = pieces}))
-      << "a piece each, for there are no stop texts";
+  EXPECT_EQ(usage(1), (llm::Usage{.prompt_tokens = 2, .completion_tokens = 10}))
+      << "one of each step";
   EXPECT_EQ(loop_.stats().rows_running, 1);
   EXPECT_EQ(listener->pieces(), pieces) << "it was heard of once more";
   run_all();
