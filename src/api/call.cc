@@ -321,10 +321,14 @@ void Call::note(const llm::Outcome& outcome) {
   record.usage = answer != nullptr ? answer->usage : std::get<llm::Failure>(outcome).usage;
   if (answer == nullptr) return;
   if (admitted_->logs_answers()) set_answers(record, *answer);
-  record.queue = milliseconds_of(answer->timings.queue_ms);
-  if (record.ttft || answer->choices.empty()) return;
+  if (!answer->raw.empty()) return;  // what a server elsewhere did when is not known
+  const llm::Timings& timings = answer->timings;
   const Duration all = loop_.clock().now() - arrived_at_;
-  record.ttft = std::max(all - milliseconds_of(answer->timings.decode_ms), Duration{});
+  const Duration before_decode = std::max(all - milliseconds_of(timings.decode_ms), Duration{});
+  // Most of it is the dispatcher's queue, which a backend does not see.
+  record.queue = std::max(before_decode - milliseconds_of(timings.prefill_ms), Duration{});
+  if (record.ttft || answer->choices.empty()) return;
+  record.ttft = before_decode;
 }
 
 void Call::carry_out(CallSteps steps) {

@@ -143,7 +143,7 @@ void add_calls(const ServeMetrics::Reading& counters, Page& page) {
   };
   by_class("windrow_request_duration_seconds", "From a call's first byte to the end of its answer.",
            counters.duration_s);
-  by_class("windrow_request_queue_seconds", "From submission to the first pass with it.",
+  by_class("windrow_request_queue_seconds", "From arrival to the first pass with it.",
            counters.queue_s);
   by_class("windrow_time_to_first_token_seconds", "From arrival to the first token.",
            counters.ttft_s);

@@ -12,6 +12,7 @@
 #include "app/run_options.h"
 #include "app/serve_options.h"
 #include "base/hash.h"
+#include "engine/engine_thread.h"
 
 namespace windrow::app {
 
@@ -50,8 +51,11 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
     if (!library) return library.error();
     library_ = *std::move(library);
   }
-  const HowToOpen how{
-      .date_unix_s = run.began_unix_s, .serving = run.serving, .metrics = run.metrics.get()};
+  const HowToOpen how{.date_unix_s = run.began_unix_s,
+                      .serving = run.serving,
+                      .metrics = run.metrics.get(),
+                      .arriving = run.arriving,
+                      .thread = std::make_shared<engine::EngineThread>(clock_)};
   for (const ModelChoice& choice : choices_) {
     if (run.refusal) {
       if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);

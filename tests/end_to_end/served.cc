@@ -34,7 +34,7 @@ std::string put_together(std::string_view chunks) {
 }  // namespace
 
 HttpCall::HttpCall(uint16_t port, std::string_view method, std::string_view path,
-                   std::string_view body, std::string_view key)
+                   std::string_view body, std::string_view key, std::string_view headers)
     : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -43,10 +43,13 @@ HttpCall::HttpCall(uint16_t port, std::string_view method, std::string_view path
   if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return;
   const std::string authorization =
       key.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", key);
+  const std::string length = headers.find("Content-Length:") != std::string_view::npos
+                                 ? ""
+                                 : fmt::format("Content-Length: {}\r\n", body.size());
   const std::string text = fmt::format(
       "{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
-      "{}Content-Length: {}\r\n\r\n{}",
-      method, path, authorization, body.size(), body);
+      "{}{}{}\r\n{}",
+      method, path, authorization, headers, length, body);
   std::string_view left = text;
   while (!left.empty()) {
     const ssize_t sent = send(fd_, left.data(), left.size(), MSG_NOSIGNAL);

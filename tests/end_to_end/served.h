@@ -22,9 +22,10 @@ struct HttpReply {
 // that hangs reaches.
 class HttpCall {
  public:
-  // `key`: empty, or of the Authorization header.
+  // `key`: empty, or of the Authorization header. `headers`: more of them, whole lines; one that
+  // says a length says it for the body.
   HttpCall(uint16_t port, std::string_view method, std::string_view path, std::string_view body,
-           std::string_view key = "");
+           std::string_view key = "", std::string_view headers = "");
   ~HttpCall();
   HttpCall(const HttpCall&) = delete;
   HttpCall& operator=(const HttpCall&) = delete;
