@@ -60,7 +60,9 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
     if (run.refusal) {
       if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
     }
-    Result<OpenModel> model = open_model(library_.get(), choice, settings_, how, clock_);
+    HowToOpen of_model = how;
+    of_model.tell = [this](const std::string& what) { console_.warn(what); };
+    Result<OpenModel> model = open_model(library_.get(), choice, settings_, of_model, clock_);
     if (!model) return model.error();
     models_.push_back(*std::move(model));
     backends_.add(*models_.back().backend);

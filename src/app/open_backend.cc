@@ -12,6 +12,7 @@
 #include "app/run_options.h"
 #include "app/template_file.h"
 #include "base/ensure.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "engine/sim/sim_embedding_runner.h"
 #include "engine/sim/sim_options.h"
@@ -88,6 +89,14 @@ engine::EmbeddingOptions pass_options(const Settings& settings, const HowToOpen&
   return options;
 }
 
+// Memory comes in blocks of tokens, and is rounded up to whole ones. Empty: it is what was asked
+// for.
+std::string raised_context(int64_t asked, int64_t given) {
+  if (asked == 0 || given == asked) return "";
+  return fmt::format("--ctx {} was raised to {} tokens: context memory comes in whole blocks",
+                     asked, with_thousands(given));
+}
+
 // How the two kinds of context are opened. `model` outlives the backend, as a member in front of
 // it.
 engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
@@ -100,6 +109,10 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
     Result<std::unique_ptr<engine::ModelRunner>> runner =
         model.make_runner(runner_options(settings));
     if (!runner) return runner.error().in(path);
+    if (const std::string raised =
+            raised_context(settings.ctx_tokens, (*runner)->limits().cells_max);
+        how.tell && !raised.empty())
+      how.tell(fmt::format("{}: {}", path, raised));
     return std::make_unique<engine::GenerationBackend>(
         *std::move(runner), model.vocabulary(), chat_template, clock,
         generation_options(settings, how, name), how.thread);

@@ -40,6 +40,10 @@ struct HowToOpen {
   api::ServeMetrics* metrics = nullptr;
   std::function<int64_t()> arriving;
 
+  // Told what became of a number of the user's that cannot be had as it is. May be empty; any
+  // thread.
+  std::function<void(const std::string&)> tell;
+
   // Of all models of the process: they share its cores. Null: each has a thread of its own.
   std::shared_ptr<engine::EngineThread> thread;
 };

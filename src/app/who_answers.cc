@@ -59,7 +59,7 @@ std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& 
                                           const Environment& environment, store::Disk& disk,
                                           const Clock& clock, Console& console) {
   if (chosen.upstreams.empty())
-    return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock);
+    return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock, console);
   return std::make_unique<UpstreamAnswerers>(chosen.upstreams, chosen.spending, settings,
                                              environment, disk, clock, console);
 }

@@ -110,8 +110,9 @@ TEST(Serve, SeveralModelsAndFurtherNamesOfThem) {
 TEST(Serve, ARealModelAnswers) {
   const JobFolder folder;
   folder.use_model(model_path("llama"));
-  Served served(folder, {"--model", "model.gguf", "--ctx", "512", "--threads", "1"});
+  Served served(folder, {"--model", "model.gguf", "--ctx", "500", "--threads", "1"});
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_TRUE(served.process().wait_for_errors("model.gguf: --ctx 500 was raised to 512 tokens"));
   const HttpReply reply =
       served.post("/v1/completions",
                   R"({"model":"model","prompt":"the house","max_tokens":4,"temperature":0})");
