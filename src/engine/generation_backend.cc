@@ -85,14 +85,6 @@ std::variant<Prompts, llm::Failure> GenerationBackend::prompts(const llm::Reques
   return made;
 }
 
-// Beside others, what rests makes the steps of all slower: sixteen chats at a time had a quarter of
-// their speed (bench/serve/README.md).
-bool GenerationBackend::is_quiet() const {
-  constexpr int32_t kQuietRows = 2;
-  const llm::BackendStats stats = engine_.stats();
-  return stats.rows_running + stats.rows_waiting < kQuietRows;
-}
-
 // One row may ask for more than the machine has memory for: what it costs grows with prompts times
 // choices.
 std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& request,
@@ -246,7 +238,7 @@ void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> for
   const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
   FanOutLimits limits{.row_tokens_max = this->limits().row_tokens_max,
                       .output_tokens_default = options_.output_tokens_default,
-                      .keep = options_.keep && is_quiet(),
+                      .keep = options_.keep,
                       .shown_tokens = chat ? shown_tokens_ : std::vector<Token>(),
                       .form = std::move(form)};
   const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();

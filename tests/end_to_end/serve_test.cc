@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <csignal>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "end_to_end/served.h"
@@ -105,6 +107,42 @@ TEST(Serve, SeveralModelsAndFurtherNamesOfThem) {
   EXPECT_EQ(ask("chat"), 200);
   EXPECT_EQ(ask("gpt-4o"), 200);
   EXPECT_EQ(ask("other"), 404);
+}
+
+// What a chat has said stays for its next turn also while others run.
+TEST(Serve, TheSecondTurnOfAChatIsNotComputedAgainBesideEightOthers) {
+  const JobFolder folder;
+  folder.use_model(model_path("llama"));
+  Served served(folder, {"--model", "model.gguf", "--ctx", "8192", "--threads", "1"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  std::vector<std::unique_ptr<HttpCall>> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(std::make_unique<HttpCall>(
+        served.port(), "POST", "/v1/completions",
+        fmt::format(R"({{"model":"model","prompt":"{} of them","max_tokens":400,)"
+                    R"("ignore_eos":true,"stream":true}})",
+                    i)));
+    ASSERT_TRUE(others.back()->wait_for("data: "));
+  }
+  const auto turn = [&](const std::string& more) {
+    const HttpReply reply = served.post(
+        "/v1/chat/completions",
+        fmt::format(
+            R"({{"model":"model","max_tokens":4,"temperature":0,"messages":[)"
+            R"({{"role":"user","content":"the house is by the water and the door is open"}})"
+            R"({}]}})",
+            more));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return json::parse(reply.body);
+  };
+  const json::value first = turn("");
+  const json::value second = turn(
+      fmt::format(R"(,{{"role":"assistant","content":{}}},{{"role":"user","content":"go on"}})",
+                  json::serialize(first.at_pointer("/choices/0/message/content"))));
+  const auto prompt_tokens = first.at_pointer("/usage/prompt_tokens").to_number<int>();
+  const auto cached =
+      second.at_pointer("/usage/prompt_tokens_details/cached_tokens").to_number<int>();
+  EXPECT_GE(cached, prompt_tokens / 2) << json::serialize(second);
 }
 
 TEST(Serve, ARealModelAnswers) {
