@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <list>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "api/live_requests.h"
 #include "api/models_page.h"
 #include "api/openapi.h"
+#include "api/refusals.h"
 #include "llm/json_values.h"
 #include "llm/request_json.h"
 
@@ -33,28 +35,6 @@ constexpr size_t kShownMax = 1000;
 
 // What clients who are told to stop get to read it.
 constexpr Duration kLastWords = std::chrono::seconds(2);
-
-llm::Failure unavailable(std::string code, std::string message, int64_t retry_after_ms) {
-  return {.failure_class = llm::FailureClass::kTransient,
-          .status = 503,
-          .code = std::move(code),
-          .message = std::move(message),
-          .overloaded = true,
-          .retry_after_ms = retry_after_ms};
-}
-
-llm::Failure loading() {
-  return unavailable("server_loading", "the models are being loaded; try again in a while", 5000);
-}
-
-llm::Failure stopping() {
-  return unavailable("server_stopping", "the server is being stopped; try again later", 5000);
-}
-
-llm::Failure unreachable() {
-  return unavailable("upstream_unreachable",
-                     "none of the servers behind this one can be reached; try again later", 5000);
-}
 
 // The headers a call wants to know of.
 http::Headers headers_of_call(const http::Headers& all) {
@@ -146,6 +126,7 @@ class ApiServer::Core final : public CallHost {
   ServeMetrics& metrics() override { return *metrics_; }
   LiveRequests& live() override { return live_; }
   bool grow(size_t bytes) override { return admission_.grow(bytes); }
+  std::optional<llm::Failure> refusal_of(const ServedModel& model) const override;
   void over(Call& call) override;
 
  private:
@@ -161,13 +142,14 @@ class ApiServer::Core final : public CallHost {
               http::Exchange exchange);
   ServeState state() const;
   std::optional<llm::Failure> refusal() const;
-  http::ServerReply ready_reply() const;
+  http::ServerReply ready_reply(std::string_view query) const;
   http::ServerReply models_reply() const;
   http::ServerReply model_reply(const std::string& name) const;
   http::ServerReply metrics_reply() const;
   http::ServerReply requests_reply(const Admitted& admitted) const;
   void tick();
   void give_up_all(const llm::Failure& why);
+  void give_up_unreachable();
 
   http::Loop& loop_;
   const Clock& clock_;
@@ -241,7 +223,8 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
   page("/health", Access::kOpen, [](const Request&, const Admitted&) {
     return http::ServerReply{.body = R"({"status":"ok"})"};
   });
-  page("/ready", Access::kOpen, [this](const Request&, const Admitted&) { return ready_reply(); });
+  page("/ready", Access::kOpen,
+       [this](const Request& request, const Admitted&) { return ready_reply(request.query); });
   page("/v1/models", Access::kKey,
        [this](const Request&, const Admitted&) { return models_reply(); });
   // Names may have slashes in them.
@@ -304,9 +287,28 @@ std::optional<llm::Failure> ApiServer::Core::refusal() const {
   return state() == ServeState::kLoading ? loading() : stopping();
 }
 
-http::ServerReply ApiServer::Core::ready_reply() const {
+std::optional<llm::Failure> ApiServer::Core::refusal_of(const ServedModel& model) const {
+  if (!options_.nobody_answers || !options_.nobody_answers(model.upstreams)) return std::nullopt;
+  return unreachable(model.name);
+}
+
+http::ServerReply ApiServer::Core::ready_reply(std::string_view query) const {
   if (const auto failure = refusal()) return error_reply(*failure);
-  return {.body = R"({"status":"ready"})"};
+  constexpr std::string_view kModel = "model=";
+  if (query.starts_with(kModel)) {
+    const std::string name = decode_part(query.substr(kModel.size()));
+    const ServedModel* model = catalogue_.find(name);
+    if (model == nullptr) return error_reply(no_model(name));
+    if (const auto failure = refusal_of(*model)) return error_reply(*failure);
+    return {.body = R"({"status":"ready"})"};
+  }
+  boost::json::array away;
+  for (const ServedModel& model : catalogue_.list()) {
+    if (refusal_of(model)) away.emplace_back(model.name);
+  }
+  boost::json::object body{{"status", "ready"}};
+  if (!away.empty()) body["unreachable"] = std::move(away);
+  return {.body = boost::json::serialize(body)};
 }
 
 http::ServerReply ApiServer::Core::models_reply() const {
@@ -317,12 +319,7 @@ http::ServerReply ApiServer::Core::models_reply() const {
 http::ServerReply ApiServer::Core::model_reply(const std::string& name) const {
   if (catalogue_.state() == ServeState::kLoading) return error_reply(loading());
   if (auto page = model_page(catalogue_.list(), name)) return {.body = *std::move(page)};
-  return error_reply(llm::Failure{
-      .failure_class = llm::FailureClass::kRequest,
-      .status = 404,
-      .code = "model_not_found",
-      .message = fmt::format("there is no model {}; /v1/models lists them", llm::shown(name)),
-      .param = "model"});
+  return error_reply(no_model(name));
 }
 
 http::ServerReply ApiServer::Core::metrics_reply() const {
@@ -397,8 +394,8 @@ void ApiServer::Core::tick() {
   const TimePoint now = clock_.now();
   if (give_up_at_ && now >= *give_up_at_) give_up_all(stopping());
   unreachable_ =
-      state() == ServeState::kReady && options_.nobody_answers && options_.nobody_answers();
-  if (unreachable_) give_up_all(unreachable());
+      state() == ServeState::kReady && options_.nobody_answers && options_.nobody_answers(0);
+  give_up_unreachable();
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls)
     call->tick(now);
@@ -409,6 +406,20 @@ void ApiServer::Core::give_up_all(const llm::Failure& why) {
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls)
     call->give_up(why);
+}
+
+// Who is being answered is left alone: a server that stops gently closes its port and goes on.
+void ApiServer::Core::give_up_unreachable() {
+  if (!options_.nobody_answers || state() != ServeState::kReady) return;
+  std::map<uint64_t, bool> away;  // by ServedModel::upstreams
+  const std::list<std::shared_ptr<Call>> calls = calls_;
+  for (const std::shared_ptr<Call>& call : calls) {
+    const ServedModel* model = call->offered();
+    if (model == nullptr) continue;
+    const auto [found, fresh] = away.try_emplace(model->upstreams);
+    if (fresh) found->second = options_.nobody_answers(model->upstreams);
+    if (found->second && call->is_waiting()) call->give_up(unreachable(model->name));
+  }
 }
 
 void ApiServer::Core::give_up() {

@@ -148,11 +148,14 @@ void Call::read_and_offer() {
   if (auto* failure = std::get_if<llm::Failure>(&read))
     return put([&](Inbox& inbox) { inbox.outcome = std::move(*failure); });
   input_.body = {};
+  if (auto failure = host_.refusal_of(*std::get<CallPlan>(read).model))
+    return put([&](Inbox& inbox) { inbox.outcome = *std::move(failure); });
   offer(std::move(std::get<CallPlan>(read)));
 }
 
 void Call::offer(CallPlan plan) {
-  dispatcher_ = plan.model->dispatcher;
+  model_ = plan.model;
+  dispatcher_ = model_->dispatcher;
   facts_ = {
       .endpoint = input_.endpoint,
       .id = id_,
@@ -201,6 +204,11 @@ void Call::offer(CallPlan plan) {
     return unwanted_;
   }();
   if (unwanted) dispatcher_->cancel(*item);
+}
+
+const ServedModel* Call::offered() const {
+  const std::scoped_lock lock(mutex_);
+  return item_ ? model_ : nullptr;
 }
 
 // --- a thread of the backend's, or of the dispatcher's ---

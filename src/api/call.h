@@ -50,6 +50,9 @@ class CallHost {
   // Any thread: a body becomes so many bytes more. False: there is no room for them.
   virtual bool grow(size_t bytes) = 0;
 
+  // Why this model cannot be asked at the moment. Any thread.
+  virtual std::optional<llm::Failure> refusal_of(const ServedModel& model) const = 0;
+
   // On the loop's thread, once: it is over, and nothing of it comes any more.
   virtual void over(Call& call) = 0;
 };
@@ -74,6 +77,12 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   // The server gives up on it.
   void give_up(const llm::Failure& reason) { carry_out(flow_.give_up(reason)); }
   void tick(TimePoint now) { carry_out(flow_.tick(now)); }
+
+  // What it asks, once it is with a dispatcher; nullptr before.
+  const ServedModel* offered() const;
+
+  // With a dispatcher, and nobody is answering it. Only where it is offered.
+  bool is_waiting() const { return dispatcher_->is_waiting(*item_); }
 
   // Where the server keeps it.
   std::list<std::shared_ptr<Call>>::iterator place;
@@ -145,13 +154,14 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   CallInput input_;
   size_t parsed_bytes_ = 0;
   ReplyFacts facts_;
+  const ServedModel* model_ = nullptr;
   dispatch::Dispatcher* dispatcher_ = nullptr;
 
   // --- the thread that brings pieces ---
   std::vector<TimePoint> said_at_;  // of each choice
 
   // --- any thread ---
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Inbox inbox_;
   std::optional<Admitted> admitted_;              // until it is over
   std::unique_ptr<LiveRequests::Ticket> ticket_;  // once it is with the dispatcher

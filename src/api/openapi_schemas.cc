@@ -301,7 +301,14 @@ constexpr std::string_view kSchemas = R"json({
 "State": {
   "type": "object",
   "required": ["status"],
-  "properties": {"status": {"enum": ["ok", "ready"]}}
+  "properties": {
+    "status": {"enum": ["ok", "ready"]},
+    "unreachable": {
+      "type": "array",
+      "items": {"type": "string"},
+      "description": "Models that nobody who can be reached has."
+    }
+  }
 },
 "Error": {
   "type": "object",

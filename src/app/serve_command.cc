@@ -289,7 +289,9 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (key_file) api.keys = key_file->keys();
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&answerers] { return answerers->readings(); };
-  api.nobody_answers = [&answerers] { return answerers->nobody_answers(); };
+  api.nobody_answers = [&answerers](uint64_t upstreams) {
+    return answerers->nobody_answers(upstreams);
+  };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));

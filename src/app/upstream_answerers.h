@@ -65,7 +65,7 @@ class UpstreamAnswerers final : public Answerers {
   std::vector<batch::UpstreamFigures> upstreams() const override;
   std::vector<OfferedModel> offered() const override;
   void watch(std::function<void()> changed) override;
-  bool nobody_answers() const override;
+  bool nobody_answers(uint64_t upstreams) const override;
   std::vector<api::ModelReading> readings() const override;
 
  private:

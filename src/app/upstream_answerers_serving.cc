@@ -15,8 +15,8 @@
 namespace windrow::app {
 namespace {
 
-// How often a server is asked whether it is there, and how long all must be away before that is
-// said to clients: a restart takes less.
+// How often a server is asked whether it is there, and how long those must be away who have a model
+// before that is said to clients: a restart takes less.
 constexpr Duration kAskedEvery = std::chrono::seconds(5);
 constexpr Duration kAwayAfter = std::chrono::seconds(3);
 
@@ -145,12 +145,14 @@ void UpstreamAnswerers::join(Server& server, const upstream::ServerIdentity& ide
   server.late->join(server.ollama ? static_cast<llm::Backend&>(*server.ollama) : *server.backend);
 }
 
-bool UpstreamAnswerers::nobody_answers() const {
+bool UpstreamAnswerers::nobody_answers(uint64_t upstreams) const {
   const std::scoped_lock lock(watch_mutex_);
   if (!server_watch_) return false;
   const TimePoint since_at_least = clock_.now() - kAwayAfter;
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    const std::optional<TimePoint> since = server_watch_->reading(i).unreached_since;
+  const dispatch::WorkItem item{.upstreams = upstreams};
+  for (uint32_t i = 0; i < servers_.size(); ++i) {
+    if (!item.may_go_to(dispatch::UpstreamId(i))) continue;
+    const std::optional<TimePoint> since = server_watch_->unreached_since(i);
     if (!since || *since > since_at_least) return false;
   }
   return true;

@@ -164,6 +164,10 @@ class Dispatcher {
   // left. Nothing happens when it has ended. Any thread, also from within a Done or on_piece.
   void cancel(ItemId item);
 
+  // Nobody is answering it at this moment: it waits to be sent, for the first time or again. What
+  // has ended waits for nothing. Any thread.
+  bool is_waiting(ItemId item) const;
+
   // What waits for an upstream to have room.
   QueueReading queue() const;
 

@@ -91,6 +91,11 @@ std::vector<UpstreamReading> Dispatcher::readings() const {
   return readings;
 }
 
+bool Dispatcher::is_waiting(ItemId item) const {
+  const std::scoped_lock lock(mutex_);
+  return scheduler_.is_waiting(item);
+}
+
 QueueReading Dispatcher::queue() const {
   const std::scoped_lock lock(mutex_);
   return scheduler_.queue(clock_.now());

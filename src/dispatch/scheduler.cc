@@ -69,6 +69,14 @@ size_t Scheduler::backlog(Urgency urgency) const {
   return sum;
 }
 
+bool Scheduler::is_waiting(ItemId item) const {
+  const auto found = records_.find(item);
+  if (found == records_.end()) return false;
+  const Record& record = found->second;
+  if (record.place != Place::kFollowing) return record.place != Place::kOut;
+  return is_waiting(coalescer_.leader_of(*record.item.same_answer));
+}
+
 // --- in -----------------------------------------------------------------------------------------
 
 void Scheduler::submit(TimePoint now, const WorkItem& item, Cost expected, Actions& actions) {

@@ -183,6 +183,9 @@ class Scheduler {
   // Items of this urgency and higher ones that are neither out nor wait for another's answer.
   size_t backlog(Urgency urgency) const;
 
+  // It is here and nobody has been asked for its answer, or not again since the last one failed.
+  bool is_waiting(ItemId item) const;
+
   // Of those unfinished, items that wait for the answer of an equal one, and items and calls that
   // are out.
   size_t followers() const { return coalescer_.followers(); }

@@ -192,6 +192,25 @@ TEST(Scheduler, EqualItemsAreAskedOnce) {
   }
 }
 
+TEST(Scheduler, KnowsWhoWaits) {
+  SchedulerOptions options = fixed({1});
+  options.retry.backoff_base = seconds(10);
+  Rig rig(options);
+  const auto waits = [&](uint64_t id) { return rig.scheduler.is_waiting(ItemId(id)); };
+  rig.submit(1, {.same_answer = Hash128{7, 7}});
+  rig.submit(2, {.same_answer = Hash128{7, 7}});
+  rig.submit(3);
+  EXPECT_FALSE(waits(1));
+  EXPECT_FALSE(waits(2)) << "it is asked with the first";
+  EXPECT_TRUE(waits(3));
+  rig.end_next({.fault = Fault::kTransient, .retry_after = seconds(20)});
+  EXPECT_TRUE(waits(1));
+  EXPECT_TRUE(waits(2));
+  EXPECT_FALSE(waits(3));
+  rig.answer_next();
+  EXPECT_FALSE(waits(3)) << "it has ended";
+}
+
 TEST(Scheduler, AFailureIsSharedAndACancelIsNot) {
   Rig rig(fixed({1}));
   rig.submit(1, {.same_answer = Hash128{1, 1}});

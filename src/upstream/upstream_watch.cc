@@ -44,6 +44,10 @@ class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
     const std::scoped_lock lock(mutex_);
     return readings_.at(server);
   }
+  std::optional<TimePoint> unreached_since(size_t server) const {
+    const std::scoped_lock lock(mutex_);
+    return readings_.at(server).unreached_since;
+  }
   size_t answering() const {
     const std::scoped_lock lock(mutex_);
     return static_cast<size_t>(std::ranges::count_if(readings_, &ServerReading::answers));
@@ -175,6 +179,10 @@ ServerReading UpstreamWatch::reading(size_t server) const {
 
 std::optional<std::vector<std::string>> UpstreamWatch::models_of(size_t server) const {
   return core_->reading(server).models;
+}
+
+std::optional<TimePoint> UpstreamWatch::unreached_since(size_t server) const {
+  return core_->unreached_since(server);
 }
 
 size_t UpstreamWatch::answering() const {

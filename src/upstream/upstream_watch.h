@@ -63,6 +63,7 @@ class UpstreamWatch {
 
   ServerReading reading(size_t server) const;
   std::optional<std::vector<std::string>> models_of(size_t server) const;
+  std::optional<TimePoint> unreached_since(size_t server) const;
 
   // How many answer. Before all were asked it may be less than there are.
   size_t answering() const;

@@ -146,6 +146,49 @@ TEST(ServeUpstream, OneMayGoAndComeBackWithMore) {
   EXPECT_EQ(ask("more").status, 200);
 }
 
+std::string prompt_for(std::string_view model, int tokens, std::string_view members = "") {
+  return fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":{}{}}})", model, tokens, members);
+}
+
+TEST(ServeUpstream, AModelWhoseOnlyServerIsAwayIsRefusedAlone) {
+  const JobFolder folder;
+  const SimUpstream one(folder, {"--model", "a", "--model", "both"});
+  SimUpstream other(folder, {"--model", "b", "--model", "both"});
+  Served front(folder, {"--upstream", one.url(), "--upstream", other.url()});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  while (front.get("/v1/models").body.find(R"("b")") == std::string::npos) {
+  }
+  other.stop();
+  // It comes before that is known, and is not left to wait.
+  const HttpReply waited = front.post("/v1/completions", prompt_for("b", 2));
+  EXPECT_EQ(waited.status, 503) << waited.body;
+  EXPECT_THAT(waited.body, HasSubstr("upstream_unreachable"));
+  EXPECT_EQ(front.get("/ready?model=b").status, 503);
+  EXPECT_EQ(front.get("/ready?model=both").status, 200);
+  EXPECT_THAT(front.get("/ready").body, HasSubstr(R"("unreachable":["b"])"));
+  for (const char* model : {"a", "both"})
+    EXPECT_EQ(front.post("/v1/completions", prompt_for(model, 2)).status, 200) << model;
+}
+
+// It closes its port at once, and finishes what runs.
+TEST(ServeUpstream, OneThatStopsGentlyFinishesItsStreams) {
+  const JobFolder folder;
+  Served behind(folder, {"--model", "chat=sim:step-us=40000", "--grace", "60"});
+  ASSERT_TRUE(behind.wait_until_ready());
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", behind.port())});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  HttpCall stream(front.port(), "POST", "/v1/completions",
+                  prompt_for("chat", 400, R"(,"stream":true)"));
+  ASSERT_TRUE(stream.wait_for("data: "));
+  behind.process().send(SIGTERM);
+  while (front.get("/ready").status == 200) {
+  }
+  EXPECT_EQ(front.post("/v1/completions", prompt_for("chat", 3)).status, 503);
+  const std::string events = stream.rest().body;
+  EXPECT_THAT(events, HasSubstr("data: [DONE]"));
+  EXPECT_THAT(events, Not(HasSubstr("upstream_unreachable")));
+}
+
 std::string words(size_t bytes) {
   std::string text;
   for (size_t i = 0; text.size() < bytes; ++i)

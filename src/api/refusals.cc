@@ -1,0 +1,52 @@
+#include "api/refusals.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "llm/json_values.h"
+
+namespace windrow::api {
+namespace {
+
+llm::Failure unavailable(std::string code, std::string message, int64_t retry_after_ms) {
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 503,
+          .code = std::move(code),
+          .message = std::move(message),
+          .overloaded = true,
+          .retry_after_ms = retry_after_ms};
+}
+
+}  // namespace
+
+llm::Failure loading() {
+  return unavailable("server_loading", "the models are being loaded; try again in a while", 5000);
+}
+
+llm::Failure stopping() {
+  return unavailable("server_stopping", "the server is being stopped; try again later", 5000);
+}
+
+llm::Failure unreachable() {
+  return unavailable("upstream_unreachable",
+                     "none of the servers behind this one can be reached; try again later", 5000);
+}
+
+llm::Failure unreachable(std::string_view model) {
+  return unavailable("upstream_unreachable",
+                     fmt::format("none of the servers behind this one that have the model {} can "
+                                 "be reached; try again later",
+                                 llm::shown(model)),
+                     5000);
+}
+
+llm::Failure no_model(std::string_view name) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 404,
+          .code = "model_not_found",
+          .message = fmt::format("there is no model {}; /v1/models lists them", llm::shown(name)),
+          .param = "model"};
+}
+
+}  // namespace windrow::api
