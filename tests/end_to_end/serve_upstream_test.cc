@@ -86,6 +86,22 @@ std::string chat_url(const http::testing::TestServer& server) {
   return fmt::format("http://127.0.0.1:{}/v1", server.port());
 }
 
+// A key that is over is no matter of the clients.
+TEST(ServeUpstream, TheirWordsOfTheKeyAreNotForClients) {
+  http::testing::TestServer behind([](const http::testing::TestRequest& request) {
+    if (request.method == "GET") return reply_of(200, kModelsReply);
+    return reply_of(401, R"({"error":{"message":"key of 10.0.0.5 is over","code":"key_over"}})");
+  });
+  const JobFolder folder;
+  Served front(folder, {"--upstream", chat_url(behind)});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const HttpReply reply = front.post("/v1/completions", R"({"model":"chat","prompt":"a"})");
+  EXPECT_EQ(reply.status, 502) << reply.body;
+  EXPECT_THAT(reply.body, HasSubstr("upstream_denied"));
+  EXPECT_THAT(reply.body, Not(HasSubstr("over")));
+  EXPECT_TRUE(front.process().wait_for_errors("key of 10.0.0.5 is over"));
+}
+
 // A prompt that is always refused is not what the server is tried with while others wait.
 TEST(ServeUpstream, WhatTheyAlwaysRefuseStopsNobodyElse) {
   std::atomic<int> refused = 0;
