@@ -18,9 +18,9 @@
 #include "api/api_server.h"
 #include "api/key_file.h"
 #include "app/answerers.h"
+#include "app/client_room.h"
 #include "app/console.h"
 #include "app/fetch_models.h"
-#include "app/file_limit.h"
 #include "app/key_watch.h"
 #include "app/line_log.h"
 #include "app/load_settings.h"
@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
+#include "http/file_limit.h"
 #include "http/loop.h"
 #include "store/posix_disk.h"
 
@@ -267,7 +268,11 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     log = *std::move(opened);
   }
   say_who_may_ask(settings, key_file.get(), console);
-  raise_file_limit();
+  api::ApiOptions api = api_options(*options, settings);
+  const ClientRoom room = room_for_clients(http::raise_file_limit().now, api.http.connections_max,
+                                           !chosen->upstreams.empty());
+  api.http.connections_max = room.connections_max;
+  if (!room.warning.empty()) console.warn(room.warning);
 
   // Until somebody can ask there is nothing to finish.
   ServiceManager service(environment);
@@ -285,7 +290,6 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       make_answerers(*chosen, settings, environment, disk, clock, console);
   api::Catalogue catalogue;
   http::Loop loop(clock);
-  api::ApiOptions api = api_options(*options, settings);
   if (key_file) api.keys = key_file->keys();
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&answerers] { return answerers->readings(); };

@@ -10,6 +10,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <csignal>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "http/loop.h"
 #include "http/open_client.h"
 #include "http/testing/call_rig.h"
+#include "http/testing/raw_client.h"
 #include "http/testing/test_certificate.h"
 #include "http/url.h"
 
@@ -34,6 +36,18 @@ const Words kInstant = {"--model", "sim:instant,answer-tokens=8"};
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
+}
+
+// Connections that say nothing use up what it may have open.
+TEST(Serve, WhereFewMayComeItSaysSoAndIdleOnesShutNobodyOut) {
+  const JobFolder folder;
+  Served served(folder, kInstant, "127.0.0.1:0", 64);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_THAT(served.process().errors(), HasSubstr("at most 32 clients"));
+  std::list<http::testing::RawClient> idle;
+  for (int i = 0; i < 80; ++i)
+    idle.emplace_back(served.port());
+  EXPECT_EQ(served.get("/health").status, 200);
 }
 
 TEST(Serve, AnswersChatsStreamsEmbeddingsAndErrors) {

@@ -96,10 +96,13 @@ HttpReply HttpCall::rest() {
   return reply;
 }
 
-Served::Served(const JobFolder& folder, const Words& words, std::string_view listen) {
+Served::Served(const JobFolder& folder, const Words& words, std::string_view listen,
+               std::optional<uint64_t> files_max) {
   Words all = {"serve", "--listen", std::string(listen)};
   all.insert(all.end(), words.begin(), words.end());
-  process_ = std::make_unique<Process>(folder.command(all));
+  Command command = folder.command(all);
+  command.files_max = files_max;
+  process_ = std::make_unique<Process>(command);
   if (!process_->wait_for_errors("listening on ")) return;
   process_->wait_for_errors("\n");
   const std::string& said = process_->errors();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,9 +46,10 @@ class HttpCall {
 
 class Served {
  public:
-  // `words`: flags besides --listen. Waits for the port, not for the models.
+  // `words`: flags besides --listen; `files_max`: as in Command. Waits for the port, not for the
+  // models.
   explicit Served(const JobFolder& folder, const Words& words,
-                  std::string_view listen = "127.0.0.1:0");
+                  std::string_view listen = "127.0.0.1:0", std::optional<uint64_t> files_max = {});
 
   Process& process() { return *process_; }
   uint16_t port() const { return port_; }
