@@ -240,9 +240,9 @@ TEST(PlanUrgency, NobodyStarvesHoweverManyAreMoreUrgent) {
       return rows.add(urgency, prompt, static_cast<int32_t>(random.between(1, 20)));
     };
     const Urgency flood = random.chance(0.5) ? kInteractive : kNormal;
-    std::vector<uint64_t> patient;
-    for (int i = 0; i < 5; ++i)
-      patient.push_back(add(kBatch));
+    std::array<uint64_t, 5> patient{};
+    for (uint64_t& row : patient)
+      row = add(kBatch);
     for (int steps = 0; !std::ranges::all_of(
              patient, [&](uint64_t id) { return std::ranges::count(rows.ended(), id) > 0; });
          ++steps) {
