@@ -43,14 +43,19 @@ int threads_named(pid_t process, std::string_view name) {
   return found;
 }
 
-// Why passes began when they did, as /metrics counts them.
-std::string steps(const Served& served) {
+// What /metrics says of one thing.
+std::string metric(const Served& served, std::string_view name) {
   std::string lines;
   std::istringstream page(served.get("/metrics").body);
   for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("windrow_steps_total")) lines += line + "\n";
+    if (line.starts_with(name)) lines += line + "\n";
   }
   return lines;
+}
+
+// Why passes began when they did.
+std::string steps(const Served& served) {
+  return metric(served, "windrow_steps_total");
 }
 
 // Which requests are inside, as the server itself says.
@@ -111,7 +116,10 @@ TEST(ServeBatching, NoMoreWaitThanThereMay) {
   HttpCall runs(served.port(), "POST", "/v1/chat/completions", endless_stream());
   ASSERT_TRUE(runs.wait_for("\"content\":\" "));
   const HttpCall waits(served.port(), "POST", "/v1/chat/completions", endless_stream());
-  ASSERT_TRUE(served.process().wait_until([&] { return inside(served) == 2; }));
+  // Not only inside: in the queue.
+  ASSERT_TRUE(served.process().wait_until([&] {
+    return metric(served, "windrow_queue_waiting").find("class=\"normal\"} 1") != std::string::npos;
+  }));
   const HttpReply refused =
       served.post("/v1/chat/completions", chat_body("more", R"("max_tokens":1)"));
   EXPECT_EQ(refused.status, 429) << refused.body;
