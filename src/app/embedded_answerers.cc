@@ -89,6 +89,7 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
 std::vector<OfferedModel> EmbeddedAnswerers::offered() const {
   std::vector<OfferedModel> list;
   std::vector<std::string> names;
+  names.reserve(routes_.size());
   for (const batch::ModelRoute& route : routes_)
     names.push_back(route.name);
   // Checked before anything was opened.
