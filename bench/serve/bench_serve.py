@@ -187,23 +187,37 @@ def peers(options, report):
             contenders[f"llama-server {i + 1}"] = (
                 lambda flags=flags: llama_server(options.llama_server, model, *flags))
         results = {contender: [] for contender in contenders}
+        failing = {}
         for _ in range(options.rounds):
             for contender, start in contenders.items():
+                if contender in failing:
+                    continue
                 with start() as server:
-                    results[contender].append(no_failures(load(
-                        options.bench_load, server.url, lines, clients=clients,
-                        requests=requests, warm_up=warm_up), f"{name}, {contender}"))
+                    result = load(options.bench_load, server.url, lines, clients=clients,
+                                  requests=requests, warm_up=warm_up)
+                if contender.startswith("windrow"):
+                    no_failures(result, f"{name}, {contender}")
+                # One that fails is compared no further, and said.
+                if result["failures"]:
+                    failing[contender] = f"{result['failures']}: {result.get('first_failure')}"
+                    del results[contender]
+                    continue
+                results[contender].append(result)
         rate = {contender: statistics.median(
             result["tokens_per_second"] or result["per_second"] for result in of)
             for contender, of in results.items()}
         p99 = {contender: statistics.median(result["latency_ms"]["p99"] for result in of)
                for contender, of in results.items()}
-        ours = max((name for name in contenders if name.startswith("windrow")), key=rate.get)
-        others = [contender for contender in contenders if contender.startswith("llama")]
+        ours = max((name for name in rate if name.startswith("windrow")), key=rate.get)
+        others = [contender for contender in rate if contender.startswith("llama")]
+        theirs_best = max(others, key=rate.get, default=None)
+        ratios = {} if theirs_best is None else {
+            "rate_ratio": rate[ours] / rate[theirs_best],
+            "p99_ratio": p99[ours] / p99[theirs_best]}
         report.row(part="peers", row=name, **rate, best=ours,
-                   rate_ratio=rate[ours] / max(rate[other] for other in others),
-                   **{f"{contender} p99_ms": p99[contender] for contender in contenders},
-                   p99_ratio=p99[ours] / min(p99[other] for other in others), target="> 1, < 1")
+                   **{f"{contender} p99_ms": p99[contender] for contender in rate},
+                   **{f"{contender} failed": why for contender, why in failing.items()},
+                   **ratios, target="> 1, < 1")
 
 
 def main():

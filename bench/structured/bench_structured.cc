@@ -85,9 +85,9 @@ class Bench {
          .rows_max = options.rows,
          .threads = options.threads});
     if (!runner) throw std::runtime_error(runner.error().message);
-    engine_ = std::make_unique<engine::Engine>(*std::move(runner), model_->vocabulary(), clock_,
-                                               std::chrono::milliseconds(2000),
-                                               engine::SamplingThreads{.count = options.threads});
+    engine_ = std::make_unique<engine::Engine>(
+        *std::move(runner), model_->vocabulary(), clock_,
+        engine::StepLoopOptions{.sampling_threads = {.count = options.threads}});
   }
 
   // Every call has tokens of its own, so nothing of a prompt is there already.

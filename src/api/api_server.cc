@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <list>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -15,11 +16,12 @@
 #include "api/dialects/dialect.h"
 #include "api/error_reply.h"
 #include "api/front.h"
+#include "api/lane_reads.h"
 #include "api/live_requests.h"
 #include "api/model_control.h"
 #include "api/models_page.h"
 #include "api/openapi.h"
-#include "api/server_failures.h"
+#include "api/refusals.h"
 #include "llm/json_values.h"
 #include "llm/request_json.h"
 
@@ -73,6 +75,7 @@ class ApiServer::Core final : public CallHost {
                 .id_seed = ids_.chance(),
                 .log = options_.log}),
         workers_(options_.worker_threads),
+        lane_reads_(workers_),
         storage_(
             front_, options_.storage, [this] { count_in(); }, [this] { count_out(); }),
         admission_(options_.bytes_inside_max),
@@ -97,10 +100,13 @@ class ApiServer::Core final : public CallHost {
 
   http::Loop& loop() override { return loop_; }
   CallWorkers& workers() override { return workers_; }
+  LaneReads& lane_reads() override { return lane_reads_; }
   const Catalogue& catalogue() const override { return catalogue_; }
   const CallRules& rules() const override { return rules_; }
   ServeMetrics& metrics() override { return *metrics_; }
   LiveRequests& live() override { return live_; }
+  bool grow(size_t bytes) override { return admission_.grow(bytes); }
+  std::optional<llm::Failure> refusal_of(const ServedModel& model) const override;
   void over(Call& call) override;
 
  private:
@@ -118,7 +124,7 @@ class ApiServer::Core final : public CallHost {
   void count_out();
   ServeState state() const;
   std::optional<llm::Failure> refusal() const;
-  http::ServerReply ready_reply() const;
+  http::ServerReply ready_reply(std::string_view query) const;
   http::ServerReply models_reply() const;
   http::ServerReply model_reply(const std::string& name) const;
   http::ServerReply order_reply(const std::string& name, ModelOrder order, bool is_admin) const;
@@ -126,6 +132,7 @@ class ApiServer::Core final : public CallHost {
   http::ServerReply requests_reply(const Admitted& admitted) const;
   void tick();
   void give_up_all(const llm::Failure& why);
+  void give_up_unreachable();
 
   http::Loop& loop_;
   const Clock& clock_;
@@ -137,6 +144,7 @@ class ApiServer::Core final : public CallHost {
   Front front_;
   LiveRequests live_;
   CallWorkers workers_;
+  LaneReads lane_reads_;
   StorageCalls storage_;
   Admission admission_;
   http::Timer tick_;
@@ -206,7 +214,8 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
   page("/health", Access::kOpen, [](const Request&, const Admitted&) {
     return http::ServerReply{.body = R"({"status":"ok"})"};
   });
-  page("/ready", Access::kOpen, [this](const Request&, const Admitted&) { return ready_reply(); });
+  page("/ready", Access::kOpen,
+       [this](const Request& request, const Admitted&) { return ready_reply(request.query); });
   page("/v1/models", Access::kKey,
        [this](const Request&, const Admitted&) { return models_reply(); });
   // Names may have slashes in them.
@@ -300,9 +309,28 @@ std::optional<llm::Failure> ApiServer::Core::refusal() const {
   return state() == ServeState::kLoading ? loading() : stopping();
 }
 
-http::ServerReply ApiServer::Core::ready_reply() const {
+std::optional<llm::Failure> ApiServer::Core::refusal_of(const ServedModel& model) const {
+  if (!options_.nobody_answers || !options_.nobody_answers(model.upstreams)) return std::nullopt;
+  return unreachable(model.name);
+}
+
+http::ServerReply ApiServer::Core::ready_reply(std::string_view query) const {
   if (const auto failure = refusal()) return error_reply(*failure);
-  return {.body = R"({"status":"ready"})"};
+  constexpr std::string_view kModel = "model=";
+  if (query.starts_with(kModel)) {
+    const std::string name = decode_part(query.substr(kModel.size()));
+    const ServedModel* model = catalogue_.find(name);
+    if (model == nullptr) return error_reply(no_model(name));
+    if (const auto failure = refusal_of(*model)) return error_reply(*failure);
+    return {.body = R"({"status":"ready"})"};
+  }
+  boost::json::array away;
+  for (const ServedModel& model : catalogue_.list()) {
+    if (refusal_of(model)) away.emplace_back(model.name);
+  }
+  boost::json::object body{{"status", "ready"}};
+  if (!away.empty()) body["unreachable"] = std::move(away);
+  return {.body = boost::json::serialize(body)};
 }
 
 http::ServerReply ApiServer::Core::models_reply() const {
@@ -313,12 +341,7 @@ http::ServerReply ApiServer::Core::models_reply() const {
 http::ServerReply ApiServer::Core::model_reply(const std::string& name) const {
   if (catalogue_.state() == ServeState::kLoading) return error_reply(loading());
   if (auto page = model_page(catalogue_.list(), name)) return {.body = *std::move(page)};
-  return error_reply(llm::Failure{
-      .failure_class = llm::FailureClass::kRequest,
-      .status = 404,
-      .code = "model_not_found",
-      .message = fmt::format("there is no model {}; /v1/models lists them", llm::shown(name)),
-      .param = "model"});
+  return error_reply(no_model(name));
 }
 
 http::ServerReply ApiServer::Core::order_reply(const std::string& name, ModelOrder order,
@@ -336,6 +359,7 @@ http::ServerReply ApiServer::Core::metrics_reply() const {
                         .connections = static_cast<int64_t>(server_->connections()),
                         .requests_arriving = static_cast<int64_t>(server_->arriving()),
                         .calls_live = live_.count(),
+                        .calls_of_keys = front_.in_flight(),
                         .bytes_inside = static_cast<int64_t>(admission_.bytes()),
                         .bytes_inside_max = static_cast<int64_t>(admission_.bytes_max())};
   if (options_.read_models) readings.models = options_.read_models();
@@ -362,7 +386,7 @@ void ApiServer::Core::take(const CallRoute& route, const http::ServerRequest& re
     answer(std::move(admitted), std::move(reply), failure.code, std::move(exchange));
   };
   if (const auto failure = refusal()) return refuse(*failure);
-  if (!admission_.take(request.body.size())) return refuse(full());
+  if (!admission_.take(request.body.size())) return refuse(no_room_for_body());
 
   std::string id = ids_.next();
   RequestRecord& record = admitted.record();
@@ -392,7 +416,7 @@ void ApiServer::Core::take(const CallRoute& route, const http::ServerRequest& re
 }
 
 void ApiServer::Core::over(Call& call) {
-  admission_.release(call.body_bytes());
+  admission_.release(call.bytes());
   calls_.erase(call.place);
   count_out();
 }
@@ -413,8 +437,8 @@ void ApiServer::Core::tick() {
   const TimePoint now = clock_.now();
   if (give_up_at_ && now >= *give_up_at_) give_up_all(stopping());
   unreachable_ =
-      state() == ServeState::kReady && options_.nobody_answers && options_.nobody_answers();
-  if (unreachable_) give_up_all(unreachable());
+      state() == ServeState::kReady && options_.nobody_answers && options_.nobody_answers(0);
+  give_up_unreachable();
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls)
     call->tick(now);
@@ -425,6 +449,20 @@ void ApiServer::Core::give_up_all(const llm::Failure& why) {
   const std::list<std::shared_ptr<Call>> calls = calls_;
   for (const std::shared_ptr<Call>& call : calls)
     call->give_up(why);
+}
+
+// Who is being answered is left alone: a server that stops gently closes its port and goes on.
+void ApiServer::Core::give_up_unreachable() {
+  if (!options_.nobody_answers || state() != ServeState::kReady) return;
+  std::map<uint64_t, bool> away;  // by ServedModel::upstreams
+  const std::list<std::shared_ptr<Call>> calls = calls_;
+  for (const std::shared_ptr<Call>& call : calls) {
+    const ServedModel* model = call->offered();
+    if (model == nullptr) continue;
+    const auto [found, fresh] = away.try_emplace(model->upstreams);
+    if (fresh) found->second = options_.nobody_answers(model->upstreams);
+    if (found->second && call->is_waiting()) call->give_up(unreachable(model->name));
+  }
 }
 
 void ApiServer::Core::give_up() {

@@ -53,9 +53,10 @@ struct ApiOptions {
   // Files and batches; none: those who ask for them are told so.
   Storage storage;
 
-  // Asked a few times a second, on the loop's thread: nobody who could answer anything is there.
-  // While that is so, calls are refused and those inside given up; empty: it never is.
-  std::function<bool()> nobody_answers;
+  // Nobody of these (ServedModel::upstreams) who could answer is there, 0: nobody at all. Asked for
+  // each call and a few times a second; any thread. While that is so, calls are refused, and those
+  // are given up that wait; what is being answered may still come to its end. Empty: it never is.
+  std::function<bool(uint64_t upstreams)> nobody_answers;
 };
 
 // Methods with paths; OPTIONS and HEAD are not listed.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <future>
 #include <set>
 #include <string>
@@ -93,6 +96,59 @@ TEST(ApiServer, TeisOwnRerankIsAnArray) {
   EXPECT_EQ(read_reply(client).json(), json::parse(R"([{"index":0,"score":0.5}])"));
   // Elsewhere it is no field.
   EXPECT_EQ(rig.ask(post("/v1/rerank", R"({"query":"a","texts":["b"]})")).status, 400);
+}
+
+// Of two models the servers of one are away.
+TEST(ApiServer, AModelThatNobodyReachesIsRefusedAloneAndRunningAnswersEnd) {
+  std::atomic<bool> away = false;
+  ApiOptions options;
+  options.nobody_answers = [&](uint64_t upstreams) { return away && upstreams == 1; };
+  ServerRig rig(std::move(options), {.in_flight_max = 1, .waiting_max = 10});
+  const auto add = [&](const char* name, uint64_t upstreams) {
+    rig.catalogue.add({.name = name,
+                       .dispatcher = &rig.dispatcher,
+                       .endpoints = testing::kAllEndpoints,
+                       .upstreams = upstreams});
+  };
+  add("a", 3);
+  add("b", 1);
+  rig.catalogue.set_state(ServeState::kReady);
+  const auto chat = [](std::string_view members) {
+    return post(kChatPath,
+                R"({"messages":[{"role":"user","content":"hi"}],)" + std::string(members) + "}");
+  };
+  RawClient running(rig.server->port());
+  running.send(chat(R"("model":"b","stream":true)"));
+  rig.backend.wait_for(1);
+  rig.backend.say({.text = "he"});
+  RawClient waiting(rig.server->port());
+  waiting.send(chat(R"("model":"b","temperature":0.5)"));
+  RawClient other(rig.server->port());
+  other.send(chat(R"("model":"a")"));
+  while (rig.dispatcher.in_flight() < 3)
+    std::this_thread::yield();
+
+  away = true;
+  const Reply given_up = read_reply(waiting);
+  EXPECT_EQ(given_up.status, 503);
+  EXPECT_EQ(given_up.error().at("code"), "upstream_unreachable");
+  EXPECT_NE(given_up.header("Retry-After"), "");
+  EXPECT_EQ(rig.ask(chat(R"("model":"b")")).status, 503);
+  const Reply ready = rig.ask(get("/ready"));
+  EXPECT_EQ(ready.status, 200);
+  EXPECT_EQ(ready.json().at("unreachable"), json::array{"b"});
+  EXPECT_EQ(rig.ask(get("/ready?model=a")).status, 200);
+  EXPECT_EQ(rig.ask(get("/ready?model=b")).status, 503);
+  EXPECT_EQ(rig.ask(get("/ready?model=c")).status, 404);
+
+  rig.backend.say({.text = "llo", .finish_reason = llm::FinishReason::kStop});
+  rig.backend.end(said("hello"));
+  const Reply stream = read_reply(running);
+  EXPECT_EQ(events_in(stream.body).back(), "[DONE]");
+  EXPECT_EQ(stream.body.find("upstream_unreachable"), std::string::npos);
+  rig.backend.wait_for(2);
+  rig.backend.end(said("b"));
+  EXPECT_EQ(read_reply(other).status, 200);
 }
 
 TEST(ApiServer, StreamsPieces) {
@@ -295,6 +351,49 @@ TEST(ApiServer, StopWithoutGraceTellsThoseInside) {
   rig.backend.wait_unwanted();
   rig.backend.wait_unwanted();
   stopped.get();
+}
+
+// An engine asks it as long as it likes, also while the server is taken down.
+TEST(ApiServer, WhoAsksWhatArrivesMayAskAtAnyTime) {
+  ServerRig rig;
+  rig.load();
+  std::atomic<bool> stopped = false;
+  auto asking = std::async(std::launch::async, [&] {
+    int64_t most = 0;
+    while (!stopped)
+      most = std::max(most, rig.server->arriving());
+    return most;
+  });
+  rig.server->stop({});
+  EXPECT_EQ(rig.server->arriving(), 0);
+  stopped = true;
+  EXPECT_EQ(asking.get(), 0);
+}
+
+TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
+  std::atomic<bool> nobody = false;
+  ServerRig rig({.nobody_answers = [&](uint64_t) { return nobody.load(); }},
+                {.in_flight_max = 1, .waiting_max = 1});
+  rig.load();
+  RawClient running(rig.server->port());
+  running.send(post(kChatPath, kStream));
+  rig.backend.wait_for(1);
+  RawClient waiting(rig.server->port());
+  waiting.send(post(kChatPath, kChat));
+  while (rig.dispatcher.in_flight() < 2)
+    std::this_thread::yield();
+  nobody = true;
+  const Reply given_up = read_reply(waiting);
+  EXPECT_EQ(given_up.status, 503);
+  EXPECT_EQ(given_up.error().at("code"), "upstream_unreachable");
+  EXPECT_NE(given_up.header("Retry-After"), "");
+  rig.backend.cancel_all();
+  EXPECT_EQ(rig.ask(get("/ready")).status, 503);
+  EXPECT_EQ(rig.ask(get("/health")).status, 200);
+  EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "upstream_unreachable");
+  nobody = false;
+  while (rig.ask(get("/ready")).status != 200)
+    std::this_thread::yield();
 }
 
 TEST(ApiServer, LargeAnswersComeWhole) {

@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <new>
 #include <utility>
 #include <variant>
 
+#include "api/admission.h"
 #include "api/dialects/messages_reply.h"
 #include "api/dialects/own_form.h"
+#include "api/json_weight.h"
 #include "api/stream_text.h"
+#include "base/format.h"
 
 namespace windrow::api {
 namespace {
@@ -26,6 +30,30 @@ llm::Failure unreadable() {
           .status = 413,
           .code = "request_too_large",
           .message = "there is not memory enough to read this body; send less at once"};
+}
+
+llm::Failure too_many_values(size_t values) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 413,
+          .code = "request_too_large",
+          .message = fmt::format("the body has about {} JSON values; at most {} are accepted, so "
+                                 "spread them over several requests",
+                                 with_thousands(static_cast<int64_t>(values)),
+                                 with_thousands(static_cast<int64_t>(kJsonValuesMax)))};
+}
+
+llm::Failure unwritable() {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 500,
+          .code = "out_of_memory",
+          .message = "there is not memory enough to write this answer; ask for less at once"};
+}
+
+llm::Failure unexpected(std::string_view what) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 500,
+          .code = "internal_error",
+          .message = fmt::format("this server could not {}; that is a defect of the server", what)};
 }
 
 llm::Failure not_wanted() {
@@ -52,30 +80,17 @@ Duration milliseconds_of(int64_t count) {
   return std::chrono::milliseconds(count);
 }
 
-int32_t characters_of(std::string_view text) {
-  return static_cast<int32_t>(std::count_if(text.begin(), text.end(), [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-  }));
-}
-
 StreamShape shape_of(const CallPlan& plan, const ReplyFacts& facts) {
   const llm::Request& request = plan.request;
-  StreamShape shape{.endpoint = facts.endpoint,
-                    .id = facts.id,
-                    .model = facts.model,
-                    .created_unix_s = facts.created_unix_s,
-                    .service_tier = facts.service_tier,
-                    .usage = plan.envelope.stream_usage,
-                    .logprobs = request.logprobs_top.has_value(),
-                    .structured = request.structured.has_value(),
-                    .choices_per_prompt = std::max(request.choices, 1)};
-  const bool counts =
-      shape.logprobs && !request.echo && request.endpoint == llm::Endpoint::kCompletions;
-  if (counts) {
-    for (const llm::Input& input : request.inputs)
-      shape.text_begins.push_back(characters_of(input.text));
-  }
-  return shape;
+  return {.endpoint = facts.endpoint,
+          .id = facts.id,
+          .model = facts.model,
+          .created_unix_s = facts.created_unix_s,
+          .service_tier = facts.service_tier,
+          .system_fingerprint = facts.system_fingerprint,
+          .usage = plan.envelope.stream_usage,
+          .logprobs = request.logprobs_top.has_value(),
+          .structured = request.structured.has_value()};
 }
 
 std::unique_ptr<AnswerStream> make_stream(const CallPlan& plan, const ReplyFacts& facts) {
@@ -102,19 +117,33 @@ void Call::begin() {
     if (const auto self = call.lock()) self->carry_out(self->flow_.leave());
   });
   const auto length =
-      body_bytes() > kLongBodyBytes ? CallWorkers::Length::kLong : CallWorkers::Length::kShort;
-  host_.workers().post([self = shared_from_this()] { self->read(); }, length);
+      body_bytes_ > kLongBodyBytes ? CallWorkers::Length::kLong : CallWorkers::Length::kShort;
+  const uint64_t lane = lane_id(input_.key, input_.headers.get(kLaneHeader).value_or(""));
+  host_.lane_reads().post(lane, [self = shared_from_this()] { self->read(); }, length);
 }
 
 // --- a worker ---
 
-// A body may be such that there is not memory enough for what it says.
+// A body may be such that there is not memory enough for what it says, and what one body does to
+// the server must not be done to the others.
 void Call::read() {
   try {
     read_and_offer();
   } catch (const std::bad_alloc&) {
     put([](Inbox& inbox) { inbox.outcome = unreadable(); });
+  } catch (const std::exception&) {
+    put([](Inbox& inbox) { inbox.outcome = unexpected("read this request"); });
   }
+}
+
+// What the body becomes when it is parsed has to have room, too.
+std::optional<llm::Failure> Call::admit_body() {
+  const size_t values = count_json_values(input_.body);
+  if (values > kJsonValuesMax) return too_many_values(values);
+  const size_t bytes = json_weight(values, body_bytes_);
+  if (!host_.grow(bytes)) return no_room_for_body();
+  parsed_bytes_ = bytes;
+  return std::nullopt;
 }
 
 void Call::read_and_offer() {
@@ -123,12 +152,16 @@ void Call::read_and_offer() {
     return unwanted_;
   }();
   if (unwanted) return put([](Inbox& inbox) { inbox.outcome = not_wanted(); });
+  if (auto failure = admit_body())
+    return put([&](Inbox& inbox) { inbox.outcome = *std::move(failure); });
   auto read = read_call(input_, host_.rules(), host_.catalogue());
   if (auto* failure = std::get_if<llm::Failure>(&read))
     return put([&](Inbox& inbox) { inbox.outcome = std::move(*failure); });
   input_.body = {};
   auto& plan = std::get<CallPlan>(read);
   origins_ = std::move(plan.origins);
+  if (auto failure = host_.refusal_of(*plan.model))
+    return put([&](Inbox& inbox) { inbox.outcome = *std::move(failure); });
   if (input_.counts_only) return count_tokens(plan);
   offer(std::move(plan));
 }
@@ -147,20 +180,26 @@ void Call::count_tokens(const CallPlan& plan) {
 }
 
 void Call::offer(CallPlan plan) {
-  dispatcher_ = plan.model->dispatcher;
-  facts_ = {.endpoint = input_.endpoint,
-            .dialect = input_.dialect,
-            .id = id_,
-            .model = plan.model_name,
-            .created_unix_s = loop_.clock().unix_seconds(),
-            .service_tier = plan.envelope.service_tier,
-            .tei = plan.tei,
-            .raw_scores = plan.raw_scores,
-            .request_id = request_id_,
-            .logprobs = plan.lists_logprobs,
-            .echo = std::move(plan.echo)};
-  Understood understood{
-      .model = plan.model->name, .urgency = plan.item.urgency, .deadline = plan.item.deadline};
+  model_ = plan.model;
+  dispatcher_ = model_->dispatcher;
+  facts_ = {
+      .endpoint = input_.endpoint,
+      .dialect = input_.dialect,
+      .id = id_,
+      .model = plan.model_name,
+      .created_unix_s = loop_.clock().unix_seconds(),
+      .service_tier = std::string(plan.envelope.names_tier ? tier_name(plan.item.urgency) : ""),
+      .system_fingerprint = plan.model->fingerprint,
+      .tei = plan.tei,
+      .raw_scores = plan.raw_scores,
+      .request_id = request_id_,
+      .logprobs = plan.lists_logprobs,
+      .echo = std::move(plan.echo)};
+  Understood understood{.model = plan.model->name,
+                        .urgency = plan.item.urgency,
+                        .deadline = plan.item.deadline,
+                        .raw = plan.model->raw,
+                        .ignored_tokens = plan.ignored_tokens};
   if (plan.envelope.stream) understood.stream = make_stream(plan, facts_);
   auto ticket = host_.live().add({.id = input_.call_id,
                                   .key = input_.key,
@@ -199,6 +238,11 @@ void Call::offer(CallPlan plan) {
   if (unwanted) dispatcher_->cancel(*item);
 }
 
+const ServedModel* Call::offered() const {
+  const std::scoped_lock lock(mutex_);
+  return item_ ? model_ : nullptr;
+}
+
 // --- a thread of the backend's, or of the dispatcher's ---
 
 void Call::on_piece(llm::Piece piece) {
@@ -216,7 +260,10 @@ void Call::on_piece(llm::Piece piece) {
 void Call::done(dispatch::DispatchResult result) {
   llm::Outcome outcome = std::move(result.outcome);
   if (input_.dialect != Dialect::kOwn) outcome = in_own_form(origins_, std::move(outcome));
-  put([&](Inbox& inbox) { inbox.outcome = std::move(outcome); });
+  put([&](Inbox& inbox) {
+    inbox.outcome = std::move(outcome);
+    inbox.was_sent = result.attempts > 0;
+  });
 }
 
 template <class Write>
@@ -238,7 +285,9 @@ void Call::fetch() {
     std::swap(inbox, inbox_);
     if (!admitted_) return;  // it is over, and somebody still spoke
     if (inbox.understood) note(std::move(*inbox.understood));
+    note(inbox.pieces);
     if (inbox.outcome) note(*inbox.outcome);
+    was_sent_ = was_sent_ || inbox.was_sent;
     RequestRecord& record = admitted_->record();
     if (inbox.first_piece_at && !record.ttft) record.ttft = *inbox.first_piece_at - arrived_at_;
     for (const Duration gap : inbox.gaps)
@@ -247,7 +296,6 @@ void Call::fetch() {
   const TimePoint now = loop_.clock().now();
   if (!inbox.pieces.empty()) {
     ticket_->said(now, static_cast<int64_t>(inbox.pieces.size()));
-    pieces_said_ += static_cast<int32_t>(inbox.pieces.size());
     carry_out(flow_.say(std::move(inbox.pieces), exchange_.unsent_bytes() > 0, now));
     wait_for_reader();
   }
@@ -256,13 +304,37 @@ void Call::fetch() {
   const auto* answer = std::get_if<llm::Answer>(&*inbox.outcome);
   if (answer == nullptr || flow_.is_stream())
     return carry_out(flow_.end(std::move(*inbox.outcome)));
-  if (llm::bytes_of(*answer) <= kWrittenAtOnceBytes)
-    return carry_out(flow_.end({.body = reply_body(facts_, *answer)}));
+  const auto end = [](Call& call, auto written) {
+    if (auto* failure = std::get_if<llm::Failure>(&written))
+      return call.carry_out(call.flow_.end(llm::Outcome(std::move(*failure))));
+    call.carry_out(call.flow_.end(std::move(std::get<http::ServerReply>(written))));
+  };
+  if (llm::bytes_of(*answer) <= kWrittenAtOnceBytes) return end(*this, written(*answer));
   host_.workers().post([self = shared_from_this(),
                         outcome = std::make_shared<llm::Outcome>(std::move(*inbox.outcome))] {
-    http::ServerReply reply{.body = reply_body(self->facts_, std::get<llm::Answer>(*outcome))};
-    self->put([&](Inbox& written) { written.reply = std::move(reply); });
+    auto written = self->written(std::get<llm::Answer>(*outcome));
+    self->put([&](Inbox& news) {
+      if (auto* failure = std::get_if<llm::Failure>(&written)) {
+        news.outcome = std::move(*failure);
+      } else {
+        news.reply = std::move(std::get<http::ServerReply>(written));
+      }
+    });
   });
+}
+
+// Any thread. What one answer does to the server must not be done to the others.
+std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& answer) const {
+  llm::Failure failure;
+  try {
+    return http::ServerReply{.body = reply_body(facts_, answer)};
+  } catch (const std::bad_alloc&) {
+    failure = unwritable();
+  } catch (const std::exception&) {
+    failure = unexpected("write this answer");
+  }
+  failure.usage = answer.usage;
+  return failure;
 }
 
 void Call::note(Understood understood) {
@@ -272,6 +344,17 @@ void Call::note(Understood understood) {
   record.stream = understood.stream != nullptr;
   if (understood.stream) flow_.set_stream(std::move(understood.stream));
   if (understood.deadline) flow_.set_deadline(*understood.deadline);
+  raw_ = understood.raw;
+  ignored_tokens_ = understood.ignored_tokens;
+}
+
+void Call::note(const std::vector<llm::Piece>& pieces) {
+  pieces_said_ += static_cast<int32_t>(pieces.size());
+  if (!admitted_->logs_answers()) return;
+  for (const llm::Piece& piece : pieces) {
+    const std::string& text = piece.raw.empty() ? piece.text : piece.raw;
+    add_answer(admitted_->record(), static_cast<size_t>(piece.choice), text);
+  }
 }
 
 void Call::note(const llm::Outcome& outcome) {
@@ -279,10 +362,15 @@ void Call::note(const llm::Outcome& outcome) {
   const auto* answer = std::get_if<llm::Answer>(&outcome);
   record.usage = answer != nullptr ? answer->usage : std::get<llm::Failure>(outcome).usage;
   if (answer == nullptr) return;
-  record.queue = milliseconds_of(answer->timings.queue_ms);
-  if (record.ttft || answer->choices.empty()) return;
+  if (admitted_->logs_answers()) set_answers(record, *answer);
+  if (!answer->raw.empty()) return;  // what a server elsewhere did when is not known
+  const llm::Timings& timings = answer->timings;
   const Duration all = loop_.clock().now() - arrived_at_;
-  record.ttft = std::max(all - milliseconds_of(answer->timings.decode_ms), Duration{});
+  const Duration before_decode = std::max(all - milliseconds_of(timings.decode_ms), Duration{});
+  // Most of it is the dispatcher's queue, which a backend does not see.
+  record.queue = std::max(before_decode - milliseconds_of(timings.prefill_ms), Duration{});
+  if (record.ttft || answer->choices.empty()) return;
+  record.ttft = before_decode;
 }
 
 void Call::carry_out(CallSteps steps) {
@@ -320,6 +408,8 @@ void Call::add_headers(http::Headers& headers) {
   if (admitted_) admitted_->add_headers(headers);
   const int64_t taken_ms = milliseconds(loop_.clock().now() - arrived_at_);
   headers.add("openai-processing-ms", fmt::format_int(taken_ms).c_str());
+  if (ignored_tokens_ > 0)
+    headers.add("X-Windrow-Ignored-Tokens", fmt::format_int(ignored_tokens_).c_str());
 }
 
 void Call::settle() {
@@ -328,9 +418,10 @@ void Call::settle() {
     RequestRecord& record = admitted_->record();
     record.status = flow_.status();
     record.code = flow_.code();
-    // A piece has a token, or more.
+    // A piece has a token, or more. What was cut off elsewhere cost nobody knows what.
     record.usage.completion_tokens = std::max(record.usage.completion_tokens, pieces_said_);
-    record.cut_off = unwanted_ && item_.has_value();
+    const bool is_told = record.usage.prompt_tokens > 0;
+    record.cut_off = raw_ && unwanted_ && (was_sent_ || pieces_said_ > 0) && !is_told;
     admitted_.reset();
     ticket_.reset();
   }

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "api/call_flow.h"
@@ -21,6 +22,7 @@
 #include "api/call_reply.h"
 #include "api/call_workers.h"
 #include "api/front.h"
+#include "api/lane_reads.h"
 #include "api/live_requests.h"
 #include "api/serve_metrics.h"
 #include "dispatch/dispatcher.h"
@@ -39,10 +41,17 @@ class CallHost {
 
   virtual http::Loop& loop() = 0;
   virtual CallWorkers& workers() = 0;
+  virtual LaneReads& lane_reads() = 0;
   virtual const Catalogue& catalogue() const = 0;
   virtual const CallRules& rules() const = 0;
   virtual ServeMetrics& metrics() = 0;
   virtual LiveRequests& live() = 0;
+
+  // Any thread: a body becomes so many bytes more. False: there is no room for them.
+  virtual bool grow(size_t bytes) = 0;
+
+  // Why this model cannot be asked at the moment. Any thread.
+  virtual std::optional<llm::Failure> refusal_of(const ServedModel& model) const = 0;
 
   // On the loop's thread, once: it is over, and nothing of it comes any more.
   virtual void over(Call& call) = 0;
@@ -69,10 +78,17 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void give_up(const llm::Failure& reason) { carry_out(flow_.give_up(reason)); }
   void tick(TimePoint now) { carry_out(flow_.tick(now)); }
 
+  // What it asks, once it is with a dispatcher; nullptr before.
+  const ServedModel* offered() const;
+
+  // With a dispatcher, and nobody is answering it. Only where it is offered.
+  bool is_waiting() const { return dispatcher_->is_waiting(*item_); }
+
   // Where the server keeps it.
   std::list<std::shared_ptr<Call>>::iterator place;
 
-  size_t body_bytes() const { return body_bytes_; }
+  // What of Admission is to be given back when it is over.
+  size_t bytes() const { return body_bytes_ + parsed_bytes_; }
 
   // --- on a thread of the backend's ---
 
@@ -85,6 +101,8 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
     dispatch::Urgency urgency = dispatch::Urgency::kNormal;
     std::unique_ptr<AnswerStream> stream;  // null: the answer comes whole
     std::optional<TimePoint> deadline;
+    bool raw = false;  // it goes elsewhere
+    int32_t ignored_tokens = 0;
   };
 
   // What other threads have to say.
@@ -94,11 +112,13 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
     std::vector<Duration> gaps;  // between tokens
     std::optional<TimePoint> first_piece_at;
     std::optional<llm::Outcome> outcome;
+    bool was_sent = false;                   // the outcome is that of something that was sent
     std::optional<http::ServerReply> reply;  // made of an outcome
     bool fetching = false;                   // the loop has been told
   };
 
   void read();  // on a worker
+  std::optional<llm::Failure> admit_body();
   void read_and_offer();
   void offer(CallPlan plan);
   void count_tokens(const CallPlan& plan);
@@ -108,6 +128,8 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void fetch();
   void note(Understood understood);
   void note(const llm::Outcome& outcome);
+  void note(const std::vector<llm::Piece>& pieces);
+  std::variant<http::ServerReply, llm::Failure> written(const llm::Answer& answer) const;
   void carry_out(CallSteps steps);
   void wait_for_reader();
   void add_headers(http::Headers& headers);
@@ -126,18 +148,23 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   CallFlow flow_;
   bool waits_for_reader_ = false;
   int32_t pieces_said_ = 0;
+  bool raw_ = false;
+  bool was_sent_ = false;
+  int32_t ignored_tokens_ = 0;
 
   // --- the worker's, then nobody's but to read ---
   CallInput input_;
+  size_t parsed_bytes_ = 0;
   ReplyFacts facts_;
   Origins origins_;
+  const ServedModel* model_ = nullptr;
   dispatch::Dispatcher* dispatcher_ = nullptr;
 
   // --- the thread that brings pieces ---
   std::vector<TimePoint> said_at_;  // of each choice
 
   // --- any thread ---
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Inbox inbox_;
   std::optional<Admitted> admitted_;              // until it is over
   std::unique_ptr<LiveRequests::Ticket> ticket_;  // once it is with the dispatcher

@@ -180,10 +180,16 @@ llm::Request request_elsewhere(const CallInput& input, const std::string& sent,
   return llm::raw_request(input.endpoint, text, body, rules.body_defaults);
 }
 
-uint64_t lane_of(const std::string& key, const std::string& lane) {
-  if (lane.empty()) return 0;
-  const std::string name = key + '\n' + lane;
-  return std::max<uint64_t>(hash64(name), 1);
+// Clients bring the token ids of another model's vocabulary: OpenAI's, most often. Those that are
+// in none were left out when they were read.
+int32_t ignored_tokens(const json::object& body, const llm::Request& request,
+                       int32_t vocabulary_size) {
+  const json::value* biases = body.if_contains("logit_bias");
+  if (vocabulary_size <= 0 || biases == nullptr || !biases->is_object()) return 0;
+  const auto known = std::ranges::count_if(
+      request.sampling.logit_bias,
+      [&](const llm::LogitBias& bias) { return bias.token < vocabulary_size; });
+  return static_cast<int32_t>(biases->get_object().size()) - static_cast<int32_t>(known);
 }
 
 // For servers elsewhere, which know what their templates know.
@@ -237,6 +243,7 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
     if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
     plan.request = std::move(std::get<llm::Request>(made));
     if (plan.request.model.empty()) plan.request.model = plan.model->name;
+    plan.ignored_tokens = ignored_tokens(body, plan.request, plan.model->vocabulary_size);
     if (translation != nullptr) plan.request.chat.wishes = translation->wishes;
   }
   if (plan.model->residence && rules.load_wait > Duration{}) {
@@ -249,7 +256,7 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
       rules.coalesce ? llm::question_of(plan.request, sent, seeded) : std::nullopt;
   plan.item = dispatch::request_item(plan.request, sent.size(), question);
   plan.item.urgency = plan.envelope.urgency;
-  plan.item.lane = lane_of(input.key, plan.envelope.lane);
+  plan.item.lane = lane_id(input.key, plan.envelope.lane);
   plan.item.upstreams = plan.model->upstreams;
   if (plan.envelope.deadline) plan.item.deadline = input.arrived_at + *plan.envelope.deadline;
   if (translation != nullptr) {
@@ -262,6 +269,11 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
 }
 
 }  // namespace
+
+uint64_t lane_id(std::string_view key, std::string_view lane) {
+  if (lane.empty()) return 0;
+  return std::max<uint64_t>(hash64(fmt::format("{}\n{}", key, lane)), 1);
+}
 
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
                                                const Catalogue& catalogue) {

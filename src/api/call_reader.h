@@ -10,6 +10,7 @@
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "api/catalogue.h"
@@ -50,7 +51,8 @@ struct CallPlan {
   Envelope envelope;
   llm::Request request;
   dispatch::WorkItem item;
-  std::string model_name;  // as the reply says it
+  std::string model_name;      // as the reply says it
+  int32_t ignored_tokens = 0;  // in logit_bias, that the model's vocabulary lacks
 
   // TEI's form of /rerank: an array is wanted.
   bool tei = false;
@@ -61,6 +63,9 @@ struct CallPlan {
   std::string echo;
   bool lists_logprobs = false;
 };
+
+// Of a lane of this key's; 0: `lane` is empty.
+uint64_t lane_id(std::string_view key, std::string_view lane);
 
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
                                                const Catalogue& catalogue);

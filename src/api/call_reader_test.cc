@@ -151,6 +151,26 @@ TEST_F(CallReaderTest, AKeyBoundsHowUrgentItIs) {
   EXPECT_EQ(plan(kChat).item.urgency, Urgency::kBatch);
 }
 
+TEST_F(CallReaderTest, TokensOfAnotherVocabularyAreCounted) {
+  catalogue_.add(
+      {.name = "small", .endpoints = {Endpoint::kChatCompletions}, .vocabulary_size = 100});
+  const auto ignored = [&](std::string_view biases) {
+    const CallPlan made = plan(R"({"model":"small","messages":[{"role":"user","content":"hi"}],)"
+                               R"("logit_bias":)" +
+                               std::string(biases) + "}");
+    return made.ignored_tokens;
+  };
+  EXPECT_EQ(ignored("{}"), 0);
+  EXPECT_EQ(ignored("null"), 0);
+  EXPECT_EQ(ignored(R"({"0":1,"99":-100})"), 0);
+  EXPECT_EQ(ignored(R"({"99":1,"100":1,"2753":5,"99999999999999":5})"), 3);
+  EXPECT_EQ(plan(R"({"model":"m","logit_bias":{"7":1},"messages":[{"role":"user",
+                     "content":"hi"}]})")
+                .ignored_tokens,
+            0)
+      << "nobody knows how many there are";
+}
+
 TEST_F(CallReaderTest, ABodyForElsewhereGoesAsItWasWritten) {
   const std::string body =
       R"({ "model":"far", "vendor":1.50, "stream":true, "messages":[{"role":"x"}] })";

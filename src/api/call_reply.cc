@@ -86,12 +86,18 @@ std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
   }
   std::string body =
       llm::answer_to_json(facts.endpoint, facts.id, facts.model, facts.created_unix_s, answer);
-  if (answer.raw.empty() && !facts.service_tier.empty()) {
+  if (!answer.raw.empty()) return body;
+  const auto add = [&](std::string_view member, const std::string& value) {
+    if (value.empty()) return;
     body.pop_back();
-    body += R"(,"service_tier":)";
-    llm::append_json(facts.service_tier, body);
+    fmt::format_to(std::back_inserter(body), R"(,"{}":)", member);
+    llm::append_json(value, body);
     body += '}';
-  }
+  };
+  add("service_tier", facts.service_tier);
+  const bool generates = facts.endpoint == llm::Endpoint::kChatCompletions ||
+                         facts.endpoint == llm::Endpoint::kCompletions;
+  if (generates) add("system_fingerprint", facts.system_fingerprint);
   return body;
 }
 

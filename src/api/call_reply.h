@@ -19,7 +19,8 @@ struct ReplyFacts {
   std::string id;  // without its prefix
   std::string model;
   int64_t created_unix_s = 0;
-  std::string service_tier;  // empty: none
+  std::string service_tier;        // empty: none
+  std::string system_fingerprint;  // likewise
   bool tei = false;
   bool raw_scores = false;
 

@@ -25,9 +25,20 @@ TEST(CallReply, SaysTheTierItWasAskedFor) {
             "flex");
 }
 
+TEST(CallReply, SaysWhatMadeIt) {
+  const ReplyFacts facts{.id = "7", .service_tier = "flex", .system_fingerprint = "fp_1"};
+  const json::value made = json::parse(reply_body(facts, {.choices = {{.text = "a"}}}));
+  EXPECT_EQ(made.at("system_fingerprint"), "fp_1");
+  EXPECT_EQ(made.at("service_tier"), "flex");
+  const json::value vectors = json::parse(reply_body(
+      {.endpoint = Endpoint::kEmbeddings, .system_fingerprint = "fp_1"}, {.embeddings = {{1}}}));
+  EXPECT_FALSE(vectors.as_object().contains("system_fingerprint"));
+}
+
 TEST(CallReply, AnAnswerFromElsewherePassesAsItIs) {
   const llm::Answer answer{.raw = R"({"x":1.50})"};
-  EXPECT_EQ(reply_body({.service_tier = "flex"}, answer), R"({"x":1.50})");
+  EXPECT_EQ(reply_body({.service_tier = "flex", .system_fingerprint = "fp_1"}, answer),
+            R"({"x":1.50})");
 }
 
 TEST(CallReply, TeisScoresAreFromZeroToOneUnlessTheyAreWantedRaw) {

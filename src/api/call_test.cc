@@ -6,11 +6,13 @@
 
 #include <atomic>
 #include <latch>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "api/admission.h"
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
 
@@ -58,6 +60,12 @@ class Log {
   mutable std::mutex mutex_;
   std::vector<json::object> lines_;
 };
+
+int64_t bytes_inside(ServerRig& rig) {
+  constexpr std::string_view kName = "\nwindrow_body_bytes_inside ";
+  const std::string page = rig.ask(get("/metrics")).body;
+  return std::stoll(page.substr(page.find(kName) + kName.size()));
+}
 
 std::string content_of(const std::vector<std::string>& events, int64_t choice) {
   std::string content;
@@ -118,7 +126,7 @@ TEST(Call, AClientWhoLeavesWhileItsBodyWaitsIsNeverOffered) {
   entered.wait();  // the one worker is busy
   second.send(post(kChatPath, kChat));
   // Its body is inside when the server says so.
-  while (rig.ask(get("/metrics")).body.find("\nwindrow_body_bytes_inside 16") == std::string::npos)
+  while (rig.ask(get("/metrics")).body.find("\nwindrow_body_bytes_inside 17") == std::string::npos)
     std::this_thread::yield();
   second.close();
   // And the server has noticed when another connection that was opened later has been served.
@@ -255,6 +263,201 @@ TEST(Call, RepliesSayWhoTheyAreFor) {
                 .json()
                 .at("service_tier"),
             "flex");
+}
+
+// Of alice, who may not be urgent and has 6,000 tokens a minute.
+ApiOptions with_alice(Log& log, std::string& key) {
+  const Result<NewKey> made = make_key("alice", "priority=batch tpm=6000", std::string(32, 'k'));
+  EXPECT_TRUE(made.has_value());
+  key = "Authorization: Bearer " + made->key + "\r\n";
+  ApiOptions options = log.options();
+  options.keys = std::make_shared<const KeyRingHolder>(*KeyRing::parse(made->line, "keys"));
+  return options;
+}
+
+TEST(Call, TheTierIsTheOneItGot) {
+  Log log;
+  std::string key;
+  ServerRig rig(with_alice(log, key));
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath,
+                   R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":9,
+                       "service_tier":"priority"})",
+                   key));
+  rig.backend.wait_for(1);
+  rig.backend.end(said("a"));
+  EXPECT_EQ(read_reply(client).json().at("service_tier"), "flex");
+  client.send(post(kChatPath,
+                   R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":9,
+                       "service_tier":"priority","stream":true})",
+                   key));
+  rig.backend.wait_for(2);
+  rig.backend.end(said("a"));
+  const std::vector<std::string> events = events_in(read_reply(client).body);
+  EXPECT_EQ(json::parse(events.at(0)).at("service_tier"), "flex");
+}
+
+// Whoever ends it before its time pays what it cost until then, and no more.
+TEST(Call, WhatACancelledCallCostIsLoggedCountedAndCharged) {
+  Log log;
+  std::string key;
+  ServerRig rig(with_alice(log, key));
+  rig.load();
+  constexpr llm::Usage kUsed{.prompt_tokens = 4000, .completion_tokens = 1000, .cached_tokens = 7};
+  {
+    RawClient leaver(rig.server->port());
+    leaver.send(post(kChatPath,
+                     R"({"messages":[{"role":"user","content":"hi"}],"stream":true,
+                         "max_tokens":20})",
+                     key));
+    rig.backend.wait_for(1);
+    rig.backend.say({.text = "he"});
+    leaver.close();
+    rig.backend.wait_unwanted(kUsed);
+  }
+  // One that never began costs nothing, and one whose time was up what it used.
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath, R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":20})",
+                   key + "X-Windrow-Deadline-Ms: 30\r\n"));
+  rig.backend.wait_for(2);
+  EXPECT_EQ(read_reply(client).status, 408);
+  rig.backend.wait_unwanted({.prompt_tokens = 100});
+  while (rig.ask("GET /metrics HTTP/1.1\r\nHost: x\r\n" + key + "\r\n")
+             .body.find("windrow_key_calls_live{key=\"alice\"} 0") == std::string::npos)
+    std::this_thread::yield();
+  client.send(
+      post(kChatPath, R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":9})", key));
+  rig.backend.wait_for(3);
+  rig.backend.end(said("a"));
+  const Reply reply = read_reply(client);
+  // 900 and what a few seconds bring.
+  EXPECT_LT(std::stoi(reply.header("x-ratelimit-remaining-tokens")), 2900);
+  const std::string page = rig.ask("GET /metrics HTTP/1.1\r\nHost: x\r\n" + key + "\r\n").body;
+  rig.server->stop(std::chrono::seconds(30));
+  const std::vector<json::object> calls = log.calls();
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[0].at("status"), 499);
+  EXPECT_EQ(calls[0].at("prompt_tokens"), 4000);
+  EXPECT_EQ(calls[0].at("cached_tokens"), 7);
+  EXPECT_EQ(calls[0].at("completion_tokens"), 1000);
+  EXPECT_EQ(calls[1].at("status"), 408);
+  EXPECT_EQ(calls[1].at("prompt_tokens"), 100);
+  EXPECT_NE(page.find("windrow_completion_tokens_total{model=\"m\"} 100"), std::string::npos);
+}
+
+TEST(Call, TokensThatTheVocabularyLacksAreTold) {
+  ServerRig rig;
+  rig.catalogue.add({.name = "m",
+                     .dispatcher = &rig.dispatcher,
+                     .endpoints = testing::kAllEndpoints,
+                     .vocabulary_size = 100},
+                    true);
+  rig.catalogue.set_state(ServeState::kReady);
+  RawClient client(rig.server->port());
+  const auto ignored = [&](std::string_view more) {
+    static size_t count = 0;
+    client.send(post(kChatPath,
+                     R"({"messages":[{"role":"user","content":"hi"}])" + std::string(more) + "}"));
+    rig.backend.wait_for(++count);
+    rig.backend.end(said("a"));
+    const Reply reply = read_reply(client);
+    EXPECT_EQ(reply.status, 200);
+    return reply.header("X-Windrow-Ignored-Tokens");
+  };
+  EXPECT_EQ(ignored(R"(,"logit_bias":{"7":5,"64":-100})"), "");
+  EXPECT_EQ(ignored(R"(,"logit_bias":{"7":5,"6432":-100,"2753":-100})"), "2");
+  EXPECT_EQ(ignored(R"(,"logit_bias":{"6432":-100},"stream":true)"), "1");
+}
+
+TEST(Call, ABodyOfTooManyValuesIsRefusedUnread) {
+  ServerRig rig;
+  rig.load();
+  std::string body = R"({"messages":[)";
+  while (body.size() < 7'000'000)
+    body += "[],";
+  const Reply refused = rig.ask(post(kChatPath, body + "[]]}"));
+  EXPECT_EQ(refused.status, 413);
+  EXPECT_EQ(refused.error().at("code"), "request_too_large");
+  const std::string message(refused.error().at("message").as_string());
+  EXPECT_NE(message.find("at most 2,000,000 are accepted"), std::string::npos) << message;
+}
+
+// What a body is parsed to counts among what may be inside.
+TEST(Call, BodiesAreBoundedByWhatTheyBecome) {
+  ServerRig rig({.bytes_inside_max = 400'000});
+  rig.load();
+  RawClient first(rig.server->port());
+  first.send(post(kChatPath, kChat));
+  rig.backend.wait_for(1);
+  std::string body = R"({"prompt":[1)";
+  for (int i = 0; i < 10'000; ++i)
+    body += ",1";
+  const Reply refused = rig.ask(post("/v1/completions", body + "]}"));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.error().at("code"), "server_overloaded");
+  rig.backend.end(said("a"));
+  EXPECT_EQ(read_reply(first).status, 200);
+  // One alone has room, and gives it back.
+  for (size_t i = 2; i < 4; ++i) {
+    first.send(post("/v1/completions", body + "]}"));
+    EXPECT_EQ(rig.backend.wait_for(i).inputs.at(0).tokens.size(), 10'001U);
+    rig.backend.end(said("a"));
+    EXPECT_EQ(read_reply(first).status, 200);
+  }
+  while (bytes_inside(rig) > 0)
+    std::this_thread::yield();
+}
+
+// The first has megabytes to be read, the others none: they keep their order all the same.
+TEST(Call, ALaneIsInTheOrderOfArrival) {
+  ServerRig rig({.worker_threads = 4});
+  rig.load();
+  const std::string long_body =
+      R"({"user":")" + std::string(16'000'000, 'x') + R"(","messages":[{"role":"user","content":")";
+  std::vector<std::unique_ptr<RawClient>> clients;
+  int64_t sent = 0;
+  for (int i = 0; i < 4; ++i) {
+    const std::string begin = i % 2 == 0 ? long_body : R"({"messages":[{"role":"user","content":")";
+    const std::string body = begin + std::to_string(i) + "\"}]}";
+    clients.push_back(std::make_unique<RawClient>(rig.server->port()));
+    clients.back()->send(post(kChatPath, body, "X-Windrow-Lane: a\r\n"));
+    sent += static_cast<int64_t>(body.size() + Admission::kRequestBytes);
+    while (bytes_inside(rig) < sent)
+      std::this_thread::yield();
+  }
+  for (size_t i = 0; i < clients.size(); ++i) {
+    const llm::Request request = rig.backend.wait_for(i + 1);
+    EXPECT_EQ(request.chat.messages.at(0).at("content").as_string(), std::to_string(i));
+    rig.backend.end(said("a"));
+    EXPECT_EQ(read_reply(*clients[i]).status, 200);
+  }
+}
+
+TEST(Call, AnswersAreLoggedWherePromptsAre) {
+  Log log;
+  ApiOptions options = log.options();
+  options.log_prompts = true;
+  ServerRig rig(std::move(options));
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post(kChatPath, kChat));
+  rig.backend.wait_for(1);
+  rig.backend.end(said("hello"));
+  EXPECT_EQ(read_reply(client).status, 200);
+  RawClient leaver(rig.server->port());
+  leaver.send(post(kChatPath, kStream));
+  rig.backend.wait_for(2);
+  rig.backend.say({.text = "hel"});
+  rig.backend.say({.text = "lo"});
+  leaver.close();
+  rig.backend.wait_unwanted();
+  rig.server->stop(std::chrono::seconds(30));
+  const std::vector<json::object> calls = log.calls();
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].at("body"), json::value(kChat));
+  EXPECT_EQ(calls[0].at("answers"), json::parse(R"(["hello"])"));
+  EXPECT_EQ(calls[1].at("answers"), json::parse(R"(["hello"])")) << "as far as it came";
 }
 
 TEST(Call, WhoHasNoKeyIsNotHeard) {

@@ -27,7 +27,12 @@ struct ServedModel {
   uint64_t upstreams = 0;  // WorkItem::upstreams
 
   int64_t created_unix_s = 0;
-  int32_t context_tokens = 0;  // of one request; 0: unknown
+  int32_t context_tokens = 0;   // of one request; 0: unknown
+  int32_t vocabulary_size = 0;  // 0: unknown
+
+  // Of the weights and of what computes with them: answers of equal ones can be compared. Empty:
+  // unknown.
+  std::string fingerprint;
   std::string owner = "windrow";
 
   // Of one here that comes and goes; null: it is always there, or elsewhere.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kExposed =
     "X-Request-Id, Retry-After, Retry-After-Ms, X-RateLimit-Limit-Requests, "
     "X-RateLimit-Limit-Tokens, X-RateLimit-Remaining-Requests, X-RateLimit-Remaining-Tokens, "
-    "X-RateLimit-Reset-Requests, X-RateLimit-Reset-Tokens";
+    "X-RateLimit-Reset-Requests, X-RateLimit-Reset-Tokens, X-Windrow-Ignored-Tokens";
 
 // Clients send headers of their own ("X-Stainless-Os"), so any is allowed by its name; none of them
 // does anything a client of another kind could not do.

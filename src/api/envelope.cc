@@ -23,7 +23,6 @@ using llm::Problem;
 using llm::wrong_kind;
 
 constexpr std::string_view kPriorityHeader = "X-Windrow-Priority";
-constexpr std::string_view kLaneHeader = "X-Windrow-Lane";
 constexpr std::string_view kDeadlineHeader = "X-Windrow-Deadline-Ms";
 
 constexpr std::string_view kPriorities =
@@ -121,8 +120,7 @@ Problem read_tier(json::object& body, Envelope& envelope) {
     return bad_value("service_tier",
                      "service_tier must be \"auto\", \"default\", \"flex\" or \"priority\"");
   }
-  const bool plain = name == "auto" || name == "scale";
-  envelope.service_tier = plain ? "default" : name == "fast" ? "priority" : name;
+  envelope.names_tier = true;
   return std::nullopt;
 }
 
@@ -167,6 +165,18 @@ http::Headers envelope_headers(const http::Headers& all) {
     }
   }
   return wanted;
+}
+
+std::string_view tier_name(Urgency urgency) {
+  switch (urgency) {
+    case Urgency::kInteractive:
+      return "priority";
+    case Urgency::kNormal:
+      return "default";
+    case Urgency::kBatch:
+      break;
+  }
+  return "flex";
 }
 
 std::variant<Envelope, llm::Failure> open_envelope(llm::Endpoint endpoint, json::object& body,

@@ -12,6 +12,7 @@
 #include <boost/json/object.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "base/clock.h"
@@ -22,6 +23,8 @@
 
 namespace windrow::api {
 
+constexpr std::string_view kLaneHeader = "X-Windrow-Lane";
+
 struct Envelope {
   bool stream = false;
   bool stream_usage = false;  // a last event with the usage
@@ -29,12 +32,14 @@ struct Envelope {
   std::string lane;                  // empty: none; one of another key is another lane
   std::optional<Duration> deadline;  // from now on
 
-  // What the reply says of it; empty: nothing was asked for.
-  std::string service_tier;
+  bool names_tier = false;  // by service_tier: the reply says which one it was
 };
 
 // Those of all headers that it reads.
 http::Headers envelope_headers(const http::Headers& all);
+
+// OpenAI's name for how a request was treated.
+std::string_view tier_name(dispatch::Urgency urgency);
 
 // Takes those fields out of `body`, so that the rest is what a row of a file would have. A Failure
 // names the field or header at fault. For a model elsewhere (`raw`) the body is not used after

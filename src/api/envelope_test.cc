@@ -32,7 +32,7 @@ TEST(Envelope, ABodyWithoutAnyIsNormalAndWhole) {
   EXPECT_EQ(opened.envelope().urgency, Urgency::kNormal);
   EXPECT_EQ(opened.envelope().lane, "");
   EXPECT_FALSE(opened.envelope().deadline.has_value());
-  EXPECT_EQ(opened.envelope().service_tier, "");
+  EXPECT_FALSE(opened.envelope().names_tier);
 }
 
 TEST(Envelope, ItsFieldsLeaveTheBody) {
@@ -55,19 +55,21 @@ TEST(Envelope, PrioritiesAreWordsOrNumbers) {
   EXPECT_EQ(urgency(R"({"priority":7.0})"), Urgency::kBatch);
 }
 
-TEST(Envelope, ServiceTiersAreOpenAisAndSaidBack) {
-  const auto tier = [](std::string_view body) {
+TEST(Envelope, ServiceTiersAreOpenAis) {
+  const auto urgency = [](std::string_view body) {
     const Opened opened = open(body);
-    return std::pair(opened.envelope().urgency, opened.envelope().service_tier);
+    EXPECT_TRUE(opened.envelope().names_tier) << body;
+    return opened.envelope().urgency;
   };
-  EXPECT_EQ(tier(R"({"service_tier":"flex"})"), std::pair(Urgency::kBatch, std::string("flex")));
-  EXPECT_EQ(tier(R"({"service_tier":"priority"})"),
-            std::pair(Urgency::kInteractive, std::string("priority")));
-  EXPECT_EQ(tier(R"({"service_tier":"auto"})"),
-            std::pair(Urgency::kNormal, std::string("default")));
+  EXPECT_EQ(urgency(R"({"service_tier":"flex"})"), Urgency::kBatch);
+  EXPECT_EQ(urgency(R"({"service_tier":"priority"})"), Urgency::kInteractive);
+  EXPECT_EQ(urgency(R"({"service_tier":"auto"})"), Urgency::kNormal);
+  EXPECT_EQ(urgency(R"({"service_tier":"default"})"), Urgency::kNormal);
   // The plainer word wins.
-  EXPECT_EQ(tier(R"({"service_tier":"flex","priority":"interactive"})").first,
-            Urgency::kInteractive);
+  EXPECT_EQ(urgency(R"({"service_tier":"flex","priority":"interactive"})"), Urgency::kInteractive);
+  EXPECT_EQ(tier_name(Urgency::kInteractive), "priority");
+  EXPECT_EQ(tier_name(Urgency::kNormal), "default");
+  EXPECT_EQ(tier_name(Urgency::kBatch), "flex");
 }
 
 TEST(Envelope, HeadersWinOverTheBody) {

@@ -59,6 +59,10 @@ void Admitted::take_id(const http::Headers& headers) {
   if (std::ranges::all_of(*id, is_sane)) open_->record.id = *id;
 }
 
+bool Admitted::logs_answers() const {
+  return front_->options_.log_prompts;
+}
+
 std::optional<llm::Failure> Admitted::take_tokens(int64_t expected) {
   if (!open_->counted) return std::nullopt;
   const TimePoint now = front_->clock_.now();
@@ -117,7 +121,7 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   record.arrived_at = clock_.now();
   record.arrived_unix_s = clock_.unix_seconds();
   record.body_bytes = request.body.size();
-  if (options_.log_prompts && access == Access::kCall) record.body = request.body;
+  if (options_.log_prompts && access == Access::kCall) record.body = shown_in_log(request.body);
   options_.cors.add_headers(request.headers, open->cors);
   Admitted admitted(*this, std::move(open));
 
@@ -204,6 +208,17 @@ void Front::ended(Admitted::Open& open) {
   const Duration duration = now - record.arrived_at;
   metrics_.ended(record, duration);
   if (options_.log) options_.log(log_line(record, duration));
+}
+
+std::vector<std::pair<std::string, int64_t>> Front::in_flight() const {
+  std::vector<std::pair<std::string, int64_t>> all;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [name, state] : states_)
+      all.emplace_back(name, state->allowance.in_flight());
+  }
+  std::ranges::sort(all);
+  return all;
 }
 
 http::ServerReply Front::preflight(const http::ServerRequest& request,

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -72,6 +73,9 @@ class Admitted {
   // At most so urgent; Urgency's smaller values are more urgent.
   dispatch::Urgency urgency_max() const { return open_->urgency_max; }
 
+  // Whether what was said belongs into the record (RequestRecord::answers).
+  bool logs_answers() const;
+
   // kCall: about so many tokens, of prompt and answer. A failure, 429: it may not go now, and does
   // not count. At most once.
   std::optional<llm::Failure> take_tokens(int64_t expected);
@@ -114,6 +118,9 @@ class Front {
 
   // The answer to what has no route, or is no request: counted and logged like any other.
   http::ServerReply refuse(const http::Refusal& refusal);
+
+  // Calls of each key that are inside, of keys that have asked; by name.
+  std::vector<std::pair<std::string, int64_t>> in_flight() const;
 
   // The answer to OPTIONS of a path that has these methods ("GET, POST"); needs no key.
   http::ServerReply preflight(const http::ServerRequest& request, std::string_view methods) const;

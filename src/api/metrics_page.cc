@@ -97,7 +97,11 @@ void add_server(const PageReadings& now, Page& page) {
   page.sample({}, now.requests_arriving);
   page.family("windrow_calls_live", "gauge", "Calls of a model that are inside.");
   page.sample({}, now.calls_live);
-  page.family("windrow_body_bytes_inside", "gauge", "Bytes of bodies that are being worked on.");
+  page.family("windrow_key_calls_live", "gauge", "Of these, those of each key that has asked.");
+  for (const auto& [key, calls] : now.calls_of_keys)
+    page.sample({{"key", key}}, calls);
+  page.family("windrow_body_bytes_inside", "gauge",
+              "Bytes of bodies that are being worked on, and of what they were parsed to.");
   page.sample({}, now.bytes_inside);
   page.family("windrow_body_bytes_inside_max", "gauge", "Above so many a request is refused.");
   page.sample({}, now.bytes_inside_max);
@@ -139,7 +143,7 @@ void add_calls(const ServeMetrics::Reading& counters, Page& page) {
   };
   by_class("windrow_request_duration_seconds", "From a call's first byte to the end of its answer.",
            counters.duration_s);
-  by_class("windrow_request_queue_seconds", "From submission to the first pass with it.",
+  by_class("windrow_request_queue_seconds", "From arrival to the first pass with it.",
            counters.queue_s);
   by_class("windrow_time_to_first_token_seconds", "From arrival to the first token.",
            counters.ttft_s);

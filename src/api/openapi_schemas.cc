@@ -120,6 +120,7 @@ constexpr std::string_view kSchemas = R"json({
     "created": {"type": "integer"},
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
+    "system_fingerprint": {"type": "string"},
     "usage": {"$ref": "#/components/schemas/Usage"},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -154,6 +155,7 @@ constexpr std::string_view kSchemas = R"json({
     "created": {"type": "integer"},
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
+    "system_fingerprint": {"type": "string"},
     "usage": {"anyOf": [{"$ref": "#/components/schemas/Usage"}, {"type": "null"}]},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -189,6 +191,7 @@ constexpr std::string_view kSchemas = R"json({
     "created": {"type": "integer"},
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
+    "system_fingerprint": {"type": "string"},
     "usage": {"anyOf": [{"$ref": "#/components/schemas/Usage"}, {"type": "null"}]},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -344,7 +347,14 @@ constexpr std::string_view kSchemas = R"json({
 "State": {
   "type": "object",
   "required": ["status"],
-  "properties": {"status": {"enum": ["ok", "ready"]}}
+  "properties": {
+    "status": {"enum": ["ok", "ready"]},
+    "unreachable": {
+      "type": "array",
+      "items": {"type": "string"},
+      "description": "Models that nobody who can be reached has."
+    }
+  }
 },
 "Error": {
   "type": "object",

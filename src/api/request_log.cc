@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,15 @@ class Line {
     begin(name);
     text_ += value ? "true" : "false";
   }
+  void add_texts(std::string_view name, const std::vector<std::string>& values) {
+    begin(name);
+    text_ += '[';
+    for (const std::string& value : values) {
+      if (text_.back() != '[') text_ += ',';
+      append_text(value, text_);
+    }
+    text_ += ']';
+  }
   void add_text_if(std::string_view name, std::string_view value) {
     if (!value.empty()) add_text(name, value);
   }
@@ -76,7 +86,37 @@ class Line {
   std::string text_;
 };
 
+// Not in the middle of a character.
+std::string_view beginning(std::string_view text, size_t bytes_max) {
+  size_t end = std::min(text.size(), bytes_max);
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;
+  return text.substr(0, end);
+}
+
 }  // namespace
+
+std::string shown_in_log(std::string_view text) {
+  if (text.size() <= kLoggedBytesMax) return std::string(text);
+  return fmt::format("{}... ({} bytes)", beginning(text, kLoggedBytesMax), text.size());
+}
+
+void add_answer(RequestRecord& record, size_t choice, std::string_view text) {
+  constexpr size_t kChoicesMax = 4096;
+  if (choice >= kChoicesMax) return;
+  size_t logged = 0;
+  for (const std::string& answer : record.answers)
+    logged += answer.size();
+  if (record.answers.size() <= choice) record.answers.resize(choice + 1);
+  record.answers[choice] += beginning(text, kLoggedBytesMax - std::min(logged, kLoggedBytesMax));
+}
+
+void set_answers(RequestRecord& record, const llm::Answer& answer) {
+  record.answers.clear();
+  if (!answer.raw.empty()) return add_answer(record, 0, answer.raw);
+  for (size_t i = 0; i < answer.choices.size(); ++i)
+    add_answer(record, i, answer.choices[i].text);
+}
 
 std::string log_line(const RequestRecord& record, Duration duration) {
   Line line;
@@ -102,6 +142,7 @@ std::string log_line(const RequestRecord& record, Duration duration) {
     if (record.ttft) line.add("ttft_ms", milliseconds(*record.ttft));
   }
   line.add_text_if("body", record.body);
+  if (!record.answers.empty()) line.add_texts("answers", record.answers);
   return line.finish();
 }
 

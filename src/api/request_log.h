@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "api/dialects/dialect.h"
 #include "base/clock.h"
@@ -38,8 +40,23 @@ struct RequestRecord {
   bool cut_off = false;           // it may have been at work, and nobody knows what it used
   std::optional<Duration> queue;  // llm::Timings; nothing: it never began
   std::optional<Duration> ttft;   // from arrival to the first token; nothing: there was none
-  std::string body;               // only where prompts are logged
+
+  // Only where prompts are logged: the body, and what was said of each choice; shown_in_log.
+  std::string body;
+  std::vector<std::string> answers;
 };
+
+// So much of a text, or of all answers of a request, is logged.
+constexpr size_t kLoggedBytesMax = size_t{64} << 10;
+
+// The text, or its beginning and how long it is.
+std::string shown_in_log(std::string_view text);
+
+// Puts more to what was said of a choice, as far as there is room.
+void add_answer(RequestRecord& record, size_t choice, std::string_view text);
+
+// What an answer says, in place of what was put there before.
+void set_answers(RequestRecord& record, const llm::Answer& answer);
 
 // One line without its end.
 std::string log_line(const RequestRecord& record, Duration duration);

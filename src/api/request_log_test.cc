@@ -54,6 +54,35 @@ TEST(RequestLog, OfACallSaysModelTokensAndTimes) {
             R"("completion_tokens":5,"queue_ms":4,"ttft_ms":20})");
 }
 
+TEST(RequestLog, AnswersAreBoundedAndCutBetweenCharacters) {
+  RequestRecord record = plain();
+  set_answers(record, {.choices = {{.text = "a\n"}, {.text = "b"}}});
+  EXPECT_EQ(json::parse(log_line(record, {})).at("answers"), json::parse(R"(["a\n","b"])"));
+  // As it comes.
+  record.answers.clear();
+  add_answer(record, 1, "b");
+  add_answer(record, 0, "a");
+  add_answer(record, 1, "bb");
+  EXPECT_EQ(record.answers, (std::vector<std::string>{"a", "bbb"}));
+  std::string euros;
+  while (euros.size() < 2 * kLoggedBytesMax)
+    euros += "\xE2\x82\xAC";
+  add_answer(record, 2, euros);
+  add_answer(record, 2, "x");
+  size_t bytes = 0;
+  for (const std::string& answer : record.answers)
+    bytes += answer.size();
+  EXPECT_LE(bytes, kLoggedBytesMax);
+  EXPECT_GT(bytes, kLoggedBytesMax - 4);
+  EXPECT_TRUE(record.answers[2].ends_with("\xE2\x82\xAC") || record.answers[2].ends_with("x"));
+  EXPECT_EQ(shown_in_log("short"), "short");
+  const std::string shown = shown_in_log(euros);
+  EXPECT_LT(shown.size(), kLoggedBytesMax + 40);
+  EXPECT_TRUE(shown.ends_with("\xE2\x82\xAC... (131073 bytes)")) << shown.substr(65'500);
+  set_answers(record, {.raw = "{}"});
+  EXPECT_EQ(record.answers, std::vector<std::string>{"{}"});
+}
+
 TEST(RequestLog, NoBytesOfARequestBreakTheLine) {
   Random random(7);
   for (int i = 0; i < 2'000; ++i) {

@@ -38,6 +38,10 @@ std::string chunk_head(const StreamShape& shape) {
     head += R"(,"service_tier":)";
     llm::append_json(shape.service_tier, head);
   }
+  if (!shape.system_fingerprint.empty()) {
+    head += R"(,"system_fingerprint":)";
+    llm::append_json(shape.system_fingerprint, head);
+  }
   head += R"(,"choices":[)";
   return head;
 }
@@ -63,16 +67,28 @@ void append_event(std::string_view data, std::string& events) {
   events += "\n\n";
 }
 
+// A message as a delta: clients put the pieces of a call together by its place, which a whole
+// message does not say.
+json::value delta_of(json::value message) {
+  json::object* const object = message.if_object();
+  if (object == nullptr) return json::object();
+  json::value* const calls = object->if_contains("tool_calls");
+  if (calls == nullptr || !calls->is_array()) return message;
+  int64_t index = 0;
+  for (json::value& call : calls->get_array()) {
+    if (json::object* const fields = call.if_object()) fields->emplace("index", index);
+    ++index;
+  }
+  return message;
+}
+
 }  // namespace
 
 StreamText::StreamText(StreamShape shape) : shape_(std::move(shape)), head_(chunk_head(shape_)) {}
 
 StreamText::Said& StreamText::said(int32_t choice) {
   const auto at = static_cast<size_t>(choice);
-  while (said_.size() <= at) {
-    const size_t prompt = said_.size() / static_cast<size_t>(shape_.choices_per_prompt);
-    said_.emplace_back(prompt < shape_.text_begins.size() ? shape_.text_begins[prompt] : 0);
-  }
+  if (said_.size() <= at) said_.resize(at + 1);
   return said_[at];
 }
 
@@ -85,7 +101,10 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
     append(events, R"({{"index":{},)", piece.choice);
     append_delta(piece, events);
     events += R"(,"logprobs":)";
-    if (shape_.logprobs && !is_chat()) said.offsets.add_text(piece.text);
+    if (shape_.logprobs && !is_chat()) {
+      if (!said.offsets) said.offsets.emplace(piece.text_begin);
+      said.offsets->add_text(piece.text);
+    }
     if (!shape_.logprobs || piece.tokens.empty()) {
       events += "null";
     } else if (is_chat()) {
@@ -94,7 +113,7 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
       std::vector<int32_t> offsets;
       offsets.reserve(piece.tokens.size());
       for (const llm::ScoredToken& token : piece.tokens)
-        offsets.push_back(said.offsets.next(token.chosen.bytes));
+        offsets.push_back(said.offsets->next(token.chosen.bytes));
       llm::append_completion_logprobs(piece.tokens, offsets, events);
     }
     events += R"(,"finish_reason":null})";
@@ -120,7 +139,7 @@ void StreamText::end(const llm::Answer& answer, std::string& events) {
     const auto index = static_cast<int32_t>(i);
     {
       Said& said = this->said(index);
-      llm::Piece rest{.choice = index};
+      llm::Piece rest{.choice = index, .text_begin = choice.text_begin};
       if (choice.text.size() > said.text_bytes) rest.text = choice.text.substr(said.text_bytes);
       const std::string reasoning = choice.reasoning.value_or("");
       if (reasoning.size() > said.reasoning_bytes)
@@ -172,7 +191,7 @@ void StreamText::say_raw_answer(const std::string& raw, std::string& events) {
     for (json::value& choice : choices->get_array()) {
       if (!choice.is_object() || !is_chat()) continue;
       json::object& object = choice.get_object();
-      object["delta"] = object.contains("message") ? std::move(object["message"]) : json::object();
+      object["delta"] = delta_of(std::move(object["message"]));
       object.erase("message");
     }
   }

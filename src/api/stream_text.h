@@ -30,15 +30,13 @@ struct StreamShape {
   std::string id;  // without the prefix of the endpoint
   std::string model;
   int64_t created_unix_s = 0;
-  std::string service_tier;  // empty: none
+  std::string service_tier;        // empty: none
+  std::string system_fingerprint;  // likewise
 
   bool usage = false;     // its chunk is wanted
   bool logprobs = false;  // chunks have those of their tokens
   // The choices say at the end whether they have the form that was asked for.
   bool structured = false;
-
-  int32_t choices_per_prompt = 1;
-  std::vector<int32_t> text_begins;  // of each prompt: Choice::text_begin
 };
 
 class StreamText final : public AnswerStream {
@@ -52,8 +50,6 @@ class StreamText final : public AnswerStream {
 
  private:
   struct Said {
-    explicit Said(int32_t text_begin) : offsets(text_begin) {}
-
     bool begun = false;
     bool finished = false;
     size_t text_bytes = 0;
@@ -61,7 +57,7 @@ class StreamText final : public AnswerStream {
     size_t tokens = 0;
     std::vector<size_t> arguments_bytes;             // of each call of a tool
     std::optional<llm::FinishReason> finish_reason;  // to be said at the end
-    llm::TextOffsets offsets;
+    std::optional<llm::TextOffsets> offsets;
   };
 
   bool is_chat() const { return shape_.endpoint == llm::Endpoint::kChatCompletions; }

@@ -128,17 +128,20 @@ TEST(StreamText, UsageIsTheLastChunkAndNullBefore) {
   EXPECT_EQ(events[4], "[DONE]");
 }
 
-TEST(StreamText, AServiceTierIsInEveryChunk) {
+TEST(StreamText, TierAndFingerprintAreInEveryChunk) {
   StreamShape tiered = shape(Endpoint::kChatCompletions);
   tiered.service_tier = "flex";
+  tiered.system_fingerprint = "fp_1";
   StreamText stream(tiered);
   std::string text;
   stream.end({.choices = {{.text = "a"}}}, text);
   std::vector<std::string> events = events_in(text);
   events.pop_back();
   ASSERT_EQ(events.size(), 3U);
-  for (const std::string& event : events)
+  for (const std::string& event : events) {
     EXPECT_EQ(json::parse(event).at("service_tier"), "flex");
+    EXPECT_EQ(json::parse(event).at("system_fingerprint"), "fp_1");
+  }
 }
 
 TEST(StreamText, AFormIsLabelledWithTheFinish) {
@@ -157,6 +160,28 @@ TEST(StreamText, AFormIsLabelledWithTheFinish) {
   EXPECT_EQ(json::parse(events[2]).at("choices"),
             json::parse(R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"length",
                              "structure":"truncated"}])"));
+}
+
+TEST(StreamText, ToolCallsOfAWholeAnswerHaveTheirPlaces) {
+  StreamText stream(shape(Endpoint::kChatCompletions));
+  std::string text;
+  stream.end({.raw = R"({"id":"x","object":"chat.completion","choices":[
+      {"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,
+       "tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},
+                     {"id":"b","type":"function","function":{"name":"g","arguments":"[]"}}]}},
+      {"index":1,"finish_reason":"tool_calls","message":{"role":"assistant",
+       "tool_calls":[{"index":7,"id":"c"}]}},
+      {"index":2,"finish_reason":"stop","message":{"role":"assistant","tool_calls":null}},
+      {"index":3,"finish_reason":"stop"}]})"},
+             text);
+  const json::array choices = json::parse(events_in(text).at(0)).at("choices").as_array();
+  EXPECT_EQ(choices.at(0).at("delta"), json::parse(R"({"role":"assistant","content":null,
+      "tool_calls":[
+        {"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},
+        {"index":1,"id":"b","type":"function","function":{"name":"g","arguments":"[]"}}]})"));
+  EXPECT_EQ(choices.at(1).at("delta").at("tool_calls").at(0).at("index"), 7);
+  EXPECT_EQ(choices.at(2).at("delta"), json::parse(R"({"role":"assistant","tool_calls":null})"));
+  EXPECT_EQ(choices.at(3).at("delta"), json::object());
 }
 
 TEST(StreamText, AnErrorIsAnEvent) {
@@ -302,13 +327,13 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
   for (int32_t i = 0; i < choices; ++i) {
     llm::Choice choice;
     std::vector<Piece>& queue = queues[static_cast<size_t>(i)];
-    choice.text_begin = chat ? 0 : 5;
+    choice.text_begin = chat ? 0 : static_cast<int32_t>(random.below(9));
     if (chat && random.chance(0.5)) {
       choice.reasoning = "thought";
       queue.push_back({.choice = i, .reasoning = "tho"});
       queue.push_back({.choice = i, .reasoning = "ught"});
     }
-    Piece piece{.choice = i};
+    Piece piece{.choice = i, .text_begin = choice.text_begin};
     for (int64_t n = random.between(0, 8); n > 0; --n) {
       const std::string& word = words[random.below(words.size())];
       llm::ScoredToken token{.chosen = {.token = 1, .bytes = word, .logprob = -0.5F}};
@@ -318,7 +343,9 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
       }
       choice.text += word;
       piece.text += word;
-      if (random.chance(0.5)) queue.push_back(std::exchange(piece, {.choice = i}));
+      if (random.chance(0.5)) {
+        queue.push_back(std::exchange(piece, {.choice = i, .text_begin = choice.text_begin}));
+      }
     }
     for (int64_t n = chat ? random.between(-1, 2) : 0; n > 0; --n) {
       llm::ToolCall call{
@@ -361,8 +388,6 @@ TEST(StreamText, ReadBackItIsTheAnswer) {
     StreamShape made_shape =
         shape(chat ? Endpoint::kChatCompletions : Endpoint::kCompletions, random.chance(0.5));
     made_shape.logprobs = logprobs;
-    made_shape.choices_per_prompt = choices;
-    made_shape.text_begins = {5};
     StreamText stream(made_shape);
     std::string text;
     for (const Piece& piece : made.pieces)

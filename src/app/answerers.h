@@ -105,8 +105,8 @@ class Answerers {
 
   // --- any time, any thread ---
 
-  // Nobody who could answer can be reached, and that for some seconds.
-  virtual bool nobody_answers() const { return false; }
+  // None of these (upstreams_of; 0: of all) can be reached, and that for some seconds.
+  virtual bool nobody_answers(uint64_t /*upstreams*/) const { return false; }
 
   // For each dispatcher; empty until they are opened.
   virtual std::vector<api::ModelReading> readings() const = 0;

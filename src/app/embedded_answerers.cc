@@ -9,6 +9,7 @@
 
 #include "app/dry_run_command.h"
 #include "app/run_options.h"
+#include "engine/engine_thread.h"
 
 namespace windrow::app {
 
@@ -30,12 +31,17 @@ Result<void> EmbeddedAnswerers::open(const AnswerersOfRun& run) {
     library_ = *std::move(library);
   }
   const HowToOpen how{.date_unix_s = run.began_unix_s,
+                      .serving = run.serving,
+                      .metrics = run.metrics.get(),
+                      .arriving = run.arriving,
                       .thread = std::make_shared<engine::EngineThread>(clock_)};
   for (const ModelChoice& choice : choices_) {
     if (run.refusal) {
       if (std::optional<Error> refusal = run.refusal()) return *std::move(refusal);
     }
-    Result<OpenModel> model = open_model(library_.get(), choice, settings_, how, clock_);
+    HowToOpen of_model = how;
+    of_model.tell = [this](const std::string& what) { console_.warn(what); };
+    Result<OpenModel> model = open_model(library_.get(), choice, settings_, of_model, clock_);
     if (!model) return model.error();
     models_.push_back(*std::move(model));
     backends_.add(*models_.back().backend);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/answerers.h"
+#include "app/console.h"
 #include "app/model_choice.h"
 #include "app/open_backend.h"
 #include "app/run_summary.h"
@@ -18,9 +19,10 @@ namespace windrow::app {
 
 class EmbeddedAnswerers final : public Answerers {
  public:
-  // `clock` outlives it.
-  EmbeddedAnswerers(std::vector<ModelChoice> choices, const Settings& settings, const Clock& clock)
-      : choices_(std::move(choices)), settings_(settings), clock_(clock) {}
+  // `clock` and `console` outlive it.
+  EmbeddedAnswerers(std::vector<ModelChoice> choices, const Settings& settings, const Clock& clock,
+                    Console& console)
+      : choices_(std::move(choices)), settings_(settings), clock_(clock), console_(console) {}
 
   boost::json::array description() const override;
   Result<void> open(const AnswerersOfRun& run) override;
@@ -42,6 +44,7 @@ class EmbeddedAnswerers final : public Answerers {
   const std::vector<ModelChoice> choices_;
   const Settings settings_;
   const Clock& clock_;
+  Console& console_;
 
   // Destroyed from the last to the first: nobody is left without what it stands on.
   std::unique_ptr<engine::LlamaLibrary> library_;

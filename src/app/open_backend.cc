@@ -14,6 +14,7 @@
 #include "app/run_options.h"
 #include "app/template_file.h"
 #include "base/ensure.h"
+#include "base/format.h"
 #include "base/hash.h"
 #include "engine/llama/context_size.h"
 #include "engine/sim/sim_embedding_runner.h"
@@ -75,6 +76,7 @@ engine::GenerationOptions generation_options(const Settings& settings, const How
       .on_step = step_observer(how, name)};
   if (how.serving) {
     options.lone_step_target = std::max(options.step_target, kLoneStepTarget);
+    options.reserve = llm::kServerReserve;
     options.start = {.window = std::chrono::milliseconds(settings.pack_window_ms),
                      .rows = static_cast<int32_t>(settings.pack_rows_max)};
   }
@@ -92,18 +94,30 @@ engine::EmbeddingOptions pass_options(const Settings& settings, const HowToOpen&
   return options;
 }
 
+// Memory comes in blocks of tokens, and is rounded up to whole ones. Empty: it is what was asked
+// for.
+std::string raised_context(int64_t asked, int64_t given) {
+  if (asked == 0 || given == asked) return "";
+  return fmt::format("--ctx {} was raised to {} tokens: context memory comes in whole blocks",
+                     asked, with_thousands(given));
+}
+
 // How the two kinds of context are opened. `model` outlives the backend, as a member in front of
 // it.
 engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
                                const Settings& settings, Result<chat::ChatTemplate> chat_template,
                                const HowToOpen& how, const Clock& clock) {
-  engine::ModelKinds kinds;
+  engine::ModelKinds kinds{.open_aside = how.serving};
   kinds.generation = [&model, &clock, settings, how, path = choice.path, name = served_name(choice),
                       chat_template = std::move(
                           chat_template)]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
     Result<std::unique_ptr<engine::ModelRunner>> runner =
         model.make_runner(runner_options(settings, how.memory_bytes));
     if (!runner) return runner.error().in(path);
+    if (const std::string raised =
+            raised_context(settings.ctx_tokens, (*runner)->limits().cells_max);
+        how.tell && !raised.empty())
+      how.tell(fmt::format("{}: {}", path, raised));
     return std::make_unique<engine::GenerationBackend>(
         *std::move(runner), model.vocabulary(), chat_template, clock,
         generation_options(settings, how, name), how.thread);
@@ -120,7 +134,7 @@ engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoic
   if (model.facts().encoder_only) {
     kinds.no_generation = fmt::format(
         "{} is an encoder: it answers /v1/embeddings and /v1/rerank and generates no "
-        "text; send this row to a model that does",
+        "text; ask a model that does",
         choice.path);
   }
   return kinds;
@@ -164,14 +178,19 @@ bool is_simulated(const ModelChoice& choice) {
 
 namespace {
 
+struct ModelTraits {
+  bool generates = false;
+  bool chats = false;  // it has a chat template
+  bool ranks = false;
+};
+
 // What a model can be asked, by what it is.
-llm::EndpointSet endpoints_of(bool generates, bool ranks) {
+llm::EndpointSet endpoints_of(const ModelTraits& traits) {
   using llm::Endpoint;
-  if (ranks && generates)
-    return {Endpoint::kChatCompletions, Endpoint::kCompletions, Endpoint::kRerank};
-  if (ranks) return {Endpoint::kRerank};
-  if (!generates) return {Endpoint::kEmbeddings};
-  return {Endpoint::kChatCompletions, Endpoint::kCompletions, Endpoint::kEmbeddings};
+  const Endpoint vectors = traits.ranks ? Endpoint::kRerank : Endpoint::kEmbeddings;
+  if (!traits.generates) return {vectors};
+  if (!traits.chats) return {Endpoint::kCompletions, vectors};
+  return {Endpoint::kChatCompletions, Endpoint::kCompletions, vectors};
 }
 
 bool ranks(const ModelChoice& choice, std::string_view own_pooling) {
@@ -191,6 +210,11 @@ Result<chat::ChatTemplate> simulated_chat_template(const ModelChoice& choice) {
   Result<chat::ChatTemplate> made = chat::ChatTemplate::make(*text, tokens);
   if (made) return made;
   return made.error().in(fmt::format("--chat-template {}", choice.chat_template));
+}
+
+// A file that names its pooling is made to embed or to rank, and what it would write is nothing.
+bool generates(const engine::ModelFacts& facts) {
+  return !facts.encoder_only && facts.pooling.empty();
 }
 
 bool embeds_first(const engine::ModelFacts& facts, const ModelChoice& choice) {
@@ -233,7 +257,7 @@ Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& sett
     return Error{ErrorKind::kUnavailable, fmt::format("{}: not wanted any more", choice.path)};
   }
   const bool is_reranker = ranks(choice, "");
-  engine::ModelKinds kinds;
+  engine::ModelKinds kinds{.open_aside = how.serving};
   kinds.generation = [=, &vocabulary, &clock,
                       model = *model]() -> Result<std::unique_ptr<engine::GenerationBackend>> {
     return std::make_unique<engine::GenerationBackend>(
@@ -254,7 +278,7 @@ Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& sett
         how.thread);
   };
   open.backend = std::make_unique<engine::ModelBackend>(std::move(kinds));
-  open.endpoints = endpoints_of(true, is_reranker);
+  open.endpoints = endpoints_of({.generates = true, .chats = true, .ranks = is_reranker});
   return open;
 }
 
@@ -271,6 +295,7 @@ Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& c
   if (!chat_template && !choice.chat_template.empty()) {
     return chat_template.error();
   }
+  const bool chats = chat_template.has_value();
   OpenModel open{.name = choice.name,
                  .path = choice.path,
                  .model = *std::move(model),
@@ -279,7 +304,8 @@ Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& c
   open.backend = std::make_unique<engine::ModelBackend>(
       model_kinds(*open.model, choice, settings, std::move(chat_template), how, clock));
   const engine::ModelFacts& facts = open.model->facts();
-  open.endpoints = endpoints_of(!facts.encoder_only, ranks(choice, facts.pooling));
+  open.endpoints = endpoints_of(
+      {.generates = generates(facts), .chats = chats, .ranks = ranks(choice, facts.pooling)});
   open.embeds_first = embeds_first(facts, choice);
   return open;
 }
@@ -326,7 +352,9 @@ ModelOutlook model_outlook(const ModelHeader& header, const ModelChoice& choice,
                            const Settings& settings, uint64_t context_memory_bytes) {
   ModelOutlook outlook{.bytes = header.weights_bytes, .context_memory_bytes = context_memory_bytes};
   if (!header.facts) {
-    outlook.endpoints = endpoints_of(true, ranks(choice, ""));
+    outlook.endpoints =
+        endpoints_of({.generates = true, .chats = true, .ranks = ranks(choice, "")});
+    outlook.vocabulary_size = engine::sim::SimVocabulary(simulated(choice).vocabulary).size();
     outlook.context_tokens = simulated(choice).context;
     if (settings.ctx_tokens > 0) {
       outlook.context_tokens =
@@ -336,7 +364,11 @@ ModelOutlook model_outlook(const ModelHeader& header, const ModelChoice& choice,
   }
   const engine::ModelFacts& facts = *header.facts;
   const bool is_reranker = ranks(choice, facts.pooling);
-  outlook.endpoints = endpoints_of(!facts.encoder_only, is_reranker);
+  // One that was named is there, or the model cannot be loaded.
+  const bool chats = !choice.chat_template.empty() || own_chat_template(facts).has_value();
+  outlook.endpoints =
+      endpoints_of({.generates = generates(facts), .chats = chats, .ranks = is_reranker});
+  outlook.vocabulary_size = facts.vocabulary_size;
   outlook.embeds_first = embeds_first(facts, choice);
   if (outlook.embeds_first || is_reranker) {
     const engine::LlamaEmbeddingOptions options =

@@ -42,6 +42,10 @@ struct HowToOpen {
   api::ServeMetrics* metrics = nullptr;
   std::function<int64_t()> arriving;
 
+  // Told what became of a number of the user's that cannot be had as it is. May be empty; any
+  // thread.
+  std::function<void(const std::string&)> tell;
+
   // Of all models of the process: they share its cores. Null: each has a thread of its own.
   std::shared_ptr<engine::EngineThread> thread;
 
@@ -64,7 +68,8 @@ Result<ModelHeader> read_model_header(engine::LlamaLibrary* library, const Model
 // What can be known of a model before it is loaded.
 struct ModelOutlook {
   llm::EndpointSet endpoints;
-  bool embeds_first = false;          // OpenModel
+  bool embeds_first = false;  // OpenModel
+  int32_t vocabulary_size = 0;
   int32_t context_tokens = 0;         // of one request
   uint64_t bytes = 0;                 // about, with what its first request is likely to need
   uint64_t context_memory_bytes = 0;  // HowToOpen::memory_bytes

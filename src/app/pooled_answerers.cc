@@ -10,6 +10,7 @@
 #include "app/run_options.h"
 #include "app/serve_options.h"
 #include "base/format.h"
+#include "base/hash.h"
 #include "engine/llama/memory_device.h"
 
 namespace windrow::app {
@@ -35,6 +36,15 @@ class Opened final : public engine::LoadedModel {
   const ModelChoice& choice_;
   const Settings& settings_;
 };
+
+// Of the weights, of Windrow and of the library that computes.
+std::string fingerprint_of(const std::string& path, const std::string& runtime) {
+  constexpr size_t kDigits = 10;
+  const Result<std::string> identity = model_identity(path);
+  if (!identity) return "";  // the file is gone from where it was
+  const std::string text = fmt::format("{}\n{}\n{}", *identity, WINDROW_VERSION, runtime);
+  return "fp_" + to_hex(hash64(text)).substr(0, kDigits);
+}
 
 // Where a file lies is nobody's business but the server's.
 std::string without_path(std::string text, const ModelChoice& choice) {
@@ -166,6 +176,7 @@ engine::KeptModel PooledAnswerers::kept_model(size_t index, const ModelOutlook& 
                 how](std::stop_token unwanted) -> Result<std::unique_ptr<engine::LoadedModel>> {
     HowToOpen here = how;
     here.unwanted = std::move(unwanted);
+    here.tell = [this](const std::string& what) { console_.warn(what); };
     Result<OpenModel> opened = open_model(library_.get(), choice, settings_, here, clock_);
     if (!opened) return opened.error();
     if (Result<void> ready = open_likely_contexts(*opened); !ready) return ready.error();
@@ -255,6 +266,8 @@ std::vector<OfferedModel> PooledAnswerers::offered() const {
                                    .endpoints = outlooks_[i].endpoints,
                                    .created_unix_s = clock_.unix_seconds(),
                                    .context_tokens = outlooks_[i].context_tokens,
+                                   .vocabulary_size = outlooks_[i].vocabulary_size,
+                                   .fingerprint = fingerprint_of(choices_[i].path, runtime()),
                                    .residence = places_[i]},
                          .aliases = {},
                          .any = choices_[i].name.empty()};

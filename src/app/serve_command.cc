@@ -19,9 +19,9 @@
 #include "api/key_file.h"
 #include "app/answerers.h"
 #include "app/catalogue_models.h"
+#include "app/client_room.h"
 #include "app/console.h"
 #include "app/fetch_models.h"
-#include "app/file_limit.h"
 #include "app/key_watch.h"
 #include "app/line_log.h"
 #include "app/load_settings.h"
@@ -35,6 +35,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
+#include "http/file_limit.h"
 #include "http/loop.h"
 #include "store/posix_disk.h"
 
@@ -274,7 +275,11 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     log = *std::move(opened);
   }
   say_who_may_ask(settings, key_file.get(), console);
-  raise_file_limit();
+  api::ApiOptions api = api_options(*options, settings);
+  const ClientRoom room = room_for_clients(http::raise_file_limit().now, api.http.connections_max,
+                                           !chosen->upstreams.empty());
+  api.http.connections_max = room.connections_max;
+  if (!room.warning.empty()) console.warn(room.warning);
 
   // Until somebody can ask there is nothing to finish.
   ServiceManager service(environment);
@@ -292,13 +297,14 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       make_answerers(*chosen, settings, SettingsOf::kServe, environment, disk, clock, console);
   api::Catalogue catalogue;
   http::Loop loop(clock);
-  api::ApiOptions api = api_options(*options, settings);
   if (key_file) api.keys = key_file->keys();
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&answerers] { return answerers->readings(); };
   api.storage = storage->calls();
   api.read_storage = [&storage] { return storage->reading(); };
-  api.nobody_answers = [&answerers] { return answerers->nobody_answers(); };
+  api.nobody_answers = [&answerers](uint64_t upstreams) {
+    return answerers->nobody_answers(upstreams);
+  };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));
@@ -352,7 +358,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   fill(catalogue, models);
   answerers->watch([&] { fill_again(catalogue, answerers->offered()); });
   catalogue.set_state(api::ServeState::kReady);
-  CatalogueModels batch_models(catalogue, [&answerers] { return answerers->nobody_answers(); });
+  CatalogueModels batch_models(catalogue, [&answerers] { return answerers->nobody_answers(0); });
   storage->start(batch_models);
   if (const std::string note = answerers->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);

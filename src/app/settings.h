@@ -81,6 +81,7 @@ struct Settings {
   bool mixed_models = false;
   int64_t body_mb_max = 32;
   int64_t queue_max = 4096;
+  int64_t refusal_patience_s = 10;
   int64_t linger_us_max = 500;
   bool metrics_open = false;
   std::string log = "none";  // "-": standard output; else a file

@@ -9,7 +9,6 @@
 #include <latch>
 #include <string_view>
 
-#include "app/file_limit.h"
 #include "app/signals.h"
 #include "base/clock.h"
 #include "http/file_limit.h"

@@ -33,21 +33,6 @@ constexpr int64_t kHopelessAfter = 40;
 // Addresses are for those who run this, who find them on the console.
 constexpr std::string_view kServerToClients = "a server behind this one";
 
-// How often a server is asked whether it is there, and how long all must be away before that is
-// said to clients: a restart takes less.
-constexpr Duration kAskedEvery = std::chrono::seconds(5);
-constexpr Duration kAwayAfter = std::chrono::seconds(3);
-
-upstream::UpstreamOptions options_of(const UpstreamChoice& choice, const Settings& settings) {
-  upstream::UpstreamOptions options;
-  options.base = choice.base;
-  options.api_key = choice.api_key;
-  options.aliases = choice.aliases;
-  options.request_timeout = std::chrono::seconds(settings.request_timeout_s);
-  options.in_flight = choice.concurrency.value_or(1);
-  return options;
-}
-
 // Under which names the servers know models: the same question under another one is another.
 std::string scope_of(const std::vector<UpstreamChoice>& choices) {
   std::set<std::string> names;
@@ -151,7 +136,10 @@ dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfR
   options.waiting_max = run.serving ? static_cast<int32_t>(settings_.queue_max)
                                     : kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
   options.backoff_base = std::chrono::seconds(1);
-  if (run.serving) options.reserve = dispatch::kServerReserve;
+  if (run.serving) {
+    options.reserve = dispatch::kServerReserve;
+    options.refusal_patience = std::chrono::seconds(settings_.refusal_patience_s);
+  }
   options.quotas.clear();
   for (const UpstreamChoice& choice : choices_) {
     options.quotas.push_back({.requests_per_minute = choice.requests_per_minute,
@@ -171,6 +159,13 @@ dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfR
   return options;
 }
 
+// "Ollama 0.12.3, it has a and b"
+std::string UpstreamAnswerers::known_of(const upstream::ServerIdentity& identity,
+                                        const std::string& models) {
+  const std::string kind = upstream::to_string(identity);
+  return kind.empty() || models.empty() ? kind + models : kind + ", " + models;
+}
+
 // Facts of those that answer; `choices_` is cut down to them, where nobody waits for the others.
 // Each may take seconds to say that it is not there, so all are asked at once.
 Result<std::vector<UpstreamAnswerers::Facts>> UpstreamAnswerers::ask_all(bool serving) {
@@ -178,7 +173,7 @@ Result<std::vector<UpstreamAnswerers::Facts>> UpstreamAnswerers::ask_all(bool se
   asked.reserve(choices_.size());
   for (const UpstreamChoice& choice : choices_) {
     asked.push_back(std::async(std::launch::async, [this, &choice] {
-      return upstream::ask_upstream(*client_, options_of(choice, settings_));
+      return upstream::ask_upstream(*client_, upstream_options(choice, settings_));
     }));
   }
   std::vector<UpstreamChoice> there;
@@ -210,10 +205,17 @@ Result<std::vector<UpstreamAnswerers::Facts>> UpstreamAnswerers::ask_all(bool se
   return list;
 }
 
+upstream::UpstreamOptions UpstreamAnswerers::backend_options(const UpstreamChoice& choice) const {
+  upstream::UpstreamOptions options = upstream_options(choice, settings_);
+  options.schemas = schemas_.get();
+  if (serving_) options.client_name = kServerToClients;
+  return options;
+}
+
 void UpstreamAnswerers::add_server(const UpstreamChoice& choice, const Facts& facts) {
   auto server = std::make_unique<Server>();
   server->choice = choice;
-  upstream::UpstreamOptions options = options_of(choice, settings_);
+  upstream::UpstreamOptions options = backend_options(choice);
   const std::string name = http::origin(options.base);
   server->there = server->answers = facts.has_value();
   if (facts) {
@@ -221,27 +223,40 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice, const Facts& fa
     server->models = facts->models;
     if (facts->models) options.models = upstream::models_text(*facts->models);
   }
-  const std::string kind = upstream::to_string(server->identity);
-  const std::string known =
-      kind.empty() || options.models.empty() ? kind + options.models : kind + ", " + options.models;
+  const std::string known = known_of(server->identity, options.models);
   if (!known.empty()) note_ += fmt::format("{}{}: {}", note_.empty() ? "" : "; ", name, known);
   server->memory =
       std::make_unique<upstream::MemoryPoll>(*client_, clock_, options, server->identity.kind);
-  options.schemas = schemas_.get();
-  if (serving_) options.client_name = kServerToClients;
   options.on_failure = [this, name](const llm::Failure& failure) { tell_failure(name, failure); };
-  server->backend = std::make_unique<upstream::UpstreamBackend>(*client_, clock_, options);
-  llm::Backend* front = server->backend.get();
-  if (server->identity.kind == upstream::ServerKind::kOllama) {
-    server->ollama = std::make_unique<upstream::OllamaBackend>(
-        *client_, *front, std::move(options),
-        [this, name](const std::string& model, int64_t tokens) {
-          tell_context(name, model, tokens);
-        });
-    front = server->ollama.get();
+  const int32_t in_flight = options.in_flight;
+  server->backend =
+      std::make_unique<upstream::UpstreamBackend>(*client_, clock_, std::move(options));
+  if (facts) {
+    add_care(*server);
+  } else {
+    server->late =
+        std::make_unique<upstream::LateBackend>(std::string(kServerToClients), in_flight);
   }
-  if (watch_) server->checked = std::make_unique<upstream::CheckedBackend>(*front, name, *watch_);
+  if (watch_)
+    server->checked = std::make_unique<upstream::CheckedBackend>(way_to(*server), name, *watch_);
   servers_.push_back(std::move(server));
+}
+
+// What servers of its kind want, once that is known.
+void UpstreamAnswerers::add_care(Server& server) {
+  if (server.identity.kind != upstream::ServerKind::kOllama) return;
+  server.ollama = std::make_unique<upstream::OllamaBackend>(
+      *client_, *server.backend, backend_options(server.choice),
+      [this, name = server.backend->name()](const std::string& model, int64_t tokens) {
+        tell_context(name, model, tokens);
+      });
+}
+
+llm::Backend& UpstreamAnswerers::way_to(Server& server) {
+  if (server.checked) return *server.checked;
+  if (server.late && !server.late->has_joined()) return *server.late;
+  if (server.ollama) return *server.ollama;
+  return *server.backend;
 }
 
 Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
@@ -271,11 +286,8 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
   for (size_t i = 0; i < choices_.size(); ++i) {
     add_server(choices_[i], (*facts)[i]);
     Server& server = *servers_.back();
-    llm::Backend* backend = server.backend.get();
-    if (server.ollama) backend = server.ollama.get();
-    if (server.checked) backend = server.checked.get();
     upstreams.push_back(
-        {.backend = backend,
+        {.backend = &way_to(server),
          .concurrency = dispatch::ConcurrencyOptions{.fixed = server.choice.concurrency.value_or(0),
                                                      .limit_max = kInFlightMax},
          .quota = i});
@@ -385,138 +397,6 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
                     .cache_used_max = memory.most.cache_used});
   }
   return list;
-}
-
-// Every name that a server lists, and every alias. Where one does not say what it has, or takes
-// more names than it lists, names that nobody lists go there too.
-std::vector<OfferedModel> UpstreamAnswerers::offered() const {
-  std::vector<std::string> names;
-  bool any = false;
-  const auto add = [&](const std::string& name) {
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  };
-  {
-    const std::scoped_lock lock(watch_mutex_);
-    for (const auto& server : servers_) {
-      if (!server->there) continue;
-      if (server->models) std::ranges::for_each(*server->models, add);
-      for (const auto& [name, theirs] : server->choice.aliases)
-        add(name);
-      any = any || !server->models || server->ollama;
-    }
-  }
-  constexpr std::string_view kAny = "any";
-  std::vector<OfferedModel> list;
-  const auto offer = [&](const std::string& name, uint64_t upstreams, bool is_any) {
-    list.push_back({.model = {.name = name,
-                              .dispatcher = dispatcher_.get(),
-                              .endpoints = llm::EndpointSet(
-                                  {llm::Endpoint::kChatCompletions, llm::Endpoint::kCompletions,
-                                   llm::Endpoint::kEmbeddings, llm::Endpoint::kRerank}),
-                              .raw = true,
-                              .upstreams = upstreams,
-                              .created_unix_s = clock_.unix_seconds(),
-                              .owner = "upstream"},
-                    .aliases = {},
-                    .any = is_any});
-  };
-  for (const std::string& name : names)
-    offer(name, upstreams_of(name), false);
-  if (any) offer(std::string(kAny), upstreams_of(std::string(kAny)), true);
-  return list;
-}
-
-// They are open.
-std::vector<api::UpstreamSeries> UpstreamAnswerers::series() const {
-  std::vector<api::UpstreamSeries> list;
-  const std::vector<dispatch::UpstreamReading> readings = dispatcher_->readings();
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    const upstream::CallCounts counts = servers_[i]->backend->counts();
-    const dispatch::UpstreamReading& reading = readings[i];
-    api::UpstreamSeries one{.name = servers_[i]->backend->name(),
-                            .healthy = reading.health == dispatch::Health::kGood,
-                            .in_flight = reading.in_flight,
-                            .in_flight_max = reading.in_flight_max,
-                            .answers = counts.answers,
-                            .failures = {},
-                            .latency_s = counts.latency_s};
-    for (size_t kind = 0; kind < upstream::kFailureKinds; ++kind) {
-      one.failures.emplace_back(upstream::to_string(static_cast<upstream::FailureKind>(kind)),
-                                counts.failures_by_kind.at(kind));
-    }
-    list.push_back(std::move(one));
-  }
-  return list;
-}
-
-// A server that was not there when it was asked who it is goes on unknown.
-void UpstreamAnswerers::watch(std::function<void()> changed) {
-  std::unique_ptr<upstream::UpstreamWatch> before;  // its end waits for what it is telling
-  {
-    const std::scoped_lock lock(watch_mutex_);
-    before = std::move(server_watch_);
-  }
-  before.reset();
-  if (!changed) return;
-  std::vector<upstream::UpstreamOptions> servers;
-  servers.reserve(choices_.size());
-  for (const UpstreamChoice& choice : choices_)
-    servers.push_back(options_of(choice, settings_));
-  const std::scoped_lock lock(watch_mutex_);
-  server_watch_ = std::make_unique<upstream::UpstreamWatch>(
-      *loop_, *client_, std::move(servers),
-      upstream::WatchOptions{
-          .times = {.period = kAskedEvery},
-          .on_change = [this, changed = std::move(changed)](
-                           size_t index) { server_changed(index, changed); },
-          .seed = static_cast<uint64_t>(clock_.now().time_since_epoch().count())});
-}
-
-void UpstreamAnswerers::server_changed(size_t index, const std::function<void()>& changed) {
-  upstream::ServerReading reading;
-  bool answered = false;
-  {
-    const std::scoped_lock lock(watch_mutex_);
-    if (!server_watch_) return;
-    reading = server_watch_->reading(index);
-    Server& server = *servers_[index];
-    answered = std::exchange(server.answers, reading.answers);
-    if (reading.answers) {
-      server.there = true;
-      server.models = reading.models;
-    }
-  }
-  const std::string& name = servers_[index]->backend->name();
-  if (reading.answers && !answered) {
-    console_.note(fmt::format(
-        "{} answers{}", name,
-        reading.models ? fmt::format(": {}", upstream::models_text(*reading.models)) : ""));
-  } else if (!reading.answers && answered) {
-    console_.warn(fmt::format("{}; it is asked again", reading.problem));
-  }
-  changed();
-}
-
-bool UpstreamAnswerers::nobody_answers() const {
-  const std::scoped_lock lock(watch_mutex_);
-  if (!server_watch_) return false;
-  const TimePoint since_at_least = clock_.now() - kAwayAfter;
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    const std::optional<TimePoint> since = server_watch_->reading(i).unreached_since;
-    if (!since || *since > since_at_least) return false;
-  }
-  return true;
-}
-
-std::vector<api::ModelReading> UpstreamAnswerers::readings() const {
-  const llm::BackendStats sum = stats();
-  const std::scoped_lock lock(open_mutex_);
-  if (!open_) return {};
-  return {{.name = "upstream",
-           .stats = sum,
-           .queue = dispatcher_->queue(),
-           .dispatch = dispatcher_->counts(),
-           .upstreams = series()}};
 }
 
 // Said once: rows run one after the other there, which people did not ask for.

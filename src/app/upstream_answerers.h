@@ -25,6 +25,7 @@
 #include "upstream/answer_schemas.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
+#include "upstream/late_backend.h"
 #include "upstream/memory_poll.h"
 #include "upstream/mix_up_watch.h"
 #include "upstream/ollama_backend.h"
@@ -64,7 +65,7 @@ class UpstreamAnswerers final : public Answerers {
   std::vector<batch::UpstreamFigures> upstreams() const override;
   std::vector<OfferedModel> offered() const override;
   void watch(std::function<void()> changed) override;
-  bool nobody_answers() const override;
+  bool nobody_answers(uint64_t upstreams) const override;
   std::vector<api::ModelReading> readings() const override;
 
  private:
@@ -72,12 +73,13 @@ class UpstreamAnswerers final : public Answerers {
     UpstreamChoice choice;
     bool there = true;  // it has answered once
 
-    // Absent: it does not say. Both change while they are watched.
+    // Absent: it does not say. These change while they are watched; who it is, once at most.
     std::optional<std::vector<std::string>> models;
     bool answers = true;
     upstream::ServerIdentity identity;
     std::unique_ptr<upstream::UpstreamBackend> backend;
     std::unique_ptr<upstream::OllamaBackend> ollama;    // before it, where it is one
+    std::unique_ptr<upstream::LateBackend> late;        // where it was not there at the start
     std::unique_ptr<upstream::CheckedBackend> checked;  // with --self-check
     std::unique_ptr<upstream::MemoryPoll> memory;
     std::atomic<bool> told_serial = false;
@@ -87,8 +89,14 @@ class UpstreamAnswerers final : public Answerers {
   using Facts = std::optional<upstream::UpstreamFacts>;
 
   Result<std::vector<Facts>> ask_all(bool serving);
+  upstream::UpstreamOptions backend_options(const UpstreamChoice& choice) const;
   void add_server(const UpstreamChoice& choice, const Facts& facts);
+  void add_care(Server& server);
+  static llm::Backend& way_to(Server& server);
+  static std::string known_of(const upstream::ServerIdentity& identity, const std::string& models);
   void server_changed(size_t index, const std::function<void()>& changed);
+  void join(Server& server, const upstream::ServerIdentity& identity);
+  bool is_there(size_t index) const;
   dispatch::DispatchOptions dispatch_options(const AnswerersOfRun& run);
   std::vector<api::UpstreamSeries> series() const;
   void tell_batch(const dispatch::SentBatch& batch);

@@ -173,4 +173,14 @@ Result<std::vector<UpstreamChoice>> upstream_choices(const ResolvedSettings& set
   return choices;
 }
 
+upstream::UpstreamOptions upstream_options(const UpstreamChoice& choice, const Settings& settings) {
+  upstream::UpstreamOptions options;
+  options.base = choice.base;
+  options.api_key = choice.api_key;
+  options.aliases = choice.aliases;
+  options.request_timeout = std::chrono::seconds(settings.request_timeout_s);
+  options.in_flight = choice.concurrency.value_or(1);
+  return options;
+}
+
 }  // namespace windrow::app

@@ -11,8 +11,10 @@
 
 #include "app/environment.h"
 #include "app/resolve_settings.h"
+#include "app/settings.h"
 #include "base/result.h"
 #include "http/url.h"
+#include "upstream/upstream_backend.h"
 
 namespace windrow::app {
 
@@ -31,6 +33,9 @@ struct UpstreamChoice {
 // that is not set, a number that is none. The key of a message is never shown.
 Result<std::vector<UpstreamChoice>> upstream_choices(const ResolvedSettings& settings,
                                                      const Environment& environment);
+
+// As the client to one of them wants it.
+upstream::UpstreamOptions upstream_options(const UpstreamChoice& choice, const Settings& settings);
 
 // "auto": nothing; "16": 16.
 Result<std::optional<int32_t>> parse_concurrency(std::string_view text, std::string_view place);

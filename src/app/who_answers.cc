@@ -62,7 +62,7 @@ std::unique_ptr<Answerers> make_answerers(const Chosen& chosen, const Settings& 
   if (chosen.upstreams.empty() && command == SettingsOf::kServe)
     return std::make_unique<PooledAnswerers>(chosen.models, settings, clock, console);
   if (chosen.upstreams.empty())
-    return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock);
+    return std::make_unique<EmbeddedAnswerers>(chosen.models, settings, clock, console);
   return std::make_unique<UpstreamAnswerers>(chosen.upstreams, chosen.spending, settings,
                                              environment, disk, clock, console);
 }

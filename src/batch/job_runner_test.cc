@@ -539,7 +539,8 @@ TEST_F(JobRunnerTest, ABackendThatIsGoneStopsTheJobAndIsNoResult) {
   const JobOutcome outcome = run_job(memory_, {.input = input, .script = dies});
   EXPECT_EQ(outcome.result.error().kind, ErrorKind::kUnavailable);
   EXPECT_EQ(exit_code(outcome.result), 3);
-  EXPECT_NE(outcome.error().find("the device is gone"), std::string::npos);
+  EXPECT_NE(outcome.error().find("the device is gone; results already written are safe"),
+            std::string::npos);
   EXPECT_EQ(results().size(), 19U);
   EXPECT_TRUE(errors().empty());
   ASSERT_TRUE(run(input).completed());

@@ -75,7 +75,10 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
       case llm::FailureClass::kCancelled:
         continue;  // not a result: the next run does it
       case llm::FailureClass::kBackend:
-        out_.backend_gone(Error{ErrorKind::kUnavailable, failure.message});
+        out_.backend_gone(
+            Error{ErrorKind::kUnavailable,
+                  failure.message +
+                      "; results already written are safe, and the same command continues"});
         continue;
       case llm::FailureClass::kRequest:
       case llm::FailureClass::kTransient:

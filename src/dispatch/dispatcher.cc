@@ -10,7 +10,8 @@ SchedulerOptions scheduler_options(const std::vector<DispatchUpstream>& upstream
                                    const DispatchOptions& options) {
   SchedulerOptions scheduler{.quotas = options.quotas,
                              .retry = {.attempts_max = std::max(options.attempts_max, 1),
-                                       .backoff_base = options.backoff_base},
+                                       .backoff_base = options.backoff_base,
+                                       .refusal_patience = options.refusal_patience},
                              .lanes = options.lanes,
                              .reserve = options.reserve,
                              .packer = options.packer,
@@ -101,6 +102,9 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
     entry.cached_as = question_of(*question, cache_scope_);
   }
   request.unwanted = {};
+  request.urgency = item.urgency;
+  // Who is turned away should cost next to nothing, just when there is too much to do.
+  if (!patient && !is_open_to(item)) return std::nullopt;
   if (upstreams_.size() == 1) upstreams_.front().backend->read_ahead(request);
   entry.request = std::make_shared<const llm::Request>(std::move(request));
   const std::stop_token left = patience ? std::move(patience->left) : std::stop_token();

@@ -42,7 +42,8 @@ struct DispatchOptions {
   // calls take several, at least two calls' worth wait.
   int32_t waiting_max = 0;
 
-  Duration backoff_base{};  // RetryOptions
+  Duration backoff_base{};                   // RetryOptions
+  std::optional<Duration> refusal_patience;  // likewise
   std::vector<QuotaOptions> quotas = {{}};
   LaneOptions lanes;
   ReserveOptions reserve;
@@ -151,6 +152,10 @@ class Dispatcher final : public Submitter {
   // llm::Backend::count_prompt, at once: nothing is sent and nothing waits.
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) const;
 
+  // Nobody is answering it at this moment: it waits to be sent, for the first time or again. What
+  // has ended waits for nothing. Any thread.
+  bool is_waiting(ItemId item) const;
+
   // What waits for an upstream to have room.
   QueueReading queue() const;
 
@@ -257,6 +262,7 @@ class Dispatcher final : public Submitter {
   void inherit(const Inherit& inherit);
 
   // --- without ---
+  bool is_open_to(const WorkItem& item) const;
   void run(Deeds deeds);
   void carry_out(Hand hand);
   void carry_out(Finish finish);

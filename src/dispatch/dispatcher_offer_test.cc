@@ -74,6 +74,33 @@ TEST(DispatcherOffer, WhoAsksWhatIsAskedAlreadyTakesNoPlace) {
   EXPECT_EQ(rig.ends.size(), 2U);
 }
 
+TEST(DispatcherOffer, WhatIsTurnedAwayIsNotReadAhead) {
+  Rig rig({.in_flight_max = 1, .waiting_max = 1});
+  EXPECT_TRUE(rig.offer());
+  EXPECT_TRUE(rig.offer());
+  EXPECT_FALSE(rig.offer());
+  EXPECT_EQ(rig.backend.read_ahead_count(), 2);
+  rig.dispatcher.stop_admitting();
+  rig.backend.answer_next(llm::Answer{});
+  EXPECT_FALSE(rig.offer());
+  EXPECT_EQ(rig.backend.read_ahead_count(), 2);
+  rig.dispatcher.cancel_all();
+}
+
+TEST(DispatcherOffer, TheBackendLearnsHowUrgentItIs) {
+  Rig rig({.in_flight_max = 3});
+  std::vector<llm::Urgency> urgencies;
+  for (const Urgency urgency : {Urgency::kBatch, Urgency::kInteractive, Urgency::kNormal})
+    EXPECT_TRUE(rig.offer({.urgency = urgency}));
+  for (int i = 0; i < 3; ++i) {
+    rig.backend.answer_next([&](const llm::Request& request) -> llm::Outcome {
+      urgencies.push_back(request.urgency);
+      return llm::Answer{};
+    });
+  }
+  EXPECT_EQ(urgencies, (std::vector{Urgency::kBatch, Urgency::kInteractive, Urgency::kNormal}));
+}
+
 TEST(DispatcherOffer, NobodyIsLetInAfterwards) {
   Rig rig({.in_flight_max = 1});
   rig.dispatcher.stop_admitting();

@@ -26,6 +26,11 @@ bool Dispatcher::has_room_for(const WorkItem& item) const {
   return taken < static_cast<size_t>(room()) || scheduler_.would_follow(item);
 }
 
+bool Dispatcher::is_open_to(const WorkItem& item) const {
+  const std::scoped_lock lock(mutex_);
+  return admitting_ && has_room_for(item);
+}
+
 void Dispatcher::tell_those_who_wait() {
   if (submitters_waiting_ > 0) {
     if (is_worth_waking(free_places(), waiting_max_, scheduler_.waiting())) room_grew_.notify_all();
@@ -88,6 +93,11 @@ std::vector<UpstreamReading> Dispatcher::readings() const {
 
 std::variant<int64_t, llm::Failure> Dispatcher::count_prompt(const llm::Request& request) const {
   return upstreams_.front().backend->count_prompt(request);
+}
+
+bool Dispatcher::is_waiting(ItemId item) const {
+  const std::scoped_lock lock(mutex_);
+  return scheduler_.is_waiting(item);
 }
 
 QueueReading Dispatcher::queue() const {

@@ -1,5 +1,7 @@
 #include "dispatch/lanes.h"
 
+#include <algorithm>
+
 #include "base/ensure.h"
 
 namespace windrow::dispatch {
@@ -10,6 +12,7 @@ Lanes::Place Lanes::place_of(const Waiting& waiting) {
 
 std::map<Lanes::Place, ItemId>& Lanes::part_of(const WorkItem& item) {
   Queue& queue = queues_[static_cast<size_t>(item.urgency)];
+  if (item.refused_by != 0) return queue.refused;
   return item.deadline ? queue.dated : queue.undated;
 }
 
@@ -73,13 +76,13 @@ std::optional<ItemId> Lanes::find(const std::map<Place, ItemId>& part, const Acc
   return std::nullopt;
 }
 
-std::optional<ItemId> Lanes::find(Queue& queue, const Accept& accept) {
+std::optional<ItemId> Lanes::find(const Queue& queue, const Accept& accept) const {
   const bool undated_first = queue.dated_run >= options_.dated_max && !queue.undated.empty();
   auto found = find(undated_first ? queue.undated : queue.dated, accept);
   return found ? found : find(undated_first ? queue.dated : queue.undated, accept);
 }
 
-std::optional<WorkItem> Lanes::next(const Accept& accept) {
+std::optional<ItemId> Lanes::find_fresh(const Accept& accept) const {
   // Those that were overtaken as often as they may be, the least urgent first; then by urgency.
   std::array<size_t, 2 * kUrgencies> order{};
   size_t turns = 0;
@@ -89,19 +92,41 @@ std::optional<WorkItem> Lanes::next(const Accept& accept) {
   for (size_t i = 0; i < kUrgencies; ++i)
     order[turns++] = i;
   for (size_t i = 0; i < turns; ++i) {
-    const std::optional<ItemId> id = find(queues_[order[i]], accept);
-    if (!id) continue;
-    started(waiting_.at(*id).item);
-    const uint64_t number = waiting_.at(*id).number;
-    WorkItem item = remove(*id);
-    numbers_out_[*id] = number;
-    if (item.lane != 0) lanes_[item.lane].out = true;
-    return item;
+    if (const std::optional<ItemId> id = find(queues_[order[i]], accept)) return id;
   }
   return std::nullopt;
 }
 
+std::optional<ItemId> Lanes::find_refused(const Accept& accept) const {
+  for (const Queue& queue : queues_) {
+    if (const std::optional<ItemId> id = find(queue.refused, accept)) return id;
+  }
+  return std::nullopt;
+}
+
+bool Lanes::has_refused() const {
+  return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.refused.empty(); });
+}
+
+std::optional<WorkItem> Lanes::next(const Accept& accept) {
+  const bool refused_first = refused_overtaken_ >= options_.refused_overtaken_max;
+  std::optional<ItemId> id = refused_first ? find_refused(accept) : find_fresh(accept);
+  if (!id) id = refused_first ? find_fresh(accept) : find_refused(accept);
+  if (!id) return std::nullopt;
+  started(waiting_.at(*id).item);
+  const uint64_t number = waiting_.at(*id).number;
+  WorkItem item = remove(*id);
+  numbers_out_[*id] = number;
+  if (item.lane != 0) lanes_[item.lane].out = true;
+  return item;
+}
+
 void Lanes::started(const WorkItem& item) {
+  if (item.refused_by != 0) {
+    refused_overtaken_ = 0;
+    return;
+  }
+  refused_overtaken_ = has_refused() ? refused_overtaken_ + 1 : 0;
   const auto urgency = static_cast<size_t>(item.urgency);
   queues_[urgency].overtaken = 0;
   queues_[urgency].dated_run = item.deadline ? queues_[urgency].dated_run + 1 : 0;

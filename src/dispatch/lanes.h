@@ -6,7 +6,13 @@
 //   a higher urgency goes first, but between two starts of a lower one that has an item ready there
 //     are at most `overtaken_max` starts of higher ones. So an item with k of its urgency before it
 //     starts after at most (k + 1) * (overtaken_max + 1) starts, however many urgent ones come;
-//     starts at places that it may not have (reserve.h) do not delay it and are not counted here;
+//     starts at places that it may not have (llm/reserve.h) do not delay it and are not counted
+//     here;
+//   those that somebody refused for load go behind all others, and between two starts of such,
+//   while
+//     one is ready, are at most `refused_overtaken_max` starts of others; the bounds above are on
+//     those that nobody refused, and starts of refused ones come on top: a request that a server
+//     would always refuse is not what it is tried with while there are others;
 //   in the same way those with a deadline go before those without, the nearest first, and at most
 //     `dated_max` of them between two others.
 // The bounds are on starts and not on each item's own overtakers: with ten thousand rows waiting
@@ -32,6 +38,7 @@ struct LaneOptions {
   // Of kNormal, of kBatch: starts of what is more urgent between two of theirs.
   std::array<int32_t, 2> overtaken_max = {8, 32};
   int32_t dated_max = 8;
+  int32_t refused_overtaken_max = 8;
   size_t looked_at_max = 64;  // ready items of one kind that are offered before it is given up
 };
 
@@ -78,6 +85,7 @@ class Lanes {
   struct Queue {
     std::map<Place, ItemId> dated;
     std::map<Place, ItemId> undated;
+    std::map<Place, ItemId> refused;
     int32_t dated_run = 0;  // since the last undated one
     int32_t overtaken = 0;  // since the last start of this urgency, while one was ready
   };
@@ -92,7 +100,10 @@ class Lanes {
   void make_ready(ItemId id);
   WorkItem remove(ItemId id);
   std::optional<ItemId> find(const std::map<Place, ItemId>& part, const Accept& accept) const;
-  std::optional<ItemId> find(Queue& queue, const Accept& accept);
+  std::optional<ItemId> find(const Queue& queue, const Accept& accept) const;
+  std::optional<ItemId> find_fresh(const Accept& accept) const;
+  std::optional<ItemId> find_refused(const Accept& accept) const;
+  bool has_refused() const;
   void started(const WorkItem& item);
   void open_next(uint64_t lane);
 
@@ -102,6 +113,7 @@ class Lanes {
       numbers_out_;  // of those handed out, to be put back
   std::unordered_map<uint64_t, Lane> lanes_;
   std::array<Queue, kUrgencies> queues_;
+  int32_t refused_overtaken_ = 0;  // since the last start of a refused one, while one was ready
   uint64_t pushed_ = 0;
 };
 

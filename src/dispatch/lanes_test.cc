@@ -81,6 +81,22 @@ TEST(Lanes, NearDeadlinesGoFirstButNotAlways) {
   EXPECT_EQ(order, (std::vector<uint64_t>{6, 5, 7, 4, 3, 2, 1}));
 }
 
+// Otherwise one that is always refused is what is tried whenever there is room for one.
+TEST(Lanes, RefusedOnesGoBehindAllOthersButNotForEver) {
+  Lanes lanes({.refused_overtaken_max = 3});
+  WorkItem refused = item(1, 0, Urgency::kInteractive);
+  lanes.push(refused);
+  ASSERT_EQ(next(lanes), 1U);
+  refused.refused_by = 1;
+  for (uint64_t id = 2; id <= 7; ++id)
+    lanes.push(item(id, 0, id % 2 == 0 ? Urgency::kNormal : Urgency::kBatch));
+  lanes.put_back(refused);
+  std::vector<uint64_t> order;
+  while (const uint64_t id = next(lanes))
+    order.push_back(id);
+  EXPECT_EQ(order, (std::vector<uint64_t>{2, 4, 6, 1, 3, 5, 7}));
+}
+
 TEST(Lanes, OneThatTakesThePlaceOfAnotherKeepsIt) {
   Lanes lanes;
   lanes.push(item(1));

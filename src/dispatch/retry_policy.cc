@@ -29,11 +29,17 @@ RetryDecision decide_retry(const RetryOptions& options, Fault fault,
     case Fault::kUnreached: {
       ++attempts.refused;
       if (!attempts.refused_since) attempts.refused_since = now;
-      if (now - *attempts.refused_since >= options.overload_patience) return {};
+      const bool people_wait = fault == Fault::kOverloaded && options.refusal_patience;
+      const Duration patience = people_wait ? *options.refusal_patience : options.overload_patience;
+      if (now - *attempts.refused_since >= patience) return {};
       const Duration base = std::max<Duration>(options.backoff_base, kOverloadBackoffMin);
-      // The quota keeps to the server's word. The row may go to another one meanwhile.
-      return {.again = true,
-              .at = now + full_jitter(base, kRefusedBackoffMax, attempts.refused, random)};
+      TimePoint at = now + full_jitter(base, kRefusedBackoffMax, attempts.refused, random);
+      // Otherwise the quota keeps to the server's word; the row may go to another one meanwhile.
+      if (people_wait) {
+        at = std::max(at, now + retry_after.value_or(Duration{}));
+        if (at >= *attempts.refused_since + patience) return {};
+      }
+      return {.again = true, .at = at};
     }
     case Fault::kTransient:
       ++attempts.used;

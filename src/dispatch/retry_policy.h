@@ -6,6 +6,10 @@
 // and wait an exponentially growing time of which a random part is taken ("full jitter", Brooker,
 // Exponential Backoff And Jitter, 2015), so that rows that failed together do not come back
 // together.
+//
+// Where people wait for the answer (`refusal_patience`), a refusal is theirs to hear: a few seconds
+// of it, and none of waiting for a time the server named that is later. It holds up nobody else
+// there, so the row keeps to the server's word by itself.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +26,9 @@ struct RetryOptions {
       backoff_base{};  // of the first retry, at most; 0: at once, as for a model in this process
   Duration backoff_max = std::chrono::seconds(60);
   Duration overload_patience = std::chrono::minutes(30);  // since its first refusal
+
+  // Instead of it, of refusals for load where people wait.
+  std::optional<Duration> refusal_patience;
 };
 
 enum class Fault : uint8_t {

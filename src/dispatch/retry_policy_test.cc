@@ -72,6 +72,19 @@ TEST(RetryPolicy, TheServersWordIsKept) {
   EXPECT_GE(row.fails(Fault::kTransient, seconds(90)).at, kNow + seconds(90));
 }
 
+TEST(RetryPolicy, WherePeopleWaitARefusalIsSoonTheirs) {
+  const RetryOptions options{.backoff_base = seconds(1), .refusal_patience = seconds(10)};
+  Row row;
+  EXPECT_GE(row.fails(Fault::kOverloaded, seconds(4), kNow, options).at, kNow + seconds(4));
+  EXPECT_FALSE(row.fails(Fault::kOverloaded, {}, kNow + seconds(10), options).again);
+  Row other;
+  EXPECT_FALSE(other.fails(Fault::kOverloaded, seconds(20), kNow, options).again)
+      << "they can wait by themselves";
+  Row away;
+  EXPECT_TRUE(away.fails(Fault::kUnreached, {}, kNow, options).again);
+  EXPECT_TRUE(away.fails(Fault::kUnreached, {}, kNow + seconds(60), options).again);
+}
+
 TEST(RetryPolicy, WithoutABaseARetryIsAtOnce) {
   Row row;
   EXPECT_EQ(row.fails(Fault::kTransient, {}, kNow, {}).at, kNow);

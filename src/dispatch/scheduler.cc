@@ -69,6 +69,14 @@ size_t Scheduler::backlog(Urgency urgency) const {
   return sum;
 }
 
+bool Scheduler::is_waiting(ItemId item) const {
+  const auto found = records_.find(item);
+  if (found == records_.end()) return false;
+  const Record& record = found->second;
+  if (record.place != Place::kFollowing) return record.place != Place::kOut;
+  return is_waiting(coalescer_.leader_of(*record.item.same_answer));
+}
+
 // --- in -----------------------------------------------------------------------------------------
 
 void Scheduler::submit(TimePoint now, const WorkItem& item, Cost expected, Actions& actions) {
@@ -196,6 +204,10 @@ std::optional<UpstreamId> Scheduler::choose(TimePoint now, const WorkItem& item,
       keep_earlier(quota_wakes_at_, ready);
     }
   }
+  // Rather to somebody who has not refused it.
+  const auto has_refused = [&](UpstreamId id) { return item.was_refused_by(id); };
+  if (item.refused_by != 0 && !std::ranges::all_of(open_for_item_, has_refused))
+    std::erase_if(open_for_item_, has_refused);
   return router_.choose(item.group, open_for_item_, anywhere);
 }
 

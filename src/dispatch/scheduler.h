@@ -32,12 +32,16 @@
 #include "dispatch/lanes.h"
 #include "dispatch/packer.h"
 #include "dispatch/quota.h"
-#include "dispatch/reserve.h"
 #include "dispatch/retry_policy.h"
 #include "dispatch/router.h"
 #include "dispatch/work_item.h"
+#include "llm/reserve.h"
 
 namespace windrow::dispatch {
+
+using llm::kServerReserve;
+using llm::Reserve;
+using llm::ReserveOptions;
 
 struct UpstreamOptions {
   ConcurrencyOptions concurrency;
@@ -185,6 +189,9 @@ class Scheduler {
   // Items of this urgency and higher ones that are neither out nor wait for another's answer.
   size_t backlog(Urgency urgency) const;
 
+  // It is here and nobody has been asked for its answer, or not again since the last one failed.
+  bool is_waiting(ItemId item) const;
+
   // Of those unfinished, items that wait for the answer of an equal one, and items and calls that
   // are out.
   size_t followers() const { return coalescer_.followers(); }
@@ -250,6 +257,8 @@ class Scheduler {
             PackReason reason, Actions& actions);
 
   void report(TimePoint now, const Call& call, const CallEnd& end);
+  bool is_too_many(const Call& call) const;
+  bool may_go_elsewhere(TimePoint now, const WorkItem& item) const;
   void item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
                   std::optional<TimePoint>& again_at, Actions& actions);
   void finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions);

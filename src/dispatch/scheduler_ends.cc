@@ -30,11 +30,14 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   --upstream.in_flight_of[static_cast<size_t>(call.urgency)];
   budget_.spend(call.expected, end.cost);
 
-  const bool refused = end.fault == Fault::kOverloaded;
+  // Where people wait it is each one's own affair to be refused, and all others go on.
+  const bool is_own = end.fault == Fault::kOverloaded && options_.retry.refusal_patience;
+  const bool refused = end.fault == Fault::kOverloaded && !is_own;
+  const bool too_many = refused || end.timed_out || (is_own && is_too_many(call));
   const bool well = !end.fault || end.answered;
-  const FlightEnd flight = well                       ? FlightEnd::kAnswered
-                           : refused || end.timed_out ? FlightEnd::kOverloaded
-                                                      : FlightEnd::kOther;
+  const FlightEnd flight = well       ? FlightEnd::kAnswered
+                           : too_many ? FlightEnd::kOverloaded
+                                      : FlightEnd::kOther;
   upstream.limit.ended({.sent = call.sent,
                         .ended = now,
                         .in_flight = call.in_flight,
@@ -66,6 +69,23 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   }
 }
 
+// Whether a refusal may be for how many there are: beside others, and not of one that is refused
+// again and again.
+bool Scheduler::is_too_many(const Call& call) const {
+  return call.in_flight > 1 && std::ranges::none_of(call.items, [&](ItemId item) {
+           return records_.at(item).item.was_refused_by(call.upstream);
+         });
+}
+
+// To one who has not refused it.
+bool Scheduler::may_go_elsewhere(TimePoint now, const WorkItem& item) const {
+  for (uint32_t i = 0; i < upstreams_.size(); ++i) {
+    const UpstreamId id(i);
+    if (item.may_go_to(id) && !item.was_refused_by(id) && router_.usable(id, now)) return true;
+  }
+  return false;
+}
+
 void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
                            std::optional<TimePoint>& again_at, Actions& actions) {
   Record& record = records_.at(id);
@@ -87,8 +107,10 @@ void Scheduler::item_ended(TimePoint now, ItemId id, const Call& call, const Cal
       return enqueue(now, record);
     }
   }
-  const RetryDecision decision =
-      decide_retry(retry, *end.fault, end.retry_after, now, record.attempts, random_);
+  if (end.fault == Fault::kOverloaded) record.item.refused_by |= WorkItem::bit_of(call.upstream);
+  const bool others = end.fault == Fault::kOverloaded && may_go_elsewhere(now, record.item);
+  const RetryDecision decision = decide_retry(
+      retry, *end.fault, others ? std::nullopt : end.retry_after, now, record.attempts, random_);
   if (!decision.again || end.begun) {
     // Those who heard a beginning share its end, whatever that is.
     const bool cancelled = end.fault == Fault::kCancelled && !end.begun;
@@ -184,6 +206,7 @@ void Scheduler::inherit(Record& from, Record& heir) {
   const std::optional<Place> place = from.place;
   set_place(from, std::nullopt);
   heir.item.pack = from.item.pack;
+  heir.item.refused_by = from.item.refused_by;
   heir.attempts = std::exchange(from.attempts, {});
   heir.later = from.later;
   heir.call = from.call;

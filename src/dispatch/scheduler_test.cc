@@ -95,6 +95,57 @@ TEST(Scheduler, ARefusalCoolsAllOfItsQuotaAndNoOther) {
   EXPECT_EQ(rig.out.size(), 12U);
 }
 
+SchedulerOptions where_people_wait(SchedulerOptions options) {
+  options.retry.backoff_base = seconds(1);
+  options.retry.refusal_patience = seconds(10);
+  return options;
+}
+
+TEST(Scheduler, WherePeopleWaitARefusalHoldsUpNobodyElse) {
+  Rig rig(where_people_wait(fixed({1})));
+  rig.submit(1);
+  rig.submit(2);
+  rig.end_next({.fault = Fault::kOverloaded, .retry_after = seconds(5)});
+  EXPECT_EQ(rig.ids_out(), (Ids{2}));
+  rig.submit(3);
+  rig.advance(seconds(6));  // the first may go again
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out(), (Ids{3})) << "it goes behind";
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out(), (Ids{1}));
+  rig.end_next({.fault = Fault::kOverloaded, .retry_after = seconds(5)});
+  EXPECT_EQ(rig.how(1), ItemEnd::kFailed);
+  EXPECT_EQ(rig.ends.at(1).attempts.refused, 2);
+}
+
+TEST(Scheduler, WhatOneRefusedIsTriedElsewhere) {
+  Rig rig(where_people_wait(fixed({4, 4})));
+  rig.submit(1);
+  const UpstreamId first = rig.out.front().upstream;
+  rig.end_next({.fault = Fault::kOverloaded, .retry_after = seconds(60)});
+  ASSERT_TRUE(rig.ends.empty()) << "somebody else is there";
+  rig.advance(seconds(2));
+  ASSERT_EQ(rig.ids_out(), (Ids{1}));
+  EXPECT_NE(rig.out.front().upstream, first);
+  rig.end_next({.fault = Fault::kOverloaded, .retry_after = seconds(60)});
+  EXPECT_EQ(rig.how(1), ItemEnd::kFailed);
+}
+
+// It says nothing about how many the server takes.
+TEST(Scheduler, WhatIsAlwaysRefusedDoesNotCutTheLimit) {
+  SchedulerOptions options = where_people_wait(fixed({0}));
+  options.retry.refusal_patience = std::chrono::hours(1);
+  options.upstreams[0].concurrency = {.initial = 8};
+  Rig rig(options);
+  rig.submit(1);
+  for (int i = 0; i < 100; ++i) {
+    rig.fail_next(Fault::kOverloaded);
+    rig.advance(seconds(5));
+    ASSERT_EQ(rig.ids_out(), (Ids{1}));
+  }
+  EXPECT_GE(rig.scheduler.limit(UpstreamId(0)), 8);
+}
+
 TEST(Scheduler, AnUpstreamWhoseAnswersCannotBeUsedIsWell) {
   SchedulerOptions options = fixed({4});
   options.retry.attempts_max = 2;
@@ -139,6 +190,25 @@ TEST(Scheduler, EqualItemsAreAskedOnce) {
     EXPECT_EQ(rig.how(id), ItemEnd::kAnswered);
     EXPECT_EQ(rig.ends.at(id).outcome_of, ItemId(1));
   }
+}
+
+TEST(Scheduler, KnowsWhoWaits) {
+  SchedulerOptions options = fixed({1});
+  options.retry.backoff_base = seconds(10);
+  Rig rig(options);
+  const auto waits = [&](uint64_t id) { return rig.scheduler.is_waiting(ItemId(id)); };
+  rig.submit(1, {.same_answer = Hash128{7, 7}});
+  rig.submit(2, {.same_answer = Hash128{7, 7}});
+  rig.submit(3);
+  EXPECT_FALSE(waits(1));
+  EXPECT_FALSE(waits(2)) << "it is asked with the first";
+  EXPECT_TRUE(waits(3));
+  rig.end_next({.fault = Fault::kTransient, .retry_after = seconds(20)});
+  EXPECT_TRUE(waits(1));
+  EXPECT_TRUE(waits(2));
+  EXPECT_FALSE(waits(3));
+  rig.answer_next();
+  EXPECT_FALSE(waits(3)) << "it has ended";
 }
 
 TEST(Scheduler, AFailureIsSharedAndACancelIsNot) {

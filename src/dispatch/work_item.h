@@ -1,12 +1,14 @@
 // WorkItem: a request as policies see it: what it costs and what it belongs to, never what it says.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "llm/urgency.h"
 
 namespace windrow::dispatch {
 
@@ -14,8 +16,8 @@ using ItemId = Id<struct ItemTag>;
 using CallId = Id<struct CallTag>;  // one sending of one item, or of several packed together
 using UpstreamId = Id<struct UpstreamTag, uint32_t>;  // counted from 0
 
-// Who waits for it. Higher ones go first, within bounds (lanes.h).
-enum class Urgency : uint8_t { kInteractive, kNormal, kBatch };
+// More urgent ones go first, within bounds (lanes.h).
+using llm::Urgency;
 
 struct WorkItem {
   ItemId id;
@@ -28,12 +30,22 @@ struct WorkItem {
   // Where it may go: bit i for upstream i. 0: anywhere. The same for items of one kind.
   uint64_t upstreams = 0;
 
+  // Who refused it for load so far, in the same way; 0: nobody. It goes behind those whom nobody
+  // did (lanes.h), and rather to others.
+  uint64_t refused_by = 0;
+
   Urgency urgency = Urgency::kBatch;
   std::optional<TimePoint> deadline;   // what has not been sent by then is not sent
   std::optional<Hash128> same_answer;  // items with equal ones get one answer
 
   bool may_go_to(UpstreamId upstream) const {
     return upstreams == 0 || upstream.value() >= 64 || (upstreams >> upstream.value() & 1U) != 0;
+  }
+  bool was_refused_by(UpstreamId upstream) const { return (refused_by & bit_of(upstream)) != 0; }
+
+  // The last one stands for all that come after it.
+  static uint64_t bit_of(UpstreamId upstream) {
+    return uint64_t{1} << std::min(upstream.value(), 63U);
   }
 
   friend bool operator==(const WorkItem&, const WorkItem&) = default;

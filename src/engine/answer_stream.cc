@@ -9,6 +9,7 @@ namespace windrow::engine {
 
 AnswerStream::AnswerStream(const StreamedAnswer& answer)
     : choice_(answer.choice),
+      text_begin_(answer.text_begin),
       lists_tokens_(answer.lists_tokens),
       prompt_tokens_(answer.prompt_tokens),
       guided_(answer.guided),
@@ -86,7 +87,7 @@ void AnswerStream::tell_tokens(std::span<const llm::ScoredToken> scored, llm::Pi
 
 std::optional<llm::Piece> AnswerStream::next(const AnswerText& text,
                                              std::span<const llm::ScoredToken> scored) {
-  llm::Piece piece{.choice = choice_};
+  llm::Piece piece{.choice = choice_, .text_begin = text_begin_};
   const size_t end = tellable_bytes(text, scored.size());
   const std::string_view bytes = text.bytes();
   if (guided_) {
@@ -115,6 +116,7 @@ llm::Piece AnswerStream::last(const llm::Choice& whole) {
              tokens_told_ <= whole.tokens.size(),
          "more was told of choice {} than there is", choice_);
   llm::Piece piece{.choice = choice_,
+                   .text_begin = text_begin_,
                    .text = whole.text.substr(text_told_),
                    .reasoning = std::string(reasoning.substr(reasoning_told_)),
                    .finish_reason = whole.finish_reason,

@@ -24,6 +24,7 @@ namespace windrow::engine {
 
 struct StreamedAnswer {
   int32_t choice = 0;            // Piece::choice
+  int32_t text_begin = 0;        // Piece::text_begin
   std::string_view text_before;  // Choice::text begins with it
   bool lists_tokens = false;     // in Choice::tokens,
   size_t prompt_tokens = 0;      // so many of the prompt's first
@@ -61,6 +62,7 @@ class AnswerStream {
   void tell_tokens(std::span<const llm::ScoredToken> scored, llm::Piece& piece);
 
   const int32_t choice_;
+  const int32_t text_begin_;
   const bool lists_tokens_;
   const size_t prompt_tokens_;
   const bool guided_;

@@ -12,7 +12,7 @@ namespace {
 struct InputsAhead final : llm::ReadAhead {
   using Made = std::variant<EmbeddingBackend::Inputs, llm::Failure>;
 
-  InputsAhead(const EmbeddingBackend* by, Made made) : by(by), made(std::move(made)) {}
+  InputsAhead(const EmbeddingBackend* maker, Made what) : by(maker), made(std::move(what)) {}
 
   const EmbeddingBackend* by;
   const Made made;
@@ -189,6 +189,7 @@ void EmbeddingBackend::submit(llm::Request request, Done done) {
   embedder_.submit(
       EmbeddingWork{.inputs = std::move(tokens),
                     .submitted_at = clock_.now(),
+                    .urgency = request.urgency,
                     .unwanted = request.unwanted,
                     .done = [request = std::move(request), prompt_tokens,
                              done = std::move(done)](EmbeddingOutcome outcome) {

@@ -102,17 +102,20 @@ void EmbeddingLoop::add(EmbeddingWork work) {
 void EmbeddingLoop::add_input(std::vector<Token> tokens, const Place& place) {
   const uint64_t hash = hash64(std::string_view(reinterpret_cast<const char*>(tokens.data()),
                                                 tokens.size() * sizeof(Token)));
-  std::vector<InputId>& inputs_of_work = works_.at(place.work).inputs;
+  Running& running = works_.at(place.work);
+  std::vector<InputId>& inputs_of_work = running.inputs;
+  const llm::Urgency urgency = running.work.urgency;
   const auto [first, last] = by_hash_.equal_range(hash);
   const auto equal = std::find_if(
       first, last, [&](const auto& entry) { return inputs_.at(entry.second).tokens == tokens; });
   if (equal != last) {
     inputs_.at(equal->second).places.push_back(place);
     inputs_of_work.push_back(equal->second);
+    batch_.wanted_by(equal->second, place.work, urgency);
     return;
   }
   const InputId id(next_id_++);
-  batch_.add(id, static_cast<int32_t>(tokens.size()));
+  batch_.add(id, static_cast<int32_t>(tokens.size()), place.work, urgency);
   by_hash_.emplace(hash, id);
   inputs_.emplace(id, Input{.tokens = std::move(tokens), .hash = hash, .places = {place}});
   inputs_of_work.push_back(id);
@@ -150,7 +153,7 @@ EmbeddingBatch::Budget EmbeddingLoop::budget(const Turn& turn) const {
 LingerDecision EmbeddingLoop::decide_now(const Turn& turn,
                                          const EmbeddingBatch::Budget& budget) const {
   const TimePoint now = clock_.now();
-  const Place& first = inputs_.at(batch_.front()).places.front();
+  const Place& first = inputs_.at(batch_.oldest()).places.front();
   return decide(now,
                 {.oldest = works_.at(first.work).work.submitted_at,
                  .full = batch_.fills(budget),
@@ -214,9 +217,7 @@ Result<void> EmbeddingLoop::run_model(std::span<const std::span<const Token>> in
     return runner_.run(inputs);
   } catch (const std::exception& error) {
     return Error{ErrorKind::kUnavailable,
-                 fmt::format("the model's device failed: {}; results already written are safe, and "
-                             "the same command continues",
-                             error.what())};
+                 fmt::format("the model's device failed: {}", error.what())};
   }
 }
 
@@ -258,10 +259,10 @@ void EmbeddingLoop::take(InputId id, std::span<const float> vector) {
   if (!inputs_.contains(id)) return;
   const Input input = extract(id);
   for (const Place& place : input.places)
-    give(place, vector);
+    give(place, static_cast<int32_t>(input.tokens.size()), vector);
 }
 
-void EmbeddingLoop::give(const Place& place, std::span<const float> vector) {
+void EmbeddingLoop::give(const Place& place, int32_t tokens, std::span<const float> vector) {
   const auto found = works_.find(place.work);
   if (found == works_.end()) return;  // it has this input twice, and failed with the first
   Running& running = found->second;
@@ -273,6 +274,7 @@ void EmbeddingLoop::give(const Place& place, std::span<const float> vector) {
     return;
   }
   running.result.vectors[place.index].assign(vector.begin(), vector.end());
+  running.tokens_computed += tokens;
   --inputs_waiting_;
   if (--running.inputs_left > 0) return;
   EmbeddingResult result = std::move(running.result);
@@ -319,6 +321,8 @@ void EmbeddingLoop::end(WorkId id, EmbeddingOutcome outcome) {
     leave(running, id);
     batch_.remove_if([&](InputId input) { return !inputs_.contains(input); });
   }
+  if (auto* failure = std::get_if<llm::Failure>(&outcome))
+    *failure = with_usage(std::move(*failure), running);
   running.work.done(std::move(outcome));
 }
 
@@ -329,7 +333,13 @@ void EmbeddingLoop::end_all(const llm::Failure& failure) {
   inputs_waiting_ = 0;
   const auto works = std::exchange(works_, {});
   for (const auto& [id, running] : works)
-    running.work.done(failure);
+    running.work.done(with_usage(failure, running));
+}
+
+// What it has cost until now.
+llm::Failure EmbeddingLoop::with_usage(llm::Failure failure, const Running& running) {
+  failure.usage.prompt_tokens = running.tokens_computed;
+  return failure;
 }
 
 void EmbeddingLoop::fail_for_good(const Error& error) {
@@ -338,20 +348,20 @@ void EmbeddingLoop::fail_for_good(const Error& error) {
 }
 
 void EmbeddingLoop::cancel_if(const std::function<bool(const Running&)>& unwanted) {
-  std::vector<EmbeddingWork> cancelled_works;
+  std::vector<Running> cancelled_works;
   for (auto entry = works_.begin(); entry != works_.end();) {
     if (!unwanted(entry->second)) {
       ++entry;
       continue;
     }
     leave(entry->second, entry->first);
-    cancelled_works.push_back(std::move(entry->second.work));
+    cancelled_works.push_back(std::move(entry->second));
     entry = works_.erase(entry);
   }
   if (cancelled_works.empty()) return;
   batch_.remove_if([&](InputId input) { return !inputs_.contains(input); });
-  for (const EmbeddingWork& work : cancelled_works)
-    work.done(cancelled());
+  for (const Running& running : cancelled_works)
+    running.work.done(with_usage(cancelled(), running));
 }
 
 void EmbeddingLoop::cancel_waiting() {

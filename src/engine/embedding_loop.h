@@ -25,6 +25,7 @@
 #include "llm/answer.h"
 #include "llm/backend.h"
 #include "llm/step_report.h"
+#include "llm/urgency.h"
 
 namespace windrow::engine {
 
@@ -40,6 +41,7 @@ using EmbeddingOutcome = std::variant<EmbeddingResult, llm::Failure>;
 struct EmbeddingWork {
   std::vector<std::vector<Token>> inputs;  // at least one; each has 1 .. input_tokens_max tokens
   TimePoint submitted_at;
+  llm::Urgency urgency = llm::Urgency::kNormal;
   std::stop_token unwanted;                    // then it ends with kCancelled before the next pass
   std::function<void(EmbeddingOutcome)> done;  // called exactly once
 };
@@ -90,13 +92,12 @@ class EmbeddingLoop {
   const std::vector<BudgetPoint>& budget_points() const { return search_.points(); }
 
  private:
-  using WorkId = Id<struct WorkTag>;
-
   struct Running {
     EmbeddingWork work;  // its inputs are moved to where they are computed
     std::vector<InputId> inputs;
     EmbeddingResult result;
     size_t inputs_left = 0;
+    int32_t tokens_computed = 0;
     TimePoint started_at;
     bool started = false;
   };
@@ -123,7 +124,8 @@ class EmbeddingLoop {
   void pass_ran(const std::vector<InputId>& pass, llm::StepReason reason, Duration duration);
   void pass_failed(const std::vector<InputId>& pass, const Error& error);
   void take(InputId id, std::span<const float> vector);
-  void give(const Place& place, std::span<const float> vector);
+  void give(const Place& place, int32_t tokens, std::span<const float> vector);
+  static llm::Failure with_usage(llm::Failure failure, const Running& running);
   void end(WorkId id, EmbeddingOutcome outcome);
   void end_all(const llm::Failure& failure);
   void cancel_if(const std::function<bool(const Running&)>& unwanted);

@@ -229,7 +229,24 @@ TEST_F(EmbeddingLoopTest, TheEndOfTheLoopCancelsEverything) {
     ASSERT_EQ(loop.step().kind, Next::Kind::kTurn);
   }
   EXPECT_EQ(failure(0).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(failure(0).usage, llm::Usage{.prompt_tokens = 20}) << "one of two was computed";
   EXPECT_EQ(failure(1).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(failure(1).usage, llm::Usage());
+}
+
+TEST_F(EmbeddingLoopTest, WhoLeavesHasUsedWhatWasComputed) {
+  EmbeddingLoop loop(runner_, clock_, {.batch_tokens = 20});
+  std::stop_source stop;
+  EmbeddingWork left = work({tokens(1, 20), tokens(2, 15), tokens(3, 20)});
+  left.unwanted = stop.get_token();
+  loop.add(std::move(left));
+  ASSERT_EQ(loop.step().kind, Next::Kind::kTurn);
+  ASSERT_EQ(loop.step().kind, Next::Kind::kTurn);
+  stop.request_stop();
+  loop.step();
+  EXPECT_EQ(failure(0).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(failure(0).usage.prompt_tokens, loop.stats().prompt_tokens);
+  EXPECT_GE(failure(0).usage.prompt_tokens, 35);
 }
 
 TEST_F(EmbeddingLoopTest, EqualInputsThatWaitAreComputedOnce) {

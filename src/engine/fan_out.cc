@@ -13,25 +13,34 @@
 namespace windrow::engine {
 namespace {
 
-// The answers of the rows, as they come in. The engine thread's.
+// The answers of the rows, as they come in. One that fails is the end of all, told when the others
+// have ended, too: then it is known what they cost. The engine thread's.
 class Join {
  public:
   Join(size_t rows, int32_t choices, llm::Backend::Done done)
       : group(std::make_shared<RowGroup>()),
         answers_(rows),
+        usages_(rows),
         left_(rows),
         choices_(static_cast<size_t>(choices)),
         done_(std::move(done)) {}
 
   void take(size_t row, llm::Outcome outcome) {
-    if (!done_) return;  // of an abandoned row
     if (auto* failure = std::get_if<llm::Failure>(&outcome)) {
       group->abandoned = true;
-      std::exchange(done_, nullptr)(std::move(*failure));
-      return;
+      usages_[row] = failure->usage;
+      if (!failure_) failure_ = std::move(*failure);
+    } else {
+      answers_[row] = std::get<llm::Answer>(std::move(outcome));
+      usages_[row] = answers_[row]->usage;
     }
-    answers_[row] = std::get<llm::Answer>(std::move(outcome));
-    if (--left_ == 0) std::exchange(done_, nullptr)(whole());
+    if (--left_ > 0) return;
+    if (failure_) {
+      failure_->usage = usage();
+      done_(*std::move(failure_));
+    } else {
+      done_(whole());
+    }
   }
 
   const std::shared_ptr<RowGroup> group;
@@ -47,13 +56,6 @@ class Join {
       llm::Answer& answer = answers_[row].value();
       whole.choices.push_back(std::move(answer.choices.at(0)));
       whole.truncated = whole.truncated || answer.truncated;
-      if (row % choices_ == 0) {
-        whole.usage.prompt_tokens += answer.usage.prompt_tokens;
-        // The other choices have from this one what it computed.
-        whole.usage.cached_tokens += answer.usage.cached_tokens;
-      }
-      whole.usage.completion_tokens += answer.usage.completion_tokens;
-      whole.usage.reasoning_tokens += answer.usage.reasoning_tokens;
       const llm::Timings& timings = answer.timings;
       started_ms = std::min(started_ms, timings.queue_ms);
       answering_ms = std::min(answering_ms, timings.queue_ms + timings.prefill_ms);
@@ -62,13 +64,30 @@ class Join {
     whole.timings = {.queue_ms = started_ms,
                      .prefill_ms = answering_ms - started_ms,
                      .decode_ms = ended_ms - answering_ms};
+    whole.usage = usage();
     return whole;
   }
 
+  llm::Usage usage() const {
+    llm::Usage all;
+    for (size_t row = 0; row < usages_.size(); ++row) {
+      if (row % choices_ == 0) {
+        all.prompt_tokens += usages_[row].prompt_tokens;
+        // The other choices have from this one what it computed.
+        all.cached_tokens += usages_[row].cached_tokens;
+      }
+      all.completion_tokens += usages_[row].completion_tokens;
+      all.reasoning_tokens += usages_[row].reasoning_tokens;
+    }
+    return all;
+  }
+
   std::vector<std::optional<llm::Answer>> answers_;
+  std::vector<llm::Usage> usages_;
+  std::optional<llm::Failure> failure_;  // the first
   size_t left_;
   size_t choices_;
-  llm::Backend::Done done_;  // none: it was called
+  const llm::Backend::Done done_;
 };
 
 std::string text_of(const llm::Input& input, const Vocabulary& vocabulary) {
@@ -108,7 +127,6 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
     // Of a chat the text is the template's, and no offsets are counted in it.
     const std::string text =
         i < request.inputs.size() ? text_of(request.inputs[i], vocabulary) : std::string();
-    const int32_t text_begin = request.echo ? 0 : characters_of(text);
     EngineRequest row{
         .prompt = std::move(prompts[i]),
         .output_tokens_max = std::min(
@@ -125,17 +143,16 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .reasoning = limits.reasoning,
         .tools = limits.tools,
         .keep = limits.keep,
+        .urgency = request.urgency,
         .submitted_at = submitted_at,
         .listener = request.listener,
+        .text_begin = request.echo ? 0 : characters_of(text),
         .unwanted = request.unwanted};
     for (int32_t choice = 0; choice < request.choices; ++choice) {
       rows.push_back(row);
       rows.back().sampling.seed = seed_of_choice(request.sampling.seed, choice);
       rows.back().choice = static_cast<int32_t>(rows.size()) - 1;
-      rows.back().done = [join, at = rows.size() - 1, text_begin](llm::Outcome outcome) {
-        if (auto* answer = std::get_if<llm::Answer>(&outcome)) {
-          answer->choices.at(0).text_begin = text_begin;
-        }
+      rows.back().done = [join, at = rows.size() - 1](llm::Outcome outcome) {
         join->take(at, std::move(outcome));
       };
     }

@@ -159,11 +159,13 @@ TEST_F(FanOutTest, TheFirstFailureIsTheRequestsAndItsOtherRowsCostNoMoreSteps) {
   StepLoop loop(runner, vocabulary_, clock_);
   for (EngineRequest& row : rows_of(request({{1, 2}, {66, 2}, {3, 4}}, 2)))
     loop.add(std::move(row));
-  while (outcomes_.empty())
-    ASSERT_TRUE(loop.step());
-  EXPECT_EQ(std::get<llm::Failure>(outcomes_[0]).message, "bad row");
-  EXPECT_FALSE(loop.step()) << "rows that nobody wants are still computed";
-  EXPECT_EQ(outcomes_.size(), 1U);
+  while (loop.step()) {
+  }
+  ASSERT_EQ(outcomes_.size(), 1U);
+  const auto& failure = std::get<llm::Failure>(outcomes_[0]);
+  EXPECT_EQ(failure.message, "bad row");
+  EXPECT_LT(failure.usage.completion_tokens, 12) << "rows that nobody wants are still computed";
+  EXPECT_EQ(loop.stats().generated_tokens, failure.usage.completion_tokens);
   EXPECT_EQ(loop.stats().rows_running + loop.stats().rows_waiting, 0);
   EXPECT_EQ(loop.stats().cells_used, 0);
 }
@@ -193,9 +195,35 @@ TEST_F(FanOutTest, CancellingAllEndsEachRequestOnce) {
   ASSERT_TRUE(loop.step());
   loop.cancel_all();
   ASSERT_EQ(outcomes_.size(), 3U);
+  llm::Usage sum;
   for (const llm::Outcome& outcome : outcomes_) {
-    EXPECT_EQ(std::get<llm::Failure>(outcome).failure_class, llm::FailureClass::kCancelled);
+    const auto& failure = std::get<llm::Failure>(outcome);
+    EXPECT_EQ(failure.failure_class, llm::FailureClass::kCancelled);
+    sum.prompt_tokens += failure.usage.prompt_tokens;
+    sum.completion_tokens += failure.usage.completion_tokens;
   }
+  EXPECT_EQ(sum.completion_tokens, loop.stats().generated_tokens);
+  EXPECT_GT(sum.completion_tokens, 0);
+  EXPECT_GT(sum.prompt_tokens, 0);
+}
+
+TEST_F(FanOutTest, WhatARequestCostUntilItWasUnwantedIsThatOfAllItsRows) {
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_);
+  std::stop_source stop;
+  llm::Request asked = request({{1, 2, 3}, {9, 8}}, 2);
+  asked.unwanted = stop.get_token();
+  for (EngineRequest& row : rows_of(asked))
+    loop.add(std::move(row));
+  for (int i = 0; i < 4; ++i)
+    ASSERT_TRUE(loop.step());
+  stop.request_stop();
+  EXPECT_FALSE(loop.step());
+  ASSERT_EQ(outcomes_.size(), 1U);
+  const llm::Usage usage = std::get<llm::Failure>(outcomes_[0]).usage;
+  EXPECT_EQ(usage.prompt_tokens, 5) << "a prompt counts once";
+  EXPECT_EQ(usage.completion_tokens, loop.stats().generated_tokens);
+  EXPECT_GE(usage.completion_tokens, 12);
 }
 
 TEST_F(FanOutTest, AChoiceKnowsWhereInTheWholeTextItBegins) {
@@ -204,11 +232,19 @@ TEST_F(FanOutTest, AChoiceKnowsWhereInTheWholeTextItBegins) {
   std::vector<EngineRequest> rows =
       fan_out(asked, {{1, 2}, {3}}, vocabulary_, {.row_tokens_max = 100}, clock_.now(),
               [this](llm::Outcome outcome) { outcomes_.push_back(std::move(outcome)); });
+  EXPECT_EQ(rows.at(0).text_begin, 2) << "characters, not bytes";
+  EXPECT_EQ(rows.at(1).text_begin, 4);
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_);
   for (EngineRequest& row : rows)
-    row.done(llm::Answer{.choices = {{.text = "x"}}});
+    loop.add(std::move(row));
+  while (loop.step()) {
+  }
   const llm::Answer answer = std::get<llm::Answer>(outcomes_.at(0));
-  EXPECT_EQ(answer.choices.at(0).text_begin, 2) << "characters, not bytes";
+  EXPECT_EQ(answer.choices.at(0).text_begin, 2);
   EXPECT_EQ(answer.choices.at(1).text_begin, 4);
+  // Of tokens it is the text that they are.
+  EXPECT_EQ(rows_of(request({{'a', 'b', ByteVocabulary::kTurn}}, 1)).at(0).text_begin, 14);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ constexpr int64_t kLogprobsMax = 8'000'000;
 constexpr int64_t kBiasesMax = 50'000'000;
 
 struct PromptsAhead final : llm::ReadAhead {
-  PromptsAhead(const GenerationBackend* by, std::variant<Prompts, llm::Failure> made)
-      : by(by), made(std::move(made)) {}
+  PromptsAhead(const GenerationBackend* maker, std::variant<Prompts, llm::Failure> what)
+      : by(maker), made(std::move(what)) {}
 
   const GenerationBackend* by;
   const std::variant<Prompts, llm::Failure> made;
@@ -61,6 +61,7 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
               {.step_target = options.step_target,
                .lone_step_target = options.lone_step_target,
                .sampling_threads = options.sampling_threads,
+               .reserve = options.reserve,
                .mask_filling = options.mask_filling,
                .on_step = options.on_step},
               std::move(thread), options.start),
@@ -89,14 +90,6 @@ std::variant<Prompts, llm::Failure> GenerationBackend::prompts(const llm::Reques
   return made;
 }
 
-// Beside others, what rests makes the steps of all slower: sixteen chats at a time had a quarter of
-// their speed (bench/serve/README.md).
-bool GenerationBackend::is_quiet() const {
-  constexpr int32_t kQuietRows = 2;
-  const llm::BackendStats stats = engine_.stats();
-  return stats.rows_running + stats.rows_waiting < kQuietRows;
-}
-
 // One row may ask for more than the machine has memory for: what it costs grows with prompts times
 // choices.
 std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& request,
@@ -112,7 +105,7 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
     return refused(
         "logit_bias",
         fmt::format("logit_bias has {} tokens for each of {} answers; together they may "
-                    "have {}: ask for fewer answers in one row, or shorten the list",
+                    "have {}: ask for fewer answers at once, or shorten the list",
                     with_thousands(biases), with_thousands(rows), with_thousands(kBiasesMax)));
   }
   if (!request.logprobs_top) return std::nullopt;
@@ -124,8 +117,8 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
   scored *= choices * (1 + *request.logprobs_top);
   if (scored <= kLogprobsMax) return std::nullopt;
   return refused("logprobs",
-                 fmt::format("this row may become {} log-probabilities; a row may have {}: ask for "
-                             "fewer answers, a smaller max_tokens or fewer logprobs in one row",
+                 fmt::format("this request may become {} log-probabilities; one may have {}: ask "
+                             "for fewer answers, a smaller max_tokens or fewer logprobs at once",
                              with_thousands(scored), with_thousands(kLogprobsMax)));
 }
 
@@ -141,12 +134,12 @@ llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Stru
     checks_.add(
         [structure, unwanted, done,
          answer = std::make_shared<llm::Answer>(std::get<llm::Answer>(std::move(outcome)))] {
-          if (unwanted.stop_requested()) {
-            done(cancelled());
-            return;
-          }
-          llm::Outcome judgement = judged(*structure->check, std::move(*answer));
-          done(unwanted.stop_requested() ? llm::Outcome(cancelled()) : std::move(judgement));
+          const llm::Usage usage = answer->usage;
+          llm::Outcome judgement = cancelled();
+          if (!unwanted.stop_requested()) judgement = judged(*structure->check, std::move(*answer));
+          if (unwanted.stop_requested()) judgement = cancelled();
+          if (auto* failure = std::get_if<llm::Failure>(&judgement)) failure->usage = usage;
+          done(std::move(judgement));
         });
   };
 }
@@ -259,7 +252,7 @@ void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> for
   const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
   FanOutLimits limits{.row_tokens_max = this->limits().row_tokens_max,
                       .output_tokens_default = options_.output_tokens_default,
-                      .keep = options_.keep && is_quiet(),
+                      .keep = options_.keep,
                       .shown_tokens = chat ? shown_tokens_ : std::vector<Token>(),
                       .form = std::move(form)};
   const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();

@@ -42,11 +42,12 @@ struct GenerationOptions {
   std::optional<int64_t> date_unix_s;
 
   SamplingThreads sampling_threads = {.count = 0};
+  llm::ReserveOptions reserve;  // of rows and of the model's memory, for those in a hurry
   MaskFilling mask_filling;
   StructureLimits structure_limits;
 
   // Whether prompts are likely to come that begin with what was computed, answers included: chats
-  // do, the rows of a file do not. Of requests that come while few others are there.
+  // do, the rows of a file do not.
   bool keep = false;
 
   llm::StepObserver on_step;  // called on the engine thread
@@ -87,7 +88,6 @@ class GenerationBackend final : public llm::Backend {
   llm::BackendStats stats() const override;
 
  private:
-  bool is_quiet() const;
   std::optional<llm::Failure> too_much(const llm::Request& request, const Prompts& prompts) const;
   Done check_structure(std::shared_ptr<const Structure> structure, std::stop_token unwanted,
                        Done done);

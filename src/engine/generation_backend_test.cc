@@ -236,8 +236,8 @@ TEST_F(GenerationBackendTest, ARowThatWouldNotFitTheMachineIsRefused) {
   request.choices = 128;
   EXPECT_EQ(refusal(request).param, "logprobs");
   EXPECT_EQ(refusal(request).message,
-            "this row may become 241,920,000 log-probabilities; a row may have 8,000,000: ask for "
-            "fewer answers, a smaller max_tokens or fewer logprobs in one row");
+            "this request may become 241,920,000 log-probabilities; one may have 8,000,000: ask "
+            "for fewer answers, a smaller max_tokens or fewer logprobs at once");
   request.logprobs_top.reset();
   EXPECT_TRUE(std::holds_alternative<Prompts>(model.prompts(request)));
   request.sampling.logit_bias.resize(500);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/row_failures.h"
+
 namespace windrow::engine {
 namespace {
 
@@ -24,11 +26,14 @@ template <class B>
 std::variant<B*, llm::Failure> open_once(std::mutex& opening, std::mutex& mutex,
                                          std::unique_ptr<B>& backend,
                                          const std::function<Result<std::unique_ptr<B>>()>& open) {
-  const std::scoped_lock one_at_a_time(opening);
-  {
+  const auto find = [&] {
     const std::scoped_lock lock(mutex);
-    if (backend != nullptr) return backend.get();
-  }
+    return backend.get();
+  };
+  // Who wants the one does not wait for the other to be opened.
+  if (B* open_already = find()) return open_already;
+  const std::scoped_lock one_at_a_time(opening);
+  if (B* open_by_now = find()) return open_by_now;
   Result<std::unique_ptr<B>> opened = open();
   if (!opened) return not_opened(opened.error());
   const std::scoped_lock lock(mutex);
@@ -105,9 +110,63 @@ OpenKinds ModelBackend::open_kinds() const {
   return open;
 }
 
+llm::Backend* ModelBackend::find_open(llm::Endpoint endpoint) const {
+  if (generates(endpoint)) return generation_.get();
+  return embedding_.get();
+}
+
 void ModelBackend::read_ahead(llm::Request& request) {
-  auto backend = backend_for(request.endpoint);
-  if (auto* found = std::get_if<llm::Backend*>(&backend)) (*found)->read_ahead(request);
+  llm::Backend* open = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    open = find_open(request.endpoint);
+  }
+  if (open != nullptr) open->read_ahead(request);
+}
+
+// False: it can go on at once.
+bool ModelBackend::wait_aside(llm::Request& request, Done& done) {
+  const llm::Endpoint endpoint = request.endpoint;
+  if (!kinds_.open_aside || (generates(endpoint) && !kinds_.no_generation.empty())) return false;
+  const std::scoped_lock lock(mutex_);
+  if (find_open(endpoint) != nullptr) return false;
+  std::vector<Waiting>& waiting = waiting_[generates(endpoint) ? 0 : 1];
+  waiting.push_back({.request = std::move(request), .done = std::move(done)});
+  if (waiting.size() == 1) openers_.add([this, endpoint] { open_for_those_who_wait(endpoint); });
+  return true;
+}
+
+void ModelBackend::open_for_those_who_wait(llm::Endpoint endpoint) {
+  const auto opened = backend_for(endpoint);
+  std::vector<Waiting> ready;
+  int64_t cancels_before = 0;
+  int64_t cancels_of_all_before = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    ready.swap(waiting_[generates(endpoint) ? 0 : 1]);
+    cancels_before = cancels_;
+    cancels_of_all_before = cancels_of_all_;
+  }
+  llm::Backend* backend = nullptr;
+  if (const auto* found = std::get_if<llm::Backend*>(&opened)) backend = *found;
+  for (Waiting& one : ready) {
+    if (backend == nullptr) {
+      one.done(std::get<llm::Failure>(opened));
+    } else {
+      backend->submit(std::move(one.request), std::move(one.done));
+    }
+  }
+  if (backend == nullptr) return;
+  // Who cancelled meanwhile meant these, too.
+  std::unique_lock lock(mutex_);
+  const bool all_cancelled = cancels_of_all_ != cancels_of_all_before;
+  const bool waiting_cancelled = cancels_ != cancels_before;
+  lock.unlock();
+  if (all_cancelled) {
+    backend->cancel_all();
+  } else if (waiting_cancelled) {
+    backend->cancel_waiting();
+  }
 }
 
 std::variant<int64_t, llm::Failure> ModelBackend::count_prompt(const llm::Request& request) {
@@ -117,6 +176,7 @@ std::variant<int64_t, llm::Failure> ModelBackend::count_prompt(const llm::Reques
 }
 
 void ModelBackend::submit(llm::Request request, Done done) {
+  if (wait_aside(request, done)) return;
   auto backend = backend_for(request.endpoint);
   if (auto* failure = std::get_if<llm::Failure>(&backend)) {
     done(std::move(*failure));
@@ -134,12 +194,27 @@ std::vector<llm::Backend*> ModelBackend::open_backends() const {
   return open;
 }
 
+void ModelBackend::cancel(bool all) {
+  std::array<std::vector<Waiting>, 2> waiting;
+  {
+    const std::scoped_lock lock(mutex_);
+    ++(all ? cancels_of_all_ : cancels_);
+    waiting.swap(waiting_);
+  }
+  for (const std::vector<Waiting>& of_one_kind : waiting) {
+    for (const Waiting& one : of_one_kind)
+      one.done(cancelled());
+  }
+}
+
 void ModelBackend::cancel_waiting() {
+  cancel(false);
   for (llm::Backend* backend : open_backends())
     backend->cancel_waiting();
 }
 
 void ModelBackend::cancel_all() {
+  cancel(true);
   for (llm::Backend* backend : open_backends())
     backend->cancel_all();
 }
@@ -155,6 +230,9 @@ llm::BackendStats ModelBackend::stats() const {
   llm::BackendStats sum;
   for (const llm::Backend* backend : open_backends())
     sum += backend->stats();
+  const std::scoped_lock lock(mutex_);
+  for (const std::vector<Waiting>& waiting : waiting_)
+    sum.rows_waiting += static_cast<int32_t>(waiting.size());
   return sum;
 }
 

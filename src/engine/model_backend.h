@@ -3,6 +3,7 @@
 // most jobs need one of the two: each is opened when it is first asked for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "base/result.h"
 #include "engine/embedding_backend.h"
 #include "engine/generation_backend.h"
+#include "engine/structure/task_threads.h"
 #include "llm/backend.h"
 
 namespace windrow::engine {
@@ -26,6 +28,10 @@ struct ModelKinds {
 
   // Why the model cannot generate (it is an encoder); empty: it can.
   std::string no_generation;
+
+  // Requests do not wait in submit until what they need is open, but beside it: of a server, whose
+  // threads have others to look after.
+  bool open_aside = false;
 };
 
 // What a request would bring to the model.
@@ -58,11 +64,12 @@ class ModelBackend final : public llm::Backend {
 
   OpenKinds open_kinds() const;
 
+  // Nothing while what the request needs is not open.
   void read_ahead(llm::Request& request) override;
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
 
-  // Opens what the request needs, which takes as long as it takes, on the caller's thread. When
-  // that fails the request ends with kBackend.
+  // Opens what the request needs, which takes as long as it takes, on the caller's thread or aside.
+  // When that fails the request ends with kBackend. Nobody waits for what is open already.
   void submit(llm::Request request, Done done) override;
   void cancel_waiting() override;
   void cancel_all() override;
@@ -72,16 +79,31 @@ class ModelBackend final : public llm::Backend {
   llm::BackendStats stats() const override;
 
  private:
+  // Until what it needs is open.
+  struct Waiting {
+    llm::Request request;
+    Done done;
+  };
+
   std::variant<GenerationBackend*, llm::Failure> generation();
   std::variant<EmbeddingBackend*, llm::Failure> embedding();
   std::variant<llm::Backend*, llm::Failure> backend_for(llm::Endpoint endpoint);
   std::vector<llm::Backend*> open_backends() const;
+  llm::Backend* find_open(llm::Endpoint endpoint) const;
+  bool wait_aside(llm::Request& request, Done& done);
+  void open_for_those_who_wait(llm::Endpoint endpoint);
+  void cancel(bool all);
 
   const ModelKinds kinds_;
   std::mutex opening_;        // held while one is opened; never with `mutex_` waited for
-  mutable std::mutex mutex_;  // of the two below, which only go from empty to open
-  std::unique_ptr<GenerationBackend> generation_;
+  mutable std::mutex mutex_;  // of all below
+  std::unique_ptr<GenerationBackend> generation_;  // both only go from empty to open
   std::unique_ptr<EmbeddingBackend> embedding_;
+  std::array<std::vector<Waiting>, 2> waiting_;  // for the one, for the other
+  int64_t cancels_ = 0;
+  int64_t cancels_of_all_ = 0;
+
+  TaskThreads openers_{1};  // last: it uses all of the above
 };
 
 }  // namespace windrow::engine

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/testing/manual_clock.h"
 #include "engine/testing/byte_vocabulary.h"
@@ -131,6 +134,66 @@ TEST_F(ModelBackendTest, ACancelReachesWhatIsOpen) {
   model.cancel_all();
   model.cancel_waiting();
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(model, completion("ab"))));
+}
+
+// A server's threads have others to look after while a context is opened.
+class OpenedAsideTest : public ModelBackendTest {
+ protected:
+  // The opening of the embedder waits until it is let go on.
+  OpenedAsideTest() {
+    ModelKinds made = kinds();
+    made.open_aside = true;
+    made.embedding = [this, open = std::move(made.embedding)] {
+      opening_.set_value();
+      go_on_.get_future().wait();
+      return open();
+    };
+    model_.emplace(std::move(made));
+  }
+
+  std::future<llm::Outcome> submit(llm::Request request) {
+    auto promise = std::make_shared<std::promise<llm::Outcome>>();
+    model_->submit(std::move(request),
+                   [promise](llm::Outcome outcome) { promise->set_value(std::move(outcome)); });
+    return promise->get_future();
+  }
+
+  std::promise<void> opening_;
+  std::promise<void> go_on_;
+  std::optional<ModelBackend> model_;  // last: its threads use the others
+};
+
+TEST_F(OpenedAsideTest, WhoSubmitsDoesNotWaitUntilItIsOpen) {
+  std::future<llm::Outcome> waiting = submit(embeddings({{.text = "a"}}));
+  std::future<llm::Outcome> also = submit(embeddings({{.text = "b"}}));
+  opening_.get_future().wait();
+  llm::Request ahead = embeddings({{.text = "c"}});
+  model_->read_ahead(ahead);
+  EXPECT_EQ(ahead.read_ahead, nullptr);
+  EXPECT_EQ(model_->stats().rows_waiting, 2);
+  go_on_.set_value();
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(waiting.get()));
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(also.get()));
+  EXPECT_EQ(embeddings_opened_, 1);
+}
+
+TEST_F(OpenedAsideTest, WhatIsOpenAnswersWhileTheOtherIsOpened) {
+  ASSERT_TRUE(std::holds_alternative<llm::Answer>(submit(completion("ab")).get()));
+  std::future<llm::Outcome> waiting = submit(embeddings({{.text = "a"}}));
+  opening_.get_future().wait();
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(submit(completion("ab")).get()));
+  EXPECT_FALSE(model_->prepare(llm::Endpoint::kCompletions));
+  go_on_.set_value();
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(waiting.get()));
+}
+
+TEST_F(OpenedAsideTest, WhatWaitsForTheOpeningCanBeCancelled) {
+  std::future<llm::Outcome> waiting = submit(embeddings({{.text = "a"}}));
+  opening_.get_future().wait();
+  model_->cancel_waiting();
+  EXPECT_EQ(std::get<llm::Failure>(waiting.get()).failure_class, llm::FailureClass::kCancelled);
+  go_on_.set_value();
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(submit(embeddings({{.text = "b"}})).get()));
 }
 
 }  // namespace

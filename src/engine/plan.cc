@@ -15,9 +15,6 @@ constexpr double kOutputTokensFirstGuess = 64;
 // How much one finished row moves the estimate.
 constexpr double kEstimateWeight = 0.05;
 
-// A row that is already longer than expected will still go on for a while.
-constexpr int32_t kOutputTokensLeftMin = 16;
-
 // Moving a cell costs as much as reading so many in a step, and half as much for each cell that
 // there is, which libllama clears (bench/README.md). It has to pay within so many steps, which is
 // also how long the next time waits.
@@ -33,6 +30,7 @@ constexpr int32_t kRunTokensMax = 64;
 
 Plan::Plan(PlanLimits limits)
     : limits_(limits),
+      reserve_(limits.reserve),
       tree_(limits.sequences_max, limits.sharing),
       keep_(static_cast<size_t>(limits.sequences_max), false),
       output_tokens_expected_(kOutputTokensFirstGuess) {
@@ -83,88 +81,12 @@ void Plan::add(const NewRow& row) {
                                 .tokens_max = row.prompt_tokens + row.output_tokens_max,
                                 .prompt_tokens = row.prompt_tokens,
                                 .outputs_from = row.outputs_from,
-                                .keep = row.keep});
+                                .keep = row.keep,
+                                .urgency = row.urgency,
+                                .rank = row.urgency});
   ENSURE(is_new, "row {} was added twice", row.id.value());
-  waiting_.insert(row.id);
+  waiting_.insert(order_of(row.id, added->second));
   prompts_.add(row.id, shareable(added->second));
-}
-
-int32_t Plan::expected_cells(const Row& row) const {
-  const int32_t generated = row.tokens - row.prompt_tokens;
-  const int32_t left =
-      std::max(kOutputTokensLeftMin, static_cast<int32_t>(output_tokens_expected_) - generated);
-  return std::min(row.tokens + left, row.tokens_max - 1);
-}
-
-// --- in and out of a place ----------------------------------------------------------------------
-
-void Plan::start(RowId id) {
-  Row& row = at(id);
-  ENSURE(row.sequence < 0 && row.computed == 0, "row {} runs already", id.value());
-  waiting_.erase(id);
-  const std::optional<SequenceId> sequence = tree_.open();
-  ENSURE(sequence.has_value(), "no sequence is free");
-  row.sequence = sequence->value();
-  running_.push_back(id);
-}
-
-// The row gives back its sequence and what nobody else holds of its cells, and waits again, before
-// all that are younger.
-void Plan::stop(RowId id) {
-  Row& row = at(id);
-  ENSURE(row.sequence >= 0, "a waiting row has nothing to give back");
-  tree_.close(SequenceId(row.sequence));
-  row.computed_before = std::max(row.computed_before, row.computed);
-  row.computed = 0;
-  row.sequence = -1;
-  row.stop_at = 0;
-  std::erase(running_, id);
-  waiting_.insert(id);
-  if (std::exchange(row.begun, false)) prompts_.add(id, shareable(row));
-}
-
-void Plan::preempt(RowId id) {
-  Row& row = at(id);
-  // It was expected to be shorter; so were the others.
-  output_tokens_expected_ =
-      std::max(output_tokens_expected_, 2.0 * (row.tokens - row.prompt_tokens));
-  stop(id);
-  admitting_ = false;
-  ++preemptions_;
-}
-
-std::optional<RowId> Plan::youngest_but(RowId id) const {
-  const auto other = std::find_if(running_.rbegin(), running_.rend(),
-                                  [&](RowId running) { return running != id; });
-  if (other == running_.rend()) return std::nullopt;
-  return *other;
-}
-
-void Plan::admit_waiting() {
-  if (running_.empty()) admitting_ = true;
-  if (!admitting_) return;
-  // What rows are still expected to add to what is live now.
-  int64_t cells_growing = 0;
-  const auto growth = [&](const Row& row) {
-    return expected_cells(row) - (row.begun ? row.computed : row.share_expected);
-  };
-  for (const RowId id : running_)
-    cells_growing += growth(at(id));
-  while (!waiting_.empty() && running_.size() < static_cast<size_t>(limits_.rows_max)) {
-    const RowId id = *waiting_.begin();
-    Row& row = at(id);
-    const Beginning beginning = beginning_of(row);
-    // What is at rest becomes live with its first row.
-    row.share_expected =
-        std::max(beginning.there.live_tokens, beginning.worth_waiting() ? beginning.coming : 0);
-    const int64_t cells_expected =
-        tree_.cells() - tree_.cells_resting() + cells_growing + growth(row);
-    if (cells_expected > limits_.cells_max && !running_.empty()) return;
-    if (!make_room_for_sequence(!running_.empty())) return;
-    start(id);
-    if (!beginning.worth_waiting()) begin_row(id);
-    cells_growing += growth(row);
-  }
 }
 
 // --- the step -----------------------------------------------------------------------------------
@@ -387,9 +309,9 @@ void Plan::remove(RowId id) {
       output_tokens_expected_ += kEstimateWeight * (generated - output_tokens_expected_);
     keep_what_is_wanted(row);
     std::erase(running_, id);
-    admitting_ = true;
+    closed_to_.reset();
   } else {
-    waiting_.erase(id);
+    waiting_.erase(order_of(id, row));
   }
   suspects_.erase(id);
   rows_.erase(id);

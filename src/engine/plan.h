@@ -1,9 +1,9 @@
 // Plan: which rows get which tokens in the next step, and what they need not compute. Pure: tokens
 // go in and counts come out.
 //
-// Rows wait in order of arrival, get a sequence when the memory has room for them, take over what
-// of their beginning is computed already, are prefilled in chunks, then decode one token a step
-// beside each other until they are removed.
+// Rows wait, the more urgent first and else in order of arrival, get a sequence when the memory has
+// room for them, take over what of their beginning is computed already, are prefilled in chunks,
+// then decode one token a step beside each other until they are removed.
 //
 // Invariants:
 //  * A step keeps to the limits: tokens, outputs, sequences, and cells after it has run.
@@ -14,15 +14,26 @@
 //  * Decoding rows come first in a step; prefill fills what is left of its tokens and outputs.
 //    Where the model's cache does not mix the two, a step is one row's prefill, or decodes them
 //    all; prefills give way after a step's worth of tokens.
-//  * Of prompts that are prefilled beside each other the shortest has what it wants first, and the
-//    oldest at least half of the step: none waits for ever, and none for all of a longer one.
+//  * Of prompts that are prefilled beside each other the more urgent have what they want first, of
+//    these the shortest; the oldest of them has at least half of the step, and of the less urgent
+//    the first an eighth: none waits for ever, and none for all of a longer one.
 //  * A decoding row may have several known tokens to compute (a run that was forced): they go
 //    together, as far as every other decoding row has room for one. Where the cache does not mix,
 //    they go one by one beside the others', or in a step of their own if that is less work.
 //  * A row with nothing to compute waits for its next token to be named; it never loses its place
 //    while others can give way, and the steps of the others go on.
-//  * No row overtakes another on its way in, so none waits for ever; the oldest row is never
-//    preempted, so there is always progress.
+//  * No row overtakes another as urgent on its way in; a more urgent one does, within the bound
+//    below, so none waits for ever. Of the most urgent rows the oldest is never preempted, so there
+//    is always progress.
+//
+// Urgency. Who waits for one word should not wait for the answers of a night's work. More urgent
+// rows go in first; places and cells may be kept for them (`reserve`); where there is no room all
+// the same, the youngest rows of kBatch give way to those of another urgency, and are computed
+// again later. Nobody pays for that without end: of each urgency the first row that waits counts
+// who goes before it although it would have had room but for more urgent rows, and each row how
+// often it gave way to them. After kPassesMax it ranks with the most urgent, where it is the
+// oldest, and the others wait until it has room. (Bounds on starts, as those of a queue before this
+// one, dispatch/lanes.h.)
 //
 // Prefixes. A row that would begin with tokens that another is still computing waits for those
 // (it has its place, but brings nothing to the steps): a prefix that many wait for is computed
@@ -34,24 +45,30 @@
 // Memory is given out optimistically: a row is admitted when its prompt and the answer expected of
 // it fit beside what is expected of the others (the mean length of the answers so far). When the
 // estimate was wrong and cells run out, prefixes at rest go first; then the youngest row loses its
-// place and is computed again later (preemption by recomputation: vLLM, SOSP 2023). None is
-// admitted then until a running row has ended: the place a preemption made is for those who stayed.
+// place and is computed again later (preemption by recomputation: vLLM, SOSP 2023). None that is
+// not more urgent is admitted then until a running row has ended: the place a preemption made is
+// for those who stayed.
 //
 // A step costs by the highest cell in use. When rows are left in high cells after others have gone,
 // the cells are moved together, if that is likely to pay before it is needed again.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/model_runner.h"
 #include "engine/prefix_tree.h"
 #include "engine/types.h"
 #include "engine/waiting_prompts.h"
+#include "llm/reserve.h"
+#include "llm/urgency.h"
 
 namespace windrow::engine {
 
@@ -64,6 +81,7 @@ struct PlanLimits {
   Sharing sharing = Sharing::kNothing;
   int32_t compact_cells_max = 0;  // cells that may be moved together when they lie far apart
   bool mixes = true;              // RunnerLimits::mixes
+  llm::ReserveOptions reserve;    // of rows and of cells
 };
 
 struct NewRow {
@@ -82,6 +100,7 @@ struct NewRow {
   Position outputs_from = 0;
 
   bool keep = false;  // what it computed is likely to be asked for again
+  llm::Urgency urgency = llm::Urgency::kNormal;
 };
 
 struct Slice {
@@ -110,6 +129,11 @@ struct PlanCounts {
 // Used by one thread at a time.
 class Plan {
  public:
+  // Of kNormal, of kBatch: more urgent rows that go before one of theirs; giving way to one counts
+  // as several.
+  static constexpr std::array<int32_t, 2> kPassesMax = {8, 32};
+  static constexpr int32_t kPassesOfPreemption = 8;
+
   explicit Plan(PlanLimits limits);
 
   void add(const NewRow& row);
@@ -154,13 +178,17 @@ class Plan {
     int32_t prompt_tokens = 0;
     Position outputs_from = 0;  // the first token whose logits were not handed out yet
     bool keep = false;
-    int32_t computed = 0;         // in the cells of its sequence
-    int32_t computed_before = 0;  // the most it ever had there
-    int32_t sequence = -1;        // -1: waiting
-    bool begun = false;           // it has what it shares, and computes the rest
-    int32_t share_expected = 0;   // while it has not begun
-    int32_t copied_to = 0;        // up to here others can share, where they share only ends
-    int32_t stop_at = 0;          // its chunk ends here, for others to share; 0: nowhere
+    llm::Urgency urgency = llm::Urgency::kNormal;
+    llm::Urgency rank = llm::Urgency::kNormal;  // its urgency, until enough have gone before it
+    llm::Urgency lent = llm::Urgency::kBatch;   // the highest rank that waits for what it computes
+    int32_t passes = 0;                         // more urgent rows that have gone before it
+    int32_t computed = 0;                       // in the cells of its sequence
+    int32_t computed_before = 0;                // the most it ever had there
+    int32_t sequence = -1;                      // -1: waiting
+    bool begun = false;                         // it has what it shares, and computes the rest
+    int32_t share_expected = 0;                 // while it has not begun
+    int32_t copied_to = 0;  // up to here others can share, where they share only ends
+    int32_t stop_at = 0;    // its chunk ends here, for others to share; 0: nowhere
   };
 
   // What of a row's beginning others have: computed, or about to.
@@ -172,6 +200,16 @@ class Plan {
     bool worth_waiting() const;
   };
 
+  // Who goes before whom: by rank, then by age.
+  using Order = std::pair<llm::Urgency, RowId>;
+  static Order order_of(RowId id, const Row& row) { return {row.rank, id}; }
+
+  // What is taken of cells and places.
+  struct Load {
+    std::array<int32_t, 3> rows = {};  // that run, by rank
+    int64_t cells = 0;                 // used, and expected of those that run
+  };
+
   Row& at(RowId row);
   static std::span<const Token> known(const Row& row);
   static std::span<const Token> shareable(const Row& row);
@@ -181,6 +219,14 @@ class Plan {
   int32_t cells_free() const { return limits_.cells_max - tree_.cells(); }
 
   void admit_waiting();
+  bool has_place(const Row& row, const Load& load) const;
+  bool has_room(const Row& row, const Load& load) const;
+  bool others_may_give_way_to(const Row& row) const;
+  Load load_from(llm::Urgency rank) const;
+  bool make_way_for(const Row& row);
+  void count_passes(RowId gone);
+  void let_pass(RowId row, int32_t count);
+  int64_t growth(const Row& row) const;
   void start(RowId row);
   void begin_rows();
   void begin_row(RowId row);
@@ -188,6 +234,7 @@ class Plan {
   void stop_for_waiting(Row& row);
   void stop(RowId row);
   void preempt(RowId row);
+  void give_way(RowId row);
   std::optional<RowId> youngest_but(RowId row) const;
   void make_room_for_decoding();
   StepPlan alone_step(RowId row, int32_t prefill_tokens_max);
@@ -210,19 +257,24 @@ class Plan {
   void push_one_prefill(StepPlan& step, std::span<const RowId> prefills, int32_t tokens);
   std::vector<int32_t> shares(std::span<const RowId> rows, int32_t tokens, int32_t outputs) const;
   int32_t prefill_wanted(const Row& row) const;
+  size_t first_less_urgent(std::span<const RowId> rows) const;
+  static llm::Urgency hurry(const Row& row) { return std::min(row.rank, row.lent); }
   bool runs_alone(const Row& row) const;
   bool waits_for_a_token() const;
   bool one_row_has_it_all() const;
 
   PlanLimits limits_;
+  llm::Reserve reserve_;
   PrefixTree tree_;
   WaitingPrompts prompts_;  // of all rows that have not begun
   std::unordered_map<RowId, Row> rows_;
-  std::set<RowId> waiting_;
+  std::set<Order> waiting_;
   std::set<RowId> suspects_;    // of making steps fail
-  std::vector<RowId> running_;  // oldest first
+  std::vector<RowId> running_;  // in Order
   std::vector<bool> keep_;      // by sequence at rest
-  bool admitting_ = true;       // not between a preemption and the next row that ends
+
+  // Between a preemption and the next row that ends: what ranks so, or lower, is not admitted.
+  std::optional<llm::Urgency> closed_to_;
   double output_tokens_expected_;
   int32_t steps_since_compaction_ = 0;
 

@@ -82,7 +82,9 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         .step_outputs_max = static_cast<int32_t>(random.between(rows_max, 24)),
         .sharing = std::array{Sharing::kNothing, Sharing::kExactEnd,
                               Sharing::kAnyRange}[static_cast<size_t>(random.below(3))],
-        .mixes = random.chance(0.7)};
+        .mixes = random.chance(0.7),
+        .reserve = random.chance(0.5) ? llm::kServerReserve : llm::ReserveOptions()};
+    const bool of_one_urgency = random.chance(0.3);
     Plan plan(limits);
     Memory memory(limits.sharing);
     struct Truth {
@@ -142,7 +144,9 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
                   .prompt_tokens = prompt,
                   .output_tokens_max = answer,
                   .outputs_from = outputs_from,
-                  .keep = random.chance(0.3)});
+                  .keep = random.chance(0.3),
+                  .urgency = of_one_urgency ? llm::Urgency::kNormal
+                                            : static_cast<llm::Urgency>(random.below(3))});
       }
       const auto budget = static_cast<int32_t>(random.between(1, 80));
       const StepPlan step = plan.next(budget);

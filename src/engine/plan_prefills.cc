@@ -1,6 +1,7 @@
 // The part of Plan that shares out a step among prompts.
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "engine/plan.h"
@@ -13,29 +14,45 @@ int32_t Plan::prefill_wanted(const Row& row) const {
   return (stops ? row.stop_at : row.tokens) - row.computed;
 }
 
-// The shortest first: it makes others wait least, and answers next (SRPT, Schrage, 1968). Half of
-// the step is the oldest row's, as far as it wants it, so that no stream of short prompts holds a
-// long one for ever.
+// The most urgent first, of these the shortest: it makes others wait least, and answers next (SRPT,
+// Schrage, 1968). Half of the step is the first row's, the oldest of the most urgent, as far as it
+// wants it, so that no stream of short prompts holds a long one for ever; and for the same reason
+// an eighth is the first's of those that are less urgent.
 std::vector<int32_t> Plan::shares(std::span<const RowId> rows, int32_t tokens,
                                   int32_t outputs) const {
   std::vector<int32_t> given(rows.size(), 0);
   const auto give = [&](size_t i, int32_t tokens_max, int32_t outputs_max) {
     const Row& row = rows_.at(rows[i]);
     const int32_t before = given[i];
+    tokens_max = std::min(tokens_max, tokens);
+    outputs_max = std::min(outputs_max, outputs);
     const int32_t outputs_before = outputs_of(row, before);
     given[i] = std::max(before, std::min({prefill_wanted(row), before + tokens_max,
                                           tokens_for_outputs(row, outputs_before + outputs_max)}));
     tokens -= given[i] - before;
     outputs -= outputs_of(row, given[i]) - outputs_before;
   };
+  const int32_t eighth = (tokens + 7) / 8;
+  const int32_t outputs_eighth = (outputs + 7) / 8;
   if (!rows.empty()) give(0, (tokens + 1) / 2, (outputs + 1) / 2);
-  std::vector<size_t> shortest(rows.size());
-  std::iota(shortest.begin(), shortest.end(), 0);
-  std::ranges::sort(shortest, {},
-                    [&](size_t i) { return std::pair(pending(rows_.at(rows[i])), i); });
-  for (const size_t i : shortest)
+  const size_t less_urgent = first_less_urgent(rows);
+  if (less_urgent < rows.size()) give(less_urgent, eighth, outputs_eighth);
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](size_t i) {
+    const Row& row = rows_.at(rows[i]);
+    return std::tuple(hurry(row), pending(row), i);
+  });
+  for (const size_t i : order)
     give(i, tokens, outputs);
   return given;
+}
+
+// Of rows in the order of their hurry; their number when all are as urgent.
+size_t Plan::first_less_urgent(std::span<const RowId> rows) const {
+  const auto found = std::ranges::find_if(
+      rows, [&](RowId id) { return hurry(rows_.at(id)) > hurry(rows_.at(rows.front())); });
+  return static_cast<size_t>(found - rows.begin());
 }
 
 void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
@@ -55,6 +72,8 @@ void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
     prefills.push_back(id);
     wanted = std::min(budget, wanted + pending(row));
   }
+  // A row that others wait for is in the hurry they are in.
+  std::ranges::sort(prefills, {}, [&](RowId id) { return std::pair(hurry(at(id)), id); });
   make_room(decoding_count + wanted);
   budget = std::min(budget, cells_free() - decoding_count);
   if (!limits_.mixes) {
@@ -67,12 +86,17 @@ void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
   }
 }
 
-// Where the cache does not mix, a step is one row's: in turns the oldest's and the shortest. They
-// go on until together they have had a step's worth; then those that decode have one.
+// Where the cache does not mix, a step is one row's: of the most urgent in turns the oldest's and
+// the shortest, and each eighth time the first's of those that are less urgent. They go on until
+// together they have had a step's worth; then those that decode have one.
 void Plan::push_one_prefill(StepPlan& step, std::span<const RowId> prefills, int32_t tokens) {
   std::vector<RowId> order(prefills.begin(), prefills.end());
-  if (prefill_turns_ % 2 == 1) {
-    std::ranges::sort(order, {}, [&](RowId id) { return std::pair(pending(at(id)), id.value()); });
+  const auto less_urgent = static_cast<ptrdiff_t>(first_less_urgent(prefills));
+  if (prefill_turns_ % 8 == 7 && less_urgent < std::ssize(order)) {
+    std::rotate(order.begin(), order.begin() + less_urgent, order.begin() + less_urgent + 1);
+  } else if (prefill_turns_ % 2 == 1) {
+    std::ranges::sort(order, {},
+                      [&](RowId id) { return std::tuple(hurry(at(id)), pending(at(id)), id); });
   }
   const bool others_decode = std::ranges::any_of(running_, [&](RowId id) {
     const Row& row = at(id);

@@ -17,6 +17,10 @@ constexpr int32_t kPrefixTokensMin = 16;
 constexpr double kRestingShare = 0.5;
 constexpr int32_t kRestingCellsMin = 1024;
 
+// Each row pays for cells at rest: from so many on less is kept, down to a quarter.
+constexpr int32_t kRowsAtFullShare = 2;
+constexpr double kShareOfManyRows = 0.25;
+
 }  // namespace
 
 // --- beginnings ---------------------------------------------------------------------------------
@@ -53,10 +57,12 @@ void Plan::begin_row(RowId id) {
   prompts_.remove(id, shareable(row));
 }
 
-// In order of age, so that of rows with the same beginning the oldest computes it.
+// In their order, so that of rows with the same beginning the first computes it.
 void Plan::begin_rows() {
-  for (const RowId id : running_)
+  for (const RowId id : running_) {
     at(id).stop_at = 0;
+    at(id).lent = llm::Urgency::kBatch;
+  }
   for (const RowId id : running_) {
     Row& row = at(id);
     if (row.begun) continue;
@@ -68,6 +74,7 @@ void Plan::begin_rows() {
     row.share_expected = beginning.coming;
     ENSURE(beginning.coming_from != nullptr, "row {} waits for nobody", id.value());
     Row& leader = *beginning.coming_from;
+    leader.lent = std::min(leader.lent, row.rank);
     leader.stop_at =
         leader.stop_at == 0 ? beginning.coming : std::min(leader.stop_at, beginning.coming);
   }
@@ -115,8 +122,11 @@ void Plan::keep_what_is_wanted(Row& row) {
 
 void Plan::drop_unwanted() {
   const auto cells_live = static_cast<double>(tree_.cells() - tree_.cells_resting());
-  const auto cells_kept_max =
-      std::max(kRestingCellsMin, static_cast<int32_t>(kRestingShare * cells_live));
+  const double of_rows =
+      std::clamp(kRowsAtFullShare / std::max(1.0, static_cast<double>(running_.size())),
+                 kShareOfManyRows, 1.0);
+  const auto cells_kept_max = static_cast<int32_t>(
+      of_rows * std::max<double>(kRestingCellsMin, kRestingShare * cells_live));
   for (const SequenceId sequence : tree_.resting()) {
     int32_t kept = 0;
     if (keep_[static_cast<size_t>(sequence.value())]) {

@@ -475,6 +475,28 @@ TEST_F(SharingTest, ALongConversationStaysWhileNothingRuns) {
   EXPECT_THAT(run(plan, 50).slices, ElementsAre(slice(2, 66, 1, 1), slice(3, 1024, 50, 0)));
 }
 
+// Each row pays for what rests, so beside many less does; what was used last stays.
+TEST_F(SharingTest, BesideManyRowsLessRestsAndTheLastChatIsFound) {
+  Plan plan(limits(Sharing::kAnyRange, 9, 10'000));
+  for (uint64_t row = 1; row <= 8; ++row)
+    add(plan, row, static_cast<int32_t>(row), 40, 5);
+  while (plan.counts().cells_used < 8 * 45)
+    run(plan);
+  for (uint64_t row = 11; row <= 20; ++row) {
+    add(plan, row, static_cast<int32_t>(row), 80, 5, true);
+    run(plan);
+    run(plan);
+    plan.remove(RowId(row));
+    run(plan);
+    EXPECT_LE(plan.counts().cells_resting, 256);
+  }
+  EXPECT_GE(plan.counts().cells_resting, 85);
+  add(plan, 21, 20, 80, 5);
+  const StepPlan step = run(plan);
+  ASSERT_EQ(step.slices.size(), 9u);
+  EXPECT_THAT(step.slices.back(), slice(21, 80, 5, 1));
+}
+
 TEST_F(SharingTest, PrefixesAtRestGiveWayBeforeRowsDo) {
   Plan plan(limits(Sharing::kAnyRange, 2, 150));
   add(plan, 1, 7, 80, 5, true);

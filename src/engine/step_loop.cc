@@ -16,7 +16,7 @@ namespace {
 // So many rows in a row that each fail alone mean that the model is broken, not the rows.
 constexpr int kFailuresInARowMax = 3;
 
-PlanLimits plan_limits(const RunnerLimits& limits) {
+PlanLimits plan_limits(const RunnerLimits& limits, const llm::ReserveOptions& reserve) {
   return PlanLimits{.cells_max = limits.cells_max,
                     .rows_max = limits.rows_max,
                     .sequences_max = limits.sequences_max,
@@ -24,7 +24,8 @@ PlanLimits plan_limits(const RunnerLimits& limits) {
                     .step_outputs_max = limits.step_outputs_max,
                     .sharing = limits.sharing,
                     .compact_cells_max = limits.compact_cells_max,
-                    .mixes = limits.mixes};
+                    .mixes = limits.mixes,
+                    .reserve = reserve};
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ StepLoop::StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Cloc
     : runner_(runner),
       vocabulary_(vocabulary),
       clock_(clock),
-      plan_(plan_limits(runner.limits())),
+      plan_(plan_limits(runner.limits(), options.reserve)),
       step_size_(options.step_target, options.lone_step_target.value_or(options.step_target),
                  runner.limits().step_tokens_max),
       options_(std::move(options)),
@@ -112,7 +113,8 @@ void StepLoop::add(EngineRequest request) {
        .prompt_tokens = known,
        .output_tokens_max = std::max(1, prompt_tokens + row.request.output_tokens_max - known),
        .outputs_from = row.request.logprobs_top ? scores_from : known - 1,
-       .keep = row.request.keep});
+       .keep = row.request.keep,
+       .urgency = row.request.urgency});
 }
 
 bool StepLoop::step(bool alone) {
@@ -164,9 +166,7 @@ Result<void> StepLoop::run_model(std::span<const StepRow> step) {
     return runner_.run(step);
   } catch (const std::exception& error) {
     return Error{ErrorKind::kUnavailable,
-                 fmt::format("the model's device failed: {}; results already written are safe, and "
-                             "the same command continues",
-                             error.what())};
+                 fmt::format("the model's device failed: {}", error.what())};
   }
 }
 
@@ -284,6 +284,8 @@ void StepLoop::end(RowId id, llm::Outcome outcome) {
   if (plan_.contains(id)) plan_.remove(id);
   const auto found = rows_.find(id);
   ENSURE(found != rows_.end(), "row {} ends twice", id.value());
+  if (auto* failure = std::get_if<llm::Failure>(&outcome))
+    failure->usage = usage_so_far(found->second);
   const llm::Backend::Done done = std::move(found->second.request.done);
   const std::shared_ptr<RowGroup> group = found->second.request.group;
   if (found->second.mask) mask_filler_.drop(*found->second.mask);

@@ -33,7 +33,9 @@
 #include "engine/worker_pool.h"
 #include "llm/backend.h"
 #include "llm/listener.h"
+#include "llm/reserve.h"
 #include "llm/step_report.h"
+#include "llm/urgency.h"
 
 namespace windrow::engine {
 
@@ -68,11 +70,13 @@ struct EngineRequest {
   // together with `reasoning`.
   std::shared_ptr<const chat::ToolContext> tools;
   bool keep = false;  // a later prompt is likely to begin with all of this
+  llm::Urgency urgency = llm::Urgency::kNormal;  // which rows go first (plan.h)
   TimePoint submitted_at;
 
   // Hears the answer while it is made, as this choice of its request; none: nobody does.
   std::shared_ptr<llm::Listener> listener;
   int32_t choice = 0;
+  int32_t text_begin = 0;  // Choice::text_begin
 
   std::stop_token unwanted;  // once stopped, the row ends with kCancelled before the next step
   llm::Backend::Done done;
@@ -93,6 +97,7 @@ struct StepLoopOptions {
   std::optional<Duration> lone_step_target;
 
   SamplingThreads sampling_threads;
+  llm::ReserveOptions reserve;  // of rows and of the model's memory
   MaskFilling mask_filling;
   llm::StepObserver on_step;  // after each step that ran; none: nobody counts
 };
@@ -188,6 +193,7 @@ class StepLoop {
   static void describe(const Row& row, llm::Choice& choice);
   int32_t thought_tokens(const Row& row, std::string_view reasoning) const;
   void append_text(const Row& row, Token token, std::string& bytes) const;
+  static llm::Usage usage_so_far(const Row& row);
   void end(RowId id, llm::Outcome outcome);
   void end_all(const llm::Failure& failure);
   void end_abandoned();

@@ -130,6 +130,7 @@ std::unique_ptr<AnswerStream> StepLoop::stream_of(const Row& row) {
   const std::string before = row.guide ? utf8_repair(request.text_before) : request.text_before;
   StreamedAnswer answer{
       .choice = request.choice,
+      .text_begin = request.text_begin,
       .text_before = before,
       .lists_tokens = request.logprobs_top.has_value(),
       .prompt_tokens = request.score_prompt ? static_cast<size_t>(row.prompt_tokens) : 0};
@@ -162,7 +163,9 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
   const TimePoint now = clock_.now();
   const TimePoint answering_since = row.answering_since.value_or(now);
   llm::Answer answer{
-      .choices = {{.finish_reason = reason, .tokens = std::move(row.scored)}},
+      .choices = {{.text_begin = row.request.text_begin,
+                   .finish_reason = reason,
+                   .tokens = std::move(row.scored)}},
       .usage = {.prompt_tokens = row.prompt_tokens,
                 .completion_tokens = row.generated_tokens(),
                 .cached_tokens = row.cached_tokens},
@@ -183,6 +186,13 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
   if (row.stream && !(row.request.group && row.request.group->abandoned))
     row.request.listener->on_piece(row.stream->last(choice));
   end(id, std::move(answer));
+}
+
+// What it has cost until now. Of the prompt that is what was computed, or was there already.
+llm::Usage StepLoop::usage_so_far(const Row& row) {
+  return {.prompt_tokens = row.prompt_tokens_counted,
+          .completion_tokens = row.generated_tokens(),
+          .cached_tokens = row.cached_tokens};
 }
 
 // What was thought and what was said.

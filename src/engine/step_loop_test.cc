@@ -351,11 +351,12 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       if (step.size() > 1 && random.chance(0.02)) return Error{ErrorKind::kNoSpace, "by chance"};
       return std::nullopt;
     };
-    StepLoop loop(runner, vocabulary_, clock_,
-                  {.step_target = std::chrono::milliseconds(random.between(1, 2000)),
-                   .lone_step_target = std::chrono::milliseconds(random.between(1, 2000)),
-                   .sampling_threads = {.count = static_cast<int32_t>(random.between(1, 3)),
-                                        .logits_min = 0}});
+    StepLoop loop(
+        runner, vocabulary_, clock_,
+        {.step_target = std::chrono::milliseconds(random.between(1, 2000)),
+         .lone_step_target = std::chrono::milliseconds(random.between(1, 2000)),
+         .sampling_threads = {.count = static_cast<int32_t>(random.between(1, 3)), .logits_min = 0},
+         .reserve = random.chance(0.5) ? llm::kServerReserve : llm::ReserveOptions()});
     std::map<int, llm::Answer> expected;
     for (int name = 0; name < 24; ++name) {
       const auto prompt = static_cast<size_t>(random.between(1, cells - 2));
@@ -375,6 +376,7 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       row.score_prompt = row.logprobs_top && random.chance(0.5);
       if (row.score_prompt && random.chance(0.5)) row.output_tokens_max = 0;
       row.ignore_eos = random.chance(0.3);
+      row.urgency = static_cast<llm::Urgency>(random.below(3));
       if (random.chance(0.3)) row.stop = {std::string(1, static_cast<char>(random.below(256)))};
       expected.emplace(name, scripted_answer(row, limits.vocabulary_size));
       listens_ = random.chance(0.5);

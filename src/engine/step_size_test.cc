@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace windrow::engine {
 namespace {
 
@@ -45,6 +47,51 @@ TEST(StepSize, RecoversFromOneSlowStep) {
     size.step_took(size.prefill_tokens_max(), 8, milliseconds((size.prefill_tokens_max() + 8) * 4));
   }
   EXPECT_NEAR(size.prefill_tokens_max(), 500, 5);  // 4 ms a token
+}
+
+// Sixteen chats beside each other on two cores had steps of 180 ms and half a millisecond a token:
+// by their mean a step of 200 ms shrinks until it has a few tokens, at several times their price.
+TEST(StepSize, WhatIsFixedIsNoReasonForSmallerSteps) {
+  StepSize size(milliseconds(200), milliseconds(200), 2048);
+  const auto duration = [](int32_t tokens) {
+    return std::chrono::microseconds(180'000 + 500 * tokens);
+  };
+  int64_t tokens_all = 0;
+  double seconds_all = 0;
+  for (int i = 0; i < 300; ++i) {
+    const int32_t tokens = size.prefill_tokens_max();
+    size.step_took(tokens, 0, duration(tokens));
+    if (i < 100) continue;
+    tokens_all += tokens;
+    seconds_all += seconds(duration(tokens));
+    EXPECT_LE(duration(tokens), milliseconds(800)) << "four times the target at most";
+  }
+  EXPECT_LT(seconds_all / static_cast<double>(tokens_all), 3 * 0.0005);
+}
+
+TEST(StepSize, ComesBackFromSmallStepsWhenTheyAreFixedCostMostly) {
+  StepSize size(milliseconds(200), milliseconds(200), 2048);
+  size.step_took(512, 0, milliseconds(60'000));
+  ASSERT_EQ(size.prefill_tokens_max(), 32);
+  int32_t most = 0;
+  for (int i = 0; i < 200; ++i) {
+    const int32_t tokens = size.prefill_tokens_max();
+    // Prompts end where they end, so chunks differ.
+    const int32_t taken = i % 3 == 0 ? std::max(32, tokens / 2) : tokens;
+    size.step_took(taken, 8, milliseconds(150) + std::chrono::microseconds(500 * (taken + 8)));
+    if (i >= 100) most = std::max(most, tokens);
+  }
+  EXPECT_GE(most, 200);
+}
+
+TEST(StepSize, ASlowModelHasNoLongerStepsThanWanted) {
+  StepSize size(milliseconds(200), milliseconds(200), 2048);
+  for (int i = 0; i < 200; ++i) {
+    const int32_t tokens = size.prefill_tokens_max();
+    size.step_took(tokens, 16, milliseconds(4) * (tokens + 16));
+    if (i < 50) continue;
+    EXPECT_LE(tokens, 50) << i;
+  }
 }
 
 TEST(StepSize, NeverExceedsTheStep) {

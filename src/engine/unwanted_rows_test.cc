@@ -63,6 +63,8 @@ class UnwantedRowsTest : public ::testing::Test {
     return failure != nullptr && failure->failure_class == llm::FailureClass::kCancelled;
   }
 
+  llm::Usage usage(int name) const { return std::get<llm::Failure>(outcomes_.at(name)).usage; }
+
   void expect_answered(int name, const EngineRequest& request) const {
     const auto* answer = std::get_if<llm::Answer>(&outcomes_.at(name));
     ASSERT_NE(answer, nullptr) << name;
@@ -100,6 +102,7 @@ TEST_F(UnwantedRowsTest, WhileItWaitsForAPlace) {
   EXPECT_FALSE(is_cancelled(4)) << "between two steps nothing is touched";
   ASSERT_TRUE(loop_.step());
   EXPECT_TRUE(is_cancelled(4));
+  EXPECT_EQ(usage(4), llm::Usage()) << "it cost nothing";
   EXPECT_EQ(loop_.stats().rows_waiting, 1);
   run_all();
   for (int name = 0; name < 4; ++name)
@@ -113,6 +116,7 @@ TEST_F(UnwantedRowsTest, InTheMiddleOfItsPrompt) {
   stops_[1].request_stop();
   EXPECT_FALSE(loop_.step());
   EXPECT_TRUE(is_cancelled(1));
+  EXPECT_EQ(usage(1), llm::Usage{.prompt_tokens = 40});
   EXPECT_EQ(loop_.stats().cells_used, 0);
   EXPECT_EQ(loop_.stats().prompt_tokens, 40);
 }
@@ -152,6 +156,8 @@ TEST_F(UnwantedRowsTest, InTheMiddleOfItsAnswer) {
   ASSERT_TRUE(loop_.step());
   EXPECT_TRUE(is_cancelled(1));
   EXPECT_EQ(loop_.stats().generated_tokens, generated + 1);
+  EXPECT_EQ(usage(1), (llm::Usage{.prompt_tokens = 2, .completion_tokens = 10}))
+      << "one of each step";
   EXPECT_EQ(loop_.stats().rows_running, 1);
   EXPECT_EQ(listener->pieces(), pieces) << "it was heard of once more";
   run_all();

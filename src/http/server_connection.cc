@@ -111,7 +111,10 @@ void Connection::readable() {
     case Transport::State::kMoved:
       break;
   }
-  if (lingering_) return wait_readable();  // too late to say anything
+  if (lingering_) {  // too late to say anything
+    unheard_ = true;
+    return wait_readable();
+  }
   process(std::string_view(buffer.data(), moved.bytes));
 }
 
@@ -157,7 +160,9 @@ std::string_view Connection::take_requests(std::string_view bytes) {
     }
     handle();
   }
-  return end_ == End::kNone ? bytes : std::string_view();
+  if (end_ == End::kNone) return bytes;
+  unheard_ = unheard_ || !bytes.empty();
+  return {};
 }
 
 // A request is not complete; `left` of it was not consumed.
@@ -264,6 +269,7 @@ void Connection::refuse(const ServerReply& reply) {
   append_reply(reply_head(reply.status, reply.content_type, reply.headers, reply.body.size()),
                reply.body);
   end_ = End::kClose;
+  unheard_ = true;
 }
 
 // The answer is complete, and the handler has returned.
@@ -441,9 +447,10 @@ void Connection::all_sent() {
   if (end_ == End::kNone || handling_) return;
   if (end_ == End::kReset) return close();
   if (lingering_) return;
+  waiting_ = {};
+  if (host_.stopping() && !unheard_) return close();
   lingering_ = true;
   since_ = host_.now();
-  waiting_ = {};
   if (!transport_->end_sending()) return close();
   wait_readable();
 }
@@ -472,8 +479,9 @@ void Connection::end_overdue() {
 }
 
 void Connection::stop() {
-  if (!open_ || lingering_) return;
-  if (resting()) return close();
+  if (!open_) return;
+  if (lingering_ ? !unheard_ : resting()) return close();
+  if (lingering_) return;
   if (handling_ || !arriving_ || end_ != End::kNone) return;
   // Who sends slowly, or has stopped in the middle, would be waited for as long as may be.
   refuse(503, "the server is being stopped; try again later");

@@ -72,7 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_overdue(TimePoint now) const;
   void end_overdue();
 
-  // Closes at once what waits for a request only, and refuses what has come in part.
+  // Closes at once who waits for nothing and sends nothing, and refuses what has come in part.
   void stop();
 
   // Closes, whatever goes on; a handler that owes an answer hears of it.
@@ -151,6 +151,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class End : uint8_t { kNone, kClose, kReset };
   End end_ = End::kNone;    // what comes when all is sent
   bool lingering_ = false;  // all is sent, and the client has been told; it may still be sending
+  bool unheard_ = false;    // it sent more than is answered: surely it goes on sending
 };
 
 }  // namespace windrow::http

@@ -262,6 +262,23 @@ TEST_F(ServerTest, StoppingLetsWhatHasBegunEnd) {
   EXPECT_EQ(server_->connections(), 0U);
 }
 
+// Clients keep connections for later. The clock stands still, so nothing here is given up by time.
+TEST_F(ServerTest, StoppingDoesNotWaitForClientsThatHaveTheirAnswers) {
+  open();
+  RawClient told = client();
+  told.send(get("/prepared", "Connection: close\r\n"));
+  EXPECT_EQ(status_of(told.read_all()), 200);
+  RawClient busy = client();
+  busy.send(get("/keep"));
+  Exchange exchange = take_kept();
+  std::jthread stopping([&] { server_->stop(hours(1)); });
+  exchange.send({.body = "the last"});
+  stopping.join();
+  EXPECT_EQ(server_->connections(), 0U);
+  EXPECT_EQ(body_of(busy.read_all()), "the last");
+  EXPECT_FALSE(busy.was_reset());
+}
+
 TEST_F(ServerTest, AnAnswerThatBeganBeforeTheStopEndsItsConnection) {
   open();
   RawClient client = this->client();

@@ -41,8 +41,8 @@ Problem settle_completions(Draft& draft) {
   const int64_t answers = int64_t{request.choices} * static_cast<int64_t>(request.inputs.size());
   if (answers > kAnswersMax) {
     return bad_value("n",
-                     fmt::format("{} prompts with n {} make {} answers in one row; at most {} "
-                                 "are accepted, so spread them over several rows",
+                     fmt::format("{} prompts with n {} make {} answers at once; at most {} "
+                                 "are accepted, so spread them over several requests",
                                  request.inputs.size(), request.choices, answers, kAnswersMax));
   }
   if (draft.best_of && *draft.best_of != request.choices) {

@@ -141,7 +141,7 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"think", kRefused, kChat, "", kTemplateSwitch}},
     {{"reasoning", kRefused, kChat, "",
       "give reasoning_effort, or what the template knows in chat_template_kwargs"}},
-    {{"chat_template", kRefused, kChat, "", "one template is for a whole run: --chat-template"}},
+    {{"chat_template", kRefused, kChat, "", "one template is for all requests: --chat-template"}},
     {{"add_generation_prompt", kRefused, kChat, "true", "a chat is always answered"}},
     {{"continue_final_message", kRefused, kChat, "false",
       "write the whole prompt and give it to /v1/completions"}},

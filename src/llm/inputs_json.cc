@@ -42,8 +42,8 @@ Problem read_tokens(std::string_view param, const json::array& ids, std::vector<
 
 Problem check_input_count(std::string_view name, size_t count) {
   if (count <= kInputsMax) return std::nullopt;
-  return bad_value(name, fmt::format("{} has {} elements; at most {} are accepted, so give several "
-                                     "rows",
+  return bad_value(name, fmt::format("{} has {} elements; at most {} are accepted, so spread "
+                                     "them over several requests",
                                      name, count, kInputsMax));
 }
 

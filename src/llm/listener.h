@@ -17,7 +17,8 @@ namespace windrow::llm {
 // Some more of one choice. Text comes in whole characters, and only what can no more become part
 // of a stop text.
 struct Piece {
-  int32_t choice = 0;  // in Answer::choices
+  int32_t choice = 0;      // in Answer::choices
+  int32_t text_begin = 0;  // Choice::text_begin, in each piece of the choice
   std::string text;
   std::string reasoning;
   std::string refusal;

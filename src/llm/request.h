@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "llm/structure.h"
 #include "llm/tool_call.h"
+#include "llm/urgency.h"
 
 namespace windrow::llm {
 
@@ -141,13 +142,15 @@ struct Request {
   std::optional<int32_t> results_max;  // the best so many documents; absent: all
   bool return_documents = false;
 
-  // Not of the question: who hears the answer while it is made (llm/listener.h; null: nobody), and
-  // whether it is still wanted. One that is wanted no more ends with kCancelled, soon: what waits
-  // does not start, rows leave the batch at the next step, a call elsewhere is broken off.
+  // Not of the question: who hears the answer while it is made (llm/listener.h; null: nobody),
+  // whether it is still wanted, and who waits for it. One that is wanted no more ends with
+  // kCancelled, soon: what waits does not start, rows leave the batch at the next step, a call
+  // elsewhere is broken off.
   std::shared_ptr<Listener> listener;
   std::shared_ptr<const ReadAhead> read_ahead;  // null: nothing was made yet
   std::shared_ptr<LoadWait> load_wait;          // null: it waits for its model as long as it takes
   std::stop_token unwanted;
+  Urgency urgency = Urgency::kNormal;  // among those that wait for the same model
 };
 
 }  // namespace windrow::llm

@@ -547,12 +547,14 @@ TEST(RequestJson, MoreInputsThanOneRowMayHaveAreRefused) {
   EXPECT_EQ(problem(parse_request(kText, {{"prompt", list_of(2048)}}, 0)), "");
   EXPECT_EQ(problem(parse_request(kText, {{"prompt", list_of(2048)}, {"n", 2}}, 0)), "");
   EXPECT_EQ(problem(parse_request(kText, {{"prompt", list_of(2048)}, {"n", 3}}, 0)),
-            "2048 prompts with n 3 make 6144 answers in one row; at most 4096 are accepted, so "
-            "spread them over several rows");
+            "2048 prompts with n 3 make 6144 answers at once; at most 4096 are accepted, so "
+            "spread them over several requests");
   EXPECT_EQ(problem(parse_request(kText, {{"prompt", list_of(2049)}}, 0)),
-            "prompt has 2049 elements; at most 2048 are accepted, so give several rows");
+            "prompt has 2049 elements; at most 2048 are accepted, so spread them over several "
+            "requests");
   EXPECT_EQ(problem(parse_request(kRank, {{"query", "q"}, {"documents", list_of(2049)}}, 0)),
-            "documents has 2049 elements; at most 2048 are accepted, so give several rows");
+            "documents has 2049 elements; at most 2048 are accepted, so spread them over several "
+            "requests");
 }
 
 TEST(RequestJson, APromptOfManyTokensIsOnePrompt) {

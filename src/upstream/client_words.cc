@@ -27,21 +27,46 @@ bool is_redirect(const llm::Failure& failure) {
   return failure.replied && failure.status >= 300 && failure.status <= 399;
 }
 
+// Its key, or what this may do with it.
+bool is_denial(const llm::Failure& failure) {
+  return failure.replied && failure.failure_class == llm::FailureClass::kBackend &&
+         (failure.status == 401 || failure.status == 403);
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  if (what.empty()) return;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+}
+
 }  // namespace
 
 std::string client_words(const llm::Failure& failure, std::string_view origin,
                          std::string_view name) {
   if (is_redirect(failure)) return fmt::format("{} points to another place", name);
+  if (is_denial(failure))
+    return fmt::format("{} does not let this one ask; tell those who run it", name);
   const auto* const words = std::ranges::find(kWords, failure.code, &Words::code);
   // A stream that broke off is a kind of reply, too.
   const bool of_ours = !failure.replied || failure.code == "stream_broken";
   if (words != kWords.end() && of_ours && failure.raw.empty())
     return fmt::format("{} {}", name, words->text);
   std::string text = failure.message;
-  for (size_t at = text.find(origin); at != std::string::npos && !origin.empty();
-       at = text.find(origin, at + name.size()))
-    text.replace(at, origin.size(), name);
+  replace_all(text, origin, name);
   return text;
+}
+
+llm::Failure for_clients(llm::Failure failure, std::string_view origin, std::string_view name) {
+  failure.message = client_words(failure, origin, name);
+  const bool denied = is_denial(failure);
+  if (denied || is_redirect(failure)) {
+    failure.code = denied ? "upstream_denied" : "redirected";
+    failure.status = 502;
+    failure.param.clear();
+    failure.raw.clear();
+  }
+  replace_all(failure.raw, origin, name);
+  return failure;
 }
 
 }  // namespace windrow::upstream

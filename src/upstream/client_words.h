@@ -14,4 +14,8 @@ namespace windrow::upstream {
 std::string client_words(const llm::Failure& failure, std::string_view origin,
                          std::string_view name);
 
+// `failure` as clients are told: with these words; where the server did not let its client in, or
+// points elsewhere, 502 with nothing of what it said, for that is between it and who runs this.
+llm::Failure for_clients(llm::Failure failure, std::string_view origin, std::string_view name);
+
 }  // namespace windrow::upstream

@@ -47,11 +47,42 @@ TEST(ClientWords, KeepWhatTheServerSaid) {
             "a server behind this one: a server behind this one");
 }
 
+// Clients of a server in front can do nothing about its key.
+TEST(ClientWords, ADenialIsNotTheClients) {
+  for (const int32_t status : {401, 403}) {
+    const llm::Failure denied{.failure_class = llm::FailureClass::kBackend,
+                              .status = status,
+                              .code = "invalid_api_key",
+                              .message = "http://10.0.0.7:8000 answered: your key sk-1 is over",
+                              .replied = true,
+                              .raw = R"({"error":{"message":"your key is over"}})"};
+    const llm::Failure told = for_clients(denied, kOrigin, kName);
+    EXPECT_EQ(told.status, 502);
+    EXPECT_EQ(told.code, "upstream_denied");
+    EXPECT_THAT(told.message, StartsWith("a server behind this one "));
+    EXPECT_THAT(told.message, Not(HasSubstr("over")));
+    EXPECT_EQ(told.raw, "");
+  }
+}
+
+TEST(ClientWords, WhereItIsStandsNotInWhatItSaidEither) {
+  llm::Failure told =
+      failure("x", "http://10.0.0.7:8000 answered 500: see http://10.0.0.7:8000/v1");
+  told.replied = true;
+  told.raw = R"({"error":{"message":"see http://10.0.0.7:8000/v1"}})";
+  const llm::Failure shown = for_clients(told, kOrigin, kName);
+  EXPECT_THAT(shown.message + shown.raw, Not(HasSubstr("10.0.0.7")));
+  EXPECT_THAT(shown.raw, HasSubstr("see a server behind this one/v1"));
+}
+
 TEST(ClientWords, DoNotSayWhereARedirectLeads) {
   llm::Failure redirect = failure("bad_request", "http://10.0.0.7:8000 points to http://inner/");
   redirect.status = 301;
   redirect.replied = true;
   EXPECT_EQ(words(redirect), "a server behind this one points to another place");
+  const llm::Failure told = for_clients(redirect, kOrigin, kName);
+  EXPECT_EQ(told.status, 502);
+  EXPECT_EQ(told.code, "redirected");
 }
 
 }  // namespace

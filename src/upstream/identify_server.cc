@@ -15,7 +15,7 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(5);
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
 constexpr size_t kReplyBytesMax = size_t{16} << 20;
 
-http::ClientResult ask(http::Client& client, const UpstreamOptions& options, http::Url url) {
+http::ClientRequest question(const UpstreamOptions& options, http::Url url) {
   http::ClientRequest request;
   request.url = std::move(url);
   request.headers = options.headers;
@@ -24,24 +24,32 @@ http::ClientResult ask(http::Client& client, const UpstreamOptions& options, htt
   request.limits.connect = kConnectTimeout;
   request.limits.total = kAnswerTimeout;
   request.limits.reply_bytes_max = kReplyBytesMax;
-  return send_and_wait(client, std::move(request));
+  return request;
 }
 
 }  // namespace
 
-ServerIdentity identify_server(http::Client& client, const UpstreamOptions& options) {
+http::ClientRequest version_question(const UpstreamOptions& options) {
+  return question(options, at_root(options.base, "/api/version"));
+}
+
+ServerIdentity identity_in(const http::ClientResult& models, const http::ClientResult& version) {
   ServerSigns signs;
-  http::ClientResult models = ask(client, options, http::below(options.base, "/models"));
-  if (auto* reply = std::get_if<http::ClientReply>(&models)) {
+  if (const auto* reply = std::get_if<http::ClientReply>(&models)) {
     signs.server = reply->head.headers.get("server").value_or("");
-    signs.models = std::move(reply->body);
+    signs.models = reply->body;
   }
-  http::ClientResult version = ask(client, options, at_root(options.base, "/api/version"));
-  if (auto* reply = std::get_if<http::ClientReply>(&version)) {
+  if (const auto* reply = std::get_if<http::ClientReply>(&version)) {
     if (signs.server.empty()) signs.server = reply->head.headers.get("server").value_or("");
-    if (reply->head.status == 200) signs.ollama_version = std::move(reply->body);
+    if (reply->head.status == 200) signs.ollama_version = reply->body;
   }
   return identity_of(signs);
+}
+
+ServerIdentity identify_server(http::Client& client, const UpstreamOptions& options) {
+  const http::ClientResult models =
+      send_and_wait(client, question(options, http::below(options.base, "/models")));
+  return identity_in(models, send_and_wait(client, version_question(options)));
 }
 
 }  // namespace windrow::upstream

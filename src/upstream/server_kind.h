@@ -29,6 +29,8 @@ struct ServerSigns {
 struct ServerIdentity {
   ServerKind kind = ServerKind::kUnknown;
   std::string version;  // of Ollama; else empty
+
+  friend bool operator==(const ServerIdentity&, const ServerIdentity&) = default;
 };
 
 ServerIdentity identity_of(const ServerSigns& signs);

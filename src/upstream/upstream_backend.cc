@@ -223,7 +223,7 @@ void UpstreamBackend::Call::end(llm::Outcome outcome) {
     options->on_failure(std::get<llm::Failure>(outcome));
   if (has_failed(outcome) && !options->client_name.empty()) {
     auto& failure = std::get<llm::Failure>(outcome);
-    failure.message = client_words(failure, asked.server, options->client_name);
+    failure = for_clients(std::move(failure), asked.server, options->client_name);
   }
   // What it holds on to goes before the backend may.
   const Done last = std::exchange(done, nullptr);

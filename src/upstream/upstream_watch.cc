@@ -1,12 +1,27 @@
 #include "upstream/upstream_watch.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "upstream/ask_upstream.h"
+#include "upstream/identify_server.h"
 
 namespace windrow::upstream {
+namespace {
+
+// Nobody is there.
+bool is_unreached(const http::ClientResult& result) {
+  const auto* failure = std::get_if<http::ClientFailure>(&result);
+  return failure != nullptr && !failure->sent &&
+         (failure->kind == http::FailureKind::kConnect ||
+          failure->kind == http::FailureKind::kResolve);
+}
+
+}  // namespace
 
 class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
  public:
@@ -29,6 +44,10 @@ class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
     const std::scoped_lock lock(mutex_);
     return readings_.at(server);
   }
+  std::optional<TimePoint> unreached_since(size_t server) const {
+    const std::scoped_lock lock(mutex_);
+    return readings_.at(server).unreached_since;
+  }
   size_t answering() const {
     const std::scoped_lock lock(mutex_);
     return static_cast<size_t>(std::ranges::count_if(readings_, &ServerReading::answers));
@@ -39,10 +58,14 @@ class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
     std::optional<http::CallId> call;
     std::unique_ptr<http::Timer> timer;
     int64_t failures = 0;
+    std::optional<ServerIdentity> identity;  // since it came
   };
 
   void ask(size_t server);
-  void answered(size_t server, const http::ClientResult& result);
+  void answered(size_t server, http::ClientResult result);
+  void identified(size_t server, const http::ClientResult& models,
+                  const http::ClientResult& version);
+  void settle(size_t server, const http::ClientResult& result);
   bool note(size_t server, Result<UpstreamFacts> facts, bool unreached);
 
   http::Loop& loop_;
@@ -78,24 +101,42 @@ void UpstreamWatch::Core::stop() {
 void UpstreamWatch::Core::ask(size_t server) {
   states_[server].call =
       client_.send(models_question(servers_[server]),
-                   [self = shared_from_this(), server](const http::ClientResult& result) {
-                     self->answered(server, result);
+                   [self = shared_from_this(), server](http::ClientResult result) {
+                     self->answered(server, std::move(result));
                    });
 }
 
-void UpstreamWatch::Core::answered(size_t server, const http::ClientResult& result) {
+void UpstreamWatch::Core::answered(size_t server, http::ClientResult result) {
   if (stopped_) return;
   State& state = states_[server];
   state.call.reset();
+  if (state.identity || !facts_in(servers_[server], result)) return settle(server, result);
+  auto models = std::make_shared<const http::ClientResult>(std::move(result));
+  state.call = client_.send(
+      version_question(servers_[server]),
+      [self = shared_from_this(), server, models = std::move(models)](
+          const http::ClientResult& version) { self->identified(server, *models, version); });
+}
+
+void UpstreamWatch::Core::identified(size_t server, const http::ClientResult& models,
+                                     const http::ClientResult& version) {
+  if (stopped_) return;
+  State& state = states_[server];
+  state.call.reset();
+  if (is_unreached(version)) return settle(server, version);  // it has gone meanwhile
+  state.identity = identity_in(models, version);
+  settle(server, models);
+}
+
+void UpstreamWatch::Core::settle(size_t server, const http::ClientResult& result) {
+  State& state = states_[server];
   Result<UpstreamFacts> facts = facts_in(servers_[server], result);
   state.failures = facts ? 0 : state.failures + 1;
+  if (!facts) state.identity.reset();
   const Duration wait = until_next_question(options_.times, state.failures, random_);
   state.timer->wake_at(loop_.clock().now() + wait, [this, server] { ask(server); });
-  const auto* failure = std::get_if<http::ClientFailure>(&result);
-  const bool unreached = failure != nullptr && !failure->sent &&
-                         (failure->kind == http::FailureKind::kConnect ||
-                          failure->kind == http::FailureKind::kResolve);
-  if (note(server, std::move(facts), unreached) && options_.on_change) options_.on_change(server);
+  if (note(server, std::move(facts), is_unreached(result)) && options_.on_change)
+    options_.on_change(server);
 }
 
 // Whether it is another than before.
@@ -113,8 +154,10 @@ bool UpstreamWatch::Core::note(size_t server, Result<UpstreamFacts> facts, bool 
   reading.problem = facts ? "" : facts.error().message;
   if (facts) {
     if (facts->models) std::ranges::sort(*facts->models);
-    changed = changed || reading.models != facts->models;
+    const ServerIdentity& identity = *states_[server].identity;
+    changed = changed || reading.models != facts->models || reading.identity != identity;
     reading.models = std::move(facts->models);
+    reading.identity = identity;
   }
   return changed;
 }
@@ -136,6 +179,10 @@ ServerReading UpstreamWatch::reading(size_t server) const {
 
 std::optional<std::vector<std::string>> UpstreamWatch::models_of(size_t server) const {
   return core_->reading(server).models;
+}
+
+std::optional<TimePoint> UpstreamWatch::unreached_since(size_t server) const {
+  return core_->unreached_since(server);
 }
 
 size_t UpstreamWatch::answering() const {

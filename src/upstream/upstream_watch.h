@@ -16,6 +16,7 @@
 
 #include "http/client.h"
 #include "http/loop.h"
+#include "upstream/server_kind.h"
 #include "upstream/upstream_backend.h"
 #include "upstream/watch_times.h"
 
@@ -28,6 +29,9 @@ struct ServerReading {
 
   // Of a server that answers, or of the last time it did; absent: it does not say, or never did.
   std::optional<std::vector<std::string>> models;
+
+  // Which one it is, as far as it shows: asked when it comes, and when it comes back.
+  ServerIdentity identity;
 
   std::string problem;  // why it does not answer, for people
 
@@ -59,6 +63,7 @@ class UpstreamWatch {
 
   ServerReading reading(size_t server) const;
   std::optional<std::vector<std::string>> models_of(size_t server) const;
+  std::optional<TimePoint> unreached_since(size_t server) const;
 
   // How many answer. Before all were asked it may be less than there are.
   size_t answering() const;

@@ -56,8 +56,12 @@ class UpstreamWatchTest : public ::testing::Test {
 
   TestReply handle(const TestRequest& request) {
     const std::scoped_lock lock(mutex_);
-    EXPECT_EQ(request.target, "/v1/models");
     EXPECT_EQ(request.headers.get("authorization"), "Bearer key");
+    if (request.target == "/api/version") {
+      ++versions_asked_;
+      return version_;
+    }
+    EXPECT_EQ(request.target, "/v1/models");
     ++asked_;
     changed_.notify_all();
     return reply_;
@@ -69,7 +73,9 @@ class UpstreamWatchTest : public ::testing::Test {
   std::mutex mutex_;
   std::condition_variable changed_;
   TestReply reply_{.body = R"({"data":[{"id":"b"},{"id":"a"}]})"};
+  TestReply version_{.status = 404, .body = "nothing here"};
   int asked_ = 0;
+  int versions_asked_ = 0;
   std::vector<size_t> changes_;
   TestServer server_{[this](const TestRequest& request) { return handle(request); }};
   std::unique_ptr<UpstreamWatch> watch_;
@@ -118,6 +124,29 @@ TEST_F(UpstreamWatchTest, TellsNothingWhereNothingChanges) {
   const int before = asked_;
   changed_.wait(lock, [&] { return asked_ > before + 5; });
   EXPECT_EQ(changes_.size(), 1U);
+}
+
+TEST_F(UpstreamWatchTest, AsksWhoHasComeAndWhoHasComeBack) {
+  answer({.status = 401, .body = "{}"});
+  version_ = {.body = R"({"version":"0.12.3"})"};
+  watch({server_.url("/v1")});
+  EXPECT_EQ(after(1).identity, ServerIdentity{});
+  answer({.body = R"({"data":[{"id":"a"}]})"});
+  EXPECT_EQ(after(2).identity, (ServerIdentity{.kind = ServerKind::kOllama, .version = "0.12.3"}));
+  {
+    std::unique_lock lock(mutex_);
+    const int before = asked_;
+    changed_.wait(lock, [&] { return asked_ > before + 5; });
+    EXPECT_EQ(versions_asked_, 1) << "while it is there it is who it was";
+  }
+  answer({.bytes_max = 0, .end = TestReply::End::kReset});
+  EXPECT_FALSE(after(3).answers);
+  {
+    const std::scoped_lock lock(mutex_);
+    version_ = {.status = 404};
+    reply_ = {.body = R"({"data":[{"id":"a","owned_by":"vllm"}]})"};
+  }
+  EXPECT_EQ(after(4).identity.kind, ServerKind::kVllm);
 }
 
 TEST_F(UpstreamWatchTest, ItsEndEndsTheQuestionsThatAreOut) {

@@ -88,6 +88,10 @@ struct Child {
                             .rlim_max = *command.file_bytes_max};
       ready = ready && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
     }
+    if (command.files_max) {
+      const rlimit limit = {.rlim_cur = *command.files_max, .rlim_max = *command.files_max};
+      ready = ready && ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+    }
     if (command.obeys_permissions && ::geteuid() == 0) {
       ready = ready && ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) == 0 &&
               ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0) == 0;

@@ -28,6 +28,9 @@ struct Command {
   // RLIMIT_FSIZE: no file may grow above this.
   std::optional<uint64_t> file_bytes_max;
 
+  // RLIMIT_NOFILE: no more files may be open.
+  std::optional<uint64_t> files_max;
+
   // File permissions count, even when the test is run by root.
   bool obeys_permissions = false;
 };

@@ -54,7 +54,9 @@ TEST(ServeStop, TheSecondTimeCutsOffWhatRuns) {
   const Ended ended = served.process().wait();
   EXPECT_EQ(ended.code, 130) << ended;
   EXPECT_THAT(ended.errors, HasSubstr("stopping at once"));
-  EXPECT_THAT(stream.rest().body, Not(HasSubstr("\"finish_reason\":\"stop\"")));
+  const std::string cut = stream.rest().body;
+  EXPECT_THAT(cut, Not(HasSubstr("\"finish_reason\":\"stop\"")));
+  EXPECT_THAT(cut, HasSubstr("\"code\":\"server_stopping\"")) << "as it is the first time";
 }
 
 TEST(ServeStop, WhatIsNotDoneWhenTheGraceIsOverIsCutOff) {

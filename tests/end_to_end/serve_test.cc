@@ -8,16 +8,19 @@
 #include <unistd.h>
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <csignal>
+#include <list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "end_to_end/served.h"
-#include "end_to_end/sim_upstream.h"
 #include "http/loop.h"
 #include "http/open_client.h"
 #include "http/testing/call_rig.h"
+#include "http/testing/raw_client.h"
 #include "http/testing/test_certificate.h"
 #include "http/url.h"
 
@@ -33,6 +36,18 @@ const Words kInstant = {"--model", "sim:instant,answer-tokens=8"};
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
+}
+
+// Connections that say nothing use up what it may have open.
+TEST(Serve, WhereFewMayComeItSaysSoAndIdleOnesShutNobodyOut) {
+  const JobFolder folder;
+  Served served(folder, kInstant, "127.0.0.1:0", 64);
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_THAT(served.process().errors(), HasSubstr("at most 32 clients"));
+  std::list<http::testing::RawClient> idle;
+  for (int i = 0; i < 80; ++i)
+    idle.emplace_back(served.port());
+  EXPECT_EQ(served.get("/health").status, 200);
 }
 
 TEST(Serve, AnswersChatsStreamsEmbeddingsAndErrors) {
@@ -108,11 +123,48 @@ TEST(Serve, SeveralModelsAndFurtherNamesOfThem) {
   EXPECT_EQ(ask("other"), 404);
 }
 
+// What a chat has said stays for its next turn also while others run.
+TEST(Serve, TheSecondTurnOfAChatIsNotComputedAgainBesideEightOthers) {
+  const JobFolder folder;
+  folder.use_model(model_path("llama"));
+  Served served(folder, {"--model", "model.gguf", "--ctx", "8192", "--threads", "1"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  std::vector<std::unique_ptr<HttpCall>> others;
+  for (int i = 0; i < 8; ++i) {
+    others.push_back(std::make_unique<HttpCall>(
+        served.port(), "POST", "/v1/completions",
+        fmt::format(R"({{"model":"model","prompt":"{} of them","max_tokens":400,)"
+                    R"("ignore_eos":true,"stream":true}})",
+                    i)));
+    ASSERT_TRUE(others.back()->wait_for("data: "));
+  }
+  const auto turn = [&](const std::string& more) {
+    const HttpReply reply = served.post(
+        "/v1/chat/completions",
+        fmt::format(
+            R"({{"model":"model","max_tokens":4,"temperature":0,"messages":[)"
+            R"({{"role":"user","content":"the house is by the water and the door is open"}})"
+            R"({}]}})",
+            more));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return json::parse(reply.body);
+  };
+  const json::value first = turn("");
+  const json::value second = turn(
+      fmt::format(R"(,{{"role":"assistant","content":{}}},{{"role":"user","content":"go on"}})",
+                  json::serialize(first.at_pointer("/choices/0/message/content"))));
+  const auto prompt_tokens = first.at_pointer("/usage/prompt_tokens").to_number<int>();
+  const auto cached =
+      second.at_pointer("/usage/prompt_tokens_details/cached_tokens").to_number<int>();
+  EXPECT_GE(cached, prompt_tokens / 2) << json::serialize(second);
+}
+
 TEST(Serve, ARealModelAnswers) {
   const JobFolder folder;
   folder.use_model(model_path("llama"));
-  Served served(folder, {"--model", "model.gguf", "--ctx", "512", "--threads", "1"});
+  Served served(folder, {"--model", "model.gguf", "--ctx", "500", "--threads", "1"});
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_TRUE(served.process().wait_for_errors("model.gguf: --ctx 500 was raised to 512 tokens"));
   const HttpReply reply =
       served.post("/v1/completions",
                   R"({"model":"model","prompt":"the house","max_tokens":4,"temperature":0})");
@@ -216,14 +268,6 @@ TEST(Serve, AModelThatCannotBeLoadedEndsIt) {
   EXPECT_THAT(ended.errors, HasSubstr("model.gguf"));
 }
 
-TEST(Serve, AServerElsewhereThatIsDeadEndsIt) {
-  const JobFolder folder;
-  const Ended ended =
-      folder.windrow({"serve", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1/v1"});
-  EXPECT_EQ(ended.code, 3) << ended;
-  EXPECT_THAT(ended.errors, HasSubstr("127.0.0.1:1"));
-}
-
 TEST(Serve, ItsPortIsThereWhileModelsAreLoaded) {
   // A server elsewhere that takes a connection and says nothing: as long as that lasts, there is
   // nobody to answer.
@@ -271,72 +315,6 @@ TEST(Serve, SpeaksTlsWithThoseWhoTrustIt) {
       with({"serve", "--listen", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "other.pem"},
            kInstant));
   EXPECT_EQ(misfit.code, 2) << misfit;
-}
-
-TEST(Serve, ServersElsewhereAnswerInItsName) {
-  const JobFolder folder;
-  Served behind(folder, {"--model", "chat=sim:instant"});
-  ASSERT_TRUE(behind.wait_until_ready());
-  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", behind.port()),
-                        "--model-alias", "fast=chat"});
-  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
-  for (const char* model : {"chat", "fast"}) {
-    const HttpReply reply = front.post(
-        "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
-    EXPECT_EQ(reply.status, 200) << reply.body;
-  }
-  EXPECT_EQ(front.post("/v1/completions", R"({"model":"none","prompt":"a"})").status, 404);
-  const std::string page = front.get("/metrics").body;
-  const std::string label = fmt::format(R"({{upstream="http://127.0.0.1:{}"}})", behind.port());
-  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_healthy{} 1", label)));
-  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_answers_total{} 2", label)));
-}
-
-TEST(Serve, WhereServersElsewhereAreIsNotToldToClients) {
-  const JobFolder folder;
-  const SimUpstream behind(folder, {"--fault", "reset=1"});
-  Served front(folder, {"--upstream", behind.url(), "--max-attempts", "1"});
-  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
-  const HttpReply models = front.get("/v1/models");
-  const std::string name(json::parse(models.body).at("data").at(0).at("id").as_string());
-  const HttpReply reply = front.post(
-      "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", name));
-  EXPECT_EQ(reply.status, 502) << reply.body;
-  EXPECT_THAT(reply.body, HasSubstr("a server behind this one"));
-  EXPECT_THAT(reply.body, Not(HasSubstr("127.0.0.1")));
-}
-
-TEST(Serve, AServerElsewhereMayGoAndComeBackWithMore) {
-  const JobFolder folder;
-  auto behind = std::make_unique<Served>(folder, Words{"--model", "chat=sim:instant"});
-  ASSERT_TRUE(behind->wait_until_ready());
-  const uint16_t port = behind->port();
-  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", port)});
-  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
-  const auto ask = [&](std::string_view model) {
-    return front.post("/v1/completions",
-                      fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
-  };
-  EXPECT_EQ(ask("chat").status, 200);
-  EXPECT_EQ(ask("more").status, 404);
-
-  behind->process().send(SIGKILL);
-  behind->process().wait();
-  while (front.get("/ready").status == 200) {
-  }
-  const HttpReply nobody = ask("chat");
-  EXPECT_EQ(nobody.status, 503);
-  EXPECT_THAT(nobody.body, HasSubstr("upstream_unreachable"));
-
-  behind = std::make_unique<Served>(
-      folder, Words{"--model", "chat=sim:instant", "--model", "more=sim:instant"},
-      fmt::format("127.0.0.1:{}", port));
-  while (front.get("/ready").status != 200) {
-  }
-  EXPECT_EQ(ask("chat").status, 200);
-  while (ask("more").status == 404) {
-  }
-  EXPECT_EQ(ask("more").status, 200);
 }
 
 TEST(Serve, RunTakesASimulatedModelToo) {

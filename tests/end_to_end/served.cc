@@ -34,7 +34,7 @@ std::string put_together(std::string_view chunks) {
 }  // namespace
 
 HttpCall::HttpCall(uint16_t port, std::string_view method, std::string_view path,
-                   std::string_view body, std::string_view key, std::string_view content_type)
+                   std::string_view body, std::string_view key, std::string_view headers)
     : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -43,10 +43,15 @@ HttpCall::HttpCall(uint16_t port, std::string_view method, std::string_view path
   if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return;
   const std::string authorization =
       key.empty() ? "" : fmt::format("Authorization: Bearer {}\r\n", key);
-  const std::string text = fmt::format(
-      "{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: {}\r\n"
-      "{}Content-Length: {}\r\n\r\n{}",
-      method, path, content_type, authorization, body.size(), body);
+  const std::string type = headers.find("Content-Type:") != std::string_view::npos
+                               ? ""
+                               : "Content-Type: application/json\r\n";
+  const std::string length = headers.find("Content-Length:") != std::string_view::npos
+                                 ? ""
+                                 : fmt::format("Content-Length: {}\r\n", body.size());
+  const std::string text =
+      fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{}{}{}{}\r\n{}",
+                  method, path, type, authorization, headers, length, body);
   std::string_view left = text;
   while (!left.empty()) {
     const ssize_t sent = send(fd_, left.data(), left.size(), MSG_NOSIGNAL);
@@ -93,10 +98,13 @@ HttpReply HttpCall::rest() {
   return reply;
 }
 
-Served::Served(const JobFolder& folder, const Words& words, std::string_view listen) {
+Served::Served(const JobFolder& folder, const Words& words, std::string_view listen,
+               std::optional<uint64_t> files_max) {
   Words all = {"serve", "--listen", std::string(listen)};
   all.insert(all.end(), words.begin(), words.end());
-  process_ = std::make_unique<Process>(folder.command(all));
+  Command command = folder.command(all);
+  command.files_max = files_max;
+  process_ = std::make_unique<Process>(command);
   if (!process_->wait_for_errors("listening on ")) return;
   process_->wait_for_errors("\n");
   const std::string& said = process_->errors();
@@ -128,7 +136,8 @@ HttpReply Served::upload(std::string_view name, std::string_view bytes,
       "--line\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{}\"\r\n"
       "Content-Type: application/jsonl\r\n\r\n{}\r\n--line--\r\n",
       name, bytes);
-  return HttpCall(port_, "POST", "/v1/files", form, key, "multipart/form-data; boundary=line")
+  return HttpCall(port_, "POST", "/v1/files", form, key,
+                  "Content-Type: multipart/form-data; boundary=line\r\n")
       .rest();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,9 +23,10 @@ struct HttpReply {
 // that hangs reaches.
 class HttpCall {
  public:
-  // `key`: empty, or of the Authorization header.
+  // `key`: empty, or of the Authorization header. `headers`: more of them, whole lines; one that
+  // says a length says it for the body.
   HttpCall(uint16_t port, std::string_view method, std::string_view path, std::string_view body,
-           std::string_view key = "", std::string_view content_type = "application/json");
+           std::string_view key = "", std::string_view headers = "");
   ~HttpCall();
   HttpCall(const HttpCall&) = delete;
   HttpCall& operator=(const HttpCall&) = delete;
@@ -44,9 +46,10 @@ class HttpCall {
 
 class Served {
  public:
-  // `words`: flags besides --listen. Waits for the port, not for the models.
+  // `words`: flags besides --listen; `files_max`: as in Command. Waits for the port, not for the
+  // models.
   explicit Served(const JobFolder& folder, const Words& words,
-                  std::string_view listen = "127.0.0.1:0");
+                  std::string_view listen = "127.0.0.1:0", std::optional<uint64_t> files_max = {});
 
   Process& process() { return *process_; }
   uint16_t port() const { return port_; }

@@ -1,7 +1,8 @@
-// A `windrow sim-upstream` of a test's own, on a port that is free.
+// A `windrow sim-upstream` of a test's own.
 #pragma once
 
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -11,9 +12,9 @@ namespace windrow::end_to_end {
 
 class SimUpstream {
  public:
-  // Returns when it listens.
-  SimUpstream(const JobFolder& folder, Words words)
-      : process_(folder.command(all_of(std::move(words)))) {
+  // Returns when it listens; without a port, at one that is free.
+  SimUpstream(const JobFolder& folder, Words words, uint16_t port = 0)
+      : process_(folder.command(all_of(std::move(words), port))) {
     process_.wait_until([&] { return process_.output().find('\n') != std::string::npos; });
     url_ = process_.output().substr(0, process_.output().find('\n'));
   }
@@ -28,8 +29,8 @@ class SimUpstream {
   }
 
  private:
-  static Words all_of(Words words) {
-    words.insert(words.begin(), {"sim-upstream", "--port", "0"});
+  static Words all_of(Words words, uint16_t port) {
+    words.insert(words.begin(), {"sim-upstream", "--port", std::to_string(port)});
     return words;
   }
 

@@ -1,7 +1,9 @@
 // ChattyBackend: a thread that answers everything at once, as an engine would: in pieces where
 // somebody listens, now and then with a failure, and with kCancelled what nobody wants any more.
+// However it ends, it says what it cost: a token for each input and for each word.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -68,24 +70,27 @@ class ChattyBackend final : public llm::Backend {
   bool step(Row& row) {
     if (row.words < 0) row.words = static_cast<int32_t>(random_.below(20));
     if (row.request.unwanted.stop_requested()) {
-      row.done(llm::Failure{.failure_class = llm::FailureClass::kCancelled, .status = 499});
+      row.done(llm::Failure{
+          .failure_class = llm::FailureClass::kCancelled, .status = 499, .usage = usage(row)});
       return true;
     }
     if (random_.chance(failures_ / 20)) {
       row.done(llm::Failure{.failure_class = llm::FailureClass::kRequest,
                             .status = 400,
                             .code = "context_length_exceeded",
-                            .message = "too long"});
+                            .message = "too long",
+                            .usage = usage(row)});
       return true;
     }
     if (row.request.endpoint == llm::Endpoint::kEmbeddings) {
       row.done(llm::Answer{
           .embeddings = std::vector<std::vector<float>>(row.request.inputs.size(), {0.5F, 0.5F}),
-          .base64 = row.request.base64});
+          .base64 = row.request.base64,
+          .usage = usage(row)});
       return true;
     }
     if (row.request.endpoint == llm::Endpoint::kRerank) {
-      row.done(llm::Answer{.ranking = {{.index = 0, .score = 1}}});
+      row.done(llm::Answer{.ranking = {{.index = 0, .score = 1}}, .usage = usage(row)});
       return true;
     }
     if (row.said < row.words) {
@@ -98,8 +103,14 @@ class ChattyBackend final : public llm::Backend {
     llm::Choice choice;
     for (int32_t i = 0; i < row.words; ++i)
       choice.text += word(i);
-    row.done(llm::Answer{.choices = {std::move(choice)}, .usage = {.prompt_tokens = 1}});
+    row.done(llm::Answer{.choices = {std::move(choice)}, .usage = usage(row)});
     return true;
+  }
+
+  // The piece that ends a choice is not one of its words.
+  static llm::Usage usage(const Row& row) {
+    return {.prompt_tokens = static_cast<int32_t>(std::max<size_t>(row.request.inputs.size(), 1)),
+            .completion_tokens = row.said + 1};
   }
 
   static std::string word(int32_t i) { return " w" + std::to_string(i); }

@@ -71,8 +71,8 @@ class TalkingBackend final : public llm::Backend {
     held.done(std::move(outcome));
   }
 
-  // Blocks until the oldest one is wanted no more, and ends it.
-  void wait_unwanted() {
+  // Blocks until the oldest one is wanted no more, and ends it; it cost so much until then.
+  void wait_unwanted(const llm::Usage& usage = {}) {
     std::mutex mutex;
     std::condition_variable told;
     bool unwanted = false;
@@ -85,7 +85,9 @@ class TalkingBackend final : public llm::Backend {
       std::unique_lock lock(mutex);
       told.wait(lock, [&] { return unwanted; });
     }
-    end(cancelled());
+    llm::Failure failure = cancelled();
+    failure.usage = usage;
+    end(std::move(failure));
   }
 
  private:

@@ -23,6 +23,11 @@ class HeldBackend final : public llm::Backend {
   // Called in the middle of a submit: the request was handed over and is not yet in.
   std::function<void()> before_submit = [] {};
 
+  void read_ahead(llm::Request&) override { ++read_ahead_; }
+
+  // How many requests it was shown ahead of their turn.
+  int read_ahead_count() const { return read_ahead_; }
+
   void submit(llm::Request request, Done done) override {
     before_submit();
     const std::scoped_lock lock(mutex_);
@@ -120,6 +125,7 @@ class HeldBackend final : public llm::Backend {
   };
 
   std::atomic<int> unwanted_ = 0;
+  std::atomic<int> read_ahead_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Held> held_;

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "engine/llama/llama_embedding_runner.h"
@@ -63,6 +64,14 @@ bool is_hybrid([[maybe_unused]] const llama_model* model) {
 #endif
 }
 
+void add_texts(const llama_model* model, ModelFacts& facts) {
+  const char* chat_template = llama_model_chat_template(model, nullptr);
+  if (chat_template != nullptr) facts.chat_template = chat_template;
+  const llama_vocab* vocabulary = llama_model_get_vocab(model);
+  facts.begin_text = text_of(vocabulary, llama_vocab_bos(vocabulary));
+  facts.end_text = text_of(vocabulary, llama_vocab_eos(vocabulary));
+}
+
 ModelFacts read_facts(const llama_model* model) {
   ModelFacts facts;
   facts.architecture = metadata(model, "general.architecture");
@@ -96,11 +105,7 @@ ModelFacts read_facts(const llama_model* model) {
   facts.cell_bytes_f16 = static_cast<uint64_t>(facts.layers) *
                          static_cast<uint64_t>(heads_kv == 0 && facts.hybrid ? heads : heads_kv) *
                          static_cast<uint64_t>(kv_lengths) * 2;
-  const char* chat_template = llama_model_chat_template(model, nullptr);
-  if (chat_template != nullptr) facts.chat_template = chat_template;
-  const llama_vocab* vocabulary = llama_model_get_vocab(model);
-  facts.begin_text = text_of(vocabulary, llama_vocab_bos(vocabulary));
-  facts.end_text = text_of(vocabulary, llama_vocab_eos(vocabulary));
+  add_texts(model, facts);
   return facts;
 }
 
@@ -131,6 +136,7 @@ ModelFacts read_header_facts(const llama_model* model) {
   facts.cell_bytes_f16 = static_cast<uint64_t>(facts.layers) *
                          static_cast<uint64_t>(number("attention.head_count_kv", facts.heads)) *
                          static_cast<uint64_t>(kv_lengths) * 2;
+  add_texts(model, facts);
   return facts;
 }
 
@@ -183,7 +189,12 @@ llama_model* load_weights(const std::string& path, llama_model_params params) {
       !llama_model_is_recurrent(vocabulary) && !llama_model_is_hybrid(vocabulary);
   llama_model_free(vocabulary);
 #endif
-  return llama_model_load_from_file(path.c_str(), params);
+  // Weights are laid out by several threads, and the OpenMP runtime keeps those for the thread that
+  // asked, as long as that lives. With the engine thread's own there would be more than cores, and
+  // every pass would have the short spin (spin_control.h): 1.4 times as long for one row.
+  llama_model* model = nullptr;
+  std::jthread([&] { model = llama_model_load_from_file(path.c_str(), params); }).join();
+  return model;
 }
 
 }  // namespace

@@ -331,10 +331,8 @@ void LlamaRunner::check(std::span<const StepRow> step) const {
 Result<void> LlamaRunner::run(std::span<const StepRow> step) {
   check(step);
   if (lost_) {
-    return Error{
-        ErrorKind::kUnavailable,
-        "libllama did not take back the state of its memory, so the rows that ran are lost; "
-        "results already written are safe, and the same command continues"};
+    return Error{ErrorKind::kUnavailable,
+                 "libllama did not take back the state of its memory, so what ran is lost"};
   }
   batch_->batch.n_tokens = 0;
   output_indices_.clear();

@@ -23,6 +23,7 @@ class RecordingListener final : public llm::Listener {
         << "a piece that says nothing";
     EXPECT_EQ(utf8_repair(piece.text), piece.text);
     ++said.pieces;
+    said.whole.text_begin = piece.text_begin;
     said.whole.text += piece.text;
     said.whole.reasoning += piece.reasoning;
     for (const llm::ToolCallPiece& call : piece.tool_calls) {
@@ -47,6 +48,7 @@ class RecordingListener final : public llm::Listener {
       const llm::Choice& choice = answer->choices[i];
       const llm::Piece& whole = choices_[static_cast<int32_t>(i)].whole;
       EXPECT_EQ(whole.text, choice.text) << "choice " << i;
+      EXPECT_EQ(whole.text_begin, choice.text_begin) << "choice " << i;
       EXPECT_EQ(whole.reasoning, choice.reasoning.value_or("")) << "choice " << i;
       EXPECT_EQ(choices_[static_cast<int32_t>(i)].calls, choice.tool_calls) << "choice " << i;
       EXPECT_EQ(whole.tokens, choice.tokens) << "choice " << i;

@@ -1,8 +1,8 @@
-#include "dispatch/reserve.h"
+#include "llm/reserve.h"
 
 #include <gtest/gtest.h>
 
-namespace windrow::dispatch {
+namespace windrow::llm {
 namespace {
 
 constexpr Reserve kNone;
@@ -22,8 +22,10 @@ TEST(Reserve, KeepsAShareAndOfFourAtLeastOne) {
   EXPECT_EQ(kServer.places(15, Urgency::kBatch), 14);
   EXPECT_EQ(kServer.places(16, Urgency::kBatch), 14);
   EXPECT_EQ(kServer.places(64, Urgency::kBatch), 56);
-  EXPECT_EQ(kServer.places(4, Urgency::kNormal), 4);
-  EXPECT_EQ(kServer.places(31, Urgency::kNormal), 31);
+  EXPECT_EQ(kServer.places(3, Urgency::kNormal), 3);
+  EXPECT_EQ(kServer.places(4, Urgency::kNormal), 3);
+  EXPECT_EQ(kServer.places(8, Urgency::kNormal), 7);
+  EXPECT_EQ(kServer.places(31, Urgency::kNormal), 30);
   EXPECT_EQ(kServer.places(64, Urgency::kNormal), 62);
   EXPECT_EQ(kServer.places(64, Urgency::kInteractive), 64);
 }
@@ -52,4 +54,4 @@ TEST(Reserve, CountsThoseThatMayNotHaveWhatIsKept) {
 }
 
 }  // namespace
-}  // namespace windrow::dispatch
+}  // namespace windrow::llm

@@ -1,8 +1,10 @@
-#include "api/server_failures.h"
+#include "api/refusals.h"
 
-#include <cstdint>
-#include <string>
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "llm/json_values.h"
 
 namespace windrow::api {
 namespace {
@@ -31,15 +33,20 @@ llm::Failure unreachable() {
                      "none of the servers behind this one can be reached; try again later", 5000);
 }
 
-llm::Failure full() {
-  return {.failure_class = llm::FailureClass::kTransient,
-          .status = 429,
-          .code = "server_overloaded",
-          .message =
-              "the bodies that are being worked on take all the memory there is for them; "
-              "try again later",
-          .overloaded = true,
-          .retry_after_ms = 1000};
+llm::Failure unreachable(std::string_view model) {
+  return unavailable("upstream_unreachable",
+                     fmt::format("none of the servers behind this one that have the model {} can "
+                                 "be reached; try again later",
+                                 llm::shown(model)),
+                     5000);
+}
+
+llm::Failure no_model(std::string_view name) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 404,
+          .code = "model_not_found",
+          .message = fmt::format("there is no model {}; /v1/models lists them", llm::shown(name)),
+          .param = "model"};
 }
 
 llm::Failure nothing_stored() {

@@ -1,6 +1,6 @@
-// Reserve: places of an upstream that are kept for those in a hurry. Without it, all places may be
-// taken by rows with long answers, and whoever waits for one word waits until a row has ended.
-// Pure.
+// Reserve: places that are kept for those in a hurry, of a server or of a model's memory. Without
+// it, all places may be taken by rows with long answers, and whoever waits for one word waits until
+// a row has ended. Pure.
 //
 // It keeps no more than it says: what is less urgent may take every other place, so nothing is left
 // empty that could be used but these.
@@ -10,14 +10,15 @@
 #include <array>
 #include <cstdint>
 
-#include "dispatch/work_item.h"
+#include "llm/urgency.h"
 
-namespace windrow::dispatch {
+namespace windrow::llm {
 
-// Shares of an upstream's places; 0: none is kept.
+// Shares of the places; 0: none is kept. Of one that is not 0, and four places or more, at least
+// one is.
 struct ReserveOptions {
   double from_normal = 0;  // that only kInteractive can take
-  double from_batch = 0;   // that kBatch cannot take; one at least where there are four or more
+  double from_batch = 0;   // that kBatch cannot take
 };
 
 // For a server that people and files use at the same time.
@@ -29,13 +30,9 @@ class Reserve {
 
   // Of so many places, those that this urgency and lower ones may have together.
   constexpr int32_t places(int32_t limit, Urgency urgency) const {
-    constexpr int32_t kOneFrom = 4;
     if (urgency == Urgency::kInteractive) return limit;
     int32_t kept = part(limit, options_.from_normal);
-    if (urgency == Urgency::kBatch) {
-      kept = std::max(kept, part(limit, options_.from_batch));
-      if (options_.from_batch > 0 && limit >= kOneFrom) kept = std::max(kept, 1);
-    }
+    if (urgency == Urgency::kBatch) kept = std::max(kept, part(limit, options_.from_batch));
     return std::max(limit - kept, std::min(limit, 1));
   }
 
@@ -53,10 +50,12 @@ class Reserve {
 
  private:
   static constexpr int32_t part(int32_t limit, double share) {
-    return static_cast<int32_t>(limit * std::clamp(share, 0.0, 1.0));
+    constexpr int32_t kOneFrom = 4;
+    const auto rounded = static_cast<int32_t>(limit * std::clamp(share, 0.0, 1.0));
+    return share > 0 && limit >= kOneFrom ? std::max(rounded, 1) : rounded;
   }
 
   ReserveOptions options_;
 };
 
-}  // namespace windrow::dispatch
+}  // namespace windrow::llm

@@ -1,0 +1,20 @@
+// How many clients a server takes at a time, by how many files its process may have open: each is
+// one, and its request to a server elsewhere another. What comes on top of that is not accepted
+// until there is room, rather than shutting everybody out. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace windrow::app {
+
+struct ClientRoom {
+  size_t connections_max = 0;  // 1 or more
+  std::string warning;         // fewer than wanted, and what to do; empty: they are not
+};
+
+// `files_max`: as the limit is once it has been raised. `elsewhere`: other servers answer.
+ClientRoom room_for_clients(uint64_t files_max, size_t wanted, bool elsewhere);
+
+}  // namespace windrow::app

@@ -1,0 +1,50 @@
+#include "app/client_room.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace windrow::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ClientRoom, IsWhatWasAskedForWhereThereAreFilesEnough) {
+  for (const uint64_t files : {uint64_t{8256}, uint64_t{1} << 20, UINT64_MAX}) {
+    const ClientRoom room = room_for_clients(files, 8192, false);
+    EXPECT_EQ(room.connections_max, 8192U) << files;
+    EXPECT_EQ(room.warning, "") << files;
+  }
+}
+
+TEST(ClientRoom, FollowsTheLimitAndSaysSo) {
+  const ClientRoom room = room_for_clients(1024, 8192, false);
+  EXPECT_EQ(room.connections_max, 960U);
+  EXPECT_THAT(room.warning, HasSubstr("1024 files"));
+  EXPECT_THAT(room.warning, HasSubstr("960 clients"));
+  EXPECT_THAT(room.warning, HasSubstr("8256"));
+}
+
+TEST(ClientRoom, OfServersElsewhereEachClientNeedsTwo) {
+  EXPECT_EQ(room_for_clients(1024, 8192, true).connections_max, 480U);
+  EXPECT_EQ(room_for_clients(16'448, 8192, true).warning, "");
+}
+
+TEST(ClientRoom, LeavesSomeToTheProcessAndSomebodyCanAlwaysAsk) {
+  for (uint64_t files = 0; files < 10'000; ++files) {
+    for (const bool elsewhere : {false, true}) {
+      const ClientRoom room = room_for_clients(files, 8192, elsewhere);
+      ASSERT_GE(room.connections_max, 1U) << files;
+      const uint64_t left = std::min<uint64_t>(files / 2, 64);
+      if (files >= 4) {
+        ASSERT_LE(room.connections_max * (elsewhere ? 2 : 1) + left, files);
+      }
+      ASSERT_EQ(room.warning.empty(), room.connections_max == 8192U) << files;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace windrow::app

@@ -1,0 +1,248 @@
+// `windrow serve` before servers elsewhere: what clients hear of them, and that they come and go.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/json/parse.hpp>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "end_to_end/served.h"
+#include "end_to_end/sim_upstream.h"
+#include "http/testing/test_server.h"
+
+namespace windrow::end_to_end {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(ServeUpstream, TheOnlyOneThatIsDeadEndsIt) {
+  const JobFolder folder;
+  const Ended ended =
+      folder.windrow({"serve", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1/v1"});
+  EXPECT_EQ(ended.code, 3) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("127.0.0.1:1"));
+}
+
+TEST(ServeUpstream, TheyAnswerInItsName) {
+  const JobFolder folder;
+  Served behind(folder, {"--model", "chat=sim:instant"});
+  ASSERT_TRUE(behind.wait_until_ready());
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", behind.port()),
+                        "--model-alias", "fast=chat"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  for (const char* model : {"chat", "fast"}) {
+    const HttpReply reply = front.post(
+        "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+  }
+  EXPECT_EQ(front.post("/v1/completions", R"({"model":"none","prompt":"a"})").status, 404);
+  const std::string page = front.get("/metrics").body;
+  const std::string label = fmt::format(R"({{upstream="http://127.0.0.1:{}"}})", behind.port());
+  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_healthy{} 1", label)));
+  EXPECT_THAT(page, HasSubstr(fmt::format("windrow_upstream_answers_total{} 2", label)));
+}
+
+TEST(ServeUpstream, WhereTheyAreIsNotToldToClients) {
+  const JobFolder folder;
+  const SimUpstream behind(folder, {"--fault", "reset=1"});
+  Served front(folder, {"--upstream", behind.url(), "--max-attempts", "1"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const HttpReply models = front.get("/v1/models");
+  const std::string name(json::parse(models.body).at("data").at(0).at("id").as_string());
+  const HttpReply reply = front.post(
+      "/v1/completions", fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", name));
+  EXPECT_EQ(reply.status, 502) << reply.body;
+  EXPECT_THAT(reply.body, HasSubstr("a server behind this one"));
+  EXPECT_THAT(reply.body, Not(HasSubstr("127.0.0.1")));
+}
+
+TEST(ServeUpstream, WhatTheyRefuseIsSoonRefusedHere) {
+  const JobFolder folder;
+  const SimUpstream behind(folder, {"--fault", "429=1", "--model", "chat"});
+  Served front(folder, {"--upstream", behind.url(), "--refusal-patience", "1"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const HttpReply reply =
+      front.post("/v1/completions", R"({"model":"chat","prompt":"a","max_tokens":3})");
+  EXPECT_EQ(reply.status, 429) << reply.body;
+  EXPECT_THAT(reply.head, HasSubstr("Retry-After: "));
+}
+
+constexpr std::string_view kModelsReply =
+    R"({"object":"list","data":[{"id":"chat","object":"model"}]})";
+
+http::testing::TestReply reply_of(int32_t status, std::string_view body) {
+  http::testing::TestReply reply{.status = status, .body = std::string(body)};
+  reply.headers.add("Content-Type", "application/json");
+  return reply;
+}
+
+std::string chat_url(const http::testing::TestServer& server) {
+  return fmt::format("http://127.0.0.1:{}/v1", server.port());
+}
+
+// A key that is over is no matter of the clients.
+TEST(ServeUpstream, TheirWordsOfTheKeyAreNotForClients) {
+  http::testing::TestServer behind([](const http::testing::TestRequest& request) {
+    if (request.method == "GET") return reply_of(200, kModelsReply);
+    return reply_of(401, R"({"error":{"message":"key of 10.0.0.5 is over","code":"key_over"}})");
+  });
+  const JobFolder folder;
+  Served front(folder, {"--upstream", chat_url(behind)});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const HttpReply reply = front.post("/v1/completions", R"({"model":"chat","prompt":"a"})");
+  EXPECT_EQ(reply.status, 502) << reply.body;
+  EXPECT_THAT(reply.body, HasSubstr("upstream_denied"));
+  EXPECT_THAT(reply.body, Not(HasSubstr("over")));
+  EXPECT_TRUE(front.process().wait_for_errors("key of 10.0.0.5 is over"));
+}
+
+// A prompt that is always refused is not what the server is tried with while others wait.
+TEST(ServeUpstream, WhatTheyAlwaysRefuseStopsNobodyElse) {
+  std::atomic<int> refused = 0;
+  http::testing::TestServer behind([&](const http::testing::TestRequest& request) {
+    if (request.method == "GET") return reply_of(200, kModelsReply);
+    if (request.body.find("never") != std::string::npos) {
+      ++refused;
+      return reply_of(503, R"({"error":{"message":"not now","type":"server_error"}})");
+    }
+    return reply_of(200, R"({"choices":[{"index":0,"text":"yes","finish_reason":"stop"}]})");
+  });
+  const JobFolder folder;
+  Served front(folder, {"--upstream", chat_url(behind), "--refusal-patience", "600"});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const auto body = [](std::string_view prompt) {
+    return fmt::format(R"({{"model":"chat","prompt":"{}","max_tokens":3}})", prompt);
+  };
+  const HttpCall one(front.port(), "POST", "/v1/completions", body("never"));
+  const HttpCall other(front.port(), "POST", "/v1/completions", body("never ever"));
+  while (refused < 4) {
+  }
+  for (int i = 0; i < 20; ++i) {
+    const HttpReply reply = front.post("/v1/completions", body(fmt::format("prompt {}", i)));
+    ASSERT_EQ(reply.status, 200) << reply.body;
+  }
+}
+
+TEST(ServeUpstream, OneMayGoAndComeBackWithMore) {
+  const JobFolder folder;
+  auto behind = std::make_unique<Served>(folder, Words{"--model", "chat=sim:instant"});
+  ASSERT_TRUE(behind->wait_until_ready());
+  const uint16_t port = behind->port();
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", port)});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const auto ask = [&](std::string_view model) {
+    return front.post("/v1/completions",
+                      fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":3}})", model));
+  };
+  EXPECT_EQ(ask("chat").status, 200);
+  EXPECT_EQ(ask("more").status, 404);
+
+  behind->process().send(SIGKILL);
+  behind->process().wait();
+  while (front.get("/ready").status == 200) {
+  }
+  const HttpReply nobody = ask("chat");
+  EXPECT_EQ(nobody.status, 503);
+  EXPECT_THAT(nobody.body, HasSubstr("upstream_unreachable"));
+
+  behind = std::make_unique<Served>(
+      folder, Words{"--model", "chat=sim:instant", "--model", "more=sim:instant"},
+      fmt::format("127.0.0.1:{}", port));
+  while (front.get("/ready").status != 200) {
+  }
+  EXPECT_EQ(ask("chat").status, 200);
+  while (ask("more").status == 404) {
+  }
+  EXPECT_EQ(ask("more").status, 200);
+}
+
+std::string prompt_for(std::string_view model, int tokens, std::string_view members = "") {
+  return fmt::format(R"({{"model":"{}","prompt":"a","max_tokens":{}{}}})", model, tokens, members);
+}
+
+TEST(ServeUpstream, AModelWhoseOnlyServerIsAwayIsRefusedAlone) {
+  const JobFolder folder;
+  const SimUpstream one(folder, {"--model", "a", "--model", "both"});
+  SimUpstream other(folder, {"--model", "b", "--model", "both"});
+  Served front(folder, {"--upstream", one.url(), "--upstream", other.url()});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  while (front.get("/v1/models").body.find(R"("b")") == std::string::npos) {
+  }
+  other.stop();
+  // It comes before that is known, and is not left to wait.
+  const HttpReply waited = front.post("/v1/completions", prompt_for("b", 2));
+  EXPECT_EQ(waited.status, 503) << waited.body;
+  EXPECT_THAT(waited.body, HasSubstr("upstream_unreachable"));
+  EXPECT_EQ(front.get("/ready?model=b").status, 503);
+  EXPECT_EQ(front.get("/ready?model=both").status, 200);
+  EXPECT_THAT(front.get("/ready").body, HasSubstr(R"("unreachable":["b"])"));
+  for (const char* model : {"a", "both"})
+    EXPECT_EQ(front.post("/v1/completions", prompt_for(model, 2)).status, 200) << model;
+}
+
+// It closes its port at once, and finishes what runs.
+TEST(ServeUpstream, OneThatStopsGentlyFinishesItsStreams) {
+  const JobFolder folder;
+  Served behind(folder, {"--model", "chat=sim:step-us=40000", "--grace", "60"});
+  ASSERT_TRUE(behind.wait_until_ready());
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", behind.port())});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  HttpCall stream(front.port(), "POST", "/v1/completions",
+                  prompt_for("chat", 400, R"(,"stream":true)"));
+  ASSERT_TRUE(stream.wait_for("data: "));
+  behind.process().send(SIGTERM);
+  while (front.get("/ready").status == 200) {
+  }
+  EXPECT_EQ(front.post("/v1/completions", prompt_for("chat", 3)).status, 503);
+  const std::string events = stream.rest().body;
+  EXPECT_THAT(events, HasSubstr("data: [DONE]"));
+  EXPECT_THAT(events, Not(HasSubstr("upstream_unreachable")));
+}
+
+std::string words(size_t bytes) {
+  std::string text;
+  for (size_t i = 0; text.size() < bytes; ++i)
+    text += "word" + std::to_string(i) + " ";
+  return text;
+}
+
+// Whoever comes late is asked who it is before it gets a row: an Ollama would cut this prompt and
+// answer the rest of it.
+TEST(ServeUpstream, AnOllamaThatComesLateIsKnownForOne) {
+  const JobFolder folder;
+  Served there(folder, {"--model", "chat=sim:instant"});
+  ASSERT_TRUE(there.wait_until_ready());
+  const uint16_t port = http::testing::closed_port();
+  Served front(folder, {"--upstream", fmt::format("http://127.0.0.1:{}/v1", there.port()),
+                        "--upstream", fmt::format("http://127.0.0.1:{}/v1", port)});
+  ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
+  const std::string healthy =
+      fmt::format(R"(windrow_upstream_healthy{{upstream="http://127.0.0.1:{}"}} )", port);
+  EXPECT_THAT(front.get("/metrics").body, HasSubstr(healthy + "0\n"));
+
+  const SimUpstream late(
+      folder, {"--ollama", "--context", "1000", "--token-ms", "0", "--model", "cutter"}, port);
+  ASSERT_TRUE(
+      front.process().wait_for_errors(fmt::format("http://127.0.0.1:{} answers: Ollama", port)));
+  while (front.get("/v1/models").body.find("cutter") == std::string::npos) {
+  }
+  EXPECT_THAT(front.get("/metrics").body, HasSubstr(healthy + "1\n"));
+  const auto ask = [&](const std::string& text) {
+    return front.post(
+        "/v1/chat/completions",
+        fmt::format(R"({{"model":"cutter","messages":[{{"role":"user","content":"{}"}}]}})", text));
+  };
+  EXPECT_EQ(ask("hello").status, 200);
+  const HttpReply cut = ask(words(40'000));
+  EXPECT_EQ(cut.status, 400) << cut.body;
+  EXPECT_THAT(cut.body, HasSubstr("context_length_exceeded"));
+}
+
+}  // namespace
+}  // namespace windrow::end_to_end
