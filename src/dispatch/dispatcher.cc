@@ -104,7 +104,7 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
   request.unwanted = {};
   request.urgency = item.urgency;
   // Who is turned away should cost next to nothing, just when there is too much to do.
-  if (!patient && !is_open_to(item)) return std::nullopt;
+  if (!patience && !is_open_to(item)) return std::nullopt;
   if (upstreams_.size() == 1) upstreams_.front().backend->read_ahead(request);
   entry.request = std::make_shared<const llm::Request>(std::move(request));
   const std::stop_token left = patience ? std::move(patience->left) : std::stop_token();
