@@ -174,9 +174,8 @@ std::vector<BadLine> bad_lines() {
                 "stream must be false, or absent: a result is written when it is whole"),
       chat_with("tools", R"([{"type":"function"}])", value, "tools[0].function",
                 "tools[0] has no function; tools[0].function must be an object"),
-      chat_with("tool_choice", "\"required\"", unsupported, "tool_choice",
-                "tool_choice is \"required\"; only \"auto\" and \"none\" are accepted, because a "
-                "call of a tool cannot be enforced"),
+      chat_with("tool_choice", "\"required\"", value, "tool_choice",
+                "tool_choice wants a call and there are no tools; give tools, or take it out"),
       chat_with("response_format", R"({"type":"json"})", value, "response_format.type",
                 "response_format.type is \"json\"; it must be \"text\", \"json_schema\", "
                 "\"json_object\", \"regex\", \"grammar\" or \"choice\""),
