@@ -24,22 +24,6 @@ struct AheadInRoom final : llm::ReadAhead {
   const std::shared_ptr<const llm::ReadAhead> made;
 };
 
-void set_waits(const llm::Request& request, bool waits) {
-  if (request.load_wait) request.load_wait->waits = waits;
-}
-
-// Without the readings of a moment that is over.
-llm::BackendStats counters_of(llm::BackendStats stats) {
-  stats.rows_running = 0;
-  stats.rows_waiting = 0;
-  stats.cells_used = 0;
-  stats.cells_resting = 0;
-  stats.cells_max = 0;
-  stats.device_bytes_used = 0;
-  stats.device_bytes_max = 0;
-  return stats;
-}
-
 int64_t retry_ms(Duration in) {
   return std::max<int64_t>(milliseconds(in), 1000);
 }
@@ -176,6 +160,10 @@ void ModelKeeper::look_at_the_clock() {
 }
 
 // --- for those who ask --------------------------------------------------------------------------
+
+void ModelKeeper::set_waits(const llm::Request& request, bool waits) {
+  if (request.load_wait) request.load_wait->waits = waits;
+}
 
 // With the lock; then stop_using. Null: it is not there.
 llm::Backend* ModelKeeper::use(PooledModelId id) {
@@ -448,121 +436,6 @@ std::optional<TimePoint> ModelKeeper::next_at(TimePoint now) const {
     }
   }
   return next;
-}
-
-// --- the thread that looks after those who wait -------------------------------------------------
-
-void ModelKeeper::look_after() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    if (!deeds_.empty()) {
-      Deed deed = std::move(deeds_.front());
-      deeds_.pop_front();
-      lock.unlock();
-      deed.held.when_unwanted.reset();
-      set_waits(deed.held.request, false);
-      if (deed.failure) {
-        deed.held.done(*std::move(deed.failure));
-      } else {
-        hand_over(deed.model, std::move(deed.held.request), std::move(deed.held.done));
-      }
-      lock.lock();
-      continue;
-    }
-    if (closing_) return;
-    const TimePoint now = clock_.now();
-    end_those_who_waited_too_long(now);
-    PoolActions actions;
-    pool_.tick(now, actions);
-    note(actions);
-    if (!deeds_.empty()) continue;
-    news_ = false;
-    sleeps_until_ = next_at(now);
-    const auto heard = [this] { return news_ || closing_; };
-    if (sleeps_until_) {
-      deed_came_.wait_for(lock, *sleeps_until_ - now, heard);
-    } else {
-      deed_came_.wait(lock, heard);
-    }
-  }
-}
-
-// --- the thread that loads ----------------------------------------------------------------------
-
-void ModelKeeper::fetch_and_carry() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    errand_came_.wait(lock, [this] { return closing_ || !errands_.empty(); });
-    if (closing_) return;
-    const PoolAction errand = errands_.front();
-    errands_.pop_front();
-    if (errand.kind == PoolAction::Kind::kLoad) {
-      load_one(errand.model, lock);
-    } else {
-      unload_one(errand.model, lock);
-    }
-    changed_.notify_all();
-  }
-}
-
-void ModelKeeper::load_one(PooledModelId id, std::unique_lock<std::mutex>& lock) {
-  State& state = at(id);
-  state.loading_since = clock_.now();
-  KeeperNews news{.kind = KeeperNews::Kind::kLoading, .name = state.model.name};
-  lock.unlock();
-  tell(news);
-  Result<std::unique_ptr<LoadedModel>> loaded = state.model.load(unwanted_.get_token());
-  const uint64_t bytes = loaded ? (*loaded)->bytes() : 0;
-  lock.lock();
-  const TimePoint now = clock_.now();
-  PoolActions actions;
-  news.took = now - state.loading_since;
-  if (loaded) {
-    state.loaded = *std::move(loaded);
-    ++state.times;
-    ++state.counts.loads;
-    state.last_load = news.took;
-    state.counts.loading += news.took;
-    state.error.reset();
-    news.kind = KeeperNews::Kind::kLoaded;
-    news.bytes = bytes;
-    pool_.loaded(now, id, bytes, actions);
-  } else {
-    state.error = loaded.error();
-    ++state.counts.loads_failed;
-    news.kind = KeeperNews::Kind::kFailed;
-    news.why = loaded.error().message;
-    pool_.load_failed(now, id, actions);
-  }
-  note(actions);
-  lock.unlock();
-  tell(news);
-  lock.lock();
-}
-
-void ModelKeeper::unload_one(PooledModelId id, std::unique_lock<std::mutex>& lock) {
-  State& state = at(id);
-  changed_.wait(lock, [&] { return state.readers == 0; });
-  std::unique_ptr<LoadedModel> leaving = std::move(state.loaded);
-  state.in_flight_target = leaving->backend().in_flight_target();
-  state.gone += counters_of(leaving->backend().stats());
-  const KeeperNews news{.kind = KeeperNews::Kind::kUnloaded,
-                        .name = state.model.name,
-                        .bytes = pool_.reading(id).bytes};
-  lock.unlock();
-  leaving.reset();
-  lock.lock();
-  ++state.counts.unloads;
-  PoolActions actions;
-  pool_.unloaded(clock_.now(), id, actions);
-  note(actions);
-  lock.unlock();
-  tell(news);
-  lock.lock();
-}
-
-void ModelKeeper::tell(const KeeperNews& news) const {
-  if (options_.on_news && !unwanted_.stop_requested()) options_.on_news(news);
 }
 
 }  // namespace windrow::engine

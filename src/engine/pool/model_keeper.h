@@ -164,6 +164,7 @@ class ModelKeeper {
   llm::Backend* use(PooledModelId id);
 
   // --- without ---
+  static void set_waits(const llm::Request& request, bool waits);
   void hold(PooledModelId id, llm::Request request, Done done, const PoolActions& actions,
             std::unique_lock<std::mutex> lock);  // and with it, at first
   void stop_using(PooledModelId id);
