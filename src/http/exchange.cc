@@ -16,9 +16,13 @@ PreparedReply::PreparedReply(const ServerReply& reply)
 Exchange::Exchange(std::shared_ptr<Connection> connection, uint64_t serial)
     : connection_(std::move(connection)), serial_(serial) {}
 
+// By way of the loop, on its own thread too: what another thread has said before, the end of the
+// answer among it, is then heard first.
 Exchange::~Exchange() {
   if (!connection_) return;
-  on_loop([](Connection& connection, uint64_t serial) { connection.abandon(serial); });
+  Loop& loop = connection_->loop();
+  loop.post(
+      [connection = std::move(connection_), serial = serial_] { connection->abandon(serial); });
 }
 
 template <class Task>

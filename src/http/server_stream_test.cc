@@ -6,6 +6,7 @@
 #include <latch>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "http/server.h"
 #include "http/testing/raw_client.h"
@@ -125,6 +126,27 @@ TEST_F(ServerStreamTest, ALaterWishReplacesAnEarlierAndNoneOutlivesTheAnswer) {
   EXPECT_EQ(status_of(client.read_reply()), 200);
   EXPECT_EQ(first, 0);
   EXPECT_EQ(unsent(*exchange), 0U);
+}
+
+// The last one who holds an answer may be the loop, while what a worker said waits for it.
+TEST_F(ServerStreamTest, WhatAWorkerSaidIsHeardBeforeTheExchangeGoes) {
+  open();
+  RawClient client = this->client();
+  std::shared_ptr<Exchange> exchange = begin_stream(client);
+  loop_.run([&] {
+    std::thread([&] {
+      exchange->write("last");
+      exchange->finish();
+    }).join();
+    exchange.reset();
+  });
+  std::string all;
+  while (!all.ends_with("0\r\n\r\n")) {
+    const std::string some = client.read_some();
+    ASSERT_NE(some, "") << "the connection was cut off after: " << all;
+    all += some;
+  }
+  EXPECT_EQ(all, "4\r\nlast\r\n0\r\n\r\n");
 }
 
 TEST_F(ServerStreamTest, AReaderWhoLeavesIsReportedAtOnceHoweverItLeaves) {
