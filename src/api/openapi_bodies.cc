@@ -46,7 +46,7 @@ constexpr auto kForms = std::to_array<FieldForm>({
     {"messages", kAll,
      R"({"type":"array","minItems":1,"items":{"$ref":"#/components/schemas/Message"}})"},
     {"tools", kAll, R"({"type":"array","items":{"type":"object"}})"},
-    {"tool_choice", kAll, R"({"enum":["auto","none"]})"},
+    {"tool_choice", kAll, R"({"anyOf":[{"enum":["auto","none","required"]},{"type":"object"}]})"},
     {"chat_template_kwargs", kAll, R"({"type":"object"})"},
     {"reasoning_effort", kAll, kString},
     {"prompt", kAll, kInput},
@@ -94,26 +94,22 @@ constexpr auto kForms = std::to_array<FieldForm>({
     {"best_of", kText, kFromOne},
 });
 
-// What the server takes out of a body before the rest is read.
-struct ServerField {
-  std::string_view name;
-  EndpointSet endpoints;
-  std::string_view schema;
-  std::string_view description;
-};
+constexpr llm::FieldUse kHonoured = llm::FieldUse::kHonoured;
 
 constexpr auto kServerFields = std::to_array<ServerField>({
-    {"stream", kGenerating, R"({"type":["boolean","null"]})",
+    {"stream", kGenerating, kHonoured, R"({"type":["boolean","null"]})",
      "true: the answer comes as server-sent events while it is made"},
-    {"stream", kAll, R"({"enum":[false,null]})", "answers of this endpoint come whole"},
-    {"stream_options", kGenerating,
+    {"stream", kAll, llm::FieldUse::kRefused, R"({"enum":[false,null]})",
+     "answers of this endpoint come whole"},
+    {"stream_options", kGenerating, kHonoured,
      R"({"type":["object","null"],"properties":{"include_usage":{"type":["boolean","null"]}}})",
-     "with stream: true; include_usage adds a last event with the usage"},
-    {"priority", kAll,
+     "with stream: true; include_usage adds a last event with the usage; include_obfuscation and "
+     "continuous_usage_stats are accepted without effect"},
+    {"priority", kAll, kHonoured,
      R"({"anyOf":[{"enum":["interactive","normal","batch"]},{"type":"integer"},{"type":"null"}]})",
      "who goes first: interactive, normal or batch; a number as vLLM has it: below 0 is "
      "interactive, 0 normal, above batch"},
-    {"service_tier", kAll, R"({"enum":["auto","default","flex","priority",null]})",
+    {"service_tier", kAll, kHonoured, R"({"enum":["auto","default","flex","priority",null]})",
      "OpenAI's name for it: priority is interactive, auto and default are normal, flex is batch"},
 });
 
@@ -190,6 +186,10 @@ json::object property_of(Endpoint endpoint, const llm::FieldRule& rule) {
 }
 
 }  // namespace
+
+std::span<const ServerField> server_fields() {
+  return kServerFields;
+}
 
 std::string_view body_schema_name(Endpoint endpoint) {
   return kNames.at(static_cast<size_t>(endpoint));

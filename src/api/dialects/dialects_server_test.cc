@@ -49,7 +49,8 @@ class Dialects : public ::testing::Test {
     return read_reply(client);
   }
 
-  ServerRig rig_;
+  // What is refused for load is told at once.
+  ServerRig rig_{{}, {.refusal_patience = Duration::zero()}};
   llm::Request asked_;
   size_t count_ = 0;
 };
@@ -145,6 +146,13 @@ TEST_F(Dialects, AnErrorOfAMessageIsInAnthropicsShape) {
   EXPECT_EQ(reply.status, 529);
   EXPECT_EQ(reply.error().at("type"), "overloaded_error");
   EXPECT_EQ(reply.header("Retry-After"), "1");
+
+  // Anthropic's clients then send the whole conversation.
+  reply = rig_.ask(post(kMessages, R"({"max_tokens":1,"messages":[{"role":"user","content":"hi"}],
+      "thread":{"type":"create"}})"));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.error().at("details"),
+            json::value({{"error_code", "thread_unsupported_request"}}));
 
   reply = rig_.ask(post("/v1/messages/batches", "{}"));
   EXPECT_EQ(reply.status, 404);
