@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/json/serialize.hpp>
 #include <condition_variable>
 #include <list>
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "api/admission.h"
 #include "api/call.h"
@@ -36,6 +39,19 @@ constexpr size_t kShownMax = 1000;
 
 // What clients who are told to stop get to read it.
 constexpr Duration kLastWords = std::chrono::seconds(2);
+
+// What is also answered without the /v1, which the base URLs of some clients lack.
+constexpr auto kWithoutVersion = std::to_array<std::string_view>(
+    {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/models",
+     "/v1/models/{a}", "/v1/models/{a}/{b}", "/v1/models/{a}/{b}/{c}"});
+
+// A path and its other name, where it has one.
+std::vector<std::string_view> names_of(std::string_view path) {
+  std::vector<std::string_view> names{path};
+  if (std::ranges::find(kWithoutVersion, path) != kWithoutVersion.end())
+    names.push_back(path.substr(std::string_view("/v1").size()));
+  return names;
+}
 
 // Names may have slashes in them.
 std::string name_in_path(const http::ServerRequest& request) {
@@ -185,11 +201,13 @@ Result<void> ApiServer::Core::open() {
 http::Routes<http::Handler> ApiServer::Core::routes() {
   http::Routes<http::Handler> routes;
   const auto call = [&](std::string_view path, CallRoute route) {
-    routes.add("POST", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
-      take(route, request, std::move(to));
-    });
+    for (const std::string_view name : names_of(path)) {
+      routes.add("POST", name, [=, this](const http::ServerRequest& request, http::Exchange to) {
+        take(route, request, std::move(to));
+      });
+      add_preflight(name, "POST", routes);
+    }
     served_.emplace_back("POST", path);
-    add_preflight(path, "POST", routes);
   };
   for (const llm::Endpoint endpoint : llm::endpoints()) {
     call(llm::url_of(endpoint), {.endpoint = endpoint});
@@ -204,11 +222,13 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
     routes.add(method, path, [=, this](const http::ServerRequest& request, http::Exchange to) {
       show(request, access, std::move(to), make);
     });
-    served_.emplace_back(method, path);
   };
   const auto page = [&](std::string_view path, Access access, auto make) {
-    shows("GET", path, access, std::move(make));
-    add_preflight(path, "GET, HEAD", routes);
+    for (const std::string_view name : names_of(path)) {
+      shows("GET", name, access, make);
+      add_preflight(name, "GET, HEAD", routes);
+    }
+    served_.emplace_back("GET", path);
   };
   using Request = http::ServerRequest;
   page("/health", Access::kOpen, [](const Request&, const Admitted&) {
@@ -230,6 +250,7 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
   for (const std::string_view method : {"GET", "DELETE"}) {
     shows(method, kResponse, Access::kKey,
           [](const Request&, const Admitted&) { return error_reply(nothing_stored()); });
+    served_.emplace_back(method, kResponse);
   }
   add_preflight(kResponse, "GET, HEAD, DELETE", routes);
   page("/metrics", Access::kMetrics,

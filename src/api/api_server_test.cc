@@ -54,6 +54,26 @@ TEST(ApiServer, AnswersAChat) {
   EXPECT_TRUE(std::string_view(body.at("id").as_string()).starts_with("chatcmpl-"));
 }
 
+TEST(ApiServer, ClientsWhoseBaseUrlLacksTheVersionAreAnswered) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  size_t count = 0;
+  const auto ask = [&](std::string_view path, std::string_view body) {
+    client.send(post(std::string(path), std::string(body)));
+    rig.backend.wait_for(++count);
+    rig.backend.end(path == "/embeddings" ? llm::Answer{.embeddings = {{1, 0}}} : said("a"));
+    return read_reply(client).json().at("object");
+  };
+  EXPECT_EQ(ask("/chat/completions", kChat), "chat.completion");
+  EXPECT_EQ(ask("/completions", R"({"prompt":"a"})"), "text_completion");
+  EXPECT_EQ(ask("/embeddings", R"({"input":"a"})"), "list");
+  EXPECT_EQ(ask("/responses", R"({"input":"a"})"), "response");
+  EXPECT_EQ(rig.ask(get("/models")).body, rig.ask(get("/v1/models")).body);
+  EXPECT_EQ(rig.ask(get("/models/m")).body, rig.ask(get("/v1/models/m")).body);
+  EXPECT_EQ(rig.ask(get("/files")).status, 404);
+}
+
 TEST(ApiServer, EveryEndpointReachesTheDispatcher) {
   ServerRig rig;
   rig.load();

@@ -5,59 +5,28 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "api/dialects/translation.h"
 #include "api/metrics_page.h"
 #include "api/openapi.h"
+#include "api/testing/document.h"
 
 namespace windrow::api {
 namespace {
 
 namespace fs = std::filesystem;
-
-const std::string kDocument = WINDROW_SOURCE_DIR "/docs/api.md";
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file) << path;
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Between the marks of this name.
-std::string part(std::string_view name) {
-  const std::string document = read(kDocument);
-  const std::string begin = fmt::format("<!-- {}: begin -->\n", name);
-  const size_t from = document.find(begin);
-  const size_t to = document.find(fmt::format("<!-- {}: end -->", name));
-  EXPECT_NE(from, std::string::npos) << name;
-  EXPECT_NE(to, std::string::npos) << name;
-  return document.substr(from + begin.size(), to - from - begin.size());
-}
-
-// What stands `so` in it.
-std::set<std::string> in_backticks(std::string_view text) {
-  std::set<std::string> all;
-  for (size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at)) {
-    const size_t end = text.find('`', at + 1);
-    all.emplace(text.substr(at + 1, end - at - 1));
-    at = end + 1;
-  }
-  return all;
-}
+using testing::document_part;
+using testing::expect_part;
+using testing::in_backticks;
+using testing::read_text;
 
 TEST(ApiDocument, ListsTheEndpointsThereAre) {
   std::set<std::string> documented;
-  for (const std::string& words : in_backticks(part("endpoints"))) {
+  for (const std::string& words : in_backticks(document_part("endpoints"))) {
     if (words.starts_with("GET ") || words.starts_with("POST ") || words.starts_with("DELETE "))
       documented.insert(words);
   }
@@ -96,7 +65,7 @@ Literals literals_of_sources() {
          fs::recursive_directory_iterator(fmt::format("{}/src/{}", WINDROW_SOURCE_DIR, module))) {
       const std::string name = entry.path().filename();
       if (!name.ends_with(".cc") || name.ends_with("_test.cc")) continue;
-      const std::string text = read(entry.path());
+      const std::string text = read_text(entry.path());
       for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 1)) {
         const size_t end = text.find('"', at + 1);
         if (end == std::string::npos) break;
@@ -117,7 +86,7 @@ Literals literals_of_sources() {
 
 TEST(ApiDocument, ListsTheCodesThereAre) {
   std::set<std::string> documented;
-  for (const std::string& words : in_backticks(part("codes"))) {
+  for (const std::string& words : in_backticks(document_part("codes"))) {
     if (is_code(words) || words == "cancelled") documented.insert(words);
   }
   const Literals found = literals_of_sources();
@@ -126,19 +95,6 @@ TEST(ApiDocument, ListsTheCodesThereAre) {
     EXPECT_TRUE(documented.contains(code)) << code << " is not in docs/api.md";
   for (const std::string& code : documented)
     EXPECT_TRUE(found.all.contains(code)) << code << " is in docs/api.md and nowhere else";
-}
-
-// What stands between the marks of this name is this; WINDROW_UPDATE_DOCS=1 writes it there.
-void expect_part(std::string_view name, const std::string& expected) {
-  const std::string before = part(name);
-  if (std::getenv("WINDROW_UPDATE_DOCS") != nullptr) {
-    std::string document = read(kDocument);
-    const std::string mark = fmt::format("<!-- {}: begin -->\n", name);
-    document.replace(document.find(mark) + mark.size(), before.size(), expected);
-    std::ofstream(kDocument) << document;
-    return;
-  }
-  EXPECT_EQ(before, expected) << "run this test with WINDROW_UPDATE_DOCS=1 and read what changed";
 }
 
 std::string metrics_table() {
@@ -165,35 +121,6 @@ std::string metrics_table() {
 
 TEST(ApiDocument, ListsTheMetricsThereAre) {
   expect_part("metrics", metrics_table());
-}
-
-std::string_view word_for(llm::FieldUse use) {
-  switch (use) {
-    case llm::FieldUse::kHonoured:
-      return "honoured";
-    case llm::FieldUse::kWithoutEffect:
-      return "without effect";
-    case llm::FieldUse::kRefused:
-      break;
-  }
-  return "refused";
-}
-
-std::string fields_table(Dialect dialect) {
-  std::string table = "| field | | values, or why |\n|---|---|---|\n";
-  for (const TranslatedRule& rule : translated_rules(dialect)) {
-    const bool refused = rule.use == llm::FieldUse::kRefused;
-    const std::string but =
-        refused && !rule.values.empty() ? fmt::format(", but for {}", rule.values) : "";
-    table += fmt::format("| `{}` | {}{} | {} |\n", rule.name, word_for(rule.use), but,
-                         refused ? rule.instead : rule.values);
-  }
-  return table;
-}
-
-TEST(ApiDocument, ListsTheFieldsOfOtherApis) {
-  expect_part("fields of responses", fields_table(Dialect::kResponses));
-  expect_part("fields of messages", fields_table(Dialect::kMessages));
 }
 
 }  // namespace

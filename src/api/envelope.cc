@@ -64,9 +64,12 @@ Problem read_stream(llm::Endpoint endpoint, json::object& body, Envelope& envelo
                      "stream_options is for stream: true; take it out, or stream");
   }
   for (const auto& [name, value] : options->get_object()) {
-    // What OpenAI pads chunks with against listeners on the line is left to TLS.
-    if (value.is_null() || name == "include_obfuscation") continue;
-    if (name != "include_usage") {
+    // What OpenAI pads chunks with against listeners on the line is left to TLS. vLLM's clients
+    // ask for the usage so far in each event as well, and read that of the last one.
+    const std::string_view option = name;
+    if (value.is_null() || option == "include_obfuscation" || option == "continuous_usage_stats")
+      continue;
+    if (option != "include_usage") {
       return bad_value("stream_options", "stream_options may have include_usage and nothing else");
     }
     if (!value.is_bool()) {

@@ -37,8 +37,8 @@ TEST(Envelope, ABodyWithoutAnyIsNormalAndWhole) {
 
 TEST(Envelope, ItsFieldsLeaveTheBody) {
   const Opened opened = open(
-      R"({"stream":true,"a":1,"stream_options":{"include_usage":true,"include_obfuscation":false},
-          "priority":"batch","service_tier":"auto"})");
+      R"({"stream":true,"a":1,"stream_options":{"include_usage":true,"include_obfuscation":false,
+          "continuous_usage_stats":true},"priority":"batch","service_tier":"auto"})");
   EXPECT_TRUE(opened.envelope().stream);
   EXPECT_TRUE(opened.envelope().stream_usage);
   EXPECT_EQ(opened.rest, boost::json::parse(R"({"a":1})"));

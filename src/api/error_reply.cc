@@ -85,7 +85,7 @@ int status_of(const llm::Failure& failure, Dialect dialect) {
 
 std::string error_body(const llm::Failure& failure, Dialect dialect, std::string_view request_id) {
   if (dialect == Dialect::kMessages)
-    return message_error(status_of(failure, dialect), failure.message, request_id);
+    return message_error(status_of(failure, dialect), failure, request_id);
   if (!failure.raw.empty() && has_this_shape(failure.raw)) return failure.raw;
   llm::Failure shown = failure;
   shown.status = status_of(failure);  // the type goes by it

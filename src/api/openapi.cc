@@ -430,6 +430,8 @@ json::object openapi_document(std::string_view version, bool demands_keys) {
        {{"title", "Windrow"},
         {"version", version},
         {"summary", "Many requests to language models as few forward passes."},
+        {"description",
+         "Chats, completions, embeddings, responses and models are also answered without the /v1."},
         {"license", {{"name", "Apache 2.0"}, {"identifier", "Apache-2.0"}}}}},
       {"servers", json::array{json::object{{"url", "/"}}}},
       {"paths", std::move(paths)},

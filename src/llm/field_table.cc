@@ -21,6 +21,7 @@ constexpr EndpointSet kBoth{Endpoint::kChatCompletions, Endpoint::kCompletions};
 constexpr EndpointSet kEmbed{Endpoint::kEmbeddings};
 constexpr EndpointSet kRank{Endpoint::kRerank};
 constexpr EndpointSet kVectors{Endpoint::kEmbeddings, Endpoint::kRerank};
+constexpr EndpointSet kTokenised{Endpoint::kCompletions, Endpoint::kEmbeddings, Endpoint::kRerank};
 constexpr EndpointSet kAll{Endpoint::kChatCompletions, Endpoint::kCompletions,
                            Endpoint::kEmbeddings, Endpoint::kRerank};
 
@@ -32,6 +33,10 @@ constexpr std::string_view kInputForms = "a string, strings, token ids, or array
 constexpr std::string_view kOneAnswerText = "an answer is a text";
 constexpr std::string_view kTemplateSwitch = "give it in chat_template_kwargs";
 constexpr std::string_view kOtherSampler = "this sampler is not built in";
+constexpr std::string_view kOfOtherSampler = "anything: its sampler is not built in";
+constexpr std::string_view kSharedAnyway = "anything: what prompts have in common is shared anyway";
+constexpr std::string_view kThoughtsApart = "thoughts come as reasoning_content";
+constexpr std::string_view kTextOnly = "an answer is text";
 constexpr std::string_view kNoCut = "a text that is too long fails; cut it before";
 constexpr std::string_view kAsWritten = "texts are taken as they are; write the prefix into them";
 
@@ -116,6 +121,23 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"service_tier", kWithoutEffect, kChat, "anything", ""}, ignore},
     {{"safety_identifier", kWithoutEffect, kChat, "anything", ""}, ignore},
     {{"prompt_cache_key", kWithoutEffect, kChat, "anything", ""}, ignore},
+    {{"prompt_cache_retention", kWithoutEffect, kChat, kSharedAnyway, ""}, ignore},
+    {{"prompt_cache_options", kWithoutEffect, kChat, kSharedAnyway, ""}, ignore},
+    {{"cache_prompt", kWithoutEffect, kBoth, kSharedAnyway, ""}, ignore},
+    {{"verbosity", kWithoutEffect, kChat, "anything: ask for it in a message", ""}, ignore},
+    {{"keep_alive", kWithoutEffect, kAll,
+      "anything: --memory and --keep-loaded say which models stay", ""},
+     ignore},
+    {{"request_id", kWithoutEffect, kAll, "anything: the header X-Request-Id names a request", ""},
+     ignore},
+    {{"guided_decoding_backend", kWithoutEffect, kBoth, "anything: there is one", ""}, ignore},
+    {{"dynatemp_exponent", kWithoutEffect, kBoth, kOfOtherSampler, ""}, ignore},
+    {{"xtc_threshold", kWithoutEffect, kBoth, kOfOtherSampler, ""}, ignore},
+    {{"dry_base", kWithoutEffect, kBoth, kOfOtherSampler, ""}, ignore},
+    {{"dry_allowed_length", kWithoutEffect, kBoth, kOfOtherSampler, ""}, ignore},
+    {{"dry_penalty_last_n", kWithoutEffect, kBoth, kOfOtherSampler, ""}, ignore},
+    {{"mirostat_tau", kWithoutEffect, kBoth, kOfOtherSampler, ""}, ignore},
+    {{"mirostat_eta", kWithoutEffect, kBoth, kOfOtherSampler, ""}, ignore},
 
     {{"stream", kRefused, kBoth, "false", "a result is written when it is whole"}},
     {{"stream_options", kRefused, kBoth, "", "a result is written when it is whole"}},
@@ -132,7 +154,7 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"modalities", kRefused, kChat, "[\"text\"]", kOneAnswerText}},
     {{"audio", kRefused, kChat, "", kOneAnswerText}},
     {{"prediction", kRefused, kChat, "", "no answer is predicted from another text"}},
-    {{"verbosity", kRefused, kChat, "", "ask for it in a message"}},
+    {{"moderation", kRefused, kChat, "", "nothing is moderated here"}},
     {{"web_search_options", kRefused, kChat, "", "nothing is looked up elsewhere"}},
     {{"functions", kRefused, kChat, "[]", "tools is its successor"}},
     {{"function_call", kRefused, kChat, "\"none\"", "tool_choice is its successor"}},
@@ -149,16 +171,29 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"stop_token_ids", kRefused, kBoth, "[]", "give texts in stop"}},
     {{"include_stop_str_in_output", kRefused, kBoth, "false", "an answer ends before the stop"}},
     {{"skip_special_tokens", kRefused, kBoth, "true", "control tokens are no text"}},
+    {{"spaces_between_special_tokens", kRefused, kBoth, "true", "control tokens are no text"}},
+    {{"add_special_tokens", kRefused, kChat, "false", "the template writes them"}},
+    {{"add_special_tokens", kRefused, kTokenised, "true", "they are added as the model has them"}},
+    {{"include_reasoning", kRefused, kChat, "true", kThoughtsApart}},
+    {{"reasoning_format", kRefused, kChat, "\"auto\"", kThoughtsApart}},
+    {{"return_token_ids", kRefused, kBoth, "false", kTextOnly}},
+    {{"return_tokens_as_token_ids", kRefused, kBoth, "false", kTextOnly}},
+    {{"return_tokens", kRefused, kBoth, "false", kTextOnly}},
+    {{"timings_per_token", kRefused, kBoth, "false", "/metrics and the log have the times"}},
+    {{"id_slot", kRefused, kBoth, "-1", "rows find their place themselves"}},
+    {{"allowed_token_ids", kRefused, kBoth, "", "logit_bias of -100 keeps tokens out"}},
     {{"bad_words", kRefused, kBoth, "[]", "logit_bias of -100 keeps tokens out"}},
     {{"length_penalty", kRefused, kBoth, "1", "it belongs to beam search"}},
     {{"prompt_logprobs", kRefused, kBoth, "", "/v1/completions with echo and logprobs has them"}},
     {{"dry_multiplier", kRefused, kBoth, "0", kOtherSampler}},
     {{"xtc_probability", kRefused, kBoth, "0", kOtherSampler}},
     {{"mirostat", kRefused, kBoth, "0", kOtherSampler}},
+    {{"dynatemp_range", kRefused, kBoth, "0", kOtherSampler}},
     {{"n_predict", kRefused, kBoth, "", "max_tokens is its name here"}},
     {{"options", kRefused, kAll, "", "give each of them as a field of its own"}},
 
     {{"encoding_format", kRefused, kRank, "\"float\"", "scores are numbers"}},
+    {{"normalize", kRefused, kEmbed, "true", "a vector has length 1"}},
     {{"input_type", kRefused, kVectors, "", kAsWritten}},
     {{"task", kRefused, kVectors, "", kAsWritten}},
     {{"truncate", kRefused, kVectors, "", kNoCut}},

@@ -40,6 +40,8 @@ Problem read_part(const std::string& param, const json::value& value, std::strin
   std::string own_text;
   bool has_text = false;
   for (const auto& [key, member] : *part) {
+    // Where a cache might end: what prompts have in common is shared anyway.
+    if (key == "cache_control" || key == "prompt_cache_breakpoint") continue;
     if (key == "type" || says_nothing(member)) continue;
     const std::string place = fmt::format("{}.{}", param, shown(key));
     if (key != "text") {

@@ -246,7 +246,9 @@ constexpr auto kFields = std::to_array<TranslatedField>({
     {{"context_management", kWithoutEffect, "anything: nothing is cut from a conversation", ""},
      ignore_field},
 
+    {{"thread", kRefused, "", "no state is kept; send the whole conversation in messages"}},
     {{"container", kRefused, "", "nothing is run here"}},
+    {{"inference_geo", kRefused, "", "it is computed where this server is"}},
     {{"mcp_servers", kRefused, "[]", "nothing is asked elsewhere; give tools"}},
     {{"speed", kRefused, "\"standard\"", "give service_tier, or the header X-Windrow-Priority"}},
     {{"output_format", kRefused, "", "give output_config.format"}},

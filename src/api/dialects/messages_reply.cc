@@ -95,10 +95,13 @@ std::string message_of(const ChatFacts& facts, const llm::Answer& answer) {
   return text;
 }
 
-std::string message_error(int status, std::string_view message, std::string_view request_id) {
+std::string message_error(int status, const llm::Failure& failure, std::string_view request_id) {
   std::string text;
   append(text, R"({{"type":"error","error":{{"type":"{}","message":)", error_type(status));
-  append_json(message, text);
+  append_json(failure.message, text);
+  // Who wants a thread and hears this sends the whole conversation instead.
+  if (failure.param == "thread" && failure.code == "unsupported_parameter")
+    text += R"(,"details":{"error_code":"thread_unsupported_request"})";
   text += R"(},"request_id":)";
   append_json(request_id, text);
   text += '}';

@@ -15,8 +15,9 @@ namespace windrow::api {
 // One line: {"id": "msg_...", "type": "message", "content": [...], ...}
 std::string message_of(const ChatFacts& facts, const llm::Answer& answer);
 
-// {"type": "error", "error": {"type", "message"}, "request_id"}; `status` as the client gets it.
-std::string message_error(int status, std::string_view message, std::string_view request_id);
+// {"type": "error", "error": {"type", "message", "details"}, "request_id"}; `status` as the client
+// gets it. There are details where clients go by them: `thread` was refused.
+std::string message_error(int status, const llm::Failure& failure, std::string_view request_id);
 
 // {"input_tokens": 12}
 std::string token_count_of(int64_t tokens);

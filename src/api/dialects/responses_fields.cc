@@ -232,7 +232,10 @@ constexpr auto kFields = std::to_array<TranslatedField>({
     {{"temperature", kHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
     {{"top_p", kHonoured, "above 0, to 1", ""}, pass_on},
     {{"text", kHonoured,
-      "`format` of type text, json_schema or json_object; `verbosity` \"medium\"", ""},
+      "`format` of type text, json_schema or json_object; `verbosity` without effect: ask for it "
+      "in "
+      "the input",
+      ""},
      read_text},
     {{"tools", kHonoured, "functions: {\"type\": \"function\", \"name\", \"parameters\", ...}", ""},
      read_tools},
@@ -271,6 +274,7 @@ constexpr auto kFields = std::to_array<TranslatedField>({
     {{"safety_identifier", kWithoutEffect, "anything; the answer repeats it", ""}, echo},
     {{"prompt_cache_key", kWithoutEffect, "anything; the answer repeats it", ""}, echo},
     {{"prompt_cache_retention", kWithoutEffect, "anything", ""}, ignore_field},
+    {{"prompt_cache_options", kWithoutEffect, "anything", ""}, ignore_field},
     {{"stream_options", kWithoutEffect, "anything", ""}, ignore_field},
 
     {{"truncation", kRefused, "\"disabled\"", "what is too long fails; cut it before"}},
@@ -280,6 +284,7 @@ constexpr auto kFields = std::to_array<TranslatedField>({
     {{"prompt", kRefused, "", "no prompt is stored here; write it into instructions and input"}},
     {{"max_tool_calls", kRefused, "", "it counts calls of tools that run at a server; none does"}},
     {{"context_management", kRefused, "[]", "nothing is cut from a conversation"}},
+    {{"moderation", kRefused, "", "nothing is moderated here"}},
     {{"max_tokens", kRefused, "", "max_output_tokens is its name here"}},
     {{"messages", kRefused, "", "input is its name here"}},
     {{"response_format", kRefused, "", "give text.format"}},

@@ -113,6 +113,15 @@ TEST(ResponsesBody, FieldsHaveOtherNamesAndShapes) {
       json::parse(R"({"type":"function","function":{"name":"f"}})"));
 }
 
+// Clients send it by themselves for models of certain names.
+TEST(ResponsesBody, AVerbosityIsPassedOnUnlessItIsWhatHappensAnyway) {
+  EXPECT_EQ(
+      made(Dialect::kResponses, R"({"input":"a","text":{"verbosity":"low"}})").chat.at("verbosity"),
+      "low");
+  EXPECT_FALSE(made(Dialect::kResponses, R"({"input":"a","text":{"verbosity":"medium"}})")
+                   .chat.contains("verbosity"));
+}
+
 TEST(ResponsesBody, WhatIsWrongIsSaidInItsOwnWords) {
   EXPECT_EQ(refused(Dialect::kResponses, "{}"),
             "input: the body has no input, which /v1/responses needs");
@@ -144,9 +153,8 @@ TEST(ResponsesBody, WhatIsWrongIsSaidInItsOwnWords) {
             "nonsense: nonsense is not a field that /v1/responses supports; take it out");
   EXPECT_EQ(response_refused(R"("metadata":{"a":1})"),
             "metadata.a: metadata.a must be a string, not a number");
-  EXPECT_EQ(response_refused(R"("text":{"verbosity":"low"})"),
-            "text.verbosity: text.verbosity is not supported: ask for it in a message; take it "
-            "out");
+  EXPECT_EQ(response_refused(R"("text":{"tone":"low"})"),
+            "text.tone: text.tone is not supported; text has format and verbosity");
 }
 
 // --- /v1/messages ---
