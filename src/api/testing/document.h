@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "llm/request_json.h"
+
 namespace windrow::api::testing {
 
 inline const std::string kDocument = WINDROW_SOURCE_DIR "/docs/api.md";
@@ -45,6 +47,18 @@ inline std::set<std::string> in_backticks(std::string_view text) {
     at = end + 1;
   }
   return all;
+}
+
+inline std::string_view word_for(llm::FieldUse use) {
+  switch (use) {
+    case llm::FieldUse::kHonoured:
+      return "honoured";
+    case llm::FieldUse::kWithoutEffect:
+      return "without effect";
+    case llm::FieldUse::kRefused:
+      break;
+  }
+  return "refused";
 }
 
 // The part of this name is this; WINDROW_UPDATE_DOCS=1 writes it there.
