@@ -343,6 +343,10 @@ http::ServerReply ApiServer::Core::ready_reply(std::string_view query) const {
     const ServedModel* model = catalogue_.find(name);
     if (model == nullptr) return error_reply(no_model(name));
     if (const auto failure = refusal_of(*model)) return error_reply(*failure);
+    if (model->residence) {
+      if (const ResidenceReading reading = model->residence->read(); !reading.load_error.empty())
+        return error_reply(load_failed(name, reading.load_error));
+    }
     return {.body = R"({"status":"ready"})"};
   }
   boost::json::array away;

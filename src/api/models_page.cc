@@ -36,11 +36,13 @@ json::object model_json(const ServedModel& model) {
   object["endpoints"] = std::move(endpoints);
   if (model.residence) {
     const ResidenceReading reading = model.residence->read();
-    object["windrow"] = {{"state", to_string(reading.state)},
+    json::object windrow{{"state", to_string(reading.state)},
                          {"memory_bytes", reading.memory_bytes},
                          {"kept_loaded", reading.kept},
                          {"requests_inside", reading.requests},
                          {"requests_waiting", reading.waiting}};
+    if (!reading.load_error.empty()) windrow["load_error"] = reading.load_error;
+    object["windrow"] = std::move(windrow);
   }
   return object;
 }

@@ -30,16 +30,31 @@ TEST(ModelsPage, ListsThemInTheShapeOfTheApi) {
 
 struct Loading final : Residence {
   ResidenceReading read() const override {
-    return {.state = ResidenceState::kLoading, .memory_bytes = 7, .kept = true, .waiting = 3};
+    return {.state = ResidenceState::kLoading,
+            .memory_bytes = 7,
+            .kept = true,
+            .waiting = 3,
+            .load_error = error};
   }
   void load() override {}
   Unloading unload() override { return Unloading::kLeaves; }
+
+  std::string error;
 };
 
 TEST(ModelsPage, OfOneThatComesAndGoesSaysWhetherItIsThere) {
   const ServedModel model{.name = "m", .residence = std::make_shared<Loading>()};
   EXPECT_EQ(json::parse(model_page(model)).at("windrow"), json::parse(R"({"state":"loading",
       "memory_bytes":7,"kept_loaded":true,"requests_inside":0,"requests_waiting":3})"));
+}
+
+TEST(ModelsPage, WhyItCouldNotBeLoadedIsSaid) {
+  const auto failed = std::make_shared<Loading>();
+  failed->error = "the file ends early";
+  EXPECT_EQ(json::parse(model_page(ServedModel{.name = "m", .residence = failed}))
+                .at("windrow")
+                .at("load_error"),
+            "the file ends early");
 }
 
 TEST(ModelsPage, ShowsOne) {

@@ -41,6 +41,12 @@ llm::Failure unreachable(std::string_view model) {
                      5000);
 }
 
+llm::Failure load_failed(std::string_view model, std::string_view why) {
+  return unavailable("model_unavailable",
+                     fmt::format("the model {} cannot be loaded: {}", llm::shown(model), why),
+                     5000);
+}
+
 llm::Failure no_model(std::string_view name) {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 404,

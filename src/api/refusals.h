@@ -14,6 +14,9 @@ llm::Failure stopping();
 llm::Failure unreachable();
 llm::Failure unreachable(std::string_view model);
 
+// Its last load failed; why, in words for clients.
+llm::Failure load_failed(std::string_view model, std::string_view why);
+
 llm::Failure no_model(std::string_view name);
 
 // Of a response that was answered once.

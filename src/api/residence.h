@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace windrow::api {
@@ -35,6 +36,7 @@ struct ResidenceReading {
   int64_t loads_failed = 0;
   int64_t unloads = 0;
   double load_seconds = 0;  // of all loads together
+  std::string load_error;   // why the last load failed; empty: it did not, or there was none
 };
 
 // What becomes of an order to unload.

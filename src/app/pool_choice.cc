@@ -13,6 +13,9 @@
 namespace windrow::app {
 namespace {
 
+// Who says less has forgotten a unit.
+constexpr uint64_t kMemoryMin = 1'000'000;
+
 Error invalid(std::string message) {
   return Error{ErrorKind::kInvalid, std::move(message)};
 }
@@ -40,6 +43,11 @@ Result<PoolChoice> pool_choice(const Settings& settings, std::span<const std::st
     if (!bytes || *bytes == 0) {
       return invalid(
           fmt::format("--memory {}: write an amount such as 12G or 800M", settings.memory));
+    }
+    if (*bytes < kMemoryMin) {
+      return invalid(fmt::format(
+          "--memory {} is {}, in which no model has room; write an amount such as 12G or 800M",
+          settings.memory, human_bytes(*bytes)));
     }
     choice.memory_bytes = *bytes;
   }

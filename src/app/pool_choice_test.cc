@@ -36,6 +36,9 @@ TEST(PoolChoice, NamesAreThoseOfModelsAndSizesAreSizes) {
   EXPECT_EQ(why({.keep_loaded = {"x"}}),
             "--keep-loaded x: no model is called that; there is chat, embed, large");
   EXPECT_EQ(why({.memory = "much"}), "--memory much: write an amount such as 12G or 800M");
+  EXPECT_EQ(
+      why({.memory = "100"}),
+      "--memory 100 is 100 B, in which no model has room; write an amount such as 12G or 800M");
   EXPECT_EQ(why({.memory = "0"}), "--memory 0: write an amount such as 12G or 800M");
 }
 

@@ -48,6 +48,8 @@ std::string fingerprint_of(const std::string& path, const std::string& runtime) 
 
 // Where a file lies is nobody's business but the server's.
 std::string without_path(std::string text, const ModelChoice& choice) {
+  if (const std::string front = choice.path + ": "; text.starts_with(front))
+    text.erase(0, front.size());
   for (size_t at = text.find(choice.path); at != std::string::npos; at = text.find(choice.path))
     text.replace(at, choice.path.size(), "its file");
   return text;
@@ -84,7 +86,8 @@ class PooledAnswerers::Place final : public api::Residence {
             .loads = reading.loads,
             .loads_failed = reading.loads_failed,
             .unloads = reading.unloads,
-            .load_seconds = seconds(reading.loading)};
+            .load_seconds = seconds(reading.loading),
+            .load_error = reading.error};
   }
 
   void load() override { keeper_.load(id_); }

@@ -24,6 +24,10 @@ struct AheadInRoom final : llm::ReadAhead {
   const std::shared_ptr<const llm::ReadAhead> made;
 };
 
+Asker asker_of(const llm::Request& request) {
+  return request.urgency == llm::Urgency::kBatch ? Asker::kBatch : Asker::kClient;
+}
+
 int64_t retry_ms(Duration in) {
   return std::max<int64_t>(milliseconds(in), 1000);
 }
@@ -145,6 +149,8 @@ KeeperReading ModelKeeper::reading(PooledModelId model) const {
   const std::scoped_lock lock(mutex_);
   KeeperReading reading = at(model).counts;
   static_cast<PoolReading&>(reading) = pool_.reading(model);
+  if (const State& state = at(model); state.error)
+    reading.error = state.model.in_words(*state.error);
   return reading;
 }
 
@@ -221,7 +227,7 @@ void ModelKeeper::submit(PooledModelId id, llm::Request request, Done done) {
   std::unique_lock lock(mutex_);
   const TimePoint now = clock_.now();
   PoolActions actions;
-  const Arrival arrival = pool_.arrive(now, id, actions);
+  const Arrival arrival = pool_.arrive(now, id, asker_of(request), actions);
   if (arrival == Arrival::kWaits)
     return hold(id, std::move(request), std::move(done), actions, std::move(lock));
   note(actions);
@@ -264,18 +270,20 @@ void ModelKeeper::hand_over(PooledModelId id, llm::Request request, Done done) {
   }
   const auto ahead = std::dynamic_pointer_cast<const AheadInRoom>(request.read_ahead);
   request.read_ahead = ahead && ahead->times == times ? ahead->made : nullptr;
-  backend->submit(std::move(request), [this, id, done = std::move(done)](llm::Outcome outcome) {
-    done(std::move(outcome));
-    ended(id);
-  });
+  const Asker asker = asker_of(request);
+  backend->submit(std::move(request),
+                  [this, id, asker, done = std::move(done)](llm::Outcome outcome) {
+                    done(std::move(outcome));
+                    ended(id, asker);
+                  });
 }
 
-void ModelKeeper::ended(PooledModelId id) {
+void ModelKeeper::ended(PooledModelId id, Asker asker) {
   const std::scoped_lock lock(mutex_);
   const TimePoint now = clock_.now();
   PoolActions actions;
   pool_.grew(now, id, at(id).loaded->bytes(), actions);
-  pool_.end(now, id, actions);
+  pool_.end(now, id, asker, actions);
   note(actions);
   if (closing_) changed_.notify_all();
 }
@@ -285,10 +293,11 @@ void ModelKeeper::forget(PooledModelId id, uint64_t number) {
   const std::scoped_lock lock(mutex_);
   const auto found = at(id).held.find(number);
   if (found == at(id).held.end()) return;
+  const Asker asker = asker_of(found->second.request);
   deeds_.push_back({.model = id, .held = std::move(found->second), .failure = cancelled()});
   at(id).held.erase(found);
   PoolActions actions;
-  pool_.leave(clock_.now(), id, actions);
+  pool_.leave(clock_.now(), id, asker, actions);
   note(actions);
 }
 
@@ -299,8 +308,8 @@ void ModelKeeper::cancel(PooledModelId id, bool all) {
     const std::scoped_lock lock(mutex_);
     PoolActions actions;
     held.swap(at(id).held);
-    for (size_t i = 0; i < held.size(); ++i)
-      pool_.leave(clock_.now(), id, actions);
+    for (const auto& [number, one] : held)
+      pool_.leave(clock_.now(), id, asker_of(one.request), actions);
     note(actions);
     backend = use(id);
   }
@@ -416,11 +425,12 @@ void ModelKeeper::end_those_who_waited_too_long(TimePoint now) {
         ++it;
         continue;
       }
+      const Asker asker = asker_of(it->second.request);
       deeds_.push_back(
           {.model = id, .held = std::move(it->second), .failure = still_loading(id, now)});
       it = held.erase(it);
       PoolActions actions;
-      pool_.leave(now, id, actions);
+      pool_.leave(now, id, asker, actions);
       note(actions);
     }
   }

@@ -77,6 +77,7 @@ struct KeeperReading : PoolReading {
   int64_t loads_failed = 0;
   int64_t unloads = 0;
   Duration loading{};  // of all loads that succeeded together
+  std::string error;   // why the last load failed, in words for clients; empty: it did not
 };
 
 // Thread-safe. Outlives those who use its backends; then the destructor gives up a load that is
@@ -169,7 +170,7 @@ class ModelKeeper {
             std::unique_lock<std::mutex> lock);  // and with it, at first
   void stop_using(PooledModelId id);
   void hand_over(PooledModelId id, llm::Request request, Done done);
-  void ended(PooledModelId id);
+  void ended(PooledModelId id, Asker asker);
   void forget(PooledModelId id, uint64_t number);
   void look_after();
   void fetch_and_carry();

@@ -43,37 +43,50 @@ ModelPool::ModelPool(std::span<const PooledModelFacts> models, const PoolOptions
 
 // --- events -------------------------------------------------------------------------------------
 
-Arrival ModelPool::arrive(TimePoint now, PooledModelId id, PoolActions& actions) {
+Arrival ModelPool::arrive(TimePoint now, PooledModelId id, Asker asker, PoolActions& actions) {
   Model& model = at(id);
+  const bool client = asker == Asker::kClient;
   model.used_at = now;
+  if (client) model.clients_at = now;
   model.dismissed = false;
   if (model.presence == Presence::kLoaded && !model.closing) {
     ++model.inside;
+    model.clients_inside += client ? 1 : 0;
     return Arrival::kInside;
   }
   if (model.presence == Presence::kAbsent) {
     if (model.refused_until && now < *model.refused_until) return Arrival::kRefused;
     if (has_no_place(id)) return Arrival::kRefused;
   }
-  if (!in_line(model)) model.asked_at = now;
+  if (!in_line(model) || (client && !is_for_clients(model))) model.asked_at = now;
   ++model.waiting;
+  model.clients_waiting += client ? 1 : 0;
   decide(now, actions);
   return Arrival::kWaits;
 }
 
-void ModelPool::end(TimePoint now, PooledModelId id, PoolActions& actions) {
+void ModelPool::end(TimePoint now, PooledModelId id, Asker asker, PoolActions& actions) {
   Model& model = at(id);
-  ENSURE(model.inside > 0, "a request of model {} ends and none is inside", id.value());
+  const bool client = asker == Asker::kClient;
+  ENSURE(model.inside > 0 && (!client || model.clients_inside > 0),
+         "a request of model {} ends and none is inside", id.value());
   --model.inside;
   model.used_at = now;
+  if (client) {
+    --model.clients_inside;
+    model.clients_at = now;
+  }
   if (model.inside == 0) decide(now, actions);
 }
 
-void ModelPool::leave(TimePoint now, PooledModelId id, PoolActions& actions) {
+void ModelPool::leave(TimePoint now, PooledModelId id, Asker asker, PoolActions& actions) {
   Model& model = at(id);
-  ENSURE(model.waiting > 0, "a request leaves model {} and none waits", id.value());
+  const bool client = asker == Asker::kClient;
+  ENSURE(model.waiting > 0 && (!client || model.clients_waiting > 0),
+         "a request leaves model {} and none waits", id.value());
   --model.waiting;
-  if (model.waiting == 0) decide(now, actions);
+  model.clients_waiting -= client ? 1 : 0;
+  if (model.waiting == 0 || (client && !is_for_clients(model))) decide(now, actions);
 }
 
 void ModelPool::loaded(TimePoint now, PooledModelId id, uint64_t bytes, PoolActions& actions) {
@@ -86,10 +99,7 @@ void ModelPool::loaded(TimePoint now, PooledModelId id, uint64_t bytes, PoolActi
   model.used_at = now;
   model.wanted = false;
   model.refused_until.reset();
-  if (model.waiting > 0) {
-    model.inside += std::exchange(model.waiting, 0);
-    actions.push_back({PoolAction::Kind::kLetIn, id});
-  }
+  let_in(id, actions);
   decide(now, actions);
 }
 
@@ -121,7 +131,8 @@ void ModelPool::want(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
   model.dismissed = false;
   if (model.presence == Presence::kLoaded || model.presence == Presence::kLoading) return;
-  if (!in_line(model)) model.asked_at = now;
+  if (!is_for_clients(model)) model.asked_at = now;
+  model.clients_at = now;
   model.wanted = true;
   model.refused_until.reset();
   decide(now, actions);
@@ -142,6 +153,16 @@ Dismissal ModelPool::dismiss(TimePoint now, PooledModelId id, PoolActions& actio
 
 bool ModelPool::in_line(const Model& model) const {
   return model.waiting > 0 || model.wanted;
+}
+
+// Who wants it loaded without a request is nobody's batch.
+bool ModelPool::is_for_clients(const Model& model) const {
+  return model.clients_waiting > 0 || model.wanted;
+}
+
+bool ModelPool::belongs_to_clients(TimePoint now, const Model& model) const {
+  return model.clients_inside > 0 ||
+         (model.clients_at && now - *model.clients_at < options_.clients_rest);
 }
 
 bool ModelPool::is_on_its_way() const {
@@ -191,38 +212,57 @@ bool ModelPool::fits(uint64_t bytes, std::span<const PooledModelId> without) con
   return alone || used + bytes <= options_.bytes_max;
 }
 
-// Who waits to come in, the first to be asked for in front.
+// Who waits to come in: those that clients ask for, then the others; the first to be asked for in
+// front.
 std::vector<PooledModelId> ModelPool::line() const {
   std::vector<PooledModelId> line;
   for (uint32_t i = 0; i < models_.size(); ++i) {
     if (models_[i].presence == Presence::kAbsent && in_line(models_[i])) line.emplace_back(i);
   }
-  std::ranges::sort(line, {}, [this](PooledModelId id) { return std::pair(at(id).asked_at, id); });
+  std::ranges::sort(line, {}, [this](PooledModelId id) {
+    return std::tuple(!is_for_clients(at(id)), at(id).asked_at, id);
+  });
   return line;
 }
 
-// In the order in which they should: those nobody uses by when that was, then those in use (where
-// they count) by when they came, whose turn is over; who was told to leave already before others.
-std::vector<PooledModelId> ModelPool::who_may_leave(TimePoint now, bool also_used) const {
+// In the order in which they should: those nobody uses by when that was, then those in use (when
+// who comes has waited for long enough, or for a client where only batches use them) by when they
+// came, whose turn is over; who was told to leave already before others.
+std::vector<PooledModelId> ModelPool::who_may_leave(TimePoint now, PooledModelId coming) const {
+  const bool for_clients = is_for_clients(at(coming));
+  const bool patient = now - at(coming).asked_at >= options_.turn;
   std::vector<PooledModelId> unused;
   std::vector<PooledModelId> used;
   for (uint32_t i = 0; i < models_.size(); ++i) {
     const Model& model = models_[i];
     if (model.presence != Presence::kLoaded || model.pinned) continue;
-    const bool over = is_over(now, model);
+    const bool of_clients = belongs_to_clients(now, model);
+    if (of_clients && !for_clients) continue;
+    const bool yields = for_clients && !of_clients;
+    const bool over = yields || is_over(now, model);
     const bool rests = model.closing || model.dismissed || now - model.used_at >= options_.rest;
     if (model.inside == 0 && (over || rests)) {
       unused.emplace_back(i);
-    } else if (also_used && over) {
+    } else if ((patient || yields) && over) {
       used.emplace_back(i);
     }
   }
   std::ranges::sort(unused, {}, [this](PooledModelId id) { return std::pair(at(id).used_at, id); });
-  std::ranges::sort(used, {}, [this](PooledModelId id) {
-    return std::tuple(!at(id).closing, at(id).came_at, id);
+  std::ranges::sort(used, {}, [&](PooledModelId id) {
+    return std::tuple(belongs_to_clients(now, at(id)), !at(id).closing, at(id).came_at, id);
   });
   std::ranges::copy(used, std::back_inserter(unused));
   return unused;
+}
+
+std::vector<PooledModelId> ModelPool::all_but_clients(TimePoint now) const {
+  std::vector<PooledModelId> all;
+  for (uint32_t i = 0; i < models_.size(); ++i) {
+    const Model& model = models_[i];
+    if (model.presence == Presence::kLoaded && !model.pinned && !belongs_to_clients(now, model))
+      all.emplace_back(i);
+  }
+  return all;
 }
 
 std::optional<TimePoint> ModelPool::next_at(TimePoint now) const {
@@ -238,6 +278,7 @@ std::optional<TimePoint> ModelPool::next_at(TimePoint now) const {
     if (model.presence != Presence::kLoaded || model.pinned) continue;
     if (!waiting.empty()) {
       also(model.came_at + turn_of(model));
+      if (model.clients_at) also(*model.clients_at + options_.clients_rest);
       if (model.inside == 0) also(model.used_at + options_.rest);
     }
     if (options_.unload_idle > Duration{} && model.inside == 0)
@@ -269,10 +310,11 @@ void ModelPool::decide(TimePoint now, PoolActions& actions) {
       reopen({}, actions);
       return load(now, id, actions);
     }
-    // The room that there will be is that of who has waited long enough.
-    const bool urgent = now - at(id).asked_at >= options_.turn;
-    if (make_room(id, who_may_leave(now, urgent), actions)) return;
-    if (urgent) return reopen({}, actions);
+    if (make_room(id, who_may_leave(now, id), actions)) return;
+    // The room that there will be is that of who has waited long enough; but nobody knows when
+    // clients will leave any to a batch.
+    const bool comes = is_for_clients(at(id)) || fits(at(id).bytes, all_but_clients(now));
+    if (comes && now - at(id).asked_at >= options_.turn) return reopen({}, actions);
   }
   reopen({}, actions);
   unload_resting(now, actions);
@@ -302,10 +344,16 @@ void ModelPool::reopen(std::span<const PooledModelId> but, PoolActions& actions)
     if (std::ranges::find(but, id) != but.end()) continue;
     Model& model = at(id);
     if (model.presence != Presence::kLoaded || !std::exchange(model.closing, false)) continue;
-    if (model.waiting == 0) continue;
-    model.inside += std::exchange(model.waiting, 0);
-    actions.push_back({PoolAction::Kind::kLetIn, id});
+    let_in(id, actions);
   }
+}
+
+void ModelPool::let_in(PooledModelId id, PoolActions& actions) {
+  Model& model = at(id);
+  if (model.waiting == 0) return;
+  model.inside += std::exchange(model.waiting, 0);
+  model.clients_inside += std::exchange(model.clients_waiting, 0);
+  actions.push_back({PoolAction::Kind::kLetIn, id});
 }
 
 // Of those nobody uses: who was told to leave, who was not used for long, and when more came in
@@ -348,6 +396,7 @@ void ModelPool::unload(PooledModelId id, PoolActions& actions) {
 void ModelPool::refuse(PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
   model.wanted = false;
+  model.clients_waiting = 0;
   if (std::exchange(model.waiting, 0) > 0) actions.push_back({PoolAction::Kind::kRefuse, id});
 }
 

@@ -9,14 +9,18 @@
 // with the time slices of a scheduler behind it: two models that are always asked for and fit only
 // one at a time take turns that are long against what a change costs.
 //
+// Rows of batches are background: for them no model leaves that clients asked lately, and a model
+// that only they use leaves for a client's as soon as its rows have ended, turn or not.
+//
 // Invariants:
 // * What is in memory, on its way in or on its way out is within bytes_max together, or is one
 //   model alone. (A model may turn out larger than was thought; then nothing comes in and models
 //   that nobody uses leave until it is so again.)
 // * A model leaves only when no request is inside it, and never when it is pinned.
-// * Models come in the order in which they were first asked for; a later one overtakes only where
-//   no used model has to leave for it, and only until the one in front has waited for a turn. So
-//   everybody's wait is bounded by turns, answers and loads, however busy the others are.
+// * Models come in the order in which they were first asked for, those that clients ask for before
+//   others; a later one overtakes only where no used model has to leave for it, and only until the
+//   one in front has waited for a turn. So every client's wait is bounded by turns, answers and
+//   loads, however busy the others are; that of a batch is not.
 // * At most one model is on its way, in or out, at a time.
 #pragma once
 
@@ -50,6 +54,9 @@ struct PoolOptions {
   // Within its turn one that was not used for so long may leave, too.
   Duration rest = std::chrono::seconds(1);
 
+  // What clients asked for within this time leaves for no batch.
+  Duration clients_rest = std::chrono::minutes(1);
+
   // One that could not be loaded is not tried again before.
   Duration retry_after = std::chrono::seconds(30);
 };
@@ -69,6 +76,9 @@ struct PoolAction {
   friend bool operator==(const PoolAction&, const PoolAction&) = default;
 };
 using PoolActions = std::vector<PoolAction>;
+
+// On whose behalf a request comes.
+enum class Asker : uint8_t { kClient, kBatch };
 
 // What becomes of a request that comes.
 enum class Arrival : uint8_t { kInside, kWaits, kRefused };
@@ -97,9 +107,9 @@ class ModelPool {
   ModelPool(std::span<const PooledModelFacts> models, const PoolOptions& options);
 
   // A request comes; one that is inside has ended; one that waits does not any more.
-  Arrival arrive(TimePoint now, PooledModelId model, PoolActions& actions);
-  void end(TimePoint now, PooledModelId model, PoolActions& actions);
-  void leave(TimePoint now, PooledModelId model, PoolActions& actions);
+  Arrival arrive(TimePoint now, PooledModelId model, Asker asker, PoolActions& actions);
+  void end(TimePoint now, PooledModelId model, Asker asker, PoolActions& actions);
+  void leave(TimePoint now, PooledModelId model, Asker asker, PoolActions& actions);
 
   // What came of kLoad and kUnload. `bytes`: what it really needs.
   void loaded(TimePoint now, PooledModelId model, uint64_t bytes, PoolActions& actions);
@@ -134,7 +144,10 @@ class ModelPool {
     bool dismissed = false;  // is to leave when nobody uses it
     int32_t inside = 0;
     int32_t waiting = 0;
-    TimePoint asked_at{};  // when the first of those who wait came
+    int32_t clients_inside = 0;           // of `inside`
+    int32_t clients_waiting = 0;          // of `waiting`
+    std::optional<TimePoint> clients_at;  // when the last request of a client came or ended
+    TimePoint asked_at{};  // when the first of those who wait came; where clients do, of them
     TimePoint came_at{};   // when loading began, then when it was there
     TimePoint used_at{};   // when the last request came or ended
     Duration load_time{};
@@ -154,9 +167,13 @@ class ModelPool {
   void refuse(PooledModelId id, PoolActions& actions);
 
   std::vector<PooledModelId> line() const;
-  std::vector<PooledModelId> who_may_leave(TimePoint now, bool also_used) const;
+  std::vector<PooledModelId> who_may_leave(TimePoint now, PooledModelId coming) const;
+  std::vector<PooledModelId> all_but_clients(TimePoint now) const;
   bool fits(uint64_t bytes, std::span<const PooledModelId> without) const;
   bool in_line(const Model& model) const;
+  bool is_for_clients(const Model& model) const;
+  bool belongs_to_clients(TimePoint now, const Model& model) const;
+  void let_in(PooledModelId id, PoolActions& actions);
   bool is_over(TimePoint now, const Model& model) const;
   Duration turn_of(const Model& model) const;
   bool is_on_its_way() const;

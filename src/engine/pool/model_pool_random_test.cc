@@ -27,6 +27,12 @@ struct Happening {
   enum class Kind : uint8_t { kArrives, kEnds, kLoaded, kFails, kUnloaded };
   Kind kind = Kind::kArrives;
   PooledModelId model;
+  Asker asker = Asker::kClient;
+};
+
+struct Waiting {
+  TimePoint since;
+  Asker asker = Asker::kClient;
 };
 
 class World {
@@ -42,6 +48,7 @@ class World {
                 .unload_idle = random_.below(2) == 0 ? Duration{} : milliseconds(20'000)};
     pool_.emplace(facts_, options_);
     waits_.resize(count);
+    clients_at_.resize(count);
   }
 
   void run(Duration how_long) {
@@ -91,7 +98,8 @@ class World {
         break;
       case Happening::Kind::kEnds:
         ++served_;
-        tell([&](PoolActions& actions) { pool_->end(now_, id, actions); });
+        if (what.asker == Asker::kClient) clients_at_[i] = now_;
+        tell([&](PoolActions& actions) { pool_->end(now_, id, what.asker, actions); });
         break;
       case Happening::Kind::kLoaded:
         ++loads_;
@@ -107,19 +115,29 @@ class World {
   }
 
   void arrive(PooledModelId id) {
+    const Asker asker = random_.below(3) == 0 ? Asker::kBatch : Asker::kClient;
+    if (asker == Asker::kClient) clients_at_[id.value()] = now_;
     tell([&](PoolActions& actions) {
-      const Arrival arrival = pool_->arrive(now_, id, actions);
-      if (arrival == Arrival::kInside) plan(up_to(kAnswerMax), {Happening::Kind::kEnds, id});
-      if (arrival == Arrival::kWaits) waits_[id.value()].push_back(now_);
+      // Before it is known what is done about it.
+      waits_[id.value()].push_back({now_, asker});
+      const Arrival arrival = pool_->arrive(now_, id, asker, actions);
+      if (arrival == Arrival::kWaits) return;
+      waits_[id.value()].pop_back();
+      if (arrival == Arrival::kInside) goes_in(id, asker);
     });
+  }
+
+  void goes_in(PooledModelId id, Asker asker) {
+    plan(up_to(kAnswerMax), {Happening::Kind::kEnds, id, asker});
   }
 
   void give_up_now_and_then() {
     if (random_.below(400) != 0) return;
     const PooledModelId id(static_cast<uint32_t>(random_.below(waits_.size())));
     if (waits_[id.value()].empty()) return;
+    const Asker asker = waits_[id.value()].back().asker;
     waits_[id.value()].pop_back();
-    tell([&](PoolActions& actions) { pool_->leave(now_, id, actions); });
+    tell([&](PoolActions& actions) { pool_->leave(now_, id, asker, actions); });
   }
 
   void carry_out(const PoolAction& action) {
@@ -133,12 +151,17 @@ class World {
       case PoolAction::Kind::kUnload:
         EXPECT_EQ(pool_->reading(action.model).inside, 0);
         EXPECT_FALSE(facts_[i].pinned);
+        // For nobody but clients, or because nobody used it for long.
+        if (options_.unload_idle == Duration{} && clients_at_[i] &&
+            now_ - *clients_at_[i] < options_.clients_rest) {
+          EXPECT_TRUE(client_waits()) << "a batch took the place of a model that clients use";
+        }
         plan(up_to(kUnloadMax), {Happening::Kind::kUnloaded, action.model});
         break;
       case PoolAction::Kind::kLetIn:
         EXPECT_FALSE(waits_[i].empty());
-        for ([[maybe_unused]] const TimePoint since : waits_[i])
-          plan(up_to(kAnswerMax), {Happening::Kind::kEnds, action.model});
+        for (const Waiting& waiting : waits_[i])
+          goes_in(action.model, waiting.asker);
         waits_[i].clear();
         break;
       case PoolAction::Kind::kRefuse:
@@ -176,10 +199,19 @@ class World {
         2 * turn + kAnswerMax + kLoadMax + static_cast<int>(facts_.size()) * (kUnloadMax + kStep);
     const Duration wait_max = static_cast<int>(facts_.size()) * change;
     for (const auto& waits : waits_) {
-      if (!waits.empty()) {
-        EXPECT_LE(now_ - waits.front(), wait_max) << "somebody waits too long";
+      for (const Waiting& waiting : waits) {
+        if (waiting.asker == Asker::kBatch) continue;
+        EXPECT_LE(now_ - waiting.since, wait_max) << "somebody waits too long";
+        break;
       }
     }
+  }
+
+  bool client_waits() const {
+    return std::ranges::any_of(waits_, [](const std::vector<Waiting>& waits) {
+      return std::ranges::any_of(
+          waits, [](const Waiting& waiting) { return waiting.asker == Asker::kClient; });
+    });
   }
 
   Random random_;
@@ -190,7 +222,8 @@ class World {
   std::optional<ModelPool> pool_;
   TimePoint now_{};
   std::multimap<TimePoint, Happening> plan_;
-  std::vector<std::vector<TimePoint>> waits_;  // since when, of each model
+  std::vector<std::vector<Waiting>> waits_;  // of each model
+  std::vector<std::optional<TimePoint>> clients_at_;
   std::optional<TimePoint> wake_at_;
   int64_t served_ = 0;
   int64_t loads_ = 0;

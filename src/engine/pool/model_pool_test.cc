@@ -34,18 +34,20 @@ class Pool {
     return text(actions);
   }
 
-  std::string arrive(double when, PooledModelId model) {
+  std::string arrive(double when, PooledModelId model, Asker asker = Asker::kClient) {
     PoolActions actions;
-    const Arrival arrival = pool_.arrive(at(when), model, actions);
+    const Arrival arrival = pool_.arrive(at(when), model, asker, actions);
     const std::string_view word = arrival == Arrival::kInside  ? "inside"
                                   : arrival == Arrival::kWaits ? "waits"
                                                                : "refused";
     const std::string more = text(actions);
     return std::string(word) + (more.empty() ? "" : ", " + more);
   }
-  std::string end(double when, PooledModelId model) { return told(&ModelPool::end, when, model); }
-  std::string leave(double when, PooledModelId model) {
-    return told(&ModelPool::leave, when, model);
+  std::string end(double when, PooledModelId model, Asker asker = Asker::kClient) {
+    return told(&ModelPool::end, when, model, asker);
+  }
+  std::string leave(double when, PooledModelId model, Asker asker = Asker::kClient) {
+    return told(&ModelPool::leave, when, model, asker);
   }
   std::string loaded(double when, PooledModelId model, uint64_t bytes) {
     return told(&ModelPool::loaded, when, model, bytes);
@@ -277,6 +279,64 @@ TEST(ModelPool, AtTheStartAsManyAsFit) {
   EXPECT_EQ(chosen({{.bytes = 40}, {.bytes = 7}}, 10), "a") << "one at least";
   EXPECT_EQ(chosen({{.bytes = 4}, {.bytes = 7, .pinned = true}, {.bytes = 3}}, 10), "bc");
   EXPECT_EQ(chosen({{.bytes = 4}, {.bytes = 7}}, 0), "ab") << "no limit";
+}
+
+// --- rows of batches ---
+
+TEST(ModelPool, ABatchTakesNobodysPlaceWhoWasAskedByClientsLately) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(0, kA, 6), "let in a");
+  EXPECT_EQ(pool.arrive(1, kB, Asker::kBatch), "waits");
+  EXPECT_EQ(pool.end(30, kA), "") << "its turn is over and nobody uses it";
+  EXPECT_EQ(pool.next(31), 90) << "a minute after the last client";
+  EXPECT_EQ(pool.tick(89), "");
+  EXPECT_EQ(pool.tick(90), "unload a");
+  EXPECT_EQ(pool.unloaded(90, kA), "load b");
+}
+
+TEST(ModelPool, WhatOnlyBatchesUseLeavesForAClientAsSoonAsItsRowsHaveEnded) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}});
+  EXPECT_EQ(pool.arrive(0, kB, Asker::kBatch), "waits, load b");
+  EXPECT_EQ(pool.loaded(0, kB, 6), "let in b");
+  EXPECT_EQ(pool.arrive(1, kB, Asker::kBatch), "inside");
+  EXPECT_EQ(pool.arrive(2, kA), "waits");
+  EXPECT_EQ(pool.arrive(2, kB, Asker::kBatch), "waits") << "nobody is let in any more";
+  EXPECT_EQ(pool.end(3, kB, Asker::kBatch), "");
+  EXPECT_EQ(pool.end(3, kB, Asker::kBatch), "unload b") << "long before its turn is over";
+  EXPECT_EQ(pool.unloaded(3, kB), "load a");
+  EXPECT_EQ(pool.loaded(4, kA, 6), "let in a");
+  EXPECT_EQ(pool.end(5, kA), "");
+  EXPECT_EQ(pool.tick(64), "");
+  EXPECT_EQ(pool.tick(65), "unload a") << "the batch goes on when the clients do not";
+}
+
+TEST(ModelPool, WhatClientsAskForComesBeforeWhatBatchesAskFor) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}, {.bytes = 6}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.arrive(1, kB, Asker::kBatch), "waits");
+  EXPECT_EQ(pool.arrive(2, kC), "waits");
+  EXPECT_EQ(pool.loaded(3, kA, 6), "let in a");
+  EXPECT_EQ(pool.end(4, kA), "");
+  EXPECT_EQ(pool.tick(5), "unload a");
+  EXPECT_EQ(pool.unloaded(5, kA), "load c");
+}
+
+TEST(ModelPool, AClientMakesWhatABatchWaitsForItsOwn) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(0, kA, 6), "let in a");
+  EXPECT_EQ(pool.end(1, kA), "");
+  EXPECT_EQ(pool.arrive(2, kB, Asker::kBatch), "waits");
+  EXPECT_EQ(pool.arrive(3, kB), "waits, unload a");
+}
+
+TEST(ModelPool, ABatchWhoseRoomClientsHaveDoesNotHoldUpOneThatFits) {
+  Pool pool({{.bytes = 6}, {.bytes = 6}, {.bytes = 4}});
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(0, kA, 6), "let in a");
+  EXPECT_EQ(pool.arrive(1, kB, Asker::kBatch), "waits");
+  EXPECT_EQ(pool.arrive(50, kC, Asker::kBatch), "waits, load c");
 }
 
 }  // namespace
