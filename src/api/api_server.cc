@@ -180,6 +180,7 @@ class ApiServer::Core final : public CallHost {
 Result<void> ApiServer::Core::open() {
   http::ServerOptions options = options_.http;
   options.make_error = [this](const http::Refusal& refusal) { return front_.refuse(refusal); };
+  options.at_head = [this](const http::ServerRequest& head) { return front_.refuse_at_head(head); };
   Result<void> opened;
   // All on the loop's thread: a request may come at once.
   loop_.run([&] {

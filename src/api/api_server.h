@@ -28,7 +28,7 @@
 namespace windrow::api {
 
 struct ApiOptions {
-  http::ServerOptions http;                   // make_error is set here
+  http::ServerOptions http;                   // make_error and at_head are set here
   std::shared_ptr<const KeyRingHolder> keys;  // KeyFile::keys(); null: nobody needs one
   bool open_metrics = false;                  // /metrics needs no key
   CorsPolicy cors;

@@ -29,6 +29,15 @@ llm::Failure wrong_key() {
               "server makes keys with `windrow keys add`"};
 }
 
+// Whose key it is, by its place in the ring; or why it is nobody's.
+std::variant<size_t, llm::Failure> holder(const KeyRing& keys, const http::Headers& headers) {
+  const std::string_view presented = presented_key(headers);
+  if (presented.empty()) return no_key();
+  const std::optional<size_t> found = keys.find(presented);
+  if (!found) return wrong_key();
+  return *found;
+}
+
 }  // namespace
 
 struct Admitted::KeyState {
@@ -110,8 +119,7 @@ std::shared_ptr<Admitted::KeyState> Front::state_of(const Key& key, TimePoint no
   return state;
 }
 
-std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest& request,
-                                                       Access access) {
+Admitted Front::begin(const http::ServerRequest& request) {
   auto open = std::make_unique<Admitted::Open>();
   RequestRecord& record = open->record;
   record.id = next_id();
@@ -121,9 +129,23 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   record.arrived_at = clock_.now();
   record.arrived_unix_s = clock_.unix_seconds();
   record.body_bytes = request.body.size();
-  if (options_.log_prompts && access == Access::kCall) record.body = shown_in_log(request.body);
   options_.cors.add_headers(request.headers, open->cors);
-  Admitted admitted(*this, std::move(open));
+  return {*this, std::move(open)};
+}
+
+std::optional<http::ServerReply> Front::refuse_at_head(const http::ServerRequest& head) {
+  const std::shared_ptr<const KeyRing> keys = keys_ ? keys_->now() : nullptr;
+  if (!keys || !keys->demands_keys()) return std::nullopt;
+  const auto held = holder(*keys, head.headers);
+  if (const auto* failure = std::get_if<llm::Failure>(&held)) return refuse(begin(head), *failure);
+  return std::nullopt;
+}
+
+std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest& request,
+                                                       Access access) {
+  Admitted admitted = begin(request);
+  if (options_.log_prompts && access == Access::kCall)
+    admitted.record().body = shown_in_log(request.body);
 
   const std::shared_ptr<const KeyRing> keys = keys_ ? keys_->now() : nullptr;
   if (!keys || !keys->demands_keys()) {
@@ -133,12 +155,11 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   if (access == Access::kOpen || (access == Access::kMetrics && options_.open_metrics)) {
     return admitted;
   }
-  const std::string_view presented = presented_key(request.headers);
-  if (presented.empty()) return refuse(std::move(admitted), no_key());
-  const std::optional<size_t> found = keys->find(presented);
-  if (!found) return refuse(std::move(admitted), wrong_key());
+  const auto held = holder(*keys, request.headers);
+  if (const auto* failure = std::get_if<llm::Failure>(&held))
+    return refuse(std::move(admitted), *failure);
 
-  const Key& key = keys->keys()[*found];
+  const Key& key = keys->keys()[std::get<size_t>(held)];
   admitted.open_->sees_all = key.admin;
   admitted.open_->urgency_max = key.limits.urgency_max;
   admitted.open_->record.key = key.name;

@@ -112,6 +112,10 @@ class Front {
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
+  // On the loop's thread, when the head of a request is there and a long body would follow: a reply
+  // when its key is none (401), whatever it asks; nothing: its body may come, and admit() decides.
+  std::optional<http::ServerReply> refuse_at_head(const http::ServerRequest& head);
+
   // On the loop's thread, when a request is complete. A reply: it ends here (401, 429).
   std::variant<Admitted, http::ServerReply> admit(const http::ServerRequest& request,
                                                   Access access);
@@ -129,6 +133,7 @@ class Front {
   friend class Admitted;
 
   std::string next_id();
+  Admitted begin(const http::ServerRequest& request);
   std::shared_ptr<Admitted::KeyState> state_of(const Key& key, TimePoint now);
   http::ServerReply refuse(Admitted admitted, const llm::Failure& failure);
   void ended(Admitted::Open& open);

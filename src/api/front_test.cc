@@ -67,6 +67,37 @@ class FrontTest : public ::testing::Test {
   std::optional<Front> front_;
 };
 
+// Before a long body has come: whether there is a key, and no more.
+TEST_F(FrontTest, AtTheHeadOnlyTheKeyIsLookedAt) {
+  std::string none;
+  const auto at_head = [&](Headers fields) {
+    const http::Headers headers(fields);
+    return front_->refuse_at_head({.method = "POST",
+                                   .path = "/v1/chat/completions",
+                                   .query = "",
+                                   .peer = "192.0.2.7",
+                                   .headers = headers,
+                                   .body = none});
+  };
+  make();
+  EXPECT_FALSE(at_head({}));
+  demand(line_of("alice", "wr-alice", "rpm=1"));
+  make();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_FALSE(at_head({{"Authorization", "Bearer wr-alice"}}));
+  EXPECT_THAT(log_, ::testing::IsEmpty());
+  EXPECT_EQ(status(Access::kCall, {{"Authorization", "Bearer wr-alice"}}), 200);
+  log_.clear();
+  EXPECT_EQ(at_head({{"Authorization", "Bearer wr-bob"}})->status, 401);
+  const auto reply = at_head({});
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 401);
+  EXPECT_TRUE(reply->headers.get("X-Request-Id"));
+  EXPECT_TRUE(reply->headers.get("WWW-Authenticate"));
+  ASSERT_EQ(log_.size(), 2U);
+  EXPECT_THAT(log_[1], HasSubstr("invalid_api_key"));
+}
+
 TEST_F(FrontTest, WithoutKeysEverybodyMayAskAndSeesAll) {
   make();
   for (const Access access : {Access::kOpen, Access::kMetrics, Access::kKey, Access::kCall}) {

@@ -88,4 +88,13 @@ void Exchange::on_drained(size_t threshold, std::function<void()> drained) {
   });
 }
 
+void RequestBody::next(std::function<void(BodyPiece)> taken) {
+  ENSURE(connection_ != nullptr, "a body that was moved from");
+  Loop& loop = connection_->loop();
+  if (loop.is_this_thread()) return connection_->next_piece(serial_, std::move(taken));
+  loop.post([connection = connection_, serial = serial_, taken = std::move(taken)]() mutable {
+    connection->next_piece(serial, std::move(taken));
+  });
+}
+
 }  // namespace windrow::http

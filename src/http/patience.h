@@ -1,7 +1,8 @@
-// How long a server lets a client rest. Pure.
+// How long a server waits for a client that rests, or sends a long body slowly. Pure.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/clock.h"
 
@@ -22,5 +23,40 @@ inline Duration idle_allowed(Duration idle_time, size_t connections, size_t conn
   const auto more = static_cast<double>((idle_time - kCrowdedIdle).count());
   return kCrowdedIdle + Duration(static_cast<int64_t>(more * free / quarter));
 }
+
+// A body in pieces may be of any length, so the time for it has no end that could be said before:
+// it goes on as long as bytes come, and at this rate at least. Who sends a byte now and then holds
+// a connection for little longer than one who is silent.
+constexpr uint64_t kSlowestBodyPerS = 8 * 1024;
+
+// The client of a body in pieces; what its handler takes for itself does not count.
+class BodyPatience {
+ public:
+  // Somebody waits for a piece from now on.
+  void wait_begins(TimePoint now) {
+    waited_since_ = now;
+    waiting_ = true;
+  }
+
+  void came(TimePoint now, uint64_t bytes) {
+    waited_ += now - waited_since_;
+    bytes_ += bytes;
+    waiting_ = false;
+  }
+
+  // `request_time` is for a pause, and for all that comes more slowly than it should.
+  bool is_over(TimePoint now, Duration request_time) const {
+    if (!waiting_) return false;
+    const Duration pause = now - waited_since_;
+    return pause > request_time ||
+           waited_ + pause > request_time + std::chrono::seconds(bytes_ / kSlowestBodyPerS);
+  }
+
+ private:
+  TimePoint waited_since_;
+  Duration waited_{};
+  uint64_t bytes_ = 0;
+  bool waiting_ = false;
+};
 
 }  // namespace windrow::http

@@ -31,8 +31,8 @@ constexpr uint64_t kBodyReserveMax = uint64_t{1} << 20;
 
 RequestParser::Machine::Machine(RequestParser& parser) : parser_(parser) {
   header_limit(parser.limits_.head_bytes_max);
-  body_limit(parser.limits_.body_bytes_max);
-  eager(true);
+  body_limit(boost::none);  // accept_body() says
+  eager(false);             // until the head has been told
 }
 
 void RequestParser::Machine::on_request_impl(beast_http::verb, Text method, Text target,
@@ -82,10 +82,12 @@ void RequestParser::Machine::on_header_impl(ErrorCode& error) {
   if (hosts > 1 || (parser_.version_ >= 11 && hosts == 0)) {
     parser_.refuse(400, "a request of HTTP/1.1 has a Host, and one only", error);
   }
+  if (!chunked()) parser_.content_length_ = content_length().value_or(0);
 }
 
 void RequestParser::Machine::on_body_init_impl(const boost::optional<uint64_t>& bytes, ErrorCode&) {
-  if (bytes) parser_.body_.reserve(static_cast<size_t>(std::min(*bytes, kBodyReserveMax)));
+  if (bytes && !parser_.in_pieces_)
+    parser_.body_.reserve(static_cast<size_t>(std::min(*bytes, kBodyReserveMax)));
 }
 
 size_t RequestParser::Machine::on_body_impl(Text bytes, ErrorCode&) {
@@ -121,7 +123,10 @@ void RequestParser::next() {
   head_bytes_ = 0;
   fields_ = 0;
   head_done_ = false;
+  head_told_ = false;
   expects_ = false;
+  in_pieces_ = false;
+  content_length_.reset();
   body_.clear();
   machine_.emplace(*this);
 }
@@ -142,9 +147,19 @@ RequestParser::State RequestParser::feed(std::string_view bytes, size_t& consume
       machine_->put(boost::asio::buffer(bytes.data() + consumed, bytes.size() - consumed), error);
   if (error && error != beast_http::error::need_more) return fail(error);
   if (machine_->is_done()) return State::kDone;
+  if (head_done_ && !std::exchange(head_told_, true)) return State::kHead;
   // Chunk headers and trailers have no limit of Beast's.
   if (bytes.size() - consumed > limits_.head_bytes_max)
     return fail(beast_http::error::header_limit);
+  return State::kWantsMore;
+}
+
+RequestParser::State RequestParser::accept_body(uint64_t bytes_max, bool in_pieces) {
+  body_bytes_max_ = bytes_max;
+  in_pieces_ = in_pieces;
+  if (content_length_.value_or(0) > bytes_max) return fail(beast_http::error::body_limit);
+  machine_->body_limit(bytes_max);
+  machine_->eager(true);
   return State::kWantsMore;
 }
 
@@ -186,8 +201,7 @@ RequestParser::State RequestParser::fail(const ErrorCode& error) {
         fmt::format("the head of the request is longer than {} bytes", limits_.head_bytes_max);
   } else if (error == beast_http::error::body_limit) {
     failure_status_ = 413;
-    failure_ =
-        fmt::format("the body of the request is longer than {} bytes", limits_.body_bytes_max);
+    failure_ = fmt::format("the body of the request is longer than {} bytes", body_bytes_max_);
   } else {
     failure_status_ = 400;
     failure_ = fmt::format("this is no HTTP request: {}", error.message());

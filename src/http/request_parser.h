@@ -29,11 +29,17 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  enum class State : uint8_t { kWantsMore, kDone, kFailed };
+  // kHead: the head is whole, and a body follows of which nothing was taken yet. Once for each
+  // request that has one; accept_body() comes next.
+  enum class State : uint8_t { kWantsMore, kHead, kDone, kFailed };
 
   // Takes from the front of `bytes`; `consumed` says how much. What is not consumed is given again
   // with more behind it, or is the next request. After kFailed nothing more can be read.
   State feed(std::string_view bytes, size_t& consumed);
+
+  // After kHead: how long the body may be. kFailed (413): it says that it is longer; else
+  // kWantsMore. One that comes `in_pieces` is taken out of body() after every feed().
+  State accept_body(uint64_t bytes_max, bool in_pieces = false);
 
   // Ready for the next request.
   void next();
@@ -41,12 +47,13 @@ class RequestParser {
   // Whether something of a request was consumed: more than the empty line some clients send.
   bool begun() const { return machine_->got_some(); }
 
-  // Of kDone.
+  // Of kHead and kDone.
   std::string_view method() const { return text(method_); }
   std::string_view path() const { return text(path_); }
   std::string_view query() const { return text(query_); }  // without the question mark
   const Headers& headers() const { return headers_; }
-  std::string& body() { return body_; }  // may be moved out
+  std::string& body() { return body_; }  // as far as it came; may be moved out
+  std::optional<uint64_t> content_length() const { return content_length_; }  // 0: no body
   bool keep_alive() const { return machine_->keep_alive(); }
   bool is_http_1_0() const { return version_ < 11; }
   bool is_head() const { return method() == "HEAD"; }
@@ -108,7 +115,11 @@ class RequestParser {
   size_t head_bytes_ = 0;
   size_t fields_ = 0;
   bool head_done_ = false;
+  bool head_told_ = false;  // kHead was
   bool expects_ = false;
+  bool in_pieces_ = false;
+  std::optional<uint64_t> content_length_;  // nothing: chunked, or the head is not whole
+  uint64_t body_bytes_max_ = 0;
   std::string body_;
   int failure_status_ = 0;
   std::string failure_;

@@ -28,6 +28,11 @@ std::string read(std::string_view bytes, const RequestLimits& limits = {},
       if (state == RequestParser::State::kFailed)
         return seen + fmt::format("{}", parser.failure_status());
       if (state == RequestParser::State::kWantsMore) break;
+      if (state == RequestParser::State::kHead) {
+        if (parser.accept_body(limits.body_bytes_max) == RequestParser::State::kFailed)
+          return seen + fmt::format("{}", parser.failure_status());
+        continue;
+      }
       seen += fmt::format("{} {} [{}]", parser.method(), parser.path(), parser.query());
       for (const Headers::Field field : parser.headers())
         seen += fmt::format(" {}={}", field.name, field.value);
@@ -141,12 +146,55 @@ TEST(RequestParser, AnExpectationIsToldOnceAndOnlyBeforeTheBody) {
   size_t consumed = 0;
   const std::string head =
       "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
-  EXPECT_EQ(parser.feed(head, consumed), RequestParser::State::kWantsMore);
+  EXPECT_EQ(parser.feed(head, consumed), RequestParser::State::kHead);
+  EXPECT_EQ(consumed, head.size());
+  EXPECT_EQ(parser.accept_body(2), RequestParser::State::kWantsMore);
   EXPECT_TRUE(parser.take_expectation());
   EXPECT_FALSE(parser.take_expectation());
   parser.next();
-  EXPECT_EQ(parser.feed(head + "ok", consumed), RequestParser::State::kDone);
+  EXPECT_EQ(parser.feed(head + "ok", consumed), RequestParser::State::kHead);
+  EXPECT_EQ(parser.accept_body(2), RequestParser::State::kWantsMore);
+  EXPECT_EQ(parser.feed("ok", consumed), RequestParser::State::kDone);
   EXPECT_FALSE(parser.take_expectation());
+}
+
+// What a body may be is said when its head is known, and only where there is one.
+TEST(RequestParser, TheHeadIsToldBeforeAnythingOfTheBody) {
+  RequestParser parser({});
+  size_t consumed = 0;
+  EXPECT_EQ(parser.feed("GET / HTTP/1.1\r\nHost: x\r\n\r\n", consumed),
+            RequestParser::State::kDone);
+  EXPECT_EQ(parser.content_length(), 0U);
+  parser.next();
+
+  const std::string head = "POST /a HTTP/1.1\r\nHost: x\r\n";
+  EXPECT_EQ(parser.feed(head + "Content-Length: 5\r\n\r\nhello", consumed),
+            RequestParser::State::kHead);
+  EXPECT_EQ(parser.path(), "/a");
+  EXPECT_EQ(parser.content_length(), 5U);
+  EXPECT_EQ(parser.body(), "");
+  EXPECT_EQ(parser.accept_body(4), RequestParser::State::kFailed);
+  EXPECT_EQ(parser.failure_status(), 413);
+
+  RequestParser chunked({});
+  EXPECT_EQ(chunked.feed(head + "Transfer-Encoding: chunked\r\n\r\n", consumed),
+            RequestParser::State::kHead);
+  EXPECT_EQ(chunked.content_length(), std::nullopt);
+  EXPECT_EQ(chunked.accept_body(6, true), RequestParser::State::kWantsMore);
+  std::string whole;
+  std::string waiting;
+  const auto feed = [&](std::string_view bytes) {
+    waiting += bytes;
+    const RequestParser::State state = chunked.feed(waiting, consumed);
+    waiting.erase(0, consumed);
+    whole += std::exchange(chunked.body(), {});
+    return state;
+  };
+  EXPECT_EQ(feed("4\r\nabcd\r\n"), RequestParser::State::kWantsMore);
+  EXPECT_EQ(feed("2\r\nef\r\n"), RequestParser::State::kWantsMore);
+  EXPECT_EQ(whole, "abcdef");
+  EXPECT_EQ(feed("1\r\ng\r\n"), RequestParser::State::kFailed);
+  EXPECT_EQ(chunked.failure_status(), 413);
 }
 
 // Any bytes at all, in any pieces: no crash, no more memory than the limits, and never a request
@@ -185,6 +233,9 @@ TEST(RequestParser, TakesAnyBytes) {
       ASSERT_LE(consumed, waiting.size()) << "seed " << seed;
       waiting.erase(0, consumed);
       if (state == RequestParser::State::kFailed) break;
+      if (state == RequestParser::State::kHead &&
+          parser.accept_body(50) == RequestParser::State::kFailed)
+        break;
       if (state == RequestParser::State::kDone) {
         ASSERT_LE(parser.body().size(), 50U) << "seed " << seed;
         parser.next();

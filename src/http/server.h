@@ -6,6 +6,7 @@
 // answers one request after the other; what a client sends meanwhile waits, in bounded buffers.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -53,7 +55,7 @@ struct Refusal {
   std::string_view path;
   std::string_view peer;
   const Headers& headers;
-  bool handled = false;  // a handler had it, and gave it up
+  bool handled = false;  // a handler had it: it gave it up, or its body could not be read on
 };
 
 // A reply that is made once and sent often.
@@ -116,7 +118,62 @@ class Exchange {
   uint64_t serial_ = 0;
 };
 
-using Handler = std::function<void(const ServerRequest&, Exchange)>;
+// The next bytes of a body that comes in pieces.
+struct BodyPiece {
+  enum class State : uint8_t {
+    kMore,    // and there is more to come
+    kEnd,     // and that was all
+    kBroken,  // the rest will not come, and no answer can be given any more
+  };
+  State state = State::kMore;
+  std::string bytes;  // of kMore at least one; kBroken has none
+  int status = 0;     // of kBroken: what the server answered by itself (400, 408, 503); 0: nobody
+                      // waits for an answer any more
+};
+
+// RequestBody: the body of a request whose handler was called at its head. The client is read no
+// faster than pieces are asked for, but for 128 KiB. Any thread, by one at a time. Who answers
+// before the end leaves the rest unread: the connection ends with that answer, which is read by
+// the client all the same. Must not outlive the loop.
+class RequestBody {
+ public:
+  RequestBody(std::shared_ptr<Connection> connection, uint64_t serial)
+      : connection_(std::move(connection)), serial_(serial) {}
+
+  // Calls `taken` on the loop's thread, once, with what there is next; it may call next() itself.
+  // After kEnd and kBroken there is no next. It is dropped uncalled when the answer is complete.
+  void next(std::function<void(BodyPiece)> taken);
+
+ private:
+  std::shared_ptr<Connection> connection_;
+  uint64_t serial_ = 0;
+};
+
+// What answers a route: a function that is called when the request has come as a whole, or one that
+// is called when its head has come and reads the body itself, however long that is.
+class Handler {
+ public:
+  using Whole = std::function<void(const ServerRequest&, Exchange)>;
+  using InPieces = std::function<void(const ServerRequest&, Exchange, RequestBody)>;
+
+  template <class Function>
+    requires std::invocable<Function&, const ServerRequest&, Exchange>
+  Handler(Function whole) : whole_(std::move(whole)) {}
+  static Handler in_pieces(InPieces handler) { return Handler(std::move(handler), 0); }
+
+  // Null: it is of the other kind.
+  const Whole& whole() const { return whole_; }
+  const InPieces& pieces() const { return pieces_; }
+
+ private:
+  Handler(InPieces pieces, int) : pieces_(std::move(pieces)) {}
+
+  Whole whole_;
+  InPieces pieces_;
+};
+
+// A body of so many bytes is read without asking anybody.
+constexpr size_t kBodyUnasked = size_t{16} * 1024;
 
 // How much of what was written the system may take before the client is ready for it. What a slow
 // reader leaves lying is to be seen here, not hidden in buffers of megabytes.
@@ -128,18 +185,25 @@ struct ServerOptions {
   std::optional<TlsFiles> tls;        // nothing: plain HTTP
 
   RequestLimits request;
-  Duration request_time = std::chrono::seconds(30);    // from its first byte to its last; TLS alike
-  Duration idle_time = std::chrono::seconds(75);       // between two requests; less: patience.h
-  Duration write_time = std::chrono::seconds(30);      // without the client taking a byte
-  size_t connections_max = 8192;                       // more wait to be accepted
-  size_t unsent_bytes_max = size_t{64} * 1024 * 1024;  // of an answer in pieces
+  // From its first byte to its last; TLS alike. A body in pieces: patience.h.
+  Duration request_time = std::chrono::seconds(30);
+  Duration idle_time = std::chrono::seconds(75);           // between two requests; less: patience.h
+  Duration write_time = std::chrono::seconds(30);          // without the client taking a byte
+  size_t connections_max = 8192;                           // more wait to be accepted
+  size_t unsent_bytes_max = size_t{64} * 1024 * 1024;      // of an answer in pieces
   size_t arriving_bytes_max = size_t{1024} * 1024 * 1024;  // of all bodies not complete yet: 503
 
   // Empty: plain text. On the loop's thread.
   std::function<ServerReply(const Refusal& refusal)> make_error;
 
+  // Whether a body of more than kBodyUnasked, or one whose client asks first (Expect), may come:
+  // called when the head is there, its body empty. A reply refuses it: it is sent, nothing more is
+  // read and the connection ends. Not for those that have no route, which are refused then, nor for
+  // bodies in pieces, whose handler decides. On the loop's thread. Empty: all may.
+  std::function<std::optional<ServerReply>(const ServerRequest& head)> at_head;
+
   // Answers OPTIONS where no route does, for every path, also "*". Empty: 405 or 404.
-  Handler on_options;
+  Handler::Whole on_options;
 
   // On every reply, also refusals; and those that depend on what was asked (its header fields as
   // far as they came). On the loop's thread.
@@ -165,9 +229,9 @@ class Server {
   // How many are open. Any thread.
   size_t connections() const;
 
-  // How many requests have begun to arrive and are not complete: not with a handler, not refused,
-  // not given up. What a client sends behind a request that is being answered does not count. Any
-  // thread; costs a load.
+  // How many requests have begun to arrive and are not complete: not with a handler (one that takes
+  // the body in pieces has it from the head on), not refused, not given up. What a client sends
+  // behind a request that is being answered does not count. Any thread; costs a load.
   size_t arriving() const;
 
   // Accepts nobody any more and lets requests that are with a handler end, each connection's last

@@ -93,6 +93,10 @@ TEST_F(ServerArrivingTest, DoesNotDriftWhateverClientsDo) {
       post("/prepared", "the wrong method"),
       post("/echo", "0123456789", "Expect: 100-continue\r\n"),
       post("/echo", "x", "Content-Encoding: gzip\r\n"),
+      post("/piecewise", std::string(61, 'x')),
+      post("/no-body", "hello"),
+      "POST /piecewise HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\nno chunk\r\n",
       get("/prepared", "X: " + std::string(500, 'x') + "\r\n"),
       "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
       "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",

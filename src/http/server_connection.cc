@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <exception>
+#include <limits>
 #include <utility>
 
 #include "http/reply_head.h"
@@ -24,6 +24,7 @@ constexpr size_t kPipelinedMax = size_t{256} * 1024;
 
 // How long a client may take to notice that the connection is over. Closed at once, what it is
 // still sending would make its system throw away our last answer unread.
+// One that sends on without looking is heard to its end, as long as a request may take.
 constexpr Duration kLingerTime = std::chrono::seconds(2);
 
 // A client that vanished without a word (a cut cable) is asked for after this, and given up after
@@ -31,6 +32,10 @@ constexpr Duration kLingerTime = std::chrono::seconds(2);
 constexpr int kProbeAfterS = 30;
 constexpr int kProbeGapS = 10;
 constexpr int kProbes = 3;
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::string_view kTooSlow = "the request took too long to come";
+constexpr std::string_view kStopping = "the server is being stopped; try again later";
 
 void set_option(int socket, int level, int name, int value) {
   // What a system does not know it does without.
@@ -113,6 +118,7 @@ void Connection::readable() {
   }
   if (lingering_) {  // too late to say anything
     unheard_ = true;
+    heard_at_ = host_.now();
     return wait_readable();
   }
   process(std::string_view(buffer.data(), moved.bytes));
@@ -139,26 +145,36 @@ void Connection::process(std::string_view bytes) {
     waiting_ = std::move(all);
   }
   if (!open_) return;
+  if (taken_ && !started_ && parser_.take_expectation()) append(kContinue);
   flush();
   wait_readable();
 }
 
 // What is left of `bytes` when a handler has to answer first, or more is needed.
 std::string_view Connection::take_requests(std::string_view bytes) {
-  while (open_ && !handling_ && end_ == End::kNone && !bytes.empty() &&
-         out_.size() < kPipelinedMax) {
+  while (open_ && end_ == End::kNone && !bytes.empty() &&
+         (handling_ ? taken_ != nullptr : out_.size() < kPipelinedMax)) {
     size_t consumed = 0;
     const RequestParser::State state = parser_.feed(bytes, consumed);
     bytes.remove_prefix(consumed);
-    if (state == RequestParser::State::kWantsMore) {
+    if (handling_) {
+      if (state == RequestParser::State::kFailed) {
+        break_body(parser_.failure_status(), parser_.failure());
+      } else if (!tell_piece(state == RequestParser::State::kDone ? BodyPiece::State::kEnd
+                                                                  : BodyPiece::State::kMore)) {
+        break;
+      }
+    } else if (state == RequestParser::State::kWantsMore) {
       wait_for_more(bytes);
       break;
-    }
-    if (state == RequestParser::State::kFailed) {
+    } else if (state == RequestParser::State::kFailed) {
       refuse(parser_.failure_status(), parser_.failure());
-      break;
+    } else if (state == RequestParser::State::kHead) {
+      look_at_head();
+      if (bytes.empty() && !handling_ && end_ == End::kNone) wait_for_more(bytes);
+    } else {
+      handle();
     }
-    handle();
   }
   if (end_ == End::kNone) return bytes;
   unheard_ = unheard_ || !bytes.empty();
@@ -176,11 +192,41 @@ void Connection::wait_for_more(std::string_view left) {
     reply.headers.set("Retry-After", "2");
     return refuse(reply);
   }
-  if (!parser_.take_expectation()) return;
-  // It asks before it sends a body: what nobody takes need not come.
+  const bool asks = parser_.take_expectation();
+  const bool is_long =
+      parser_.content_length().value_or(0) > kBodyUnasked || parser_.body().size() > kBodyUnasked;
+  if ((asks || is_long) && !judge_head()) return;
+  if (asks) append(kContinue);
+}
+
+// Whether the rest of the request is worth waiting for; if not, it was answered.
+bool Connection::judge_head() {
+  if (judged_) return true;
+  judged_ = true;
   const Routes<Handler>::Found found = host_.routes().find(parser_.method(), parser_.path());
-  if (found.handler == nullptr) return refuse(reply_without_handler(found.allowed));
-  append("HTTP/1.1 100 Continue\r\n\r\n");
+  if (found.handler == nullptr) {
+    if (parser_.method() == "OPTIONS" && host_.options().on_options) return true;
+    refuse(reply_without_handler(found.allowed));
+    return false;
+  }
+  if (!host_.options().at_head) return true;
+  std::string none;
+  ServerRequest head = request(found, none);
+  const std::optional<ServerReply> refusal = host_.options().at_head(head);
+  if (refusal) refuse(*refusal);
+  return !refusal;
+}
+
+// A head is whole, and a body follows it.
+void Connection::look_at_head() {
+  judged_ = false;
+  const Routes<Handler>::Found found = host_.routes().find(parser_.method(), parser_.path());
+  const bool in_pieces = found.handler != nullptr && found.handler->pieces() != nullptr;
+  const uint64_t bytes_max =
+      in_pieces ? std::numeric_limits<uint64_t>::max() : host_.options().request.body_bytes_max;
+  if (parser_.accept_body(bytes_max, in_pieces) == RequestParser::State::kFailed)
+    return refuse(parser_.failure_status(), parser_.failure());
+  if (in_pieces) handle(true);
 }
 
 void Connection::set_arriving(bool arriving) {
@@ -203,35 +249,84 @@ void Connection::count_body() {
 
 // --- a request --------------------------------------------------------------------------------
 
-void Connection::handle() {
+// With `body_follows` a body in pieces is still to come.
+void Connection::handle(bool body_follows) {
   set_arriving(false);
   ++serial_;
   handling_ = true;
   started_ = false;
+  body_open_ = body_follows;
   keep_alive_ = parser_.keep_alive();
   const Routes<Handler>::Found found = host_.routes().find(parser_.method(), parser_.path());
-  const Handler* handler = found.handler;
-  if (handler == nullptr && parser_.method() == "OPTIONS" && host_.options().on_options)
-    handler = &host_.options().on_options;
-  in_handler_ = true;
-  if (handler != nullptr) {
-    const ServerRequest request{.method = parser_.method(),
-                                .path = parser_.path(),
-                                .query = parser_.query(),
-                                .parts = found.parts,
-                                .peer = peer_,
-                                .headers = parser_.headers(),
-                                .body = parser_.body()};
-    try {
-      (*handler)(request, Exchange(shared_from_this(), serial_));
-    } catch (const std::exception&) {
-      // A defect of the handler ends its request, not the server: its exchange has answered 500.
-    }
-  } else {
-    send(serial_, reply_without_handler(found.allowed));
+  body_patience_ = {};
+  if (found.handler != nullptr && found.handler->pieces()) {
+    std::string none;
+    const ServerRequest head = request(found, none);
+    run([&] {
+      found.handler->pieces()(head, Exchange(shared_from_this(), serial_),
+                              RequestBody(shared_from_this(), serial_));
+    });
+    return;
   }
-  in_handler_ = false;
-  if (open_ && !handling_) answered();
+  const Handler::Whole* whole = found.handler == nullptr ? nullptr : &found.handler->whole();
+  if (whole == nullptr && parser_.method() == "OPTIONS" && host_.options().on_options)
+    whole = &host_.options().on_options;
+  run([&] {
+    if (whole != nullptr) {
+      (*whole)(request(found, parser_.body()), Exchange(shared_from_this(), serial_));
+    } else {
+      send(serial_, reply_without_handler(found.allowed));
+    }
+  });
+}
+
+ServerRequest Connection::request(const Routes<Handler>::Found& found, std::string& body) const {
+  return {.method = parser_.method(),
+          .path = parser_.path(),
+          .query = parser_.query(),
+          .parts = found.parts,
+          .peer = peer_,
+          .headers = parser_.headers(),
+          .body = body};
+}
+
+// --- a body in pieces ---------------------------------------------------------------------------
+
+void Connection::next_piece(uint64_t serial, std::function<void(BodyPiece)> taken) {
+  if (!is_open(serial)) return taken({.state = BodyPiece::State::kBroken});
+  taken_ = std::move(taken);
+  body_patience_.wait_begins(host_.now());
+  if (!body_open_) {
+    tell_piece(BodyPiece::State::kEnd);
+  } else if (host_.stopping()) {
+    break_body(503, kStopping);
+  }
+  if (!in_handler_) process({});
+}
+
+// What has come of it, to the one who waits; false: nothing has.
+bool Connection::tell_piece(BodyPiece::State state) {
+  std::string bytes = std::exchange(parser_.body(), {});
+  if (state == BodyPiece::State::kMore && bytes.empty()) return false;
+  body_patience_.came(host_.now(), bytes.size());
+  if (state == BodyPiece::State::kEnd) body_open_ = false;
+  const auto taken = std::exchange(taken_, nullptr);
+  run([&] { taken({.state = state, .bytes = std::move(bytes)}); });
+  return true;
+}
+
+// It cannot be read to its end, and the client is told so if nothing else has been said.
+void Connection::break_body(int status, std::string_view message) {
+  body_open_ = false;
+  if (started_) {
+    end_ = End::kReset;
+  } else {
+    refuse(error_reply(status, message, true));
+  }
+  handling_ = false;
+  const auto taken = std::exchange(taken_, nullptr);
+  forget_calls();
+  run([&] { taken({.state = BodyPiece::State::kBroken, .status = started_ ? 0 : status}); });
 }
 
 ServerReply Connection::reply_without_handler(const std::string& allowed) const {
@@ -274,129 +369,15 @@ void Connection::refuse(const ServerReply& reply) {
 
 // The answer is complete, and the handler has returned.
 void Connection::answered() {
-  parser_.next();
   since_ = host_.now();
+  if (body_open_) {  // nobody wants the rest of it
+    body_open_ = false;
+    unheard_ = true;
+    if (end_ == End::kNone) end_ = End::kClose;
+  }
+  parser_.next();
   // An answer in pieces may have begun before the server was stopped.
   if ((!keep_alive_ || host_.stopping()) && end_ == End::kNone) end_ = End::kClose;
-}
-
-// --- an answer --------------------------------------------------------------------------------
-
-void Connection::append(std::string_view bytes) {
-  if (out_.empty()) wrote_at_ = host_.now();
-  out_.append(bytes);
-}
-
-void Connection::append_head(std::string_view head) {
-  if (host_.stopping()) keep_alive_ = false;
-  append(head);
-  out_.append(host_.common_lines());
-  if (host_.options().more_headers) {
-    Headers more;
-    host_.options().more_headers(parser_.headers(), more);
-    if (are_writable(more)) out_.append(header_lines(more));
-  }
-  if (!keep_alive_) {
-    out_.append("Connection: close\r\n");
-  } else if (parser_.is_http_1_0()) {
-    out_.append("Connection: keep-alive\r\n");
-  }
-}
-
-void Connection::append_reply(std::string_view head, std::string_view body) {
-  append_head(head);
-  out_.append("\r\n");
-  if (!parser_.is_head()) out_.append(body);
-}
-
-void Connection::send(uint64_t serial, const ServerReply& reply) {
-  if (!is_open(serial) || started_) return;
-  append_reply(reply_head(reply.status, reply.content_type, reply.headers, reply.body.size()),
-               has_body(reply.status) ? std::string_view(reply.body) : std::string_view());
-  finish(serial);
-}
-
-void Connection::send(uint64_t serial, const PreparedReply& reply) {
-  if (!is_open(serial) || started_) return;
-  append_reply(reply.head_, reply.body_);
-  finish(serial);
-}
-
-void Connection::start(uint64_t serial, int status, const Headers& headers,
-                       std::optional<uint64_t> body_bytes) {
-  if (!is_open(serial) || started_) return;
-  started_ = true;
-  body_left_ = body_bytes;
-  chunked_ = !body_bytes && !parser_.is_http_1_0();
-  if (!body_bytes && parser_.is_http_1_0()) keep_alive_ = false;  // its end is the connection's
-  append_head(reply_head(status, "", headers, body_bytes));
-  out_.append(chunked_ ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n");
-  if (!in_handler_) flush();
-}
-
-void Connection::write(uint64_t serial, std::string_view bytes) {
-  if (!is_open(serial) || !started_ || parser_.is_head()) return;
-  if (body_left_) {
-    bytes = bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(*body_left_, bytes.size())));
-    *body_left_ -= bytes.size();
-  }
-  if (bytes.empty()) return;  // as a chunk it would be the last
-  if (chunked_) append(fmt::format("{:x}\r\n", bytes.size()));
-  append(bytes);
-  if (chunked_) append("\r\n");
-  if (out_.size() > host_.options().unsent_bytes_max) {
-    end_ = End::kReset;
-    return cut_off();
-  }
-  if (!in_handler_) flush();
-}
-
-void Connection::finish(uint64_t serial) {
-  if (!is_open(serial)) return;
-  if (started_ && !parser_.is_head()) {
-    // Fewer than were promised: only a broken connection tells the client.
-    if (body_left_.value_or(0) > 0) return reset(serial);
-    if (chunked_) append("0\r\n\r\n");
-  }
-  handling_ = false;
-  forget_calls();
-  if (in_handler_) return;  // handle() goes on
-  answered();
-  process({});
-}
-
-void Connection::reset(uint64_t serial) {
-  if (!is_open(serial)) return;
-  handling_ = false;
-  forget_calls();
-  end_ = End::kReset;
-  if (!in_handler_) flush();
-}
-
-void Connection::abandon(uint64_t serial) {
-  if (!is_open(serial)) return;
-  if (started_) return reset(serial);
-  send(serial, error_reply(500, "the request was given up", true));
-}
-
-void Connection::on_disconnect(uint64_t serial, std::function<void()> gone) {
-  if (is_open(serial)) {
-    gone_ = std::move(gone);
-  } else if (!open_ && handling_ && serial == serial_) {
-    gone();
-  }
-}
-
-void Connection::on_drained(uint64_t serial, size_t threshold, std::function<void()> drained) {
-  if (!is_open(serial)) return;
-  drained_ = std::move(drained);
-  drained_threshold_ = threshold;
-  look_at_drain();
-}
-
-void Connection::forget_calls() {
-  gone_ = nullptr;
-  drained_ = nullptr;
 }
 
 // --- bytes out --------------------------------------------------------------------------------
@@ -450,7 +431,7 @@ void Connection::all_sent() {
   waiting_ = {};
   if (host_.stopping() && !unheard_) return close();
   lingering_ = true;
-  since_ = host_.now();
+  since_ = heard_at_ = host_.now();
   if (!transport_->end_sending()) return close();
   wait_readable();
 }
@@ -460,19 +441,26 @@ void Connection::all_sent() {
 bool Connection::is_overdue(TimePoint now) const {
   if (!open_) return false;
   const ServerOptions& options = host_.options();
-  if (lingering_) return now - since_ > kLingerTime;
+  if (lingering_) {
+    return now - heard_at_ > kLingerTime ||
+           now - since_ > (host_.stopping() ? kLingerTime : options.request_time);
+  }
   if (!out_.empty()) return now - wrote_at_ > options.write_time;
-  if (handling_) return false;  // it takes as long as it takes
+  // An answer takes as long as it takes.
+  if (handling_) return taken_ && body_patience_.is_over(now, options.request_time);
   if (arriving_ || !transport_->is_ready()) return now - since_ > options.request_time;
   return now - since_ > host_.idle_time();
 }
 
 void Connection::end_overdue() {
   if (!open_) return;
-  if (!lingering_ && out_.empty() && arriving_) {
-    refuse(408, "the request took too long to come");
-    flush();
-    return;
+  if (!lingering_ && out_.empty() && (arriving_ || taken_)) {
+    if (arriving_) {
+      refuse(408, kTooSlow);
+    } else {
+      break_body(408, kTooSlow);
+    }
+    return flush();
   }
   if (!out_.empty()) end_ = End::kReset;
   cut_off();
@@ -482,9 +470,13 @@ void Connection::stop() {
   if (!open_) return;
   if (lingering_ ? !unheard_ : resting()) return close();
   if (lingering_) return;
-  if (handling_ || !arriving_ || end_ != End::kNone) return;
+  if (end_ != End::kNone) return;
   // Who sends slowly, or has stopped in the middle, would be waited for as long as may be.
-  refuse(503, "the server is being stopped; try again later");
+  if (handling_ && taken_) {
+    break_body(503, kStopping);
+  } else if (!handling_ && arriving_) {
+    refuse(503, kStopping);
+  }
   flush();
 }
 
@@ -509,6 +501,8 @@ void Connection::close() {
   }
   socket_.close(ignored);
   host_.closed(*this);
+  if (const auto taken = std::exchange(taken_, nullptr))
+    run([&] { taken({.state = BodyPiece::State::kBroken}); });
 }
 
 }  // namespace windrow::http

@@ -5,6 +5,8 @@
 // Invariants:
 // * One request at a time is with a handler: handling_ is true from its call to the end of its
 //   answer. What a client sends meanwhile waits in waiting_, at most kWaitingMax bytes.
+// * A body in pieces is parsed only while somebody waits for a piece (taken_); each feed of the
+//   parser makes one at most. body_open_ is true from its handler's call until its end is told.
 // * While the socket is open, somebody will look at the connection again: it waits to become
 //   readable or writable, or a handler owes it an answer; and the server's sweep sees to deadlines.
 // * set_arriving() alone changes what the server counts as arriving, and close() takes it back.
@@ -13,6 +15,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -20,8 +23,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "http/out_buffer.h"
+#include "http/patience.h"
 #include "http/server.h"
 #include "http/transport.h"
 
@@ -68,6 +73,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_drained(uint64_t serial, size_t threshold, std::function<void()> drained);
   void abandon(uint64_t serial);
 
+  // What a RequestBody does.
+  void next_piece(uint64_t serial, std::function<void(BodyPiece)> taken);
+
   // Whether something has taken too long, and what follows from that.
   bool is_overdue(TimePoint now) const;
   void end_overdue();
@@ -101,7 +109,26 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait_for_more(std::string_view left);
   void set_arriving(bool arriving);
   void count_body();
-  void handle();
+  bool judge_head();
+  void look_at_head();
+  void handle(bool body_follows = false);
+  ServerRequest request(const Routes<Handler>::Found& found, std::string& body) const;
+
+  // Lets others do something with the request: what they answer goes out when they have returned.
+  template <class Task>
+  void run(const Task& task) {
+    const bool was_in_handler = std::exchange(in_handler_, true);
+    try {
+      task();
+    } catch (const std::exception&) {
+      // A defect of the handler ends its request, not the server: its exchange has answered 500.
+    }
+    in_handler_ = was_in_handler;
+    if (!in_handler_ && open_ && !handling_) answered();
+  }
+
+  bool tell_piece(BodyPiece::State state);
+  void break_body(int status, std::string_view message);
   ServerReply reply_without_handler(const std::string& allowed) const;
   ServerReply error_reply(int status, std::string_view message, bool handled = false) const;
   void refuse(int status, std::string_view message);
@@ -130,12 +157,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool wait_read_ = false;
   bool arriving_ = false;    // a request has begun and is not complete
   size_t body_counted_ = 0;  // of its body, with the server
+  bool judged_ = false;      // its head was found good enough to wait for its body
   TimePoint since_;          // the request's first byte, or the end of the last answer
 
   uint64_t serial_ = 0;  // of the request
   bool handling_ = false;
   bool in_handler_ = false;
   bool keep_alive_ = true;
+  bool body_open_ = false;                // its body comes in pieces, and goes on
+  std::function<void(BodyPiece)> taken_;  // who waits for one
+  BodyPatience body_patience_;
   bool started_ = false;  // the answer is one in pieces
   bool chunked_ = false;
   std::optional<uint64_t> body_left_;  // of an answer in pieces that said how long it is
@@ -151,6 +182,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class End : uint8_t { kNone, kClose, kReset };
   End end_ = End::kNone;    // what comes when all is sent
   bool lingering_ = false;  // all is sent, and the client has been told; it may still be sending
+  TimePoint heard_at_;      // then: when it last sent something
   bool unheard_ = false;    // it sent more than is answered: surely it goes on sending
 };
 

@@ -46,15 +46,17 @@ std::string in_chunks(Random& random, std::string_view body) {
 
 // What a client that knows HTTP may ask, and what it must get.
 Asked ask(Random& random) {
+  const std::string_view echo = random.chance(0.5) ? "/echo" : "/piecewise";
   switch (random.below(6)) {
     case 0: {
       const std::string body = text(random, random.chance(0.1) ? 100'000 : 200);
-      return {.request = post("/echo", body), .body = body};
+      return {.request = post(echo, body), .body = body};
     }
     case 1: {
       const std::string body = text(random, 2000);
-      return {.request = "POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" +
-                         in_chunks(random, body),
+      return {.request =
+                  fmt::format("POST {} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n{}",
+                              echo, in_chunks(random, body)),
               .body = body};
     }
     case 2:

@@ -36,6 +36,11 @@ std::string read(std::string_view bytes, size_t piece_bytes) {
         return seen;
       }
       if (state == RequestParser::State::kWantsMore) break;
+      if (state == RequestParser::State::kHead) {
+        if (parser.accept_body(kLimits.body_bytes_max) == RequestParser::State::kFailed)
+          return seen;
+        continue;
+      }
       seen += fmt::format("{} {} {} <{}> {}\n", parser.method(), parser.path(), parser.query(),
                           parser.body(), parser.keep_alive());
       ENSURE(parser.headers().size() <= kLimits.headers_max, "{} headers", parser.headers().size());

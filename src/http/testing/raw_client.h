@@ -35,6 +35,12 @@ class RawClient {
     return bytes.empty();
   }
 
+  // As much of `bytes` as is taken at once; how much.
+  size_t send_some(std::string_view bytes) {
+    boost::system::error_code error;
+    return socket_.write_some(boost::asio::buffer(bytes.data(), bytes.size()), error);
+  }
+
   // One reply, head and body, the body by its Content-Length or, undone, its chunks; what there was
   // when the connection ends before.
   std::string read_reply() {

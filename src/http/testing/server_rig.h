@@ -7,6 +7,8 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -38,6 +40,42 @@ inline int status_of(std::string_view reply) {
   return reply.size() < 12 ? 0 : std::stoi(std::string(reply.substr(9, 3)));
 }
 
+// A request whose body comes in pieces, for a test to take them.
+struct KeptBody {
+  Exchange exchange;
+  RequestBody body;
+
+  BodyPiece next() {
+    const auto said = std::make_shared<std::promise<BodyPiece>>();
+    std::future<BodyPiece> piece = said->get_future();
+    body.next([said](BodyPiece of_it) { said->set_value(std::move(of_it)); });
+    if (piece.wait_for(std::chrono::seconds(20)) == std::future_status::ready) return piece.get();
+    ADD_FAILURE() << "no piece came in 20 seconds";
+    return {.state = BodyPiece::State::kBroken};
+  }
+};
+
+// Answers with the body, read in pieces.
+class PiecewiseEcho : public std::enable_shared_from_this<PiecewiseEcho> {
+ public:
+  PiecewiseEcho(Exchange exchange, RequestBody body)
+      : exchange_(std::move(exchange)), body_(std::move(body)) {}
+
+  void go_on() {
+    body_.next([self = shared_from_this()](const BodyPiece& piece) {
+      self->whole_ += piece.bytes;
+      if (piece.state == BodyPiece::State::kMore) self->go_on();
+      if (piece.state == BodyPiece::State::kEnd)
+        self->exchange_.send({.content_type = "text/plain", .body = std::move(self->whole_)});
+    });
+  }
+
+ private:
+  Exchange exchange_;
+  RequestBody body_;
+  std::string whole_;
+};
+
 class ServerRig : public ::testing::Test {
  protected:
   void keep(Exchange exchange) {
@@ -53,6 +91,15 @@ class ServerRig : public ::testing::Test {
     Exchange exchange = std::move(kept_.front());
     kept_.pop_front();
     return exchange;
+  }
+
+  // Waits for a request of /body.
+  KeptBody take_body() {
+    std::unique_lock lock(mutex_);
+    kept_changed_.wait(lock, [&] { return !bodies_.empty(); });
+    KeptBody body = std::move(bodies_.front());
+    bodies_.pop_front();
+    return body;
   }
 
   void open(ServerOptions options = {}) {
@@ -84,6 +131,7 @@ class ServerRig : public ::testing::Test {
   std::shared_ptr<const PreparedReply> prepared_ =
       std::make_shared<PreparedReply>(ServerReply{.body = "{}"});
   std::deque<Exchange> kept_;
+  std::deque<KeptBody> bodies_;
   std::unique_ptr<Server> server_;
 
  private:
@@ -124,6 +172,21 @@ class ServerRig : public ::testing::Test {
     routes.add("GET", "/inject", [](const ServerRequest&, Exchange exchange) {
       exchange.send({.headers = {{"X", "a\r\nY: b"}}});
     });
+    routes.add(
+        "POST", "/body",
+        Handler::in_pieces([this](const ServerRequest&, Exchange exchange, RequestBody body) {
+          const std::scoped_lock lock(mutex_);
+          bodies_.push_back({std::move(exchange), std::move(body)});
+          kept_changed_.notify_all();
+        }));
+    routes.add("POST", "/piecewise",
+               Handler::in_pieces([](const ServerRequest&, Exchange exchange, RequestBody body) {
+                 std::make_shared<PiecewiseEcho>(std::move(exchange), std::move(body))->go_on();
+               }));
+    routes.add("POST", "/no-body",
+               Handler::in_pieces([](const ServerRequest&, Exchange exchange, const RequestBody&) {
+                 exchange.send({.status = 403, .body = "not you"});
+               }));
     routes.add("GET", "/keep",
                [this](const ServerRequest&, Exchange exchange) { keep(std::move(exchange)); });
   }
