@@ -23,14 +23,14 @@ constexpr size_t kBlockBytes = size_t{1} << 15;
 Error stops_short(std::string_view kind) {
   return Error{ErrorKind::kInvalid,
                fmt::format("the {} data stops in the middle: the file is cut off; get the whole "
-                           "file and run the same command again",
+                           "file and try again",
                            kind)};
 }
 
 Error damaged(std::string_view kind, std::string_view why) {
   return Error{ErrorKind::kInvalid,
                fmt::format("the {} data is damaged ({}); get the file again, or what can be saved "
-                           "of it, and run the same command again",
+                           "of it, and try again",
                            kind, why)};
 }
 

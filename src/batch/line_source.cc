@@ -146,7 +146,8 @@ class BufferedLines final : public LineSource {
     if (front.starts_with("\xFF\xFE"sv) || front.starts_with("\xFE\xFF"sv)) {
       fail(Error{ErrorKind::kInvalid,
                  "the text is UTF-16; save it as UTF-8 (for instance with iconv -f UTF-16 -t "
-                 "UTF-8) and run the same command again"});
+                 "UTF-8) and try again"});
+      begin_ = searched_ = end_;  // nothing of it is a line
     }
   }
 

@@ -78,6 +78,13 @@ std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr me
   json::parser parser(std::move(memory), options, stack.data(), stack.size());
   boost::system::error_code error;
   const size_t read = parser.write(line.bytes.data(), line.bytes.size(), error);
+  if (error && utf8_repair(line.bytes) != line.bytes) {
+    return fault_of_line(line, "invalid_json_line",
+                         fmt::format("line {} is not UTF-8 (near byte {}); save the file as UTF-8, "
+                                     "or write what is not ASCII as \\u escapes",
+                                     line.number, read + 1),
+                         "");
+  }
   if (error) {
     return fault_of_line(line, "invalid_json_line",
                          fmt::format("line {} is not one JSON value: {} near byte {}; write one "

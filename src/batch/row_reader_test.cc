@@ -181,6 +181,9 @@ TEST(RowReader, ALineAboveTheLimitIsAFault) {
 }
 
 TEST(RowReader, MessagesSayWhere) {
+  EXPECT_NE(
+      fault_of("{\"custom_id\":\"\xE9\"}").failure.message.find("is not UTF-8 (near byte 15)"),
+      std::string::npos);
   EXPECT_NE(fault_of("{\"custom_id\":\"a\",x}").failure.message.find("near byte 18"),
             std::string::npos)
       << fault_of("{\"custom_id\":\"a\",x}").failure.message;

@@ -69,6 +69,12 @@ std::optional<llm::Failure> read_metadata(const json::value& value, json::object
 std::optional<llm::Failure> read_expiry(const json::value& value, std::optional<int64_t>& seconds) {
   const json::object* object = value.if_object();
   if (object == nullptr) return llm::wrong_kind("output_expires_after", "an object", value);
+  for (const auto& [name, member] : *object) {
+    if (name != "anchor" && name != "seconds") {
+      const std::string param = fmt::format("output_expires_after.{}", llm::shown(name));
+      return wrong(fmt::format("{} is not known; it has anchor and seconds", param), param);
+    }
+  }
   const json::value* anchor = object->if_contains("anchor");
   if (anchor == nullptr || !anchor->is_string() || anchor->get_string() != "created_at") {
     return wrong("output_expires_after.anchor must be \"created_at\"",

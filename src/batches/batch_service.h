@@ -122,6 +122,8 @@ class BatchService {
   LivePtr find_live(std::string_view id) const;
   void hold_back(Live& live, const Error& error);
   void look_at_time();
+  void note_counts();
+  static RequestCounts counts_of(const Live& live);
   void begin_what_can();
   void begin(const LivePtr& live, void (BatchService::*work)(const LivePtr&));
   LivePtr next_to_run() const;
@@ -156,6 +158,7 @@ class BatchService {
   bool validating_ = false;
   bool stopping_ = false;
   std::optional<TimePoint> swept_at_;
+  std::optional<TimePoint> noted_at_;
   std::thread looker_;
 };
 

@@ -340,6 +340,34 @@ TEST_F(BatchServiceTest, WhoseInputIsGoneFailsOrWaitsUntilItsTimeIsOver) {
   wait_for(second, kExpired);
 }
 
+TEST_F(BatchServiceTest, AnInputWhoseTimeIsOverIsReadToTheEnd) {
+  Gate gate(5);
+  open([&](const llm::Request& request) { return gate.pass(request); });
+  start();
+  const std::string id = create(rows(50));
+  wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 5; });
+  ASSERT_TRUE(data->database().change("UPDATE files SET expires_at = ?", {clock.unix_seconds()}));
+  gate.open_all();
+  service->stop(Duration{});
+  open();
+  start();
+  const BatchRecord record = wait_for(id, kCompleted);
+  EXPECT_EQ(outcomes(record).size(), 50U);
+}
+
+TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
+  Gate gate(7);
+  open([&](const llm::Request& request) { return gate.pass(request); });
+  start();
+  const std::string id = create(rows(50));
+  wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 7; });
+  clock.advance(seconds(5));
+  BatchTable table(data->database());
+  while (table.find(id).value().value().counts.completed < 7)
+    std::this_thread::yield();
+  gate.open_all();
+}
+
 TEST_F(BatchServiceTest, LogsThatSomebodyChangedArePutAside) {
   open([](const llm::Request& request) { return echo(request); });
   start();

@@ -23,6 +23,9 @@ namespace {
 // How often files are looked at whose time may be over.
 constexpr Duration kSweepInterval = std::chrono::seconds(60);
 
+// How often the counts of batches that run are put into the database.
+constexpr Duration kNoteInterval = std::chrono::seconds(5);
+
 // What clients are told of it.
 std::string note_of(const Error& error) {
   switch (error.kind) {
@@ -59,11 +62,36 @@ Result<bool> BatchService::apply(Live& live, BatchEvent event, const Change& cha
 BatchView BatchService::view(const Live& live) const {
   BatchView view{.record = live.record, .note = live.note};
   if (!live.job) return view;
-  view.record.counts = live.job->counts();
+  view.record.counts = counts_of(live);
   // Its rows wait where they are.
   if (const std::string why = models_->unavailable(); !why.empty())
     view.note = note_of({ErrorKind::kUnavailable, why});
   return view;
+}
+
+// A job that was begun again first reads what was done; until then what was known counts.
+RequestCounts BatchService::counts_of(const Live& live) {
+  const RequestCounts now = live.job->counts();
+  const RequestCounts& known = live.record.counts;
+  return {.total = std::max(now.total, known.total),
+          .completed = std::max(now.completed, known.completed),
+          .failed = std::max(now.failed, known.failed)};
+}
+
+// Now and then, so that a restart begins with what clients were told. Nothing is lost where it
+// cannot be written: the logs know better.
+void BatchService::note_counts() {
+  const TimePoint now = clock_.now();
+  if (noted_at_ && now - *noted_at_ < kNoteInterval) return;
+  noted_at_ = now;
+  for (const auto& [number, live] : live_) {
+    if (!live->job) continue;
+    const RequestCounts counts = counts_of(*live);
+    if (counts == live->record.counts) continue;
+    BatchRecord record = live->record;
+    record.counts = counts;
+    if (table_.update(record)) live->record = std::move(record);
+  }
 }
 
 BatchService::LivePtr BatchService::find_live(std::string_view id) const {
@@ -167,6 +195,7 @@ void BatchService::look() {
       std::unique_lock lock(mutex_);
       if (stopping_) return;
       look_at_time();
+      note_counts();
       begin_what_can();
       const TimePoint now = clock_.now();
       sweep = !swept_at_ || now - *swept_at_ >= kSweepInterval;
@@ -199,8 +228,7 @@ BatchJob::World BatchService::world() const {
 }
 
 Result<StoredFile> BatchService::input_of(const BatchRecord& record) {
-  Reply<FileContent> content =
-      files_.open_content({.key = {}, .sees_all = true}, record.request.input_file_id);
+  Reply<FileContent> content = files_.open_input(record.request.input_file_id);
   if (const auto* failure = std::get_if<llm::Failure>(&content)) {
     return Error{failure->status == 404 ? ErrorKind::kNotFound : ErrorKind::kIo, failure->message};
   }

@@ -1,16 +1,23 @@
 #include "batches/data_dir.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
+#include "base/format.h"
 #include "base/secret.h"
 
 namespace windrow::batches {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr auto kVersions = std::to_array<std::string_view>({
     R"(
@@ -49,6 +56,66 @@ std::string unguessable() {
   return text;
 }
 
+// Prompts and answers of everybody are in there.
+Result<void> make_private(const std::string& path) {
+  std::error_code error;
+  if (fs::create_directories(path, error))
+    fs::permissions(path, fs::perms::owner_all, fs::perm_options::replace, error);
+  if (error || !fs::is_directory(path, error)) {
+    return Error{ErrorKind::kIo, fmt::format("the folder {} cannot be made: {}", path,
+                                             error ? error.message() : "a file has this name")};
+  }
+  return {};
+}
+
+// SQLite gives its other files the permissions of this one.
+void make_database_private(const std::string& path) {
+  constexpr mode_t kForItsOwner = 0600;
+  const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kForItsOwner);
+  // Else it is there, or what is wrong shows when it is opened.
+  if (fd >= 0) ::close(fd);
+}
+
+std::string counted(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
+}
+
+// How many entries of a folder nothing in the table has as its id.
+Result<int64_t> count_unknown(store::Database& database, const std::string& folder,
+                              std::string_view table) {
+  std::set<std::string> known;
+  const Result<void> asked =
+      database.ask(fmt::format("SELECT id FROM {}", table), {},
+                   [&](const store::DatabaseRow& row) { known.insert(row.text(0)); });
+  if (!asked) return asked.error();
+  int64_t unknown = 0;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(kPartEnding) && !known.contains(name)) ++unknown;
+  }
+  if (error) {
+    return Error{ErrorKind::kIo,
+                 fmt::format("cannot read the folder {}: {}", folder, error.message())};
+  }
+  return unknown;
+}
+
+// Whose database was taken away or is of another folder.
+Result<void> look_for_unknown(store::Database& database, const std::string& root,
+                              std::vector<std::string>& warnings) {
+  const Result<int64_t> files = count_unknown(database, root + "/files", "files");
+  if (!files) return files.error();
+  const Result<int64_t> batches = count_unknown(database, root + "/batches", "batches");
+  if (!batches) return batches.error();
+  if (*files + *batches == 0) return {};
+  warnings.push_back(fmt::format(
+      "{0}/windrow.db knows nothing of {1} in {0}/files and {2} in {0}/batches: they are neither "
+      "listed nor counted; put back the database that knows them, or remove them",
+      root, counted(*files, "file"), counted(*batches, "folder")));
+  return {};
+}
+
 }  // namespace
 
 std::string file_place(std::string_view file_id) {
@@ -80,23 +147,20 @@ DataDir::DataDir(std::string root, std::unique_ptr<store::Database> database)
 
 Result<std::unique_ptr<DataDir>> DataDir::open(std::string root,
                                                std::vector<std::string>& warnings) {
-  for (const std::string_view folder : {"files", "batches"}) {
-    const std::string path = fmt::format("{}/{}", root, folder);
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    if (error || !std::filesystem::is_directory(path, error)) {
-      return Error{ErrorKind::kIo, fmt::format("the folder {} cannot be made: {}", path,
-                                               error ? error.message() : "a file has this name")};
-    }
+  for (const std::string& path : {root, root + "/files", root + "/batches"}) {
+    if (Result<void> made = make_private(path); !made) return made.error();
   }
-  Result<store::OpenedDatabase> opened =
-      store::open_or_begin(fmt::format("{}/windrow.db", root), kVersions);
+  const std::string path = root + "/windrow.db";
+  make_database_private(path);
+  Result<store::OpenedDatabase> opened = store::open_or_begin(path, kVersions);
   if (!opened) return opened.error();
   if (!opened->put_aside.empty()) {
     warnings.push_back(fmt::format(
         "{}; it was put aside as {} and a new one begun: files and batches of before are not "
         "listed any more, their bytes stay in {}",
         opened->why, opened->put_aside, root));
+  } else if (Result<void> looked = look_for_unknown(*opened->database, root, warnings); !looked) {
+    return looked.error();
   }
   return std::unique_ptr<DataDir>(new DataDir(std::move(root), std::move(opened->database)));
 }

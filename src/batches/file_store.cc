@@ -280,7 +280,17 @@ Reply<FilePage> FileStore::list(const Viewer& viewer, const FileQuery& query) {
 Reply<FileContent> FileStore::open_content(const Viewer& viewer, std::string_view id) {
   Reply<StoredFile> file = get(viewer, id);
   if (auto* failure = std::get_if<llm::Failure>(&file)) return std::move(*failure);
-  auto& found = std::get<StoredFile>(file);
+  return open_bytes(std::get<StoredFile>(std::move(file)));
+}
+
+Reply<FileContent> FileStore::open_input(std::string_view id) {
+  Result<std::optional<StoredFile>> file = find(id);
+  if (!file) return of_storage(file.error());
+  if (!*file) return not_found("file", id);
+  return open_bytes(**std::move(file));
+}
+
+Reply<FileContent> FileStore::open_bytes(StoredFile found) {
   Result<std::unique_ptr<store::ReadFile>> bytes = disk_.open_read(data_.at(found.place));
   if (!bytes && bytes.error().kind != ErrorKind::kNotFound) return of_storage(bytes.error());
   const Result<uint64_t> size = bytes ? (*bytes)->size() : Result<uint64_t>(uint64_t{0});

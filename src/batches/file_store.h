@@ -114,6 +114,9 @@ class FileStore {
 
   // --- for batches ---
 
+  // Of a batch that has not ended, so it is there even when its own time is over. As open_content.
+  Reply<FileContent> open_input(std::string_view id);
+
   // Adds the row of a file that a batch made; call it within a transaction, and grew() once that is
   // done. Its bytes are at `place` already.
   Result<StoredFile> add_output(const std::string& owner, const std::string& filename,
@@ -132,6 +135,7 @@ class FileStore {
 
   Result<void> end_what_was_cut();
   Result<std::optional<StoredFile>> find(std::string_view id);
+  Reply<FileContent> open_bytes(StoredFile file);
   Result<void> insert(const StoredFile& file);
   Result<bool> is_in_use(std::string_view id);
   Result<void> take_away(const StoredFile& file);

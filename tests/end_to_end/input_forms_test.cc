@@ -142,7 +142,7 @@ TEST(InputThatEndsEarly, IsSaidAfterTheRowsBeforeIt) {
     EXPECT_EQ(cut.code, 2) << cut;
     EXPECT_THAT(cut.errors,
                 HasSubstr(fmt::format("requests: the {} data stops in the middle: the file is cut "
-                                      "off; get the whole file and run the same command again",
+                                      "off; get the whole file and try again",
                                       name)));
     EXPECT_EQ(read_log(folder, "results.jsonl").size(), 4U);
     EXPECT_FALSE(folder.has("results.errors.jsonl") && folder.size_of("results.errors.jsonl") > 0);
