@@ -9,6 +9,7 @@
 #include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <charconv>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -34,6 +35,12 @@ constexpr int32_t kThreads = 2;
 
 // So much of a file lies in memory for a client who fetches it.
 constexpr size_t kPieceBytes = size_t{256} << 10;
+
+// What a form is larger than its file, at most: more is no form of ours.
+constexpr int64_t kFormBytesMax = int64_t{1} << 20;
+
+// Of a client who left in the middle, for the log.
+constexpr int kLeft = 499;
 
 constexpr size_t kBatchBodyMax = size_t{1} << 20;
 constexpr size_t kDepthMax = 32;
@@ -131,7 +138,11 @@ void StorageCalls::add_routes(const Add& add) {
            [this, work](const Asked& asked) { return (this->*work)(asked); });
     });
   };
-  route("POST", "/v1/files", &StorageCalls::upload);
+  add("POST", "/v1/files",
+      http::Handler::in_pieces(
+          [this](const http::ServerRequest& head, http::Exchange exchange, http::RequestBody body) {
+            take_upload(head, std::move(exchange), std::move(body));
+          }));
   route("GET", "/v1/files", &StorageCalls::list_files);
   route("GET", "/v1/files/{id}", &StorageCalls::file);
   route("DELETE", "/v1/files/{id}", &StorageCalls::delete_file);
@@ -185,14 +196,68 @@ void StorageCalls::take(const http::ServerRequest& request, http::Exchange excha
 
 // --- files -------------------------------------------------------------------------------------
 
-http::ServerReply StorageCalls::upload(const Asked& asked) const {
-  Result<http::MultipartReader> reader = http::MultipartReader::of(asked.content_type);
-  if (!reader) return error_reply(batches::invalid(reader.error().message, "Content-Type"));
-  FileForm form(*storage_.files);
-  Result<void> read = reader->feed(asked.body, form);
-  if (read) read = reader->finish();
-  if (!read) return error_reply(form.failure(read.error()));
-  return reply_of(form.finish(asked.viewer()));
+// A form on its way to the disk: a piece is asked for when the one before has been written.
+class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
+ public:
+  Upload(std::shared_ptr<Asked> asked, http::RequestBody body, http::MultipartReader reader,
+         batches::FileStore& files, CallWorkers& workers)
+      : asked_(std::move(asked)),
+        body_(std::move(body)),
+        reader_(std::move(reader)),
+        form_(files),
+        workers_(workers) {}
+
+  void go_on() {
+    body_.next([self = shared_from_this()](http::BodyPiece piece) mutable {
+      // The end waits until everything is safe on the disk.
+      const auto length = piece.state == http::BodyPiece::State::kEnd ? CallWorkers::Length::kLong
+                                                                      : CallWorkers::Length::kShort;
+      CallWorkers& workers = self->workers_;
+      workers.post([self = std::move(self), piece = std::move(piece)] { self->take(piece); },
+                   length);
+    });
+  }
+
+ private:
+  // On a worker. What does not become a file is taken away with this.
+  void take(const http::BodyPiece& piece) {
+    RequestRecord& record = asked_->admitted.record();
+    if (piece.state == http::BodyPiece::State::kBroken) {
+      record.status = piece.status != 0 ? piece.status : kLeft;
+      return;
+    }
+    record.body_bytes += piece.bytes.size();
+    Result<void> read = reader_.feed(piece.bytes, form_);
+    if (read && piece.state == http::BodyPiece::State::kMore) return go_on();
+    if (read) read = reader_.finish();
+    asked_->answer(read ? reply_of(form_.finish(asked_->viewer()))
+                        : error_reply(form_.failure(read.error())));
+  }
+
+  const std::shared_ptr<Asked> asked_;
+  http::RequestBody body_;
+  http::MultipartReader reader_;
+  FileForm form_;
+  CallWorkers& workers_;
+};
+
+void StorageCalls::take_upload(const http::ServerRequest& head, http::Exchange exchange,
+                               http::RequestBody body) {
+  std::shared_ptr<Asked> asked = admit(head, exchange);
+  if (!asked) return;
+  // What is too large by its own word need not come.
+  int64_t announced = 0;
+  const std::string_view length = head.headers.get("Content-Length").value_or("");
+  std::from_chars(length.data(), length.data() + length.size(), announced);
+  if (const auto failure = storage_.files->refuse_bytes(announced - kFormBytesMax))
+    return asked->answer(error_reply(*failure));
+  Result<http::MultipartReader> reader = http::MultipartReader::of(asked->content_type);
+  if (!reader) {
+    return asked->answer(error_reply(batches::invalid(reader.error().message, "Content-Type")));
+  }
+  std::make_shared<Upload>(std::move(asked), std::move(body), *std::move(reader), *storage_.files,
+                           workers_)
+      ->go_on();
 }
 
 http::ServerReply StorageCalls::list_files(const Asked& asked) const {

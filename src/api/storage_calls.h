@@ -1,5 +1,6 @@
 // StorageCalls: /v1/files and /v1/batches. Their work waits for the disk, so it is done on threads
-// of its own, and a file that is fetched is read no faster than its client takes it.
+// of its own. A file that is fetched is read no faster than its client takes it, and one that comes
+// is taken from its client no faster than the disk writes it: neither lies in memory.
 #pragma once
 
 #include <atomic>
@@ -45,14 +46,16 @@ class StorageCalls {
  private:
   struct Asked;
   class Download;
+  class Upload;
 
   using Work = std::function<http::ServerReply(const Asked&)>;
 
   void take(const http::ServerRequest& request, http::Exchange exchange, Work work);
   void take_download(const http::ServerRequest& request, http::Exchange exchange);
+  void take_upload(const http::ServerRequest& head, http::Exchange exchange,
+                   http::RequestBody body);
   std::shared_ptr<Asked> admit(const http::ServerRequest& request, http::Exchange& exchange);
 
-  http::ServerReply upload(const Asked& asked) const;
   http::ServerReply list_files(const Asked& asked) const;
   http::ServerReply file(const Asked& asked) const;
   http::ServerReply delete_file(const Asked& asked) const;

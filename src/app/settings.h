@@ -76,7 +76,7 @@ struct Settings {
   std::vector<std::string> cors_origins;
   int64_t batches_max = 2;  // that run at the same time
   int64_t batch_rows_max = 50'000;
-  int64_t file_mb_max = 200;
+  int64_t file_mb_max = 512;
   int64_t files_mb_max = 0;  // of all together; 0: no limit
   bool mixed_models = false;
   int64_t body_mb_max = 32;

@@ -172,6 +172,14 @@ Reply<std::unique_ptr<FileStore::Upload>> FileStore::begin_upload() {
   return std::unique_ptr<Upload>(new Upload(*this, std::move(id), *std::move(file)));
 }
 
+std::optional<llm::Failure> FileStore::refuse_bytes(int64_t bytes) const {
+  if (bytes > limits_.file_bytes_max) return too_large(limits_.file_bytes_max);
+  const std::scoped_lock lock(mutex_);
+  if (bytes > 0 && limits_.total_bytes_max > 0 && total_bytes_ + bytes > limits_.total_bytes_max)
+    return no_room(limits_.total_bytes_max);
+  return std::nullopt;
+}
+
 Reply<std::monostate> FileStore::Upload::append(std::string_view bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   if (bytes_ + size > store_.limits_.file_bytes_max)

@@ -102,6 +102,9 @@ class FileStore {
 
   Reply<std::unique_ptr<Upload>> begin_upload();
 
+  // Why one of so many bytes need not begin. Waits for nobody.
+  std::optional<llm::Failure> refuse_bytes(int64_t bytes) const;
+
   Reply<StoredFile> get(const Viewer& viewer, std::string_view id);
   Reply<FilePage> list(const Viewer& viewer, const FileQuery& query);
 
