@@ -101,11 +101,14 @@ void CallFlow::start(CallSteps& steps) {
   steps.start = true;
 }
 
-// What a client has not taken becomes one event of each choice.
+// What a client has not taken becomes one event of each choice, where its order can be kept.
 void CallFlow::add_pending(llm::Piece piece) {
   if (piece.raw.empty()) {
     for (auto one = pending_.rbegin(); one != pending_.rend(); ++one) {
       if (one->choice != piece.choice || !one->raw.empty()) continue;
+      // Of one piece texts come before calls.
+      const bool says = !piece.text.empty() || !piece.reasoning.empty() || !piece.refusal.empty();
+      if (says && !one->tool_calls.empty()) break;
       one->text += piece.text;
       one->reasoning += piece.reasoning;
       llm::join(one->tool_calls, std::move(piece.tool_calls));

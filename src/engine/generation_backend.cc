@@ -160,12 +160,7 @@ void GenerationBackend::read_ahead(llm::Request& request) {
 }
 
 std::variant<int64_t, llm::Failure> GenerationBackend::count_prompt(const llm::Request& request) {
-  std::variant<Prompts, llm::Failure> made = prompts(request);
-  if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
-  int64_t tokens = 0;
-  for (const std::vector<Token>& prompt : std::get<Prompts>(made).tokens)
-    tokens += std::ssize(prompt);
-  return tokens;
+  return prompt_maker_.count(request);
 }
 
 void GenerationBackend::submit(llm::Request request, Done done) {

@@ -72,7 +72,22 @@ std::variant<Prompts, llm::Failure> PromptMaker::make(const llm::Request& reques
                                                              : make_completion(request);
 }
 
-std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& request) const {
+std::variant<int64_t, llm::Failure> PromptMaker::count(const llm::Request& request) const {
+  if (request.endpoint == llm::Endpoint::kChatCompletions) {
+    std::variant<jinja::Rendered, llm::Failure> written = render_chat(request);
+    if (auto* failure = std::get_if<llm::Failure>(&written)) return std::move(*failure);
+    return std::ssize(tokens_of_chat(std::get<jinja::Rendered>(written)));
+  }
+  std::variant<Prompts, llm::Failure> made = make_completion(request);
+  if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
+  int64_t tokens = 0;
+  for (const std::vector<Token>& prompt : std::get<Prompts>(made).tokens)
+    tokens += std::ssize(prompt);
+  return tokens;
+}
+
+std::variant<jinja::Rendered, llm::Failure> PromptMaker::render_chat(
+    const llm::Request& request) const {
   if (!chat_template_) {
     return request_failure("unsupported_by_model", chat_template_.error().message, "messages");
   }
@@ -80,18 +95,29 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& r
   for (const auto& [name, value] : request.chat.wishes) {
     if (chat_template_->knows(name)) arguments.emplace(name, value);
   }
-  const std::variant<jinja::Rendered, chat::Unwritable> written = chat_template_->render(
+  std::variant<jinja::Rendered, chat::Unwritable> written = chat_template_->render(
       {.messages = request.chat.messages, .tools = request.chat.tools, .arguments = arguments},
       limits_.now_unix_s);
   if (const auto* unwritable = std::get_if<chat::Unwritable>(&written)) {
     return failure_of_template(*unwritable);
   }
+  return std::get<jinja::Rendered>(std::move(written));
+}
+
+std::vector<Token> PromptMaker::tokens_of_chat(const jinja::Rendered& rendered) const {
+  std::vector<Token> tokens = prompt_tokens_.of(rendered.segments);
+  put_begin_in_front(tokens);
+  return tokens;
+}
+
+std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& request) const {
+  std::variant<jinja::Rendered, llm::Failure> written = render_chat(request);
+  if (auto* failure = std::get_if<llm::Failure>(&written)) return std::move(*failure);
   const auto& rendered = std::get<jinja::Rendered>(written);
   if (auto failure = check_bytes(request, bytes_of(rendered), "messages")) {
     return *std::move(failure);
   }
-  std::vector<Token> tokens = prompt_tokens_.of(rendered.segments);
-  put_begin_in_front(tokens);
+  std::vector<Token> tokens = tokens_of_chat(rendered);
   if (auto failure = check_length(request, tokens.size(), "messages")) return *std::move(failure);
   return Prompts{.tokens = {std::move(tokens)}, .chat_end = end_of(rendered)};
 }

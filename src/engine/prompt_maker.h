@@ -41,11 +41,16 @@ class PromptMaker {
 
   std::variant<Prompts, llm::Failure> make(const llm::Request& request) const;
 
+  // Tokens of all prompts together; of a chat also where it is too long to be answered.
+  std::variant<int64_t, llm::Failure> count(const llm::Request& request) const;
+
   // Of chats; nothing when there is no template.
   const chat::ReasoningFormat* reasoning() const;
   const chat::ToolSyntax* tool_syntax() const;
 
  private:
+  std::variant<jinja::Rendered, llm::Failure> render_chat(const llm::Request& request) const;
+  std::vector<Token> tokens_of_chat(const jinja::Rendered& rendered) const;
   std::variant<Prompts, llm::Failure> make_chat(const llm::Request& request) const;
   std::variant<Prompts, llm::Failure> make_completion(const llm::Request& request) const;
   void put_begin_in_front(std::vector<Token>& tokens) const;

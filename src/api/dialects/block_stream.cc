@@ -28,6 +28,7 @@ std::string_view rest_of(std::string_view text, size_t said) {
 void BlockStream::say(const llm::Piece& piece, std::string& events) {
   begin_once(events);
   if (piece.raw.empty()) return say_own(piece, events);
+  from_elsewhere_ = true;
   for (const llm::Piece& one : llm::read_raw_event(piece.raw))
     say_own(one, events);
 }
@@ -40,7 +41,8 @@ void BlockStream::end(const llm::Answer& answer, std::string& events) {
   }
   ending_.usage = answer.usage;
   if (mixed_) return fail(mixed_up(), events);
-  const bool calls = !argument_bytes_.empty();
+  // Not all servers say so.
+  const bool calls = from_elsewhere_ && !argument_bytes_.empty();
   if (calls && ending_.reason == llm::FinishReason::kStop)
     ending_.reason = llm::FinishReason::kToolCalls;
   if (blocks_.empty() && needs_text()) open_block({.kind = Kind::kText}, events);
@@ -62,11 +64,17 @@ void BlockStream::say_own(const llm::Piece& piece, std::string& events) {
   if (piece.choice != 0) return;
   tokens_ += piece.tokens.size();
   unsaid_.insert(unsaid_.end(), piece.tokens.begin(), piece.tokens.end());
+  // What was joined to one piece may hold the rest of a call and what was said behind it.
+  const int32_t said_first = is_open(Kind::kCall) ? call_ : -1;
+  for (const llm::ToolCallPiece& call : piece.tool_calls) {
+    if (call.index == said_first) say_call(call, events);
+  }
   say_text(Kind::kThoughts, piece.reasoning, events);
   say_text(Kind::kText, piece.text, events);
   say_text(Kind::kRefusal, piece.refusal, events);
-  for (const llm::ToolCallPiece& call : piece.tool_calls)
-    say_call(call, events);
+  for (const llm::ToolCallPiece& call : piece.tool_calls) {
+    if (call.index != said_first) say_call(call, events);
+  }
   reasoning_bytes_ += piece.reasoning.size();
   text_bytes_ += piece.text.size();
   refusal_bytes_ += piece.refusal.size();

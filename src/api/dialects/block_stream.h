@@ -59,6 +59,7 @@ class BlockStream : public AnswerStream {
   bool is_open(AnswerBlock::Kind kind) const { return open_ && blocks_.back().kind == kind; }
 
   bool begun_ = false;
+  bool from_elsewhere_ = false;
   bool open_ = false;   // the last block
   bool mixed_ = false;  // calls came in an order that cannot be said
   std::vector<AnswerBlock> blocks_;

@@ -38,6 +38,10 @@ json::value content_of(json::array parts) {
 
 Problem unknown_block(const ObjectReader& block, std::string_view type, std::string_view known) {
   const std::string place = block.place("type");
+  if (type == "image" || type == "document") {
+    return llm::unsupported(place,
+                            fmt::format("{} is \"{}\"; models here read only texts", place, type));
+  }
   return llm::unsupported(
       place, fmt::format("{} is \"{}\"; here it must be {}", place, shown(type), known));
 }

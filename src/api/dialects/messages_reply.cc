@@ -63,6 +63,7 @@ std::string_view error_type(int status) {
       return "request_too_large";
     case 429:
       return "rate_limit_error";
+    case 408:
     case 504:
       return "timeout_error";
     case 529:

@@ -101,6 +101,8 @@ class ItemsReader {
   // What the assistant has said so far becomes a message.
   void finish_turn() {
     if (!turn_open_) return;
+    // An answer that was cut while it was thought out says nothing.
+    if (content_.is_null() && calls_.empty()) content_ = "";
     json::object message{{"role", "assistant"}, {"content", std::move(content_)}};
     if (!thoughts_.empty()) message["reasoning_content"] = std::exchange(thoughts_, {});
     if (!calls_.empty()) message["tool_calls"] = std::exchange(calls_, {});

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,8 +41,15 @@ std::string_view to_string(ResponseStatus status) {
 
 std::string_view status_of_item(ItemState state) {
   if (state.in_progress) return "in_progress";
+  if (state.cut) return "incomplete";
   if (state.ending == nullptr) return "completed";
   return to_string(status_of(*state.ending));
+}
+
+bool is_json(std::string_view text) {
+  boost::system::error_code error;
+  boost::json::parse(text, error);
+  return !error;
 }
 
 void append_usage(const llm::Usage& usage, std::string& text) {
@@ -55,6 +64,7 @@ void append_usage(const llm::Usage& usage, std::string& text) {
 // The codes that the API has for an error of a response.
 std::string_view error_code(const llm::Failure& failure) {
   if (failure.status == 429) return "rate_limit_exceeded";
+  if (failure.status == 408) return "server_error";
   return failure.status >= 400 && failure.status < 500 ? "invalid_prompt" : "server_error";
 }
 
@@ -140,9 +150,9 @@ void append_response(const ChatFacts& facts, ResponseStatus status,
   size_t index = 0;
   append_array(text, blocks, [&](const AnswerBlock& block) {
     const bool last = index + 1 == blocks.size();
-    const bool going_on =
-        last && (status == ResponseStatus::kInProgress || status == ResponseStatus::kFailed);
-    const ItemState state{.ending = last ? ending : nullptr, .in_progress = going_on};
+    const ItemState state{.ending = last ? ending : nullptr,
+                          .in_progress = last && status == ResponseStatus::kInProgress,
+                          .cut = last && status == ResponseStatus::kFailed};
     append_item(facts, block, index++, state, text);
   });
   text += R"(,"usage":)";
@@ -164,6 +174,10 @@ std::string item_id(const ChatFacts& facts, const AnswerBlock& block, size_t ind
 void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
                  std::string& text) {
   append(text, R"({{"id":"{}",)", item_id(facts, block, index));
+  // A call that broke off in the middle is none, however the answer ended.
+  if (block.kind == Kind::kCall && !state.in_progress && !block.text.empty() &&
+      !is_json(block.text))
+    state.cut = true;
   const std::string_view status = status_of_item(state);
   if (block.kind == Kind::kCall) {
     append(text, R"("type":"function_call","status":"{}","call_id":)", status);

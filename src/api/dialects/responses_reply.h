@@ -36,6 +36,7 @@ void append_response(const ChatFacts& facts, ResponseStatus status,
 struct ItemState {
   const AnswerEnding* ending = nullptr;  // of the last one
   bool in_progress = false;
+  bool cut = false;  // nothing more comes of it, and it is not whole
 };
 void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
                  std::string& text);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/call_flow.h"
 #include "api/call_reply.h"
 #include "api/dialects/own_form.h"
 #include "api/dialects/responses_reply.h"
@@ -222,6 +223,77 @@ TEST(DialectStreams, JoinedTheyAreTheWholeReply) {
       ASSERT_EQ(read, whole(dialect, told.answer, logprobs));
     }
   }
+}
+
+// Calls and texts in any order, as they come from a model that talks between its calls, to clients
+// that are slow now and then: the order stays as it was made.
+TEST(DialectStreams, WhatASlowClientHasNotTakenKeepsItsOrder) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    llm::Choice choice{.finish_reason = llm::FinishReason::kToolCalls};
+    std::vector<llm::Piece> pieces;
+    std::string expected;
+    for (uint64_t left = 1 + random.below(5); left > 0; --left) {
+      if (random.chance(0.5)) {
+        const std::string text = "t" + words(random, 20);
+        expected += expected.ends_with("text") ? "" : " text";
+        choice.text += text;
+        for (const std::string& part : cut(random, text))
+          pieces.push_back({.text = part});
+        continue;
+      }
+      const auto index = static_cast<int32_t>(choice.tool_calls.size());
+      const std::string arguments = json::serialize(json::object{{"a", words(random, 10)}});
+      choice.tool_calls.push_back({.id = "c", .name = "f", .arguments = arguments});
+      expected += " call";
+      pieces.push_back({.tool_calls = {{.index = index, .id = "c", .name = "f"}}});
+      for (const std::string& part : cut(random, arguments))
+        pieces.push_back({.tool_calls = {{.index = index, .arguments = part}}});
+    }
+    const llm::Answer answer{.choices = {choice}};
+    for (const Dialect dialect : {Dialect::kResponses, Dialect::kMessages}) {
+      CallFlow flow(TimePoint{});
+      flow.set_stream(stream_in_dialect(facts(dialect)));
+      std::string events;
+      for (const llm::Piece& piece : pieces) {
+        events += flow.say({piece}, random.chance(0.7), TimePoint{}).bytes;
+        if (random.chance(0.2)) events += flow.drained(TimePoint{}).bytes;
+      }
+      events += flow.end(llm::Outcome(answer)).bytes;
+      std::string seen;
+      std::string text;
+      std::vector<json::value> inputs;
+      const bool messages = dialect == Dialect::kMessages;
+      const json::value read = messages ? read_message(events) : read_response(events);
+      for (const json::value& block : read.at(messages ? "content" : "output").as_array()) {
+        const bool call = block.at("type") == "tool_use" || block.at("type") == "function_call";
+        seen += call ? " call" : " text";
+        if (call) {
+          inputs.push_back(messages ? block.at("input")
+                                    : json::parse(block.at("arguments").as_string()));
+        } else {
+          text += (messages ? block.at("text") : block.at("content").at(0).at("text")).as_string();
+        }
+      }
+      EXPECT_EQ(seen, expected);
+      EXPECT_EQ(text, choice.text);
+      ASSERT_EQ(inputs.size(), choice.tool_calls.size());
+      for (size_t i = 0; i < inputs.size(); ++i)
+        EXPECT_EQ(inputs[i], json::parse(choice.tool_calls[i].arguments));
+    }
+  }
+}
+
+TEST(DialectStreams, ACallThatBrokeOffIsNoneThatWasMade) {
+  const llm::Answer answer{
+      .choices = {{.tool_calls = {{.id = "c", .name = "f", .arguments = R"({"a":)"}},
+                   .finish_reason = llm::FinishReason::kStop}}};
+  const auto messages = stream_in_dialect(facts(Dialect::kMessages));
+  std::string events;
+  messages->end(answer, events);
+  EXPECT_NE(events.find(R"("stop_reason":"end_turn")"), std::string::npos) << events;
+  EXPECT_EQ(whole(Dialect::kResponses, answer).at("output").at(0).at("status"), "incomplete");
 }
 
 // A server elsewhere says the same in its own words.

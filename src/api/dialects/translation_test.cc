@@ -211,10 +211,11 @@ TEST(MessagesBody, FieldsHaveOtherNamesAndShapes) {
 TEST(MessagesBody, WhatIsWrongIsSaidInItsOwnWords) {
   EXPECT_EQ(refused(Dialect::kMessages, R"({"messages":[{"role":"user","content":"a"}]})"),
             "max_tokens: the body has no max_tokens, which /v1/messages needs");
-  EXPECT_EQ(refused(Dialect::kMessages, R"({"max_tokens":1,"messages":[{"role":"user","content":[
+  EXPECT_EQ(
+      refused(Dialect::kMessages, R"({"max_tokens":1,"messages":[{"role":"user","content":[
                 {"type":"text","text":"a"},{"type":"image","source":{}}]}]})"),
-            "messages[0].content[1].type: messages[0].content[1].type is \"image\"; here it must "
-            "be \"text\" or \"tool_result\"");
+      "messages[0].content[1].type: messages[0].content[1].type is \"image\"; models here read "
+      "only texts");
   EXPECT_EQ(refused(Dialect::kMessages, R"({"max_tokens":1,"messages":[
                 {"role":"user","content":"a"},{"role":"assistant","content":"b"}]})"),
             "messages[1]: messages[1] is the assistant's and the last one; an answer cannot be "

@@ -209,9 +209,9 @@ std::variant<int64_t, llm::Failure> ModelKeeper::count_prompt(PooledModelId id,
     if (backend == nullptr) {
       const TimePoint now = clock_.now();
       PoolActions actions;
-      pool_.want(now, id, actions);
+      const Arrival arrival = pool_.ask(now, id, actions);
       note(actions);
-      return still_loading(id, now);
+      return arrival == Arrival::kRefused ? unavailable(id, now) : still_loading(id, now);
     }
   }
   auto counted = backend->count_prompt(request);

@@ -127,6 +127,14 @@ void ModelPool::grew(TimePoint now, PooledModelId id, uint64_t bytes, PoolAction
   decide(now, actions);
 }
 
+Arrival ModelPool::ask(TimePoint now, PooledModelId id, PoolActions& actions) {
+  const Model& model = at(id);
+  const bool failed = model.refused_until && now < *model.refused_until;
+  if (model.presence == Presence::kAbsent && (failed || has_no_place(id))) return Arrival::kRefused;
+  want(now, id, actions);
+  return Arrival::kWaits;
+}
+
 void ModelPool::want(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
   model.dismissed = false;

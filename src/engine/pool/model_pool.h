@@ -119,7 +119,10 @@ class ModelPool {
   // It needs so much by now.
   void grew(TimePoint now, PooledModelId model, uint64_t bytes, PoolActions& actions);
 
-  // Somebody wants it loaded, or unloaded, without a request.
+  // Somebody asks what it needs to be there for and does not wait; never kInside.
+  Arrival ask(TimePoint now, PooledModelId model, PoolActions& actions);
+
+  // Somebody who runs the server wants it loaded, or unloaded.
   void want(TimePoint now, PooledModelId model, PoolActions& actions);
   Dismissal dismiss(TimePoint now, PooledModelId model, PoolActions& actions);
 

@@ -281,6 +281,19 @@ TEST(ModelPool, AtTheStartAsManyAsFit) {
   EXPECT_EQ(chosen({{.bytes = 4}, {.bytes = 7}}, 0), "ab") << "no limit";
 }
 
+TEST(ModelPool, WhoAsksAndDoesNotWaitHearsOfAFailureToo) {
+  Pool pool(std::vector<PooledModelFacts>{{.bytes = 4}});
+  const auto ask = [&](double when) {
+    PoolActions actions;
+    const Arrival arrival = (*pool).ask(at(when), kA, actions);
+    return std::pair(arrival, actions.size());
+  };
+  EXPECT_EQ(ask(0), std::pair(Arrival::kWaits, size_t{1}));
+  EXPECT_EQ(pool.failed(1, kA), "");
+  EXPECT_EQ(ask(2), std::pair(Arrival::kRefused, size_t{0})) << "nothing is loaded";
+  EXPECT_EQ(ask(40), std::pair(Arrival::kWaits, size_t{1}));
+}
+
 // --- rows of batches ---
 
 TEST(ModelPool, ABatchTakesNobodysPlaceWhoWasAskedByClientsLately) {
