@@ -1,9 +1,11 @@
-// The server as Graphiti uses it: its schemas as pydantic writes them (no additionalProperties, no
-// strict), its bursts, its reranker, its embedder.
+// The server as Graphiti uses it, in each of its clients' shapes: the generic one asks chats for
+// schemas as pydantic writes them (no additionalProperties, no strict), the one for OpenAI asks
+// responses for strict ones; its bursts, its reranker, its embedder.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import Ajv2020 from 'ajv/dist/2020.js';
+import OpenAI from 'openai';
 
 import { models, Server } from './server.mjs';
 
@@ -114,6 +116,51 @@ test('the schemas are taken as they are', async () => {
     });
     assert.equal(reply.status, 200, reply.text);
   }
+});
+
+// As OpenAI's clients make a schema strict: everything is required, nothing else may be there.
+function strict(schema) {
+  if (Array.isArray(schema)) return schema.map(strict);
+  if (schema === null || typeof schema !== 'object') return schema;
+  const copy = Object.fromEntries(Object.entries(schema)
+      .filter(([name, value]) => name !== 'default' || value !== null)
+      .map(([name, value]) => [name, strict(value)]));
+  if (copy.type !== 'object') return copy;
+  return { ...copy, required: Object.keys(copy.properties), additionalProperties: false };
+}
+
+test('the client for OpenAI: strict schemas through responses', async () => {
+  const client = new OpenAI({ apiKey: 'none', baseURL: `${server.url}/v1`, maxRetries: 0 });
+  for (const schema of schemas.map(brief).map(strict)) {
+    const response = await client.responses.parse({
+      model: 'gpt-4.1-mini',
+      input: [{ role: 'system', content: 'You extract facts.' },
+              { role: 'user', content: 'Alice met Bob in Paris on Monday.' }],
+      temperature: 1, max_output_tokens: 16384,
+      text: { format: { type: 'json_schema', strict: true, name: schema.title, schema } },
+    });
+    assert.equal(response.status, 'completed');
+    const valid = ajv.compile(schema);
+    const value = JSON.parse(response.output_text);
+    assert.ok(valid(value), `${schema.title}: ${response.output_text} ${JSON.stringify(valid.errors)}`);
+    assert.ok(response.usage.input_tokens > 0 && response.usage.output_tokens > 0);
+  }
+  // For models of certain names it says how hard to think and how long to write, in place of a
+  // temperature.
+  const schema = strict(brief(schemas[7]));
+  const thought = await client.responses.create({
+    model: 'gpt-4.1-mini', input: [{ role: 'user', content: 'Alice met Bob.' }],
+    max_output_tokens: 16384, reasoning: { effort: 'minimal' },
+    text: { verbosity: 'low',
+            format: { type: 'json_schema', strict: true, name: schema.title, schema } },
+  });
+  JSON.parse(thought.output_text);
+  // Where it has no schema it asks a chat for any object.
+  const any = await client.chat.completions.create({
+    model: 'gpt-4.1-nano', max_tokens: 60, messages: [{ role: 'user', content: 'As JSON.' }],
+    response_format: { type: 'json_object' },
+  });
+  assert.ok(any.choices[0].message.content.startsWith('{'));
 });
 
 test('a burst of 18 extractions', async () => {

@@ -76,6 +76,27 @@ test('tokens are counted as they are used', async () => {
       message.usage.input_tokens + message.usage.cache_read_input_tokens);
 });
 
+test('models are listed, in the shape of OpenAI', async () => {
+  const ids = [];
+  for await (const model of client.models.list()) ids.push(model.id);
+  assert.deepEqual(ids, ['chat', 'sim']);
+  assert.equal((await client.models.retrieve('sim')).id, 'sim');
+});
+
+// As agents send them: marks for caches, beta headers, thoughts on or off.
+test('what agents send beside a conversation is taken', async () => {
+  const mark = { cache_control: { type: 'ephemeral' } };
+  const message = await client.beta.messages.create({
+    model: 'sim', max_tokens: 4, betas: ['interleaved-thinking-2025-05-14'],
+    system: [{ type: 'text', text: 'You are an agent.', ...mark }],
+    messages: user([{ type: 'text', text: 'Go on', ...mark }]),
+    tools: [{ name: 'read', description: 'A file', input_schema: { type: 'object' }, ...mark }],
+    thinking: { type: 'enabled', budget_tokens: 1024 }, metadata: { user_id: 'u' },
+    context_management: { edits: [] },
+  });
+  assert.equal(message.type, 'message');
+});
+
 test('a stream that is left ends the request', async () => {
   const stream = client.messages.stream(
       { model: 'sim', max_tokens: 100000, messages: user('Talk') });

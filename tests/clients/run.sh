@@ -16,6 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here"/*.mjs "$work"
 ln -s "$packages" "$work/node_modules"
+export WINDROW_DOCS=$here/../../docs
 exit_code=0
 "$node" --test-timeout=90000 --test-reporter=spec "$work/$script" || exit_code=$?
 exit "$exit_code"
