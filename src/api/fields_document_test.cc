@@ -61,6 +61,22 @@ TEST(FieldsDocument, ListsWhatTheServerTakesOutOfABody) {
   expect_part("fields of the server", table);
 }
 
+// As docs/api.md says in words.
+TEST(FieldsDocument, InAFileOfRequestsTheyMeanLess) {
+  std::set<std::string_view> names;
+  for (const ServerField& field : server_fields())
+    names.insert(field.name);
+  EXPECT_EQ(names,
+            (std::set<std::string_view>{"stream", "stream_options", "priority", "service_tier"}));
+  const auto use = [](std::string_view name) {
+    return llm::find_rule(Endpoint::kChatCompletions, name)->use;
+  };
+  EXPECT_EQ(use("stream"), llm::FieldUse::kRefused);
+  EXPECT_EQ(use("stream_options"), llm::FieldUse::kRefused);
+  EXPECT_EQ(use("service_tier"), llm::FieldUse::kWithoutEffect);
+  EXPECT_EQ(llm::find_rule(Endpoint::kChatCompletions, "priority"), nullptr);
+}
+
 // --- other dialects ---------------------------------------------------------------------------
 
 std::string fields_table(Dialect dialect) {

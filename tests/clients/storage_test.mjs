@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
+import Ajv2020 from 'ajv/dist/2020.js';
 import OpenAI, { toFile } from 'openai';
 
 import { models, Server } from './server.mjs';
@@ -176,6 +177,33 @@ test('the same key makes one batch', async () => {
   assert.equal((await client.batches.create(body, options)).id, first.id);
   await assert.rejects(client.batches.create({ ...body, metadata: { a: 'b' } }, options),
       (error) => error.code === 'idempotency_key_reused');
+});
+
+test('replies are what /openapi.json says of them', async () => {
+  const document = JSON.parse((await server.get('/openapi.json')).text);
+  const ajv = new Ajv2020({ strict: false, logger: false, validateFormats: false });
+  ajv.addSchema(document, 'document');
+  const judge = (name, body) => {
+    const valid = ajv.compile({ $ref: `document#/components/schemas/${name}` });
+    assert.ok(valid(body), `${name}: ${JSON.stringify(valid.errors)} in ${JSON.stringify(body)}`);
+    for (const required of document.components.schemas[name].required) {
+      const { [required]: _, ...rest } = body;
+      assert.ok(!valid(rest), `${name} is taken without ${required}`);
+    }
+  };
+  const ask = async (path, method = 'GET') =>
+    (await fetch(`${server.url}${path}`, { method })).json();
+  const file = await upload([chat(0)]);
+  judge('File', file);
+  const batch = await until(await begin([chat(1)]), ended);
+  judge('Batch', batch);
+  const files = await ask('/v1/files?limit=3');
+  assert.equal(files.data.length, 3);
+  judge('FileList', files);
+  const batches = await ask('/v1/batches?limit=3');
+  assert.ok(batches.data.length > 0);
+  judge('BatchList', batches);
+  judge('FileDeleted', await ask(`/v1/files/${file.id}`, 'DELETE'));
 });
 
 test('errors are the errors of the package', async () => {

@@ -18,6 +18,8 @@
 #include "api/models_page.h"
 #include "api/openapi.h"
 #include "api/stream_text.h"
+#include "batches/batch_json.h"
+#include "batches/file_json.h"
 
 namespace windrow::api {
 namespace {
@@ -154,6 +156,34 @@ void add_pages() {
   add("Error", json::parse(error_reply(404, "no such path").body));
 }
 
+// Files and batches at their least and at their most. Lists and what is said of a file that was
+// taken away are judged as a running server says them: tests/clients/storage_test.mjs.
+void add_storage() {
+  batches::StoredFile file{.id = "file-1", .filename = "a.jsonl", .purpose = "batch", .bytes = 5};
+  add("File", batches::file_json(file));
+  file.expires_at = 1'700'003'600;
+  add("File", batches::file_json(file));
+
+  batches::BatchRecord batch{.id = "batch_1"};
+  batch.request.input_file_id = "file-1";
+  batch.state = {.created_at = 1'700'000'000, .expires_at = 1'700'086'400};
+  add("Batch", batches::batch_json(batch));
+  batch.state.status = batches::BatchStatus::kFailed;
+  batch.state.failed_at = 1'700'000'001;
+  batch.faults = {{.code = "invalid_json_line", .message = "what", .line = 2}};
+  add("Batch", batches::batch_json(batch));
+  batch.state.status = batches::BatchStatus::kCompleted;
+  batch.state.completed_at = 1'700'000'002;
+  batch.faults.clear();
+  batch.request.metadata = {{"job", "night"}};
+  batch.models = {"chat"};
+  batch.counts = {.total = 3, .completed = 2, .failed = 1};
+  batch.usage.emplace();
+  batch.output_file_id = "file-2";
+  batch.error_file_id = "file-3";
+  add("Batch", batches::batch_json(batch, "the disk is full"));
+}
+
 }  // namespace
 }  // namespace windrow::api
 
@@ -164,6 +194,7 @@ int main() {
   api::add_streams(llm::Endpoint::kCompletions, "Completion");
   api::add_dialects();
   api::add_pages();
+  api::add_storage();
   for (const char* state : {"ok", "ready"})
     api::add("State", {{"status", state}});
   api::add("Document", api::openapi_document("1", true));
