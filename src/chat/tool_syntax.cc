@@ -27,6 +27,7 @@ ToolSyntax channels() {
           .open = std::string(harmony::kCallOpen),
           .middle = std::string(harmony::kCallMiddle),
           .close = std::string(harmony::kCall),
+          .blanks_vary = true,
           .several = false};
 }
 

@@ -61,6 +61,10 @@ struct ToolSyntax {
   // kNamed: may stand behind the name, with text that says nothing, in front of `middle`.
   std::string name_tail;
 
+  // White space in ARGUMENTS is now this, now that; mostly it is one blank behind each comma and
+  // colon.
+  bool blanks_vary = false;
+
   bool text_before = true;  // an answer may say something before it calls
   bool several = true;      // one answer may have more than one call
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 #include <future>
 #include <iterator>
 #include <utility>
@@ -16,6 +17,10 @@ namespace {
 // Of one row, about 400 MB each.
 constexpr int64_t kLogprobsMax = 8'000'000;
 constexpr int64_t kBiasesMax = 50'000'000;
+
+bool must_call(const llm::ToolChoice& choice) {
+  return choice.use == llm::ToolUse::kRequired || choice.use == llm::ToolUse::kNamed;
+}
 
 struct PromptsAhead final : llm::ReadAhead {
   PromptsAhead(const GenerationBackend* maker, std::variant<Prompts, llm::Failure> what)
@@ -86,6 +91,7 @@ std::variant<Prompts, llm::Failure> GenerationBackend::prompts(const llm::Reques
   if (const auto* prompts = std::get_if<Prompts>(&made)) {
     if (std::optional<llm::Failure> failure = too_much(request, *prompts))
       return *std::move(failure);
+    if (std::optional<llm::Failure> failure = no_call_possible(request)) return *std::move(failure);
   }
   return made;
 }
@@ -122,6 +128,20 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
                              with_thousands(scored), with_thousands(kLogprobsMax)));
 }
 
+// A call is wanted and this model's cannot be enforced.
+std::optional<llm::Failure> GenerationBackend::no_call_possible(const llm::Request& request) const {
+  const llm::Chat& chat = request.chat;
+  if (chat.tools.empty() || !must_call(chat.tool_choice)) return std::nullopt;
+  const std::optional<std::string> why = engine::not_enforceable(*prompt_maker_.tool_syntax());
+  if (!why) return std::nullopt;
+  return llm::Failure{
+      .code = "unsupported_by_model",
+      .message = fmt::format("tool_choice wants a call, and {}, so none can be enforced; with "
+                             "\"auto\" the model may call",
+                             *why),
+      .param = "tool_choice"};
+}
+
 // The engine's thread has other things to do.
 llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Structure> structure,
                                                       std::stop_token unwanted, Done done) {
@@ -136,7 +156,10 @@ llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Stru
          answer = std::make_shared<llm::Answer>(std::get<llm::Answer>(std::move(outcome)))] {
           const llm::Usage usage = answer->usage;
           llm::Outcome judgement = cancelled();
-          if (!unwanted.stop_requested()) judgement = judged(*structure->check, std::move(*answer));
+          if (!unwanted.stop_requested()) {
+            judgement = structure->calls ? judged_calls(*structure->calls, std::move(*answer))
+                                         : judged(*structure->check, std::move(*answer));
+          }
           if (unwanted.stop_requested()) judgement = cancelled();
           if (auto* failure = std::get_if<llm::Failure>(&judgement)) failure->usage = usage;
           done(std::move(judgement));
@@ -147,12 +170,34 @@ llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Stru
 // On a thread of the cache.
 StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureSpec& spec,
                                                            const grammar::GiveUp& give_up) {
+  if (spec.kind == llm::StructureSpec::Kind::kToolCalls) return make_calls_for(spec, give_up);
   std::call_once(tables_made_, [this] {
     const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
     tables_ =
         make_tables(vocabulary_, reasoning ? *reasoning : chat::ReasoningFormat(), shown_tokens_);
   });
   return make_structure(spec, tables_, give_up);
+}
+
+StructureCache::Made GenerationBackend::make_calls_for(const llm::StructureSpec& spec,
+                                                       const grammar::GiveUp& give_up) {
+  std::call_once(call_tables_made_, [this] {
+    call_tables_ = make_call_tables(vocabulary_, *prompt_maker_.reasoning(),
+                                    *prompt_maker_.tool_syntax(), shown_beside_tools_);
+  });
+  return make_call_structure(spec, call_tables_, give_up);
+}
+
+// What its answers have to be: the structure that it asks for, or calls of tools.
+std::optional<llm::StructureSpec> GenerationBackend::structure_of(
+    const llm::Request& request) const {
+  if (request.structured) return request.structured;
+  const llm::Chat& chat = request.chat;
+  if (chat.tools.empty() || !must_call(chat.tool_choice)) return std::nullopt;
+  return llm::StructureSpec{.kind = llm::StructureSpec::Kind::kToolCalls,
+                            .text = boost::json::serialize(chat.tools),
+                            .tool_choice = chat.tool_choice,
+                            .param = "tools"};
 }
 
 void GenerationBackend::read_ahead(llm::Request& request) {
@@ -175,15 +220,17 @@ void GenerationBackend::submit(llm::Request request, Done done) {
     done(std::move(*failure));
     return;
   }
+  std::optional<llm::StructureSpec> structure = structure_of(request);
   Waiting asked{.request = std::move(request),
+                .structure = std::move(structure),
                 .prompts = std::get<Prompts>(std::move(made)),
                 .submitted_at = clock_.now(),
                 .done = std::move(done)};
-  if (!asked.request.structured) {
+  if (!asked.structure) {
     run(std::move(asked), nullptr);
     return;
   }
-  const llm::StructureSpec spec = *asked.request.structured;
+  const llm::StructureSpec spec = *asked.structure;
   uint64_t id = 0;
   {
     const std::scoped_lock lock(mutex_);
@@ -202,20 +249,26 @@ void GenerationBackend::submit(llm::Request request, Done done) {
 
 llm::Failure GenerationBackend::not_enforceable(const llm::StructureSpec& spec,
                                                 const Error& error) {
+  if (spec.kind == llm::StructureSpec::Kind::kToolCalls) {
+    return {.code = "invalid_value",
+            .message = error.message,
+            .param = place_in_message(error.message)};
+  }
   return {.code = "invalid_value",
           .message = fmt::format("{}: {}", spec.param, error.message),
           .param = spec.param};
 }
 
 std::optional<llm::Failure> GenerationBackend::structure_fault(const llm::Request& request) {
-  if (!request.structured) return std::nullopt;
+  const std::optional<llm::StructureSpec> spec = structure_of(request);
+  if (!spec) return std::nullopt;
   std::promise<std::optional<Error>> error;
-  structures_.get(*request.structured, [&](const StructureCache::Made& made) {
+  structures_.get(*spec, [&](const StructureCache::Made& made) {
     error.set_value(made ? std::nullopt : std::optional(made.error()));
   });
   const std::optional<Error> found = error.get_future().get();
   if (!found) return std::nullopt;
-  return not_enforceable(*request.structured, *found);
+  return not_enforceable(*spec, *found);
 }
 
 // The request goes to the engine, unless nobody wants it any more.
@@ -228,14 +281,15 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
   asked.when_unwanted.reset();
   if (!made) {
     lock.unlock();
-    asked.done(not_enforceable(*asked.request.structured, made.error()));
+    asked.done(not_enforceable(*asked.structure, made.error()));
     return;
   }
   const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
   const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
-  auto form = std::make_shared<AnswerForm>(AnswerForm{.grammar = (*made)->grammar});
+  auto form = std::make_shared<AnswerForm>(
+      AnswerForm{.grammar = (*made)->grammar, .marks = (*made)->marks});
   if (chat && reasoning != nullptr) {
-    form->thought_masks = (*made)->tables.thoughts;
+    form->thought_masks = (*made)->thoughts;
     form->reasoning = *reasoning;
     form->prompt_end = asked.prompts.chat_end;
   }
@@ -254,7 +308,7 @@ void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> for
   if (chat && reasoning != nullptr) {
     limits.reasoning = std::make_shared<const chat::ReasoningContext>(
         chat::ReasoningContext{.format = *reasoning, .prompt_end = asked.prompts.chat_end});
-    if (!limits.form) look_for_calls(asked.request.chat, limits);
+    if (!asked.request.structured) look_for_calls(asked.request.chat, limits);
   }
   engine_.submit(fan_out(std::move(asked.request), std::move(asked.prompts.tokens), vocabulary_,
                          limits, asked.submitted_at, std::move(asked.done)));

@@ -71,7 +71,8 @@ class GenerationBackend final : public llm::Backend {
   // checking before a job; submit does the same.
   std::variant<Prompts, llm::Failure> prompts(const llm::Request& request) const;
 
-  // Why its structure, if it asks for one, cannot be enforced. Waits until that is compiled.
+  // Why its structure, if it asks for one or for calls, cannot be enforced. Waits until that is
+  // compiled.
   std::optional<llm::Failure> structure_fault(const llm::Request& request);
 
   // How long one of its answers may become, after a prompt of that many tokens.
@@ -89,10 +90,14 @@ class GenerationBackend final : public llm::Backend {
 
  private:
   std::optional<llm::Failure> too_much(const llm::Request& request, const Prompts& prompts) const;
+  std::optional<llm::Failure> no_call_possible(const llm::Request& request) const;
   Done check_structure(std::shared_ptr<const Structure> structure, std::stop_token unwanted,
                        Done done);
   StructureCache::Made make_structure_for(const llm::StructureSpec& spec,
                                           const grammar::GiveUp& give_up);
+  StructureCache::Made make_calls_for(const llm::StructureSpec& spec,
+                                      const grammar::GiveUp& give_up);
+  std::optional<llm::StructureSpec> structure_of(const llm::Request& request) const;
   static llm::Failure not_enforceable(const llm::StructureSpec& spec, const Error& error);
   void structure_made(uint64_t id, const StructureCache::Made& made);
   void cancel_those_without_structure();
@@ -101,6 +106,7 @@ class GenerationBackend final : public llm::Backend {
   // Asked, and its structure is not there yet.
   struct Waiting {
     llm::Request request;
+    std::optional<llm::StructureSpec> structure;
     Prompts prompts;
     TimePoint submitted_at;
     Done done;
@@ -121,6 +127,8 @@ class GenerationBackend final : public llm::Backend {
 
   std::once_flag tables_made_;
   VocabularyTables tables_;
+  std::once_flag call_tables_made_;
+  CallTables call_tables_;
 
   // Held while a request goes from here to the engine, so that it can be cancelled at every moment.
   mutable std::mutex mutex_;

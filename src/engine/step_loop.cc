@@ -88,7 +88,7 @@ void StepLoop::add(EngineRequest request) {
     ++streams_;
     row.stream = stream_of(row);
   }
-  if (row.request.tools && !row.request.tools->several)
+  if (row.request.tools && !row.request.tools->several && !row.guide)
     row.call_end = std::make_unique<CallEnd>(*row.request.reasoning, row.request.tools);
   if (row.guide) {
     row.ending = say_forced(row);

@@ -63,11 +63,11 @@ struct EngineRequest {
   // answer. The answer's thoughts, which are free, are then split off.
   std::shared_ptr<const AnswerForm> form;
 
-  // Without a form: thoughts are split off by their marks; none: everything is said.
+  // Without a form, or of calls: thoughts are split off by their marks; none: everything is said.
   std::shared_ptr<const chat::ReasoningContext> reasoning;
 
-  // Without a form: calls of tools are looked for in what is said; none: they are text. Only
-  // together with `reasoning`.
+  // Calls of tools are looked for in what is said; none: they are text. Only together with
+  // `reasoning`. With a form it is that of calls.
   std::shared_ptr<const chat::ToolContext> tools;
   bool keep = false;  // a later prompt is likely to begin with all of this
   llm::Urgency urgency = llm::Urgency::kNormal;  // which rows go first (plan.h)

@@ -134,7 +134,7 @@ std::unique_ptr<AnswerStream> StepLoop::stream_of(const Row& row) {
       .text_before = before,
       .lists_tokens = request.logprobs_top.has_value(),
       .prompt_tokens = request.score_prompt ? static_cast<size_t>(row.prompt_tokens) : 0};
-  if (row.guide) {
+  if (row.guide && !request.tools) {
     answer.guided = true;
     answer.reasoning = request.form->reasoning;
     answer.prompt_end = request.form->prompt_end;
@@ -177,8 +177,11 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
     const bool whole = reason == llm::FinishReason::kStop && !row.stopped;
     ENSURE(!whole || row.guide->can_end(), "row {} ended before its structure was whole",
            id.value());
-    choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
-    answer.truncated = !whole;
+    // Of calls the finish reason says whether they are whole.
+    if (!row.request.tools) {
+      choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
+      answer.truncated = !whole;
+    }
   }
   choice.stopped_by = row.text.stopped_by();
   describe(row, choice);
@@ -201,14 +204,15 @@ void StepLoop::describe(const Row& row, llm::Choice& choice) {
     choice.text = utf8_repair(row.request.text_before + row.text.bytes());
     return;
   }
+  const bool guided = row.guide && !row.request.tools;
   const chat::SplitAnswer split =
-      row.guide ? row.guide->split(row.text.bytes())
-                : chat::split_reasoning(row.request.reasoning->format,
-                                        row.request.reasoning->prompt_end, row.text.bytes());
+      guided ? row.guide->split(row.text.bytes())
+             : chat::split_reasoning(row.request.reasoning->format,
+                                     row.request.reasoning->prompt_end, row.text.bytes());
   const std::string before = utf8_repair(row.request.text_before);
   choice.text = before + utf8_repair(split.content);
   if (split.reasoning) choice.reasoning = utf8_repair(*split.reasoning);
-  if (row.guide) {
+  if (guided) {
     choice.prompt_bytes = before.size();
   } else if (row.request.tools) {
     take_calls(row.request.tools, call_seed(row.request.prompt, row.request.sampling.seed), choice);

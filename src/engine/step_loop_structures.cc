@@ -67,21 +67,35 @@ void StepLoop::wait_for_kept() {
   mask_filler_.wait(wanted);
 }
 
-// What comes next in any case is said at once.
+// What comes next in any case is said at once: text, and control tokens between.
 std::optional<llm::FinishReason> StepLoop::say_forced(Row& row) {
-  if (!row.request.form->force) return std::nullopt;
-  const std::string text = row.guide->forced_text(kForcedBytesMax);
-  if (text.empty()) return std::nullopt;
-  for (const Token token : forced_tokens(
-           row.tokens,
-           {.text = text,
-            .is_end = row.guide->ends_behind(text),
-            .may_cross_end = [&](size_t at) { return row.guide->may_cross_end(text, at); }},
-           vocabulary_, row.request.form->grammar->tables())) {
-    ++forced_tokens_;
-    if (const auto ended = say(row, token)) return ended;
+  const AnswerForm& form = *row.request.form;
+  if (!form.force) return std::nullopt;
+  while (true) {
+    const std::string text = row.guide->forced_text(kForcedBytesMax);
+    const std::string_view plain =
+        form.marks.empty() ? text
+                           : std::string_view(text).substr(0, text.find(SpelledMarks::kSign));
+    const bool mark_behind = plain.size() < text.size();
+    std::vector<Token> tokens;
+    if (plain.empty()) {
+      const SpelledMarks::Mark* mark = form.marks.at_front(text);
+      if (mark != nullptr) tokens = {mark->token};
+    } else {
+      tokens = forced_tokens(
+          row.tokens,
+          {.text = plain,
+           .is_end = mark_behind || row.guide->ends_behind(text),
+           .may_cross_end = [&](size_t at) { return row.guide->may_cross_end(text, at); }},
+          vocabulary_, form.grammar->tables());
+    }
+    for (const Token token : tokens) {
+      ++forced_tokens_;
+      if (const auto ended = say(row, token)) return ended;
+    }
+    // At a mark a run ends whatever follows; there may be more of it.
+    if (tokens.empty() || !mark_behind) return std::nullopt;
   }
-  return std::nullopt;
 }
 
 }  // namespace windrow::engine

@@ -47,18 +47,25 @@ bool has_tool(const json::array& tools, std::string_view name) {
   });
 }
 
-// What nobody sees to yet. A call that has to come needs a grammar that makes it come.
-Problem find_unenforced(const ToolChoice& choice) {
-  if (choice.use != ToolUse::kRequired && choice.use != ToolUse::kNamed) return std::nullopt;
-  return unsupported(
-      "tool_choice",
-      fmt::format(
-          "tool_choice is {}; only \"auto\" and \"none\" are accepted, because a call of a "
-          "tool cannot be enforced",
-          choice.use == ToolUse::kRequired ? "\"required\"" : "an object that names a tool"));
+// A call that has to come is all of an answer, which therefore can be nothing else.
+Problem find_conflict(const Request& request) {
+  if (request.structured) {
+    const std::string& param = request.structured->param;
+    return bad_value("tool_choice",
+                     fmt::format("tool_choice wants a call, and {} another form of the answer; "
+                                 "take one of them out",
+                                 param));
+  }
+  if (request.ignore_eos) {
+    return bad_value("ignore_eos",
+                     "ignore_eos is true beside tool_choice, which wants a call; an answer ends "
+                     "behind its calls: take one of them out");
+  }
+  return std::nullopt;
 }
 
-Problem settle_tools(Chat& chat) {
+Problem settle_tools(Request& request) {
+  Chat& chat = request.chat;
   const ToolChoice& choice = chat.tool_choice;
   const bool wanted = choice.use == ToolUse::kRequired || choice.use == ToolUse::kNamed;
   if (choice.use == ToolUse::kNone) chat.tools.clear();
@@ -72,7 +79,7 @@ Problem settle_tools(Chat& chat) {
         "tool_choice",
         fmt::format("tool_choice names \"{}\", which is none of the tools", shown(choice.name)));
   }
-  return find_unenforced(choice);
+  return find_conflict(request);
 }
 
 }  // namespace
@@ -147,7 +154,7 @@ Problem read_top_logprobs(std::string_view name, const json::value& value, Draft
 
 Problem settle_chat(Draft& draft) {
   Chat& chat = draft.request.chat;
-  if (Problem problem = settle_tools(chat)) return problem;
+  if (Problem problem = settle_tools(draft.request)) return problem;
 
   if (draft.list_logprobs) {
     draft.request.logprobs_top = draft.top_logprobs.value_or(0);

@@ -57,7 +57,10 @@ constexpr std::array kFields = std::to_array<Field>({
     {{"tools", kHonoured, kChat, "an array of {\"type\": \"function\", \"function\": {name, ...}}",
       ""},
      read_chat_tools},
-    {{"tool_choice", kHonoured, kChat, "\"auto\" or \"none\"", ""}, read_tool_choice},
+    {{"tool_choice", kHonoured, kChat,
+      "\"auto\", \"none\", \"required\" or {\"type\": \"function\", \"function\": {\"name\": ...}}",
+      ""},
+     read_tool_choice},
     {{"parallel_tool_calls", kHonoured, kChat, "true or false", ""}, read_parallel_tool_calls},
     {{"chat_template_kwargs", kHonoured, kChat,
       "an object, without what the body or the model has: messages, tools, add_generation_prompt, "

@@ -156,6 +156,12 @@ const std::vector<Good>& good_fields() {
        }},
       {kChat, R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"auto")",
        [](R r) { return r.chat.tools.size() == 1; }},
+      {kChat, R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required")",
+       [](R r) { return r.chat.tool_choice.use == ToolUse::kRequired; }},
+      {kChat,
+       R"("tools":[{"type":"function","function":{"name":"f"}}],)"
+       R"("tool_choice":{"type":"function","function":{"name":"f"}})",
+       [](R r) { return r.chat.tool_choice == ToolChoice{.use = ToolUse::kNamed, .name = "f"}; }},
       {kChat, R"("tool_choice":"none","tools":[{"type":"function","function":{"name":"f"}}])",
        [](R r) { return r.chat.tools.empty(); }},
       {kChat,
@@ -332,16 +338,18 @@ const std::vector<Bad>& bad_fields() {
        "tools[0] has no function; tools[0].function must be an object"},
       {kChat, R"("tools":[{"type":"function","function":{"name":""}}])", "tools[0].function.name",
        "tools[0].function has no name; it must be a string that is not empty"},
-      {kChat, R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required")",
-       "tool_choice",
-       "tool_choice is \"required\"; only \"auto\" and \"none\" are accepted, because a call of a "
-       "tool cannot be enforced"},
       {kChat,
-       R"("tools":[{"type":"function","function":{"name":"f"}}],)"
-       R"("tool_choice":{"type":"function","function":{"name":"f"}})",
+       R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required",)"
+       R"("response_format":{"type":"json_object"})",
        "tool_choice",
-       "tool_choice is an object that names a tool; only \"auto\" and \"none\" are accepted, "
-       "because a call of a tool cannot be enforced"},
+       "tool_choice wants a call, and response_format another form of the answer; take one of "
+       "them out"},
+      {kChat,
+       R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required",)"
+       R"("ignore_eos":true)",
+       "ignore_eos",
+       "ignore_eos is true beside tool_choice, which wants a call; an answer ends behind its "
+       "calls: take one of them out"},
       {kChat, R"("tool_choice":"required")", "tool_choice",
        "tool_choice wants a call and there are no tools; give tools, or take it out"},
       {kChat,

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "llm/tool_call.h"
+
 namespace windrow::llm {
 
 struct StructureSpec {
@@ -15,6 +17,7 @@ struct StructureSpec {
     kRegex,       // a text that the expression `text` matches as a whole
     kGrammar,     // a text of the grammar `text`, in GBNF
     kChoice,      // one of `choices`
+    kToolCalls,   // calls of the tools in `text`, as `tool_choice` says
   };
 
   Kind kind = Kind::kJsonObject;
@@ -26,6 +29,10 @@ struct StructureSpec {
 
   // kJsonSchema: where `additionalProperties` is absent, others than those declared may be there.
   bool open = false;
+
+  // kToolCalls, where `text` is a request's `tools`. Calls are written in the way of the model that
+  // answers; under kAuto they come when the model wants them.
+  ToolChoice tool_choice;
 
   // The body field that asked for it, for messages: "response_format".
   std::string param;

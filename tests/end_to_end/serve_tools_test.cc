@@ -119,6 +119,111 @@ TEST(ServeTools, OneCallAtATimeAndNoneWhereNoneIsWanted) {
   EXPECT_TRUE(calls_in(message(other)).empty()) << "there is no such tool";
 }
 
+constexpr std::string_view kForcedTools =
+    R"("tools":[{"type":"function","function":{"name":"add","parameters":{"type":"object",)"
+    R"("properties":{"a":{"type":"integer","minimum":1,"maximum":9},"b":{"enum":["x","yy"]}},)"
+    R"("required":["a","b"]}}},{"type":"function","function":{"name":"now"}}])";
+
+// What the schema of the tool wants, by hand.
+void expect_forced_call(const json::value& call) {
+  const std::string text(call.at_pointer("/function/arguments").as_string());
+  const json::object arguments = json::parse(text).as_object();
+  if (call.at_pointer("/function/name") == "now") {
+    EXPECT_TRUE(arguments.empty()) << text;
+    return;
+  }
+  EXPECT_EQ(call.at_pointer("/function/name"), "add");
+  EXPECT_EQ(arguments.size(), 2U) << text;
+  EXPECT_TRUE(arguments.at("a").as_int64() >= 1 && arguments.at("a").as_int64() <= 9) << text;
+  EXPECT_TRUE(arguments.at("b") == "x" || arguments.at("b") == "yy") << text;
+}
+
+TEST(ServeTools, ACallThatIsWantedComesWhateverIsAsked) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:instant,answer-tokens=8"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const auto members = [](std::string_view choice) {
+    return fmt::format(R"({},"tool_choice":{},"temperature":0)", kForcedTools, choice);
+  };
+  for (const std::string_view choice :
+       {R"("required")", R"({"type":"function","function":{"name":"add"}})"}) {
+    for (const std::string_view asked : {"hello", "call now", R"(call add {\"a\": 77})"}) {
+      SCOPED_TRACE(::testing::Message() << choice << " " << asked);
+      const HttpReply whole =
+          served.post("/v1/chat/completions", chat_body(asked, members(choice)));
+      ASSERT_EQ(whole.status, 200) << whole.body;
+      const json::value answer = json::parse(whole.body).at_pointer("/choices/0");
+      EXPECT_EQ(answer.at("finish_reason"), "tool_calls") << whole.body;
+      EXPECT_TRUE(answer.at_pointer("/message/content").is_null()) << whole.body;
+      const json::array calls = calls_in(answer.at("message"));
+      ASSERT_FALSE(calls.empty()) << whole.body;
+      for (const json::value& call : calls) {
+        expect_forced_call(call);
+        if (choice != R"("required")") EXPECT_EQ(call.at_pointer("/function/name"), "add");
+      }
+      const HttpReply stream = served.post("/v1/chat/completions",
+                                           chat_body(asked, members(choice) + R"(,"stream":true)"));
+      const json::object streamed = message_in(stream.body);
+      EXPECT_EQ(streamed.at("finish"), "tool_calls");
+      EXPECT_EQ(streamed.at("content"), "");
+      ASSERT_EQ(streamed.at("tool_calls").as_array().size(), calls.size()) << stream.body;
+      for (size_t i = 0; i < calls.size(); ++i)
+        EXPECT_EQ(streamed.at("tool_calls").at(i).at("function"), calls[i].at("function"));
+    }
+  }
+  const HttpReply several = served.post(
+      "/v1/chat/completions", chat_body("hi", members(R"("required")") + R"(,"n":4,"seed":3)"));
+  for (const json::value& choice : json::parse(several.body).at("choices").as_array()) {
+    const json::array calls = calls_in(choice.at("message"));
+    ASSERT_FALSE(calls.empty()) << several.body;
+    for (const json::value& call : calls)
+      expect_forced_call(call);
+  }
+}
+
+TEST(ServeTools, ACallThatIsWantedComesInEachDialect) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:instant,answer-tokens=8"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const HttpReply message = served.post(
+      "/v1/messages",
+      R"({"model":"sim","max_tokens":200,"messages":[{"role":"user","content":"hi"}],)"
+      R"("tools":[{"name":"add","input_schema":{"type":"object","properties":{"a":{"const":5}},)"
+      R"("required":["a"]}}],"tool_choice":{"type":"any","disable_parallel_tool_use":true}})");
+  ASSERT_EQ(message.status, 200) << message.body;
+  const json::value said = json::parse(message.body);
+  EXPECT_EQ(said.at("stop_reason"), "tool_use") << message.body;
+  ASSERT_EQ(said.at("content").as_array().size(), 1U) << message.body;
+  EXPECT_EQ(said.at_pointer("/content/0/input/a"), 5);
+
+  const HttpReply response = served.post(
+      "/v1/responses",
+      R"({"model":"sim","input":"hi","tools":[{"type":"function","name":"add","parameters":)"
+      R"({"type":"object","properties":{"a":{"const":5}},"required":["a"]}},)"
+      R"({"type":"function","name":"now"}],"tool_choice":{"type":"function","name":"add"},)"
+      R"("parallel_tool_calls":false})");
+  ASSERT_EQ(response.status, 200) << response.body;
+  const json::array items = json::parse(response.body).at("output").as_array();
+  ASSERT_EQ(items.size(), 1U) << response.body;
+  EXPECT_EQ(items[0].at("type"), "function_call");
+  EXPECT_EQ(items[0].at("arguments"), R"({"a": 5})");
+}
+
+TEST(ServeTools, AToolWhoseArgumentsCannotBeEnforcedIsRefusedWhereACallIsWanted) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:instant,answer-tokens=8"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const HttpReply reply = served.post(
+      "/v1/chat/completions",
+      chat_body("hi", R"("tools":[{"type":"function","function":{"name":"f","parameters":)"
+                      R"({"type":"object","minProperties":2}}}],"tool_choice":"required")"));
+  EXPECT_EQ(reply.status, 400) << reply.body;
+  const json::value error = json::parse(reply.body).at("error");
+  EXPECT_EQ(error.at("param"), "tools[0].function.parameters");
+  EXPECT_NE(error.at("message").as_string().find("at #/minProperties"), json::string::npos)
+      << reply.body;
+}
+
 TEST(RunTools, ARowOfAFileHasItsCalls) {
   const JobFolder folder;
   folder.write("requests.jsonl",

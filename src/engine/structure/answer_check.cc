@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ensure.h"
 #include "base/utf8.h"
 #include "grammar/gbnf.h"
 #include "grammar/matcher.h"
@@ -141,6 +142,8 @@ Result<std::shared_ptr<const AnswerCheck>> make_check(const llm::StructureSpec& 
       if (!grammar) return grammar.error();
       return std::make_shared<const GrammarCheck>(*std::move(grammar));
     }
+    case Kind::kToolCalls:
+      ENSURE(false, "calls have a check of their own");
     case Kind::kChoice:
       break;
   }

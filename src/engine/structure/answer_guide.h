@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "chat/reasoning.h"
+#include "engine/structure/spelled_marks.h"
 #include "engine/structure/thought_gate.h"
 #include "engine/structure/thought_masks.h"
 #include "engine/types.h"
@@ -26,6 +27,9 @@ struct AnswerForm {
 
   // Runs that leave no choice are appended without asking the model.
   bool force = true;
+
+  // Control tokens that the grammar spells.
+  SpelledMarks marks;
 };
 
 // Used by one thread at a time.
@@ -49,7 +53,7 @@ class AnswerGuide {
   // grammar::Matcher::too_complex.
   bool too_complex() const { return matcher_.too_complex(); }
 
-  // What is said next in any case; at most so many bytes.
+  // What is said next in any case, control tokens spelled; at most so many bytes.
   std::string forced_text(size_t bytes_max) const;
 
   // Whether the answer is over behind `text`, which it has next.

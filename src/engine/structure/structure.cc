@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 #include <utility>
 
+#include "base/ensure.h"
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
 #include "grammar/simple_grammars.h"
@@ -45,35 +46,85 @@ Built grammar_of(const llm::StructureSpec& spec, const grammar::GiveUp& give_up)
       return grammar::regex_grammar(spec.text);
     case Kind::kGrammar:
       return grammar::parse_gbnf(spec.text);
+    case Kind::kToolCalls:
+      ENSURE(false, "calls have a grammar of their own");
     case Kind::kChoice:
       break;
   }
   return grammar::choice_grammar(spec.choices);
 }
 
-}  // namespace
+// Control tokens that belong to calls, spelled; then no other token may have the sign of that.
+SpelledMarks spell_marks(const Vocabulary& vocabulary, std::span<const Token> shown_tokens,
+                         const chat::ToolSyntax& syntax, std::span<std::string> texts) {
+  std::vector<SpelledMarks::Mark> marks;
+  const std::vector<std::string> of_calls = syntax.marks();
+  for (const Token token : shown_tokens) {
+    SpelledMarks::Mark mark{.token = token, .ends_answer = vocabulary.ends_answer(token)};
+    vocabulary.append_piece(token, mark.text);
+    if (std::ranges::find(of_calls, mark.text) != of_calls.end()) marks.push_back(std::move(mark));
+  }
+  if (marks.empty()) return {};
+  for (std::string& text : texts) {
+    if (text.find(SpelledMarks::kSign) != std::string::npos) text.clear();
+  }
+  for (const SpelledMarks::Mark& mark : marks) {
+    if (!mark.ends_answer) texts[static_cast<size_t>(mark.token)] = SpelledMarks::kSign + mark.text;
+  }
+  return SpelledMarks(std::move(marks));
+}
 
-VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
-                             std::span<const Token> shown_tokens) {
-  const auto size = static_cast<size_t>(vocabulary.size());
-  std::vector<std::string> texts(size);
+struct VocabularyTexts {
+  std::vector<std::string> bytes;  // of each token; nothing of those that end an answer
   std::vector<Token> ends;
+};
+
+VocabularyTexts texts_of(const Vocabulary& vocabulary) {
+  const auto size = static_cast<size_t>(vocabulary.size());
+  VocabularyTexts texts{.bytes = std::vector<std::string>(size), .ends = {}};
   for (size_t i = 0; i < size; ++i) {
     const auto token = static_cast<Token>(i);
     // One that ends the answer is never a part of its text, whatever it is written as.
     if (vocabulary.ends_answer(token)) {
-      ends.push_back(token);
+      texts.ends.push_back(token);
     } else {
-      vocabulary.append_bytes(token, texts[i]);
+      vocabulary.append_bytes(token, texts.bytes[i]);
     }
   }
-  VocabularyTables tables{.tokens = grammar::TokenTables::make(texts, ends), .thoughts = nullptr};
+  return texts;
+}
+
+std::shared_ptr<const ThoughtMasks> thought_masks(const Vocabulary& vocabulary,
+                                                  VocabularyTexts texts,
+                                                  const chat::ReasoningFormat& reasoning,
+                                                  std::span<const Token> shown_tokens) {
   for (const Token token : shown_tokens) {
-    std::string& text = texts[static_cast<size_t>(token)];
+    std::string& text = texts.bytes[static_cast<size_t>(token)];
     text.clear();
-    if (std::ranges::find(ends, token) == ends.end()) vocabulary.append_piece(token, text);
+    if (std::ranges::find(texts.ends, token) == texts.ends.end())
+      vocabulary.append_piece(token, text);
   }
-  tables.thoughts = std::make_shared<ThoughtMasks>(texts, ends, reasoning);
+  return std::make_shared<const ThoughtMasks>(texts.bytes, texts.ends, reasoning);
+}
+
+}  // namespace
+
+VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
+                             std::span<const Token> shown_tokens) {
+  VocabularyTexts texts = texts_of(vocabulary);
+  VocabularyTables tables{.tokens = grammar::TokenTables::make(texts.bytes, texts.ends),
+                          .thoughts = nullptr};
+  tables.thoughts = thought_masks(vocabulary, std::move(texts), reasoning, shown_tokens);
+  return tables;
+}
+
+CallTables make_call_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
+                            const chat::ToolSyntax& syntax, std::span<const Token> shown_tokens) {
+  VocabularyTexts texts = texts_of(vocabulary);
+  CallTables tables{.spelling = {.syntax = syntax, .marks = {}}, .vocabulary = {}};
+  tables.vocabulary.thoughts = thought_masks(vocabulary, texts, reasoning, shown_tokens);
+  tables.spelling.marks = spell_marks(vocabulary, shown_tokens, syntax, texts.bytes);
+  tables.vocabulary.tokens = grammar::TokenTables::make(texts.bytes, texts.ends);
   return tables;
 }
 
@@ -87,7 +138,32 @@ Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec
   return std::make_shared<const Structure>(Structure{
       .grammar = std::make_shared<grammar::CompiledGrammar>(*std::move(grammar), tables.tokens),
       .check = *std::move(check),
-      .tables = tables});
+      .calls = nullptr,
+      .marks = {},
+      .thoughts = tables.thoughts});
+}
+
+Result<std::shared_ptr<const Structure>> make_call_structure(const llm::StructureSpec& spec,
+                                                             const CallTables& tables,
+                                                             const grammar::GiveUp& give_up) {
+  const llm::ToolChoice& choice = spec.tool_choice;
+  const bool several = choice.parallel && tables.spelling.syntax.several;
+  Result<std::vector<CalledTool>> tools = called_tools(spec);
+  if (!tools) return tools.error();
+  auto grammar = call_grammar(*tools, tables.spelling, several, give_up);
+  if (!grammar) return grammar.error();
+  Structure structure{.grammar = std::make_shared<grammar::CompiledGrammar>(
+                          *std::move(grammar), tables.vocabulary.tokens),
+                      .check = nullptr,
+                      .calls = nullptr,
+                      .marks = tables.spelling.marks,
+                      .thoughts = tables.vocabulary.thoughts};
+  if (choice.use != llm::ToolUse::kAuto) {
+    Result<CallCheck> check = CallCheck::make(*tools, several);
+    if (!check) return check.error();
+    structure.calls = std::make_shared<const CallCheck>(*std::move(check));
+  }
+  return std::make_shared<const Structure>(std::move(structure));
 }
 
 }  // namespace windrow::engine

@@ -10,7 +10,11 @@
 
 #include "base/result.h"
 #include "chat/reasoning.h"
+#include "chat/tool_syntax.h"
 #include "engine/structure/answer_check.h"
+#include "engine/structure/call_check.h"
+#include "engine/structure/call_grammar.h"
+#include "engine/structure/spelled_marks.h"
 #include "engine/structure/thought_masks.h"
 #include "engine/types.h"
 #include "engine/vocabulary.h"
@@ -31,15 +35,32 @@ struct VocabularyTables {
 VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
                              std::span<const Token> shown_tokens);
 
+// What calls of tools need of it beside that. Control tokens that belong to calls are spelled.
+struct CallTables {
+  CallSpelling spelling;
+  VocabularyTables vocabulary;
+};
+
+// `shown_tokens`: control tokens of which calls and thoughts consist.
+CallTables make_call_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
+                            const chat::ToolSyntax& syntax, std::span<const Token> shown_tokens);
+
 struct Structure {
   std::shared_ptr<grammar::CompiledGrammar> grammar;
-  std::shared_ptr<const AnswerCheck> check;
-  VocabularyTables tables;
+  std::shared_ptr<const AnswerCheck> check;  // not of calls
+  std::shared_ptr<const CallCheck> calls;    // of those that have to come
+  SpelledMarks marks;                        // in the grammar
+  std::shared_ptr<const ThoughtMasks> thoughts;
 };
 
 // kInvalid: why it cannot be enforced, in words for people. kUnavailable: `give_up` said so.
 Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec& spec,
                                                         const VocabularyTables& tables,
                                                         const grammar::GiveUp& give_up);
+
+// The same of kToolCalls; what is at fault comes first in the message.
+Result<std::shared_ptr<const Structure>> make_call_structure(const llm::StructureSpec& spec,
+                                                             const CallTables& tables,
+                                                             const grammar::GiveUp& give_up);
 
 }  // namespace windrow::engine

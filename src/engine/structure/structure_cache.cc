@@ -13,6 +13,10 @@ std::string key_of(const llm::StructureSpec& spec) {
       fmt::format("{}{}{} {} ", static_cast<int>(spec.kind), spec.flexible_whitespace ? 'f' : 'c',
                   spec.open ? 'o' : 'c', spec.text.size());
   key += spec.text;
+  const llm::ToolChoice& calls = spec.tool_choice;
+  key += fmt::format(" {}{} {} ", static_cast<int>(calls.use), calls.parallel ? 's' : 'o',
+                     calls.name.size());
+  key += calls.name;
   for (const std::string& choice : spec.choices)
     key += fmt::format(" {} {}", choice.size(), choice);
   return key;

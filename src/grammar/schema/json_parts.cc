@@ -29,6 +29,7 @@ Part JsonParts::space() {
 
 Part JsonParts::mark(std::string_view mark) {
   const bool ends = mark == "]" || mark == "}";
+  if (spaced_ && (mark == "," || mark == ":")) return text(std::string(mark) + " ");
   const Part bare = text(std::string(mark));
   return flexible_ && !ends ? builder_.sequence({bare, space()}) : bare;
 }
@@ -39,11 +40,12 @@ Part JsonParts::spaced(Part value) {
 
 Part JsonParts::name(std::string_view name) {
   const std::string quoted = json_quoted(name);
-  if (!flexible_) return text(quoted + ":");
+  if (!flexible_) return text(quoted + (spaced_ ? ": " : ":"));
   return builder_.sequence({text(quoted), space(), text(":"), space()});
 }
 
 Part JsonParts::comma_name(std::string_view name) {
+  if (spaced_) return text(", " + json_quoted(name) + ": ");
   if (!flexible_) return text("," + json_quoted(name) + ":");
   return builder_.sequence({mark(","), this->name(name)});
 }
@@ -72,7 +74,7 @@ Part JsonParts::string_in(const CharDfa& texts) {
 }
 
 Part JsonParts::value(const json::value& value) {
-  if (!flexible_ || !value.is_structured()) return text(compact_json(value));
+  if ((!flexible_ && !spaced_) || !value.is_structured()) return text(compact_json(value));
   std::vector<Part> parts;
   if (const json::array* array = value.if_array()) {
     parts.push_back(mark("["));

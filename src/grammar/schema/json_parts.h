@@ -20,7 +20,9 @@ class JsonParts {
  public:
   // `builder` outlives this.
   JsonParts(GrammarBuilder& builder, Whitespace whitespace)
-      : builder_(builder), flexible_(whitespace == Whitespace::kFlexible) {}
+      : builder_(builder),
+        flexible_(whitespace == Whitespace::kFlexible),
+        spaced_(whitespace == Whitespace::kSpaced) {}
 
   Part mark(std::string_view mark);        // with whitespace behind it, but for `]` and `}`
   Part spaced(Part value);                 // a value, and whitespace
@@ -42,6 +44,7 @@ class JsonParts {
 
   GrammarBuilder& builder_;
   bool flexible_;
+  bool spaced_;
   std::map<std::string, Part, std::less<>> texts_;
   std::optional<Part> space_;
   std::optional<Part> any_string_;

@@ -17,6 +17,7 @@ namespace windrow::grammar {
 
 enum class Whitespace : uint8_t {
   kCompact,   // none
+  kSpaced,    // one blank behind each comma and colon, as Python writes it and models learn it
   kFlexible,  // up to 8 blanks, tabs and line breaks between two words
 };
 
@@ -38,6 +39,10 @@ using GiveUp = std::function<bool()>;
 Result<std::shared_ptr<const Grammar>> schema_grammar(const boost::json::value& schema,
                                                       const SchemaOptions& options,
                                                       const GiveUp& give_up = {});
+
+// The same as a part of a larger grammar; `limits` are that one's. Each has a text.
+Result<Part> schema_part(GrammarBuilder& builder, const boost::json::value& schema,
+                         const SchemaOptions& options, const GiveUp& give_up = {});
 
 // Any JSON value, or any object.
 Result<std::shared_ptr<const Grammar>> json_grammar(Whitespace whitespace, bool object_only);

@@ -278,6 +278,16 @@ TEST(SchemaGrammar, SaysWhatCanNeverBe) {
                   {"{}", R"({"b":1})"}, {R"({"a":{}})", R"({"a":{"e":{}}})"});
 }
 
+TEST(SchemaGrammar, WritesOneBlankBehindCommasAndColonsWhereItIsAsked) {
+  constexpr SchemaOptions kSpaced{.whitespace = Whitespace::kSpaced};
+  expect_language(R"({"type":"object","properties":{"a":{"enum":[1,{"x":[2,[],{}]}]},"b":true},)"
+                  R"("required":["a"]})",
+                  {R"({"a": 1})", R"({"a": {"x": [2, [], {}]}, "b": {"y": [1, "z"], "w": {}}})"},
+                  {R"({"a":1})", R"({"a": 1,"b": 2})", R"({"a": 1, "b":2})", R"({ "a": 1})",
+                   R"({"a": {"x":[2, [], {}]}})", R"({"a": 1, "b": {"y": [1,2]}})", R"({"a":  1})"},
+                  kSpaced);
+}
+
 TEST(SchemaGrammar, AllowsBoundedWhitespace) {
   const std::string schema =
       R"({"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}},

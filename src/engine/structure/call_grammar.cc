@@ -1,0 +1,95 @@
+#include "engine/structure/call_grammar.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/string.hpp>
+#include <utility>
+#include <vector>
+
+#include "chat/harmony.h"
+
+namespace windrow::engine {
+
+namespace json = boost::json;
+
+namespace {
+
+using chat::ToolSyntax;
+using Form = ToolSyntax::Form;
+using grammar::GrammarBuilder;
+using grammar::Part;
+
+class CallWriter {
+ public:
+  CallWriter(GrammarBuilder& builder, const CallSpelling& spelling, const grammar::GiveUp& give_up)
+      : builder_(builder), spelling_(spelling), syntax_(spelling.syntax), give_up_(give_up) {}
+
+  Part text(std::string_view text) { return builder_.text(spelling_.marks.spell(text)); }
+
+  // NAME middle ARGUMENTS of one of them.
+  Result<Part> calls(std::span<const CalledTool> tools) {
+    std::vector<Part> choices;
+    for (const CalledTool& tool : tools) {
+      Result<Part> arguments = this->arguments(tool);
+      if (!arguments) return arguments;
+      choices.push_back(builder_.sequence({text(name(tool) + syntax_.middle), *arguments}));
+    }
+    return choices.size() == 1 ? choices.front() : builder_.choice(std::move(choices));
+  }
+
+ private:
+  std::string name(const CalledTool& tool) const {
+    if (syntax_.form != Form::kJson) return tool.name;
+    const std::string quoted = json::serialize(json::string(tool.name));
+    return quoted.substr(1, quoted.size() - 2);
+  }
+
+  Result<Part> arguments(const CalledTool& tool) {
+    const grammar::SchemaOptions options{.whitespace = syntax_.blanks_vary
+                                                           ? grammar::Whitespace::kFlexible
+                                                           : grammar::Whitespace::kSpaced};
+    Result<Part> part = grammar::schema_part(builder_, tool.schema, options, give_up_);
+    if (part || part.error().kind != ErrorKind::kInvalid) return part;
+    if (tool.strict)
+      return Error{ErrorKind::kInvalid, fmt::format("{}: {}", tool.place, part.error().message)};
+    return grammar::schema_part(builder_, json::object{{"type", "object"}}, options, give_up_);
+  }
+
+  GrammarBuilder& builder_;
+  const CallSpelling& spelling_;
+  const ToolSyntax& syntax_;
+  const grammar::GiveUp& give_up_;
+};
+
+}  // namespace
+
+std::optional<std::string> not_enforceable(const ToolSyntax& syntax) {
+  if (syntax.form == Form::kNone)
+    return "how this model writes calls of tools is not known from its chat template";
+  if (syntax.form == Form::kTagged) return "this model writes arguments between tags";
+  if (syntax.mark == chat::harmony::kCallOpen) return "this model calls by messages of their own";
+  return std::nullopt;
+}
+
+Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const CalledTool> tools,
+                                                             const CallSpelling& spelling,
+                                                             bool several,
+                                                             const grammar::GiveUp& give_up) {
+  const ToolSyntax& syntax = spelling.syntax;
+  GrammarBuilder builder;
+  CallWriter writer(builder, spelling, give_up);
+  Result<Part> calls = writer.calls(tools);
+  if (!calls) return calls.error();
+  if (!several || !syntax.several)
+    return builder.finish(builder.sequence({writer.text(syntax.begin + syntax.open), *calls}));
+  const Part first = builder.sequence(
+      {writer.text(syntax.begin + syntax.open), *calls, writer.text(syntax.close)});
+  const Part next = builder.sequence(
+      {writer.text(syntax.between + syntax.open), *calls, writer.text(syntax.close)});
+  return builder.finish(
+      builder.sequence({first, builder.repeat(next, 0, std::nullopt), writer.text(syntax.end)}));
+}
+
+}  // namespace windrow::engine

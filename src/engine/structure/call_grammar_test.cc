@@ -1,0 +1,231 @@
+// The grammar of calls against the writer of calls: what a family writes it takes, and nothing
+// that names another tool or has other arguments.
+#include "engine/structure/call_grammar.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <boost/json/serialize.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "grammar/matcher.h"
+
+namespace windrow::engine {
+namespace {
+
+namespace json = boost::json;
+
+using chat::ToolSyntax;
+using chat::WrittenCall;
+using llm::ToolUse;
+
+constexpr std::string_view kTools = R"([
+  {"type": "function", "function": {"name": "add", "parameters": {"type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "string", "maxLength": 3},
+                   "c": {"type": "boolean"}},
+    "required": ["a", "b"]}}},
+  {"type": "function", "function": {"name": "add_all", "parameters": {"type": "object",
+    "properties": {"of": {"type": "array", "items": {"type": "number"}}}, "required": ["of"]}}},
+  {"type": "function", "function": {"name": "now"}}])";
+
+ToolSyntax syntax_of(std::string_view name) {
+  std::ifstream file(fmt::format("{}/tests/templates/corpus/{}.jinja", WINDROW_SOURCE_DIR, name));
+  EXPECT_TRUE(file) << name;
+  return chat::recognise_tool_syntax(std::string(std::istreambuf_iterator(file), {}));
+}
+
+llm::StructureSpec spec(const llm::ToolChoice& choice, std::string_view tools = kTools) {
+  return {.kind = llm::StructureSpec::Kind::kToolCalls,
+          .text = std::string(tools),
+          .tool_choice = choice};
+}
+
+// Text by text, on a vocabulary of bytes.
+class Language {
+ public:
+  Language(const ToolSyntax& syntax, const llm::StructureSpec& spec, SpelledMarks marks = {})
+      : spelling_{.syntax = syntax, .marks = std::move(marks)} {
+    const auto tools = called_tools(spec);
+    if (!tools) {
+      error_ = tools.error().message;
+      return;
+    }
+    auto made = call_grammar(*tools, spelling_, spec.tool_choice.parallel, {});
+    if (!made) {
+      error_ = made.error().message;
+      return;
+    }
+    std::array<std::string, 256> bytes;
+    for (size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = static_cast<char>(i);
+    grammar_ = std::make_shared<grammar::CompiledGrammar>(*std::move(made),
+                                                          grammar::TokenTables::make(bytes, {}));
+  }
+
+  bool has(std::string_view text) const {
+    grammar::Matcher matcher(grammar_);
+    return matcher.accept_bytes(spelling_.marks.spell(text)) && matcher.can_end();
+  }
+  std::string begins_with() const { return grammar::Matcher(grammar_).forced_bytes(1000); }
+  const std::string& error() const { return error_; }
+
+ private:
+  CallSpelling spelling_;
+  std::shared_ptr<grammar::CompiledGrammar> grammar_;
+  std::string error_;
+};
+
+std::string written(const ToolSyntax& syntax, std::initializer_list<WrittenCall> calls) {
+  return chat::write_calls(syntax, std::span(calls.begin(), calls.size()));
+}
+
+const WrittenCall kAdd = {.name = "add", .arguments = R"({"a": -7, "b": "x\n"})"};
+const WrittenCall kAddAll = {.name = "add_all", .arguments = R"({"of": [1, 2.5]})"};
+const WrittenCall kNow = {.name = "now", .arguments = "{}"};
+
+const std::vector<std::string>& families() {
+  static const std::vector<std::string> kNames = {"qwen3-0.6b",
+                                                  "granite-4.0",
+                                                  "mistral-nemo",
+                                                  "granite-3.3",
+                                                  "apriel-1.5",
+                                                  "own-llama-3.1-tools",
+                                                  "mistral-small-3.2",
+                                                  "ministral-3-reasoning",
+                                                  "deepseek-r1-distill-qwen",
+                                                  "deepseek-v3.1",
+                                                  "functionary-3.1"};
+  return kNames;
+}
+
+// Of a syntax whose answers are over behind the arguments, without what closes the call.
+std::string as_enforced(const ToolSyntax& syntax, std::string text) {
+  if (!syntax.several) text.resize(text.size() - (syntax.close + syntax.end).size());
+  return text;
+}
+
+TEST(CallGrammar, TakesWhatEachFamilyWrites) {
+  for (const std::string& name : families()) {
+    SCOPED_TRACE(name);
+    const ToolSyntax syntax = syntax_of(name);
+    ASSERT_EQ(not_enforceable(syntax), std::nullopt);
+    const Language language(syntax, spec({.use = ToolUse::kRequired}));
+    ASSERT_EQ(language.error(), "");
+    for (const WrittenCall& call : {kAdd, kAddAll, kNow})
+      EXPECT_TRUE(language.has(as_enforced(syntax, written(syntax, {call})))) << call.name;
+    const std::string several = written(syntax, {kAdd, kNow, kAddAll});
+    EXPECT_EQ(language.has(several), syntax.several) << several;
+    EXPECT_FALSE(language.has(""));
+    EXPECT_TRUE(language.begins_with().starts_with(syntax.begin + syntax.open));
+  }
+}
+
+TEST(CallGrammar, TakesNoOtherToolAndNoOtherArguments) {
+  for (const std::string& name : families()) {
+    SCOPED_TRACE(name);
+    const ToolSyntax syntax = syntax_of(name);
+    const Language language(syntax, spec({.use = ToolUse::kRequired}));
+    for (const WrittenCall& call :
+         {WrittenCall{"ad", R"({"a": 1, "b": "x"})"}, WrittenCall{"adds", R"({"a": 1, "b": "x"})"},
+          WrittenCall{"add_all", R"({"a": 1, "b": "x"})"}, WrittenCall{"add", R"({"a": 1})"},
+          WrittenCall{"add", R"({"a": "z", "b": "x"})"},
+          WrittenCall{"add", R"({"a": 1.5, "b": "x"})"},
+          WrittenCall{"add", R"({"a": 1, "b": "long"})"},
+          WrittenCall{"add", R"({"a": 1, "b": "x", "d": 1})"},
+          WrittenCall{"add", R"({"a": 1, "b": "x", "c": 1})"}, WrittenCall{"now", R"({"a": 1})"}}) {
+      EXPECT_FALSE(language.has(as_enforced(syntax, written(syntax, {call}))))
+          << call.name << call.arguments;
+    }
+  }
+}
+
+TEST(CallGrammar, ANamedToolIsTheOnlyOne) {
+  const ToolSyntax syntax = chat::generic_tool_syntax();
+  const Language language(syntax, spec({.use = ToolUse::kNamed, .name = "now"}));
+  EXPECT_TRUE(language.has(written(syntax, {kNow})));
+  EXPECT_TRUE(language.has(written(syntax, {kNow, kNow})));
+  EXPECT_FALSE(language.has(written(syntax, {kAdd})));
+  EXPECT_EQ(language.begins_with(), written(syntax, {kNow}));
+}
+
+TEST(CallGrammar, WhereOneCallIsWantedItIsOverBehindTheArguments) {
+  const ToolSyntax syntax = syntax_of("qwen3-0.6b");
+  const Language language(syntax, spec({.use = ToolUse::kRequired, .parallel = false}));
+  const std::string one = written(syntax, {kNow});
+  EXPECT_FALSE(language.has(one));
+  EXPECT_TRUE(language.has(one.substr(0, one.size() - syntax.close.size())));
+}
+
+TEST(CallGrammar, ControlTokensAreSpelled) {
+  const ToolSyntax syntax = syntax_of("mistral-small-3.2");
+  const Language language(
+      syntax, spec({.use = ToolUse::kRequired, .parallel = false}),
+      SpelledMarks({{.text = "[TOOL_CALLS]", .token = 5}, {.text = "[ARGS]", .token = 6}}));
+  EXPECT_EQ(language.begins_with(), "\xFF[TOOL_CALLS]");
+  EXPECT_TRUE(language.has("[TOOL_CALLS]now[ARGS]{}"));
+}
+
+TEST(CallGrammar, ATokenThatEndsAnswersIsNotWaitedFor) {
+  const SpelledMarks marks({{.text = "<|call|>", .token = 1, .ends_answer = true},
+                            {.text = "<|channel|>", .token = 2},
+                            {.text = "<|c", .token = 3}});
+  EXPECT_EQ(marks.spell("a<|channel|>b<|call|>c"), "a\xFF<|channel|>b");
+  EXPECT_EQ(marks.at_front("\xFF<|channel|>b")->token, 2);
+  EXPECT_EQ(marks.at_front("\xFF<|cha")->token, 3);
+  EXPECT_EQ(marks.at_front("<|channel|>"), nullptr);
+}
+
+TEST(CallGrammar, ASchemaThatCannotBeEnforcedIsRefusedWithItsPlace) {
+  constexpr std::string_view kOdd = R"([
+    {"type": "function", "function": {"name": "f"}},
+    {"type": "function", "function": {"name": "g", "parameters": {"type": "object",
+      "properties": {"a": {"not": {"type": "null"}}}}}}])";
+  const ToolSyntax syntax = chat::generic_tool_syntax();
+  const Language refused(syntax, spec({.use = ToolUse::kRequired}, kOdd));
+  EXPECT_TRUE(refused.error().starts_with("tools[1].function.parameters: at #/properties/a/not"))
+      << refused.error();
+  EXPECT_EQ(place_in_message(refused.error()), "tools[1].function.parameters");
+
+  // Another one is wanted.
+  EXPECT_EQ(Language(syntax, spec({.use = ToolUse::kNamed, .name = "f"}, kOdd)).error(), "");
+
+  // Nobody insists on it: any object will do.
+  const Language any(syntax, spec({}, kOdd));
+  ASSERT_EQ(any.error(), "");
+  EXPECT_TRUE(any.has(written(syntax, {{.name = "g", .arguments = R"({"a": null, "z": [{}]})"}})));
+  EXPECT_FALSE(any.has(written(syntax, {{.name = "g", .arguments = "[1]"}})));
+  EXPECT_FALSE(any.has(written(syntax, {{.name = "f", .arguments = R"({"a": 1})"}})));
+}
+
+TEST(CalledTools, ArgumentsAreObjects) {
+  const auto schema = [](std::string_view parameters, bool strict = true) {
+    const auto tools = called_tools(
+        spec({.use = strict ? ToolUse::kRequired : ToolUse::kAuto},
+             fmt::format(R"([{{"type":"function","function":{{"name":"f","parameters":{}}}}}])",
+                         parameters)));
+    return tools ? json::serialize(tools->at(0).schema) : tools.error().message;
+  };
+  EXPECT_EQ(schema("null"), R"({"type":"object","properties":{}})");
+  EXPECT_EQ(schema("true"), R"({"type":"object"})");
+  EXPECT_EQ(schema("{}"), R"({"type":"object"})");
+  EXPECT_EQ(schema(R"({"type":["null","object"]})"), R"({"type":"object"})");
+  EXPECT_EQ(schema(R"({"type":"string"})"),
+            "tools[0].function.parameters: its type is not object, and arguments are objects");
+  EXPECT_EQ(schema("[]"),
+            "tools[0].function.parameters: it is no JSON Schema of an object, which arguments are");
+  EXPECT_EQ(schema("[]", false), R"({"type":"object"})");
+}
+
+TEST(CalledTools, OnlyWhatNobodyInsistsOnMayGoUnenforced) {
+  constexpr std::string_view kStrict =
+      R"([{"type":"function","function":{"name":"f","strict":true}}])";
+  EXPECT_TRUE(may_go_unenforced(spec({})));
+  EXPECT_FALSE(may_go_unenforced(spec({}, kStrict)));
+  EXPECT_FALSE(may_go_unenforced(spec({.use = ToolUse::kRequired})));
+  EXPECT_FALSE(may_go_unenforced({.kind = llm::StructureSpec::Kind::kRegex, .text = "a"}));
+}
+
+}  // namespace
+}  // namespace windrow::engine

@@ -1,0 +1,95 @@
+#include "engine/structure/called_tools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <utility>
+
+namespace windrow::engine {
+
+namespace json = boost::json;
+
+namespace {
+
+// As deep as a line of the input may be nested.
+constexpr size_t kDepthMax = 128;
+
+Error fault(const CalledTool& tool, std::string_view what) {
+  return {ErrorKind::kInvalid, fmt::format("{}: {}", tool.place, what)};
+}
+
+bool names_object(const json::value& type) {
+  if (type.is_string()) return type == "object";
+  const json::array* types = type.if_array();
+  return types != nullptr && std::ranges::find(*types, json::value("object")) != types->end();
+}
+
+// Arguments are an object, also where the schema would have other values too. Without a schema
+// there are none.
+Result<json::value> schema_of(const json::object& function, const CalledTool& tool) {
+  const json::value* parameters = function.if_contains("parameters");
+  if (parameters == nullptr || parameters->is_null())
+    return json::value{{"type", "object"}, {"properties", json::object()}};
+  if (*parameters == json::value(true)) return json::value{{"type", "object"}};
+  const json::object* given = parameters->if_object();
+  if (given == nullptr)
+    return fault(tool, "it is no JSON Schema of an object, which arguments are");
+  json::object schema = *given;
+  json::value& type = schema["type"];
+  if (!type.is_null() && !names_object(type))
+    return fault(tool, "its type is not object, and arguments are objects");
+  type = "object";
+  return json::value(std::move(schema));
+}
+
+const json::object& function_of(const json::value& tool) {
+  return tool.at("function").as_object();
+}
+
+bool says_strict(const json::object& function) {
+  const json::value* strict = function.if_contains("strict");
+  return strict != nullptr && *strict == json::value(true);
+}
+
+json::array tools_of(const llm::StructureSpec& spec) {
+  // The edge has looked at them (llm/tools_json.h).
+  return json::parse(spec.text, {}, {.max_depth = kDepthMax}).as_array();
+}
+
+}  // namespace
+
+Result<std::vector<CalledTool>> called_tools(const llm::StructureSpec& spec) {
+  const llm::ToolChoice& choice = spec.tool_choice;
+  std::vector<CalledTool> tools;
+  const json::array array = tools_of(spec);
+  for (size_t i = 0; i < array.size(); ++i) {
+    const json::object& function = function_of(array[i]);
+    CalledTool tool{.name = std::string(function.at("name").as_string()),
+                    .place = fmt::format("tools[{}].function.parameters", i),
+                    .schema = {},
+                    .strict = choice.use != llm::ToolUse::kAuto || says_strict(function)};
+    if (choice.use == llm::ToolUse::kNamed && tool.name != choice.name) continue;
+    Result<json::value> schema = schema_of(function, tool);
+    if (!schema && tool.strict) return schema.error();
+    tool.schema = schema ? *std::move(schema) : json::value{{"type", "object"}};
+    tools.push_back(std::move(tool));
+  }
+  return tools;
+}
+
+bool may_go_unenforced(const llm::StructureSpec& spec) {
+  if (spec.kind != llm::StructureSpec::Kind::kToolCalls) return false;
+  if (spec.tool_choice.use != llm::ToolUse::kAuto) return false;
+  const json::array tools = tools_of(spec);
+  return std::ranges::none_of(
+      tools, [](const json::value& tool) { return says_strict(function_of(tool)); });
+}
+
+std::string place_in_message(std::string_view message) {
+  return std::string(message.substr(0, message.find(": ")));
+}
+
+}  // namespace windrow::engine
