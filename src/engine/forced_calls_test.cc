@@ -1,6 +1,7 @@
-// Calls of tools that have to come, through the whole GenerationBackend: on a model whose logits
-// are noise every answer is calls, of tools there are, with arguments that another program's
-// validator takes; whole or streamed, of one choice or several.
+// Calls of tools that have to come, or that begin when the model wants them, through the whole
+// GenerationBackend: on a model whose logits are noise they are of tools there are, with arguments
+// that the validator takes, which shares nothing with what makes them; whole or streamed, of one
+// choice or several.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -35,9 +36,10 @@ const std::vector<std::string> kMarks = {"[TOOL_CALLS]",   "[ARGS]",      "<｜t
                                          "<|call|>"};
 
 const std::vector<std::string> kWords = {
-    "<tool_call>", "</tool_call>", "add",       "now",    "{\"",          "\"}",     "\": ",
-    "\": \"",      ">\n",          "{\"name\"", "true",   "12",           "<think>", "</think>",
-    "\xFF[",       "a\": ",        "</",        "_call>", "to=functions."};
+    "<tool_call>",   "</tool_call>", "add",      "now",       "{\"",  "\"}",
+    "\": ",          "\": \"",       ">\n",      "{\"name\"", "true", "12",
+    "<think>",       "</think>",     "\xFF[",    "a\": ",     "</",   "_call>",
+    " to=functions", "commentary",   "analysis", "assistant", "."};
 
 class MarkedVocabulary final : public Vocabulary {
  public:
@@ -138,6 +140,14 @@ class ForcedCallsTest : public ::testing::Test {
     return request;
   }
 
+  void favour(llm::Request& request, const std::vector<std::string_view>& texts) const {
+    for (const std::string_view text : texts) {
+      const std::vector<Token> tokens = vocabulary_.tokenize(text, ControlTokens::kParsed);
+      ASSERT_EQ(tokens.size(), 1U) << text;
+      request.sampling.logit_bias.push_back({.token = tokens[0], .bias = 6});
+    }
+  }
+
   static llm::Outcome outcome_of(GenerationBackend& model, llm::Request request) {
     std::promise<llm::Outcome> outcome;
     model.submit(std::move(request),
@@ -162,12 +172,15 @@ class ForcedCallsTest : public ::testing::Test {
     EXPECT_EQ(choice.finish_reason, llm::FinishReason::kToolCalls);
     EXPECT_FALSE(choice.tool_calls.empty());
     if (choice.tool_calls.size() > 1) ++several_;
-    for (const llm::ToolCall& call : choice.tool_calls) {
-      const auto validator = validators_.find(call.name);
-      ASSERT_NE(validator, validators_.end()) << call.name;
-      const auto violation = validator->second.check(call.arguments);
-      EXPECT_EQ(violation, std::nullopt) << call.arguments << ": " << violation->message;
-    }
+    for (const llm::ToolCall& call : choice.tool_calls)
+      expect_valid(call);
+  }
+
+  void expect_valid(const llm::ToolCall& call) const {
+    const auto validator = validators_.find(call.name);
+    ASSERT_NE(validator, validators_.end()) << call.name;
+    const auto violation = validator->second.check(call.arguments);
+    EXPECT_FALSE(violation) << call.arguments << ": " << violation->message;
   }
 
   windrow::testing::ManualClock clock_;
@@ -177,9 +190,13 @@ class ForcedCallsTest : public ::testing::Test {
   int several_ = 0;
 };
 
+constexpr std::string_view kHarmony = "<|channel|> analysis functions.";
+constexpr std::string_view kTurn = "<|start|>assistant";
+
 struct Family {
   std::string_view marks;
   bool several = true;
+  std::string_view end;  // of the prompt
 };
 
 const std::vector<Family> kFamilies = {
@@ -190,6 +207,7 @@ const std::vector<Family> kFamilies = {
     {"<｜tool▁calls▁begin｜> ```"},
     {"<function= </function>"},
     {"<|start_header_id|> \"parameters\"", false},
+    {kHarmony, false, kTurn},
     {""},
 };
 
@@ -197,11 +215,12 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
   for (const Family& family : kFamilies) {
     SCOPED_TRACE(family.marks);
     whole_ = several_ = 0;
-    const auto model = backend(family.marks);
+    const auto model = backend(family.marks, family.end);
     for (uint64_t seed = 0; seed < 25; ++seed) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed);
       llm::Request asked = request(seed, {.use = ToolUse::kRequired});
       asked.choices = 2;
+      favour(asked, {"<|end|>"});
       if (seed % 3 == 0) asked.logprobs_top = 1;
       const llm::Answer alone = ask(*model, asked);
       for (const llm::Choice& choice : alone.choices)
@@ -250,14 +269,101 @@ TEST_F(ForcedCallsTest, ThoughtsComeFirstAndAreFree) {
   int thoughts = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) {
     llm::Request asked = request(seed, {.use = ToolUse::kRequired});
-    asked.sampling.logit_bias.push_back(
-        {.token = vocabulary_.tokenize("</think>", ControlTokens::kAsText).at(0), .bias = 6});
+    favour(asked, {"</think>"});
     const llm::Choice choice = ask(*model, asked).choices.at(0);
     expect_calls(choice);
     if (choice.reasoning) ++thoughts;
   }
   EXPECT_GT(whole_, 15);
   EXPECT_GT(thoughts, 15);
+}
+
+TEST_F(ForcedCallsTest, AMessageOfThoughtsMayStandBeforeTheOneThatCalls) {
+  const auto model = backend(kHarmony, kTurn);
+  int thoughts = 0;
+  int without = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    llm::Request asked = request(seed, {.use = ToolUse::kRequired});
+    favour(asked, {"<|end|>", "analysis", " to=functions"});
+    const llm::Choice choice = ask(*model, asked).choices.at(0);
+    expect_calls(choice);
+    if (choice.finish_reason != llm::FinishReason::kToolCalls) continue;
+    (choice.reasoning ? thoughts : without) += 1;
+  }
+  EXPECT_GT(thoughts, 2);
+  EXPECT_GT(without, 5);
+}
+
+// What an answer says before it calls is free, and a call that has begun is one of those there are.
+TEST_F(ForcedCallsTest, ACallThatNeedNotComeIsHeldToItsSchemaOnceItHasBegun) {
+  struct Begun {
+    Family family;
+    std::vector<std::string_view> by;
+  };
+  const std::vector<Begun> families = {
+      {{"<tool_call> tools"}, {"<tool_call>"}},
+      {{"<tool_call> tools <think> </think>"}, {"<tool_call>", "<think>", "</think>"}},
+      {{"[TOOL_CALLS] [ARGS]"}, {"[TOOL_CALLS]"}},
+      {{"<｜tool▁calls▁begin｜> ```"}, {"<｜tool▁calls▁begin｜>"}},
+      {{kHarmony, false, kTurn},
+       {"<|channel|>", "commentary", " to=functions", "<|end|>", "<|start|>", "assistant"}}};
+  for (const Begun& begun : families) {
+    SCOPED_TRACE(begun.family.marks);
+    const auto model = backend(begun.family.marks, begun.family.end);
+    int calls = 0;
+    int said = 0;
+    int only_said = 0;
+    for (uint64_t seed = 0; seed < 120; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed);
+      llm::Request asked = request(seed, {});
+      favour(asked, begun.by);
+      asked.choices = 2;
+      const auto listener = std::make_shared<RecordingListener>();
+      asked.listener = listener;
+      const llm::Outcome outcome = outcome_of(*model, asked);
+      listener->expect_said(outcome);
+      for (const llm::Choice& choice : std::get<llm::Answer>(outcome).choices) {
+        EXPECT_EQ(choice.structure, std::nullopt);
+        if (choice.finish_reason == llm::FinishReason::kLength) continue;
+        for (const llm::ToolCall& call : choice.tool_calls)
+          expect_valid(call);
+        if (choice.tool_calls.empty()) {
+          ++only_said;
+          EXPECT_EQ(choice.finish_reason, llm::FinishReason::kStop);
+        } else {
+          ++calls;
+          said += choice.text.empty() ? 0 : 1;
+          EXPECT_EQ(choice.finish_reason, llm::FinishReason::kToolCalls);
+        }
+      }
+      if (HasFailure()) return;
+    }
+    EXPECT_GT(calls, 3);
+    EXPECT_GT(only_said, 5);
+    EXPECT_GT(said + (begun.family.end.empty() ? 0 : 1), 0);
+  }
+}
+
+TEST_F(ForcedCallsTest, WhatNobodyInsistsOnIsNotRefused) {
+  const auto model = backend("<tool_call> tools");
+  llm::Request odd = request(1, {});
+  favour(odd, {"<tool_call>"});
+  odd.chat.tools[0].at("function").as_object()["parameters"] = {{"minProperties", 2}};
+  EXPECT_EQ(model->structure_fault(odd), std::nullopt);
+  int calls = 0;
+  for (odd.sampling.seed = 0; odd.sampling.seed < 30; ++odd.sampling.seed) {
+    const llm::Choice choice = ask(*model, odd).choices.at(0);
+    if (choice.finish_reason != llm::FinishReason::kToolCalls) continue;
+    for (const llm::ToolCall& call : choice.tool_calls) {
+      ++calls;
+      EXPECT_TRUE(json::parse(call.arguments).is_object()) << call.arguments;
+    }
+  }
+  EXPECT_GT(calls, 5);
+  odd.chat.tools[0].at("function").as_object()["strict"] = true;
+  const llm::Outcome refused = outcome_of(*model, odd);
+  ASSERT_TRUE(std::holds_alternative<llm::Failure>(refused));
+  EXPECT_EQ(std::get<llm::Failure>(refused).param, "tools[0].function.parameters");
 }
 
 TEST_F(ForcedCallsTest, WhatCannotBeEnforcedIsRefused) {

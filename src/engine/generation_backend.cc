@@ -193,7 +193,11 @@ std::optional<llm::StructureSpec> GenerationBackend::structure_of(
     const llm::Request& request) const {
   if (request.structured) return request.structured;
   const llm::Chat& chat = request.chat;
-  if (chat.tools.empty() || !must_call(chat.tool_choice)) return std::nullopt;
+  if (chat.tools.empty()) return std::nullopt;
+  // One that need not call can be anything, up to where it does.
+  const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
+  const bool seen = syntax != nullptr && !syntax->mark.empty() && !engine::not_enforceable(*syntax);
+  if (!must_call(chat.tool_choice) && (!seen || request.ignore_eos)) return std::nullopt;
   return llm::StructureSpec{.kind = llm::StructureSpec::Kind::kToolCalls,
                             .text = boost::json::serialize(chat.tools),
                             .tool_choice = chat.tool_choice,
@@ -267,7 +271,7 @@ std::optional<llm::Failure> GenerationBackend::structure_fault(const llm::Reques
     error.set_value(made ? std::nullopt : std::optional(made.error()));
   });
   const std::optional<Error> found = error.get_future().get();
-  if (!found) return std::nullopt;
+  if (!found || may_go_unenforced(*spec)) return std::nullopt;
   return not_enforceable(*spec, *found);
 }
 
@@ -279,21 +283,33 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
   Waiting asked = std::move(found->second);
   waiting_.erase(found);
   asked.when_unwanted.reset();
+  if (!made && may_go_unenforced(*asked.structure)) {
+    run(std::move(asked), nullptr);
+    return;
+  }
   if (!made) {
     lock.unlock();
     asked.done(not_enforceable(*asked.structure, made.error()));
     return;
   }
   const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+  const Structure& structure = **made;
   const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
   auto form = std::make_shared<AnswerForm>(
-      AnswerForm{.grammar = (*made)->grammar, .marks = (*made)->marks});
+      AnswerForm{.grammar = structure.grammar, .marks = structure.marks});
   if (chat && reasoning != nullptr) {
-    form->thought_masks = (*made)->thoughts;
+    form->thought_masks = structure.thoughts;
     form->reasoning = *reasoning;
     form->prompt_end = asked.prompts.chat_end;
   }
-  asked.done = check_structure(*made, asked.request.unwanted, std::move(asked.done));
+  if (asked.structure->kind == llm::StructureSpec::Kind::kToolCalls) {
+    const chat::ToolSyntax& syntax = call_tables_.spelling.syntax;
+    form->call_marks = structure.call_marks;
+    form->said_before = said_before_calls(syntax);
+    if (!form->call_marks) form->reasoning = call_tables_.thoughts;
+  }
+  if (structure.check || structure.calls)
+    asked.done = check_structure(*made, asked.request.unwanted, std::move(asked.done));
   run(std::move(asked), std::move(form));
 }
 

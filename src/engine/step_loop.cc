@@ -92,7 +92,7 @@ void StepLoop::add(EngineRequest request) {
     row.call_end = std::make_unique<CallEnd>(*row.request.reasoning, row.request.tools);
   if (row.guide) {
     row.ending = say_forced(row);
-    if (!row.ending) row.mask = mask_filler_.want(row.guide);
+    if (!row.ending) want_mask(row);
   }
   if (row.too_complex) {
     end(id, too_complex());

@@ -186,6 +186,7 @@ class StepLoop {
   std::optional<llm::FinishReason> say(Row& row, Token token);
   std::optional<llm::FinishReason> say_text(Row& row, Token token);
   std::optional<llm::FinishReason> say_forced(Row& row);
+  void want_mask(Row& row);
   llm::TokenLogprob token_logprob(Token token, double logprob) const;
   static std::unique_ptr<AnswerStream> stream_of(const Row& row);
   void tell(RowId id);

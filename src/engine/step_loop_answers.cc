@@ -59,7 +59,7 @@ void StepLoop::go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended,
   const bool scores = row.request.logprobs_top.has_value();
   if (!ended) {
     plan_.extend(id, said, scores);
-    if (row.guide) row.mask = mask_filler_.want(row.guide);
+    if (row.guide) want_mask(row);
   } else if (scores && said > 1) {
     // The tokens that were forced have no scores yet.
     row.ending = ended;

@@ -67,6 +67,10 @@ void StepLoop::wait_for_kept() {
   mask_filler_.wait(wanted);
 }
 
+void StepLoop::want_mask(Row& row) {
+  row.mask = row.guide->is_free() ? nullptr : mask_filler_.want(row.guide);
+}
+
 // What comes next in any case is said at once: text, and control tokens between.
 std::optional<llm::FinishReason> StepLoop::say_forced(Row& row) {
   const AnswerForm& form = *row.request.form;

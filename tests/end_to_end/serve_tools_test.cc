@@ -116,7 +116,8 @@ TEST(ServeTools, OneCallAtATimeAndNoneWhereNoneIsWanted) {
   EXPECT_TRUE(calls_in(message(ask(R"("tool_choice":"none")"))).empty());
   const HttpReply other =
       served.post("/v1/chat/completions", chat_body("call gone", std::string(kTools)));
-  EXPECT_TRUE(calls_in(message(other)).empty()) << "there is no such tool";
+  for (const json::value& call : calls_in(message(other)))
+    EXPECT_NE(call.at_pointer("/function/name"), "gone") << "there is no such tool";
 }
 
 constexpr std::string_view kForcedTools =
@@ -173,7 +174,8 @@ TEST(ServeTools, ACallThatIsWantedComesWhateverIsAsked) {
   }
   const HttpReply several = served.post(
       "/v1/chat/completions", chat_body("hi", members(R"("required")") + R"(,"n":4,"seed":3)"));
-  for (const json::value& choice : json::parse(several.body).at("choices").as_array()) {
+  const json::value parsed = json::parse(several.body);
+  for (const json::value& choice : parsed.at("choices").as_array()) {
     const json::array calls = calls_in(choice.at("message"));
     ASSERT_FALSE(calls.empty()) << several.body;
     for (const json::value& call : calls)

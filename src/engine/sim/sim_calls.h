@@ -4,8 +4,8 @@
 //   call NAME {"a": 1}
 //   call OTHER
 //
-// and each line becomes one call. What stands behind a name is written as it is, also where it is
-// no JSON. Pure.
+// and each line becomes one call. What stands behind a name is written as it is, as far as the tool
+// and its schema let it. Pure.
 #pragma once
 
 #include <string>

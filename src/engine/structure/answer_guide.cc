@@ -51,11 +51,18 @@ bool goes_on(const grammar::TokenTrie& trie, std::string_view bytes, grammar::Ma
 
 AnswerGuide::AnswerGuide(std::shared_ptr<const AnswerForm> form)
     : form_(std::move(form)), matcher_(form_->grammar) {
+  if (form_->call_marks) {
+    free_.emplace(form_->call_marks, form_->reasoning, form_->prompt_end);
+    return;
+  }
   if (form_->thought_masks && form_->thought_masks->usable())
     gate_ = ThoughtGate(form_->reasoning, form_->prompt_end);
+  if (!form_->said_before.empty() && form_->prompt_end.ends_with(form_->said_before))
+    matcher_.accept_bytes(form_->marks.spell(form_->said_before));
 }
 
 std::shared_ptr<const grammar::TokenMask> AnswerGuide::mask_within(size_t nodes_max) {
+  if (free_) return free_->mask();
   const Part part = gate_.part();
   if (part == Part::kSpeech) return matcher_.mask_within(nodes_max);
   const bool beside = part == Part::kBetween || (part == Part::kOpening && may_be_said_);
@@ -83,7 +90,18 @@ std::shared_ptr<const grammar::TokenMask> AnswerGuide::beside_thoughts(
   return both;
 }
 
+// Where the grammar does not take what came behind a mark, the answer stays free.
+void AnswerGuide::accept_free(Token token, std::string_view text) {
+  const std::optional<CallGate::Reached> reached =
+      free_->take(text, form_->grammar->tables().bytes(token));
+  if (reached && matcher_.accept_bytes(reached->mark->begun + reached->rest)) free_.reset();
+}
+
 bool AnswerGuide::accept(Token token, std::string_view text) {
+  if (free_) {
+    accept_free(token, text);
+    return true;
+  }
   if (gate_.part() == Part::kSpeech) return matcher_.accept(token);
   if (gate_.part() == Part::kOpening) return accept_opening(token, text);
   const bool free = form_->thought_masks->at(gate_.part(), gate_.progress()).allows(token);
@@ -110,19 +128,21 @@ bool AnswerGuide::accept_opening(Token token, std::string_view text) {
 }
 
 bool AnswerGuide::can_end() const {
+  if (free_) return true;
   const Part part = gate_.part();
   const bool may_be = part == Part::kSpeech || part == Part::kBetween;
   return (may_be || (part == Part::kOpening && may_be_said_)) && matcher_.can_end();
 }
 
 bool AnswerGuide::must_end() const {
+  if (free_) return false;
   if (gate_.part() == Part::kSpeech) return matcher_.must_end();
   // A text that may turn out to be thought leaves a choice.
   return false;
 }
 
 std::string AnswerGuide::forced_text(size_t bytes_max) const {
-  return gate_.part() == Part::kSpeech ? matcher_.forced_bytes(bytes_max) : std::string();
+  return gate_.part() == Part::kSpeech && !free_ ? matcher_.forced_bytes(bytes_max) : std::string();
 }
 
 bool AnswerGuide::ends_behind(std::string_view text) const {

@@ -1,5 +1,6 @@
 // AnswerGuide: what may come next in an answer that has a structure, and whether it is whole: the
-// thoughts of a ThoughtGate, and behind them the grammar of a Matcher.
+// thoughts of a ThoughtGate, and behind them the grammar of a Matcher. Of an answer that may call
+// tools: all is free up to where a CallGate finds a call.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "chat/reasoning.h"
+#include "engine/structure/call_gate.h"
 #include "engine/structure/spelled_marks.h"
 #include "engine/structure/thought_gate.h"
 #include "engine/structure/thought_masks.h"
@@ -30,6 +32,14 @@ struct AnswerForm {
 
   // Control tokens that the grammar spells.
   SpelledMarks marks;
+
+  // What a grammar's text begins with and the prompt may have said already: then the grammar goes
+  // on behind it, but for an answer that thinks first.
+  std::string said_before;
+
+  // With one of these the grammar begins, and all before it is free; none: it holds from the first
+  // word that is said.
+  std::shared_ptr<const CallMarks> call_marks;
 };
 
 // Used by one thread at a time.
@@ -38,6 +48,9 @@ class AnswerGuide {
   explicit AnswerGuide(std::shared_ptr<const AnswerForm> form);
 
   const AnswerForm& form() const { return *form_; }
+
+  // Any token may come: there is no mask to look for.
+  bool is_free() const { return free_ && !free_->mask(); }
 
   // Which tokens may come, looking at no more than so many nodes of the vocabulary's trie; nothing
   // where that did not suffice. The next call goes on.
@@ -73,10 +86,12 @@ class AnswerGuide {
  private:
   std::shared_ptr<const grammar::TokenMask> beside_thoughts(const grammar::TokenMask& said) const;
   bool accept_opening(Token token, std::string_view text);
+  void accept_free(Token token, std::string_view text);
 
   std::shared_ptr<const AnswerForm> form_;
   ThoughtGate gate_;
   grammar::Matcher matcher_;
+  std::optional<CallGate> free_;  // until a call begins
 
   // While the opening mark may be coming: the grammar has all that has come, too.
   bool may_be_said_ = true;

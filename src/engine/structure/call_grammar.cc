@@ -21,6 +21,12 @@ using Form = ToolSyntax::Form;
 using grammar::GrammarBuilder;
 using grammar::Part;
 
+constexpr std::string_view kTurn = "<|start|>assistant";
+
+bool has_channels(const ToolSyntax& syntax) {
+  return syntax.mark == chat::harmony::kCallOpen;
+}
+
 class CallWriter {
  public:
   CallWriter(GrammarBuilder& builder, const CallSpelling& spelling, const grammar::GiveUp& give_up)
@@ -36,10 +42,31 @@ class CallWriter {
       if (!arguments) return arguments;
       choices.push_back(builder_.sequence({text(name(tool) + syntax_.middle), *arguments}));
     }
-    return choices.size() == 1 ? choices.front() : builder_.choice(std::move(choices));
+    return one_of(std::move(choices));
+  }
+
+  // A message, from its role on.
+  Result<Part> message(std::span<const CalledTool> tools) {
+    constexpr std::string_view kChannel = "<|channel|>commentary";
+    std::vector<Part> channel_first;
+    std::vector<Part> tool_first;
+    for (const CalledTool& tool : tools) {
+      Result<Part> arguments = this->arguments(tool);
+      if (!arguments) return arguments;
+      channel_first.push_back(builder_.sequence({text(tool.name + syntax_.middle), *arguments}));
+      const Part json = one_of({text(" json<|message|>"), text(" <|constrain|>json<|message|>")});
+      tool_first.push_back(
+          builder_.sequence({text(fmt::format("{}{}", tool.name, kChannel)), json, *arguments}));
+    }
+    return one_of({builder_.sequence({text(syntax_.open), one_of(std::move(channel_first))}),
+                   builder_.sequence({text(" to=functions."), one_of(std::move(tool_first))})});
   }
 
  private:
+  Part one_of(std::vector<Part> parts) {
+    return parts.size() == 1 ? parts.front() : builder_.choice(std::move(parts));
+  }
+
   std::string name(const CalledTool& tool) const {
     if (syntax_.form != Form::kJson) return tool.name;
     const std::string quoted = json::serialize(json::string(tool.name));
@@ -69,8 +96,35 @@ std::optional<std::string> not_enforceable(const ToolSyntax& syntax) {
   if (syntax.form == Form::kNone)
     return "how this model writes calls of tools is not known from its chat template";
   if (syntax.form == Form::kTagged) return "this model writes arguments between tags";
-  if (syntax.mark == chat::harmony::kCallOpen) return "this model calls by messages of their own";
   return std::nullopt;
+}
+
+std::string_view said_before_calls(const ToolSyntax& syntax) {
+  return has_channels(syntax) ? kTurn : std::string_view();
+}
+
+chat::ReasoningFormat thoughts_before_calls(const ToolSyntax& syntax,
+                                            const chat::ReasoningFormat& reasoning) {
+  if (!has_channels(syntax)) return reasoning;
+  return {.kind = chat::ReasoningFormat::Kind::kTags,
+          .open = "<|channel|>analysis<|message|>",
+          .close = "<|end|>"};
+}
+
+std::vector<CallMarks::Mark> marks_of_calls(const CallSpelling& spelling) {
+  const ToolSyntax& syntax = spelling.syntax;
+  if (not_enforceable(syntax) || syntax.mark.empty()) return {};
+  const auto spell = [&](std::string_view text) { return spelling.marks.spell(text); };
+  if (!has_channels(syntax)) {
+    return {{.text = syntax.mark,
+             .next = (syntax.begin + syntax.open).substr(syntax.mark.size()),
+             .begun = spell(syntax.mark)}};
+  }
+  // Without the point, which tokens may join with a name.
+  const std::string channel_first = syntax.open.substr(0, syntax.open.size() - 1);
+  const std::string tool_first = std::string(kTurn) + " to=functions";
+  return {{.text = spell(channel_first), .next = ".", .begun = spell(kTurn) + spell(channel_first)},
+          {.text = spell(tool_first), .next = ".", .begun = spell(tool_first)}};
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const CalledTool> tools,
@@ -80,6 +134,11 @@ Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const Cal
   const ToolSyntax& syntax = spelling.syntax;
   GrammarBuilder builder;
   CallWriter writer(builder, spelling, give_up);
+  if (has_channels(syntax)) {
+    Result<Part> message = writer.message(tools);
+    if (!message) return message.error();
+    return builder.finish(builder.sequence({writer.text(kTurn), *message}));
+  }
   Result<Part> calls = writer.calls(tools);
   if (!calls) return calls.error();
   if (!several || !syntax.several)

@@ -5,15 +5,22 @@
 //
 // Where an answer may call once, it is over behind the arguments, as for whoever reads it
 // (chat::ToolContext::several).
+//
+// Harmony has one call in an answer, a message whose header names the tool, in one of two orders
+// (chat/harmony.h): behind "<|start|>assistant", which the prompt may have said.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "chat/reasoning.h"
 #include "chat/tool_syntax.h"
+#include "engine/structure/call_gate.h"
 #include "engine/structure/called_tools.h"
 #include "engine/structure/spelled_marks.h"
 #include "grammar/grammar.h"
@@ -29,6 +36,18 @@ struct CallSpelling {
 
 // Why calls that are written so cannot be enforced; nothing: they can.
 std::optional<std::string> not_enforceable(const chat::ToolSyntax& syntax);
+
+// What each text of the grammar begins with though the prompt may have said it; mostly nothing.
+std::string_view said_before_calls(const chat::ToolSyntax& syntax);
+
+// How thoughts stand in front of calls that have to come: of channels the first message, if it is
+// of thoughts.
+chat::ReasoningFormat thoughts_before_calls(const chat::ToolSyntax& syntax,
+                                            const chat::ReasoningFormat& reasoning);
+
+// Where a call begins in an answer that need not call; none: that cannot be told before it is
+// there. Of channels in the spelling of tokens, else as text shows it.
+std::vector<CallMarks::Mark> marks_of_calls(const CallSpelling& spelling);
 
 // `tools` is not empty and the syntax is one that can be enforced. kInvalid: a schema that cannot
 // be, its place first. kUnavailable: `give_up` said so.

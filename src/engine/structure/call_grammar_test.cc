@@ -177,6 +177,28 @@ TEST(CallGrammar, ATokenThatEndsAnswersIsNotWaitedFor) {
   EXPECT_EQ(marks.at_front("<|channel|>"), nullptr);
 }
 
+// In either order of a header; what the template of the model writes has the tool first.
+TEST(CallGrammar, AMessageCallsOneTool) {
+  const ToolSyntax syntax = syntax_of("gpt-oss");
+  const Language language(syntax, spec({.use = ToolUse::kRequired}));
+  const std::string turn(said_before_calls(syntax));
+  const std::string arguments = R"({"a":-7, "b":  "x\n"})";
+  EXPECT_TRUE(language.has(turn + as_enforced(syntax, written(syntax, {kAdd}))));
+  for (const std::string_view header :
+       {"<|channel|>commentary to=functions.add <|constrain|>json<|message|>",
+        " to=functions.add<|channel|>commentary json<|message|>",
+        " to=functions.add<|channel|>commentary <|constrain|>json<|message|>"}) {
+    EXPECT_TRUE(language.has(fmt::format("{}{}{}", turn, header, arguments))) << header;
+    EXPECT_FALSE(language.has(fmt::format("{}{}{{}}", turn, header))) << header;
+    EXPECT_FALSE(language.has(fmt::format("{}{}", header, arguments))) << header;
+  }
+  for (const std::string_view header :
+       {"<|channel|>commentary to=functions.ad <|constrain|>json<|message|>",
+        "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
+        "<|channel|>analysis to=functions.add <|constrain|>json<|message|>"})
+    EXPECT_FALSE(language.has(fmt::format("{}{}{}", turn, header, arguments))) << header;
+}
+
 TEST(CallGrammar, ASchemaThatCannotBeEnforcedIsRefusedWithItsPlace) {
   constexpr std::string_view kOdd = R"([
     {"type": "function", "function": {"name": "f"}},

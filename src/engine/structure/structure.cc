@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "chat/harmony.h"
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
 #include "grammar/simple_grammars.h"
@@ -94,17 +95,33 @@ VocabularyTexts texts_of(const Vocabulary& vocabulary) {
   return texts;
 }
 
-std::shared_ptr<const ThoughtMasks> thought_masks(const Vocabulary& vocabulary,
-                                                  VocabularyTexts texts,
-                                                  const chat::ReasoningFormat& reasoning,
-                                                  std::span<const Token> shown_tokens) {
+// As an answer's text has them.
+void show(const Vocabulary& vocabulary, std::span<const Token> shown_tokens,
+          VocabularyTexts& texts) {
   for (const Token token : shown_tokens) {
     std::string& text = texts.bytes[static_cast<size_t>(token)];
     text.clear();
     if (std::ranges::find(texts.ends, token) == texts.ends.end())
       vocabulary.append_piece(token, text);
   }
+}
+
+std::shared_ptr<const ThoughtMasks> thought_masks(const Vocabulary& vocabulary,
+                                                  VocabularyTexts texts,
+                                                  const chat::ReasoningFormat& reasoning,
+                                                  std::span<const Token> shown_tokens) {
+  show(vocabulary, shown_tokens, texts);
   return std::make_shared<const ThoughtMasks>(texts.bytes, texts.ends, reasoning);
+}
+
+// Of a message of thoughts, which the beginning of another would end.
+std::shared_ptr<const ThoughtMasks> message_masks(VocabularyTexts shown,
+                                                  const chat::ReasoningFormat& reasoning) {
+  for (size_t i = 0; i < shown.bytes.size(); ++i) {
+    if (shown.bytes[i] == chat::harmony::kStart) shown.ends.push_back(static_cast<Token>(i));
+  }
+  return std::make_shared<const ThoughtMasks>(shown.bytes, shown.ends, reasoning,
+                                              /*breaks_behind=*/false);
 }
 
 }  // namespace
@@ -121,10 +138,23 @@ VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::Reasoning
 CallTables make_call_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
                             const chat::ToolSyntax& syntax, std::span<const Token> shown_tokens) {
   VocabularyTexts texts = texts_of(vocabulary);
-  CallTables tables{.spelling = {.syntax = syntax, .marks = {}}, .vocabulary = {}};
-  tables.vocabulary.thoughts = thought_masks(vocabulary, texts, reasoning, shown_tokens);
+  VocabularyTexts shown = texts;
+  show(vocabulary, shown_tokens, shown);
+  const bool by_messages = !said_before_calls(syntax).empty();
+  CallTables tables{.spelling = {.syntax = syntax, .marks = {}},
+                    .thoughts = thoughts_before_calls(syntax, reasoning),
+                    .vocabulary = {},
+                    .marks = nullptr};
   tables.spelling.marks = spell_marks(vocabulary, shown_tokens, syntax, texts.bytes);
   tables.vocabulary.tokens = grammar::TokenTables::make(texts.bytes, texts.ends);
+  if (std::vector<CallMarks::Mark> marks = marks_of_calls(tables.spelling); !marks.empty()) {
+    tables.marks = std::make_shared<const CallMarks>(
+        std::move(marks), !by_messages, tables.spelling.marks.spell(said_before_calls(syntax)),
+        by_messages ? texts.bytes : shown.bytes);
+  }
+  tables.vocabulary.thoughts =
+      by_messages ? message_masks(std::move(shown), tables.thoughts)
+                  : std::make_shared<const ThoughtMasks>(shown.bytes, shown.ends, tables.thoughts);
   return tables;
 }
 
@@ -140,7 +170,8 @@ Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec
       .check = *std::move(check),
       .calls = nullptr,
       .marks = {},
-      .thoughts = tables.thoughts});
+      .thoughts = tables.thoughts,
+      .call_marks = nullptr});
 }
 
 Result<std::shared_ptr<const Structure>> make_call_structure(const llm::StructureSpec& spec,
@@ -157,8 +188,11 @@ Result<std::shared_ptr<const Structure>> make_call_structure(const llm::Structur
                       .check = nullptr,
                       .calls = nullptr,
                       .marks = tables.spelling.marks,
-                      .thoughts = tables.vocabulary.thoughts};
-  if (choice.use != llm::ToolUse::kAuto) {
+                      .thoughts = tables.vocabulary.thoughts,
+                      .call_marks = nullptr};
+  if (choice.use == llm::ToolUse::kAuto) {
+    structure.call_marks = tables.marks;
+  } else {
     Result<CallCheck> check = CallCheck::make(*tools, several);
     if (!check) return check.error();
     structure.calls = std::make_shared<const CallCheck>(*std::move(check));

@@ -38,7 +38,9 @@ VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::Reasoning
 // What calls of tools need of it beside that. Control tokens that belong to calls are spelled.
 struct CallTables {
   CallSpelling spelling;
+  chat::ReasoningFormat thoughts;  // in front of calls that have to come
   VocabularyTables vocabulary;
+  std::shared_ptr<const CallMarks> marks;  // none: calls that need not come are not enforced
 };
 
 // `shown_tokens`: control tokens of which calls and thoughts consist.
@@ -51,6 +53,7 @@ struct Structure {
   std::shared_ptr<const CallCheck> calls;    // of those that have to come
   SpelledMarks marks;                        // in the grammar
   std::shared_ptr<const ThoughtMasks> thoughts;
+  std::shared_ptr<const CallMarks> call_marks;  // of calls that need not come
 };
 
 // kInvalid: why it cannot be enforced, in words for people. kUnavailable: `give_up` said so.

@@ -25,7 +25,7 @@ bool any(const grammar::TokenMask& mask) {
 }  // namespace
 
 ThoughtMasks::ThoughtMasks(std::span<const std::string> texts, std::span<const Token> end_tokens,
-                           const chat::ReasoningFormat& format)
+                           const chat::ReasoningFormat& format, bool breaks_behind)
     : breaks_(static_cast<int32_t>(texts.size())),
       begins_with_break_(breaks_),
       header_(breaks_),
@@ -51,11 +51,11 @@ ThoughtMasks::ThoughtMasks(std::span<const std::string> texts, std::span<const T
       const ThoughtGate::Found found = ThoughtGate::find(close, progress, text);
       const bool closes = found.progress == close.size();
       const std::string_view rest = text.substr(found.bytes);
-      if (!closes || (tags ? only_line_breaks(rest) : rest.empty()))
+      if (!closes || (tags && breaks_behind ? only_line_breaks(rest) : rest.empty()))
         thoughts_[progress].allow(token);
     }
     if (text.empty()) continue;
-    if (only_line_breaks(text)) breaks_.allow(token);
+    if (breaks_behind && only_line_breaks(text)) breaks_.allow(token);
     if (kLineBreaks.find(text.front()) != std::string_view::npos) begins_with_break_.allow(token);
     const bool mark = std::ranges::find(marks, text) != marks.end();
     if (text == "<|channel|>") header_begin_.allow(token);

@@ -21,9 +21,9 @@ namespace windrow::engine {
 class ThoughtMasks {
  public:
   // `texts`: what an answer's text shows of each token, in order; nothing of those that end it,
-  // which are `end_tokens`.
+  // which are `end_tokens`. Behind the closing tag there may be line breaks, or none.
   ThoughtMasks(std::span<const std::string> texts, std::span<const Token> end_tokens,
-               const chat::ReasoningFormat& format);
+               const chat::ReasoningFormat& format, bool breaks_behind = true);
 
   // Whether the vocabulary can write the marks; if not, an answer has no thoughts that could be
   // told from what is said.
