@@ -208,6 +208,10 @@ const std::vector<Family> kFamilies = {
     {"<function= </function>"},
     {"<|start_header_id|> \"parameters\"", false},
     {kHarmony, false, kTurn},
+    {"<tool_call> <function= </function>"},
+    {"<seed:tool_call>"},
+    {"<minimax:tool_call>"},
+    {"<tool_call> <arg_key>"},
     {""},
 };
 
@@ -303,6 +307,7 @@ TEST_F(ForcedCallsTest, ACallThatNeedNotComeIsHeldToItsSchemaOnceItHasBegun) {
   const std::vector<Begun> families = {
       {{"<tool_call> tools"}, {"<tool_call>"}},
       {{"<tool_call> tools <think> </think>"}, {"<tool_call>", "<think>", "</think>"}},
+      {{"<tool_call> <function= </function>"}, {"<tool_call>"}},
       {{"[TOOL_CALLS] [ARGS]"}, {"[TOOL_CALLS]"}},
       {{"<｜tool▁calls▁begin｜> ```"}, {"<｜tool▁calls▁begin｜>"}},
       {{kHarmony, false, kTurn},

@@ -57,6 +57,10 @@ std::string inst_model_path() {
   return WINDROW_END_TO_END_MODELS_DIR "/inst.gguf";
 }
 
+std::string calls_model_path() {
+  return WINDROW_END_TO_END_MODELS_DIR "/calls.gguf";
+}
+
 JobFolder::JobFolder() {
   std::string pattern = (fs::temp_directory_path() / "windrow-e2e-XXXXXX").string();
   path_ = ::mkdtemp(pattern.data());

@@ -25,6 +25,9 @@ std::string endless_model_path();
 // One with a chat template that is not ChatML.
 std::string inst_model_path();
 
+// One whose prompts may describe tools letter by letter.
+std::string calls_model_path();
+
 class JobFolder {
  public:
   JobFolder();

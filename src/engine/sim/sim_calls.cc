@@ -1,11 +1,41 @@
 #include "engine/sim/sim_calls.h"
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <vector>
 
+#include "chat/marks.h"
 #include "chat/tool_syntax.h"
 
 namespace windrow::engine::sim {
+
+namespace {
+
+// Blanks of a JSON text as models write them; nothing else of it changes.
+std::string with_usual_blanks(std::string_view text) {
+  boost::system::error_code error;
+  const boost::json::value value = boost::json::parse(text, error);
+  if (error || !value.is_object()) return std::string(text);
+  std::string spaced;
+  bool in_string = false;
+  bool escaped = false;
+  for (const char c : text) {
+    if (in_string) {
+      spaced += c;
+      in_string = c != '"' || escaped;
+      escaped = c == '\\' && !escaped;
+      continue;
+    }
+    if (chat::is_space(c)) continue;
+    in_string = c == '"';
+    spaced += c;
+    if (c == ',' || c == ':') spaced += ' ';
+  }
+  return spaced;
+}
+
+}  // namespace
 
 std::string calls_asked_for(std::string_view message) {
   std::vector<chat::WrittenCall> calls;
@@ -19,7 +49,7 @@ std::string calls_asked_for(std::string_view message) {
     const std::string_view name = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(name.size() + 1, line.size()));
     calls.push_back(
-        {.name = std::string(name), .arguments = line.empty() ? "{}" : std::string(line)});
+        {.name = std::string(name), .arguments = line.empty() ? "{}" : with_usual_blanks(line)});
   }
   return calls.empty() ? std::string() : write_calls(chat::generic_tool_syntax(), calls);
 }

@@ -4,8 +4,9 @@
 //   call NAME {"a": 1}
 //   call OTHER
 //
-// and each line becomes one call. What stands behind a name is written as it is, as far as the tool
-// and its schema let it. Pure.
+// and each line becomes one call. What stands behind a name is written as calls are, with a blank
+// behind each comma and colon, as far as the tool and its schema let it; what is no JSON as it is.
+// Pure.
 #pragma once
 
 #include <string>

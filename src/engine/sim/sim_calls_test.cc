@@ -15,6 +15,13 @@ TEST(SimCalls, EachLineIsACall) {
             "<tool_call>\n{\"name\": \"add\", \"arguments\": {no}\n</tool_call>");
 }
 
+TEST(SimCalls, ArgumentsHaveTheBlanksThatCallsHave) {
+  EXPECT_EQ(calls_asked_for(R"(call add {"a":1,"b" : [ "x:,\"", {} ]})"),
+            "<tool_call>\n{\"name\": \"add\", \"arguments\": "
+            R"({"a": 1, "b": ["x:,\"", {}]})"
+            "}\n</tool_call>");
+}
+
 TEST(SimCalls, OtherMessagesAskForNone) {
   for (const char* message : {"", "calls", "please call now", "call now\nand wait"})
     EXPECT_EQ(calls_asked_for(message), "") << message;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
@@ -9,6 +10,9 @@
 #include <vector>
 
 #include "chat/harmony.h"
+#include "chat/marks.h"
+#include "chat/tool_table.h"
+#include "grammar/schema/tagged_object.h"
 
 namespace windrow::engine {
 
@@ -77,11 +81,38 @@ class CallWriter {
     const grammar::SchemaOptions options{.whitespace = syntax_.blanks_vary
                                                            ? grammar::Whitespace::kFlexible
                                                            : grammar::Whitespace::kSpaced};
-    Result<Part> part = grammar::schema_part(builder_, tool.schema, options, give_up_);
+    Result<Part> part = arguments(tool, tool.schema, options);
     if (part || part.error().kind != ErrorKind::kInvalid) return part;
     if (tool.strict)
       return Error{ErrorKind::kInvalid, fmt::format("{}: {}", tool.place, part.error().message)};
-    return grammar::schema_part(builder_, json::object{{"type", "object"}}, options, give_up_);
+    return arguments(tool, json::object{{"type", "object"}}, options);
+  }
+
+  Result<Part> arguments(const CalledTool& tool, const json::value& schema,
+                         const grammar::SchemaOptions& options) {
+    if (syntax_.form != Form::kTagged)
+      return grammar::schema_part(builder_, schema, options, give_up_);
+    const json::object function = {{"name", tool.name}, {"parameters", schema}};
+    const chat::ToolTable table(json::array{json::object{{"function", function}}});
+    const auto kind_of = [&](std::string_view member) {
+      switch (table.kind_of(tool.name, member)) {
+        case chat::ValueKind::kString:
+          return grammar::TaggedKind::kText;
+        case chat::ValueKind::kJson:
+          return grammar::TaggedKind::kJson;
+        case chat::ValueKind::kEither:
+          break;
+      }
+      return grammar::TaggedKind::kEither;
+    };
+    return grammar::tagged_object_part(
+        builder_, schema,
+        {.key_open = spelling_.marks.spell(syntax_.key_open),
+         .key_close = spelling_.marks.spell(syntax_.key_close),
+         .value_close = spelling_.marks.spell(syntax_.value_close),
+         .end_mark = std::string(chat::without_space(syntax_.value_close)),
+         .kind_of = kind_of},
+        options, give_up_);
   }
 
   GrammarBuilder& builder_;
@@ -95,7 +126,6 @@ class CallWriter {
 std::optional<std::string> not_enforceable(const ToolSyntax& syntax) {
   if (syntax.form == Form::kNone)
     return "how this model writes calls of tools is not known from its chat template";
-  if (syntax.form == Form::kTagged) return "this model writes arguments between tags";
   return std::nullopt;
 }
 
@@ -141,8 +171,14 @@ Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const Cal
   }
   Result<Part> calls = writer.calls(tools);
   if (!calls) return calls.error();
-  if (!several || !syntax.several)
-    return builder.finish(builder.sequence({writer.text(syntax.begin + syntax.open), *calls}));
+  if (!several || !syntax.several) {
+    // Between tags the first that closes the call says that the arguments are complete.
+    const std::string_view close =
+        std::string_view(syntax.close)
+            .substr(0, syntax.form == Form::kTagged ? syntax.close.find('>') + 1 : 0);
+    return builder.finish(
+        builder.sequence({writer.text(syntax.begin + syntax.open), *calls, writer.text(close)}));
+  }
   const Part first = builder.sequence(
       {writer.text(syntax.begin + syntax.open), *calls, writer.text(syntax.close)});
   const Part next = builder.sequence(

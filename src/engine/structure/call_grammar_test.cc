@@ -82,7 +82,7 @@ std::string written(const ToolSyntax& syntax, std::initializer_list<WrittenCall>
 }
 
 const WrittenCall kAdd = {.name = "add", .arguments = R"({"a": -7, "b": "x\n"})"};
-const WrittenCall kAddAll = {.name = "add_all", .arguments = R"({"of": [1, 2.5]})"};
+const WrittenCall kAddAll = {.name = "add_all", .arguments = R"({"of": [25]})"};
 const WrittenCall kNow = {.name = "now", .arguments = "{}"};
 
 const std::vector<std::string>& families() {
@@ -96,7 +96,13 @@ const std::vector<std::string>& families() {
                                                   "ministral-3-reasoning",
                                                   "deepseek-r1-distill-qwen",
                                                   "deepseek-v3.1",
-                                                  "functionary-3.1"};
+                                                  "functionary-3.1",
+                                                  "qwen3-coder",
+                                                  "qwen3.5-4b",
+                                                  "step-3.5-flash",
+                                                  "seed-oss",
+                                                  "minimax-m2",
+                                                  "glm-4.6"};
   return kNames;
 }
 
@@ -156,6 +162,14 @@ TEST(CallGrammar, WhereOneCallIsWantedItIsOverBehindTheArguments) {
   const std::string one = written(syntax, {kNow});
   EXPECT_FALSE(language.has(one));
   EXPECT_TRUE(language.has(one.substr(0, one.size() - syntax.close.size())));
+}
+
+TEST(CallGrammar, BetweenTagsTheFirstThatClosesACallEndsIt) {
+  const ToolSyntax syntax = syntax_of("qwen3-coder");
+  const Language language(syntax, spec({.use = ToolUse::kRequired, .parallel = false}));
+  const std::string one = written(syntax, {kAdd});
+  EXPECT_FALSE(language.has(one));
+  EXPECT_TRUE(language.has(one.substr(0, one.find("</function>") + 11)));
 }
 
 TEST(CallGrammar, ControlTokensAreSpelled) {

@@ -23,14 +23,45 @@ std::string key_of(const NumberBounds& bounds, bool integers) {
 
 Result<Part> GrammarWriter::write_root(NodeId id) {
   Result<Part> root = write(id);
-  while (root && !waiting_.empty()) {
+  if (!root) return root;
+  if (Result<void> rest = write_waiting(); !rest) return rest.error();
+  return root;
+}
+
+Result<void> GrammarWriter::write_waiting() {
+  while (!waiting_.empty()) {
     const NodeId next = waiting_.back();
     waiting_.pop_back();
     written_[next].open = false;
-    Result<Part> part = write(next);
-    if (!part) return part;
+    if (Result<Part> part = write(next); !part) return part.error();
   }
-  return root;
+  return {};
+}
+
+Result<std::optional<Part>> GrammarWriter::write_others(NodeId id) {
+  const Node& node = conjunctions_[id];
+  std::vector<Part> choices;
+  if (node.kind == Node::Kind::kChoice) {
+    for (const NodeId choice : node.choices) {
+      Result<std::optional<Part>> part = write_others(choice);
+      if (!part) return part;
+      if (*part) choices.push_back(**part);
+    }
+  } else if (node.allowed) {
+    std::vector<const boost::json::value*> values = *node.allowed;
+    std::erase_if(values, [](const boost::json::value* value) { return value->is_string(); });
+    if (!values.empty()) choices.push_back(parts_.one_of(values));
+  } else if ((node.types & ~kStringType) != 0) {
+    Node others = node;
+    others.types &= static_cast<Types>(~kStringType);
+    Result<Part> part = write_shape(others);
+    if (!part) return part.error();
+    if (Result<void> rest = write_waiting(); !rest) return rest.error();
+    choices.push_back(*part);
+  }
+  if (choices.empty()) return std::optional<Part>();
+  return std::optional(choices.size() == 1 ? choices.front()
+                                           : parts_.builder().choice(std::move(choices)));
 }
 
 Result<Part> GrammarWriter::write(NodeId id) {

@@ -23,6 +23,9 @@ class GrammarWriter {
   // Conjunctions::find().
   Result<Part> write_root(NodeId id);
 
+  // The same, but for its strings; nothing where it has no other values.
+  Result<std::optional<Part>> write_others(NodeId id);
+
  private:
   struct Written {
     std::optional<Part> part;
@@ -36,6 +39,7 @@ class GrammarWriter {
   };
 
   Result<Part> write(NodeId id);
+  Result<void> write_waiting();
   Result<Part> write_body(NodeId id);
   Result<Part> write_shape(const Node& node);
   Result<Part> write_number(const Node& node);

@@ -55,22 +55,34 @@ Part JsonParts::name_in(const CharDfa* names) {
   return builder_.sequence({spaced(quoted), mark(":")});
 }
 
+// Without what is left out, if something remains and that is not too large.
+std::shared_ptr<const ByteDfa> JsonParts::string_dfa(const CharDfa& texts) const {
+  if (!left_out_.empty()) {
+    const Result<CharDfa> rest = texts.without(left_out_);
+    if (rest && !rest->empty()) return json_string_dfa(*rest);
+  }
+  return json_string_dfa(texts);
+}
+
 Part JsonParts::any_string() {
   if (!any_string_) {
-    any_string_ =
-        builder_.sequence({text("\""), builder_.lexeme(json_any_string_dfa()), text("\"")});
+    const auto dfa = left_out_.empty() ? json_any_string_dfa() : string_dfa(CharDfa::any_text());
+    any_string_ = builder_.sequence({text("\""), builder_.lexeme(dfa), text("\"")});
   }
   return *any_string_;
 }
 
 Part JsonParts::string_of_length(uint32_t min, std::optional<uint32_t> max) {
   if (min == 0 && !max) return any_string();
+  if (!left_out_.empty()) {
+    if (const Result<CharDfa> texts = CharDfa::length(min, max)) return string_in(*texts);
+  }
   const Part character = builder_.lexeme(json_any_character_dfa());
   return builder_.sequence({text("\""), builder_.repeat(character, min, max), text("\"")});
 }
 
 Part JsonParts::string_in(const CharDfa& texts) {
-  return builder_.sequence({text("\""), builder_.lexeme(json_string_dfa(texts)), text("\"")});
+  return builder_.sequence({text("\""), builder_.lexeme(string_dfa(texts)), text("\"")});
 }
 
 Part JsonParts::value(const json::value& value) {

@@ -5,12 +5,15 @@
 #include <boost/json/value.hpp>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "grammar/grammar.h"
+#include "grammar/lexeme/byte_dfa.h"
 #include "grammar/lexeme/char_dfa.h"
 #include "grammar/schema/schema_grammar.h"
 
@@ -23,6 +26,9 @@ class JsonParts {
       : builder_(builder),
         flexible_(whitespace == Whitespace::kFlexible),
         spaced_(whitespace == Whitespace::kSpaced) {}
+
+  // Texts that no string says, but for those of an enum.
+  void leave_out(CharDfa texts) { left_out_ = std::move(texts); }
 
   Part mark(std::string_view mark);        // with whitespace behind it, but for `]` and `}`
   Part spaced(Part value);                 // a value, and whitespace
@@ -40,6 +46,7 @@ class JsonParts {
 
  private:
   Part text(const std::string& bytes);
+  std::shared_ptr<const ByteDfa> string_dfa(const CharDfa& texts) const;
   Part space();
 
   GrammarBuilder& builder_;
@@ -48,6 +55,7 @@ class JsonParts {
   std::map<std::string, Part, std::less<>> texts_;
   std::optional<Part> space_;
   std::optional<Part> any_string_;
+  CharDfa left_out_;
 };
 
 }  // namespace windrow::grammar

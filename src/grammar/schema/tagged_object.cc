@@ -1,0 +1,200 @@
+#include "grammar/schema/tagged_object.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "grammar/lexeme/byte_dfa.h"
+#include "grammar/lexeme/regex.h"
+#include "grammar/schema/grammar_writer.h"
+#include "grammar/schema/name_classes.h"
+#include "grammar/schema/read_schema.h"
+#include "grammar/schema/roots.h"
+
+namespace windrow::grammar {
+namespace {
+
+namespace json = boost::json;
+
+// What is read as JSON that is no string, and some more: what only begins like an object or a list.
+constexpr std::string_view kReadAsJson =
+    R"([ \t\r\n]*([\[{][\s\S]*|(true|false|null|True|False|None|)"
+    R"(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)[ \t\r\n]*))";
+
+// Names that nobody declared.
+constexpr std::string_view kPlainName = R"([^ \t\r\n<>"]{1,64})";
+
+std::string escaped(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view(R"(\^$.|?*+()[]{}/)").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+bool is_writable(std::string_view name) {
+  constexpr size_t kBytesMax = 200;
+  return !name.empty() && name.size() <= kBytesMax && name.front() != ' ' && name.back() != ' ' &&
+         name.find_first_of("<>\"\t\r\n") == std::string_view::npos;
+}
+
+class TagWriter {
+ public:
+  TagWriter(GrammarBuilder& builder, Conjunctions& conjunctions, GrammarWriter& writer,
+            const TagForm& form)
+      : builder_(builder), conjunctions_(conjunctions), writer_(writer), form_(form) {}
+
+  Result<Part> write(NodeId id) {
+    const Node& node = conjunctions_[id];
+    if (node.kind == Node::Kind::kShape) return write_shape(node);
+    std::vector<Part> choices;
+    for (const NodeId choice : node.choices) {
+      Result<Part> part = write(choice);
+      if (!part) return part;
+      choices.push_back(*part);
+    }
+    return builder_.choice(std::move(choices));
+  }
+
+ private:
+  Result<Part> write_shape(const Node& node) {
+    if (node.allowed) {
+      return schema_error(node.pointer,
+                          "this model writes arguments between tags, where an enum or const of "
+                          "whole objects cannot be enforced; give each member its own");
+    }
+    std::vector<Part> parts;
+    for (const Member& member : node.objects.members) {
+      if (!is_writable(member.name)) {
+        return schema_error(node.pointer,
+                            fmt::format("\"{}\" cannot be written as the name of a member between "
+                                        "tags, as this model writes arguments",
+                                        member.name));
+      }
+      Result<NodeId> id = conjunctions_.find_member(node, member.name);
+      if (!id) return id.error();
+      if (!conjunctions_.possible(*id)) continue;  // it is not required: then there were no object
+      Result<std::optional<Part>> value = write_value(*id, form_.kind_of(member.name));
+      if (!value) return value.error();
+      if (!*value && member.required) {
+        return schema_error(conjunctions_[*id].pointer,
+                            "no value of it can be written between tags");
+      }
+      if (!*value) continue;
+      const Part part = builder_.sequence(
+          {builder_.text(form_.key_open + member.name + form_.key_close), **value, close()});
+      parts.push_back(member.required ? part : builder_.repeat(part, 0, 1));
+    }
+    Result<std::optional<Part>> undeclared = write_undeclared(node);
+    if (!undeclared) return undeclared.error();
+    if (*undeclared) parts.push_back(builder_.repeat(**undeclared, 0, std::nullopt));
+    return parts.empty() ? builder_.nothing() : builder_.sequence(std::move(parts));
+  }
+
+  Result<std::optional<Part>> write_undeclared(const Node& node) {
+    Result<std::vector<NameClass>> classes = name_classes(conjunctions_, node);
+    if (!classes) return classes.error();
+    Result<CharDfa> plain = regex_dfa(kPlainName, RegexMeaning::kWhole);
+    if (!plain) return plain.error();
+    std::vector<Part> choices;
+    for (const NameClass& one : *classes) {
+      Result<CharDfa> names = one.names ? plain->intersect(*one.names) : *plain;
+      if (!names) return schema_error(node.pointer, names.error().message);
+      Result<std::optional<Part>> value = write_value(one.value, TaggedKind::kEither);
+      if (!value) return value.error();
+      if (names->empty() || !*value) continue;
+      choices.push_back(
+          builder_.sequence({builder_.text(form_.key_open), builder_.lexeme(utf8_dfa(*names)),
+                             builder_.text(form_.key_close), **value, close()}));
+    }
+    if (choices.empty()) return std::optional<Part>();
+    return std::optional(builder_.choice(std::move(choices)));
+  }
+
+  // Nothing where no value can be written.
+  Result<std::optional<Part>> write_value(NodeId id, TaggedKind kind) {
+    std::vector<Part> choices;
+    if (kind != TaggedKind::kText) {
+      Result<std::optional<Part>> others = writer_.write_others(id);
+      if (!others) return others;
+      if (*others) choices.push_back(**others);
+    }
+    if (kind != TaggedKind::kJson) {
+      Result<CharDfa> texts = texts_of(id);
+      for (const std::string_view pattern :
+           {std::string_view(end_pattern_),
+            kind == TaggedKind::kEither ? kReadAsJson : std::string_view()}) {
+        if (!texts || pattern.empty()) continue;
+        Result<CharDfa> without = regex_dfa(
+            pattern, pattern == kReadAsJson ? RegexMeaning::kWhole : RegexMeaning::kSearch);
+        texts = without ? texts->without(*without) : std::move(without);
+      }
+      if (!texts) return schema_error(conjunctions_[id].pointer, texts.error().message);
+      if (!texts->empty()) choices.push_back(builder_.lexeme(utf8_dfa(*texts)));
+    }
+    if (choices.empty()) return std::optional<Part>();
+    return std::optional(builder_.choice(std::move(choices)));
+  }
+
+  // Its values that are strings.
+  Result<CharDfa> texts_of(NodeId id) {
+    const Node& node = conjunctions_[id];
+    CharDfa all = CharDfa::nothing();
+    if (node.kind == Node::Kind::kChoice) {
+      for (const NodeId choice : node.choices) {
+        Result<CharDfa> some = texts_of(choice);
+        if (some) some = all.unite(*some);
+        if (!some) return some;
+        all = *std::move(some);
+      }
+      return all;
+    }
+    if (node.allowed) {
+      std::vector<std::string_view> texts;
+      for (const json::value* value : *node.allowed) {
+        if (value->is_string()) texts.push_back(value->get_string());
+      }
+      return texts.empty() ? all : CharDfa::literals(texts);
+    }
+    if ((node.types & kStringType) == 0) return all;
+    Result<const CharDfa*> texts = conjunctions_.automata().texts(node.strings);
+    if (!texts) return texts.error();
+    return **texts;
+  }
+
+  Part close() { return builder_.text(form_.value_close); }
+
+  GrammarBuilder& builder_;
+  Conjunctions& conjunctions_;
+  GrammarWriter& writer_;
+  const TagForm& form_;
+  const std::string end_pattern_ = escaped(form_.end_mark);
+};
+
+}  // namespace
+
+Result<Part> tagged_object_part(GrammarBuilder& builder, const json::value& schema,
+                                const TagForm& form, const SchemaOptions& options,
+                                const GiveUp& give_up) {
+  Result<Schema> read = read_schema(schema, options.open, give_up);
+  if (!read) return read.error();
+  Conjunctions conjunctions(*read, give_up);
+  Result<NodeId> root = possible_root(conjunctions, *read);
+  if (!root) return root.error();
+  JsonParts parts(builder, options.whitespace);
+  // What strings within a value say ends it as well.
+  Result<CharDfa> ending = regex_dfa(escaped(form.end_mark), RegexMeaning::kSearch);
+  if (!ending) return ending.error();
+  parts.leave_out(*std::move(ending));
+  GrammarWriter writer(conjunctions, parts);
+  Result<Part> part = TagWriter(builder, conjunctions, writer, form).write(*root);
+  if (!part) return part;
+  if (Result<void> ended = ends(conjunctions, *root, give_up); !ended) return ended.error();
+  return part;
+}
+
+}  // namespace windrow::grammar
