@@ -246,9 +246,10 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
     plan.ignored_tokens = ignored_tokens(body, plan.request, plan.model->vocabulary_size);
     if (translation != nullptr) plan.request.chat.wishes = translation->wishes;
   }
-  if (plan.model->residence && rules.load_wait > Duration{}) {
+  if (plan.model->residence) {
     plan.request.load_wait = std::make_shared<llm::LoadWait>();
-    plan.request.load_wait->until = input.arrived_at + rules.load_wait;
+    if (rules.load_wait > Duration{})
+      plan.request.load_wait->until = input.arrived_at + rules.load_wait;
   }
   plan.model_name = plan.request.model.empty() ? plan.model->name : plan.request.model;
 

@@ -70,7 +70,7 @@ TEST_F(CallReaderTest, OnlyAModelThatComesAndGoesIsWaitedFor) {
                   .residence = std::make_shared<Anywhere>()});
   EXPECT_EQ(plan(kChat).request.load_wait->until, TimePoint(seconds(130)));
   rules_.load_wait = {};
-  EXPECT_EQ(plan(kChat).request.load_wait, nullptr) << "as long as it takes";
+  EXPECT_EQ(plan(kChat).request.load_wait->until, std::nullopt) << "as long as it takes";
 }
 
 TEST_F(CallReaderTest, AModelIsKnownByItsNames) {

@@ -43,6 +43,12 @@ uint64_t CatalogueModels::upstreams_of(std::string_view name) {
   return model == nullptr ? 0 : model->upstreams;
 }
 
+bool CatalogueModels::is_waited_for(std::string_view name) {
+  const api::ServedModel* model = catalogue_.find(name);
+  return model != nullptr && model->residence &&
+         model->residence->read().state != api::ResidenceState::kLoaded;
+}
+
 std::string CatalogueModels::unavailable() {
   return unreachable_() ? "none of the servers behind this one can be reached" : "";
 }

@@ -19,6 +19,7 @@ class CatalogueModels final : public batches::BatchModels {
   std::variant<batches::BatchModel, llm::Failure> find(llm::Endpoint endpoint,
                                                        std::string_view name) override;
   uint64_t upstreams_of(std::string_view name) override;
+  bool is_waited_for(std::string_view name) override;
   std::string unavailable() override;
 
  private:

@@ -124,6 +124,7 @@ class BatchService {
   void look_at_time();
   void note_counts();
   static RequestCounts counts_of(const Live& live);
+  std::string waited_for(const BatchRecord& record) const;
   void begin_what_can();
   void begin(const LivePtr& live, void (BatchService::*work)(const LivePtr&));
   LivePtr next_to_run() const;

@@ -64,9 +64,22 @@ BatchView BatchService::view(const Live& live) const {
   if (!live.job) return view;
   view.record.counts = counts_of(live);
   // Its rows wait where they are.
-  if (const std::string why = models_->unavailable(); !why.empty())
+  if (const std::string why = models_->unavailable(); !why.empty()) {
     view.note = note_of({ErrorKind::kUnavailable, why});
+  } else if (const std::string model = waited_for(live.record); !model.empty()) {
+    view.note = fmt::format(
+        "the model {} is not loaded: it is as soon as those that clients use leave room for it",
+        model);
+  }
   return view;
+}
+
+// One of its models that is not there and whose rows wait for it; empty: they are all there.
+std::string BatchService::waited_for(const BatchRecord& record) const {
+  for (const std::string& model : record.models) {
+    if (models_->is_waited_for(model)) return model.empty() ? "of its rows" : model;
+  }
+  return "";
 }
 
 // A job that was begun again first reads what was done; until then what was known counts.
@@ -128,9 +141,12 @@ void BatchService::look_at_time() {
 // The oldest, of models that no other one runs on where there is such a one.
 BatchService::LivePtr BatchService::next_to_run() const {
   std::set<std::string> busy;
+  std::set<std::string> waited;  // for a model that is not there one batch waits, and no more
   for (const auto& [number, live] : live_) {
-    if (live->counts_as_running)
-      busy.insert(live->record.models.begin(), live->record.models.end());
+    if (!live->counts_as_running) continue;
+    const std::vector<std::string>& models = live->record.models;
+    busy.insert(models.begin(), models.end());
+    if (!waited_for(live->record).empty()) waited.insert(models.begin(), models.end());
   }
   LivePtr first;
   for (const auto& [number, live] : live_) {
@@ -139,15 +155,18 @@ BatchService::LivePtr BatchService::next_to_run() const {
     const bool shares = std::ranges::any_of(
         live->record.models, [&](const std::string& model) { return busy.contains(model); });
     if (!shares) return live;
-    if (!first) first = live;
+    const bool waits = std::ranges::any_of(
+        live->record.models, [&](const std::string& model) { return waited.contains(model); });
+    if (!first && !waits) first = live;
   }
   return first;
 }
 
 void BatchService::begin_what_can() {
+  // One whose rows wait for a model keeps nobody back who needs another one.
   int32_t running = 0;
   for (const auto& [number, live] : live_) {
-    if (live->counts_as_running) ++running;
+    if (live->counts_as_running && waited_for(live->record).empty()) ++running;
   }
   for (const auto& [number, live] : live_) {
     if (live->working || (live->not_before && clock_.now() < *live->not_before)) continue;
@@ -276,10 +295,10 @@ Result<void> BatchService::read_input(const LivePtr& live) {
       .endpoint = endpoint,
       .rows_max = options_.rows_max,
       .mixed_models = options_.mixed_models,
-      .refuse_model = [&](const std::string& name) -> std::optional<llm::Failure> {
+      .find_model = [&](const std::string& name) -> std::variant<std::string, llm::Failure> {
         auto found = models_->find(endpoint, name);
         if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
-        return std::nullopt;
+        return std::get<BatchModel>(std::move(found)).name;
       }};
   auto checked = batches::validate(*lines, rules);
   if (!checked) return checked.error();

@@ -33,6 +33,9 @@ class BatchModels {
   // Which servers elsewhere have it (WorkItem::upstreams).
   virtual uint64_t upstreams_of(std::string_view name) = 0;
 
+  // Whether rows wait for this one to be loaded, or would have to.
+  virtual bool is_waited_for(std::string_view /*name*/) { return false; }
+
   // Why nothing can be answered at this moment; empty: it can.
   virtual std::string unavailable() { return ""; }
 };

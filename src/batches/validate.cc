@@ -134,18 +134,20 @@ class Validator {
   void see_model(const batch::Line& line, const std::string& name) {
     if (std::ranges::find(models_, name) != models_.end()) return;
     const auto refused = refused_.find(name);
-    std::optional<llm::Failure> failure;
+    std::variant<std::string, llm::Failure> found = std::string();
     if (refused != refused_.end()) {
-      failure = refused->second;
+      found = refused->second;
     } else {
-      failure = rules_.refuse_model(name);
-      if (failure && refused_.size() < kModelsMax) refused_.emplace(name, *failure);
+      found = rules_.find_model(name);
     }
-    if (failure) {
+    if (const auto* failure = std::get_if<llm::Failure>(&found)) {
+      if (refused_.size() < kModelsMax) refused_.emplace(name, *failure);
       return add(line, failure->code, fmt::format("line {}: {}", line.number, failure->message),
                  "body.model");
     }
-    if (!models_.empty() && !rules_.mixed_models) {
+    // It may go by several names.
+    if (models_.empty()) first_model_ = std::get<std::string>(found);
+    if (std::get<std::string>(found) != first_model_ && !rules_.mixed_models) {
       return add(line, "model_mismatch",
                  fmt::format("line {} names the model {} and earlier ones {}; a batch is of one "
                              "model: make a file for each",
@@ -165,7 +167,8 @@ class Validator {
   const batch::RowReader reader_;
   batch::RowIndex index_;
   int64_t rows_ = 0;
-  std::vector<std::string> models_;
+  std::vector<std::string> models_;  // as rows name them
+  std::string first_model_;          // its own name
   std::map<std::string, llm::Failure> refused_;
   std::vector<BatchFault> faults_;
   int64_t more_ = 0;

@@ -42,8 +42,9 @@ struct ValidationRules {
   int64_t rows_max = 0;
   bool mixed_models = false;  // one file may name several
 
-  // Why no row of this model can run; empty name: the row names none.
-  std::function<std::optional<llm::Failure>(const std::string& name)> refuse_model;
+  // The own name of the model that rows mean by this one - empty: they name none - or why no such
+  // row can run.
+  std::function<std::variant<std::string, llm::Failure>(const std::string& name)> find_model;
 };
 
 // What a good input has.

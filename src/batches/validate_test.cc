@@ -24,12 +24,12 @@ std::string line(std::string_view id, std::string_view model = "m",
 using Outcome = std::variant<CheckedInput, std::vector<BatchFault>>;
 
 ValidationRules rules() {
-  return {.rows_max = 100, .refuse_model = [](const std::string& name) {
-            return name == "m" || name == "other"
-                       ? std::nullopt
-                       : std::optional(llm::Failure{.status = 404,
-                                                    .code = "model_not_found",
-                                                    .message = "there is no model " + name});
+  using Found = std::variant<std::string, llm::Failure>;
+  return {.rows_max = 100, .find_model = [](const std::string& name) -> Found {
+            if (name == "m" || name == "other") return name;
+            if (name == "alias") return "m";
+            return llm::Failure{
+                .status = 404, .code = "model_not_found", .message = "there is no model " + name};
           }};
 }
 
@@ -110,9 +110,9 @@ TEST(Validate, SeveralModelsWhereTheyMay) {
 TEST(Validate, RowsThatNameNoModelAreAskedFor) {
   ValidationRules any = rules();
   std::vector<std::string> asked;
-  any.refuse_model = [&](const std::string& name) -> std::optional<llm::Failure> {
+  any.find_model = [&](const std::string& name) -> std::variant<std::string, llm::Failure> {
     asked.push_back(name);
-    return std::nullopt;
+    return "m";
   };
   const std::string input =
       R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{}})"
@@ -120,6 +120,15 @@ TEST(Validate, RowsThatNameNoModelAreAskedFor) {
       R"({"custom_id":"b","method":"POST","url":"/v1/chat/completions","body":{"model":null}})";
   EXPECT_EQ(std::get<CheckedInput>(check(input, any)), (CheckedInput{.rows = 2, .models = {""}}));
   EXPECT_EQ(asked, std::vector<std::string>{""});
+}
+
+TEST(Validate, AModelMayGoBySeveralNames) {
+  const std::string input =
+      R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"m"}})"
+      "\n"
+      R"({"custom_id":"b","method":"POST","url":"/v1/chat/completions","body":{"model":"alias"}})";
+  EXPECT_EQ(std::get<CheckedInput>(check(input)),
+            (CheckedInput{.rows = 2, .models = {"m", "alias"}}));
 }
 
 TEST(Validate, OfManyFaultsTheFirstAreListedAndTheOthersCounted) {

@@ -176,7 +176,10 @@ void Dispatcher::cancel_unless_out(ItemId item) {
   Deeds deeds;
   {
     const std::scoped_lock lock(mutex_);
-    if (scheduler_.is_out(item)) return;
+    const auto entry = entries_.find(item);
+    const bool loads = entry != entries_.end() && entry->second.request &&
+                       entry->second.request->load_wait && entry->second.request->load_wait->waits;
+    if (scheduler_.is_out(item) && !loads) return;
     Actions actions;
     scheduler_.cancel(begin_event(), item, actions);
     deeds = end_event(actions);

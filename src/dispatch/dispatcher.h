@@ -146,7 +146,7 @@ class Dispatcher final : public Submitter {
   // left. Nothing happens when it has ended. Any thread, also from within a Done or on_piece.
   void cancel(ItemId item);
 
-  // The same, unless it is out.
+  // The same, unless it is out and not just waiting for its model to be loaded.
   void cancel_unless_out(ItemId item);
 
   // llm::Backend::count_prompt, at once: nothing is sent and nothing waits.

@@ -1,6 +1,7 @@
 #include "dispatch/share.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ bool Share::has_room() {
 }
 
 bool Share::submit(llm::Request request, WorkItem item, Cost expected, Done done) {
+  // So that it can be told whether it waits for its model, and be cancelled meanwhile.
+  if (!request.load_wait) request.load_wait = std::make_shared<llm::LoadWait>();
   uint64_t serial = 0;
   {
     std::unique_lock lock(mutex_);

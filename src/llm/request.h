@@ -33,7 +33,7 @@ class ReadAhead {
 // Where models are loaded when somebody asks for them: how long a request waits for its model, and
 // whether it does so at the moment. Set by who asks, read by both.
 struct LoadWait {
-  TimePoint until{};
+  std::optional<TimePoint> until;  // absent: as long as it takes
   std::atomic<bool> waits = false;
 };
 

@@ -53,23 +53,27 @@ inline llm::Outcome echo(const llm::Request& request) {
   return answer;
 }
 
-// One model, "m", also called "alias", and "gone" while it is there.
+// One model, "m", also called "alias" and "other", and "gone" while it is there.
 class OneModel final : public BatchModels {
  public:
   explicit OneModel(dispatch::Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
 
   std::variant<BatchModel, llm::Failure> find(llm::Endpoint, std::string_view name) override {
-    if (name == "m" || name == "alias" || (name == "gone" && gone_is_there))
-      return BatchModel{.name = "m", .dispatcher = &dispatcher_};
+    if (name == "m" || name == "alias" || name == "other" || (name == "gone" && gone_is_there))
+      return BatchModel{.name = name == "gone" ? "gone" : "m", .dispatcher = &dispatcher_};
     return llm::Failure{.status = 404,
                         .code = "model_not_found",
                         .message = "there is no model " + std::string(name)};
   }
   uint64_t upstreams_of(std::string_view) override { return 0; }
+  bool is_waited_for(std::string_view name) override {
+    return name == "other" && other_is_waited_for;
+  }
   std::string unavailable() override { return is_unavailable ? "nobody is there" : ""; }
 
   std::atomic<bool> gone_is_there = true;
   std::atomic<bool> is_unavailable = false;
+  std::atomic<bool> other_is_waited_for = false;
 
  private:
   dispatch::Dispatcher& dispatcher_;

@@ -421,7 +421,7 @@ void ModelKeeper::end_those_who_waited_too_long(TimePoint now) {
     std::map<uint64_t, Held>& held = at(id).held;
     for (auto it = held.begin(); it != held.end();) {
       const auto& wait = it->second.request.load_wait;
-      if (!wait || now < wait->until) {
+      if (!wait || !wait->until || now < *wait->until) {
         ++it;
         continue;
       }
@@ -441,8 +441,8 @@ std::optional<TimePoint> ModelKeeper::next_at(TimePoint now) const {
   for (const State& state : states_) {
     for (const auto& [number, held] : state.held) {
       if (!held.request.load_wait) continue;
-      const TimePoint until = held.request.load_wait->until;
-      if (!next || until < *next) next = until;
+      const std::optional<TimePoint> until = held.request.load_wait->until;
+      if (until && (!next || *until < *next)) next = until;
     }
   }
   return next;
