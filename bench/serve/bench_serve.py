@@ -8,6 +8,7 @@ usage: bench_serve.py PART... [options]; --help lists them
               without a window, with 2 ms, 10 ms, and with the rule that is the default
   packed      32 clients who embed, against the best packed batch of bench_embed
   peers       the same requests to Windrow and llama-server, each at its best settings
+  batches     chats of 4 clients while a batch runs and while none does: how much longer they take
 
 Both of a pair run in turns, one at a time; medians of the rounds are compared. Run it with nothing
 else running. README.md has the targets and figures.
@@ -20,11 +21,13 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 
+import batches
 import workloads
 from servers import ROOT, Problem, llama_server, load, windrow
 
-PARTS = ("overhead", "windows", "packed", "peers")
+PARTS = ("overhead", "windows", "packed", "peers", "batches")
 
 
 def parse():
@@ -220,12 +223,42 @@ def peers(options, report):
                    **ratios, target="> 1, < 1")
 
 
+def beside_batches(options, report):
+    """In one server, with and without in turns. --chat or a simulated model of 5 ms a step."""
+    model = options.chat or "sim:step-us=5000,row-us=100,answer-tokens=32"
+    lines = workloads.chats(256, 12, 40, 32)
+    rows = workloads.chats(20000, 13, 40, 32)
+    measured = {"alone": [], "beside": []}
+    with tempfile.TemporaryDirectory() as folder, windrow(
+            options.windrow, {"chat": model}, "--data-dir", folder,
+            *options.serve_flags.split()) as server:
+        file = batches.upload(server, rows)
+
+        def chats(what):
+            result = no_failures(load(options.bench_load, server.url, lines, clients=4,
+                                      seconds=options.seconds, warm_up=16), what)
+            measured[what].append(result["latency_ms"])
+
+        for turn in range(options.rounds):
+            chats("alone")
+            batch = batches.begin(server, file)
+            chats("beside")
+            done = batches.end(server, batch)
+            report.row(part="batches", turn=turn + 1, rows=done,
+                       **{f"{what} {of} (ms)": latencies[-1][of]
+                          for what, latencies in measured.items() for of in ("mean", "p99")})
+    p99 = {what: statistics.median(of["p99"] for of in latencies)
+           for what, latencies in measured.items()}
+    report.row(part="batches", **{f"{what} p99 (ms)": value for what, value in p99.items()},
+               ratio=p99["beside"] / p99["alone"], target="<= 1.5")
+
+
 def main():
     options = parse()
     report = Report(options.json)
     for part in options.parts:
-        {"overhead": overhead, "windows": windows, "packed": packed, "peers": peers}[part](
-            options, report)
+        {"overhead": overhead, "windows": windows, "packed": packed, "peers": peers,
+         "batches": beside_batches}[part](options, report)
 
 
 if __name__ == "__main__":
