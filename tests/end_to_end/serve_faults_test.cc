@@ -237,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
                                    fs::remove(data + "/batches/" + batch + "/results.jsonl");
                                  },
                              .said = ""}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& each) { return each.param.name; });
 
 TEST_P(DamagedData, IsNamedAndPutAsideAndTheRestServes) {
   constexpr int kRows = 300;
