@@ -93,7 +93,11 @@ class ApiServer::Core final : public CallHost {
         workers_(options_.worker_threads),
         lane_reads_(workers_),
         storage_(
-            front_, options_.storage, [this] { count_in(); }, [this] { count_out(); }),
+            front_, options_.storage,
+            [this] {
+              return state() == ServeState::kStopping ? std::optional(stopping()) : std::nullopt;
+            },
+            [this] { count_in(); }, [this] { count_out(); }),
         admission_(options_.bytes_inside_max),
         tick_(loop),
         description_(boost::json::serialize(openapi_document(

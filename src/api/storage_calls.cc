@@ -73,14 +73,16 @@ json::object list_of(json::array data, bool has_more) {
           {"has_more", has_more}};
 }
 
-http::ServerReply reply_of(const batches::Reply<batches::BatchView>& reply) {
-  if (const auto* failure = std::get_if<llm::Failure>(&reply)) return error_reply(*failure);
+std::variant<http::ServerReply, llm::Failure> reply_of(
+    const batches::Reply<batches::BatchView>& reply) {
+  if (const auto* failure = std::get_if<llm::Failure>(&reply)) return *failure;
   const auto& view = std::get<batches::BatchView>(reply);
   return reply_of(batches::batch_json(view.record, view.note));
 }
 
-http::ServerReply reply_of(const batches::Reply<batches::StoredFile>& reply) {
-  if (const auto* failure = std::get_if<llm::Failure>(&reply)) return error_reply(*failure);
+std::variant<http::ServerReply, llm::Failure> reply_of(
+    const batches::Reply<batches::StoredFile>& reply) {
+  if (const auto* failure = std::get_if<llm::Failure>(&reply)) return *failure;
   return reply_of(batches::file_json(std::get<batches::StoredFile>(reply)));
 }
 
@@ -95,7 +97,12 @@ struct StorageCalls::Asked {
     return {.key = admitted.record().key, .sees_all = admitted.sees_all()};
   }
 
-  void answer(http::ServerReply reply) {
+  void answer(Answered answered) {
+    if (const auto* failure = std::get_if<llm::Failure>(&answered)) {
+      admitted.record().code = failure->code;
+      return answer(error_reply(*failure));
+    }
+    auto& reply = std::get<http::ServerReply>(answered);
     admitted.record().status = reply.status;
     admitted.add_headers(reply.headers);
     exchange.send(std::move(reply));
@@ -120,10 +127,11 @@ struct StorageCalls::Asked {
   std::string body;
 };
 
-StorageCalls::StorageCalls(Front& front, Storage storage, std::function<void()> begun,
-                           std::function<void()> over)
+StorageCalls::StorageCalls(Front& front, Storage storage, Refusal refusal,
+                           std::function<void()> begun, std::function<void()> over)
     : front_(front),
       storage_(storage),
+      refusal_(std::move(refusal)),
       begun_(std::move(begun)),
       over_(std::move(over)),
       workers_(kThreads) {}
@@ -131,7 +139,7 @@ StorageCalls::StorageCalls(Front& front, Storage storage, std::function<void()> 
 StorageCalls::~StorageCalls() = default;
 
 void StorageCalls::add_routes(const Add& add) {
-  using Member = http::ServerReply (StorageCalls::*)(const Asked&) const;
+  using Member = Answered (StorageCalls::*)(const Asked&) const;
   const auto route = [&](std::string_view method, std::string_view path, Member work) {
     add(method, path, [this, work](const http::ServerRequest& request, http::Exchange exchange) {
       take(request, std::move(exchange),
@@ -167,9 +175,13 @@ std::shared_ptr<StorageCalls::Asked> StorageCalls::admit(const http::ServerReque
   begun_();
   auto asked =
       std::make_shared<Asked>(std::get<Admitted>(std::move(entered)), std::move(exchange), over_);
+  asked->admitted.take_id(request.headers);
+  if (auto failure = refusal_()) {
+    asked->answer(*std::move(failure));
+    return nullptr;
+  }
   if (storage_.files == nullptr || storage_.batches == nullptr) {
-    asked->admitted.record().code = no_storage().code;
-    asked->answer(error_reply(no_storage()));
+    asked->answer(no_storage());
     return nullptr;
   }
   const auto header = [&](std::string_view name) {
@@ -231,7 +243,7 @@ class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
     if (read && piece.state == http::BodyPiece::State::kMore) return go_on();
     if (read) read = reader_.finish();
     asked_->answer(read ? reply_of(form_.finish(asked_->viewer()))
-                        : error_reply(form_.failure(read.error())));
+                        : Answered(form_.failure(read.error())));
   }
 
   const std::shared_ptr<Asked> asked_;
@@ -250,31 +262,29 @@ void StorageCalls::take_upload(const http::ServerRequest& head, http::Exchange e
   const std::string_view length = head.headers.get("Content-Length").value_or("");
   std::from_chars(length.data(), length.data() + length.size(), announced);
   if (const auto failure = storage_.files->refuse_bytes(announced - kFormBytesMax))
-    return asked->answer(error_reply(*failure));
+    return asked->answer(*failure);
   Result<http::MultipartReader> reader = http::MultipartReader::of(asked->content_type);
   if (!reader) {
-    return asked->answer(error_reply(batches::invalid(reader.error().message, "Content-Type")));
+    return asked->answer(batches::invalid(reader.error().message, "Content-Type"));
   }
   std::make_shared<Upload>(std::move(asked), std::move(body), *std::move(reader), *storage_.files,
                            workers_)
       ->go_on();
 }
 
-http::ServerReply StorageCalls::list_files(const Asked& asked) const {
+StorageCalls::Answered StorageCalls::list_files(const Asked& asked) const {
   const Query query(asked.query);
   batches::FileQuery wanted;
-  if (const auto problem = query.only({"after", "limit", "order", "purpose"}))
-    return error_reply(*problem);
-  if (const auto problem = query.number("limit", wanted.limit, wanted.limit))
-    return error_reply(*problem);
+  if (const auto problem = query.only({"after", "limit", "order", "purpose"})) return *problem;
+  if (const auto problem = query.number("limit", wanted.limit, wanted.limit)) return *problem;
   const std::string order = query.text("order").value_or("desc");
   if (order != "asc" && order != "desc")
-    return error_reply(batches::invalid("order must be \"asc\" or \"desc\"", "order"));
+    return batches::invalid("order must be \"asc\" or \"desc\"", "order");
   wanted.ascending = order == "asc";
   wanted.after = query.text("after").value_or("");
   wanted.purpose = query.text("purpose").value_or("");
   const auto found = storage_.files->list(asked.viewer(), wanted);
-  if (const auto* failure = std::get_if<llm::Failure>(&found)) return error_reply(*failure);
+  if (const auto* failure = std::get_if<llm::Failure>(&found)) return *failure;
   const auto& page = std::get<batches::FilePage>(found);
   json::array data;
   for (const batches::StoredFile& file : page.files)
@@ -282,13 +292,13 @@ http::ServerReply StorageCalls::list_files(const Asked& asked) const {
   return reply_of(list_of(std::move(data), page.has_more));
 }
 
-http::ServerReply StorageCalls::file(const Asked& asked) const {
+StorageCalls::Answered StorageCalls::file(const Asked& asked) const {
   return reply_of(storage_.files->get(asked.viewer(), asked.id));
 }
 
-http::ServerReply StorageCalls::delete_file(const Asked& asked) const {
+StorageCalls::Answered StorageCalls::delete_file(const Asked& asked) const {
   const auto removed = storage_.files->remove(asked.viewer(), asked.id);
-  if (const auto* failure = std::get_if<llm::Failure>(&removed)) return error_reply(*failure);
+  if (const auto* failure = std::get_if<llm::Failure>(&removed)) return *failure;
   return reply_of(json::object{{"id", asked.id}, {"object", "file"}, {"deleted", true}});
 }
 
@@ -334,8 +344,7 @@ void StorageCalls::take_download(const http::ServerRequest& request, http::Excha
   if (!asked) return;
   workers_.post([this, asked = std::move(asked)] {
     auto opened = storage_.files->open_content(asked->viewer(), asked->id);
-    if (const auto* failure = std::get_if<llm::Failure>(&opened))
-      return asked->answer(error_reply(*failure));
+    if (const auto* failure = std::get_if<llm::Failure>(&opened)) return asked->answer(*failure);
     auto& content = std::get<batches::FileContent>(opened);
     const auto size = static_cast<uint64_t>(content.file.bytes);
     const WantedRange wanted = wanted_range(asked->range, size);
@@ -344,6 +353,7 @@ void StorageCalls::take_download(const http::ServerRequest& request, http::Excha
           .status = 416,
           .code = "range_not_satisfiable",
           .message = fmt::format("the file has {} bytes; the Range begins behind them", size)});
+      asked->admitted.record().code = "range_not_satisfiable";
       reply.headers.add("Content-Range", content_range(wanted, size));
       return asked->answer(std::move(reply));
     }
@@ -356,7 +366,7 @@ void StorageCalls::take_download(const http::ServerRequest& request, http::Excha
 
 // --- batches -----------------------------------------------------------------------------------
 
-http::ServerReply StorageCalls::create_batch(const Asked& asked) const {
+StorageCalls::Answered StorageCalls::create_batch(const Asked& asked) const {
   json::parse_options options;
   options.max_depth = kDepthMax;
   std::array<unsigned char, 4096> stack;
@@ -365,8 +375,7 @@ http::ServerReply StorageCalls::create_batch(const Asked& asked) const {
   if (asked.body.size() <= kBatchBodyMax) parser.write(asked.body.data(), asked.body.size(), error);
   const json::value body = error ? json::value() : parser.release();
   const auto invalid_json = [](std::string message) {
-    return error_reply(
-        llm::Failure{.status = 400, .code = "invalid_json", .message = std::move(message)});
+    return llm::Failure{.status = 400, .code = "invalid_json", .message = std::move(message)};
   };
   if (!body.is_object()) {
     return invalid_json(
@@ -374,20 +383,19 @@ http::ServerReply StorageCalls::create_batch(const Asked& asked) const {
         "\"completion_window\"}");
   }
   auto wanted = batches::read_batch_request(body.get_object());
-  if (const auto* failure = std::get_if<llm::Failure>(&wanted)) return error_reply(*failure);
+  if (const auto* failure = std::get_if<llm::Failure>(&wanted)) return *failure;
   return reply_of(storage_.batches->create(asked.viewer(), std::get<batches::BatchRequest>(wanted),
                                            asked.idempotency_key));
 }
 
-http::ServerReply StorageCalls::list_batches(const Asked& asked) const {
+StorageCalls::Answered StorageCalls::list_batches(const Asked& asked) const {
   const Query query(asked.query);
   batches::BatchQuery wanted;
-  if (const auto problem = query.only({"after", "limit"})) return error_reply(*problem);
-  if (const auto problem = query.number("limit", wanted.limit, wanted.limit))
-    return error_reply(*problem);
+  if (const auto problem = query.only({"after", "limit"})) return *problem;
+  if (const auto problem = query.number("limit", wanted.limit, wanted.limit)) return *problem;
   wanted.after = query.text("after").value_or("");
   const auto found = storage_.batches->list(asked.viewer(), wanted);
-  if (const auto* failure = std::get_if<llm::Failure>(&found)) return error_reply(*failure);
+  if (const auto* failure = std::get_if<llm::Failure>(&found)) return *failure;
   const auto& page = std::get<batches::BatchPage>(found);
   json::array data;
   for (const batches::BatchView& view : page.batches)
@@ -395,11 +403,11 @@ http::ServerReply StorageCalls::list_batches(const Asked& asked) const {
   return reply_of(list_of(std::move(data), page.has_more));
 }
 
-http::ServerReply StorageCalls::batch(const Asked& asked) const {
+StorageCalls::Answered StorageCalls::batch(const Asked& asked) const {
   return reply_of(storage_.batches->get(asked.viewer(), asked.id));
 }
 
-http::ServerReply StorageCalls::cancel_batch(const Asked& asked) const {
+StorageCalls::Answered StorageCalls::cancel_batch(const Asked& asked) const {
   return reply_of(storage_.batches->cancel(asked.viewer(), asked.id));
 }
 

@@ -26,9 +26,12 @@ struct Storage {
 
 class StorageCalls {
  public:
+  // Why nothing is taken at the moment, if so.
+  using Refusal = std::function<std::optional<llm::Failure>()>;
+
   // `front` outlives it. `begun` and `over` are called once for each request that is inside, the
   // second one on any thread.
-  StorageCalls(Front& front, Storage storage, std::function<void()> begun,
+  StorageCalls(Front& front, Storage storage, Refusal refusal, std::function<void()> begun,
                std::function<void()> over);
 
   // As stop().
@@ -48,7 +51,9 @@ class StorageCalls {
   class Download;
   class Upload;
 
-  using Work = std::function<http::ServerReply(const Asked&)>;
+  // A reply, or why there is none: the log wants its code.
+  using Answered = std::variant<http::ServerReply, llm::Failure>;
+  using Work = std::function<Answered(const Asked&)>;
 
   void take(const http::ServerRequest& request, http::Exchange exchange, Work work);
   void take_download(const http::ServerRequest& request, http::Exchange exchange);
@@ -56,16 +61,17 @@ class StorageCalls {
                    http::RequestBody body);
   std::shared_ptr<Asked> admit(const http::ServerRequest& request, http::Exchange& exchange);
 
-  http::ServerReply list_files(const Asked& asked) const;
-  http::ServerReply file(const Asked& asked) const;
-  http::ServerReply delete_file(const Asked& asked) const;
-  http::ServerReply create_batch(const Asked& asked) const;
-  http::ServerReply list_batches(const Asked& asked) const;
-  http::ServerReply batch(const Asked& asked) const;
-  http::ServerReply cancel_batch(const Asked& asked) const;
+  Answered list_files(const Asked& asked) const;
+  Answered file(const Asked& asked) const;
+  Answered delete_file(const Asked& asked) const;
+  Answered create_batch(const Asked& asked) const;
+  Answered list_batches(const Asked& asked) const;
+  Answered batch(const Asked& asked) const;
+  Answered cancel_batch(const Asked& asked) const;
 
   Front& front_;
   const Storage storage_;
+  const Refusal refusal_;
   const std::function<void()> begun_;
   const std::function<void()> over_;
   CallWorkers workers_;

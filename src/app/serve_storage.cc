@@ -22,6 +22,7 @@ Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& d
     console.warn(warning);
   if (!data) return data.error().in("--data-dir");
   storage.data_ = *std::move(data);
+  storage.data_->set_warn([&console](const std::string& what) { console.warn(what); });
   Result<std::unique_ptr<batches::FileStore>> files =
       batches::FileStore::open(*storage.data_, disk, clock,
                                {.file_bytes_max = settings.file_mb_max * kMebibyte,

@@ -116,7 +116,7 @@ Reply<BatchView> BatchService::create(const Viewer& owner, const BatchRequest& r
     failure = check_input(owner, request);
     return failure ? Result<void>() : table_.insert(record);
   });
-  if (!done) return of_storage(done.error());
+  if (!done) return data_.report(done.error());
   if (failure) return *std::move(failure);
   if (earlier) {
     if (earlier->request != request) {
@@ -145,7 +145,7 @@ Reply<BatchView> BatchService::get(const Viewer& viewer, std::string_view id) {
     }
   }
   Result<std::optional<BatchRecord>> found = table_.find(id);
-  if (!found) return of_storage(found.error());
+  if (!found) return data_.report(found.error());
   if (!*found || !viewer.sees((*found)->owner)) return not_found("batch", id);
   return BatchView{.record = **std::move(found), .note = {}};
 }
@@ -155,7 +155,7 @@ Reply<BatchPage> BatchService::list(const Viewer& viewer, const BatchQuery& quer
   if (query.limit < 1 || query.limit > kListMax)
     return invalid(fmt::format("limit must be a number from 1 to {}", kListMax), "limit");
   Result<std::optional<std::vector<BatchRecord>>> found = table_.list(viewer, query);
-  if (!found) return of_storage(found.error());
+  if (!found) return data_.report(found.error());
   if (!*found)
     return invalid(fmt::format("there is no batch {}", query.after.substr(0, 80)), "after");
   std::vector<BatchRecord>& records = **found;
@@ -176,7 +176,7 @@ Reply<BatchView> BatchService::cancel(const Viewer& viewer, std::string_view id)
   const LivePtr live = find_live(id);
   if (live && viewer.sees(live->record.owner)) {
     const Result<bool> changed = apply(*live, BatchEvent::kCancel);
-    if (!changed) return of_storage(changed.error());
+    if (!changed) return data_.report(changed.error());
     if (*changed) {
       live->not_before.reset();
       live->note.clear();
@@ -184,7 +184,8 @@ Reply<BatchView> BatchService::cancel(const Viewer& viewer, std::string_view id)
       if (live->lines) live->lines->interrupt();
       changed_.notify_all();
     }
-    if (live->record.state.status == BatchStatus::kCancelling) return view(*live);
+    const BatchStatus status = live->record.state.status;
+    if (status == BatchStatus::kCancelling || status == BatchStatus::kCancelled) return view(*live);
     return refused(400, "batch_not_cancellable",
                    fmt::format("{} is {}: it will have ended in a moment", id,
                                to_string(live->record.state.status)),

@@ -13,6 +13,7 @@
 
 #include "base/format.h"
 #include "base/secret.h"
+#include "batches/reply.h"
 
 namespace windrow::batches {
 namespace {
@@ -144,6 +145,15 @@ std::string new_batch_id() {
 
 DataDir::DataDir(std::string root, std::unique_ptr<store::Database> database)
     : root_(std::move(root)), database_(std::move(database)) {}
+
+llm::Failure DataDir::report(const Error& error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (warn_ && std::exchange(told_, error.message) != error.message)
+      warn_(fmt::format("files and batches: {}", error.message));
+  }
+  return of_storage(error);
+}
 
 Result<std::unique_ptr<DataDir>> DataDir::open(std::string root,
                                                std::vector<std::string>& warnings) {

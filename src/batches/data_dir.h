@@ -5,12 +5,16 @@
 //   DATA/batches/batch_ID/       the logs of a batch, as `windrow run -o results.jsonl` writes them
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "llm/answer.h"
 #include "store/database.h"
 #include "store/disk.h"
 
@@ -22,6 +26,14 @@ class DataDir {
   // another name and said in `warnings`. kIo, kDiskFull, kConflict.
   static Result<std::unique_ptr<DataDir>> open(std::string root,
                                                std::vector<std::string>& warnings);
+
+  // What people should know who run the server is told to `warn` from now on, by any thread. Before
+  // others use it.
+  void set_warn(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
+
+  // Of something in it that could not be read or written: tells it, not the same twice in a row,
+  // and says what clients hear. Thread-safe.
+  llm::Failure report(const Error& error);
 
   store::Database& database() const { return *database_; }
 
@@ -35,6 +47,9 @@ class DataDir {
 
   const std::string root_;
   const std::unique_ptr<store::Database> database_;
+  std::function<void(const std::string&)> warn_;
+  std::mutex mutex_;
+  std::string told_;  // last
 };
 
 // Relative to it.

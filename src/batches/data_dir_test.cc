@@ -54,5 +54,20 @@ TEST_F(DataDirTest, WhatTheDatabaseDoesNotKnowIsSaid) {
   EXPECT_NE(warnings[0].find("and 1 folder in"), std::string::npos) << warnings[0];
 }
 
+TEST_F(DataDirTest, WhatClientsHearInGeneralIsToldInFull) {
+  std::vector<std::string> warnings;
+  const auto opened = DataDir::open(root, warnings);
+  ASSERT_TRUE(opened) << opened.error().message;
+  std::vector<std::string> told;
+  (*opened)->set_warn([&](const std::string& what) { told.push_back(what); });
+  const Error error{ErrorKind::kIo, "data/files/file-1: permission denied"};
+  for (int times = 0; times < 3; ++times)
+    EXPECT_EQ((*opened)->report(error).message.find("permission"), std::string::npos);
+  (void)(*opened)->report({ErrorKind::kDiskFull, "data/windrow.db: no space left"});
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"files and batches: data/files/file-1: permission denied",
+                                      "files and batches: data/windrow.db: no space left"}));
+}
+
 }  // namespace
 }  // namespace windrow::batches

@@ -20,6 +20,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kColumns =
     "id, owner, filename, purpose, bytes, created_at, expires_at, place";
 
+constexpr std::string_view kUnfinished =
+    "status IN ('validating', 'in_progress', 'finalizing', 'cancelling')";
+
 constexpr int64_t kListMax = 10'000;
 constexpr size_t kNameBytesMax = 255;
 
@@ -168,7 +171,7 @@ Reply<std::unique_ptr<FileStore::Upload>> FileStore::begin_upload() {
   std::string id = new_file_id();
   Result<std::unique_ptr<store::AppendFile>> file =
       disk_.open_append(data_.at(file_place(id + std::string(kPartEnding))));
-  if (!file) return of_storage(file.error());
+  if (!file) return data_.report(file.error());
   return std::unique_ptr<Upload>(new Upload(*this, std::move(id), *std::move(file)));
 }
 
@@ -186,7 +189,8 @@ Reply<std::monostate> FileStore::Upload::append(std::string_view bytes) {
     return too_large(store_.limits_.file_bytes_max);
   if (!store_.reserve(size)) return no_room(store_.limits_.total_bytes_max);
   bytes_ += size;
-  if (Result<void> appended = file_->append(bytes); !appended) return of_storage(appended.error());
+  if (Result<void> appended = file_->append(bytes); !appended)
+    return store_.data_.report(appended.error());
   return std::monostate();
 }
 
@@ -204,15 +208,17 @@ Reply<StoredFile> FileStore::Upload::finish(const Viewer& owner, const UploadFor
                   .place = file_place(id_)};
   if (kept_s) file.expires_at = file.created_at + *kept_s;
   const std::string path = store_.data_.at(file.place);
-  if (Result<void> synced = file_->sync(); !synced) return of_storage(synced.error());
+  if (Result<void> synced = file_->sync(); !synced) return store_.data_.report(synced.error());
   const std::string part = path + std::string(kPartEnding);
-  if (Result<void> kept = store_.disk_.sync_folder_of(part); !kept) return of_storage(kept.error());
-  if (Result<void> inserted = store_.insert(file); !inserted) return of_storage(inserted.error());
+  if (Result<void> kept = store_.disk_.sync_folder_of(part); !kept)
+    return store_.data_.report(kept.error());
+  if (Result<void> inserted = store_.insert(file); !inserted)
+    return store_.data_.report(inserted.error());
   // From here on it is a file, whatever happens: the next start would give it its name.
   file_.reset();
   store_.grew(1, 0);
   if (Result<void> named = store_.disk_.rename(part, path); !named)
-    return of_storage(named.error());
+    return store_.data_.report(named.error());
   (void)store_.disk_.sync_folder_of(path);
   return file;
 }
@@ -239,7 +245,7 @@ Result<std::optional<StoredFile>> FileStore::find(std::string_view id) {
 
 Reply<StoredFile> FileStore::get(const Viewer& viewer, std::string_view id) {
   Result<std::optional<StoredFile>> file = find(id);
-  if (!file) return of_storage(file.error());
+  if (!file) return data_.report(file.error());
   const bool over = *file && (*file)->expires_at && *(*file)->expires_at <= clock_.unix_seconds();
   if (!*file || over || !viewer.sees((*file)->owner)) return not_found("file", id);
   return **std::move(file);
@@ -267,7 +273,7 @@ Reply<FilePage> FileStore::list(const Viewer& viewer, const FileQuery& query) {
                              [&](const store::DatabaseRow& row) {
                                if (viewer.sees(row.text(1))) number = row.number(0);
                              });
-    if (!asked) return of_storage(asked.error());
+    if (!asked) return data_.report(asked.error());
     if (!number)
       return invalid(fmt::format("there is no file {}", query.after.substr(0, 80)), "after");
     sql += query.ascending ? " AND number > ?" : " AND number < ?";
@@ -279,7 +285,7 @@ Reply<FilePage> FileStore::list(const Viewer& viewer, const FileQuery& query) {
   const Result<void> asked = data_.database().ask(
       sql, std::span<const store::Value>(values),
       [&](const store::DatabaseRow& row) { page.files.push_back(file_of(row)); });
-  if (!asked) return of_storage(asked.error());
+  if (!asked) return data_.report(asked.error());
   page.has_more = static_cast<int64_t>(page.files.size()) > query.limit;
   if (page.has_more) page.files.pop_back();
   return page;
@@ -293,16 +299,16 @@ Reply<FileContent> FileStore::open_content(const Viewer& viewer, std::string_vie
 
 Reply<FileContent> FileStore::open_input(std::string_view id) {
   Result<std::optional<StoredFile>> file = find(id);
-  if (!file) return of_storage(file.error());
+  if (!file) return data_.report(file.error());
   if (!*file) return not_found("file", id);
   return open_bytes(**std::move(file));
 }
 
 Reply<FileContent> FileStore::open_bytes(StoredFile found) {
   Result<std::unique_ptr<store::ReadFile>> bytes = disk_.open_read(data_.at(found.place));
-  if (!bytes && bytes.error().kind != ErrorKind::kNotFound) return of_storage(bytes.error());
+  if (!bytes && bytes.error().kind != ErrorKind::kNotFound) return data_.report(bytes.error());
   const Result<uint64_t> size = bytes ? (*bytes)->size() : Result<uint64_t>(uint64_t{0});
-  if (!size) return of_storage(size.error());
+  if (!size) return data_.report(size.error());
   if (!bytes || static_cast<int64_t>(*size) < found.bytes) {
     return llm::Failure{
         .failure_class = llm::FailureClass::kRequest,
@@ -320,76 +326,81 @@ Reply<FileContent> FileStore::open_bytes(StoredFile found) {
 Result<bool> FileStore::is_in_use(std::string_view id) {
   bool in_use = false;
   const Result<void> asked = data_.database().ask(
-      "SELECT 1 FROM batches WHERE input_file_id = ? AND status IN ('validating', 'in_progress', "
-      "'finalizing', 'cancelling') LIMIT 1",
+      fmt::format("SELECT 1 FROM batches WHERE input_file_id = ? AND {} LIMIT 1", kUnfinished),
       {std::string(id)}, [&](const store::DatabaseRow&) { in_use = true; });
   if (!asked) return asked.error();
   return in_use;
 }
 
-// The bytes first: a row without bytes can be deleted again, bytes without a row never.
-Result<void> FileStore::take_away(const StoredFile& file) {
+// The bytes first: a row without bytes can be deleted again, bytes without a row never. False: it
+// was gone already.
+Result<bool> FileStore::take_away(const StoredFile& file) {
   const std::string path = data_.at(file.place);
   if (Result<void> removed = disk_.remove(path);
       !removed && removed.error().kind != ErrorKind::kNotFound)
-    return removed;
+    return removed.error();
   const Result<int64_t> gone = data_.database().change("DELETE FROM files WHERE id = ?", {file.id});
   if (!gone) return gone.error();
-  if (*gone > 0) grew(-*gone, -file.bytes);
-  if (file.purpose != "batch_output") return {};
+  if (file.purpose != "batch_output") return *gone > 0;
 
   // With the last of a batch's files its folder goes: nothing is left in it but what a job notes.
   const fs::path folder = fs::path(file.place).parent_path();
   bool others = false;
   const Result<void> asked = data_.database().ask(
-      "SELECT 1 FROM files WHERE place LIKE ? LIMIT 1", {folder.string() + "/%"},
-      [&](const store::DatabaseRow&) { others = true; });
-  if (!asked) return asked;
+      "SELECT 1 FROM files WHERE substr(place, 1, length(?1)) = ?1 LIMIT 1",
+      {folder.string() + "/"}, [&](const store::DatabaseRow&) { others = true; });
+  if (!asked) return asked.error();
   std::error_code ignored;
   if (!others) fs::remove_all(data_.at(folder.string()), ignored);
-  return {};
+  return *gone > 0;
+}
+
+// False: a batch that has not ended reads it.
+Result<bool> FileStore::take_away_unless_used(const StoredFile& file) {
+  bool used = false;
+  bool gone = false;
+  const Result<void> done = data_.database().transaction([&]() -> Result<void> {
+    const Result<bool> in_use = is_in_use(file.id);
+    if (!in_use) return in_use.error();
+    used = *in_use;
+    if (used) return {};
+    const Result<bool> taken = take_away(file);
+    if (!taken) return taken.error();
+    gone = *taken;
+    return {};
+  });
+  if (!done) return done.error();
+  if (gone) grew(-1, -file.bytes);
+  return !used;
 }
 
 Reply<std::monostate> FileStore::remove(const Viewer& viewer, std::string_view id) {
   Reply<StoredFile> file = get(viewer, id);
   if (auto* failure = std::get_if<llm::Failure>(&file)) return std::move(*failure);
-  std::optional<llm::Failure> in_use;
-  const Result<void> done = data_.database().transaction([&]() -> Result<void> {
-    const Result<bool> used = is_in_use(id);
-    if (!used) return used.error();
-    if (!*used) return take_away(std::get<StoredFile>(file));
-    in_use = llm::Failure{.failure_class = llm::FailureClass::kRequest,
-                          .status = 400,
-                          .code = "file_in_use",
-                          .message = fmt::format("a batch that has not ended reads {}; cancel that "
-                                                 "batch first",
-                                                 id)};
-    return {};
-  });
-  if (!done) return of_storage(done.error());
-  if (in_use) return *std::move(in_use);
-  return std::monostate();
+  const Result<bool> removed = take_away_unless_used(std::get<StoredFile>(file));
+  if (!removed) return data_.report(removed.error());
+  if (*removed) return std::monostate();
+  return llm::Failure{
+      .failure_class = llm::FailureClass::kRequest,
+      .status = 400,
+      .code = "file_in_use",
+      .message = fmt::format("a batch that has not ended reads {}; cancel that batch first", id)};
 }
 
 Result<int64_t> FileStore::remove_expired() {
   std::vector<StoredFile> over;
   const Result<void> asked = data_.database().ask(
-      fmt::format(
-          "SELECT {} FROM files WHERE expires_at IS NOT NULL AND expires_at <= ? LIMIT 1000",
-          kColumns),
+      fmt::format("SELECT {} FROM files WHERE expires_at IS NOT NULL AND expires_at <= ? AND NOT "
+                  "EXISTS (SELECT 1 FROM batches WHERE input_file_id = files.id AND {}) LIMIT 1000",
+                  kColumns, kUnfinished),
       {clock_.unix_seconds()},
       [&](const store::DatabaseRow& row) { over.push_back(file_of(row)); });
   if (!asked) return asked.error();
   int64_t gone = 0;
   for (const StoredFile& file : over) {
-    const Result<void> done = data_.database().transaction([&]() -> Result<void> {
-      const Result<bool> used = is_in_use(file.id);
-      if (!used) return used.error();
-      if (*used) return {};
-      ++gone;
-      return take_away(file);
-    });
-    if (!done) return done.error();
+    const Result<bool> removed = take_away_unless_used(file);
+    if (!removed) return removed.error();
+    gone += *removed ? 1 : 0;
   }
   return gone;
 }

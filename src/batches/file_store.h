@@ -141,7 +141,8 @@ class FileStore {
   Reply<FileContent> open_bytes(StoredFile file);
   Result<void> insert(const StoredFile& file);
   Result<bool> is_in_use(std::string_view id);
-  Result<void> take_away(const StoredFile& file);
+  Result<bool> take_away(const StoredFile& file);
+  Result<bool> take_away_unless_used(const StoredFile& file);
   bool reserve(int64_t bytes);
   void give_back(int64_t bytes);
 
