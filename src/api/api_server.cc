@@ -429,6 +429,7 @@ void ApiServer::Core::take(const CallRoute& route, const http::ServerRequest& re
                   .headers = envelope_headers(request.headers),
                   .key = record.key,
                   .urgency_max = admitted.urgency_max(),
+                  .weight = admitted.weight(),
                   .arrived_at = record.arrived_at,
                   .chance = ids_.chance(),
                   .call_id = record.call,

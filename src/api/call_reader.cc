@@ -258,6 +258,8 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
   plan.item = dispatch::request_item(plan.request, sent.size(), question);
   plan.item.urgency = plan.envelope.urgency;
   plan.item.lane = lane_id(input.key, plan.envelope.lane);
+  plan.item.owner = dispatch::owner_id(input.key);
+  plan.item.weight = input.weight;
   plan.item.upstreams = plan.model->upstreams;
   if (plan.envelope.deadline) plan.item.deadline = input.arrived_at + *plan.envelope.deadline;
   if (translation != nullptr) {

@@ -39,6 +39,7 @@ struct CallInput {
   http::Headers headers;  // those that open_envelope reads
   std::string key;        // the name of its key; empty: none
   dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
+  int32_t weight = 1;
   TimePoint arrived_at{};
   uint64_t chance = 0;
   std::string call_id;       // with its prefix

@@ -162,6 +162,7 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   const Key& key = keys->keys()[std::get<size_t>(held)];
   admitted.open_->sees_all = key.admin;
   admitted.open_->urgency_max = key.limits.urgency_max;
+  admitted.open_->weight = key.limits.weight;
   admitted.open_->record.key = key.name;
   if (access != Access::kCall) return admitted;
 

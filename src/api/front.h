@@ -73,6 +73,9 @@ class Admitted {
   // At most so urgent; Urgency's smaller values are more urgent.
   dispatch::Urgency urgency_max() const { return open_->urgency_max; }
 
+  // Of its key.
+  int32_t weight() const { return open_->weight; }
+
   // Whether what was said belongs into the record (RequestRecord::answers).
   bool logs_answers() const;
 
@@ -92,6 +95,7 @@ class Admitted {
     bool sees_all = false;
     bool counted = false;  // it is in flight of `key`, and took `tokens_taken`
     dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
+    int32_t weight = 1;
     std::shared_ptr<KeyState> key;
     int64_t tokens_taken = 0;
     http::Headers cors;

@@ -22,10 +22,11 @@ constexpr size_t kSecretBytes = 32;
 
 // No request is as large, so sums of them stay far from the ends of their types.
 constexpr int64_t kLimitMax = 1'000'000'000'000;
+constexpr int64_t kWeightMax = 1000;
 
 constexpr std::string_view kWhatLimits =
     "rpm=N, tpm=N or in-flight=N with N from 1 to 1000000000000, "
-    "priority=interactive, normal or batch, or admin";
+    "priority=interactive, normal or batch, weight=N with N from 1 to 1000, or admin";
 
 Error fault(std::string message) {
   return Error{ErrorKind::kInvalid, std::move(message)};
@@ -112,6 +113,8 @@ bool read_limit(std::string_view word, Key& key) {
     key.limits.tokens_per_minute = number;
   } else if (name == "in-flight") {
     key.limits.in_flight_max = number;
+  } else if (name == "weight" && number <= kWeightMax) {
+    key.limits.weight = static_cast<int32_t>(number);
   } else {
     return false;
   }

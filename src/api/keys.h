@@ -1,7 +1,7 @@
 // Keys: who may ask. The file has a line for each, made by `windrow keys add`, and no key itself:
 //
 //   # name   SHA-256 of the key        limits, none by default
-//   alice    sha256:3b1f...            rpm=600 tpm=200000 in-flight=64 priority=normal
+//   alice    sha256:3b1f...            rpm=600 tpm=200000 in-flight=64 priority=normal weight=3
 //   monitor  sha256:90ac...            admin
 //
 // A key is 256 bits of chance, so a plain hash of it tells nothing and costs nothing (slow hashes
@@ -27,6 +27,9 @@ struct KeyLimits {
   int64_t tokens_per_minute = 0;
   int64_t in_flight_max = 0;
   dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;  // asks for more: gets this
+
+  // Of keys that want more than there is, each gets its weight's part.
+  int32_t weight = 1;
 
   friend bool operator==(const KeyLimits&, const KeyLimits&) = default;
 };

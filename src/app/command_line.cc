@@ -371,8 +371,9 @@ Result<Command> parse_keys_add(std::span<const std::string> arguments) {
   KeysAddCommand command;
   flags.add_positional("file", command.file);
   flags.add_positional("name", command.name);
-  constexpr std::array<std::string_view, 4> kLimits = {"rpm", "tpm", "in-flight", "priority"};
-  std::array<std::string, 4> limits;
+  constexpr std::array<std::string_view, 5> kLimits = {"rpm", "tpm", "in-flight", "priority",
+                                                       "weight"};
+  std::array<std::string, kLimits.size()> limits;
   for (size_t i = 0; i < kLimits.size(); ++i)
     flags.add_text(fmt::format("--{}", kLimits[i]), limits[i]);
   bool admin = false;

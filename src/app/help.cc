@@ -199,6 +199,9 @@ std::string keys_help_text() {
          help_line("--priority WHICH",
                    "the most urgent it may ask for: interactive, normal, batch (default: "
                    "interactive)") +
+         help_line("--weight N",
+                   "of keys that want more than there is, each gets its weight's part, from 1 to "
+                   "1000 (default: 1)") +
          help_line("--admin", "sees the requests of others in /v1/windrow/requests") +
          help_line("--json", "the list as JSON");
 }

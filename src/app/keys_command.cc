@@ -114,6 +114,7 @@ json::array keys_json(const std::vector<api::Key>& keys) {
                                 {"tpm", key.limits.tokens_per_minute},
                                 {"in_flight", key.limits.in_flight_max},
                                 {"priority", word_of(key.limits.urgency_max)},
+                                {"weight", key.limits.weight},
                                 {"admin", key.admin}});
   }
   return list;
@@ -123,14 +124,14 @@ std::string keys_text(const std::vector<api::Key>& keys) {
   size_t width = 4;
   for (const api::Key& key : keys)
     width = std::max(width, key.name.size());
-  std::string text = fmt::format("{:<{}}  {:>8}  {:>10}  {:>9}  {}\n", "name", width, "rpm", "tpm",
-                                 "in flight", "priority");
+  std::string text = fmt::format("{:<{}}  {:>8}  {:>10}  {:>9}  {:>6}  {}\n", "name", width, "rpm",
+                                 "tpm", "in flight", "weight", "priority");
   for (const api::Key& key : keys) {
-    text += fmt::format("{:<{}}  {:>8}  {:>10}  {:>9}  {}{}\n", key.name, width,
+    text += fmt::format("{:<{}}  {:>8}  {:>10}  {:>9}  {:>6}  {}{}\n", key.name, width,
                         number_or_none(key.limits.requests_per_minute),
                         number_or_none(key.limits.tokens_per_minute),
-                        number_or_none(key.limits.in_flight_max), word_of(key.limits.urgency_max),
-                        key.admin ? ", admin" : "");
+                        number_or_none(key.limits.in_flight_max), key.limits.weight,
+                        word_of(key.limits.urgency_max), key.admin ? ", admin" : "");
   }
   return text;
 }

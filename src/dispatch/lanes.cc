@@ -5,15 +5,25 @@
 #include "base/ensure.h"
 
 namespace windrow::dispatch {
+namespace {
+
+// Where many owners have something: of each at least so many items are offered, and so many owners
+// are asked for theirs.
+constexpr size_t kLookedAtEach = 2;
+constexpr size_t kOwnersLookedAt = 64;
+
+}  // namespace
+
+Lanes::Lanes(LaneOptions options)
+    : options_(options), queues_{Queue(options.fair), Queue(options.fair), Queue(options.fair)} {}
 
 Lanes::Place Lanes::place_of(const Waiting& waiting) {
   return {waiting.item.deadline.value_or(TimePoint{}), waiting.number};
 }
 
-std::map<Lanes::Place, ItemId>& Lanes::part_of(const WorkItem& item) {
-  Queue& queue = queues_[static_cast<size_t>(item.urgency)];
-  if (item.refused_by != 0) return queue.refused;
-  return item.deadline ? queue.dated : queue.undated;
+std::map<Lanes::Place, ItemId>& Lanes::part_of(Owned& owned, const WorkItem& item) {
+  if (item.refused_by != 0) return owned.refused;
+  return item.deadline ? owned.dated : owned.undated;
 }
 
 // --- in -----------------------------------------------------------------------------------------
@@ -62,24 +72,54 @@ bool Lanes::replace(ItemId id, const WorkItem& item) {
 void Lanes::make_ready(ItemId id) {
   Waiting& waiting = waiting_.at(id);
   waiting.ready = true;
-  part_of(waiting.item)[place_of(waiting)] = id;
+  Queue& queue = queue_of(waiting.item);
+  Owned& owned = queue.owned[waiting.item.owner];
+  if (owned.empty()) queue.order.ready(waiting.item.owner);
+  part_of(owned, waiting.item)[place_of(waiting)] = id;
+  ++(waiting.item.refused_by != 0 ? queue.refused : queue.fresh);
+}
+
+void Lanes::unready(const Waiting& waiting) {
+  Queue& queue = queue_of(waiting.item);
+  const auto owned = queue.owned.find(waiting.item.owner);
+  part_of(owned->second, waiting.item).erase(place_of(waiting));
+  --(waiting.item.refused_by != 0 ? queue.refused : queue.fresh);
+  if (!owned->second.empty()) return;
+  queue.owned.erase(owned);
+  queue.order.unready(waiting.item.owner);
 }
 
 // --- out ----------------------------------------------------------------------------------------
 
-std::optional<ItemId> Lanes::find(const std::map<Place, ItemId>& part, const Accept& accept) const {
+std::optional<ItemId> Lanes::find(const std::map<Place, ItemId>& part, size_t looked_at_max,
+                                  const Accept& accept) const {
   size_t looked_at = 0;
   for (const auto& [place, id] : part) {
-    if (++looked_at > options_.looked_at_max) break;
+    if (++looked_at > looked_at_max) break;
     if (accept(waiting_.at(id).item)) return id;
   }
   return std::nullopt;
 }
 
-std::optional<ItemId> Lanes::find(const Queue& queue, const Accept& accept) const {
-  const bool undated_first = queue.dated_run >= options_.dated_max && !queue.undated.empty();
-  auto found = find(undated_first ? queue.undated : queue.dated, accept);
-  return found ? found : find(undated_first ? queue.dated : queue.undated, accept);
+std::optional<ItemId> Lanes::find(const Owned& owned, size_t looked_at_max,
+                                  const Accept& accept) const {
+  const bool undated_first = owned.dated_run >= options_.dated_max && !owned.undated.empty();
+  auto found = find(undated_first ? owned.undated : owned.dated, looked_at_max, accept);
+  return found ? found : find(undated_first ? owned.dated : owned.undated, looked_at_max, accept);
+}
+
+std::optional<ItemId> Lanes::find(const Queue& queue, bool refused, const Accept& accept) const {
+  if ((refused ? queue.refused : queue.fresh) == 0) return std::nullopt;
+  const size_t of_each =
+      std::max(options_.looked_at_max / queue.order.ready_count(), kLookedAtEach);
+  size_t owners = 0;
+  std::optional<ItemId> found;
+  queue.order.visit([&](uint64_t owner) {
+    const Owned& owned = queue.owned.at(owner);
+    found = refused ? find(owned.refused, of_each, accept) : find(owned, of_each, accept);
+    return found || ++owners == kOwnersLookedAt;
+  });
+  return found;
 }
 
 std::optional<ItemId> Lanes::find_fresh(const Accept& accept) const {
@@ -92,20 +132,20 @@ std::optional<ItemId> Lanes::find_fresh(const Accept& accept) const {
   for (size_t i = 0; i < kUrgencies; ++i)
     order[turns++] = i;
   for (size_t i = 0; i < turns; ++i) {
-    if (const std::optional<ItemId> id = find(queues_[order[i]], accept)) return id;
+    if (const std::optional<ItemId> id = find(queues_[order[i]], false, accept)) return id;
   }
   return std::nullopt;
 }
 
 std::optional<ItemId> Lanes::find_refused(const Accept& accept) const {
   for (const Queue& queue : queues_) {
-    if (const std::optional<ItemId> id = find(queue.refused, accept)) return id;
+    if (const std::optional<ItemId> id = find(queue, true, accept)) return id;
   }
   return std::nullopt;
 }
 
 bool Lanes::has_refused() const {
-  return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.refused.empty(); });
+  return std::ranges::any_of(queues_, [](const Queue& queue) { return queue.refused > 0; });
 }
 
 std::optional<WorkItem> Lanes::next(const Accept& accept) {
@@ -129,11 +169,11 @@ void Lanes::started(const WorkItem& item) {
   refused_overtaken_ = has_refused() ? refused_overtaken_ + 1 : 0;
   const auto urgency = static_cast<size_t>(item.urgency);
   queues_[urgency].overtaken = 0;
-  queues_[urgency].dated_run = item.deadline ? queues_[urgency].dated_run + 1 : 0;
+  Owned& owned = queues_[urgency].owned.at(item.owner);
+  owned.dated_run = item.deadline ? owned.dated_run + 1 : 0;
   for (size_t lower = urgency + 1; lower < kUrgencies; ++lower) {
     Queue& queue = queues_[lower];
-    const bool waits = !queue.dated.empty() || !queue.undated.empty();
-    queue.overtaken = waits ? queue.overtaken + 1 : 0;
+    queue.overtaken = queue.fresh > 0 ? queue.overtaken + 1 : 0;
   }
 }
 
@@ -141,10 +181,19 @@ void Lanes::started(const WorkItem& item) {
 WorkItem Lanes::remove(ItemId id) {
   const auto found = waiting_.find(id);
   const Waiting waiting = found->second;
-  if (waiting.ready) part_of(waiting.item).erase(place_of(waiting));
+  if (waiting.ready) unready(waiting);
   waiting_.erase(found);
   if (waiting.item.lane != 0) lanes_[waiting.item.lane].waiting.erase(waiting.number);
   return waiting.item;
+}
+
+Lanes::Charge Lanes::charge(const WorkItem& item) {
+  return {.urgency = item.urgency,
+          .of_owner = queue_of(item).order.charge(item.owner, item.weight, item.tokens)};
+}
+
+void Lanes::settle(const Charge& charge, int64_t tokens) {
+  queues_[static_cast<size_t>(charge.urgency)].order.settle(charge.of_owner, tokens);
 }
 
 void Lanes::ended(const WorkItem& item) {

@@ -13,8 +13,10 @@
 //     one is ready, are at most `refused_overtaken_max` starts of others; the bounds above are on
 //     those that nobody refused, and starts of refused ones come on top: a request that a server
 //     would always refuse is not what it is tried with while there are others;
-//   in the same way those with a deadline go before those without, the nearest first, and at most
-//     `dated_max` of them between two others.
+//   of one urgency, and of those that were refused, the owner's turn is it who was served least
+//     (fair_order.h), each urgency counting for itself;
+//   of one owner those with a deadline go before those without, the nearest first, and at most
+//     `dated_max` of them between two others. A deadline overtakes nobody else's.
 // The bounds are on starts and not on each item's own overtakers: with ten thousand rows waiting
 // the latter would let one urgent item in every so often wait for all of them.
 #pragma once
@@ -30,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "dispatch/fair_order.h"
 #include "dispatch/work_item.h"
 
 namespace windrow::dispatch {
@@ -40,6 +43,7 @@ struct LaneOptions {
   int32_t dated_max = 8;
   int32_t refused_overtaken_max = 8;
   size_t looked_at_max = 64;  // ready items of one kind that are offered before it is given up
+  FairOptions fair;
 };
 
 class Lanes {
@@ -47,7 +51,7 @@ class Lanes {
   // Whether an item can go now.
   using Accept = std::function<bool(const WorkItem&)>;
 
-  explicit Lanes(LaneOptions options = {}) : options_(options) {}
+  explicit Lanes(LaneOptions options = {});
 
   void push(const WorkItem& item);
 
@@ -56,6 +60,14 @@ class Lanes {
 
   // Hands out the first item that `accept` takes, in the order above.
   std::optional<WorkItem> next(const Accept& accept);
+
+  // What was handed out, or waited elsewhere, is sent; to be settled with what it cost.
+  struct Charge {
+    Urgency urgency = Urgency::kBatch;
+    FairOrder::Charge of_owner;
+  };
+  Charge charge(const WorkItem& item);
+  void settle(const Charge& charge, int64_t tokens);
 
   // An item that was handed out has ended: the next of its lane may go.
   void ended(const WorkItem& item);
@@ -82,11 +94,24 @@ class Lanes {
     bool ready = false;  // not behind another of its lane
   };
 
-  struct Queue {
+  // What is ready, of one owner.
+  struct Owned {
     std::map<Place, ItemId> dated;
     std::map<Place, ItemId> undated;
     std::map<Place, ItemId> refused;
     int32_t dated_run = 0;  // since the last undated one
+
+    bool empty() const { return dated.empty() && undated.empty() && refused.empty(); }
+  };
+
+  // Of one urgency.
+  struct Queue {
+    explicit Queue(FairOptions options) : order(options) {}
+
+    FairOrder order;  // those in `owned` are ready
+    boost::unordered_flat_map<uint64_t, Owned> owned;
+    size_t fresh = 0;  // of all owners
+    size_t refused = 0;
     int32_t overtaken = 0;  // since the last start of this urgency, while one was ready
   };
 
@@ -96,11 +121,15 @@ class Lanes {
   };
 
   static Place place_of(const Waiting& waiting);
-  std::map<Place, ItemId>& part_of(const WorkItem& item);
+  static std::map<Place, ItemId>& part_of(Owned& owned, const WorkItem& item);
+  Queue& queue_of(const WorkItem& item) { return queues_[static_cast<size_t>(item.urgency)]; }
   void make_ready(ItemId id);
+  void unready(const Waiting& waiting);
   WorkItem remove(ItemId id);
-  std::optional<ItemId> find(const std::map<Place, ItemId>& part, const Accept& accept) const;
-  std::optional<ItemId> find(const Queue& queue, const Accept& accept) const;
+  std::optional<ItemId> find(const std::map<Place, ItemId>& part, size_t looked_at_max,
+                             const Accept& accept) const;
+  std::optional<ItemId> find(const Owned& owned, size_t looked_at_max, const Accept& accept) const;
+  std::optional<ItemId> find(const Queue& queue, bool refused, const Accept& accept) const;
   std::optional<ItemId> find_fresh(const Accept& accept) const;
   std::optional<ItemId> find_refused(const Accept& accept) const;
   bool has_refused() const;

@@ -13,9 +13,18 @@ constexpr int32_t kRequestTimeout = 408;
 constexpr int32_t kGatewayTimeout = 504;
 constexpr int32_t kTooLarge = 413;
 
+int32_t prefilled(const llm::Usage& usage) {
+  return std::max(usage.prompt_tokens - usage.cached_tokens, 0);
+}
+
 double work_of(const llm::Usage& usage) {
-  const int32_t computed = std::max(usage.prompt_tokens - usage.cached_tokens, 0);
-  return std::max(usage.completion_tokens + kPromptWork * computed, 1.0);
+  return std::max(usage.completion_tokens + kPromptWork * prefilled(usage), 1.0);
+}
+
+// A server elsewhere may say nothing.
+std::optional<int64_t> computed_by(const llm::Usage& usage) {
+  if (usage.prompt_tokens == 0 && usage.completion_tokens == 0) return std::nullopt;
+  return int64_t{usage.completion_tokens} + prefilled(usage);
 }
 
 bool timed_out(const llm::Failure& failure) {
@@ -49,13 +58,16 @@ CallEnd facts_of(const llm::Outcome& outcome) {
       end.retry_after = std::chrono::milliseconds(*failure->retry_after_ms);
     }
     end.tokens = int64_t{failure->usage.prompt_tokens} + failure->usage.completion_tokens;
+    end.computed = computed_by(failure->usage);
     end.replied = failure->replied && !end.timed_out;
     end.answered = failure->answered && end.fault == Fault::kTransient;
     if (end.answered) end.work = work_of(failure->usage);
     return end;
   }
   const llm::Usage& usage = std::get<llm::Answer>(outcome).usage;
-  return {.tokens = int64_t{usage.prompt_tokens} + usage.completion_tokens, .work = work_of(usage)};
+  return {.tokens = int64_t{usage.prompt_tokens} + usage.completion_tokens,
+          .computed = computed_by(usage),
+          .work = work_of(usage)};
 }
 
 }  // namespace windrow::dispatch

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "base/hash.h"
 #include "dispatch/work_item.h"
@@ -16,5 +17,8 @@ namespace windrow::dispatch {
 // the caller's to add.
 WorkItem request_item(const llm::Request& request, size_t body_bytes,
                       const std::optional<Hash128>& question = std::nullopt);
+
+// WorkItem::owner of a key of this name; 0: it has none.
+uint64_t owner_id(std::string_view key);
 
 }  // namespace windrow::dispatch

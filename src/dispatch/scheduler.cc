@@ -283,6 +283,7 @@ void Scheduler::send(TimePoint now, UpstreamId id, std::vector<ItemId> items, in
     Record& record = records_.at(item);
     set_place(record, Place::kOut);
     record.call = call_id;
+    record.charge = lanes_.charge(record.item);
     call.expected += record.expected;
     call.urgency = std::min(call.urgency, record.item.urgency);
   }

@@ -121,7 +121,10 @@ struct CallEnd {
   bool begun = false;          // some of the answer was heard, so it may not begin once more
   std::optional<Duration> retry_after;
   int64_t tokens = 0;  // what it used
-  double work = 1;     // Flight::work
+
+  // Of these, what was computed; nothing: nobody says.
+  std::optional<int64_t> computed;
+  double work = 1;  // Flight::work
   Cost cost = 0;
 };
 
@@ -216,6 +219,7 @@ class Scheduler {
     std::optional<Place> place;  // nothing: between two
     TimePoint later{};           // kLater
     CallId call;                 // kOut
+    Lanes::Charge charge;        // kOut
     bool of_lanes = false;       // was handed out by lanes_, which wants to know its end
     bool unwanted = false;       // cancelled while it was out
     int32_t rows_max = INT32_MAX;
@@ -257,6 +261,7 @@ class Scheduler {
             PackReason reason, Actions& actions);
 
   void report(TimePoint now, const Call& call, const CallEnd& end);
+  void settle(const Call& call, const CallEnd& end);
   bool is_too_many(const Call& call) const;
   bool may_go_elsewhere(TimePoint now, const WorkItem& item) const;
   void item_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,

@@ -16,6 +16,7 @@ void Scheduler::ended(TimePoint now, CallId id, const CallEnd& end, Actions& act
   calls_.erase(found);
   items_out_ -= call.items.size();
   report(now, call, end);
+  settle(call, end);
   // Those that were out together come back together, or they would be calls of one each.
   std::optional<TimePoint> again_at;
   for (const ItemId item : call.items)
@@ -66,6 +67,20 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   if (end.unmatched) {
     upstream.pack_rows_max =
         std::min(upstream.pack_rows_max, static_cast<int32_t>(call.items.size() / 2));
+  }
+}
+
+// Of several, each for its part.
+void Scheduler::settle(const Call& call, const CallEnd& end) {
+  for (const ItemId id : call.items) {
+    const Record& record = records_.at(id);
+    const int64_t tokens = record.item.tokens;
+    // Who answers and does not say what that took is believed to have taken what was expected.
+    int64_t cost = end.fault ? 0 : tokens;
+    if (end.computed)
+      cost = call.items.size() == 1 ? *end.computed
+                                    : *end.computed * tokens / std::max<int64_t>(call.tokens, 1);
+    lanes_.settle(record.charge, cost);
   }
 }
 
@@ -210,6 +225,7 @@ void Scheduler::inherit(Record& from, Record& heir) {
   heir.attempts = std::exchange(from.attempts, {});
   heir.later = from.later;
   heir.call = from.call;
+  heir.charge = from.charge;
   heir.of_lanes = std::exchange(from.of_lanes, false);
   heir.rows_max = from.rows_max;
   set_place(heir, place);

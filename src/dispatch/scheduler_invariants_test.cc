@@ -79,6 +79,8 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
         if (random.chance(0.2)) item.same_answer = Hash128{random.below(10), 0};
         if (random.chance(0.05)) item.deadline = now + milliseconds(random.between(1, 5000));
         item.urgency = static_cast<Urgency>(random.below(3));
+        item.owner = random.below(4);
+        item.weight = static_cast<int32_t>(random.between(1, 3));
         if (item.lane != 0) lanes[item.lane].push_back(submitted);
         items[submitted] = item;
         scheduler.submit(now, item, 1, actions);

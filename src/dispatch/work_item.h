@@ -27,6 +27,11 @@ struct WorkItem {
   uint64_t group = 0;  // items of one group begin alike; 0: of none
   uint64_t pack = 0;   // items of one kind may go in one call; 0: goes alone
 
+  // Whose it is: those who ask for the same are served alike (fair_order.h), or by their weights. 0:
+  // nobody's, which is an owner like any other.
+  uint64_t owner = 0;
+  int32_t weight = 1;
+
   // Where it may go: bit i for upstream i. 0: anywhere. The same for items of one kind.
   uint64_t upstreams = 0;
 

@@ -1,0 +1,280 @@
+// Owners that want the same: whose turn it is, and what it leaves as it was.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/random.h"
+#include "dispatch/testing/scheduler_rig.h"
+
+namespace windrow::dispatch {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::fixed;
+using Rig = testing::SchedulerRig;
+using Ids = std::vector<uint64_t>;
+
+constexpr uint64_t kFlood = 1;
+constexpr uint64_t kOther = 2;
+
+// One floods, the other sends one at a time: it has the very next place, each time.
+TEST(SchedulerFair, WhoSendsOneAtATimeWaitsForOnePlace) {
+  Rig rig(fixed({8}));
+  uint64_t id = 0;
+  while (id < 10'000)
+    rig.submit(++id, {.tokens = 100, .owner = kFlood});
+  for (int turn = 0; turn < 300; ++turn) {
+    rig.submit(++id, {.tokens = 100, .owner = kOther});
+    rig.end_next({.tokens = 100, .computed = 100});
+    ASSERT_EQ(rig.ids_out().back(), id) << turn;
+    while (!rig.ends.contains(id))
+      rig.end_next({.tokens = 100, .computed = 100});
+  }
+}
+
+TEST(SchedulerFair, OfOneOwnerTheOrderIsThatOfArrival) {
+  Rig rig(fixed({1}));
+  for (uint64_t id = 1; id <= 4; ++id)
+    rig.submit(id, {.tokens = 10, .owner = kFlood});
+  rig.submit(5, {.tokens = 10, .owner = kOther});
+  rig.submit(6, {.tokens = 10, .owner = kOther});
+  Ids order;
+  while (!rig.out.empty()) {
+    order.push_back(rig.ids_out().front());
+    rig.end_next({.tokens = 10, .computed = 10});
+  }
+  EXPECT_EQ(order, (Ids{1, 5, 2, 6, 3, 4}));
+}
+
+// What was cached was not computed for it.
+TEST(SchedulerFair, OnlyWhatWasComputedCounts) {
+  Rig rig(fixed({1}));
+  for (uint64_t id = 1; id <= 20; ++id)
+    rig.submit(id, {.tokens = 100, .owner = id <= 10 ? kFlood : kOther});
+  std::map<bool, int> starts;
+  for (int i = 0; i < 12; ++i) {
+    const bool is_flood = rig.ids_out().front() <= 10;
+    ++starts[is_flood];
+    rig.end_next({.tokens = 100, .computed = is_flood ? 20 : 100});
+  }
+  EXPECT_EQ(starts[true], 10);
+  EXPECT_EQ(starts[false], 2);
+}
+
+TEST(SchedulerFair, UrgencyGoesBeforeShares) {
+  Rig rig(fixed({1}));
+  rig.submit(1, {.owner = kFlood});
+  for (uint64_t id = 2; id <= 6; ++id)
+    rig.submit(id, {.tokens = 1000, .owner = kFlood, .urgency = Urgency::kInteractive});
+  rig.submit(7, {.owner = kOther, .urgency = Urgency::kNormal});
+  for (uint64_t id = 2; id <= 7; ++id) {
+    rig.end_next({.tokens = 1000, .computed = 1000});
+    ASSERT_EQ(rig.ids_out(), (Ids{id}));
+  }
+}
+
+// What somebody had as interactive requests is not held against its rows.
+TEST(SchedulerFair, EachUrgencyCountsForItself) {
+  Rig rig(fixed({1}));
+  rig.submit(1, {.tokens = 100'000, .owner = kFlood, .urgency = Urgency::kInteractive});
+  rig.end_next({.tokens = 100'000, .computed = 100'000});
+  rig.submit(2, {.owner = kFlood});
+  rig.submit(3, {.tokens = 10, .owner = kOther});
+  rig.submit(4, {.tokens = 10, .owner = kFlood});
+  rig.submit(5, {.tokens = 10, .owner = kOther});
+  rig.end_next({.tokens = 1, .computed = 1});
+  EXPECT_EQ(rig.ids_out(), (Ids{3}));
+  rig.end_next({.tokens = 10, .computed = 10});
+  EXPECT_EQ(rig.ids_out(), (Ids{4}));
+}
+
+TEST(SchedulerFair, ADeadlineOvertakesOnlyItsOwners) {
+  Rig rig(fixed({1}));
+  rig.submit(1, {.tokens = 10, .owner = kFlood});
+  rig.submit(2, {.tokens = 10, .owner = kFlood});
+  rig.submit(3, {.tokens = 10, .owner = kFlood, .deadline = rig.now + seconds(60)});
+  rig.submit(4, {.tokens = 10, .owner = kOther});
+  Ids order;
+  while (!rig.out.empty()) {
+    order.push_back(rig.ids_out().front());
+    rig.end_next({.tokens = 10, .computed = 10});
+  }
+  EXPECT_EQ(order, (Ids{1, 4, 3, 2}));
+}
+
+// The same holds for those that somebody refused.
+TEST(SchedulerFair, RefusedOnesTakeTurnsToo) {
+  SchedulerOptions options = fixed({4});
+  options.retry.backoff_base = milliseconds(1);
+  options.retry.refusal_patience = std::chrono::hours(1);
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 4; ++id)
+    rig.submit(id, {.tokens = 10, .owner = id <= 3 ? kFlood : kOther});
+  for (int i = 0; i < 4; ++i)
+    rig.end_next({.fault = Fault::kOverloaded, .retry_after = seconds(1)});
+  for (uint64_t id = 11; id <= 14; ++id)
+    rig.submit(id, {.tokens = 10, .owner = kFlood});
+  rig.advance(seconds(10));
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out(), (Ids{12, 13, 14, 4}));
+}
+
+// One who goes to a server that is full does not hold up who comes after it and goes elsewhere.
+TEST(SchedulerFair, WhoCannotGoHoldsUpNobody) {
+  Rig rig(fixed({1, 1}));
+  for (uint64_t id = 1; id <= 200; ++id)
+    rig.submit(id, {.tokens = 10, .owner = 1 + id % 5, .upstreams = 1});
+  rig.submit(1000, {.tokens = 10, .owner = 9, .upstreams = 2});
+  EXPECT_EQ(rig.out.size(), 2U);
+  EXPECT_EQ(rig.ids_out().back(), 1000U);
+}
+
+// In the long run tokens are shared by weight, whatever the length of requests: each owner keeps a
+// few waiting. The expectation is arithmetic on weights; nothing of the scheduler is in it.
+TEST(SchedulerFair, TokensAreSharedByWeight) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto limit = static_cast<int32_t>(random.between(1, 12));
+    Rig rig(fixed({limit}));
+    struct Owner {
+      int32_t weight;
+      int64_t cost_max;
+      double served = 0;
+      int waiting = 0;
+    };
+    std::map<uint64_t, Owner> owners;
+    double weights = 0;
+    for (uint64_t owner = 1; owner <= 4; ++owner) {
+      owners[owner] = {static_cast<int32_t>(random.between(1, 4)), random.between(2, 500)};
+      weights += owners[owner].weight;
+    }
+    std::map<uint64_t, uint64_t> owner_of;
+    uint64_t id = 0;
+    double all = 0;
+    for (int step = 0; step < 8000; ++step) {
+      for (auto& [number, owner] : owners) {
+        for (; owner.waiting < 16; ++owner.waiting) {
+          owner_of[++id] = number;
+          rig.submit(id, {.tokens = random.between(1, 600),
+                          .owner = number,
+                          .weight = owner.weight,
+                          .urgency = Urgency::kNormal});
+        }
+      }
+      const auto chosen = static_cast<std::ptrdiff_t>(random.below(rig.out.size()));
+      std::ranges::rotate(rig.out, rig.out.begin() + chosen);
+      Owner& owner = owners[owner_of[rig.ids_out().front()]];
+      const int64_t cost = random.between(1, owner.cost_max);
+      rig.end_next({.tokens = cost, .computed = cost});
+      owner.served += static_cast<double>(cost);
+      --owner.waiting;
+      all += static_cast<double>(cost);
+    }
+    for (const auto& [number, owner] : owners)
+      EXPECT_NEAR(owner.served / all, owner.weight / weights, 0.03) << number;
+  }
+}
+
+// Owners come and go, some with thousands, of all urgencies, in lanes or not; calls fail and
+// requests are cancelled. Between two starts of an owner with something ready there are few of the
+// same urgency by others, for the least weight, too; where the first to come is the first to go
+// there are 130 to 380 of them. Lanes stay in order.
+TEST(SchedulerFair, NobodyStarves) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto limit = static_cast<int32_t>(random.between(1, 8));
+    SchedulerOptions options = fixed({limit});
+    options.retry.backoff_base = {};
+    options.router.failures_max = 0;
+    Rig rig(options);
+    struct Item {
+      uint64_t owner = 0;
+      uint64_t lane = 0;
+      Urgency urgency = Urgency::kNormal;
+    };
+    constexpr uint64_t kOwners = 5;
+    constexpr int64_t kTokensMax = 64;
+    constexpr int kPassedOverMax = 80;
+    std::map<uint64_t, Item> items;
+    std::map<uint64_t, std::deque<uint64_t>> lanes;
+    // Of an owner and urgency: what waits in no lane, and starts of its urgency since its last one.
+    std::map<std::pair<Urgency, uint64_t>, std::set<uint64_t>> waiting;
+    std::map<std::pair<Urgency, uint64_t>, int> passed_over;
+    std::set<uint64_t> seen;  // that were sent
+    uint64_t id = 0;
+    const auto note_starts = [&] {
+      for (const uint64_t out : rig.ids_out()) {
+        if (!seen.insert(out).second) continue;
+        const Item& item = items[out];
+        if (item.lane != 0) {
+          std::deque<uint64_t>& lane = lanes[item.lane];
+          while (!lane.empty() && rig.ends.contains(lane.front()))
+            lane.pop_front();
+          ASSERT_EQ(lane.front(), out);
+        }
+        waiting[{item.urgency, item.owner}].erase(out);
+        for (auto& [key, ids] : waiting) {
+          if (key.first != item.urgency) continue;
+          int& passed = passed_over[key];
+          passed = key.second == item.owner || ids.empty() ? 0 : passed + 1;
+          ASSERT_LE(passed, kPassedOverMax);
+        }
+      }
+    };
+    for (int step = 0; step < 4000; ++step) {
+      const double draw = random.unit();
+      if (draw < 0.45 && rig.scheduler.unfinished() < 400) {
+        Item item{.owner = 1 + random.below(kOwners),
+                  .urgency = static_cast<Urgency>(random.below(3))};
+        if (random.chance(0.2)) item.lane = 10 * item.owner + random.below(2);
+        const auto burst = random.chance(0.02) ? random.between(50, 200) : 1;
+        for (int64_t i = 0; i < burst; ++i) {
+          items[++id] = item;
+          if (item.lane != 0) {
+            lanes[item.lane].push_back(id);
+          } else {
+            waiting[{item.urgency, item.owner}].insert(id);
+          }
+          rig.submit(id, {.tokens = random.between(1, kTokensMax),
+                          .lane = item.lane,
+                          .owner = item.owner,
+                          .weight = static_cast<int32_t>(item.owner),
+                          .urgency = item.urgency});
+          note_starts();
+        }
+      } else if (draw < 0.5 && id > 0) {
+        const uint64_t gone = 1 + random.below(id);
+        rig.cancel(gone);
+        if (rig.ends.contains(gone)) waiting[{items[gone].urgency, items[gone].owner}].erase(gone);
+      } else if (!rig.out.empty()) {
+        std::ranges::rotate(
+            rig.out, rig.out.begin() + static_cast<std::ptrdiff_t>(random.below(rig.out.size())));
+        const int64_t cost = random.between(1, kTokensMax);
+        if (random.chance(0.1)) {
+          const uint64_t again = rig.ids_out().front();
+          seen.erase(again);
+          rig.fail_next(Fault::kTransient);
+        } else {
+          rig.end_next({.tokens = cost, .computed = cost});
+        }
+      }
+      note_starts();
+    }
+    while (!rig.out.empty()) {
+      rig.answer_next();
+      note_starts();
+    }
+    EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+    EXPECT_EQ(rig.ends.size(), id);
+  }
+}
+
+}  // namespace
+}  // namespace windrow::dispatch
