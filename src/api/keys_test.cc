@@ -41,7 +41,7 @@ std::string problem(std::string_view text) {
 TEST(KeyRing, FindsAKeyByItsTextAlone) {
   const KeyRing ring = ring_of("# who\n\n" + line_of("alice", "one") +
                                line_of("bob", "two", "rpm=6 tpm=70 in-flight=8 priority=batch") +
-                               "\t" + line_of("m@x-1._", "three", "admin # sees all"));
+                               "\t" + line_of("m@x-1._", "three", "admin weight=20 # sees all"));
   ASSERT_EQ(ring.keys().size(), 3U);
   EXPECT_EQ(ring.find("one"), 0U);
   EXPECT_EQ(ring.find("two"), 1U);
@@ -52,7 +52,9 @@ TEST(KeyRing, FindsAKeyByItsTextAlone) {
   EXPECT_EQ(ring.keys()[0].limits, KeyLimits{});
   EXPECT_EQ(ring.keys()[1].limits, (KeyLimits{6, 70, 8, dispatch::Urgency::kBatch}));
   EXPECT_FALSE(ring.keys()[1].admin);
+  EXPECT_EQ(ring.keys()[1].limits.weight, 1);
   EXPECT_TRUE(ring.keys()[2].admin);
+  EXPECT_EQ(ring.keys()[2].limits.weight, 20);
   EXPECT_FALSE(KeyRing().demands_keys());
 }
 
@@ -77,7 +79,8 @@ TEST(KeyRing, MistakesHaveTheirLineAndRepeatNothingSecret) {
   EXPECT_THAT(problem("alice sha256:" + std::string(63, '0') + "g\n"), HasSubstr("64 hexadecimal"));
   for (const std::string_view limit :
        {"rpm=0", "rpm=-1", "rpm=", "rpm=1x", "rpm=1.5", "rpm", "RPM=1", "tpm=1000000000001",
-        "in-flight=99999999999999999999", "priority=high", "Admin", "admin=yes", "x=1", "=1"}) {
+        "in-flight=99999999999999999999", "weight=0", "weight=1001", "priority=high", "Admin",
+        "admin=yes", "x=1", "=1"}) {
     EXPECT_THAT(problem(line_of("a", "one", limit)),
                 AllOf(StartsWith("keys:1: word 3 is no limit"), HasSubstr("in-flight=N")))
         << limit;

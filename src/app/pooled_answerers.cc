@@ -240,9 +240,10 @@ Result<void> PooledAnswerers::open(const AnswerersOfRun& run) {
   for (uint32_t i = 0; i < choices_.size(); ++i) {
     dispatch::DispatchOptions options{.waiting_max = static_cast<int32_t>(settings_.queue_max),
                                       .reserve = dispatch::kServerReserve,
-                                      .coalesce = settings_.dedupe};
-    // No more inside than rows there are: who comes later and is more urgent would stand behind all
-    // that waits in there.
+                                      .coalesce = settings_.dedupe,
+                                      .places_by_rows = true};
+    // Not many more inside than rows there are: who comes later, and is more urgent or was served
+    // less, would stand behind all that waits in there.
     if (!outlooks_[i].embeds_first)
       options.in_flight_max = static_cast<int32_t>(settings_.rows_max);
     places_.push_back(std::make_shared<Place>(*keeper_, i));

@@ -22,7 +22,8 @@ SchedulerOptions scheduler_options(const std::vector<DispatchUpstream>& upstream
     scheduler.upstreams.push_back(
         {.concurrency = upstream.concurrency.value_or(ConcurrencyOptions{.fixed = 1}),
          .quota = upstream.quota,
-         .pack_rows_max = upstream.pack_rows_max});
+         .pack_rows_max = upstream.pack_rows_max,
+         .places_by_rows = upstream.places_by_rows});
   }
   return scheduler;
 }
@@ -52,7 +53,8 @@ DispatchOptions never_left(DispatchOptions options) {
 }  // namespace
 
 Dispatcher::Dispatcher(llm::Backend& backend, DispatchOptions options)
-    : Dispatcher({{.backend = &backend}}, never_left(std::move(options)), nullptr, nullptr) {}
+    : Dispatcher({{.backend = &backend, .places_by_rows = options.places_by_rows}},
+                 never_left(options), nullptr, nullptr) {}
 
 Dispatcher::Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options,
                        const Clock& clock, Waker& waker)

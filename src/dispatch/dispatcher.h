@@ -38,8 +38,9 @@ struct DispatchOptions {
   int32_t in_flight_max = 0;  // of each upstream; 0: what its backend says keeps it busy
   int32_t attempts_max = 3;   // of a request whose failures are transient
 
-  // Requests that wait beyond the calls that are out, among which the next one is chosen. Where
-  // calls take several, at least two calls' worth wait.
+  // Requests that wait beyond the calls that are out, among which the next one is chosen; those of
+  // many rows count for several (Scheduler::backlog). Where calls take several, at least two calls'
+  // worth wait.
   int32_t waiting_max = 0;
 
   Duration backoff_base{};                   // RetryOptions
@@ -50,6 +51,9 @@ struct DispatchOptions {
   RouterOptions router;
   PackerOptions packer = {.rows_max = 1};  // one request a call unless it is told otherwise
   bool coalesce = true;                    // WorkItem::same_answer
+
+  // Of the one backend of Dispatcher(backend, options): UpstreamOptions::places_by_rows.
+  bool places_by_rows = false;
 
   // Asked before anything is sent, for items with same_answer; not owned, outlives the dispatcher.
   // `cache_scope` is what beside the request decides about the answer: the names that models have
@@ -78,11 +82,12 @@ struct DispatchUpstream {
   std::optional<ConcurrencyOptions> concurrency;
   size_t quota = 0;
   int32_t pack_rows_max = INT32_MAX;  // 1: it takes one input a call
+  bool places_by_rows = false;        // UpstreamOptions
 };
 
 // A reading of this moment.
 struct UpstreamReading {
-  int32_t in_flight = 0;  // calls
+  int32_t in_flight = 0;  // calls, or the places they take (UpstreamOptions::places_by_rows)
   int32_t in_flight_max = 0;
   Health health = Health::kGood;
   ConcurrencyFinding finding;

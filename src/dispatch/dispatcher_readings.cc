@@ -22,7 +22,7 @@ int32_t Dispatcher::free_places() const {
 // What is out takes a place, and what is to go again will. Who follows takes none.
 bool Dispatcher::has_room_for(const WorkItem& item) const {
   if (scheduler_.followers() >= kFollowersMax) return false;
-  const size_t taken = scheduler_.backlog(item.urgency) + scheduler_.calls_out();
+  const size_t taken = scheduler_.backlog(item.urgency) + scheduler_.places_out();
   return taken < static_cast<size_t>(room()) || scheduler_.would_follow(item);
 }
 

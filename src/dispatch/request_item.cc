@@ -12,8 +12,18 @@ constexpr int64_t kBytesPerToken = 4;
 // Of an answer whose request sets no limit.
 constexpr int64_t kAnswerTokensGuess = 256;
 
+// What asks for more is refused elsewhere; here numbers only have to stay small.
+constexpr int32_t kRowsMax = 1 << 20;
+
 bool generates(llm::Endpoint endpoint) {
   return endpoint == llm::Endpoint::kChatCompletions || endpoint == llm::Endpoint::kCompletions;
+}
+
+int32_t rows_of(const llm::Request& request) {
+  const auto inputs = static_cast<int32_t>(std::clamp<size_t>(request.inputs.size(), 1, kRowsMax));
+  if (!generates(request.endpoint)) return inputs;
+  const int64_t rows = int64_t{inputs} * std::max(request.choices, 1);
+  return static_cast<int32_t>(std::min<int64_t>(rows, kRowsMax));
 }
 
 }  // namespace
@@ -21,10 +31,11 @@ bool generates(llm::Endpoint endpoint) {
 WorkItem request_item(const llm::Request& request, size_t body_bytes,
                       const std::optional<Hash128>& question) {
   WorkItem item;
+  item.rows = rows_of(request);
   item.tokens = static_cast<int64_t>(body_bytes) / kBytesPerToken;
   if (generates(request.endpoint)) {
     const int64_t each = request.output_tokens_max.value_or(kAnswerTokensGuess);
-    item.tokens += std::max<int64_t>(each, 1) * std::max(request.choices, 1);
+    item.tokens += std::max<int64_t>(each, 1) * item.rows;
   }
   item.tokens = std::max<int64_t>(item.tokens, 1);
   // 0 is for those that go by themselves.

@@ -21,6 +21,22 @@ TEST(RequestItem, CostsItsPromptAndItsAnswers) {
   EXPECT_EQ(request_item(request, 400).tokens, 100 + 150);
 }
 
+TEST(RequestItem, HasARowForEachAnswerToEachPromptAndForEachText) {
+  llm::Request request = of(llm::Endpoint::kCompletions);
+  request.output_tokens_max = 10;
+  EXPECT_EQ(request_item(request, 400).rows, 1);
+  request.inputs.resize(3);
+  request.choices = 4;
+  EXPECT_EQ(request_item(request, 400).rows, 12);
+  EXPECT_EQ(request_item(request, 400).tokens, 100 + 120);
+  request.choices = INT32_MAX;
+  EXPECT_GT(request_item(request, 400).rows, 1000);
+  request = of(llm::Endpoint::kEmbeddings);
+  request.inputs.resize(2048);
+  EXPECT_EQ(request_item(request, 400).rows, 2048);
+  EXPECT_EQ(request_item(request, 400).tokens, 100);
+}
+
 TEST(RequestItem, OfOneWithoutALimitMoreIsExpectedThanOfOneWithASmallOne) {
   llm::Request request = of(llm::Endpoint::kCompletions);
   const int64_t unlimited = request_item(request, 400).tokens;

@@ -48,6 +48,11 @@ struct UpstreamOptions {
   size_t quota = 0;  // which of SchedulerOptions::quotas it draws on
   int32_t pack_rows_max =
       INT32_MAX;  // as PackerOptions::rows_max, of this one; 1: it gets no packs
+
+  // A call of several rows takes several places: a third as many as it has rows, for they end one
+  // after the other and nobody says so, and places that are kept for the last of them would leave a
+  // model with too little to do. But no more than are left, nor than half of all.
+  bool places_by_rows = false;
 };
 
 struct SchedulerOptions {
@@ -189,7 +194,8 @@ class Scheduler {
 
   QueueReading queue(TimePoint now) const;
 
-  // Items of this urgency and higher ones that are neither out nor wait for another's answer.
+  // Of items of this urgency and higher ones that are neither out nor wait for another's answer:
+  // how much they are, each counting as one, or as a third of its rows, up to 16.
   size_t backlog(Urgency urgency) const;
 
   // It is here and nobody has been asked for its answer, or not again since the last one failed.
@@ -201,10 +207,13 @@ class Scheduler {
   size_t items_out() const { return items_out_; }
   size_t calls_out() const { return calls_.size(); }
 
+  // The places they take.
+  size_t places_out() const;
+
   const SchedulerCounts& counts() const { return counts_; }
 
   int32_t limit(UpstreamId upstream) const;
-  int32_t in_flight(UpstreamId upstream) const { return at(upstream).in_flight; }
+  int32_t in_flight(UpstreamId upstream) const { return at(upstream).in_flight; }  // places
   Health health(UpstreamId upstream) const { return router_.health(upstream); }
   ConcurrencyFinding finding(UpstreamId upstream) const { return at(upstream).limit.finding(); }
 
@@ -230,7 +239,8 @@ class Scheduler {
     std::optional<int32_t> told;
     size_t quota = 0;
     int32_t pack_rows_max = INT32_MAX;
-    int32_t in_flight = 0;
+    bool places_by_rows = false;
+    int32_t in_flight = 0;                     // places that are taken
     std::array<int32_t, 3> in_flight_of = {};  // by Urgency
   };
 
@@ -243,6 +253,7 @@ class Scheduler {
     Cost expected = 0;
     Quota::Grant grant;
     TimePoint sent{};
+    int32_t places = 1;
     int32_t in_flight = 1;
   };
 
@@ -254,6 +265,7 @@ class Scheduler {
   bool send_pack(TimePoint now, Actions& actions);
   bool send_one(TimePoint now, bool anywhere, Actions& actions);
   void find_open(TimePoint now);
+  int32_t places_of(const Upstream& upstream, int32_t limit, const WorkItem& item) const;
   std::optional<UpstreamId> choose(TimePoint now, const WorkItem& item, bool anywhere);
   int32_t affordable_rows(const Pack& pack);
   bool afford(const WorkItem& item);
@@ -294,9 +306,9 @@ class Scheduler {
   boost::unordered_flat_map<CallId, Call, std::hash<CallId>> calls_;
   std::set<std::pair<TimePoint, ItemId>> later_;
 
-  // By urgency: who waits, by the time they came, and how many are in later_.
+  // By urgency: who waits, by the time they came; and how much these are and what is in later_.
   std::array<std::set<std::pair<TimePoint, ItemId>>, 3> waiting_;
-  std::array<size_t, 3> later_count_ = {};
+  std::array<size_t, 3> backlog_ = {};
 
   // Of all that are not out.
   std::set<std::pair<TimePoint, ItemId>> deadlines_;

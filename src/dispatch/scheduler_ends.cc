@@ -27,8 +27,8 @@ void Scheduler::ended(TimePoint now, CallId id, const CallEnd& end, Actions& act
 // To everybody who learns from it.
 void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   Upstream& upstream = upstreams_[call.upstream.value()];
-  --upstream.in_flight;
-  --upstream.in_flight_of[static_cast<size_t>(call.urgency)];
+  upstream.in_flight -= call.places;
+  upstream.in_flight_of[static_cast<size_t>(call.urgency)] -= call.places;
   budget_.spend(call.expected, end.cost);
 
   // Where people wait it is each one's own affair to be refused, and all others go on.

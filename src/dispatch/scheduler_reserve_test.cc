@@ -61,6 +61,41 @@ TEST(SchedulerReserve, APackIsAsUrgentAsTheMostUrgentOfIt) {
   EXPECT_EQ(rig.out.back().items.size(), 2U);
 }
 
+TEST(SchedulerReserve, ManyRowsTakeSeveralPlacesAndLeaveThoseThatAreKept) {
+  SchedulerOptions options = kept(8);
+  options.upstreams[0].places_by_rows = true;
+  Rig rig(options);
+  rig.submit(1, {.rows = 9, .urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.scheduler.in_flight(UpstreamId(0)), 3);
+  rig.submit(2, {.rows = 2000, .urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.scheduler.in_flight(UpstreamId(0)), 7) << "half of all at most";
+  rig.submit(3, {.urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.out.size(), 2U);
+  rig.submit(4, {.rows = 2000, .urgency = Urgency::kInteractive});
+  EXPECT_EQ(rig.out.size(), 3U) << "with what is left";
+  EXPECT_EQ(rig.scheduler.places_out(), 8U);
+  rig.answer_next();
+  EXPECT_EQ(rig.ids_out(), (std::vector<uint64_t>{2, 4, 3}));
+  EXPECT_EQ(rig.scheduler.places_out(), 6U);
+  rig.answer_next();
+  rig.answer_next();
+  rig.answer_next();
+  EXPECT_EQ(rig.scheduler.places_out(), 0U);
+}
+
+TEST(SchedulerReserve, WhatWaitsCountsByItsRows) {
+  Rig rig(fixed({1}));
+  rig.submit(1);
+  rig.submit(2, {.urgency = Urgency::kNormal});
+  rig.submit(3, {.rows = 12, .urgency = Urgency::kNormal});
+  rig.submit(4, {.rows = 2000, .urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.scheduler.backlog(Urgency::kNormal), 1U + 4U);
+  EXPECT_EQ(rig.scheduler.backlog(Urgency::kBatch), 1U + 4U + 16U);
+  for (int i = 0; i < 4; ++i)
+    rig.answer_next();
+  EXPECT_EQ(rig.scheduler.backlog(Urgency::kBatch), 0U);
+}
+
 // Rows wait, and those in a hurry come without end: among the starts at places that a row could
 // have had, a row's is one of every K + 1.
 TEST(SchedulerReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {

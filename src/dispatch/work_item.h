@@ -22,12 +22,13 @@ using llm::Urgency;
 struct WorkItem {
   ItemId id;
   int64_t tokens = 1;  // about what it costs: of its prompt and of its answer
+  int32_t rows = 1;    // texts, or answers to prompts: what a model computes beside each other
 
   uint64_t lane = 0;   // items of one lane go one after the other, in order; 0: of none
   uint64_t group = 0;  // items of one group begin alike; 0: of none
   uint64_t pack = 0;   // items of one kind may go in one call; 0: goes alone
 
-  // Whose it is: those who ask for the same are served alike (fair_order.h), or by their weights. 0:
+  // Whose it is: those who ask for the same are served alike, by their weights (fair_order.h). 0:
   // nobody's, which is an owner like any other.
   uint64_t owner = 0;
   int32_t weight = 1;

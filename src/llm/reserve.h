@@ -36,16 +36,23 @@ class Reserve {
     return std::max(limit - kept, std::min(limit, 1));
   }
 
-  // Whether one more may go where so many of each urgency are.
-  constexpr bool has_place(int32_t limit, const std::array<int32_t, 3>& in_flight,
-                           Urgency urgency) const {
+  // How many more may go where so many of each urgency are; 0 or less: none.
+  constexpr int32_t places_left(int32_t limit, const std::array<int32_t, 3>& in_flight,
+                                Urgency urgency) const {
+    int32_t left = limit;
     int32_t lower = 0;  // and equal
     for (size_t i = in_flight.size(); i-- > 0;) {
       lower += in_flight[i];
       const auto each = static_cast<Urgency>(i);
-      if (each <= urgency && lower >= places(limit, each)) return false;
+      if (each <= urgency) left = std::min(left, places(limit, each) - lower);
     }
-    return true;
+    return left;
+  }
+
+  // Whether one more may.
+  constexpr bool has_place(int32_t limit, const std::array<int32_t, 3>& in_flight,
+                           Urgency urgency) const {
+    return places_left(limit, in_flight, urgency) > 0;
   }
 
  private:

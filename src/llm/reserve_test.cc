@@ -41,6 +41,9 @@ TEST(Reserve, LeavesOneForEverybody) {
 
 TEST(Reserve, CountsThoseThatMayNotHaveWhatIsKept) {
   constexpr Reserve kTwoAndOne({.from_normal = 0.125, .from_batch = 0.25});
+  EXPECT_EQ(kTwoAndOne.places_left(8, {0, 0, 2}, Urgency::kBatch), 4);
+  EXPECT_EQ(kTwoAndOne.places_left(8, {4, 0, 2}, Urgency::kBatch), 2);
+  EXPECT_EQ(kTwoAndOne.places_left(8, {1, 1, 2}, Urgency::kInteractive), 4);
   EXPECT_TRUE(kTwoAndOne.has_place(8, {0, 0, 5}, Urgency::kBatch));
   EXPECT_FALSE(kTwoAndOne.has_place(8, {0, 0, 6}, Urgency::kBatch));
   EXPECT_TRUE(kTwoAndOne.has_place(8, {0, 0, 6}, Urgency::kNormal));

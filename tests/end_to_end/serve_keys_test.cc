@@ -1,0 +1,91 @@
+// Keys that share a server: who floods it is not in the way of who asks for little. Judged by who
+// is still inside when the other has its answer.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/parse.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "end_to_end/served.h"
+
+namespace windrow::end_to_end {
+namespace {
+
+namespace json = boost::json;
+
+class ServeKeys : public ::testing::Test {
+ protected:
+  // Of a new key of this name.
+  std::string add_key(const std::string& name, const Words& limits = {}) const {
+    Words words = {"keys", "add", "keys.txt", name};
+    words.insert(words.end(), limits.begin(), limits.end());
+    const Ended added = folder_.windrow(words);
+    EXPECT_EQ(added.code, 0) << added;
+    return added.output.substr(0, added.output.find('\n'));
+  }
+
+  JobFolder folder_;
+};
+
+// Requests of one key that are out together.
+class Flood {
+ public:
+  Flood(const Served& served, std::string key) : served_(served), key_(std::move(key)) {}
+
+  void send(std::string_view content, std::string_view members) {
+    calls_.push_back(std::make_unique<HttpCall>(served_.port(), "POST", "/v1/chat/completions",
+                                                chat_body(content, members), key_));
+  }
+
+  size_t inside() const {
+    const HttpReply reply = served_.get("/v1/windrow/requests", key_);
+    return json::parse(reply.body).at("data").as_array().size();
+  }
+
+  size_t size() const { return calls_.size(); }
+
+ private:
+  const Served& served_;
+  const std::string key_;
+  std::vector<std::unique_ptr<HttpCall>> calls_;
+};
+
+// Eighty requests at four places: in the order in which they came, the others would be the last.
+TEST_F(ServeKeys, WhoAsksForLittleDoesNotWaitForAFlood) {
+  const std::string loud = add_key("loud");
+  const std::string quiet = add_key("quiet");
+  Served served(folder_, {"--model", "sim:", "--rows-max", "4", "--api-keys", "keys.txt"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  Flood flood(served, loud);
+  for (int i = 0; i < 80; ++i)
+    flood.send(fmt::format("row {}", i), R"("max_tokens":60,"ignore_eos":true)");
+  ASSERT_TRUE(served.process().wait_until([&] { return flood.inside() > 70; }));
+  for (int i = 0; i < 3; ++i) {
+    const HttpReply reply = served.post(
+        "/v1/chat/completions", chat_body(fmt::format("short {}", i), R"("max_tokens":2)"), quiet);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+  }
+  EXPECT_GE(flood.inside(), 40U);
+}
+
+// Ten requests bring a thousand rows; what they take of the places is more than ten.
+TEST_F(ServeKeys, RequestsOfManyRowsAreNotTakenForSmallOnes) {
+  const std::string loud = add_key("loud");
+  const std::string quiet = add_key("quiet");
+  Served served(folder_, {"--model", "sim:", "--api-keys", "keys.txt"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  Flood flood(served, loud);
+  for (int i = 0; i < 10; ++i)
+    flood.send(fmt::format("row {}", i), R"("n":100,"max_tokens":40,"ignore_eos":true)");
+  ASSERT_TRUE(served.process().wait_until([&] { return flood.inside() == flood.size(); }));
+  const HttpReply reply =
+      served.post("/v1/chat/completions", chat_body("short", R"("max_tokens":2)"), quiet);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_GE(flood.inside(), 6U);
+}
+
+}  // namespace
+}  // namespace windrow::end_to_end
