@@ -11,6 +11,9 @@ namespace {
 constexpr int32_t kCalls = 4;
 constexpr double kGain = 1.1;
 
+// So that a token over a large weight is not nothing.
+constexpr int64_t kTurnsOfToken = 1024;
+
 }  // namespace
 
 std::string_view to_string(PackReason reason) {
@@ -68,14 +71,16 @@ std::optional<Pack> split_pack(Pack& pack, int32_t rows_max) {
   const auto keep = static_cast<std::ptrdiff_t>(std::max(rows_max, 1));
   if (std::ssize(pack.items) <= keep) return std::nullopt;
   Pack rest;
-  rest.items.assign(pack.items.begin() + keep, pack.items.end());
-  rest.since.assign(pack.since.begin() + keep, pack.since.end());
-  rest.rows_max.assign(pack.rows_max.begin() + keep, pack.rows_max.end());
+  const auto move_rest = [keep](auto& from, auto& to) {
+    to.assign(from.begin() + keep, from.end());
+    from.erase(from.begin() + keep, from.end());
+  };
+  move_rest(pack.items, rest.items);
+  move_rest(pack.since, rest.since);
+  move_rest(pack.rows_max, rest.rows_max);
+  move_rest(pack.turns, rest.turns);
   for (const WorkItem& item : rest.items)
     rest.tokens += item.tokens;
-  pack.items.erase(pack.items.begin() + keep, pack.items.end());
-  pack.since.erase(pack.since.begin() + keep, pack.since.end());
-  pack.rows_max.erase(pack.rows_max.begin() + keep, pack.rows_max.end());
   pack.tokens -= rest.tokens;
   pack.reason = PackReason::kRows;
   return rest;
@@ -83,37 +88,74 @@ std::optional<Pack> split_pack(Pack& pack, int32_t rows_max) {
 
 // --- in -----------------------------------------------------------------------------------------
 
+// Where the owner goes on, or with those who go now.
+int64_t Packer::turn_of(const WorkItem& item) {
+  int64_t& next = next_turns_[item.owner];
+  const int64_t turn = std::max(next, turn_);
+  next = turn + item.tokens * kTurnsOfToken / std::max(item.weight, 1);
+  return turn;
+}
+
 void Packer::add(TimePoint now, const WorkItem& item, int32_t rows_max) {
-  insert(++last_number_, {item, now, std::max(std::min(rows_max, options_.rows_max), 1)});
+  insert({turn_of(item), ++last_number_},
+         {item, now, std::max(std::min(rows_max, options_.rows_max), 1)});
 }
 
 void Packer::put_back(const Pack& pack) {
   for (size_t i = pack.items.size(); i-- > 0;)
-    insert(--first_number_, {pack.items[i], pack.since[i], pack.rows_max[i]});
+    insert({pack.turns[i], --first_number_}, {pack.items[i], pack.since[i], pack.rows_max[i]});
 }
 
 bool Packer::replace(ItemId id, const WorkItem& item) {
   const auto place = places_.find(id);
   if (place == places_.end()) return false;
-  const auto [kind, number] = place->second;
+  const auto [kind, where] = place->second;
   ENSURE(item.pack == kind, "item {} cannot be packed with those of {}", item.id.value(),
          id.value());
-  kinds_.at(kind).at(number).item = item;
+  kinds_.at(kind).rows.at(where).item = item;
   places_.erase(place);
-  places_.emplace(item.id, std::pair(kind, number));
+  places_.emplace(item.id, std::pair(kind, where));
   return true;
 }
 
-void Packer::insert(int64_t number, const Waiting& waiting) {
+void Packer::hide(uint64_t pack, const Kind& kind) {
+  if (kind.rows.empty()) return;
+  fronts_.erase({kind.rows.begin()->first, pack});
+  ages_.erase({kind.ages.begin()->first, pack});
+}
+
+void Packer::show(uint64_t pack, const Kind& kind) {
+  if (kind.rows.empty()) return;
+  fronts_.emplace(kind.rows.begin()->first, pack);
+  ages_.emplace(kind.ages.begin()->first, pack);
+}
+
+void Packer::insert(Place place, const Waiting& waiting) {
   const uint64_t pack = waiting.item.pack;
-  const bool fresh = places_.try_emplace(waiting.item.id, pack, number).second;
+  const bool fresh = places_.try_emplace(waiting.item.id, pack, place).second;
   ENSURE(fresh, "item {} waits already", waiting.item.id.value());
   Kind& kind = kinds_[pack];
-  if (kind.empty() || number < kind.begin()->first) {
-    if (!kind.empty()) fronts_.erase({kind.begin()->second.since, pack});
-    fronts_.emplace(waiting.since, pack);
+  hide(pack, kind);
+  kind.rows.emplace(place, waiting);
+  kind.ages.emplace(waiting.since, place);
+  show(pack, kind);
+}
+
+Packer::Waiting Packer::remove(uint64_t pack, Place place) {
+  const auto kind = kinds_.find(pack);
+  hide(pack, kind->second);
+  auto row = kind->second.rows.extract(place);
+  kind->second.ages.erase({row.mapped().since, place});
+  places_.erase(row.mapped().item.id);
+  show(pack, kind->second);
+  if (kind->second.rows.empty()) kinds_.erase(kind);
+  // Nobody is ahead of anybody any more.
+  if (places_.empty()) {
+    for (const auto& [owner, next] : next_turns_)
+      turn_ = std::max(turn_, next);
+    next_turns_.clear();
   }
-  kind.emplace(number, waiting);
+  return std::move(row.mapped());
 }
 
 // --- out ----------------------------------------------------------------------------------------
@@ -122,7 +164,7 @@ Packer::Extent Packer::first_of(const Kind& kind) const {
   Extent extent;
   int64_t tokens = 0;
   int32_t rows_max = options_.rows_max;
-  for (const auto& [number, waiting] : kind) {
+  for (const auto& [place, waiting] : kind.rows) {
     if (extent.rows >= std::min(rows_max, waiting.rows_max)) {
       extent.reason = PackReason::kRows;
       return extent;
@@ -145,31 +187,26 @@ Packer::Extent Packer::first_of(const Kind& kind) const {
 
 Pack Packer::take_first(uint64_t pack, Extent extent) {
   Pack taken{.reason = extent.reason};
-  const auto kind = kinds_.find(pack);
-  fronts_.erase({kind->second.begin()->second.since, pack});
   for (int32_t row = 0; row < extent.rows; ++row) {
-    const auto first = kind->second.begin();
-    places_.erase(first->second.item.id);
-    taken.tokens += first->second.item.tokens;
-    taken.items.push_back(first->second.item);
-    taken.since.push_back(first->second.since);
-    taken.rows_max.push_back(first->second.rows_max);
-    kind->second.erase(first);
-  }
-  if (kind->second.empty()) {
-    kinds_.erase(kind);
-  } else {
-    fronts_.emplace(kind->second.begin()->second.since, pack);
+    const Place place = kinds_.at(pack).rows.begin()->first;
+    turn_ = std::max(turn_, place.first);
+    const Waiting waiting = remove(pack, place);
+    taken.tokens += waiting.item.tokens;
+    taken.items.push_back(waiting.item);
+    taken.since.push_back(waiting.since);
+    taken.rows_max.push_back(waiting.rows_max);
+    taken.turns.push_back(place.first);
   }
   return taken;
 }
 
-// The kind whose first row waits longest, of those that need not wait for company.
+// The kind whose first row has its turn first, of those that need not wait for company.
 std::optional<Pack> Packer::next(TimePoint now) {
-  for (const auto& [since, pack] : fronts_) {
-    Extent extent = first_of(kinds_.at(pack));
+  for (const auto& [place, pack] : fronts_) {
+    const Kind& kind = kinds_.at(pack);
+    Extent extent = first_of(kind);
     if (extent.reason == PackReason::kRoom && options_.window > Duration{}) {
-      if (now < since + options_.window) continue;
+      if (now < kind.ages.begin()->first + options_.window) continue;
       extent.reason = PackReason::kWindow;
     }
     return take_first(pack, extent);
@@ -179,8 +216,8 @@ std::optional<Pack> Packer::next(TimePoint now) {
 
 std::optional<TimePoint> Packer::wake_at(TimePoint now) const {
   if (options_.window <= Duration{}) return std::nullopt;
-  const auto next = fronts_.upper_bound({now - options_.window, UINT64_MAX});
-  if (next == fronts_.end()) return std::nullopt;
+  const auto next = ages_.upper_bound({now - options_.window, UINT64_MAX});
+  if (next == ages_.end()) return std::nullopt;
   return next->first + options_.window;
 }
 
@@ -189,32 +226,19 @@ std::optional<TimePoint> Packer::wake_at(TimePoint now) const {
 std::optional<WorkItem> Packer::take(ItemId id) {
   const auto place = places_.find(id);
   if (place == places_.end()) return std::nullopt;
-  const auto [pack, number] = place->second;
-  places_.erase(place);
-  const auto kind = kinds_.find(pack);
-  const auto found = kind->second.find(number);
-  const bool was_first = found == kind->second.begin();
-  const Waiting waiting = found->second;
-  kind->second.erase(found);
-  if (was_first) fronts_.erase({waiting.since, pack});
-  if (kind->second.empty()) {
-    kinds_.erase(kind);
-  } else if (was_first) {
-    fronts_.emplace(kind->second.begin()->second.since, pack);
-  }
-  return waiting.item;
+  const auto [pack, where] = place->second;
+  return remove(pack, where).item;
 }
 
 std::vector<WorkItem> Packer::take_all() {
   std::vector<WorkItem> all;
   all.reserve(places_.size());
   for (const auto& [pack, kind] : kinds_) {
-    for (const auto& [number, waiting] : kind)
+    for (const auto& [place, waiting] : kind.rows)
       all.push_back(waiting.item);
   }
-  kinds_.clear();
-  fronts_.clear();
-  places_.clear();
+  for (const WorkItem& item : all)
+    take(item.id);
   return all;
 }
 

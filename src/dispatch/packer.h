@@ -4,6 +4,10 @@
 // when one has room leaves together, as in the engine's own batches. `window` makes the first one
 // wait so long for others.
 //
+// Rows of several owners take turns by their weights, in tokens, within a kind and among kinds;
+// those of one owner go in the order they came. What a row costs is known here before it goes, so
+// each gets its place when it comes (start-time fair queueing, Goyal, Vin and Cheng, SIGCOMM 1996).
+//
 // How many tokens a call takes is found by doubling while that brings a tenth more tokens a second.
 #pragma once
 
@@ -71,6 +75,7 @@ struct Pack {
   PackReason reason = PackReason::kRoom;
   std::vector<TimePoint> since;  // as they were added
   std::vector<int32_t> rows_max;
+  std::vector<int64_t> turns;
 
   friend bool operator==(const Pack&, const Pack&) = default;
 };
@@ -114,8 +119,14 @@ class Packer {
     int32_t rows_max;
   };
 
-  // Of one kind, in their order.
-  using Kind = std::map<int64_t, Waiting>;
+  // Its turn, and its number among those of the same.
+  using Place = std::pair<int64_t, int64_t>;
+
+  // Of one kind.
+  struct Kind {
+    std::map<Place, Waiting> rows;
+    std::set<std::pair<TimePoint, Place>> ages;  // since when each waits
+  };
 
   // How many of the first ones make a call, and why it ends there.
   struct Extent {
@@ -125,13 +136,23 @@ class Packer {
 
   Extent first_of(const Kind& kind) const;
   Pack take_first(uint64_t pack, Extent extent);
-  void insert(int64_t number, const Waiting& waiting);
+  int64_t turn_of(const WorkItem& item);
+  void insert(Place place, const Waiting& waiting);
+  Waiting remove(uint64_t pack, Place place);
+  void hide(uint64_t pack, const Kind& kind);
+  void show(uint64_t pack, const Kind& kind);
 
   const PackerOptions options_;
   PackSize size_;
   boost::unordered_flat_map<uint64_t, Kind> kinds_;
-  std::set<std::pair<TimePoint, uint64_t>> fronts_;  // of each kind, since when its first one waits
-  boost::unordered_flat_map<ItemId, std::pair<uint64_t, int64_t>, std::hash<ItemId>> places_;
+  std::set<std::pair<Place, uint64_t>> fronts_;    // of each kind, the place of its first one
+  std::set<std::pair<TimePoint, uint64_t>> ages_;  // of each kind, since when its oldest one waits
+  boost::unordered_flat_map<ItemId, std::pair<uint64_t, Place>, std::hash<ItemId>> places_;
+
+  // Turns: of what went last, and where each owner goes on that has something waiting or had so
+  // since all was empty.
+  int64_t turn_ = 0;
+  boost::unordered_flat_map<uint64_t, int64_t> next_turns_;
 
   // The last one is behind all others, the first one before them.
   int64_t last_number_ = 0;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "base/random.h"
 
@@ -53,6 +56,116 @@ TEST(Packer, KindsDoNotMixAndTheOldestGoesFirst) {
   packer.add(kStart + seconds(2), text(3, 10, 9));
   EXPECT_EQ(packer.next(kStart + seconds(3))->items.size(), 2U);
   EXPECT_EQ(packer.next(kStart + seconds(3))->items.front().id, ItemId(2));
+}
+
+WorkItem text_of(uint64_t owner, uint64_t id, int64_t tokens = 10, uint64_t kind = 1) {
+  WorkItem item = text(id, tokens, kind);
+  item.owner = owner;
+  return item;
+}
+
+std::vector<uint64_t> ids_of(const std::optional<Pack>& pack) {
+  std::vector<uint64_t> ids;
+  for (const WorkItem& item : pack->items)
+    ids.push_back(item.id.value());
+  return ids;
+}
+
+using Ids = std::vector<uint64_t>;
+
+// Whose rows are many does not fill the calls of who has few.
+TEST(Packer, OwnersTakeTurns) {
+  Packer packer({.rows_max = 4});
+  for (uint64_t id = 1; id <= 1000; ++id)
+    packer.add(kStart, text_of(1, id));
+  EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{1, 2, 3, 4}));
+  packer.add(kStart, text_of(2, 2001));
+  packer.add(kStart, text_of(2, 2002, 40));
+  packer.add(kStart, text_of(2, 2003));
+  EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{2001, 5, 2002, 6}));
+  // What it had costs four of the others.
+  EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{7, 8, 9, 2003}));
+  EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{10, 11, 12, 13}));
+}
+
+TEST(Packer, OwnersTakeTurnsAmongKindsToo) {
+  Packer packer({.rows_max = 4});
+  for (uint64_t id = 1; id <= 1000; ++id)
+    packer.add(kStart, text_of(1, id));
+  packer.next(kStart);
+  packer.add(kStart + seconds(1), text_of(2, 2001, 10, 7));
+  EXPECT_EQ(ids_of(packer.next(kStart + seconds(1))), (Ids{2001}));
+}
+
+TEST(Packer, WhatIsPutBackKeepsItsTurn) {
+  Packer packer({.rows_max = 2});
+  for (uint64_t id = 1; id <= 4; ++id)
+    packer.add(kStart, text_of(1, id));
+  const std::optional<Pack> first = packer.next(kStart);
+  packer.add(kStart, text_of(2, 21));
+  packer.put_back(*first);
+  EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{1, 2}));
+  EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{21, 3}));
+}
+
+// A window is that of who waits longest, whoever comes before it.
+TEST(Packer, AWindowIsNotBegunAnewByAnother) {
+  Packer packer({.rows_max = 3, .window = milliseconds(50)});
+  packer.add(kStart, text_of(1, 1));
+  packer.add(kStart, text_of(1, 2));
+  packer.add(kStart + milliseconds(40), text_of(2, 3));
+  EXPECT_EQ(packer.wake_at(kStart + milliseconds(40)), kStart + milliseconds(50));
+  packer.take(ItemId(1));
+  EXPECT_EQ(packer.wake_at(kStart + milliseconds(40)), kStart + milliseconds(50));
+  EXPECT_EQ(packer.next(kStart + milliseconds(49)), std::nullopt);
+  EXPECT_EQ(ids_of(packer.next(kStart + milliseconds(50))).size(), 2U);
+}
+
+// Tokens by weight, in whatever order they come, whatever is taken out or put back.
+TEST(Packer, SharesFollowWeights) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    Packer packer({.rows_max = static_cast<int32_t>(random.between(2, 16))});
+    std::map<uint64_t, int32_t> weights;
+    std::map<uint64_t, int64_t> tokens_of;
+    std::map<uint64_t, int> waiting;
+    std::map<uint64_t, int64_t> sent;
+    for (uint64_t owner = 1; owner <= 3; ++owner) {
+      weights[owner] = static_cast<int32_t>(random.between(1, 4));
+      tokens_of[owner] = random.between(1, 60);
+    }
+    double weight_sum = 0;
+    for (const auto& [owner, weight] : weights)
+      weight_sum += weight;
+    uint64_t id = 0;
+    int64_t all = 0;
+    for (int call = 0; call < 2000; ++call) {
+      for (const auto& [owner, weight] : weights) {
+        for (; waiting[owner] < 200; ++waiting[owner]) {
+          WorkItem item =
+              text_of(owner, ++id, random.between(1, tokens_of[owner]), 1 + random.below(2));
+          item.weight = weight;
+          packer.add(kStart, item);
+        }
+      }
+      const std::optional<Pack> pack = packer.next(kStart);
+      ASSERT_TRUE(pack);
+      if (random.chance(0.2)) {
+        packer.put_back(*pack);
+        continue;
+      }
+      for (const WorkItem& item : pack->items) {
+        sent[item.owner] += item.tokens;
+        all += item.tokens;
+        --waiting[item.owner];
+      }
+    }
+    for (const auto& [owner, weight] : weights)
+      EXPECT_NEAR(static_cast<double>(sent[owner]) / static_cast<double>(all), weight / weight_sum,
+                  0.05)
+          << owner;
+  }
 }
 
 TEST(Packer, AWindowMakesTheFirstWait) {
