@@ -123,6 +123,16 @@ std::optional<llm::Failure> Allowance::take_tokens(TimePoint now, int64_t expect
   return std::nullopt;
 }
 
+Duration Allowance::take_spare_tokens(TimePoint now, int64_t expected) {
+  if (limits_.tokens_per_minute == 0) return {};
+  tokens_ = tokens_.at_time(now);
+  const auto amount = static_cast<double>(std::max<int64_t>(expected, 0));
+  const double half = tokens_.per_minute / 2;
+  const Duration wait = tokens_.until(half + std::min(amount, half));
+  if (wait == Duration{}) tokens_.left -= amount;
+  return wait;
+}
+
 void Allowance::settle_tokens(TimePoint now, int64_t expected, int64_t used) {
   if (limits_.tokens_per_minute == 0) return;
   tokens_ = tokens_.at_time(now);

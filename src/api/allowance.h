@@ -36,6 +36,10 @@ class Allowance {
   // Once it is known what it will cost about. A failure, as enter's, takes nothing.
   std::optional<llm::Failure> take_tokens(TimePoint now, int64_t expected);
 
+  // The same for what can wait: nothing to wait, and they are taken; or how long until there are
+  // enough. Half of a minute's worth stays for those who cannot wait.
+  Duration take_spare_tokens(TimePoint now, int64_t expected);
+
   // It used so many of those it took.
   void settle_tokens(TimePoint now, int64_t expected, int64_t used);
 

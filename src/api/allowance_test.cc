@@ -57,6 +57,25 @@ TEST(Allowance, RequestsComeBackOneByOne) {
   EXPECT_TRUE(allowance.enter(at(seconds(10))));
 }
 
+// What can wait takes nothing that somebody needs at once.
+TEST(Allowance, WhatCanWaitLeavesHalfToWhatCannot) {
+  Allowance allowance({.tokens_per_minute = 600}, at({}));
+  EXPECT_EQ(allowance.take_spare_tokens(at({}), 200), Duration{});
+  EXPECT_EQ(allowance.take_spare_tokens(at({}), 100), Duration{});
+  EXPECT_EQ(allowance.take_spare_tokens(at({}), 20), seconds(2));
+  EXPECT_EQ(allowance.take_spare_tokens(at({}), 20), seconds(2)) << "asking takes nothing";
+  EXPECT_FALSE(allowance.take_tokens(at({}), 250));
+  EXPECT_EQ(allowance.take_spare_tokens(at({}), 10), seconds(26));
+  EXPECT_EQ(allowance.take_spare_tokens(at(seconds(26)), 10), Duration{});
+  // One that is larger than half goes when all is there, and is missing afterwards.
+  EXPECT_EQ(allowance.take_spare_tokens(at(minutes(2)), 1000), Duration{});
+  EXPECT_EQ(allowance.take_spare_tokens(at(minutes(2)), 1), seconds(70) + milliseconds(100));
+  allowance.settle_tokens(at(minutes(2)), 1000, 100);
+  EXPECT_EQ(allowance.take_spare_tokens(at(minutes(2)), 100), Duration{});
+  Allowance without({}, at({}));
+  EXPECT_EQ(without.take_spare_tokens(at({}), 1'000'000), Duration{});
+}
+
 TEST(Allowance, HeadersSayWhatIsLeftAndWhenAllIsBack) {
   Allowance allowance({.requests_per_minute = 60, .tokens_per_minute = 1000}, at({}));
   ASSERT_FALSE(allowance.enter(at({})));

@@ -9,6 +9,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "api/models_page.h"
 #include "api/openapi.h"
 #include "api/refusals.h"
+#include "dispatch/request_item.h"
 #include "llm/json_values.h"
 #include "llm/request_json.h"
 
@@ -84,7 +86,9 @@ class ApiServer::Core final : public CallHost {
                .coalesce = options_.coalesce,
                .load_wait = options_.load_wait},
         metrics_(options_.metrics ? options_.metrics : std::make_shared<ServeMetrics>()),
-        front_(clock, options_.keys, *metrics_,
+        accounts_(options_.accounts ? options_.accounts
+                                    : std::make_shared<KeyAccounts>(clock, options_.keys)),
+        front_(clock, accounts_, *metrics_,
                {.cors = options_.cors,
                 .open_metrics = options_.open_metrics,
                 .log_prompts = options_.log_prompts,
@@ -101,7 +105,7 @@ class ApiServer::Core final : public CallHost {
         admission_(options_.bytes_inside_max),
         tick_(loop),
         description_(boost::json::serialize(openapi_document(
-            options_.version, options_.keys && options_.keys->now()->demands_keys()))) {}
+            options_.version, accounts_->keys() && accounts_->keys()->demands_keys()))) {}
 
   Result<void> open();
 
@@ -148,7 +152,8 @@ class ApiServer::Core final : public CallHost {
   http::ServerReply models_reply() const;
   http::ServerReply model_reply(const std::string& name) const;
   http::ServerReply order_reply(const std::string& name, ModelOrder order, bool is_admin) const;
-  http::ServerReply metrics_reply() const;
+  std::vector<KeyReading> keys_shown_to(const Admitted& admitted) const;
+  http::ServerReply metrics_reply(const Admitted& admitted) const;
   http::ServerReply requests_reply(const Admitted& admitted) const;
   void tick();
   void give_up_all(const llm::Failure& why);
@@ -161,6 +166,7 @@ class ApiServer::Core final : public CallHost {
   const CallRules rules_;
   CallIds ids_;
   const std::shared_ptr<ServeMetrics> metrics_;
+  const std::shared_ptr<KeyAccounts> accounts_;
   Front front_;
   LiveRequests live_;
   CallWorkers workers_;
@@ -259,7 +265,7 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
   }
   add_preflight(kResponse, "GET, HEAD, DELETE", routes);
   page("/metrics", Access::kMetrics,
-       [this](const Request&, const Admitted&) { return metrics_reply(); });
+       [this](const Request&, const Admitted& admitted) { return metrics_reply(admitted); });
   page("/v1/windrow/requests", Access::kKey,
        [this](const Request&, const Admitted& admitted) { return requests_reply(admitted); });
   storage_.add_routes([&](std::string_view method, std::string_view path, http::Handler handler) {
@@ -383,13 +389,35 @@ http::ServerReply ApiServer::Core::order_reply(const std::string& name, ModelOrd
   return {.body = model_page(std::get<ServedModel>(ordered))};
 }
 
-http::ServerReply ApiServer::Core::metrics_reply() const {
+// What a key has used is its own affair and the admins'.
+std::vector<KeyReading> ApiServer::Core::keys_shown_to(const Admitted& admitted) const {
+  std::vector<KeyReading> keys = accounts_->read();
+  if (!admitted.sees_all() && !options_.open_metrics) {
+    std::erase_if(keys, [&](const KeyReading& key) { return key.name != admitted.record().key; });
+  }
+  std::map<uint64_t, KeyReading*> by_owner;
+  for (KeyReading& key : keys)
+    by_owner[dispatch::owner_id(key.name)] = &key;
+  std::set<const dispatch::Dispatcher*> seen;
+  for (const ServedModel& model : catalogue_.list()) {
+    if (by_owner.empty() || !seen.insert(model.dispatcher).second) continue;
+    for (const dispatch::OwnerReading& owner : model.dispatcher->owners()) {
+      const auto found = by_owner.find(owner.owner);
+      if (found == by_owner.end()) continue;
+      found->second->waiting += owner.waiting;
+      found->second->running += owner.out;
+    }
+  }
+  return keys;
+}
+
+http::ServerReply ApiServer::Core::metrics_reply(const Admitted& admitted) const {
   PageReadings readings{.version = options_.version,
                         .state = state(),
                         .connections = static_cast<int64_t>(server_->connections()),
                         .requests_arriving = static_cast<int64_t>(server_->arriving()),
                         .calls_live = live_.count(),
-                        .calls_of_keys = front_.in_flight(),
+                        .keys = keys_shown_to(admitted),
                         .bytes_inside = static_cast<int64_t>(admission_.bytes()),
                         .bytes_inside_max = static_cast<int64_t>(admission_.bytes_max())};
   if (options_.read_models) readings.models = options_.read_models();

@@ -16,6 +16,7 @@
 
 #include "api/catalogue.h"
 #include "api/cors.h"
+#include "api/key_accounts.h"
 #include "api/keys.h"
 #include "api/metrics_page.h"
 #include "api/serve_metrics.h"
@@ -30,7 +31,11 @@ namespace windrow::api {
 struct ApiOptions {
   http::ServerOptions http;                   // make_error and at_head are set here
   std::shared_ptr<const KeyRingHolder> keys;  // KeyFile::keys(); null: nobody needs one
-  bool open_metrics = false;                  // /metrics needs no key
+
+  // Where others use them, too, such as batches; null: made of `keys`.
+  std::shared_ptr<KeyAccounts> accounts;
+
+  bool open_metrics = false;  // /metrics needs no key
   CorsPolicy cors;
 
   int32_t worker_threads = 2;

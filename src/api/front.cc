@@ -40,13 +40,6 @@ std::variant<size_t, llm::Failure> holder(const KeyRing& keys, const http::Heade
 
 }  // namespace
 
-struct Admitted::KeyState {
-  KeyState(const KeyLimits& of_key, TimePoint now) : limits(of_key), allowance(of_key, now) {}
-
-  KeyLimits limits;
-  Allowance allowance;
-};
-
 Admitted::Admitted(Front& front, std::unique_ptr<Open> open)
     : front_(&front), open_(std::move(open)) {}
 
@@ -74,14 +67,8 @@ bool Admitted::logs_answers() const {
 
 std::optional<llm::Failure> Admitted::take_tokens(int64_t expected) {
   if (!open_->counted) return std::nullopt;
-  const TimePoint now = front_->clock_.now();
-  const std::scoped_lock lock(front_->mutex_);
-  auto failure = open_->key->allowance.take_tokens(now, expected);
-  if (failure) {
-    open_->key->allowance.forget_request(now);
-  } else {
-    open_->tokens_taken = expected;
-  }
+  auto failure = front_->accounts_->take_tokens(*open_->key, front_->clock_.now(), expected);
+  if (!failure) open_->tokens_taken = expected;
   return failure;
 }
 
@@ -92,31 +79,21 @@ void Admitted::add_headers(http::Headers& headers) const {
     headers.set("request-id", open_->record.id);
   for (const http::Headers::Field field : open_->cors)
     headers.add(field.name, field.value);
-  if (!open_->key) return;
-  const TimePoint now = front_->clock_.now();
-  const std::scoped_lock lock(front_->mutex_);
-  open_->key->allowance.add_headers(now, headers);
+  if (open_->key) front_->accounts_->add_headers(*open_->key, front_->clock_.now(), headers);
 }
 
-Front::Front(const Clock& clock, std::shared_ptr<const KeyRingHolder> keys, ServeMetrics& metrics,
+Front::Front(const Clock& clock, std::shared_ptr<KeyAccounts> accounts, ServeMetrics& metrics,
              FrontOptions options)
-    : clock_(clock), keys_(std::move(keys)), metrics_(metrics), options_(std::move(options)) {}
+    : clock_(clock),
+      accounts_(std::move(accounts)),
+      metrics_(metrics),
+      options_(std::move(options)) {}
 
 Front::~Front() = default;
 
 std::string Front::next_id() {
   // Of one server no two are alike: each number is mixed into another.
   return "req_" + to_hex(Random(options_.id_seed + requests_.fetch_add(1)).next());
-}
-
-std::shared_ptr<Admitted::KeyState> Front::state_of(const Key& key, TimePoint now) {
-  std::shared_ptr<Admitted::KeyState>& state = states_[key.name];
-  if (!state) state = std::make_shared<Admitted::KeyState>(key.limits, now);
-  if (state->limits != key.limits) {
-    state->limits = key.limits;
-    state->allowance.set_limits(key.limits, now);
-  }
-  return state;
 }
 
 Admitted Front::begin(const http::ServerRequest& request) {
@@ -134,7 +111,7 @@ Admitted Front::begin(const http::ServerRequest& request) {
 }
 
 std::optional<http::ServerReply> Front::refuse_at_head(const http::ServerRequest& head) {
-  const std::shared_ptr<const KeyRing> keys = keys_ ? keys_->now() : nullptr;
+  const std::shared_ptr<const KeyRing> keys = accounts_->keys();
   if (!keys || !keys->demands_keys()) return std::nullopt;
   const auto held = holder(*keys, head.headers);
   if (const auto* failure = std::get_if<llm::Failure>(&held)) return refuse(begin(head), *failure);
@@ -147,7 +124,7 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   if (options_.log_prompts && access == Access::kCall)
     admitted.record().body = shown_in_log(request.body);
 
-  const std::shared_ptr<const KeyRing> keys = keys_ ? keys_->now() : nullptr;
+  const std::shared_ptr<const KeyRing> keys = accounts_->keys();
   if (!keys || !keys->demands_keys()) {
     admitted.open_->sees_all = true;
     return admitted;
@@ -166,14 +143,9 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
   admitted.open_->record.key = key.name;
   if (access != Access::kCall) return admitted;
 
-  std::optional<llm::Failure> failure;
-  {
-    const TimePoint now = admitted.open_->record.arrived_at;
-    const std::scoped_lock lock(mutex_);
-    admitted.open_->key = state_of(key, now);
-    failure = admitted.open_->key->allowance.enter(now);
-    admitted.open_->counted = !failure;
-  }
+  auto [account, failure] = accounts_->enter(key, admitted.open_->record.arrived_at);
+  admitted.open_->key = std::move(account);
+  admitted.open_->counted = !failure;
   if (failure) return refuse(std::move(admitted), *failure);
   return admitted;
 }
@@ -223,24 +195,12 @@ void Front::ended(Admitted::Open& open) {
     int64_t used = int64_t{record.usage.prompt_tokens} + record.usage.completion_tokens;
     // Who leaves after the last token they want has had them all the same.
     if (record.cut_off) used = std::max(used, open.tokens_taken);
-    const std::scoped_lock lock(mutex_);
-    open.key->allowance.settle_tokens(now, open.tokens_taken, used);
-    open.key->allowance.leave();
+    accounts_->leave(*open.key, now, open.tokens_taken, used);
   }
+  accounts_->count(record);
   const Duration duration = now - record.arrived_at;
   metrics_.ended(record, duration);
   if (options_.log) options_.log(log_line(record, duration));
-}
-
-std::vector<std::pair<std::string, int64_t>> Front::in_flight() const {
-  std::vector<std::pair<std::string, int64_t>> all;
-  {
-    const std::scoped_lock lock(mutex_);
-    for (const auto& [name, state] : states_)
-      all.emplace_back(name, state->allowance.in_flight());
-  }
-  std::ranges::sort(all);
-  return all;
 }
 
 http::ServerReply Front::preflight(const http::ServerRequest& request,

@@ -12,18 +12,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <variant>
-#include <vector>
 
-#include "api/allowance.h"
 #include "api/cors.h"
-#include "api/keys.h"
+#include "api/key_accounts.h"
 #include "api/request_log.h"
 #include "api/serve_metrics.h"
 #include "base/clock.h"
@@ -89,14 +84,13 @@ class Admitted {
  private:
   friend class Front;
 
-  struct KeyState;
   struct Open {
     RequestRecord record;
     bool sees_all = false;
     bool counted = false;  // it is in flight of `key`, and took `tokens_taken`
     dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
     int32_t weight = 1;
-    std::shared_ptr<KeyState> key;
+    KeyAccounts::AccountPtr key;
     int64_t tokens_taken = 0;
     http::Headers cors;
   };
@@ -109,8 +103,7 @@ class Admitted {
 // Thread-safe. `clock` and `metrics` outlive it.
 class Front {
  public:
-  // `keys` null: nobody needs one.
-  Front(const Clock& clock, std::shared_ptr<const KeyRingHolder> keys, ServeMetrics& metrics,
+  Front(const Clock& clock, std::shared_ptr<KeyAccounts> accounts, ServeMetrics& metrics,
         FrontOptions options);
   ~Front();
   Front(const Front&) = delete;
@@ -127,9 +120,6 @@ class Front {
   // The answer to what has no route, or is no request: counted and logged like any other.
   http::ServerReply refuse(const http::Refusal& refusal);
 
-  // Calls of each key that are inside, of keys that have asked; by name.
-  std::vector<std::pair<std::string, int64_t>> in_flight() const;
-
   // The answer to OPTIONS of a path that has these methods ("GET, POST"); needs no key.
   http::ServerReply preflight(const http::ServerRequest& request, std::string_view methods) const;
 
@@ -138,18 +128,14 @@ class Front {
 
   std::string next_id();
   Admitted begin(const http::ServerRequest& request);
-  std::shared_ptr<Admitted::KeyState> state_of(const Key& key, TimePoint now);
   http::ServerReply refuse(Admitted admitted, const llm::Failure& failure);
   void ended(Admitted::Open& open);
 
   const Clock& clock_;
-  const std::shared_ptr<const KeyRingHolder> keys_;
+  const std::shared_ptr<KeyAccounts> accounts_;
   ServeMetrics& metrics_;
   const FrontOptions options_;
   std::atomic<uint64_t> requests_ = 0;
-
-  mutable std::mutex mutex_;  // and of every KeyState
-  std::unordered_map<std::string, std::shared_ptr<Admitted::KeyState>> states_;  // by name
 };
 
 }  // namespace windrow::api

@@ -38,7 +38,8 @@ class FrontTest : public ::testing::Test {
 
   void make(FrontOptions options = {}) {
     options.log = [this](std::string line) { log_.push_back(std::move(line)); };
-    front_.emplace(clock_, keys_, metrics_, std::move(options));
+    front_.emplace(clock_, std::make_shared<KeyAccounts>(clock_, keys_), metrics_,
+                   std::move(options));
   }
 
   // One request, admitted or not.
@@ -276,7 +277,7 @@ TEST_F(FrontTest, PagesThatMayAreTold) {
 
 TEST_F(FrontTest, ManyThreadsEndTheirRequests) {
   demand(line_of("alice", "a", "in-flight=64 tpm=1000000000"));
-  front_.emplace(clock_, keys_, metrics_, FrontOptions{});
+  front_.emplace(clock_, std::make_shared<KeyAccounts>(clock_, keys_), metrics_, FrontOptions{});
   std::vector<std::thread> threads;
   threads.reserve(4);
   for (int t = 0; t < 4; ++t) {

@@ -98,13 +98,46 @@ void add_server(const PageReadings& now, Page& page) {
   page.family("windrow_calls_live", "gauge", "Calls of a model that are inside.");
   page.sample({}, now.calls_live);
   page.family("windrow_key_calls_live", "gauge", "Of these, those of each key that has asked.");
-  for (const auto& [key, calls] : now.calls_of_keys)
-    page.sample({{"key", key}}, calls);
+  for (const KeyReading& key : now.keys)
+    page.sample({{"key", key.name}}, key.calls_live);
   page.family("windrow_body_bytes_inside", "gauge",
               "Bytes of bodies that are being worked on, and of what they were parsed to.");
   page.sample({}, now.bytes_inside);
   page.family("windrow_body_bytes_inside_max", "gauge", "Above so many a request is refused.");
   page.sample({}, now.bytes_inside_max);
+}
+
+void add_keys(const std::vector<KeyReading>& keys, Page& page) {
+  page.family("windrow_key_requests", "gauge",
+              "Calls and rows of batches of each key that wait for a model, or run.");
+  for (const KeyReading& key : keys) {
+    page.sample({{"key", key.name}, {"state", "waiting"}}, key.waiting);
+    page.sample({{"key", key.name}, {"state", "running"}}, key.running);
+  }
+  page.family("windrow_key_calls_total", "counter",
+              "Calls of each key that ended: answered, limited (429), left by the client, failed.");
+  for (const KeyReading& key : keys) {
+    page.sample({{"key", key.name}, {"outcome", "answered"}}, key.usage.calls_answered);
+    page.sample({{"key", key.name}, {"outcome", "limited"}}, key.usage.calls_limited);
+    page.sample({{"key", key.name}, {"outcome", "left"}}, key.usage.calls_left);
+    page.sample({{"key", key.name}, {"outcome", "failed"}}, key.usage.calls_failed);
+  }
+  page.family("windrow_key_batch_rows_total", "counter", "Rows of batches of each key that ended.");
+  for (const KeyReading& key : keys) {
+    page.sample({{"key", key.name}, {"outcome", "answered"}}, key.usage.rows_answered);
+    page.sample({{"key", key.name}, {"outcome", "failed"}}, key.usage.rows_failed);
+  }
+  const auto total = [&](std::string_view name, std::string_view help, int64_t KeyUsage::* tokens) {
+    page.family(name, "counter", help);
+    for (const KeyReading& key : keys)
+      page.sample({{"key", key.name}}, key.usage.*tokens);
+  };
+  total("windrow_key_prompt_tokens_total", "Tokens of prompts of each key, of calls and of rows.",
+        &KeyUsage::prompt_tokens);
+  total("windrow_key_cached_prompt_tokens_total",
+        "Of these, such as had been computed before for others.", &KeyUsage::cached_tokens);
+  total("windrow_key_completion_tokens_total", "Tokens of answers of each key.",
+        &KeyUsage::completion_tokens);
 }
 
 void add_calls(const ServeMetrics::Reading& counters, Page& page) {
@@ -333,6 +366,7 @@ void add_storage(const StorageReading& storage, Page& page) {
 std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings) {
   Page page;
   add_server(readings, page);
+  add_keys(readings.keys, page);
   add_calls(counters, page);
   add_steps(counters.steps, page);
   add_models(readings.models, page);

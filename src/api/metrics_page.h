@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/catalogue.h"
+#include "api/key_accounts.h"
 #include "api/residence.h"
 #include "api/serve_metrics.h"
 #include "batches/batch_service.h"
@@ -51,9 +52,9 @@ struct PageReadings {
   std::string version;
   ServeState state = ServeState::kLoading;
   int64_t connections = 0;
-  int64_t requests_arriving = 0;                               // of which not everything has come
-  int64_t calls_live = 0;                                      // LiveRequests
-  std::vector<std::pair<std::string, int64_t>> calls_of_keys;  // that are inside, by name
+  int64_t requests_arriving = 0;  // of which not everything has come
+  int64_t calls_live = 0;         // LiveRequests
+  std::vector<KeyReading> keys;
   int64_t bytes_inside = 0;
   int64_t bytes_inside_max = 0;
   std::vector<ModelReading> models;

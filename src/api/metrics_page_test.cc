@@ -246,11 +246,25 @@ TEST(MetricsPage, SaysWhatWasCounted) {
                       .failures = {{"unreached", 2}, {"timeout", 0}},
                       .latency_s = 0.5},
                      {.name = "http://gpu2:8000"}};
+  const KeyReading alice_reading{.name = "alice",
+                                 .calls_live = 2,
+                                 .usage = {.calls_answered = 1,
+                                           .calls_limited = 2,
+                                           .calls_left = 3,
+                                           .calls_failed = 4,
+                                           .rows_answered = 5,
+                                           .rows_failed = 6,
+                                           .prompt_tokens = 7,
+                                           .cached_tokens = 8,
+                                           .completion_tokens = 9},
+                                 .waiting = 11,
+                                 .running = 12};
   const Reader page = reader_of(metrics_page(metrics.read(), {.version = "1",
                                                               .state = ServeState::kReady,
                                                               .connections = 8,
                                                               .requests_arriving = 2,
                                                               .calls_live = 3,
+                                                              .keys = {alice_reading},
                                                               .bytes_inside = 1'000,
                                                               .bytes_inside_max = 1'000'000'000'000,
                                                               .models = {model}}));
@@ -308,6 +322,24 @@ TEST(MetricsPage, SaysWhatWasCounted) {
   EXPECT_EQ(page.value("windrow_ready"), 1);
   EXPECT_EQ(page.value("windrow_body_bytes_inside_max"), 1e12);
   EXPECT_EQ(page.value("windrow_calls_live"), 3);
+  const Labels alice{{"key", "alice"}};
+  EXPECT_EQ(page.value("windrow_key_calls_live", alice), 2);
+  EXPECT_EQ(page.value("windrow_key_requests", {{"key", "alice"}, {"state", "waiting"}}), 11);
+  EXPECT_EQ(page.value("windrow_key_requests", {{"key", "alice"}, {"state", "running"}}), 12);
+  const auto calls = [&](const char* outcome) {
+    return page.value("windrow_key_calls_total", {{"key", "alice"}, {"outcome", outcome}});
+  };
+  EXPECT_EQ(calls("answered"), 1);
+  EXPECT_EQ(calls("limited"), 2);
+  EXPECT_EQ(calls("left"), 3);
+  EXPECT_EQ(calls("failed"), 4);
+  EXPECT_EQ(page.value("windrow_key_batch_rows_total", {{"key", "alice"}, {"outcome", "answered"}}),
+            5);
+  EXPECT_EQ(page.value("windrow_key_batch_rows_total", {{"key", "alice"}, {"outcome", "failed"}}),
+            6);
+  EXPECT_EQ(page.value("windrow_key_prompt_tokens_total", alice), 7);
+  EXPECT_EQ(page.value("windrow_key_cached_prompt_tokens_total", alice), 8);
+  EXPECT_EQ(page.value("windrow_key_completion_tokens_total", alice), 9);
 }
 
 TEST(MetricsPage, CountersNeverFall) {

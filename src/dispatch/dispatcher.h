@@ -164,6 +164,9 @@ class Dispatcher final : public Submitter {
   // What waits for an upstream to have room.
   QueueReading queue() const;
 
+  // In no particular order.
+  std::vector<OwnerReading> owners() const;
+
   void stop_admitting() override;
 
   // Also what is handed to the backend at this moment, for the first time or again. Nothing is

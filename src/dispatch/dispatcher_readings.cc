@@ -105,6 +105,11 @@ QueueReading Dispatcher::queue() const {
   return scheduler_.queue(clock_.now());
 }
 
+std::vector<OwnerReading> Dispatcher::owners() const {
+  const std::scoped_lock lock(mutex_);
+  return scheduler_.owners();
+}
+
 DispatchCounts Dispatcher::counts() const {
   const std::scoped_lock lock(mutex_);
   return {scheduler_.counts(), cached_, scheduler_.spent()};

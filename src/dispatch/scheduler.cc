@@ -79,6 +79,14 @@ size_t Scheduler::backlog(Urgency urgency) const {
   return sum;
 }
 
+std::vector<OwnerReading> Scheduler::owners() const {
+  std::vector<OwnerReading> all;
+  all.reserve(owners_.size());
+  for (const auto& [id, owner] : owners_)
+    all.push_back(owner);
+  return all;
+}
+
 size_t Scheduler::places_out() const {
   size_t sum = 0;
   for (const Upstream& upstream : upstreams_)
@@ -124,6 +132,8 @@ void Scheduler::set_place(Record& record, std::optional<Place> place) {
   const auto is_behind = [](std::optional<Place> it) {
     return it == Place::kWaiting || it == Place::kLater;
   };
+  count_owner(record.item.owner, record.place, -1);
+  count_owner(record.item.owner, place, 1);
   const auto weight = static_cast<size_t>(std::min(third_of(record.item.rows), kBacklogOfOneMax));
   if (is_behind(record.place)) backlog_[urgency] -= weight;
   if (is_behind(place)) backlog_[urgency] += weight;
@@ -138,6 +148,13 @@ void Scheduler::set_place(Record& record, std::optional<Place> place) {
     }
   }
   record.place = place;
+}
+
+void Scheduler::count_owner(uint64_t owner, std::optional<Place> place, int64_t by) {
+  if (!place) return;
+  const auto [found, fresh] = owners_.try_emplace(owner, OwnerReading{.owner = owner});
+  (place == Place::kOut ? found->second.out : found->second.waiting) += by;
+  if (found->second.out == 0 && found->second.waiting == 0) owners_.erase(found);
 }
 
 // One who waits in a hurry does not wait for one who is in none.

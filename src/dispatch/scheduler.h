@@ -140,6 +140,13 @@ struct QueueReading {
   std::array<Duration, 3> oldest_age = {};  // since they were submitted; 0 where none waits
 };
 
+// What of an owner is here, of those who have something.
+struct OwnerReading {
+  uint64_t owner = 0;
+  int64_t waiting = 0;  // for room, a time to come, or the answer of an equal one
+  int64_t out = 0;
+};
+
 // Since the start.
 struct SchedulerCounts {
   int64_t calls = 0;
@@ -193,6 +200,8 @@ class Scheduler {
   size_t waiting() const { return lanes_.size() + packer_.waiting(); }
 
   QueueReading queue(TimePoint now) const;
+
+  std::vector<OwnerReading> owners() const;
 
   // Of items of this urgency and higher ones that are neither out nor wait for another's answer:
   // how much they are, each counting as one, or as a third of its rows, up to 16.
@@ -260,6 +269,7 @@ class Scheduler {
   const Upstream& at(UpstreamId id) const { return upstreams_[id.value()]; }
 
   void set_place(Record& record, std::optional<Place> place);
+  void count_owner(uint64_t owner, std::optional<Place> place, int64_t by);
   void enqueue(TimePoint now, Record& record);
   void pump(TimePoint now, Actions& actions);
   bool send_pack(TimePoint now, Actions& actions);
@@ -309,6 +319,8 @@ class Scheduler {
   // By urgency: who waits, by the time they came; and how much these are and what is in later_.
   std::array<std::set<std::pair<TimePoint, ItemId>>, 3> waiting_;
   std::array<size_t, 3> backlog_ = {};
+
+  boost::unordered_flat_map<uint64_t, OwnerReading> owners_;
 
   // Of all that are not out.
   std::set<std::pair<TimePoint, ItemId>> deadlines_;
