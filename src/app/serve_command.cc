@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "api/api_server.h"
+#include "api/key_accounts.h"
 #include "api/key_file.h"
 #include "app/answerers.h"
 #include "app/catalogue_models.h"
@@ -265,7 +266,9 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   }
   const Result<std::unique_ptr<store::FileLock>> data_dir = hold_data_dir(settings, disk);
   if (!data_dir) return fail(console, data_dir.error());
-  Result<ServeStorage> storage = ServeStorage::open(settings, disk, clock, console);
+  std::shared_ptr<api::KeyAccounts> accounts;
+  if (key_file) accounts = std::make_shared<api::KeyAccounts>(clock, key_file->keys());
+  Result<ServeStorage> storage = ServeStorage::open(settings, disk, clock, console, accounts.get());
   if (!storage) return fail(console, storage.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
@@ -297,7 +300,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       make_answerers(*chosen, settings, SettingsOf::kServe, environment, disk, clock, console);
   api::Catalogue catalogue;
   http::Loop loop(clock);
-  if (key_file) api.keys = key_file->keys();
+  api.accounts = accounts;
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&answerers] { return answerers->readings(); };
   api.storage = storage->calls();

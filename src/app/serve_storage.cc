@@ -12,7 +12,8 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 }  // namespace
 
 Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& disk,
-                                        const Clock& clock, Console& console) {
+                                        const Clock& clock, Console& console,
+                                        batches::BatchKeys* keys) {
   ServeStorage storage;
   if (settings.data_dir.empty()) return storage;
   std::vector<std::string> warnings;
@@ -34,6 +35,7 @@ Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& d
       .rows_max = settings.batch_rows_max,
       .mixed_models = settings.mixed_models,
       .body_defaults = {},
+      .keys = keys,
       .warn = [&console](const std::string& what) { console.warn(what); }};
   for (const auto& [field, value] : settings.body_defaults)
     options.body_defaults[field] = value;

@@ -12,6 +12,7 @@
 #include "batches/batch_service.h"
 #include "batches/data_dir.h"
 #include "batches/file_store.h"
+#include "batches/keys.h"
 #include "batches/models.h"
 #include "store/disk.h"
 
@@ -20,9 +21,9 @@ namespace windrow::app {
 class ServeStorage {
  public:
   // Without --data-dir there is none, and nothing below does anything. `disk`, `clock` and
-  // `console` outlive it. kIo, kDiskFull, kConflict.
+  // `console` outlive it, and `keys`; null: nobody needs one. kIo, kDiskFull, kConflict.
   static Result<ServeStorage> open(const Settings& settings, store::Disk& disk, const Clock& clock,
-                                   Console& console);
+                                   Console& console, batches::BatchKeys* keys = nullptr);
 
   api::Storage calls() const { return {files_.get(), batches_.get()}; }
 

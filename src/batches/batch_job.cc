@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "batch/input.h"
 #include "batches/expired_rows.h"
+#include "dispatch/request_item.h"
 #include "dispatch/share.h"
 
 namespace windrow::batches {
@@ -21,6 +23,9 @@ namespace {
 
 // As long as rows that run may take once a batch is cancelled; who stops the server waits less.
 constexpr Duration kGrace = std::chrono::minutes(10);
+
+// How often a row asks again whether there are tokens for it.
+constexpr Duration kTokensLookInterval = std::chrono::seconds(1);
 
 // An input as messages call it: by the name clients know, not by where it lies.
 class NamedInput final : public batch::Input {
@@ -42,32 +47,84 @@ class NamedInput final : public batch::Input {
 
 }  // namespace
 
-// A share of a dispatcher. Rows that reached nobody have not failed: they run when somebody is
+// A share of a dispatcher, of a key that made the batch: rows take their turn among those of other
+// keys, and of its tokens. Rows that reached nobody have not failed: they run when somebody is
 // there.
 class BatchJob::Rows final : public dispatch::Submitter {
  public:
-  Rows(dispatch::Dispatcher& dispatcher, std::function<void()> pause)
-      : pause_(std::move(pause)), share_(dispatcher) {}
+  // `keys` null, or `key` empty: it belongs to nobody.
+  Rows(dispatch::Dispatcher& dispatcher, BatchKeys* keys, std::string key,
+       std::function<void()> pause)
+      : keys_(key.empty() ? nullptr : keys),
+        key_(std::move(key)),
+        pause_(std::move(pause)),
+        share_(dispatcher) {}
 
   bool submit(llm::Request request, dispatch::WorkItem item, dispatch::Cost expected,
               Done done) override {
-    return share_.submit(std::move(request), item, expected,
-                         [this, done = std::move(done)](dispatch::DispatchResult result) {
-                           auto* failure = std::get_if<llm::Failure>(&result.outcome);
-                           if (failure != nullptr && failure->unreached) {
-                             failure->failure_class = llm::FailureClass::kCancelled;
-                             pause_();
-                           }
-                           done(std::move(result));
-                         });
+    if (keys_ != nullptr) {
+      item.owner = dispatch::owner_id(key_);
+      item.weight = keys_->weight_of(key_);
+      if (!wait_for_tokens(item.tokens)) return false;
+    }
+    const int64_t taken = item.tokens;
+    const bool accepted =
+        share_.submit(std::move(request), item, expected,
+                      [this, taken, done = std::move(done)](dispatch::DispatchResult result) {
+                        auto* failure = std::get_if<llm::Failure>(&result.outcome);
+                        if (failure != nullptr && failure->unreached) {
+                          failure->failure_class = llm::FailureClass::kCancelled;
+                          pause_();
+                        }
+                        if (keys_ != nullptr) charge(taken, result.outcome);
+                        done(std::move(result));
+                      });
+    if (!accepted && keys_ != nullptr) keys_->ended(key_, taken, {}, RowEnd::kNeither);
+    return accepted;
   }
-  void stop_admitting() override { share_.stop_admitting(); }
+  void stop_admitting() override {
+    {
+      const std::scoped_lock lock(mutex_);
+      stopped_ = true;
+      changed_.notify_all();
+    }
+    share_.stop_admitting();
+  }
   void cancel_waiting() override { share_.cancel_waiting(); }
   void cancel_all() override { share_.cancel_all(); }
 
  private:
+  // False: it is to stop.
+  bool wait_for_tokens(int64_t tokens) {
+    std::unique_lock lock(mutex_);
+    while (!stopped_) {
+      const Duration wait = keys_->take(key_, tokens);
+      if (wait <= Duration{}) return true;
+      // Not as long as it takes: limits may be others by then.
+      changed_.wait_for(lock, std::min(wait, kTokensLookInterval));
+    }
+    return false;
+  }
+
+  void charge(int64_t taken, const llm::Outcome& outcome) {
+    const auto* failure = std::get_if<llm::Failure>(&outcome);
+    if (failure == nullptr) {
+      keys_->ended(key_, taken, std::get<llm::Answer>(outcome).usage, RowEnd::kAnswered);
+    } else {
+      const bool again = failure->failure_class == llm::FailureClass::kCancelled;
+      keys_->ended(key_, taken, failure->usage, again ? RowEnd::kNeither : RowEnd::kFailed);
+    }
+  }
+
+  BatchKeys* const keys_;
+  const std::string key_;
   const std::function<void()> pause_;
-  dispatch::Share share_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopped_ = false;
+
+  dispatch::Share share_;  // the first to go: it waits for its requests
 };
 
 BatchJob::BatchJob(World world, BatchRecord record, std::string input)
@@ -100,7 +157,7 @@ Result<RowsEnd> BatchJob::run(BatchModels& models) {
     const auto& model = std::get<BatchModel>(found);
     std::unique_ptr<Rows>& of_model = rows[model.dispatcher];
     if (!of_model) {
-      of_model = std::make_unique<Rows>(*model.dispatcher, [&] {
+      of_model = std::make_unique<Rows>(*model.dispatcher, world_.keys, record_.owner, [&] {
         paused = true;
         stop();
       });

@@ -18,6 +18,7 @@
 #include "batch/job_runner.h"
 #include "batches/batch_record.h"
 #include "batches/data_dir.h"
+#include "batches/keys.h"
 #include "batches/models.h"
 #include "store/disk.h"
 
@@ -37,6 +38,7 @@ class BatchJob {
     const Clock& clock;
     const DataDir& data;
     std::function<void(const std::string&)> warn;
+    BatchKeys* keys = nullptr;  // null: batches belong to nobody
   };
 
   // `input`: the place of its file.

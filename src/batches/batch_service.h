@@ -34,11 +34,13 @@
 namespace windrow::batches {
 
 struct BatchOptions {
-  int32_t running_max = 2;    // batches whose rows run at the same time
+  // Batches whose rows run at the same time; as many again of those whose keys have none that runs.
+  int32_t running_max = 2;
   int64_t rows_max = 50'000;  // of one batch
   bool mixed_models = false;  // one file may name several
 
   boost::json::object body_defaults;  // laid under every body
+  BatchKeys* keys = nullptr;          // outlives the service; null: nobody needs a key
 
   // What could not go on is tried again after so long.
   Duration retry_after = std::chrono::seconds(10);
@@ -127,7 +129,7 @@ class BatchService {
   std::string waited_for(const BatchRecord& record) const;
   void begin_what_can();
   void begin(const LivePtr& live, void (BatchService::*work)(const LivePtr&));
-  LivePtr next_to_run() const;
+  LivePtr next_to_run(int32_t running) const;
 
   // Threads of their own:
   void look();

@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -138,28 +139,41 @@ void BatchService::look_at_time() {
   }
 }
 
-// The oldest, of models that no other one runs on where there is such a one.
-BatchService::LivePtr BatchService::next_to_run() const {
+// Of those whose keys have the fewest that run: the oldest, of models that no other one runs on
+// where there is such a one.
+BatchService::LivePtr BatchService::next_to_run(int32_t running) const {
   std::set<std::string> busy;
   std::set<std::string> waited;  // for a model that is not there one batch waits, and no more
+  std::map<std::string, int32_t> of_owner;
   for (const auto& [number, live] : live_) {
     if (!live->counts_as_running) continue;
     const std::vector<std::string>& models = live->record.models;
     busy.insert(models.begin(), models.end());
-    if (!waited_for(live->record).empty()) waited.insert(models.begin(), models.end());
+    if (!waited_for(live->record).empty()) {
+      waited.insert(models.begin(), models.end());
+    } else {
+      ++of_owner[live->record.owner];
+    }
   }
-  LivePtr first;
+  LivePtr best;
+  std::pair<int32_t, bool> best_rank;
   for (const auto& [number, live] : live_) {
     if (live->working || live->record.state.status != BatchStatus::kInProgress) continue;
     if (live->not_before && clock_.now() < *live->not_before) continue;
+    const int32_t others = of_owner[live->record.owner];
+    // A key with many long ones does not keep the others waiting for hours.
+    if (running >= options_.running_max && others > 0) continue;
     const bool shares = std::ranges::any_of(
         live->record.models, [&](const std::string& model) { return busy.contains(model); });
-    if (!shares) return live;
     const bool waits = std::ranges::any_of(
         live->record.models, [&](const std::string& model) { return waited.contains(model); });
-    if (!first && !waits) first = live;
+    if (waits) continue;
+    const std::pair rank(others, shares);
+    if (best && rank >= best_rank) continue;
+    best = live;
+    best_rank = rank;
   }
-  return first;
+  return best;
 }
 
 void BatchService::begin_what_can() {
@@ -178,8 +192,8 @@ void BatchService::begin_what_can() {
     if (status == BatchStatus::kFinalizing || status == BatchStatus::kCancelling)
       begin(live, &BatchService::close);
   }
-  for (; running < options_.running_max; ++running) {
-    const LivePtr next = next_to_run();
+  for (; running < 2 * options_.running_max; ++running) {
+    const LivePtr next = next_to_run(running);
     if (!next) return;
     next->counts_as_running = true;
     begin(next, &BatchService::run_rows);
@@ -243,7 +257,8 @@ void BatchService::join_ended() {
 }
 
 BatchJob::World BatchService::world() const {
-  return {.disk = disk_, .clock = clock_, .data = data_, .warn = options_.warn};
+  return {
+      .disk = disk_, .clock = clock_, .data = data_, .warn = options_.warn, .keys = options_.keys};
 }
 
 Result<StoredFile> BatchService::input_of(const BatchRecord& record) {
