@@ -27,6 +27,18 @@ FairOrder::Rank FairOrder::rank_of(uint64_t id, const Owner& owner) {
   return {.service = owner.settled + owner.expected, .last_turn = owner.last_turn, .owner = id};
 }
 
+FairOrder::Rank FairOrder::rank_of(uint64_t id) const {
+  const auto found = owners_.find(id);
+  Owner owner = found == owners_.end() ? Owner{} : found->second;
+  if (!owner.ready) owner.settled = begin_of(owner);
+  return rank_of(id, owner);
+}
+
+// What one has that becomes ready.
+int64_t FairOrder::begin_of(const Owner& owner) const {
+  return std::max({owner.settled, least(), floor_ - owner.expected});
+}
+
 // Where those begin who come.
 int64_t FairOrder::least() const {
   return settled_.empty() ? left_at_ : settled_.begin()->first;
@@ -51,7 +63,7 @@ void FairOrder::leave(uint64_t id, Owner& owner) {
 void FairOrder::ready(uint64_t id) {
   Owner& owner = at(id);
   ENSURE(!owner.ready, "owner {} is ready already", id);
-  owner.settled = std::max({owner.settled, least(), floor_ - owner.expected});
+  owner.settled = begin_of(owner);
   owner.ready = true;
   enter(id, owner);
 }

@@ -50,6 +50,9 @@ class FairOrder {
 
   size_t ready_count() const { return ranks_.size(); }
 
+  // Whether something of `one` would go before what the other has, were both ready.
+  bool is_before(uint64_t one, uint64_t other) const { return rank_of(one) < rank_of(other); }
+
   // Calls visit(owner) for those that are ready, the one to go first before the others, until it
   // returns true. It may not change anything here.
   template <class Visit>
@@ -82,9 +85,11 @@ class FairOrder {
 
   static int64_t service_of(int64_t tokens, int32_t weight);
   static Rank rank_of(uint64_t id, const Owner& owner);
+  Rank rank_of(uint64_t id) const;  // also of one that is not ready
 
   Owner& at(uint64_t id);
   int64_t least() const;
+  int64_t begin_of(const Owner& owner) const;
   void enter(uint64_t id, Owner& owner);
   void leave(uint64_t id, Owner& owner);
   void raise_the_last();

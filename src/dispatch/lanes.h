@@ -67,6 +67,11 @@ class Lanes {
     FairOrder::Charge of_owner;
   };
   Charge charge(const WorkItem& item);
+
+  // Whether the owner of the first would go before that of the second, both as urgent as this.
+  bool is_before(Urgency urgency, const WorkItem& one, const WorkItem& other) const {
+    return queues_[static_cast<size_t>(urgency)].order.is_before(one.owner, other.owner);
+  }
   void settle(const Charge& charge, int64_t tokens);
 
   // An item that was handed out has ended: the next of its lane may go.

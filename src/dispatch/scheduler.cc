@@ -116,7 +116,7 @@ void Scheduler::submit(TimePoint now, const WorkItem& item, Cost expected, Actio
   if (record.item.same_answer) {
     if (const auto leader = coalescer_.join(*record.item.same_answer, item.id)) {
       set_place(record, Place::kFollowing);
-      raise(*leader, item.urgency);
+      raise(*leader, item);
       actions.emplace_back(Follow{.item = item.id, .leader = *leader});
       return pump(now, actions);
     }
@@ -157,13 +157,23 @@ void Scheduler::count_owner(uint64_t owner, std::optional<Place> place, int64_t 
   if (found->second.out == 0 && found->second.waiting == 0) owners_.erase(found);
 }
 
-// One who waits in a hurry does not wait for one who is in none.
-void Scheduler::raise(ItemId leader, Urgency urgency) {
+// One who waits in a hurry does not wait for one who is in none, nor one whose turn it is for one
+// whose it is not.
+void Scheduler::raise(ItemId leader, const WorkItem& follower) {
   Record& record = records_.at(leader);
-  if (urgency >= record.item.urgency) return;
+  const Urgency urgency = std::min(record.item.urgency, follower.urgency);
+  // What is packed has its turn already.
+  const bool takes_over = record.place == Place::kWaiting && !packer_.packs(record.item) &&
+                          record.item.owner != follower.owner &&
+                          lanes_.is_before(urgency, follower, record.item);
+  if (urgency == record.item.urgency && !takes_over) return;
   const std::optional<Place> place = record.place;
   set_place(record, std::nullopt);
   record.item.urgency = urgency;
+  if (takes_over) {
+    record.item.owner = follower.owner;
+    record.item.weight = follower.weight;
+  }
   set_place(record, place);
   if (place == Place::kWaiting) replace_waiting(leader, record.item);
 }

@@ -295,7 +295,7 @@ class Scheduler {
   void take_out(Record& record);
   void inherit(Record& from, Record& heir);
   void replace_waiting(ItemId id, const WorkItem& item);
-  void raise(ItemId leader, Urgency urgency);
+  void raise(ItemId leader, const WorkItem& follower);
   bool leads_others(const Record& record) const {
     return record.item.same_answer && coalescer_.has_followers(*record.item.same_answer);
   }

@@ -124,6 +124,28 @@ TEST(SchedulerFair, RefusedOnesTakeTurnsToo) {
   EXPECT_EQ(rig.ids_out(), (Ids{12, 13, 14, 4}));
 }
 
+// What somebody else asked already, far behind: it is asked when it is the other's turn, and for
+// its account.
+TEST(SchedulerFair, AnEqualQuestionIsAskedWhenItIsTheTurnOfWhoeverIsFirst) {
+  Rig rig(fixed({1}));
+  for (uint64_t id = 1; id <= 100; ++id)
+    rig.submit(id, {.tokens = 10, .owner = kFlood, .same_answer = Hash128{id, 0}});
+  rig.submit(200, {.tokens = 10, .owner = kOther, .same_answer = Hash128{90, 0}});
+  rig.submit(201, {.tokens = 10, .owner = kOther, .same_answer = Hash128{91, 0}});
+  EXPECT_EQ(rig.scheduler.owners().size(), 2U);
+  rig.end_next({.tokens = 10, .computed = 10});
+  EXPECT_EQ(rig.ids_out(), (Ids{90}));
+  rig.end_next({.tokens = 10, .computed = 10});
+  EXPECT_EQ(rig.how(200), ItemEnd::kAnswered);
+  EXPECT_EQ(rig.ids_out(), (Ids{2}));
+  rig.end_next({.tokens = 10, .computed = 10});
+  EXPECT_EQ(rig.ids_out(), (Ids{91}));
+  while (!rig.out.empty())
+    rig.end_next({.tokens = 10, .computed = 10});
+  EXPECT_EQ(rig.ends.size(), 102U);
+  EXPECT_TRUE(rig.scheduler.owners().empty());
+}
+
 // One who goes to a server that is full does not hold up who comes after it and goes elsewhere.
 TEST(SchedulerFair, WhoCannotGoHoldsUpNobody) {
   Rig rig(fixed({1, 1}));
