@@ -87,5 +87,58 @@ TEST_F(ServeKeys, RequestsOfManyRowsAreNotTakenForSmallOnes) {
   EXPECT_GE(flood.inside(), 6U);
 }
 
+std::string batch_line(int number, int output_tokens) {
+  return fmt::format(
+      R"({{"custom_id":"row-{}","method":"POST","url":"/v1/chat/completions","body":)"
+      R"({{"model":"sim","max_tokens":{},"ignore_eos":true,)"
+      R"("messages":[{{"role":"user","content":"row {}"}}]}}}})"
+      "\n",
+      number, output_tokens, number);
+}
+
+// A batch of three hundred rows, and one of four that comes later: the second ends while the first
+// is near its beginning. What both used is told.
+TEST_F(ServeKeys, BatchesShareToo) {
+  const std::string loud = add_key("loud");
+  const std::string quiet = add_key("quiet");
+  Served served(folder_, {"--model", "sim:", "--rows-max", "4", "--api-keys", "keys.txt",
+                          "--data-dir", "data"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const auto start = [&](const std::string& key, int rows, int output_tokens) {
+    std::string lines;
+    for (int i = 0; i < rows; ++i)
+      lines += batch_line(i, output_tokens);
+    const HttpReply file = served.upload("rows.jsonl", lines, key);
+    EXPECT_EQ(file.status, 200) << file.body;
+    const std::string id(json::parse(file.body).at("id").as_string());
+    const HttpReply batch = served.post(
+        "/v1/batches",
+        fmt::format(
+            R"({{"input_file_id":"{}","endpoint":"/v1/chat/completions","completion_window":"24h"}})",
+            id),
+        key);
+    EXPECT_EQ(batch.status, 200) << batch.body;
+    return "/v1/batches/" + std::string(json::parse(batch.body).at("id").as_string());
+  };
+  const auto state = [&](const std::string& path, const std::string& key) {
+    return json::parse(served.get(path, key).body).as_object();
+  };
+  const auto completed = [&](const std::string& path, const std::string& key) {
+    return state(path, key).at("request_counts").at("completed").to_number<int>();
+  };
+  const std::string large = start(loud, 300, 50);
+  ASSERT_TRUE(served.process().wait_until([&] { return completed(large, loud) > 0; }));
+  const std::string small = start(quiet, 4, 10);
+  ASSERT_TRUE(served.process().wait_until(
+      [&] { return state(small, quiet).at("status").as_string() == "completed"; }));
+  // In the order in which they came, those that were in the dispatcher would go before: 72.
+  EXPECT_LT(completed(large, loud), 50);
+  const std::string page = served.get("/metrics", quiet).body;
+  EXPECT_NE(page.find(R"(windrow_key_batch_rows_total{key="quiet",outcome="answered"} 4)"),
+            std::string::npos)
+      << page;
+  EXPECT_NE(page.find(R"(windrow_key_completion_tokens_total{key="quiet"} 40)"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace windrow::end_to_end
