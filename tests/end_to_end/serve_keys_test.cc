@@ -111,12 +111,12 @@ TEST_F(ServeKeys, BatchesShareToo) {
     const HttpReply file = served.upload("rows.jsonl", lines, key);
     EXPECT_EQ(file.status, 200) << file.body;
     const std::string id(json::parse(file.body).at("id").as_string());
-    const HttpReply batch = served.post(
-        "/v1/batches",
-        fmt::format(
-            R"({{"input_file_id":"{}","endpoint":"/v1/chat/completions","completion_window":"24h"}})",
-            id),
-        key);
+    const HttpReply batch =
+        served.post("/v1/batches",
+                    fmt::format(R"({{"input_file_id":"{}","endpoint":"/v1/chat/completions",)"
+                                R"("completion_window":"24h"}})",
+                                id),
+                    key);
     EXPECT_EQ(batch.status, 200) << batch.body;
     return "/v1/batches/" + std::string(json::parse(batch.body).at("id").as_string());
   };
