@@ -169,6 +169,7 @@ TEST_F(BatchKeysTest, ManyBatchesOfOneKeyDoNotKeepOutAnothers) {
   keys_.allow(INT64_MAX);
   for (const std::string& id : alices)
     wait_for(id, kCompleted);
+  close();  // while the gate is there
 }
 
 }  // namespace

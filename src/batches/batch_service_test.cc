@@ -387,6 +387,7 @@ TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
   while (table.find(id).value().value().counts.completed < 7)
     std::this_thread::yield();
   gate.open_all();
+  close();  // while the gate is there
 }
 
 TEST_F(BatchServiceTest, LogsThatSomebodyChangedArePutAside) {
