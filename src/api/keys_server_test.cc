@@ -20,7 +20,6 @@ namespace {
 using http::testing::RawClient;
 using testing::post;
 using testing::read_reply;
-using testing::Reply;
 using testing::said;
 using testing::ServerRig;
 
@@ -77,6 +76,7 @@ std::string chat(std::string_view text) {
 TEST_F(KeysServer, WhoFloodsIsNotInTheWayOfTheOthers) {
   open();
   std::vector<std::unique_ptr<RawClient>> clients;
+  clients.reserve(8);
   for (int i = 0; i < 6; ++i)
     clients.push_back(ask("alice", "/v1/chat/completions", chat("flood")));
   wait_until_it_says("alice", R"(windrow_key_requests{key="alice",state="waiting"} 5)");

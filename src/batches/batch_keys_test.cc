@@ -88,9 +88,10 @@ llm::Outcome seven_tokens(const llm::Request& request) {
 }
 
 class BatchKeysTest : public testing::ServiceRig {
- protected:
+ public:
   ~BatchKeysTest() override { close(); }
 
+ protected:
   std::string create_of(const std::string& key, const std::string& bytes) {
     const Viewer owner{.key = key, .sees_all = false};
     auto made = service->create(owner, request(upload(bytes, owner)), "");
@@ -151,6 +152,7 @@ TEST_F(BatchKeysTest, ManyBatchesOfOneKeyDoNotKeepOutAnothers) {
   keys_.allow(3);  // of each: the first rows of alice hold the backend's thread no longer than that
   start();
   std::vector<std::string> alices;
+  alices.reserve(4);
   for (int i = 0; i < 4; ++i)
     alices.push_back(create_of("alice", rows(40)));
   keys_.wait_until_refused("alice");

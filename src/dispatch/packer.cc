@@ -155,7 +155,7 @@ Packer::Waiting Packer::remove(uint64_t pack, Place place) {
       turn_ = std::max(turn_, next);
     next_turns_.clear();
   }
-  return std::move(row.mapped());
+  return row.mapped();
 }
 
 // --- out ----------------------------------------------------------------------------------------

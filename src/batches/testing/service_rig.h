@@ -80,10 +80,11 @@ class OneModel final : public BatchModels {
 };
 
 class ServiceRig : public ::testing::Test {
+ public:
+  ~ServiceRig() override { close(); }
+
  protected:
   using Script = llm::testing::ScriptedBackend::Script;
-
-  ~ServiceRig() override { close(); }
 
   // What a process has; what lies in the folder stays.
   void open(Script script = echo, BatchOptions options = {}) {
