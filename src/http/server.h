@@ -158,7 +158,7 @@ class Handler {
 
   template <class Function>
     requires std::invocable<Function&, const ServerRequest&, Exchange>
-  Handler(Function whole) : whole_(std::move(whole)) {}
+  explicit(false) Handler(Function whole) : whole_(std::move(whole)) {}
   static Handler in_pieces(InPieces handler) { return Handler(std::move(handler), 0); }
 
   // Null: it is of the other kind.
