@@ -174,7 +174,7 @@ void Plan::push_decoding(StepPlan& step) {
   int32_t more = 0;
   for (const RowId id : running_) {
     const Row& row = at(id);
-    if (!row.begun || !decoding(row)) continue;
+    if (!takes_part(row) || !decoding(row)) continue;
     decode.push_back(id);
     if (limits_.mixes) more += pending(row) - 1;
   }
@@ -193,7 +193,7 @@ void Plan::push_decoding(StepPlan& step) {
   }
 }
 
-StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max) {
+StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max, bool background) {
   // Suspects run before all others, so that what they spoil is settled soon.
   if (!suspects_.empty()) return alone_step(*suspects_.begin(), prefill_tokens_max);
   while (true) {
@@ -207,11 +207,13 @@ StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max) {
     const int32_t prefill_max =
         one_row_has_it_all() ? std::max(prefill_tokens_max, lone_tokens_max) : prefill_tokens_max;
     StepPlan step;
+    sits_out_ = !background && clients_compute();
     if (!limits_.mixes) push_prefills(step, prefill_max);
     if (step.slices.empty()) push_decoding(step);
     // A split cache computes sequences in one pass only as far as their ids follow each other.
     if (!limits_.mixes) std::ranges::sort(step.slices, {}, &Slice::sequence);
     if (limits_.mixes) push_prefills(step, prefill_max);
+    sits_out_ = false;
     if (!step.slices.empty() || running_.empty() || waits_for_a_token()) {
       if (!step.slices.empty()) compact();
       step.changes = tree_.take_changes();
@@ -221,6 +223,13 @@ StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max) {
     ENSURE(running_.size() > 1, "one row alone does not fit {} cells", limits_.cells_max);
     preempt(running_.back());
   }
+}
+
+bool Plan::clients_compute() const {
+  return std::ranges::any_of(running_, [&](RowId id) {
+    const Row& row = rows_.at(id);
+    return row.begun && pending(row) > 0 && hurry(row) != llm::Urgency::kBatch;
+  });
 }
 
 // Nobody waits for the end of the step but this row: no other decodes, sits out or has a prompt to

@@ -20,6 +20,7 @@
 //  * A decoding row may have several known tokens to compute (a run that was forced): they go
 //    together, as far as every other decoding row has room for one. Where the cache does not mix,
 //    they go one by one beside the others', or in a step of their own if that is less work.
+//  * Rows of kBatch may sit a step out when others have something to compute in it, not else.
 //  * A row with nothing to compute waits for its next token to be named; it never loses its place
 //    while others can give way, and the steps of the others go on.
 //  * No row overtakes another as urgent on its way in; a more urgent one does, within the bound
@@ -141,8 +142,9 @@ class Plan {
   // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'; with
   // up to `lone_tokens_max`, if that is more, where only one row has anything to compute. Its
   // changes are handed out once, whatever becomes of the step; the slices are the same again until
-  // told how it went.
-  StepPlan next(int32_t prefill_tokens_max, int32_t lone_tokens_max = 0);
+  // told how it went. Without `background` rows that rank as kBatch keep their places and bring
+  // nothing, where others have something to compute.
+  StepPlan next(int32_t prefill_tokens_max, int32_t lone_tokens_max = 0, bool background = true);
 
   // The step ran. Rows whose last known token it computed are then extended or removed.
   void step_ran(const StepPlan& step);
@@ -259,6 +261,10 @@ class Plan {
   int32_t prefill_wanted(const Row& row) const;
   size_t first_less_urgent(std::span<const RowId> rows) const;
   static llm::Urgency hurry(const Row& row) { return std::min(row.rank, row.lent); }
+  bool takes_part(const Row& row) const {
+    return row.begun && !(sits_out_ && hurry(row) == llm::Urgency::kBatch);
+  }
+  bool clients_compute() const;
   bool runs_alone(const Row& row) const;
   bool waits_for_a_token() const;
   bool one_row_has_it_all() const;
@@ -272,6 +278,8 @@ class Plan {
   std::set<RowId> suspects_;    // of making steps fail
   std::vector<RowId> running_;  // in Order
   std::vector<bool> keep_;      // by sequence at rest
+
+  bool sits_out_ = false;  // who ranks as kBatch, in the step that is made
 
   // Between a preemption and the next row that ends: what ranks so, or lower, is not admitted.
   std::optional<llm::Urgency> closed_to_;

@@ -68,7 +68,7 @@ void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
   int32_t wanted = 0;
   for (const RowId id : running_) {
     const Row& row = at(id);
-    if (!row.begun || (decoding(row) && !runs_alone(row))) continue;
+    if (!takes_part(row) || (decoding(row) && !runs_alone(row))) continue;
     prefills.push_back(id);
     wanted = std::min(budget, wanted + pending(row));
   }
@@ -100,7 +100,7 @@ void Plan::push_one_prefill(StepPlan& step, std::span<const RowId> prefills, int
   }
   const bool others_decode = std::ranges::any_of(running_, [&](RowId id) {
     const Row& row = at(id);
-    return row.begun && decoding(row) && !runs_alone(row);
+    return takes_part(row) && decoding(row) && !runs_alone(row);
   });
   for (const RowId id : order) {
     const Row& row = at(id);

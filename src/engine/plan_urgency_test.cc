@@ -42,8 +42,9 @@ class Rows {
   }
 
   // The rows of the step, in its order, and how many tokens each brought.
-  std::vector<std::pair<uint64_t, int32_t>> step(int32_t prefill_tokens_max = 1000) {
-    const StepPlan step = plan_.next(prefill_tokens_max);
+  std::vector<std::pair<uint64_t, int32_t>> step(int32_t prefill_tokens_max = 1000,
+                                                 bool background = true) {
+    const StepPlan step = plan_.next(prefill_tokens_max, 0, background);
     plan_.step_ran(step);
     std::vector<std::pair<uint64_t, int32_t>> ran;
     for (const Slice& part : step.slices) {
@@ -253,6 +254,39 @@ TEST(PlanUrgency, NobodyStarvesHoweverManyAreMoreUrgent) {
     }
   }
 }
+
+// Whether their cache mixes prompts with answers or not.
+class PlanBackground : public ::testing::TestWithParam<bool> {
+ protected:
+  Rows rows{{.cells_max = 4000,
+             .rows_max = 8,
+             .sequences_max = 8,
+             .step_tokens_max = 512,
+             .step_outputs_max = 8,
+             .mixes = GetParam()}};
+};
+
+TEST_P(PlanBackground, RowsOfBatchesSitOutBesideOthersAndGoOnWhereTheyWere) {
+  const uint64_t batch = rows.add(kBatch, 3, 20);
+  rows.step();
+  rows.step();
+  const uint64_t chat = rows.add(kNormal, 3, 4);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_THAT(rows.step(1000, false), ElementsAre(testing::Pair(chat, i == 0 ? 3 : 1)));
+  for (int i = 0; i < 18; ++i)
+    EXPECT_THAT(rows.step(1000, false), ElementsAre(testing::Pair(batch, 1))) << "nobody else runs";
+  EXPECT_EQ(rows.size(), 0U);
+}
+
+TEST_P(PlanBackground, NorAreTheirPromptsComputed) {
+  const uint64_t chat = rows.add(kNormal, 3, 10);
+  rows.step();
+  const uint64_t batch = rows.add(kBatch, 300, 2);
+  EXPECT_THAT(rows.step(1000, false), ElementsAre(testing::Pair(chat, 1)));
+  EXPECT_THAT(rows.step(1000, true), testing::Contains(testing::Pair(batch, 300)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, PlanBackground, ::testing::Bool());
 
 }  // namespace
 }  // namespace windrow::engine

@@ -21,6 +21,7 @@
 #include "chat/reasoning.h"
 #include "engine/answer_stream.h"
 #include "engine/answer_text.h"
+#include "engine/background_turns.h"
 #include "engine/call_text.h"
 #include "engine/model_runner.h"
 #include "engine/plan.h"
@@ -206,6 +207,7 @@ class StepLoop {
   const Clock& clock_;
   Plan plan_;
   StepSize step_size_;
+  BackgroundTurns background_turns_;
   const StepLoopOptions options_;
   WorkerPool workers_;
   std::vector<Sampler> samplers_;  // one per worker
