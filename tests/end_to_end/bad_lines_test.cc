@@ -71,7 +71,9 @@ std::vector<BadLine> bad_lines() {
       {R"({} {})", 0, "invalid_json_line", "",
        "line LINE is not one JSON value: extra data near byte 4; write one request per line"},
       {"{\"custom_id\": \"\xFF\xFE\"}", 0, "invalid_json_line", "",
-       "line LINE is not one JSON value: syntax error near byte 16; write one request per line"},
+       "line LINE is not UTF-8 (near byte 16); save the file as UTF-8, or write what is not ASCII "
+       "as "
+       "\\u escapes"},
       {std::string("{\"custom_id\": \"a\0b\"}", 20), 0, "invalid_json_line", "",
        "line LINE is not one JSON value: syntax error near byte 17; write one request per line"},
       {deep(100'000), 0, "invalid_json_line", "",
