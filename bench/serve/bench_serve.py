@@ -237,6 +237,8 @@ def beside_batches(options, report):
         def chats(what):
             result = no_failures(load(options.bench_load, server.url, lines, clients=4,
                                       seconds=options.seconds, warm_up=16), what)
+            if "mean" not in result["latency_ms"]:
+                raise Problem(f"{what}: no chat ended within {options.seconds} s; give --seconds")
             measured[what].append(result["latency_ms"])
 
         for turn in range(options.rounds):
