@@ -5,8 +5,8 @@
 namespace windrow::engine {
 namespace {
 
-// Of the time that clients have for themselves, so much may be added to it: to a word of theirs
-// half as much again comes at most, with what prompts and places cost besides (bench/serve).
+// Of the time that clients have for themselves, so much may be added to it. Prompts and places cost
+// them besides (bench/serve).
 constexpr double kShare = 0.15;
 
 constexpr double kWeight = 0.1;
