@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "api/catalogue.h"
@@ -19,6 +18,7 @@
 #include "api/key_accounts.h"
 #include "api/keys.h"
 #include "api/metrics_page.h"
+#include "api/route_table.h"
 #include "api/serve_metrics.h"
 #include "api/storage_calls.h"
 #include "base/clock.h"
@@ -63,9 +63,6 @@ struct ApiOptions {
   // are given up that wait; what is being answered may still come to its end. Empty: it never is.
   std::function<bool(uint64_t upstreams)> nobody_answers;
 };
-
-// Methods with paths; OPTIONS and HEAD are not listed.
-using ServedRoutes = std::vector<std::pair<std::string, std::string>>;
 
 class ApiServer {
  public:

@@ -82,6 +82,14 @@ void Admitted::add_headers(http::Headers& headers) const {
   if (open_->key) front_->accounts_->add_headers(*open_->key, front_->clock_.now(), headers);
 }
 
+void send_reply(Admitted admitted, http::ServerReply reply, std::string code,
+                http::Exchange exchange) {
+  admitted.record().status = reply.status;
+  admitted.record().code = std::move(code);
+  admitted.add_headers(reply.headers);
+  exchange.send(std::move(reply));
+}
+
 Front::Front(const Clock& clock, std::shared_ptr<KeyAccounts> accounts, ServeMetrics& metrics,
              FrontOptions options)
     : clock_(clock),

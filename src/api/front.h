@@ -100,6 +100,10 @@ class Admitted {
   std::unique_ptr<Open> open_;  // null: moved from
 };
 
+// Ends it with this answer. `code` is the failure's, for the log; empty: it is none.
+void send_reply(Admitted admitted, http::ServerReply reply, std::string code,
+                http::Exchange exchange);
+
 // Thread-safe. `clock` and `metrics` outlive it.
 class Front {
  public:

@@ -1,0 +1,94 @@
+// CallsInside: the calls of models that are inside the server. It takes them, as far as there is
+// room for their bodies, counts them, looks after their deadlines, and ends those that nobody will
+// answer any more.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+
+#include "api/admission.h"
+#include "api/call.h"
+#include "api/call_gate.h"
+#include "api/call_ids.h"
+#include "api/call_reader.h"
+#include "api/call_workers.h"
+#include "api/catalogue.h"
+#include "api/dialects/dialect.h"
+#include "api/front.h"
+#include "api/inside_count.h"
+#include "api/lane_reads.h"
+#include "api/live_requests.h"
+#include "api/serve_metrics.h"
+#include "base/clock.h"
+#include "http/loop.h"
+#include "http/server.h"
+
+namespace windrow::api {
+
+// A way to ask a model.
+struct CallRoute {
+  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  Dialect dialect = Dialect::kOwn;
+  bool may_be_tei = false;
+  bool counts_only = false;
+};
+
+// What calls share with the rest of the server. All of it outlives them.
+struct CallSurroundings {
+  http::Loop& loop;
+  const Clock& clock;
+  const Catalogue& catalogue;
+  ServeMetrics& metrics;
+  LiveRequests& live;
+  Admission& admission;
+  CallGate& gate;
+  InsideCount& inside;
+};
+
+// Only the loop's thread touches it, where nothing else is said.
+class CallsInside final : public CallHost {
+ public:
+  CallsInside(const CallSurroundings& around, CallRules rules, int32_t worker_threads);
+
+  // Begins to look after them, a few times a second.
+  void watch();
+
+  // A call, or why there is none; either is answered.
+  void take(const CallRoute& route, Admitted admitted, const http::ServerRequest& request,
+            http::Exchange exchange);
+
+  void give_up_all(const llm::Failure& why);
+
+  // When nothing is inside any more. Any thread but the loop's.
+  void stop_workers() { workers_.stop(); }
+
+  // --- for calls ---
+
+  http::Loop& loop() override { return around_.loop; }
+  CallWorkers& workers() override { return workers_; }
+  LaneReads& lane_reads() override { return lane_reads_; }
+  const Catalogue& catalogue() const override { return around_.catalogue; }
+  const CallRules& rules() const override { return rules_; }
+  ServeMetrics& metrics() override { return around_.metrics; }
+  LiveRequests& live() override { return around_.live; }
+  bool grow(size_t bytes) override { return around_.admission.grow(bytes); }
+  std::optional<llm::Failure> refusal_of(const ServedModel& model) const override {
+    return around_.gate.refusal_of(model);
+  }
+  void over(Call& call) override;
+
+ private:
+  void tick();
+  void give_up_unreachable();
+
+  const CallSurroundings around_;
+  const CallRules rules_;
+  CallIds ids_;
+  CallWorkers workers_;
+  LaneReads lane_reads_;
+  http::Timer tick_;
+  std::list<std::shared_ptr<Call>> calls_;
+};
+
+}  // namespace windrow::api

@@ -1,0 +1,79 @@
+// Pages: what is shown of the server, and the orders to it: how it is, its models, its counters,
+// what runs in it, what it can be asked. Each member answers one path, from what stands around it
+// at that moment; nothing here changes but by an admin's order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/admission.h"
+#include "api/call_gate.h"
+#include "api/catalogue.h"
+#include "api/front.h"
+#include "api/key_accounts.h"
+#include "api/live_requests.h"
+#include "api/metrics_page.h"
+#include "api/model_control.h"
+#include "api/serve_metrics.h"
+#include "base/clock.h"
+#include "http/server.h"
+
+namespace windrow::api {
+
+// What the port says of itself.
+struct PortReading {
+  int64_t connections = 0;
+  int64_t arriving = 0;  // requests of which not everything has come
+};
+
+// What pages show. All of it outlives them; functions may be empty where that is said.
+struct PageSources {
+  const Clock& clock;
+  const Catalogue& catalogue;
+  const CallGate& gate;
+  const KeyAccounts& accounts;
+  const ServeMetrics& metrics;
+  const LiveRequests& live;
+  const Admission& admission;
+  std::function<PortReading()> port;
+  std::function<std::vector<ModelReading>()> models;  // may be empty: there are none
+  std::function<StorageReading()> storage;            // likewise
+};
+
+struct PageOptions {
+  std::string version;
+  bool open_metrics = false;  // /metrics shows everything to everybody
+};
+
+// On the loop's thread. `asked` and `by` are good until a page returns.
+class Pages {
+ public:
+  Pages(PageSources sources, PageOptions options);
+
+  using Asked = http::ServerRequest;
+
+  http::ServerReply health(const Asked& asked, const Admitted& by) const;
+  http::ServerReply ready(const Asked& asked, const Admitted& by) const;
+  http::ServerReply models(const Asked& asked, const Admitted& by) const;
+  http::ServerReply model(const Asked& asked, const Admitted& by) const;
+  http::ServerReply load(const Asked& asked, const Admitted& by) const;
+  http::ServerReply unload(const Asked& asked, const Admitted& by) const;
+  http::ServerReply metrics(const Asked& asked, const Admitted& by) const;
+  http::ServerReply requests(const Asked& asked, const Admitted& by) const;
+  http::ServerReply stored_response(const Asked& asked, const Admitted& by) const;
+  http::ServerReply openapi(const Asked& asked, const Admitted& by) const;
+
+ private:
+  http::ServerReply ready_model(std::string_view name) const;
+  http::ServerReply order(const Asked& asked, const Admitted& by, ModelOrder order) const;
+  std::vector<KeyReading> keys_shown_to(const Admitted& admitted) const;
+
+  const PageSources sources_;
+  const PageOptions options_;
+  const std::string description_;  // of openapi()
+};
+
+}  // namespace windrow::api

@@ -1,0 +1,59 @@
+#include "api/route_table.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace windrow::api {
+namespace {
+
+// What is also answered without the /v1, which the base URLs of some clients lack.
+constexpr auto kWithoutVersion = std::to_array<std::string_view>(
+    {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/models",
+     "/v1/models/{a}", "/v1/models/{a}/{b}", "/v1/models/{a}/{b}/{c}"});
+
+// A path and its other name, where it has one.
+std::vector<std::string_view> names_of(std::string_view path) {
+  std::vector<std::string_view> names{path};
+  if (std::ranges::find(kWithoutVersion, path) != kWithoutVersion.end())
+    names.push_back(path.substr(std::string_view("/v1").size()));
+  return names;
+}
+
+// "GET, HEAD, POST"
+std::string methods_of(std::string_view path, const ServedRoutes& served) {
+  std::string methods;
+  for (const std::string_view method : {"GET", "POST", "DELETE"}) {
+    if (std::ranges::find(served, std::pair(std::string(method), std::string(path))) ==
+        served.end())
+      continue;
+    if (!methods.empty()) methods += ", ";
+    methods += method == "GET" ? "GET, HEAD" : method;
+  }
+  return methods;
+}
+
+}  // namespace
+
+void RouteTable::add(std::string_view method, std::string_view path, const http::Handler& handler) {
+  for (const std::string_view name : names_of(path))
+    routes_.add(method, name, handler);
+  served_.emplace_back(method, path);
+}
+
+http::Routes<http::Handler> RouteTable::finish(const Front& front) && {
+  std::set<std::string_view> paths;
+  for (const auto& [method, path] : served_) {
+    if (!paths.insert(path).second) continue;
+    for (const std::string_view name : names_of(path)) {
+      routes_.add("OPTIONS", name,
+                  [&front, methods = methods_of(path, served_)](const http::ServerRequest& request,
+                                                                http::Exchange exchange) {
+                    exchange.send(front.preflight(request, methods));
+                  });
+    }
+  }
+  return std::move(routes_);
+}
+
+}  // namespace windrow::api
