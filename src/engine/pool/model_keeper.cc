@@ -245,7 +245,11 @@ void ModelKeeper::hold(PooledModelId id, llm::Request request, Done done,
   const uint64_t number = next_number_++;
   const std::stop_token unwanted = request.unwanted;
   set_waits(request, true);
-  at(id).held.emplace(number, Held{.request = std::move(request), .done = std::move(done)});
+  const std::optional<TimePoint> until =
+      request.load_wait ? request.load_wait->until : std::nullopt;
+  wait_limits_.add(until, {id, number});
+  at(id).held.emplace(number,
+                      Held{.request = std::move(request), .done = std::move(done), .until = until});
   note(actions);
   lock.unlock();
   if (!unwanted.stop_possible()) return;
@@ -291,14 +295,7 @@ void ModelKeeper::ended(PooledModelId id, Asker asker) {
 // By whoever does not want it any more, who may hold locks: it ends on a thread of ours.
 void ModelKeeper::forget(PooledModelId id, uint64_t number) {
   const std::scoped_lock lock(mutex_);
-  const auto found = at(id).held.find(number);
-  if (found == at(id).held.end()) return;
-  const Asker asker = asker_of(found->second.request);
-  deeds_.push_back({.model = id, .held = std::move(found->second), .failure = cancelled()});
-  at(id).held.erase(found);
-  PoolActions actions;
-  pool_.leave(clock_.now(), id, asker, actions);
-  note(actions);
+  if (at(id).held.contains(number)) end_held(id, number, cancelled());
 }
 
 void ModelKeeper::cancel(PooledModelId id, bool all) {
@@ -308,8 +305,10 @@ void ModelKeeper::cancel(PooledModelId id, bool all) {
     const std::scoped_lock lock(mutex_);
     PoolActions actions;
     held.swap(at(id).held);
-    for (const auto& [number, one] : held)
+    for (const auto& [number, one] : held) {
+      wait_limits_.remove(one.until, {id, number});
       pool_.leave(clock_.now(), id, asker_of(one.request), actions);
+    }
     note(actions);
     backend = use(id);
   }
@@ -395,10 +394,10 @@ void ModelKeeper::note(const PoolActions& actions) {
         errand_came_.notify_one();
         break;
       case PoolAction::Kind::kLetIn:
-        take_held(action.model, std::nullopt);
+        end_all_held(action.model, std::nullopt);
         break;
       case PoolAction::Kind::kRefuse:
-        take_held(action.model, unavailable(action.model, clock_.now()));
+        end_all_held(action.model, unavailable(action.model, clock_.now()));
         break;
     }
   }
@@ -410,42 +409,38 @@ void ModelKeeper::note(const PoolActions& actions) {
   deed_came_.notify_one();
 }
 
-void ModelKeeper::take_held(PooledModelId id, std::optional<llm::Failure> failure) {
-  for (auto& [number, held] : std::exchange(at(id).held, {}))
+ModelKeeper::Held ModelKeeper::take_held(PooledModelId id, uint64_t number) {
+  Held held = std::move(at(id).held.extract(number).mapped());
+  wait_limits_.remove(held.until, {id, number});
+  return held;
+}
+
+void ModelKeeper::end_held(PooledModelId id, uint64_t number, llm::Failure failure) {
+  Held held = take_held(id, number);
+  const Asker asker = asker_of(held.request);
+  deeds_.push_back({.model = id, .held = std::move(held), .failure = std::move(failure)});
+  PoolActions actions;
+  pool_.leave(clock_.now(), id, asker, actions);
+  note(actions);
+}
+
+// Without a failure they are let in; the pool knows.
+void ModelKeeper::end_all_held(PooledModelId id, const std::optional<llm::Failure>& failure) {
+  while (!at(id).held.empty()) {
+    Held held = take_held(id, at(id).held.begin()->first);
     deeds_.push_back({.model = id, .held = std::move(held), .failure = failure});
+  }
 }
 
 void ModelKeeper::end_those_who_waited_too_long(TimePoint now) {
-  for (uint32_t i = 0; i < states_.size(); ++i) {
-    const PooledModelId id(i);
-    std::map<uint64_t, Held>& held = at(id).held;
-    for (auto it = held.begin(); it != held.end();) {
-      const auto& wait = it->second.request.load_wait;
-      if (!wait || !wait->until || now < *wait->until) {
-        ++it;
-        continue;
-      }
-      const Asker asker = asker_of(it->second.request);
-      deeds_.push_back(
-          {.model = id, .held = std::move(it->second), .failure = still_loading(id, now)});
-      it = held.erase(it);
-      PoolActions actions;
-      pool_.leave(now, id, asker, actions);
-      note(actions);
-    }
-  }
+  while (const auto waiter = wait_limits_.take(now))
+    end_held(waiter->model, waiter->number, still_loading(waiter->model, now));
 }
 
 std::optional<TimePoint> ModelKeeper::next_at(TimePoint now) const {
   std::optional<TimePoint> next = pool_.next_at(now);
-  for (const State& state : states_) {
-    for (const auto& [number, held] : state.held) {
-      if (!held.request.load_wait) continue;
-      const std::optional<TimePoint> until = held.request.load_wait->until;
-      if (until && (!next || *until < *next)) next = until;
-    }
-  }
-  return next;
+  const std::optional<TimePoint> limit = wait_limits_.next();
+  return limit && (!next || *limit < *next) ? limit : next;
 }
 
 }  // namespace windrow::engine

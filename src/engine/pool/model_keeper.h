@@ -29,6 +29,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/pool/model_pool.h"
+#include "engine/pool/wait_limits.h"
 #include "llm/backend.h"
 
 namespace windrow::engine {
@@ -116,6 +117,7 @@ class ModelKeeper {
   struct Held {
     llm::Request request;
     Done done;
+    std::optional<TimePoint> until = std::nullopt;  // of request.load_wait, as it came
 
     using WhenUnwanted = std::stop_callback<std::function<void()>>;
     std::unique_ptr<WhenUnwanted> when_unwanted = nullptr;  // none: it is always wanted
@@ -156,7 +158,9 @@ class ModelKeeper {
   State& at(PooledModelId id) { return states_.at(id.value()); }
   const State& at(PooledModelId id) const { return states_.at(id.value()); }
   void note(const PoolActions& actions);
-  void take_held(PooledModelId id, std::optional<llm::Failure> failure);
+  Held take_held(PooledModelId id, uint64_t number);
+  void end_held(PooledModelId id, uint64_t number, llm::Failure failure);
+  void end_all_held(PooledModelId id, const std::optional<llm::Failure>& failure);
   void end_those_who_waited_too_long(TimePoint now);
   std::optional<TimePoint> next_at(TimePoint now) const;
   bool is_used() const;
@@ -187,6 +191,7 @@ class ModelKeeper {
   std::condition_variable changed_;  // a model came, left or failed; nobody reads in it any more
   ModelPool pool_;
   std::vector<State> states_;
+  WaitLimits wait_limits_;          // of all that is held
   std::deque<PoolAction> errands_;  // loads and unloads
   std::deque<Deed> deeds_;
   uint64_t next_number_ = 0;
