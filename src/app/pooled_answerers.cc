@@ -244,8 +244,10 @@ Result<void> PooledAnswerers::open(const AnswerersOfRun& run) {
                                       .places_by_rows = true};
     // Not many more inside than rows there are: who comes later, and is more urgent or was served
     // less, would stand behind all that waits in there.
-    if (!outlooks_[i].embeds_first)
+    if (!outlooks_[i].embeds_first) {
       options.in_flight_max = static_cast<int32_t>(settings_.rows_max);
+      options.reserve.batch_gives_way = true;
+    }
     places_.push_back(std::make_shared<Place>(*keeper_, i));
     dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(
         keeper_->backend(engine::PooledModelId(i)), std::move(options)));

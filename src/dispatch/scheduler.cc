@@ -236,7 +236,9 @@ void Scheduler::find_open(TimePoint now) {
   for (uint32_t i = 0; i < upstreams_.size(); ++i) {
     const UpstreamId id(i);
     router_.set_capacity(id, limit(id));
-    if (upstreams_[i].in_flight < limit(id) && router_.usable(id, now)) open_.push_back(id);
+    const bool has_place =
+        reserve_.has_place(limit(id), at(id).in_flight_of, llm::Urgency::kInteractive);
+    if (has_place && router_.usable(id, now)) open_.push_back(id);
   }
 }
 

@@ -43,6 +43,22 @@ TEST(SchedulerReserve, NothingElseIsLeftEmpty) {
   EXPECT_EQ(rig.out.size(), 8U);
 }
 
+TEST(SchedulerReserve, RowsThatGiveWayKeepNobodyOut) {
+  SchedulerOptions options = kept(8);
+  options.reserve.batch_gives_way = true;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 20; ++id)
+    rig.submit(id, {.urgency = Urgency::kBatch});
+  EXPECT_EQ(rig.out.size(), 7U);
+  for (uint64_t id = 31; id <= 50; ++id)
+    rig.submit(id, {.urgency = Urgency::kNormal});
+  EXPECT_EQ(rig.out.size(), 14U) << "seven of each";
+  EXPECT_EQ(rig.ids_out().back(), 37U);
+  for (int i = 0; i < 7; ++i)
+    rig.answer_next();
+  EXPECT_EQ(rig.out.size(), 7U) << "no row comes for those that ended, while others are as many";
+}
+
 TEST(SchedulerReserve, ByDefaultNothingIsKept) {
   Rig rig(fixed({8}));
   for (uint64_t id = 1; id <= 20; ++id)

@@ -131,6 +131,9 @@ void Plan::push_slice(StepPlan& step, RowId id, int32_t tokens_count) {
                               .first = row.computed,
                               .tokens_count = tokens_count,
                               .outputs_count = outputs_of(row, tokens_count)});
+  if (!in_background(row)) return;
+  step.background_tokens += tokens_count;
+  background_left_ -= tokens_count;
 }
 
 StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
@@ -151,7 +154,7 @@ StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
     ENSURE(other.has_value(), "one row alone does not fit {} cells", limits_.cells_max);
     preempt(*other);
   }
-  StepPlan step;
+  StepPlan step{.clients_wait = clients_compute()};
   push_slice(step, id, count);
   step.changes = tree_.take_changes();
   return step;
@@ -172,12 +175,15 @@ bool Plan::runs_alone(const Row& row) const {
 void Plan::push_decoding(StepPlan& step) {
   std::vector<RowId> decode;
   int32_t more = 0;
+  int32_t background_more = background_left_;
   for (const RowId id : running_) {
     const Row& row = at(id);
     if (!takes_part(row) || !decoding(row)) continue;
+    if (in_background(row) && background_more-- <= 0) continue;
     decode.push_back(id);
     if (limits_.mixes) more += pending(row) - 1;
   }
+  background_more = std::max(0, background_more);
   const auto count = static_cast<int32_t>(decode.size());
   more = std::min(more, limits_.step_tokens_max - count);
   if (more > 0) make_room(count + more);
@@ -185,15 +191,20 @@ void Plan::push_decoding(StepPlan& step) {
   int32_t outputs_more = limits_.step_outputs_max - count;
   for (const RowId id : decode) {
     const Row& row = at(id);
+    const bool background = in_background(row);
     const int32_t tokens =
-        std::min({pending(row), 1 + more, std::max(1, tokens_for_outputs(row, 1 + outputs_more))});
+        std::min({pending(row), 1 + (background ? std::min(more, background_more) : more),
+                  std::max(1, tokens_for_outputs(row, 1 + outputs_more))});
     push_slice(step, id, tokens);
     more -= tokens - 1;
+    if (background) background_more -= tokens - 1;
     outputs_more -= std::max(0, step.slices.back().outputs_count - 1);
   }
 }
 
-StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max, bool background) {
+StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max,
+                    const BackgroundTokens& background) {
+  background_left_ = INT32_MAX;
   // Suspects run before all others, so that what they spoil is settled soon.
   if (!suspects_.empty()) return alone_step(*suspects_.begin(), prefill_tokens_max);
   while (true) {
@@ -206,14 +217,14 @@ StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max, bool ba
     make_room_for_decoding();
     const int32_t prefill_max =
         one_row_has_it_all() ? std::max(prefill_tokens_max, lone_tokens_max) : prefill_tokens_max;
-    StepPlan step;
-    sits_out_ = !background && clients_compute();
+    StepPlan step{.clients_wait = clients_compute()};
+    background_left_ =
+        step.clients_wait ? background.beside_clients_max : background.between_clients_max;
     if (!limits_.mixes) push_prefills(step, prefill_max);
     if (step.slices.empty()) push_decoding(step);
     // A split cache computes sequences in one pass only as far as their ids follow each other.
     if (!limits_.mixes) std::ranges::sort(step.slices, {}, &Slice::sequence);
     if (limits_.mixes) push_prefills(step, prefill_max);
-    sits_out_ = false;
     if (!step.slices.empty() || running_.empty() || waits_for_a_token()) {
       if (!step.slices.empty()) compact();
       step.changes = tree_.take_changes();
@@ -228,7 +239,7 @@ StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max, bool ba
 bool Plan::clients_compute() const {
   return std::ranges::any_of(running_, [&](RowId id) {
     const Row& row = rows_.at(id);
-    return row.begun && pending(row) > 0 && hurry(row) != llm::Urgency::kBatch;
+    return row.begun && pending(row) > 0 && !in_background(row);
   });
 }
 

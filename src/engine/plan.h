@@ -20,7 +20,8 @@
 //  * A decoding row may have several known tokens to compute (a run that was forced): they go
 //    together, as far as every other decoding row has room for one. Where the cache does not mix,
 //    they go one by one beside the others', or in a step of their own if that is less work.
-//  * Rows of kBatch may sit a step out when others have something to compute in it, not else.
+//  * Rows of kBatch bring no more tokens to a step than they may, those of the oldest first; they
+//    sit it out only when others have something to compute.
 //  * A row with nothing to compute waits for its next token to be named; it never loses its place
 //    while others can give way, and the steps of the others go on.
 //  * No row overtakes another as urgent on its way in; a more urgent one does, within the bound
@@ -34,7 +35,8 @@
 // who goes before it although it would have had room but for more urgent rows, and each row how
 // often it gave way to them. After kPassesMax it ranks with the most urgent, where it is the
 // oldest, and the others wait until it has room. (Bounds on starts, as those of a queue before this
-// one, dispatch/lanes.h.)
+// one, dispatch/lanes.h.) As many places as clients had lately are left to them for a moment when
+// they go: who chats comes back, and a row of kBatch that went in meanwhile would have to give way.
 //
 // Prefixes. A row that would begin with tokens that another is still computing waits for those
 // (it has its place, but brings nothing to the steps): a prefix that many wait for is computed
@@ -115,6 +117,15 @@ struct Slice {
 struct StepPlan {
   std::vector<MemoryChange> changes;  // to make, in this order, before the step runs
   std::vector<Slice> slices;          // empty: nothing to do
+  int32_t background_tokens = 0;      // of these, of rows that rank as kBatch
+  bool clients_wait = false;          // other rows have something to compute, in it or after it
+};
+
+// What rows that rank as kBatch may bring to a step: a short one is soon over for those who wait
+// for its end, and for those who come while it runs.
+struct BackgroundTokens {
+  int32_t beside_clients_max = INT32_MAX;   // other rows have something to compute; 0: none
+  int32_t between_clients_max = INT32_MAX;  // none has; more than 0
 };
 
 struct PlanCounts {
@@ -142,9 +153,9 @@ class Plan {
   // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'; with
   // up to `lone_tokens_max`, if that is more, where only one row has anything to compute. Its
   // changes are handed out once, whatever becomes of the step; the slices are the same again until
-  // told how it went. Without `background` rows that rank as kBatch keep their places and bring
-  // nothing, where others have something to compute.
-  StepPlan next(int32_t prefill_tokens_max, int32_t lone_tokens_max = 0, bool background = true);
+  // told how it went.
+  StepPlan next(int32_t prefill_tokens_max, int32_t lone_tokens_max = 0,
+                const BackgroundTokens& background = {});
 
   // The step ran. Rows whose last known token it computed are then extended or removed.
   void step_ran(const StepPlan& step);
@@ -221,6 +232,8 @@ class Plan {
   int32_t cells_free() const { return limits_.cells_max - tree_.cells(); }
 
   void admit_waiting();
+  void expect_clients();
+  bool is_left_to_clients(const Row& row) const;
   bool has_place(const Row& row, const Load& load) const;
   bool has_room(const Row& row, const Load& load) const;
   bool others_may_give_way_to(const Row& row) const;
@@ -261,8 +274,9 @@ class Plan {
   int32_t prefill_wanted(const Row& row) const;
   size_t first_less_urgent(std::span<const RowId> rows) const;
   static llm::Urgency hurry(const Row& row) { return std::min(row.rank, row.lent); }
+  static bool in_background(const Row& row) { return hurry(row) == llm::Urgency::kBatch; }
   bool takes_part(const Row& row) const {
-    return row.begun && !(sits_out_ && hurry(row) == llm::Urgency::kBatch);
+    return row.begun && !(background_left_ <= 0 && in_background(row));
   }
   bool clients_compute() const;
   bool runs_alone(const Row& row) const;
@@ -279,11 +293,12 @@ class Plan {
   std::vector<RowId> running_;  // in Order
   std::vector<bool> keep_;      // by sequence at rest
 
-  bool sits_out_ = false;  // who ranks as kBatch, in the step that is made
+  int32_t background_left_ = INT32_MAX;  // tokens of who ranks as kBatch, in the step that is made
 
   // Between a preemption and the next row that ends: what ranks so, or lower, is not admitted.
   std::optional<llm::Urgency> closed_to_;
   double output_tokens_expected_;
+  double clients_expected_ = 0;  // rows of other ranks than kBatch
   int32_t steps_since_compaction_ = 0;
 
   // Where the cache does not mix: in prefills since the others last decoded, and how many there

@@ -1,5 +1,7 @@
 // The part of Plan that gives places to rows and takes them away.
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/ensure.h"
@@ -10,6 +12,10 @@ namespace {
 
 // A row that is already longer than expected will still go on for a while.
 constexpr int32_t kOutputTokensLeftMin = 16;
+
+// The most rows of clients there were lately are expected again; half of them after so many steps.
+const double kExpectedNextStep = std::pow(0.5, 1.0 / 64);
+constexpr double kExpectedMin = 0.25;  // less is nobody
 
 // Rows that rank so give their places to those that do not.
 constexpr llm::Urgency kGives = llm::Urgency::kBatch;
@@ -161,12 +167,34 @@ void Plan::count_passes(RowId gone) {
   }
 }
 
+// Clients who ask and ask again are away for a moment between their rows. A row of kBatch that took
+// the place then would lose it at once, with all that it had computed.
+void Plan::expect_clients() {
+  const auto of_clients = [&](RowId id) { return at(id).urgency != llm::Urgency::kBatch; };
+  auto count = std::ranges::count_if(running_, of_clients);
+  for (const auto& [rank, id] : waiting_) {
+    if (rank == kGives || count >= limits_.rows_max) break;
+    if (of_clients(id)) ++count;
+  }
+  clients_expected_ = std::max(clients_expected_ * kExpectedNextStep, static_cast<double>(count));
+}
+
+bool Plan::is_left_to_clients(const Row& row) const {
+  const auto expected = static_cast<int32_t>(std::ceil(clients_expected_ - kExpectedMin));
+  if (row.rank != kGives || running_.empty() || expected <= 0) return false;
+  const auto of_batch = std::ranges::count_if(
+      running_, [&](RowId id) { return rows_.at(id).urgency == llm::Urgency::kBatch; });
+  return of_batch + expected >= reserve_.places(limits_.rows_max, llm::Urgency::kNormal);
+}
+
 void Plan::admit_waiting() {
   if (running_.empty()) closed_to_.reset();
+  expect_clients();
   while (!waiting_.empty()) {
     const RowId id = waiting_.begin()->second;
     Row& row = at(id);
     if (closed_to_ && row.rank >= *closed_to_) return;
+    if (is_left_to_clients(row)) return;
     if (!has_place(row, load_from(llm::Urgency::kInteractive)) && !others_may_give_way_to(row))
       return;
     const Beginning beginning = beginning_of(row);

@@ -119,6 +119,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
     };
     uint64_t next_row = 0;
     uint64_t oldest_seen = 0;
+    bool has_failed = false;  // rows of a step that failed may run alone, whoever waits
     for (int steps = 0; next_row < 40 || !rows.empty(); ++steps) {
       ASSERT_LT(steps, 100'000) << "no progress";
       while (next_row < 40 && random.chance(0.4)) {
@@ -149,7 +150,16 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
                                             : static_cast<llm::Urgency>(random.below(3))});
       }
       const auto budget = static_cast<int32_t>(random.between(1, 80));
-      const StepPlan step = plan.next(budget);
+      BackgroundTokens background;
+      if (random.chance(0.5)) {
+        background = {.beside_clients_max = static_cast<int32_t>(random.between(0, 20)),
+                      .between_clients_max = static_cast<int32_t>(random.between(1, 20))};
+      }
+      const StepPlan step = plan.next(budget, 0, background);
+      if (!has_failed) {
+        ASSERT_LE(step.background_tokens, step.clients_wait ? background.beside_clients_max
+                                                            : background.between_clients_max);
+      }
       for (const MemoryChange& change : step.changes)
         memory.change(change);
       const bool held = std::ranges::any_of(rows, [](auto& one) { return one.second.held; });
@@ -194,6 +204,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       ASSERT_LE(memory.cells() + tokens, limits.cells_max);
       const double fate = random.unit();
       if (fate < 0.05) {
+        has_failed = true;
         const bool alone = plan.step_failed(step);
         ASSERT_EQ(alone, step.slices.size() == 1);
         for (const Slice& part : step.slices)

@@ -21,15 +21,17 @@ int32_t Plan::prefill_wanted(const Row& row) const {
 std::vector<int32_t> Plan::shares(std::span<const RowId> rows, int32_t tokens,
                                   int32_t outputs) const {
   std::vector<int32_t> given(rows.size(), 0);
+  int32_t background = background_left_;
   const auto give = [&](size_t i, int32_t tokens_max, int32_t outputs_max) {
     const Row& row = rows_.at(rows[i]);
     const int32_t before = given[i];
-    tokens_max = std::min(tokens_max, tokens);
+    tokens_max = std::min(tokens_max, in_background(row) ? std::min(tokens, background) : tokens);
     outputs_max = std::min(outputs_max, outputs);
     const int32_t outputs_before = outputs_of(row, before);
     given[i] = std::max(before, std::min({prefill_wanted(row), before + tokens_max,
                                           tokens_for_outputs(row, outputs_before + outputs_max)}));
     tokens -= given[i] - before;
+    if (in_background(row)) background -= given[i] - before;
     outputs -= outputs_of(row, given[i]) - outputs_before;
   };
   const int32_t eighth = (tokens + 7) / 8;
@@ -70,7 +72,8 @@ void Plan::push_prefills(StepPlan& step, int32_t prefill_tokens_max) {
     const Row& row = at(id);
     if (!takes_part(row) || (decoding(row) && !runs_alone(row))) continue;
     prefills.push_back(id);
-    wanted = std::min(budget, wanted + pending(row));
+    const int32_t may = in_background(row) ? background_left_ : INT32_MAX;
+    wanted = std::min(budget, wanted + std::min(pending(row), may));
   }
   // A row that others wait for is in the hurry they are in.
   std::ranges::sort(prefills, {}, [&](RowId id) { return std::pair(hurry(at(id)), id); });
@@ -105,7 +108,8 @@ void Plan::push_one_prefill(StepPlan& step, std::span<const RowId> prefills, int
   for (const RowId id : order) {
     const Row& row = at(id);
     const int32_t count =
-        std::min({prefill_wanted(row), tokens, tokens_for_outputs(row, limits_.step_outputs_max)});
+        std::min({prefill_wanted(row), tokens, tokens_for_outputs(row, limits_.step_outputs_max),
+                  in_background(row) ? background_left_ : tokens});
     if (count <= 0) continue;
     const bool too_much = prefilled_tokens_ > 0 && prefilled_tokens_ + count > tokens;
     if (!(others_decode && too_much)) push_slice(step, id, count);

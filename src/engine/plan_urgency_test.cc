@@ -43,7 +43,7 @@ class Rows {
 
   // The rows of the step, in its order, and how many tokens each brought.
   std::vector<std::pair<uint64_t, int32_t>> step(int32_t prefill_tokens_max = 1000,
-                                                 bool background = true) {
+                                                 const BackgroundTokens& background = {}) {
     const StepPlan step = plan_.next(prefill_tokens_max, 0, background);
     plan_.step_ran(step);
     std::vector<std::pair<uint64_t, int32_t>> ran;
@@ -151,13 +151,16 @@ TEST(PlanUrgency, OnlyBatchGivesWayAndOnlyWhenThatIsEnough) {
 // By places the youngest goes, and comes back before all of its like.
 TEST(PlanUrgency, TheYoungestOfTheBatchGivesItsPlace) {
   Rows rows(limits(1000, 2));
-  rows.add(kBatch, 5, 4);
+  rows.add(kBatch, 5, 400);
   rows.add(kBatch, 5, 40);
   rows.add(kBatch, 5, 1);
   rows.step();
   rows.add(kNormal, 5, 1);
   EXPECT_THAT(rows.step(), ElementsAre(std::pair(0U, 1), std::pair(3U, 5)));
-  EXPECT_THAT(rows.step(), ElementsAre(std::pair(0U, 1), std::pair(1U, 6)));
+  auto next = rows.step();
+  for (int steps = 0; steps < 200 && next.size() == 1; ++steps)  // the client may come again
+    next = rows.step();
+  EXPECT_THAT(next, ElementsAre(std::pair(0U, 1), std::pair(1U, 6)));
 }
 
 TEST(PlanUrgency, PlacesAreKeptForThoseInAHurry) {
@@ -255,6 +258,8 @@ TEST(PlanUrgency, NobodyStarvesHoweverManyAreMoreUrgent) {
   }
 }
 
+constexpr BackgroundTokens kSitOut{.beside_clients_max = 0};
+
 // Whether their cache mixes prompts with answers or not.
 class PlanBackground : public ::testing::TestWithParam<bool> {
  protected:
@@ -272,9 +277,10 @@ TEST_P(PlanBackground, RowsOfBatchesSitOutBesideOthersAndGoOnWhereTheyWere) {
   rows.step();
   const uint64_t chat = rows.add(kNormal, 3, 4);
   for (int i = 0; i < 4; ++i)
-    EXPECT_THAT(rows.step(1000, false), ElementsAre(testing::Pair(chat, i == 0 ? 3 : 1)));
+    EXPECT_THAT(rows.step(1000, kSitOut), ElementsAre(testing::Pair(chat, i == 0 ? 3 : 1)));
   for (int i = 0; i < 18; ++i)
-    EXPECT_THAT(rows.step(1000, false), ElementsAre(testing::Pair(batch, 1))) << "nobody else runs";
+    EXPECT_THAT(rows.step(1000, kSitOut), ElementsAre(testing::Pair(batch, 1)))
+        << "nobody else runs";
   EXPECT_EQ(rows.size(), 0U);
 }
 
@@ -282,8 +288,59 @@ TEST_P(PlanBackground, NorAreTheirPromptsComputed) {
   const uint64_t chat = rows.add(kNormal, 3, 10);
   rows.step();
   const uint64_t batch = rows.add(kBatch, 300, 2);
-  EXPECT_THAT(rows.step(1000, false), ElementsAre(testing::Pair(chat, 1)));
-  EXPECT_THAT(rows.step(1000, true), testing::Contains(testing::Pair(batch, 300)));
+  EXPECT_THAT(rows.step(1000, kSitOut), ElementsAre(testing::Pair(chat, 1)));
+  EXPECT_THAT(rows.step(), testing::Contains(testing::Pair(batch, 300)));
+}
+
+TEST_P(PlanBackground, AStepHasSoMuchOfTheirPromptsAsItMay) {
+  const uint64_t chat = rows.add(kNormal, 3, 10);
+  rows.step();
+  const uint64_t batch = rows.add(kBatch, 300, 2);
+  const BackgroundTokens some{.beside_clients_max = 40, .between_clients_max = 90};
+  EXPECT_THAT(rows.step(1000, some), testing::Contains(testing::Pair(batch, 40)));
+  while (rows.ended().empty())
+    EXPECT_THAT(rows.step(1000, kSitOut), ElementsAre(testing::Pair(chat, 1)));
+  EXPECT_THAT(rows.step(1000, some), ElementsAre(testing::Pair(batch, 90)));
+}
+
+// The oldest end, and their places are free, rather than that all go on a little.
+TEST_P(PlanBackground, TheOldestGoOnWhereNotAllMay) {
+  const uint64_t chat = rows.add(kNormal, 3, 30);
+  rows.step();
+  std::vector<uint64_t> batch;
+  batch.reserve(5);
+  for (int i = 0; i < 5; ++i)
+    batch.push_back(rows.add(kBatch, 1, 4));
+  rows.step();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(rows.step(1000, {.beside_clients_max = 2}),
+                testing::UnorderedElementsAre(testing::Pair(chat, 1), testing::Pair(batch[0], 1),
+                                              testing::Pair(batch[1], 1)));
+  }
+  EXPECT_THAT(rows.ended(), ElementsAre(batch[0], batch[1]));
+}
+
+// Four clients who ask again as soon as they are answered: rows of a batch lose places to them
+// once.
+TEST_P(PlanBackground, PlacesThatClientsComeBackToAreLeftToThem) {
+  for (int i = 0; i < 40; ++i)
+    rows.add(kBatch, 5, 1000);
+  rows.step();
+  ASSERT_EQ(rows.plan().counts().rows_running, 8);
+  std::vector<uint64_t> chats(4);
+  for (int round = 0; round < 5; ++round) {
+    for (uint64_t& chat : chats)
+      chat = rows.add(kNormal, 5, 10);
+    for (const uint64_t chat : chats)
+      rows.steps_until_end_of(chat);
+    for (int i = 0; i < 5; ++i)
+      rows.step();
+    EXPECT_EQ(rows.plan().counts().preemptions, 4);
+  }
+  // And when nobody comes any more, not for ever.
+  for (int i = 0; i < 400 && rows.plan().counts().rows_running < 8; ++i)
+    rows.step();
+  EXPECT_EQ(rows.plan().counts().rows_running, 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Caches, PlanBackground, ::testing::Bool());

@@ -123,7 +123,7 @@ bool StepLoop::step(bool alone) {
   sample_kept();
   const int32_t tokens_max = step_size_.prefill_tokens_max();
   const StepPlan plan = plan_.next(tokens_max, alone ? step_size_.lone_tokens_max() : tokens_max,
-                                   background_turns_.take_part());
+                                   background_turns_.tokens());
   for (const MemoryChange& change : plan.changes)
     runner_.change(change);
   if (!plan.slices.empty()) {
@@ -178,9 +178,10 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
   llm::StepReport report{.duration = duration};
   int32_t prefill_tokens = 0;
   int32_t decoding_rows = 0;
-  int32_t background_rows = 0;
+  int32_t clients_tokens_max = 0;  // of one row
   for (const Slice& slice : plan.slices) {
-    if (rows_.at(slice.row).request.urgency == llm::Urgency::kBatch) ++background_rows;
+    if (rows_.at(slice.row).request.urgency != llm::Urgency::kBatch)
+      clients_tokens_max = std::max(clients_tokens_max, slice.tokens_count);
     if (slice.tokens_count > 1) {
       prefill_tokens += slice.tokens_count;
     } else {
@@ -200,8 +201,11 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
     row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);
   }
   step_size_.step_took(prefill_tokens, decoding_rows, duration);
-  background_turns_.step_took(background_rows < std::ssize(plan.slices), background_rows > 0,
-                              prefill_tokens > 0, duration);
+  background_turns_.step_took({.clients_wait = plan.clients_wait,
+                               .clients_decode = clients_tokens_max == 1,
+                               .clients_prefill = clients_tokens_max > 1,
+                               .background_tokens = plan.background_tokens,
+                               .duration = duration});
   const TimePoint ran_at = clock_.now();
   std::vector<Output> outputs = outputs_of(plan);
   report.outputs = static_cast<int32_t>(outputs.size());

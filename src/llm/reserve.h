@@ -19,6 +19,10 @@ namespace windrow::llm {
 struct ReserveOptions {
   double from_normal = 0;  // that only kInteractive can take
   double from_batch = 0;   // that kBatch cannot take
+
+  // Where they go, kBatch gives its places to those who need them (engine/plan.h), so it keeps
+  // nobody else out.
+  bool batch_gives_way = false;
 };
 
 // For a server that people and files use at the same time.
@@ -42,8 +46,9 @@ class Reserve {
     int32_t left = limit;
     int32_t lower = 0;  // and equal
     for (size_t i = in_flight.size(); i-- > 0;) {
-      lower += in_flight[i];
       const auto each = static_cast<Urgency>(i);
+      const bool gives_way = options_.batch_gives_way && each == Urgency::kBatch;
+      if (!gives_way || urgency == Urgency::kBatch) lower += in_flight[i];
       if (each <= urgency) left = std::min(left, places(limit, each) - lower);
     }
     return left;

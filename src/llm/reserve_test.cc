@@ -56,5 +56,14 @@ TEST(Reserve, CountsThoseThatMayNotHaveWhatIsKept) {
   EXPECT_FALSE(kTwoAndOne.has_place(8, {0, 7, 0}, Urgency::kBatch));
 }
 
+TEST(Reserve, WhoGivesWayKeepsNobodyOut) {
+  constexpr Reserve kGives({.from_normal = 0.125, .from_batch = 0.25, .batch_gives_way = true});
+  EXPECT_EQ(kGives.places_left(8, {0, 0, 6}, Urgency::kNormal), 7);
+  EXPECT_EQ(kGives.places_left(8, {0, 7, 6}, Urgency::kNormal), 0);
+  EXPECT_EQ(kGives.places_left(8, {0, 7, 6}, Urgency::kInteractive), 1);
+  EXPECT_EQ(kGives.places_left(8, {0, 0, 4}, Urgency::kBatch), 2);
+  EXPECT_EQ(kGives.places_left(8, {0, 7, 1}, Urgency::kBatch), -1) << "it has itself to wait";
+}
+
 }  // namespace
 }  // namespace windrow::llm
