@@ -10,6 +10,7 @@
 #include "batch/log_scan.h"
 #include "batch/ordered.h"
 #include "batch/output_file.h"
+#include "batch/salvage_logs.h"
 #include "batch/settle_errors.h"
 
 namespace windrow::batch {
@@ -167,10 +168,11 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     auto done = disk.write_atomically(files.paths.record, job_record_text(dated));
     if (!done) return done.error();
   }
-  // A run that was killed while it put the logs in order, or settled one, left these.
+  // Who was killed while it put the logs in order, settled or salvaged them, left these.
   for (const std::string& temporary :
        {ordered_temporary(files.paths.results), ordered_temporary(files.paths.errors),
-        settled_temporary(files.paths.errors)}) {
+        settled_temporary(files.paths.errors), salvaged_temporary(files.paths.results),
+        salvaged_temporary(files.paths.errors)}) {
     if (!disk.exists(temporary)) continue;
     if (auto done = disk.remove(temporary); !done) return done.error();
   }

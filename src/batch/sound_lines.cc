@@ -1,0 +1,87 @@
+#include "batch/sound_lines.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <string>
+#include <variant>
+
+#include "batch/fingerprint.h"
+#include "batch/result_line.h"
+
+namespace windrow::batch {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int64_t kAnswered = 200;
+
+// The 32 bits of a row: never 0, whether it has a line, and of its fingerprint what fits.
+constexpr uint32_t kIsThere = 1;
+constexpr uint32_t kHasLine = 2;
+constexpr int kFingerprintShift = 2;
+
+uint32_t entry_of(uint64_t fingerprint) {
+  return kIsThere | (static_cast<uint32_t>(fingerprint) << kFingerprintShift);
+}
+
+// Of a result; read_log_line has seen the rest.
+bool has_answer(const json::object& line) {
+  const json::object* response = line.at("response").if_object();
+  if (response == nullptr) return false;
+  const json::value* status = response->if_contains("status_code");
+  const json::value* body = response->if_contains("body");
+  return status != nullptr && status->is_int64() && status->get_int64() == kAnswered &&
+         body != nullptr && body->is_object();
+}
+
+// It stands in the line, and follows from the rest of it.
+bool has_its_id(const json::object& line, const LogLine& read) {
+  const json::value* id = line.if_contains("id");
+  const RowKey key{.identity = read.identity, .fingerprint = read.fingerprint};
+  return id != nullptr && id->is_string() && id->get_string() == "batch_req_" + row_id(key);
+}
+
+}  // namespace
+
+bool SoundLines::add(const RowKey& key) {
+  return rows_.find_or_add(key.identity, entry_of(key.fingerprint)).second;
+}
+
+void SoundLines::add_input(const Line& line) {
+  const auto opened = reader_.open(line);
+  if (const auto* fault = std::get_if<RowFault>(&opened)) {
+    add(fault->key);
+    return;
+  }
+  const RowKey& key = std::get<Envelope>(opened).key;
+  // The second one of a name is told so, as a line.
+  if (!add(key)) add(duplicate_fault(key, line).key);
+}
+
+std::optional<std::string_view> SoundLines::judge(LogKind kind, std::string_view text) {
+  memory_.release();
+  json::parse_options options;
+  options.max_depth = kLogDepthMax;
+  boost::system::error_code error;
+  const json::value value = json::parse(text, error, &memory_, options);
+  if (error) return "it is not JSON";
+  return judge(kind, value);
+}
+
+std::optional<std::string_view> SoundLines::judge(LogKind kind, const json::value& value) {
+  LogLine line;
+  if (const auto why = read_log_line(value, kind, line)) return why;
+  const json::object& object = value.get_object();
+  if (kind == LogKind::kResults && !has_answer(object)) return "it has no answer";
+  if (!has_its_id(object, line)) return "its id is that of another line";
+  const std::optional<RowTable::Slot> slot = rows_.find(line.identity);
+  if (!slot) return "the input has no such row";
+  const uint32_t entry = rows_.value(*slot);
+  if ((entry & ~kHasLine) != entry_of(line.fingerprint)) return "its row asks something else now";
+  if ((entry & kHasLine) != 0) return "its row has a line already";
+  rows_.set(*slot, entry | kHasLine);
+  return std::nullopt;
+}
+
+}  // namespace windrow::batch
