@@ -63,7 +63,14 @@ Error none_left_error(const JobFiles& files, const std::string& input) {
                                                          with_thousands(files.start.retried)))};
 }
 
-Error with_what_is_safe(const Error& error, const JobFiles& files, const JobCounters& counters) {
+Error with_what_is_safe(const Error& error, const JobOptions& options, const JobFiles& files,
+                        const JobCounters& counters) {
+  if (options.unattended) return error;
+  if (error.kind == ErrorKind::kUnavailable) {
+    return Error{
+        error.kind,
+        error.message + "; results already written are safe, and the same command continues"};
+  }
   const int64_t rows = files.start.results_before + files.start.errors_before +
                        counters.rows_succeeded + counters.rows_failed;
   return Error{error.kind,

@@ -29,7 +29,9 @@ Result<void> settle_retried(store::Disk& disk, const JobOptions& options, const 
 // Why a retry does not start: of all rows that failed, the input has none.
 Error none_left_error(const JobFiles& files, const std::string& input);
 
-// The error with what is on disk and what to do next.
-Error with_what_is_safe(const Error& error, const JobFiles& files, const JobCounters& counters);
+// The error of a disk, or of a backend that is gone, with what is on disk and what a person does
+// next; of a job that is unattended as it is.
+Error with_what_is_safe(const Error& error, const JobOptions& options, const JobFiles& files,
+                        const JobCounters& counters);
 
 }  // namespace windrow::batch

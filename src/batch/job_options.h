@@ -100,6 +100,9 @@ struct JobOptions {
 
   // How long running rows may go on after JobRunner::stop(), before they are cancelled.
   Duration grace = std::chrono::seconds(10);
+
+  // No person waits for its end: who runs it goes on by himself, so that errors do not say how.
+  bool unattended = false;
 };
 
 }  // namespace windrow::batch

@@ -52,11 +52,9 @@ class Runner final : public JobRunner {
         writer_(environment_.clock, counters_,
                 {.unwritten_bytes_max = options_.unwritten_bytes_max,
                  .keep_truncated = options_.keep_truncated},
-                {.backend_gone = [this](const Error& error) { fail(error, Stop::kNow); },
-                 .disk_failed =
-                     [this](const Error& error) {
-                       fail(with_what_is_safe(error, files_, counters_), Stop::kNow);
-                     }}) {}
+                {.failed = [this](const Error& error) {
+                  fail(with_what_is_safe(error, options_, files_, counters_), Stop::kNow);
+                }}) {}
 
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -374,7 +372,8 @@ Result<JobReport> Runner::run(std::span<const ModelRoute> routes, RunHooks hooks
     if (!log) {
       const ErrorKind kind = log.error().kind;
       const bool of_the_disk = kind == ErrorKind::kDiskFull || kind == ErrorKind::kIo;
-      return of_the_disk ? with_what_is_safe(log.error(), files_, counters_) : log.error();
+      return of_the_disk ? with_what_is_safe(log.error(), options_, files_, counters_)
+                         : log.error();
     }
     return run_rows(*std::move(log));
   }();

@@ -75,10 +75,7 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
       case llm::FailureClass::kCancelled:
         continue;  // not a result: the next run does it
       case llm::FailureClass::kBackend:
-        out_.backend_gone(
-            Error{ErrorKind::kUnavailable,
-                  failure.message +
-                      "; results already written are safe, and the same command continues"});
+        out_.failed(Error{ErrorKind::kUnavailable, failure.message});
         continue;
       case llm::FailureClass::kRequest:
       case llm::FailureClass::kTransient:
@@ -99,7 +96,7 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
     }
     counters_.log_bytes = static_cast<int64_t>(log.bytes());
   });
-  if (!done) out_.disk_failed(done.error());
+  if (!done) out_.failed(done.error());
   return done.has_value();
 }
 

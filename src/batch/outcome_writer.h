@@ -17,10 +17,10 @@ namespace windrow::batch {
 
 class OutcomeWriter {
  public:
-  // Called on the writing thread, each as often as it happens.
   struct Out {
-    std::function<void(const Error&)> backend_gone;  // it can answer nothing any more
-    std::function<void(const Error&)> disk_failed;   // nothing is written from then on
+    // Called on the writing thread, as often as it happens. kUnavailable: the backend can answer
+    // nothing any more. Else of the disk: nothing is written from then on.
+    std::function<void(const Error&)> failed;
   };
 
   struct Options {
