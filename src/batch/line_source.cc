@@ -52,6 +52,9 @@ class BufferedLines final : public LineSource {
       if (!started_) start();
       if (const std::optional<Line> line = take_line()) return line;
       if (!ended_) read_more();
+      if (text_bytes_ <= limits_.text_bytes_max || ended_) continue;
+      ended_ = true;
+      return Line{.number = number_ + 1, .beyond = true};
     }
     if (error_) return *error_;
     return std::optional<Line>();
@@ -69,6 +72,11 @@ class BufferedLines final : public LineSource {
   // at the end.
   std::optional<Line> take_line() {
     for (;;) {
+      // There may be millions of these, one behind the other.
+      while (searched_ == begin_ && begin_ < end_ && dropped_ == 0 && buffer_[begin_] == '\n') {
+        searched_ = ++begin_;
+        ++number_;
+      }
       const char* const found =
           static_cast<const char*>(std::memchr(buffer_.data() + searched_, '\n', end_ - searched_));
       if (found == nullptr && !source_ended_) {
@@ -132,6 +140,7 @@ class BufferedLines final : public LineSource {
       fail(got.error());
     } else {
       end_ += *got;
+      text_bytes_ += *got;
       source_ended_ = *got == 0;
     }
   }
@@ -166,6 +175,8 @@ class BufferedLines final : public LineSource {
   size_t begin_ = 0;
   size_t searched_ = 0;
   size_t end_ = 0;
+
+  uint64_t text_bytes_ = 0;  // all that was read, unpacked
 
   uint64_t dropped_ = 0;  // bytes of the present line that are no longer in the buffer
   std::string kept_;      // its beginning, then

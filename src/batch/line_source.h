@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,11 +22,18 @@ struct Line {
   std::string_view bytes;  // valid until the next call of next(); the beginning, when too_long
   uint64_t length = 0;     // bytes of the whole line
   bool too_long = false;   // above LineLimits::line_bytes_max
+
+  // In here all lines together become longer than LineLimits::text_bytes_max. It has no bytes, and
+  // no other line follows.
+  bool beyond = false;
 };
 
 struct LineLimits {
   size_t line_bytes_max = size_t{64} << 20;
   size_t too_long_bytes_kept = 1024;  // how much of a longer line `bytes` shows
+
+  // Of all lines, as they are once they were unpacked: a few bytes may be packed gigabytes.
+  uint64_t text_bytes_max = std::numeric_limits<uint64_t>::max();
 };
 
 // Used by one thread, except interrupt() and input_bytes_read().

@@ -54,6 +54,26 @@ TEST(LineSource, GivesLinesWithTheirNumbers) {
   EXPECT_EQ(read.lines[1].number, 6U);
 }
 
+TEST(LineSource, EndsWhereTheTextBecomesLongerThanItMay) {
+  const std::string flood(100'000, '\n');
+  for (const std::string& bytes : {"one\ntwo\n" + flood, gzipped("one\ntwo\n" + flood)}) {
+    MemoryInput input(bytes);
+    const auto source = *open_lines(input, {.text_bytes_max = 50'000});
+    EXPECT_EQ(source->next().value()->bytes, "one");
+    EXPECT_EQ(source->next().value()->bytes, "two");
+    const Line last = source->next().value().value();
+    EXPECT_TRUE(last.beyond);
+    EXPECT_GT(last.number, 2U);
+    EXPECT_LT(last.number, 100'002U);
+    EXPECT_FALSE(source->next().value());
+  }
+  MemoryInput exact("one\ntwo\n");
+  const auto source = *open_lines(exact, {.text_bytes_max = 8});
+  EXPECT_FALSE(source->next().value()->beyond);
+  EXPECT_FALSE(source->next().value()->beyond);
+  EXPECT_FALSE(source->next().value());
+}
+
 TEST(LineSource, KeepsWhatIsInsideALine) {
   EXPECT_EQ(texts_of("a\rb\0c\n"s), (Texts{"a\rb\0c"s}));
   EXPECT_EQ(texts_of("  x \n"), (Texts{"  x "}));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <map>
@@ -29,6 +30,14 @@ std::string shown(std::string_view text) {
   return fmt::format("\"{}...\"", utf8_repair(text.substr(0, kShownBytes)));
 }
 
+// How many texts a body wants embedded; an array of numbers is one, as tokens.
+int64_t texts_of(const json::object& body) {
+  const json::value* input = body.if_contains("input");
+  const json::array* list = input == nullptr ? nullptr : input->if_array();
+  if (list == nullptr || list->empty() || list->front().is_number()) return 1;
+  return static_cast<int64_t>(list->size());
+}
+
 class Validator {
  public:
   explicit Validator(const ValidationRules& rules)
@@ -36,15 +45,18 @@ class Validator {
 
   // False: there is no point in reading on.
   bool see(const batch::Line& line) {
+    if (line.beyond) {
+      add(line, "file_too_large",
+          fmt::format("unpacked, the file is larger than {}, as much as is read of one here; that "
+                      "was in line {}. Split it, or have whoever runs the server raise "
+                      "--max-file-mb, with which this grows",
+                      human_bytes(rules_.text_bytes_max), with_thousands(number_of(line))),
+          "");
+      return false;
+    }
     if (++rows_ > rules_.rows_max) {
       rows_ = rules_.rows_max;
-      add({.code = "too_many_tasks",
-           .message = fmt::format("the file has more than {} requests, as many as a batch may have "
-                                  "here; split it, or have whoever runs the server raise "
-                                  "--max-batch-rows",
-                                  with_thousands(rules_.rows_max)),
-           .line = static_cast<int64_t>(line.number)});
-      return false;
+      return refuse_more(line, "requests");
     }
     auto opened = reader_.open(line);
     if (const auto* fault = std::get_if<batch::RowFault>(&opened)) {
@@ -66,7 +78,7 @@ class Validator {
       return true;
     }
     see(line, envelope.line);
-    return true;
+    return texts_ <= rules_.rows_max || refuse_more(line, "texts to embed");
   }
 
   std::variant<CheckedInput, std::vector<BatchFault>> finish() {
@@ -93,11 +105,22 @@ class Validator {
   }
 
  private:
+  static int64_t number_of(const batch::Line& line) { return static_cast<int64_t>(line.number); }
+
   void add(const batch::Line& line, std::string code, std::string message, std::string param) {
     add({.code = std::move(code),
          .message = std::move(message),
          .param = std::move(param),
-         .line = static_cast<int64_t>(line.number)});
+         .line = number_of(line)});
+  }
+
+  bool refuse_more(const batch::Line& line, std::string_view what) {
+    add(line, "too_many_tasks",
+        fmt::format("the file has more than {} {}, as many as a batch may have here; split it, or "
+                    "have whoever runs the server raise --max-batch-rows",
+                    with_thousands(rules_.rows_max), what),
+        "");
+    return false;
   }
 
   void see(const batch::Line& line, const json::object& members) {
@@ -127,6 +150,7 @@ class Validator {
       return add(line, "invalid_request",
                  fmt::format("the model of line {} must be a string", line.number), "body.model");
     }
+    if (rules_.endpoint == llm::Endpoint::kEmbeddings) texts_ += texts_of(body->get_object());
     see_model(line, model != nullptr && model->is_string() ? std::string(model->get_string())
                                                            : std::string());
   }
@@ -167,6 +191,7 @@ class Validator {
   const batch::RowReader reader_;
   batch::RowIndex index_;
   int64_t rows_ = 0;
+  int64_t texts_ = 0;                // to embed
   std::vector<std::string> models_;  // as rows name them
   std::string first_model_;          // its own name
   std::map<std::string, llm::Failure> refused_;

@@ -39,8 +39,9 @@ inline constexpr size_t kModelsMax = 64;
 
 struct ValidationRules {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
-  int64_t rows_max = 0;
-  bool mixed_models = false;  // one file may name several
+  int64_t rows_max = 0;         // and of texts, where they are to be embedded
+  uint64_t text_bytes_max = 0;  // what the lines were limited to, to say so
+  bool mixed_models = false;    // one file may name several
 
   // The own name of the model that rows mean by this one - empty: they name none - or why no such
   // row can run.

@@ -9,6 +9,7 @@
 
 #include "base/testing/live_bytes.h"
 #include "batch/testing/memory_input.h"
+#include "batch/testing/pack.h"
 
 namespace windrow::batches {
 namespace {
@@ -97,6 +98,51 @@ TEST(Validate, TooManyRowsEndIt) {
   EXPECT_TRUE(std::holds_alternative<CheckedInput>(check(line("a") + line("b"), few)));
   EXPECT_EQ(faults(check(line("a") + line("b") + line("c") + "not json\n", few)),
             Faults{"3 too_many_tasks"});
+}
+
+TEST(Validate, TextsToEmbedAreCountedOneByOne) {
+  ValidationRules few = rules();
+  few.rows_max = 5;
+  few.endpoint = llm::Endpoint::kEmbeddings;
+  const auto wants = [](std::string_view id, std::string_view input) {
+    return fmt::format(R"({{"custom_id":"{}","method":"POST","url":"/v1/embeddings",)"
+                       R"("body":{{"model":"m","input":{}}}}})"
+                       "\n",
+                       id, input);
+  };
+  const std::string five = wants("a", R"(["x","y"])") + wants("b", R"("one")") +
+                           wants("c", "[1,2,3,4,5,6,7]") + wants("d", "[[1,2]]");
+  EXPECT_TRUE(std::holds_alternative<CheckedInput>(check(five, few)));
+  EXPECT_EQ(faults(check(five + wants("e", "[]") + "no json\n", few)), Faults{"5 too_many_tasks"});
+  EXPECT_EQ(faults(check(wants("a", "[[1],[2],[3],[4],[5],[6]]"), few)),
+            Faults{"1 too_many_tasks"});
+}
+
+// Two thousand bytes that are two million.
+TEST(Validate, WhatIsPackedIsBoundedToo) {
+  const auto check_packed = [](const std::string& packed) {
+    batch::testing::MemoryInput memory(packed);
+    ValidationRules small = rules();
+    small.text_bytes_max = 1'000'000;
+    const auto lines = batch::open_lines(memory, {.text_bytes_max = small.text_bytes_max});
+    return *validate(**lines, small);
+  };
+  const std::string flood(2'000'000, '\n');
+  for (const std::string& packed : {batch::testing::gzipped(line("a") + flood),
+                                    batch::testing::zstd_packed(line("a") + flood)}) {
+    ASSERT_LT(packed.size(), 10'000U);
+    const Outcome outcome = check_packed(packed);
+    const auto& all = std::get<std::vector<BatchFault>>(outcome);
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].code, "file_too_large");
+    EXPECT_GT(all[0].line, 900'000);
+    EXPECT_LT(all[0].line, 1'100'000);
+    EXPECT_NE(all[0].message.find("--max-file-mb"), std::string::npos) << all[0].message;
+  }
+  const std::string fits = line("a") + std::string(900'000, '\n') + line("b");
+  EXPECT_EQ(std::get<CheckedInput>(check_packed(batch::testing::gzipped(fits))).rows, 2);
+  const std::string wide = line("a") + std::string(2'000'000, ' ');
+  EXPECT_EQ(faults(check_packed(batch::testing::gzipped(wide))), Faults{"2 file_too_large"});
 }
 
 TEST(Validate, SeveralModelsWhereTheyMay) {
