@@ -9,6 +9,9 @@ namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
+// What the largest file may be unpacked, in files of that size.
+constexpr uint64_t kUnpackedTimes = 4;
+
 }  // namespace
 
 Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& disk,
@@ -34,6 +37,7 @@ Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& d
       .running_max = static_cast<int32_t>(settings.batches_max),
       .rows_max = settings.batch_rows_max,
       .mixed_models = settings.mixed_models,
+      .text_bytes_max = kUnpackedTimes * static_cast<uint64_t>(settings.file_mb_max * kMebibyte),
       .body_defaults = {},
       .keys = keys,
       .warn = [&console](const std::string& what) { console.warn(what); }};

@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/format.h"
 #include "batch/input.h"
 #include "batches/expired_rows.h"
 #include "dispatch/request_item.h"
@@ -142,6 +143,7 @@ batch::JobOptions BatchJob::options() const {
   options.keep_truncated = true;
   options.now_unix_s = world_.clock.unix_seconds();
   options.grace = kGrace;
+  options.unattended = true;
   return options;
 }
 
@@ -200,11 +202,38 @@ Result<RowsEnd> BatchJob::run(batch::JobOptions options, std::span<const batch::
   bool refused = false;
   Result<RowsEnd> end = run_once(options, input, routes, hooks, refused);
   if (end || !refused) return end;
-  // Logs that are not what was written there. Rows are computed again rather than guessed at.
-  world_.warn(fmt::format("{}: {}; its logs are put aside and its rows run again", record_.id,
-                          end.error().message));
+  // Logs that are not what was written there, or rows that are not those of then. What is sound
+  // stays; the rest is computed again rather than guessed at.
+  const Result<batch::Salvage> salvage = batch::salvage_logs(options, world_.disk, input);
+  if (!salvage) return salvage.error();
+  world_.warn(said_of(*salvage));
+  refused = false;
+  end = run_once(options, input, routes, hooks, refused);
+  if (end || !refused) return end;
+  world_.warn(
+      fmt::format("{}: what is sound in its logs cannot be gone on from; they are put "
+                  "aside and all its rows run again",
+                  record_.id));
   options.fresh = true;
   return run_once(std::move(options), input, routes, hooks, refused);
+}
+
+std::string BatchJob::said_of(const batch::Salvage& salvage) const {
+  std::string said =
+      salvage.why.empty()
+          ? fmt::format("{}: the record beside its logs was damaged or gone; all lines stay",
+                        record_.id)
+          : fmt::format(
+                "{}: its logs were damaged ({}); lines that are sound and stay: {}, lost "
+                "ones: {}, whose rows run again",
+                record_.id, salvage.why, with_thousands(salvage.kept),
+                with_thousands(salvage.lost));
+  std::string_view before = "; what was there is kept as ";
+  for (const std::string& path : salvage.aside) {
+    said += fmt::format("{}{}", before, std::filesystem::path(path).filename().string());
+    before = ", ";
+  }
+  return said;
 }
 
 Result<RowsEnd> BatchJob::run_once(batch::JobOptions options, batch::Input& input,
@@ -230,7 +259,10 @@ Result<RowsEnd> BatchJob::run_once(batch::JobOptions options, batch::Input& inpu
     const std::scoped_lock lock(mutex_);
     runner_ = nullptr;
   }
-  if (!report) return report.error();
+  if (!report) {
+    refused = report.error().kind == ErrorKind::kConflict;
+    return report.error();
+  }
   return report->end == batch::JobEnd::kCompleted ? RowsEnd::kAll : RowsEnd::kStopped;
 }
 

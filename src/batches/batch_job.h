@@ -16,6 +16,7 @@
 #include "batch/job_counters.h"
 #include "batch/job_options.h"
 #include "batch/job_runner.h"
+#include "batch/salvage_logs.h"
 #include "batches/batch_record.h"
 #include "batches/data_dir.h"
 #include "batches/keys.h"
@@ -67,6 +68,7 @@ class BatchJob {
   Result<RowsEnd> run_once(batch::JobOptions options, batch::Input& input,
                            std::span<const batch::ModelRoute> routes, batch::RunHooks hooks,
                            bool& refused);
+  std::string said_of(const batch::Salvage& salvage) const;
   batch::JobOptions options() const;
 
   const World world_;

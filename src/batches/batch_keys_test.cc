@@ -2,6 +2,7 @@
 // key's batches do not keep out another's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -136,6 +137,23 @@ TEST_F(BatchKeysTest, RowsWaitForTokensAndStopAtOnceWhenTheyAreToldTo) {
   keys_.wait_until_refused("bob");
   keys_.allow(1000);
   EXPECT_EQ(outcomes(wait_for(second, kCompleted)).size(), 20U);
+}
+
+TEST_F(BatchKeysTest, FilesOfOneKeyAreNotAllReadBeforeAnothers) {
+  open(seven_tokens, {.keys = &keys_});
+  std::mutex mutex;
+  std::vector<std::string> asked;  // each once, in the order of their first
+  models->on_find = [&](std::string_view name) {
+    const std::scoped_lock lock(mutex);
+    if (std::ranges::find(asked, name) == asked.end()) asked.emplace_back(name);
+  };
+  const std::vector<std::string> ids = {create_of("alice", row("a", "p", "alias")),
+                                        create_of("alice", row("a", "p", "other")),
+                                        create_of("bob", row("a", "p", "m"))};
+  start();
+  for (const std::string& id : ids)
+    wait_for(id, kCompleted);
+  EXPECT_EQ(asked, (std::vector<std::string>{"alias", "m", "other"}));
 }
 
 // Two run at a time, and both places are one key's.

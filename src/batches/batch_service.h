@@ -29,6 +29,7 @@
 #include "batches/file_store.h"
 #include "batches/models.h"
 #include "batches/reply.h"
+#include "batches/tally.h"
 #include "store/disk.h"
 
 namespace windrow::batches {
@@ -36,8 +37,12 @@ namespace windrow::batches {
 struct BatchOptions {
   // Batches whose rows run at the same time; as many again of those whose keys have none that runs.
   int32_t running_max = 2;
-  int64_t rows_max = 50'000;  // of one batch
+  int64_t rows_max = 50'000;  // of one batch, and of the texts that it wants embedded
   bool mixed_models = false;  // one file may name several
+
+  // Of one input, unpacked: gigabytes of nothing are a few bytes of gzip, and while they are looked
+  // at nothing else is.
+  uint64_t text_bytes_max = uint64_t{2} << 30;
 
   boost::json::object body_defaults;  // laid under every body
   BatchKeys* keys = nullptr;          // outlives the service; null: nobody needs a key
@@ -95,12 +100,17 @@ class BatchService {
   void stop(Duration grace);
 
  private:
+  // Twice as long each time that it was not enough.
+  static constexpr Duration kFirstTurn = std::chrono::seconds(2);
+
   struct Live {
     BatchRecord record;
     bool working = false;                      // a thread has it
     bool counts_as_running = false;            // its rows are being answered
     std::shared_ptr<BatchJob> job;             // while rows run
     std::shared_ptr<batch::LineSource> lines;  // while it is validated
+    Duration turn = kFirstTurn;                // how long that may take while others wait for it
+    bool turn_over = false;                    // it takes longer
     std::optional<TimePoint> not_before;
     std::string note;
   };
@@ -129,6 +139,8 @@ class BatchService {
   std::string waited_for(const BatchRecord& record) const;
   void begin_what_can();
   void begin(const LivePtr& live, void (BatchService::*work)(const LivePtr&));
+  LivePtr next_to_validate() const;
+  void end_long_turn();
   LivePtr next_to_run(int32_t running) const;
 
   // Threads of their own:
@@ -138,7 +150,8 @@ class BatchService {
   void close(const LivePtr& live);
 
   Result<void> read_input(const LivePtr& live);
-  Result<void> make_files(const LivePtr& live);
+  Result<bool> end_rows(const LivePtr& live, const BatchRecord& record);
+  Result<void> make_files(const LivePtr& live, const BatchTally& sums);
   Result<StoredFile> input_of(const BatchRecord& record);
   void join_ended();
   BatchRecord record_of(const LivePtr& live) const;
@@ -158,7 +171,9 @@ class BatchService {
   std::condition_variable changed_;
   std::map<int64_t, LivePtr> live_;  // by number: those that have not ended
   std::list<Worker> workers_;
-  bool validating_ = false;
+  LivePtr validating_;
+  TimePoint validating_since_;
+  std::string validated_last_;  // whose it was
   bool stopping_ = false;
   std::optional<TimePoint> swept_at_;
   std::optional<TimePoint> noted_at_;

@@ -390,29 +390,6 @@ TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
   close();  // while the gate is there
 }
 
-TEST_F(BatchServiceTest, LogsThatSomebodyChangedArePutAside) {
-  open([](const llm::Request& request) { return echo(request); });
-  start();
-  const std::string id = create(rows(20));
-  wait_for(id, kCompleted);
-  close();
-  open();
-  // As if it had been in the middle when somebody wrote into its results.
-  BatchRecord record = view(id).record;
-  record.state.status = kInProgress;
-  BatchTable table(data->database());
-  ASSERT_TRUE(table.update(record));
-  close();
-  std::ofstream(folder / results_place(id), std::ios::app) << "somebody was here\n";
-  open();
-  start();
-  const BatchRecord again = wait_for(id, kCompleted);
-  EXPECT_EQ(outcomes(again).size(), 20U);
-  EXPECT_TRUE(fs::exists(folder / (batch_place(id) + "/results.old-1.jsonl")));
-  ASSERT_FALSE(warnings().empty());
-  EXPECT_NE(warnings().back().find(id), std::string::npos);
-}
-
 TEST_F(BatchServiceTest, ARecordThatIsDamagedFailsAloneAndTheRestServes) {
   open();
   const std::string bad = create(rows(1));
@@ -453,6 +430,41 @@ TEST_F(BatchServiceTest, SeveralModelsInOneFileWhereTheyMay) {
   const BatchRecord record =
       wait_for(create(row("a", "p", "m") + row("b", "q", "gone")), kCompleted);
   EXPECT_EQ(outcomes(record).size(), 2U);
+}
+
+TEST_F(BatchServiceTest, AFileThatTakesLongToReadLetsOthersGoFirst) {
+  open();
+  std::mutex mutex;
+  std::condition_variable changed;
+  int asked = 0;
+  bool goes_on = false;
+  models->on_find = [&](std::string_view name) {
+    if (name != "alias") return;
+    std::unique_lock lock(mutex);
+    ++asked;
+    changed.notify_all();
+    changed.wait(lock, [&] { return goes_on; });
+  };
+  start();
+  const std::string longer = create(row("a", "p", "alias"));
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return asked == 1; });
+  }
+  // Alone it may take as long as it likes.
+  clock.advance(seconds(100));
+  const std::string shorter = create(row("b", "p"));
+  wait_until(longer, [](const BatchView& now) { return !now.note.empty(); });
+  EXPECT_EQ(view(longer).record.state.status, kValidating);
+  {
+    const std::scoped_lock lock(mutex);
+    goes_on = true;
+    changed.notify_all();
+  }
+  wait_for(shorter, kCompleted);
+  wait_for(longer, kCompleted);
+  EXPECT_EQ(asked, 3) << "it is validated, once more, and runs";
+  EXPECT_TRUE(view(longer).note.empty());
 }
 
 TEST_F(BatchServiceTest, ABatchThatEndsTakesNobodysPlace) {

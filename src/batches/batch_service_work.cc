@@ -15,7 +15,6 @@
 #include "base/ensure.h"
 #include "batch/input.h"
 #include "batches/batch_service.h"
-#include "batches/tally.h"
 #include "batches/validate.h"
 
 namespace windrow::batches {
@@ -40,6 +39,10 @@ std::string note_of(const Error& error) {
     default:
       return "the server could not read or write what it keeps (its log says why); it tries again";
   }
+}
+
+Error nobody_is_there() {
+  return {ErrorKind::kUnavailable, "the servers that have the model cannot be reached"};
 }
 
 }  // namespace
@@ -139,6 +142,33 @@ void BatchService::look_at_time() {
   }
 }
 
+// Of those that took the least time so far: the oldest, of another key than the last one's where
+// there is such a one.
+BatchService::LivePtr BatchService::next_to_validate() const {
+  LivePtr best;
+  std::pair<Duration, bool> best_rank;
+  for (const auto& [number, live] : live_) {
+    if (live->working || live->record.state.status != BatchStatus::kValidating) continue;
+    if (live->not_before && clock_.now() < *live->not_before) continue;
+    const std::pair rank(live->turn, live->record.owner == validated_last_);
+    if (best && rank >= best_rank) continue;
+    best = live;
+    best_rank = rank;
+  }
+  return best;
+}
+
+// A file that takes long to read, were it one that is made to, keeps nobody waiting for long. It
+// begins again behind the others: twice the time in all is cheaper than to have many half read.
+void BatchService::end_long_turn() {
+  if (!validating_ || !validating_->lines || validating_->turn_over) return;
+  if (clock_.now() - validating_since_ < validating_->turn || !next_to_validate()) return;
+  validating_->turn *= 2;
+  validating_->turn_over = true;
+  validating_->note = "its file takes long to read; those that came meanwhile go first";
+  validating_->lines->interrupt();
+}
+
 // Of those whose keys have the fewest that run: the oldest, of models that no other one runs on
 // where there is such a one.
 BatchService::LivePtr BatchService::next_to_run(int32_t running) const {
@@ -185,12 +215,16 @@ void BatchService::begin_what_can() {
   for (const auto& [number, live] : live_) {
     if (live->working || (live->not_before && clock_.now() < *live->not_before)) continue;
     const BatchStatus status = live->record.state.status;
-    if (status == BatchStatus::kValidating && !validating_) {
-      validating_ = true;
-      begin(live, &BatchService::validate);
-    }
     if (status == BatchStatus::kFinalizing || status == BatchStatus::kCancelling)
       begin(live, &BatchService::close);
+  }
+  end_long_turn();
+  if (LivePtr next = next_to_validate(); next && !validating_) {
+    next->note.clear();
+    validating_ = next;
+    validated_last_ = next->record.owner;
+    validating_since_ = clock_.now();
+    begin(next, &BatchService::validate);
   }
   for (; running < 2 * options_.running_max; ++running) {
     const LivePtr next = next_to_run(running);
@@ -277,8 +311,9 @@ BatchRecord BatchService::record_of(const LivePtr& live) const {
 void BatchService::validate(const LivePtr& live) {
   const Result<void> read = read_input(live);
   const std::scoped_lock lock(mutex_);
-  validating_ = false;
+  validating_.reset();
   live->lines.reset();
+  live->turn_over = false;
   if (!read) hold_back(*live, read.error());
 }
 
@@ -298,8 +333,8 @@ Result<void> BatchService::read_input(const LivePtr& live) {
   if (!input) return input.error();
   Result<std::unique_ptr<batch::ByteSource>> bytes = (*input)->open();
   if (!bytes) return bytes.error();
-  const std::shared_ptr<batch::LineSource> lines =
-      batch::make_line_source(*std::move(bytes), file->id);
+  const std::shared_ptr<batch::LineSource> lines = batch::make_line_source(
+      *std::move(bytes), file->id, {.text_bytes_max = options_.text_bytes_max});
   {
     const std::scoped_lock lock(mutex_);
     live->lines = lines;
@@ -309,6 +344,7 @@ Result<void> BatchService::read_input(const LivePtr& live) {
   const ValidationRules rules{
       .endpoint = endpoint,
       .rows_max = options_.rows_max,
+      .text_bytes_max = options_.text_bytes_max,
       .mixed_models = options_.mixed_models,
       .find_model = [&](const std::string& name) -> std::variant<std::string, llm::Failure> {
         auto found = models_->find(endpoint, name);
@@ -318,7 +354,7 @@ Result<void> BatchService::read_input(const LivePtr& live) {
   auto checked = batches::validate(*lines, rules);
   if (!checked) return checked.error();
   const std::scoped_lock lock(mutex_);
-  if (stopping_) return {};  // it may have been cut off in the middle
+  if (stopping_ || live->turn_over) return {};  // it may have been cut off in the middle
   Result<bool> changed = false;
   if (auto* good = std::get_if<CheckedInput>(&*checked)) {
     changed = apply(*live, BatchEvent::kChecked, [&](BatchRecord& checked_record) {
@@ -360,10 +396,7 @@ void BatchService::run_rows(const LivePtr& live) {
     live->record.counts = job->counts();
   }
   if (!end) return hold_back(*live, end.error());
-  if (*end == RowsEnd::kPaused) {
-    return hold_back(
-        *live, Error{ErrorKind::kUnavailable, "the servers that have the model cannot be reached"});
-  }
+  if (*end == RowsEnd::kPaused) return hold_back(*live, nobody_is_there());
   if (*end == RowsEnd::kStopped) return;
   if (const Result<bool> changed = apply(*live, BatchEvent::kRowsEnded); !changed)
     hold_back(*live, changed.error());
@@ -372,62 +405,81 @@ void BatchService::run_rows(const LivePtr& live) {
 // What came of its rows becomes files, and it has ended.
 void BatchService::close(const LivePtr& live) {
   const BatchRecord record = record_of(live);
+  const auto read_logs = [&] {
+    return tally(disk_, data_.at(results_place(record.id)), data_.at(errors_place(record.id)));
+  };
   const Result<void> made = [&]() -> Result<void> {
-    if (!record.state.time_over) return make_files(live);
-    const Result<StoredFile> input = input_of(record);
-    // Then nobody knows what its other rows were.
-    if (!input && input.error().kind == ErrorKind::kNotFound) return make_files(live);
-    if (!input) return input.error();
-    const auto job = std::make_shared<BatchJob>(world(), record, input->place);
-    {
-      const std::scoped_lock lock(mutex_);
-      live->job = job;
-      figures_.began(record.number, job, record.counts);
-      if (stopping_) job->stop();
+    Result<BatchTally> sums = read_logs();
+    if (!sums) return sums.error();
+    // Somebody changed them since its rows ended.
+    const bool all_ended = record.state.status == BatchStatus::kFinalizing;
+    const bool damaged =
+        sums->odd > 0 || (all_ended && sums->completed + sums->failed != record.counts.total);
+    if (record.state.time_over || damaged) {
+      const Result<bool> ended = end_rows(live, record);
+      if (!ended) return ended.error();
+      if (!*ended) return {};
+      sums = read_logs();
+      if (!sums) return sums.error();
     }
-    const Result<RowsEnd> end = job->run_expired();
-    {
-      const std::scoped_lock lock(mutex_);
-      figures_.ended(record.number);
-      live->job.reset();
-    }
-    if (!end) return end.error();
-    return *end == RowsEnd::kAll ? make_files(live) : Result<void>();
+    return make_files(live, *sums);
   }();
   if (made) return;
   const std::scoped_lock lock(mutex_);
   hold_back(*live, made.error());
 }
 
-Result<void> BatchService::make_files(const LivePtr& live) {
+// Gives rows without a line the one they lack; those of a cancelled batch lack none. False: the
+// server is being stopped.
+Result<bool> BatchService::end_rows(const LivePtr& live, const BatchRecord& record) {
+  const Result<StoredFile> input = input_of(record);
+  // Then nobody knows what its other rows were.
+  if (!input && input.error().kind == ErrorKind::kNotFound) return true;
+  if (!input) return input.error();
+  const bool cancelled = record.state.status == BatchStatus::kCancelling;
+  const auto job = std::make_shared<BatchJob>(world(), record, input->place);
+  {
+    const std::scoped_lock lock(mutex_);
+    live->job = job;
+    figures_.began(record.number, job, record.counts);
+    if (stopping_ || cancelled) job->stop();
+  }
+  const Result<RowsEnd> end = record.state.time_over ? job->run_expired() : job->run(*models_);
+  {
+    const std::scoped_lock lock(mutex_);
+    figures_.ended(record.number);
+    live->job.reset();
+  }
+  if (!end) return end.error();
+  if (*end == RowsEnd::kPaused) return nobody_is_there();
+  return cancelled || *end == RowsEnd::kAll;
+}
+
+Result<void> BatchService::make_files(const LivePtr& live, const BatchTally& sums) {
   const BatchRecord before = record_of(live);
   const std::string& id = before.id;
-  const std::string results = results_place(id);
-  const std::string errors = errors_place(id);
-  const Result<BatchTally> sums = tally(disk_, data_.at(results), data_.at(errors));
-  if (!sums) return sums.error();
   const std::scoped_lock lock(mutex_);
   const std::string& owner = before.owner;
   const std::optional<int64_t> kept_s = before.request.output_expires_after_s;
   const Result<void> done = data_.database().transaction([&]() -> Result<void> {
     std::optional<std::string> output_id;
     std::optional<std::string> error_id;
-    if (sums->results_bytes > 0) {
-      const auto file =
-          files_.add_output(owner, id + "_output.jsonl", results, sums->results_bytes, kept_s);
+    if (sums.results_bytes > 0) {
+      const auto file = files_.add_output(owner, id + "_output.jsonl", results_place(id),
+                                          sums.results_bytes, kept_s);
       if (!file) return file.error();
       output_id = file->id;
     }
-    if (sums->errors_bytes > 0) {
-      const auto file =
-          files_.add_output(owner, id + "_error.jsonl", errors, sums->errors_bytes, kept_s);
+    if (sums.errors_bytes > 0) {
+      const auto file = files_.add_output(owner, id + "_error.jsonl", errors_place(id),
+                                          sums.errors_bytes, kept_s);
       if (!file) return file.error();
       error_id = file->id;
     }
     const Result<bool> changed = apply(*live, BatchEvent::kFilesMade, [&](BatchRecord& record) {
-      record.counts.completed = sums->completed;
-      record.counts.failed = sums->failed;
-      record.usage = sums->usage;
+      record.counts.completed = sums.completed;
+      record.counts.failed = sums.failed;
+      record.usage = sums.usage;
       record.output_file_id = output_id;
       record.error_file_id = error_id;
     });
@@ -439,10 +491,10 @@ Result<void> BatchService::make_files(const LivePtr& live) {
     live->record = before;
     return done;
   }
-  files_.grew((sums->results_bytes > 0 ? 1 : 0) + (sums->errors_bytes > 0 ? 1 : 0),
-              sums->results_bytes + sums->errors_bytes);
+  files_.grew((sums.results_bytes > 0 ? 1 : 0) + (sums.errors_bytes > 0 ? 1 : 0),
+              sums.results_bytes + sums.errors_bytes);
   std::error_code ignored;
-  if (sums->results_bytes + sums->errors_bytes == 0)
+  if (sums.results_bytes + sums.errors_bytes == 0)
     std::filesystem::remove_all(data_.at(batch_place(id)), ignored);
   return {};
 }

@@ -42,6 +42,7 @@ Result<BatchTally> tally(store::Disk& disk, const std::string& results, const st
   if (!errors_bytes) return errors_bytes.error();
   sums.results_bytes = *results_bytes;
   sums.errors_bytes = *errors_bytes;
+  sums.odd = logs->odd(batch::LogKind::kResults).lines + logs->odd(batch::LogKind::kErrors).lines;
   sums.completed = logs->succeeded();
   sums.failed = logs->failed();
   for (const auto& [name, model] : logs->models()) {

@@ -14,6 +14,7 @@ struct BatchTally {
   int64_t completed = 0;
   int64_t failed = 0;
   BatchUsage usage;
+  int64_t odd = 0;            // lines that are none of ours
   int64_t results_bytes = 0;  // whole lines
   int64_t errors_bytes = 0;
 };

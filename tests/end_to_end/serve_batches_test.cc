@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include "batch/testing/pack.h"
 #include "end_to_end/batch_calls.h"
 #include "end_to_end/served.h"
 
@@ -78,6 +79,26 @@ TEST(ServeBatches, AFaultyFileFailsWithLineNumbers) {
   EXPECT_EQ(ended.at("status"), "failed");
   EXPECT_EQ(ended.at_pointer("/errors/data/0/code"), "invalid_json_line");
   EXPECT_EQ(ended.at_pointer("/errors/data/0/line"), 3);
+}
+
+// Some thousand bytes that are five megabytes once gzip is undone, and then a short file.
+TEST(ServeBatches, WhatIsUnpackedOutOfAFileIsBounded) {
+  const JobFolder folder;
+  Words words = kInstant;
+  words.insert(words.end(), {"--max-file-mb", "1"});
+  const Served served(folder, words);
+  const std::string packed =
+      batch::testing::gzipped(rows(2) + std::string(size_t{5} << 20, '\n') + rows(2));
+  ASSERT_LT(packed.size(), 20'000U);
+  const std::string id = create(served, upload(served, packed));
+  const json::value ended = wait_for_end(served, id);
+  EXPECT_EQ(ended.at("status"), "failed") << ended;
+  EXPECT_EQ(ended.at_pointer("/errors/data/0/code"), "file_too_large");
+  EXPECT_NEAR(static_cast<double>(ended.at_pointer("/errors/data/0/line").as_int64()),
+              static_cast<double>(4 << 20), 1 << 17);
+  EXPECT_THAT(text_of(ended.at_pointer("/errors/data/0"), "message"), HasSubstr("--max-file-mb"));
+  EXPECT_EQ(wait_for_end(served, create(served, upload(served, rows(2)))).at("status"),
+            "completed");
 }
 
 // Killed again and again: in the end every row has one result, and nothing was asked twice but what

@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
                                        data + "/batches/" + batch + "/results.jsonl";
                                    overwrite(log, fs::file_size(log) / 2, std::string(700, 'x'));
                                  },
-                             .said = "its logs are put aside"},
+                             .said = "lost ones: 1, whose rows run again"},
                       Damage{.name = "ALogCutInTheMiddleOfALine",
                              .inflict =
                                  [](const std::string& data, const std::string& batch) {

@@ -59,6 +59,7 @@ class OneModel final : public BatchModels {
   explicit OneModel(dispatch::Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
 
   std::variant<BatchModel, llm::Failure> find(llm::Endpoint, std::string_view name) override {
+    if (on_find) on_find(name);
     if (name == "m" || name == "alias" || name == "other" || (name == "gone" && gone_is_there))
       return BatchModel{.name = name == "gone" ? "gone" : "m", .dispatcher = &dispatcher_};
     return llm::Failure{.status = 404,
@@ -71,6 +72,7 @@ class OneModel final : public BatchModels {
   }
   std::string unavailable() override { return is_unavailable ? "nobody is there" : ""; }
 
+  std::function<void(std::string_view)> on_find;  // set before it is used; any thread
   std::atomic<bool> gone_is_there = true;
   std::atomic<bool> is_unavailable = false;
   std::atomic<bool> other_is_waited_for = false;
