@@ -78,6 +78,8 @@ ChatFacts chat_facts(const ReplyFacts& facts) {
 }  // namespace
 
 std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
+  if (const std::optional<llm::Answer> whole = llm::as_whole(answer))
+    return reply_body(facts, *whole);
   if (facts.dialect == Dialect::kResponses) return response_of(chat_facts(facts), answer);
   if (facts.dialect == Dialect::kMessages) return message_of(chat_facts(facts), answer);
   if (facts.tei) {

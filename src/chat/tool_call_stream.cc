@@ -15,8 +15,8 @@ constexpr size_t kNameTailMax = 64;
 
 }  // namespace
 
-ToolCallStream::ToolCallStream(std::shared_ptr<const ToolContext> context)
-    : context_(std::move(context)), syntax_(context_->syntax) {
+ToolCallStream::ToolCallStream(std::shared_ptr<const ToolContext> context, Telling telling)
+    : context_(std::move(context)), syntax_(context_->syntax), telling_when_(telling) {
   if (syntax_.form != Form::kNone && syntax_.mark.empty()) part_ = Part::kBare;
 }
 
@@ -29,10 +29,19 @@ ToolCallStream::More ToolCallStream::take(std::string_view text) {
   return more;
 }
 
-ToolCallStream::More ToolCallStream::end() {
+ToolCallStream::More ToolCallStream::end(bool cut) {
   More more;
   const bool behind = part_ == Part::kClose || part_ == Part::kBehind || part_ == Part::kEnd;
-  if (told_) {
+  if (told_ && attempting_) {
+    if (cut) {
+      more.calls.push_back(std::move(made_));
+      all_whole_ = false;
+      told_ = false;
+    } else {
+      leave_call();
+      say(std::exchange(attempt_, {}) + pending_, more);
+    }
+  } else if (told_) {
     all_whole_ = all_whole();
     told_ = false;
   } else if (!behind) {
@@ -209,11 +218,11 @@ bool ToolCallStream::read_arguments(More& more) {
     commit(more);
   }
   std::string arguments;
-  pending_.erase(0, scan_.take(pending_, arguments));
+  consume(scan_.take(pending_, arguments));
   add_arguments(arguments, more);
   if (scan_.state() == JsonScan::State::kGoing) return false;
   if (scan_.state() == JsonScan::State::kWrong) return fail(more);
-  end_arguments();
+  end_arguments(more);
   end_call(syntax_.close);
   return true;
 }
@@ -307,23 +316,33 @@ void ToolCallStream::attempt(Part part) {
 
 // It is a call.
 void ToolCallStream::commit(More& more) {
-  attempting_ = false;
-  attempt_.clear();
   told_ = true;
   whole_ = false;
-  more.calls.push_back({.index = calls_++, .name = name_, .arguments = {}});
+  made_ = {.index = calls_++, .name = name_, .arguments = {}};
+  if (telling_when_ == Telling::kAtOnce) tell_made(more);
 }
 
-void ToolCallStream::add_arguments(std::string_view text, More& more) const {
+void ToolCallStream::tell_made(More& more) {
+  attempting_ = false;
+  attempt_.clear();
+  more.calls.push_back(std::move(made_));
+}
+
+void ToolCallStream::add_arguments(std::string_view text, More& more) {
   if (text.empty()) return;
+  if (attempting_) {
+    made_.arguments += text;
+    return;
+  }
   const int32_t index = calls_ - 1;
   if (more.calls.empty() || more.calls.back().index != index)
     more.calls.push_back({.index = index, .name = {}, .arguments = {}});
   more.calls.back().arguments += text;
 }
 
-void ToolCallStream::end_arguments() {
+void ToolCallStream::end_arguments(More& more) {
   whole_ = true;
+  if (attempting_) tell_made(more);
   if (context_->several) return;
   part_ = Part::kOver;
   pending_.clear();
@@ -338,12 +357,19 @@ void ToolCallStream::end_call(std::string_view close) {
 
 // What was told of a call stays told; what was not is content.
 bool ToolCallStream::fail(More& more) {
+  if (told_ && attempting_) leave_call();
   if (told_) all_whole_ = all_whole();
   told_ = false;
   attempting_ = false;
   part_ = Part::kText;
   say(std::exchange(attempt_, {}), more);
   return true;
+}
+
+// One that is not told, and will not be.
+void ToolCallStream::leave_call() {
+  told_ = false;
+  --calls_;
 }
 
 void ToolCallStream::say(std::string_view text, More& more) {
@@ -358,10 +384,11 @@ void ToolCallStream::say(std::string_view text, More& more) {
   gap_ = text.substr(end);
 }
 
-CallsOfAnswer split_calls(std::shared_ptr<const ToolContext> context, std::string_view content) {
-  ToolCallStream stream(std::move(context));
+CallsOfAnswer split_calls(std::shared_ptr<const ToolContext> context, std::string_view content,
+                          Telling telling, bool cut) {
+  ToolCallStream stream(std::move(context), telling);
   CallsOfAnswer answer;
-  for (const ToolCallStream::More& more : {stream.take(content), stream.end()}) {
+  for (const ToolCallStream::More& more : {stream.take(content), stream.end(cut)}) {
     answer.content += more.content;
     for (const ToolCallStream::Call& call : more.calls) {
       answer.calls.resize(std::max(answer.calls.size(), static_cast<size_t>(call.index) + 1));

@@ -5,7 +5,8 @@
 // one: its mark, the name of a tool there is, and the beginning of an object. Until then it is held
 // back, and where it turns out to be none it is content, as it was written. From then on its
 // arguments are told as they come; where they break off, what came of them stays told, and the
-// call is not whole.
+// call is not whole. Who is told of calls only when they are whole (Telling::kWhenWhole) gets such
+// a one as content, too.
 //
 // White space around calls is nobody's: it is content only between what is said.
 #pragma once
@@ -31,6 +32,12 @@ struct ToolContext {
   bool several = true;  // else the answer is over behind its first call
 };
 
+// When a call is told.
+enum class Telling : uint8_t {
+  kAtOnce,     // as it comes
+  kWhenWhole,  // when its arguments are there
+};
+
 class ToolCallStream {
  public:
   struct Call {
@@ -45,13 +52,15 @@ class ToolCallStream {
     std::vector<Call> calls;
   };
 
-  explicit ToolCallStream(std::shared_ptr<const ToolContext> context);
+  explicit ToolCallStream(std::shared_ptr<const ToolContext> context,
+                          Telling telling = Telling::kAtOnce);
 
   // The answer's content, thoughts split off, goes on by whole characters.
   More take(std::string_view text);
 
-  // It is over: what was held back is told.
-  More end();
+  // It is over: what was held back is told. `cut`: somebody else ended it, and a call that had
+  // begun stays one, as far as it came.
+  More end(bool cut = false);
 
   // Of the content so far the last so many bytes may still become a call or not.
   size_t held_bytes() const { return attempt_.size() + pending_.size() + gap_.size(); }
@@ -126,14 +135,17 @@ class ToolCallStream {
   void consume(size_t bytes);
   void attempt(Part part);
   void commit(More& more);
-  void add_arguments(std::string_view text, More& more) const;
-  void end_arguments();
+  void tell_made(More& more);
+  void add_arguments(std::string_view text, More& more);
+  void end_arguments(More& more);
   void end_call(std::string_view close);
   bool fail(More& more);
+  void leave_call();
   void say(std::string_view text, More& more);
 
   const std::shared_ptr<const ToolContext> context_;
   const ToolSyntax& syntax_;
+  const Telling telling_when_;
 
   Part part_ = Part::kText;
   std::string pending_;  // taken and not looked at for good
@@ -145,8 +157,9 @@ class ToolCallStream {
   // What may become a call, and has not been told: as it was written.
   bool attempting_ = false;
   std::string attempt_;
+  Call made_;  // kWhenWhole: what the attempt has come to
 
-  // The present call is told; its arguments are complete.
+  // The present call is one, and told unless `attempting_`; its arguments are complete.
   bool told_ = false;
   bool whole_ = false;
 
@@ -174,6 +187,7 @@ struct CallsOfAnswer {
   std::vector<WrittenCall> calls;
   bool all_whole = true;
 };
-CallsOfAnswer split_calls(std::shared_ptr<const ToolContext> context, std::string_view content);
+CallsOfAnswer split_calls(std::shared_ptr<const ToolContext> context, std::string_view content,
+                          Telling telling = Telling::kAtOnce, bool cut = false);
 
 }  // namespace windrow::chat

@@ -124,7 +124,7 @@ bool ToolCallStream::read_member(More& more) {
 bool ToolCallStream::end_member(More& more) {
   if (telling_) {
     telling_ = false;
-    end_arguments();
+    end_arguments(more);
     return true;
   }
   if (told_) return true;
@@ -167,7 +167,7 @@ bool ToolCallStream::take_arguments(std::string arguments, More& more) {
   }
   commit(more);
   add_arguments(without_space(arguments), more);
-  end_arguments();
+  end_arguments(more);
   return true;
 }
 
@@ -187,7 +187,7 @@ bool ToolCallStream::end_object(More& more) {
     if (!named_ || syntax_.mark.empty()) return fail(more);
     commit(more);
     add_arguments("{}", more);
-    end_arguments();
+    end_arguments(more);
   }
   end_call(std::string_view(syntax_.close).substr(1));
   return true;

@@ -27,16 +27,16 @@ bool ToolCallStream::read_tag(More& more) {
   size_t bytes = 0;
   const Match key = match(syntax_.key_open, pending_, bytes);
   if (key == Match::kYes) {
-    pending_.erase(0, bytes);
+    consume(bytes);
     part_ = Part::kTagKey;
     return true;
   }
   const std::string_view end = first_tag(syntax_.close);
   const Match close = match(end, pending_, bytes);
   if (close == Match::kYes) {
-    pending_.erase(0, bytes);
+    consume(bytes);
     add_arguments(first_member_ ? "{}" : "}", more);
-    end_arguments();
+    end_arguments(more);
     end_call(std::string_view(syntax_.close).substr(end.size()));
     return true;
   }
@@ -56,7 +56,7 @@ bool ToolCallStream::read_tag_key(More& more) {
   add_arguments(first_member_ ? "{\"" : ", \"", more);
   add_arguments(in_json_string(key), more);
   add_arguments(kind_ == ValueKind::kString ? "\": \"" : "\": ", more);
-  pending_.erase(0, end + bytes);
+  consume(end + bytes);
   first_member_ = false;
   searched_ = 0;
   part_ = Part::kTagValueBegin;
@@ -64,7 +64,7 @@ bool ToolCallStream::read_tag_key(More& more) {
 }
 
 bool ToolCallStream::read_tag_value_begin() {
-  if (syntax_.key_close.ends_with('\n') && pending_.front() == '\n') pending_.erase(0, 1);
+  if (syntax_.key_close.ends_with('\n') && pending_.front() == '\n') consume(1);
   part_ = Part::kTagValue;
   return true;
 }
@@ -84,12 +84,12 @@ bool ToolCallStream::read_tag_value(More& more) {
     add_arguments(tagged_value_to_json(value, kind_), more);
   }
   if (ended) {
-    pending_.erase(0, found + close.size());
+    consume(found + close.size());
     part_ = Part::kTag;
     return true;
   }
   if (kind_ == ValueKind::kString) {
-    pending_.erase(0, end);
+    consume(end);
   } else {
     searched_ = end;
   }

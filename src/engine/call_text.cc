@@ -25,19 +25,38 @@ std::string call_id(uint64_t seed, int32_t index) {
   return id;
 }
 
+namespace {
+
+llm::WholeForm with_calls(chat::CallsOfAnswer split, uint64_t seed, llm::FinishReason reason) {
+  llm::WholeForm form{.text = std::move(split.content), .finish_reason = reason};
+  for (chat::WrittenCall& call : split.calls) {
+    const auto index = static_cast<int32_t>(form.tool_calls.size());
+    form.tool_calls.push_back({.id = call_id(seed, index),
+                               .name = std::move(call.name),
+                               .arguments = std::move(call.arguments)});
+  }
+  if (!form.tool_calls.empty() && split.all_whole && reason == llm::FinishReason::kStop)
+    form.finish_reason = llm::FinishReason::kToolCalls;
+  return form;
+}
+
+}  // namespace
+
 void take_calls(const std::shared_ptr<const chat::ToolContext>& tools, uint64_t seed,
                 llm::Choice& choice) {
-  chat::CallsOfAnswer split = chat::split_calls(tools, choice.text);
-  choice.text = std::move(split.content);
-  for (chat::WrittenCall& call : split.calls) {
-    const auto index = static_cast<int32_t>(choice.tool_calls.size());
-    choice.tool_calls.push_back({.id = call_id(seed, index),
-                                 .name = std::move(call.name),
-                                 .arguments = std::move(call.arguments)});
+  chat::CallsOfAnswer told = chat::split_calls(tools, choice.text);
+  const bool all_whole = told.all_whole;
+  llm::WholeForm form = with_calls(std::move(told), seed, choice.finish_reason);
+  if (!all_whole) {
+    const bool cut = choice.finish_reason != llm::FinishReason::kStop;
+    llm::WholeForm whole =
+        with_calls(chat::split_calls(tools, choice.text, chat::Telling::kWhenWhole, cut), seed,
+                   choice.finish_reason);
+    if (whole != form) choice.when_whole = std::move(whole);
   }
-  const bool calls = !choice.tool_calls.empty() && split.all_whole;
-  if (calls && choice.finish_reason == llm::FinishReason::kStop)
-    choice.finish_reason = llm::FinishReason::kToolCalls;
+  choice.text = std::move(form.text);
+  choice.tool_calls = std::move(form.tool_calls);
+  choice.finish_reason = form.finish_reason;
 }
 
 CallEnd::CallEnd(const chat::ReasoningContext& reasoning,

@@ -24,7 +24,8 @@ uint64_t call_seed(std::span<const Token> prompt, uint64_t sampling_seed);
 std::string call_id(uint64_t seed, int32_t index);
 
 // The calls in what an answer says become Choice::tool_calls, and the rest its text. An answer that
-// ended by itself then waits for what its calls bring, if all of them are whole.
+// ended by itself then waits for what its calls bring, if all of them are whole. Where one broke
+// off, Choice::when_whole has it as text.
 void take_calls(const std::shared_ptr<const chat::ToolContext>& tools, uint64_t seed,
                 llm::Choice& choice);
 

@@ -68,6 +68,29 @@ TEST(CallText, OneThatWasCutOrSaysNoneDoesNot) {
   EXPECT_EQ(text.finish_reason, llm::FinishReason::kStop);
 }
 
+TEST(CallText, WhatBrokeOffIsTextInAnAnswerThatComesWhole) {
+  const std::string broken = R"(<tool_call>{"name": "now", "arguments": {"a":]}}</tool_call>)";
+  llm::Choice choice{.text = std::string(kCall) + broken};
+  take_calls(tools(), 7, choice);
+  EXPECT_EQ(choice.tool_calls.size(), 2U) << "who is told as it comes has heard of it";
+  EXPECT_EQ(choice.finish_reason, llm::FinishReason::kStop);
+
+  const auto whole = llm::as_whole({.choices = {choice}});
+  ASSERT_TRUE(whole);
+  const llm::Choice& form = whole->choices.at(0);
+  EXPECT_EQ(form.text, broken);
+  EXPECT_EQ(form.tool_calls, (std::vector<llm::ToolCall>{choice.tool_calls[0]}));
+  EXPECT_EQ(form.finish_reason, llm::FinishReason::kToolCalls);
+  EXPECT_FALSE(form.when_whole);
+  EXPECT_FALSE(llm::as_whole(*whole));
+
+  llm::Choice cut{.text = R"(<tool_call>{"name": "now", "arguments": {"a)",
+                  .finish_reason = llm::FinishReason::kLength};
+  take_calls(tools(), 7, cut);
+  EXPECT_EQ(cut.tool_calls.size(), 1U) << "what was cut is the beginning of a call";
+  EXPECT_FALSE(cut.when_whole);
+}
+
 TEST(CallText, TheEndBehindTheOnlyCallIsSeenAsItComes) {
   CallEnd end({.format = {}, .prompt_end = ""}, tools(false));
   const std::string text = "Hm. " + std::string(kCall);

@@ -1,5 +1,8 @@
 #include "llm/answer.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace windrow::llm {
 namespace {
 
@@ -7,6 +10,13 @@ size_t bytes_of(const ScoredToken& token) {
   size_t bytes = sizeof(token) + token.chosen.bytes.size();
   for (const TokenLogprob& one : token.top)
     bytes += sizeof(one) + one.bytes.size();
+  return bytes;
+}
+
+size_t bytes_of(const std::vector<ToolCall>& calls) {
+  size_t bytes = 0;
+  for (const ToolCall& call : calls)
+    bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
   return bytes;
 }
 
@@ -30,13 +40,30 @@ std::string_view to_string(StructureLabel label) {
   return label == StructureLabel::kValid ? "valid" : "truncated";
 }
 
+std::optional<Answer> as_whole(const Answer& answer) {
+  if (std::ranges::none_of(answer.choices,
+                           [](const Choice& choice) { return choice.when_whole.has_value(); })) {
+    return std::nullopt;
+  }
+  Answer whole = answer;
+  for (Choice& choice : whole.choices) {
+    if (!choice.when_whole) continue;
+    WholeForm form = *std::exchange(choice.when_whole, std::nullopt);
+    choice.text = std::move(form.text);
+    choice.tool_calls = std::move(form.tool_calls);
+    choice.finish_reason = form.finish_reason;
+  }
+  return whole;
+}
+
 size_t bytes_of(const Answer& answer) {
   size_t bytes = sizeof(answer) + answer.raw.size();
   for (const Choice& choice : answer.choices) {
     bytes += sizeof(choice) + choice.text.size() + choice.reasoning.value_or("").size() +
              choice.refusal.value_or("").size();
-    for (const ToolCall& call : choice.tool_calls)
-      bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
+    bytes += bytes_of(choice.tool_calls);
+    if (choice.when_whole)
+      bytes += choice.when_whole->text.size() + bytes_of(choice.when_whole->tool_calls);
     for (const ScoredToken& token : choice.tokens)
       bytes += bytes_of(token);
   }

@@ -67,6 +67,17 @@ struct ScoredToken {
   friend bool operator==(const ScoredToken&, const ScoredToken&) = default;
 };
 
+// What a choice says and calls, for those who get it as a whole, where a call of it broke off: that
+// one is text, as it was written. Who is told the choice while it is made has had its beginning by
+// the time that is known.
+struct WholeForm {
+  std::string text;
+  std::vector<ToolCall> tool_calls;
+  FinishReason finish_reason = FinishReason::kStop;
+
+  friend bool operator==(const WholeForm&, const WholeForm&) = default;
+};
+
 // One continuation of one prompt. They are in the order of the prompts, those of one prompt side
 // by side.
 struct Choice {
@@ -87,6 +98,8 @@ struct Choice {
   std::optional<std::string> refusal;
 
   FinishReason finish_reason = FinishReason::kStop;
+
+  std::optional<WholeForm> when_whole;  // nothing: the same
 
   // The stop text of the request that ended it; nothing: it ended otherwise.
   std::optional<std::string> stopped_by;
@@ -131,6 +144,9 @@ struct Answer {
   Usage usage;
   Timings timings;
 };
+
+// The answer for those who get it as a whole; nothing: it is the same.
+std::optional<Answer> as_whole(const Answer& answer);
 
 // About what an answer holds in memory, for queues that are bounded in bytes.
 size_t bytes_of(const Answer& answer);

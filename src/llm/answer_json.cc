@@ -171,6 +171,8 @@ void append_usage(const Usage& usage, std::string& text) {
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer) {
   if (!answer.raw.empty()) return answer.raw;
+  if (const std::optional<Answer> whole = as_whole(answer))
+    return answer_to_json(endpoint, id, model, created_unix_s, *whole);
   switch (endpoint) {
     case Endpoint::kEmbeddings:
       return embeddings_to_json(model, answer);

@@ -71,6 +71,23 @@ TEST(AnswerJson, CallsOfToolsStandBesideWhatIsSaid) {
        "refusal":null},"logprobs":null,"finish_reason":"stop"}])"));
 }
 
+TEST(AnswerJson, ACallThatBrokeOffIsTextWhereTheAnswerComesWhole) {
+  const ToolCall made{.id = "call_1", .name = "f", .arguments = "{}"};
+  const ToolCall broken{.id = "call_2", .name = "f", .arguments = "{\"a\":"};
+  const Answer told{
+      .choices = {{.text = "}",
+                   .tool_calls = {made, broken},
+                   .when_whole = WholeForm{.text = "f {\"a\":}",
+                                           .tool_calls = {made},
+                                           .finish_reason = FinishReason::kToolCalls}}}};
+  const Answer whole{
+      .choices = {
+          {.text = "f {\"a\":}", .tool_calls = {made}, .finish_reason = FinishReason::kToolCalls}}};
+  EXPECT_EQ(answer_to_json(Endpoint::kChatCompletions, "1", "m", 2, told),
+            answer_to_json(Endpoint::kChatCompletions, "1", "m", 2, whole));
+  EXPECT_GT(bytes_of(told), bytes_of(whole));
+}
+
 TEST(AnswerJson, ChatListsTokensWithTheirBytes) {
   const float never = -std::numeric_limits<float>::infinity();
   const Answer answer{
