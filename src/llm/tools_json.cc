@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <utility>
@@ -66,18 +67,60 @@ Problem read_arguments(const std::string& param, const json::value* value, json:
   return std::nullopt;
 }
 
+// `has` says what there may be.
 Problem check_members(const std::string& param, const json::object& object,
-                      std::initializer_list<std::string_view> known) {
+                      std::initializer_list<std::string_view> known, std::string_view has) {
   for (const auto& [key, member] : object) {
     bool found = member.is_null();
     for (const std::string_view name : known)
       found = found || key == name;
     if (found) continue;
     const std::string place = fmt::format("{}.{}", param, shown(key));
-    return unsupported(place, fmt::format("{} is not supported; a tool call has id, type and "
-                                          "function, and this a name and arguments",
-                                          place));
+    return unsupported(place, fmt::format("{} is not supported; {}", place, has));
   }
+  return std::nullopt;
+}
+
+// What can stand in every family's calls without being taken for a part of them. Names of tools
+// that come from servers elsewhere have dots, slashes and colons; others keep to OpenAI's, which
+// has none of these and 64 at most.
+bool is_tool_name(std::string_view name) {
+  constexpr size_t kBytesMax = 128;
+  return name.size() <= kBytesMax && std::ranges::all_of(name, [](char byte) {
+           return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                  (byte >= '0' && byte <= '9') ||
+                  std::string_view("_-./:").find(byte) != std::string_view::npos;
+         });
+}
+
+Problem read_tool(const std::string& param, const json::value& value, json::object& tool) {
+  const json::object* function = nullptr;
+  if (Problem problem = read_function(param, value, function)) return problem;
+  tool = value.get_object();
+  const std::string function_param = param + ".function";
+  constexpr std::string_view kHas =
+      "a tool has type and function, and this a name, a description, parameters and strict";
+  if (Problem problem = check_members(param, tool, {"type", "function", "cache_control"}, kHas))
+    return problem;
+  // What it returns is shown by templates that were made for such descriptions.
+  if (Problem problem =
+          check_members(function_param, *function,
+                        {"name", "description", "parameters", "strict", "return"}, kHas)) {
+    return problem;
+  }
+  const std::string_view name = function->at("name").get_string();
+  if (!is_tool_name(name)) {
+    return bad_value(function_param + ".name",
+                     fmt::format("{}.name is \"{}\"; a name has at most 128 letters and digits of "
+                                 "ASCII, and of these: _ - . / :",
+                                 function_param, shown(name)));
+  }
+  if (const json::value* parameters = function->if_contains("parameters");
+      parameters != nullptr && !parameters->is_null() && !parameters->is_object()) {
+    return wrong_kind(function_param + ".parameters", "a JSON Schema, which is an object",
+                      *parameters);
+  }
+  tool.erase("cache_control");  // what prompts have in common is shared anyway
   return std::nullopt;
 }
 
@@ -87,11 +130,12 @@ Problem read_tool_call(const std::string& param, const json::value& value, json:
   if (Problem problem = read_function(param, value, function)) return problem;
   const json::object& object = value.get_object();
   const std::string function_param = param + ".function";
-  if (Problem problem = check_members(param, object, {"id", "type", "function", "index"}))
+  constexpr std::string_view kHas =
+      "a tool call has id, type and function, and this a name and arguments";
+  if (Problem problem = check_members(param, object, {"id", "type", "function", "index"}, kHas))
     return problem;
-  if (Problem problem = check_members(function_param, *function, {"name", "arguments"})) {
+  if (Problem problem = check_members(function_param, *function, {"name", "arguments"}, kHas))
     return problem;
-  }
   json::value arguments = json::object();
   if (Problem problem = read_arguments(function_param + ".arguments",
                                        function->if_contains("arguments"), arguments)) {
@@ -115,11 +159,11 @@ Problem read_tools(std::string_view name, const json::value& value, json::array&
   const json::array* array = value.if_array();
   if (array == nullptr) return wrong_kind(name, "an array of tools", value);
   for (size_t i = 0; i < array->size(); ++i) {
-    const json::object* function = nullptr;
-    Problem problem = read_function(fmt::format("{}[{}]", name, i), (*array)[i], function);
-    if (problem) return problem;
+    json::object tool;
+    if (Problem problem = read_tool(fmt::format("{}[{}]", name, i), (*array)[i], tool))
+      return problem;
+    tools.emplace_back(std::move(tool));
   }
-  tools = *array;
   return std::nullopt;
 }
 

@@ -7,7 +7,9 @@
 
 namespace windrow::llm {
 
-// Checked in what every template relies on, a type and a name, and passed on as they are.
+// Checked in what every template and every family's calls rely on - a type, a name that can stand
+// in a call, parameters that are a schema - and for members that nobody would read; passed on as
+// they are.
 Problem read_tools(std::string_view name, const boost::json::value& value,
                    boost::json::array& tools);
 
