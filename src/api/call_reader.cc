@@ -75,7 +75,7 @@ std::string names_of(const Catalogue& catalogue) {
   return names.empty() ? "none" : names;
 }
 
-std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint,
+std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Dialect dialect,
                                                       const json::object& body,
                                                       const Catalogue& catalogue) {
   const json::value* name = body.if_contains("model");
@@ -102,7 +102,7 @@ std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint,
   if (!model->endpoints.contains(endpoint)) {
     return refused(
         400, "unsupported_by_model",
-        fmt::format("the model {} does not answer {}", model->name, llm::url_of(endpoint)),
+        fmt::format("the model {} does not answer {}", model->name, url_of(endpoint, dialect)),
         "model");
   }
   return model;
@@ -223,7 +223,7 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
   plan.envelope = std::move(std::get<Envelope>(opened));
   plan.envelope.urgency = std::max(plan.envelope.urgency, input.urgency_max);
 
-  auto chosen = choose(input.endpoint, body, catalogue);
+  auto chosen = choose(input.endpoint, input.dialect, body, catalogue);
   if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
   plan.model = std::get<const ServedModel*>(chosen);
 

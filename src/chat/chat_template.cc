@@ -80,7 +80,7 @@ std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& con
     return Unwritable{.error = {ErrorKind::kNotFound,
                                 fmt::format("the model's chat template does not know {}; take it "
                                             "out, or use a model that has it",
-                                            name)},
+                                            field_of(name))},
                       .field = field_of(name)};
   }
   return std::nullopt;

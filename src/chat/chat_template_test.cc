@@ -109,8 +109,8 @@ TEST(ChatTemplate, WhatATemplateHasNoPlaceForIsRefusedAndNamed) {
   argument.arguments = {{"enable_thinking", true}};
   EXPECT_EQ(refusal("chatml", argument).field, "chat_template_kwargs.enable_thinking");
   EXPECT_EQ(text("chatml", argument),
-            "the model's chat template does not know enable_thinking; take it out, or use a model "
-            "that has it");
+            "the model's chat template does not know chat_template_kwargs.enable_thinking; take it "
+            "out, or use a model that has it");
   argument.arguments = {{"reasoning_effort", "low"}};
   EXPECT_EQ(refusal("chatml", argument).field, "reasoning_effort");
 }

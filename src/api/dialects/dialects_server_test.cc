@@ -76,6 +76,8 @@ TEST_F(Dialects, AResponseIsAskedAsAChatAndAnsweredInItsOwnShape) {
   EXPECT_EQ(body.at("status"), "completed");
   EXPECT_EQ(body.at("instructions"), "be brief");
   EXPECT_EQ(body.at("store"), false);
+  EXPECT_NE(reply.body.find(R"("temperature":1.0,"top_p":1.0,)"), std::string::npos)
+      << "numbers as they are usually written";
   const json::array& output = body.at("output").as_array();
   ASSERT_EQ(output.size(), 3U);
   EXPECT_EQ(output[0].at("content").at(0).at("text"), "hm");
@@ -126,6 +128,21 @@ TEST_F(Dialects, AnErrorNamesTheFieldThatWasSent) {
                            .param = "messages"});
   EXPECT_EQ(reply.error().at("param"), "input");
   EXPECT_EQ(reply.error().at("message"), "input has 9000 tokens");
+}
+
+TEST_F(Dialects, AModelThatCannotChatDoesNotAnswerWhereItWasAsked) {
+  rig_.catalogue.add(
+      {.name = "e", .dispatcher = &rig_.dispatcher, .endpoints = {llm::Endpoint::kEmbeddings}});
+  const std::string messages = R"({"model":"e","messages":[{"role":"user","content":"a"}],)";
+  for (const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
+           {"/v1/chat/completions", messages + R"("max_tokens":3})"},
+           {"/v1/messages", messages + R"("max_tokens":3})"},
+           {"/v1/responses", R"({"model":"e","input":"a"})"}}) {
+    const Reply reply = rig_.ask(post(path, body));
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(reply.json().at("error").at("message").as_string(),
+              "the model e does not answer " + path);
+  }
 }
 
 TEST_F(Dialects, AnErrorOfAMessageIsInAnthropicsShape) {

@@ -71,11 +71,6 @@ std::string_view error_code(const llm::Failure& failure) {
 }  // namespace
 
 std::string responses_echo(const json::object& echo, const json::object& chat, bool raw) {
-  const json::value by_default = raw ? json::value(nullptr) : json::value(1.0);
-  const auto number = [&](std::string_view name) {
-    const json::value* given = chat.if_contains(name);
-    return given == nullptr || given->is_null() ? by_default : *given;
-  };
   json::object members{{"background", false},
                        {"instructions", nullptr},
                        {"max_output_tokens", nullptr},
@@ -85,12 +80,10 @@ std::string responses_echo(const json::object& echo, const json::object& chat, b
                        {"previous_response_id", nullptr},
                        {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
                        {"store", false},
-                       {"temperature", number("temperature")},
                        {"text", {{"format", {{"type", "text"}}}}},
                        {"tool_choice", "auto"},
                        {"tools", json::array()},
                        {"top_logprobs", 0},
-                       {"top_p", number("top_p")},
                        {"truncation", "disabled"}};
   for (const auto& [name, value] : echo)
     members[name] = value;
@@ -98,6 +91,18 @@ std::string responses_echo(const json::object& echo, const json::object& chat, b
   if (!text.contains("format") || text["format"].is_null()) text["format"] = {{"type", "text"}};
   std::string written = json::serialize(members);
   written.back() = ',';
+  // In the form in which numbers are usually written: Boost writes 1E0.
+  for (const std::string_view name : {"temperature", "top_p"}) {
+    written += fmt::format(R"("{}":)", name);
+    const json::value* given = chat.if_contains(name);
+    const bool is_number = given != nullptr && given->is_number();
+    if (is_number || !raw) {
+      llm::append_json(is_number ? given->to_number<float>() : 1.0F, written);
+    } else {
+      written += "null";
+    }
+    written += ',';
+  }
   return written.substr(1);
 }
 
