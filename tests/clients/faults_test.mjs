@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 
-import { Server } from './server.mjs';
+import { anthropicOf as anthropic, openaiOf as openai, Server, user } from './server.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'windrow-clients-'));
 let open; // a server without keys, whose model takes its time
@@ -32,11 +32,6 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const user = (content) => [{ role: 'user', content }];
-const openai = (server, more) =>
-  new OpenAI({ apiKey: 'none', baseURL: `${server.url}/v1`, maxRetries: 0, ...more });
-const anthropic = (server, more) =>
-  new Anthropic({ apiKey: 'none', baseURL: server.url, maxRetries: 0, ...more });
 const none = (server) =>
   server.until('/v1/windrow/requests', ({ text }) => JSON.parse(text).total === 0);
 const running = (server) =>

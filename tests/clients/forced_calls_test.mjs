@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { createAnthropic } from '@ai-sdk/anthropic';
-import Anthropic from '@anthropic-ai/sdk';
 import { ChatOpenAI } from '@langchain/openai';
 import { generateObject } from 'ai';
 import Ajv2020 from 'ajv/dist/2020.js';
@@ -12,7 +11,7 @@ import OpenAI from 'openai';
 import { zodFunction } from 'openai/helpers/zod';
 import { z } from 'zod';
 
-import { models, Server } from './server.mjs';
+import { anthropicOf, callers, openaiOf, Server, user } from './server.mjs';
 
 const ajv = new Ajv2020({ strict: false });
 let server;
@@ -20,14 +19,12 @@ let openai;
 let anthropic;
 
 before(async () => {
-  server = await Server.start(['--model', 'sim=sim:instant,answer-tokens=8',
-                               '--model', `chat=${models}/qwen3-f32.gguf`]);
-  openai = new OpenAI({ apiKey: 'none', baseURL: `${server.url}/v1`, maxRetries: 0 });
-  anthropic = new Anthropic({ apiKey: 'none', baseURL: server.url, maxRetries: 0 });
+  server = await Server.start(callers);
+  openai = openaiOf(server);
+  anthropic = anthropicOf(server);
 });
 after(() => server?.stop());
 
-const user = (content) => [{ role: 'user', content }];
 const schemas = {
   weather: {
     type: 'object', properties: { city: { enum: ['Bern', 'Rome'] }, days: { enum: [1, 2, 3] } },

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 
 import Anthropic from '@anthropic-ai/sdk';
 
-import { models, Server } from './server.mjs';
+import { anthropicOf, models, Server, user } from './server.mjs';
 
 let server;
 let client;
@@ -16,11 +16,10 @@ let client;
 before(async () => {
   server = await Server.start(['--model', `chat=${models}/qwen3-f32.gguf`, '--model', 'sim=sim:',
                                '--kv-type', 'f32', '--flash-attn', 'off']);
-  client = new Anthropic({ apiKey: 'none', baseURL: server.url, maxRetries: 0 });
+  client = anthropicOf(server);
 });
 after(() => server?.stop());
 
-const user = (content) => [{ role: 'user', content }];
 const greedy = { model: 'chat', temperature: 0, max_tokens: 24 };
 const said = (message) => message.content.filter((block) => block.type === 'text')
     .map((block) => block.text).join('');
@@ -129,7 +128,7 @@ test('the key may come as x-api-key', async () => {
     assert.equal(made.status, 0, String(made.stderr));
     const apiKey = String(made.stdout).match(/wr-[\w-]{43}/)[0];
     other = await Server.start(['--model', 'sim=sim:', '--api-keys', file]);
-    const ask = (key) => new Anthropic({ apiKey: key, baseURL: other.url, maxRetries: 0 })
+    const ask = (key) => anthropicOf(other, { apiKey: key })
         .messages.create({ model: 'sim', max_tokens: 2, messages: user('a') });
     assert.ok((await ask(apiKey)).usage.output_tokens > 0);
     await assert.rejects(ask('wr-wrong'), (error) =>

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 
 import OpenAI from 'openai';
 
-import { models, Server } from './server.mjs';
+import { models, openaiOf, Server } from './server.mjs';
 
 let server;
 let client;
@@ -12,7 +12,7 @@ let client;
 before(async () => {
   server = await Server.start(['--model', `chat=${models}/qwen3-f32.gguf`, '--model', 'sim=sim:',
                                '--kv-type', 'f32', '--flash-attn', 'off']);
-  client = new OpenAI({ apiKey: 'none', baseURL: `${server.url}/v1`, maxRetries: 0 });
+  client = openaiOf(server);
 });
 after(() => server?.stop());
 

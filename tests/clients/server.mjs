@@ -1,9 +1,25 @@
-// A `windrow serve` of its own for a test: started on a port that is free, ended with the test.
+// A `windrow serve` of its own for a test: started on a port that is free, ended with the test; and
+// the official packages as they are set up to ask it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+
 const program = process.env.WINDROW_PROGRAM;
 export const models = process.env.WINDROW_TEST_MODELS_DIR;
+
+// Two models that call tools: one does what it is told, the other computes.
+export const callers = ['--model', 'sim=sim:instant,answer-tokens=8',
+                        '--model', `chat=${models}/qwen3-f32.gguf`];
+
+export const openaiOf = (server, more) =>
+  new OpenAI({ apiKey: 'none', baseURL: `${server.url}/v1`, maxRetries: 0, ...more });
+export const anthropicOf = (server, more) =>
+  new Anthropic({ apiKey: 'none', baseURL: server.url, maxRetries: 0, ...more });
+
+// A message of the user, as messages of both.
+export const user = (content) => [{ role: 'user', content }];
 
 // Ends what a failed test left behind.
 const running = new Set();

@@ -3,27 +3,23 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import Anthropic from '@anthropic-ai/sdk';
 import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod';
-import OpenAI from 'openai';
 import { zodFunction, zodResponsesFunction } from 'openai/helpers/zod';
 import { z } from 'zod';
 
-import { models, Server } from './server.mjs';
+import { anthropicOf, callers, openaiOf, Server, user } from './server.mjs';
 
 let server;
 let openai;
 let anthropic;
 
 before(async () => {
-  server = await Server.start(['--model', 'sim=sim:instant,answer-tokens=8',
-                               '--model', `chat=${models}/qwen3-f32.gguf`]);
-  openai = new OpenAI({ apiKey: 'none', baseURL: `${server.url}/v1`, maxRetries: 0 });
-  anthropic = new Anthropic({ apiKey: 'none', baseURL: server.url, maxRetries: 0 });
+  server = await Server.start(callers);
+  openai = openaiOf(server);
+  anthropic = anthropicOf(server);
 });
 after(() => server?.stop());
 
-const user = (content) => [{ role: 'user', content }];
 const parameters = {
   type: 'object', properties: { city: { type: 'string' } }, required: ['city'],
   additionalProperties: false,
