@@ -181,32 +181,6 @@ TEST(ServeBatches, AChatDoesNotWaitForABatch) {
   EXPECT_EQ(ended.at("status"), "cancelled");
 }
 
-TEST(ServeBatches, EachKeySeesItsOwn) {
-  const JobFolder folder;
-  const auto key = [&](const char* name, const Words& more = {}) {
-    Words words = {"keys", "add", "keys.txt", name};
-    words.insert(words.end(), more.begin(), more.end());
-    std::string made = folder.windrow(words).output;
-    made = made.substr(made.find("wr-"));
-    return made.substr(0, made.find_first_of(" \n"));
-  };
-  const std::string alice = key("alice");
-  const std::string bob = key("bob");
-  const std::string admin = key("root", {"--admin"});
-  Words words = kInstant;
-  words.insert(words.end(), {"--api-keys", "keys.txt"});
-  const Served served(folder, words);
-  const std::string file = upload(served, rows(2), alice);
-  const std::string id = create(served, file, alice);
-  for (const std::string& path : {"/v1/files/" + file, "/v1/batches/" + id}) {
-    EXPECT_EQ(served.get(path, alice).status, 200) << path;
-    EXPECT_EQ(served.get(path, bob).status, 404) << path;
-    EXPECT_EQ(served.get(path, admin).status, 200) << path;
-    EXPECT_EQ(served.get(path).status, 401) << path;
-  }
-  EXPECT_EQ(served.post("/v1/batches", batch_body(file), bob).status, 400);
-}
-
 TEST(ServeBatches, ADamagedDatabaseIsNamedAndTheRestServes) {
   const JobFolder folder;
   std::filesystem::create_directories(folder.path("data"));
