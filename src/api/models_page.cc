@@ -4,10 +4,10 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
-#include <charconv>
 #include <cstdint>
 
 #include "api/dialects/dialect.h"
+#include "base/percent.h"
 #include "base/utf8.h"
 
 namespace windrow::api {
@@ -68,18 +68,7 @@ std::optional<std::string> model_page(std::span<const ServedModel> models, std::
 }
 
 std::string decode_part(std::string_view part) {
-  std::string text;
-  for (size_t i = 0; i < part.size(); ++i) {
-    uint8_t byte = 0;
-    const std::string_view digits = part.substr(std::min(i + 1, part.size())).substr(0, 2);
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    const bool escape = part[i] == '%' && digits.size() == 2 && error == std::errc() &&
-                        end == digits.data() + digits.size();
-    text += escape ? static_cast<char>(byte) : part[i];
-    if (escape) i += 2;
-  }
-  return utf8_repair(text);
+  return utf8_repair(percent_decoded(part));
 }
 
 }  // namespace windrow::api

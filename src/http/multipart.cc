@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/percent.h"
+#include "base/utf8.h"
 #include "http/headers.h"
 
 namespace windrow::http {
@@ -55,6 +57,16 @@ bool next_parameter(std::string_view& rest, std::string_view& name, std::string&
   return true;
 }
 
+// "UTF-8'en'na%C3%AFve.jsonl" (RFC 8187): how clients write a text that is not ASCII. Nothing: it
+// is in another encoding.
+std::optional<std::string> extended_text(std::string_view value) {
+  const size_t encoding = std::min(value.size(), value.find('\''));
+  const size_t language = value.find('\'', std::min(value.size(), encoding + 1));
+  if (language == std::string_view::npos) return std::nullopt;
+  if (!same_ignoring_case(value.substr(0, encoding), "UTF-8")) return std::nullopt;
+  return utf8_repair(percent_decoded(value.substr(language + 1)));
+}
+
 // "form-data; name=..." -> the rest behind the type; nothing: it is another type.
 std::optional<std::string_view> parameters_of(std::string_view value, std::string_view type) {
   const size_t end = std::min(value.size(), value.find(';'));
@@ -78,13 +90,16 @@ std::optional<PartHead> read_head(std::string_view text) {
     std::optional<std::string_view> rest = parameters_of(value, "form-data");
     std::string_view name;
     std::string of_name;
+    std::optional<std::string> extended;
     while (rest && next_parameter(*rest, name, of_name)) {
       if (same_ignoring_case(name, "name")) {
         head.name = of_name;
         named = true;
       }
       if (same_ignoring_case(name, "filename")) head.filename = of_name;
+      if (same_ignoring_case(name, "filename*")) extended = extended_text(of_name);
     }
+    if (extended) head.filename = std::move(extended);
   }
   return named ? std::optional(std::move(head)) : std::nullopt;
 }

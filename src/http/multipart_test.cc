@@ -68,6 +68,24 @@ TEST(Multipart, IsTheSameWhereverItIsCut) {
   }
 }
 
+TEST(Multipart, AFilenameMayBeWrittenInTheExtendedForm) {
+  const auto filename = [](std::string_view parameters) {
+    Result<MultipartReader> reader = MultipartReader::of("multipart/form-data;boundary=a");
+    Parts sink;
+    const std::string form = "--a\r\nContent-Disposition: form-data; name=f" +
+                             std::string(parameters) + "\r\n\r\nx\r\n--a--";
+    EXPECT_TRUE(reader->feed(form, sink));
+    EXPECT_TRUE(reader->finish());
+    return sink.parts.at(0).filename;
+  };
+  EXPECT_EQ(filename("; filename*=UTF-8''na%C3%AFve%20a.jsonl"), "naïve a.jsonl");
+  EXPECT_EQ(filename("; filename*=utf-8'de'b.jsonl; filename=\"c.jsonl\""), "b.jsonl");
+  EXPECT_EQ(filename("; filename=c.jsonl; filename*=UTF-8''%FF"), "\uFFFD");
+  EXPECT_EQ(filename("; filename=c.jsonl; filename*=ISO-8859-1''%E4"), "c.jsonl");
+  EXPECT_EQ(filename("; filename=c.jsonl; filename*=b.jsonl"), "c.jsonl");
+  EXPECT_EQ(filename("; filename*=UTF-8"), "(none)");
+}
+
 TEST(Multipart, AFileOfAnyBytesComesAsItIs) {
   constexpr uint64_t kSeed = 7;
   SCOPED_TRACE(kSeed);
