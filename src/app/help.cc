@@ -142,8 +142,11 @@ std::string serve_help_text() {
   std::string text =
       "windrow serve --model MODEL.gguf [flags]\n\n"
       "Answers OpenAI's API over HTTP, many requests in few forward passes, until Ctrl-C:\n"
-      "/v1/chat/completions, /v1/completions, /v1/embeddings, /v1/rerank, /v1/models. docs/api.md\n"
-      "describes it, docs/operating.md how to run it.\n";
+      "/v1/chat/completions, /v1/responses, /v1/completions, /v1/embeddings, /v1/rerank, "
+      "/v1/models,\n"
+      "Anthropic's /v1/messages, and with --data-dir /v1/files and /v1/batches. docs/api.md "
+      "describes\n"
+      "it, docs/operating.md how to run it.\n";
   text += settings_help(SettingsOf::kServe);
   text +=
       "\nMost flags may also stand in windrow.toml (listen = \"127.0.0.1:9000\") or in a variable\n"

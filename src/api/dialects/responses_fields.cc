@@ -276,6 +276,8 @@ constexpr auto kFields = std::to_array<TranslatedField>({
     {{"prompt_cache_retention", kWithoutEffect, "anything", ""}, ignore_field},
     {{"prompt_cache_options", kWithoutEffect, "anything", ""}, ignore_field},
     {{"stream_options", kWithoutEffect, "anything", ""}, ignore_field},
+    {{"client_metadata", kWithoutEffect, "anything: what a client tells of itself", ""},
+     ignore_field},
 
     {{"truncation", kRefused, "\"disabled\"", "what is too long fails; cut it before"}},
     {{"previous_response_id", kRefused, "", kNoState}},
