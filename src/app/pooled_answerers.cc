@@ -50,8 +50,11 @@ std::string fingerprint_of(const std::string& path, const std::string& runtime) 
 std::string without_path(std::string text, const ModelChoice& choice) {
   if (const std::string front = choice.path + ": "; text.starts_with(front))
     text.erase(0, front.size());
-  for (size_t at = text.find(choice.path); at != std::string::npos; at = text.find(choice.path))
-    text.replace(at, choice.path.size(), "its file");
+  if (choice.path.find('/') == std::string::npos) return text;  // a name that says nothing
+  constexpr std::string_view kInstead = "its file";
+  for (size_t at = text.find(choice.path); at != std::string::npos;
+       at = text.find(choice.path, at + kInstead.size()))
+    text.replace(at, choice.path.size(), kInstead);
   return text;
 }
 

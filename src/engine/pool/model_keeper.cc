@@ -300,19 +300,29 @@ void ModelKeeper::forget(PooledModelId id, uint64_t number) {
 
 void ModelKeeper::cancel(PooledModelId id, bool all) {
   llm::Backend* backend = nullptr;
-  std::map<uint64_t, Held> held;
+  std::vector<Held> held;
   {
     const std::scoped_lock lock(mutex_);
-    PoolActions actions;
-    held.swap(at(id).held);
-    for (const auto& [number, one] : held) {
-      wait_limits_.remove(one.until, {id, number});
-      pool_.leave(clock_.now(), id, asker_of(one.request), actions);
+    // One at a time: those who are left may be let in when one leaves.
+    while (!at(id).held.empty()) {
+      held.push_back(take_held(id, at(id).held.begin()->first));
+      PoolActions actions;
+      pool_.leave(clock_.now(), id, asker_of(held.back().request), actions);
+      note(actions);
     }
-    note(actions);
+    const size_t left = held.size();
+    for (Deed& deed : deeds_) {
+      if (deed.model == id && !deed.failure) held.push_back(std::move(deed.held));
+    }
+    std::erase_if(deeds_, [&](const Deed& deed) { return deed.model == id && !deed.failure; });
+    for (const Held& one : std::span(held).subspan(left)) {
+      PoolActions actions;
+      pool_.end(clock_.now(), id, asker_of(one.request), actions);
+      note(actions);
+    }
     backend = use(id);
   }
-  for (auto& [number, one] : held) {
+  for (Held& one : held) {
     one.when_unwanted.reset();
     set_waits(one.request, false);
     one.done(cancelled());

@@ -379,6 +379,7 @@ TEST_F(ModelKeeperTest, ManyAtATimeGetOneEndEach) {
             promise->set_value();
           });
           if (random.chance(0.1)) unwanted.request_stop();
+          if (random.chance(0.05)) keeper.backend(id).cancel_waiting();
           if (random.chance(0.5)) {
             ended.wait();
           } else {
