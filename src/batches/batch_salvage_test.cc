@@ -171,6 +171,21 @@ TEST_F(BatchSalvageTest, WhatIsDamagedBeforeItIsAFileRunsAgain) {
   }
 }
 
+// Then nobody is asked any more: it would never end where the model is gone.
+TEST_F(BatchSalvageTest, WhatIsDamagedAfterItsTimeIsToldThatItIsOver) {
+  leave_in(kFinalizing);
+  std::string damaged = text(log());
+  damaged[40] = '\x02';
+  write(log(), damaged);
+  clock.advance(std::chrono::hours(25));
+  open();
+  start();
+  const BatchRecord record = wait_for(id, kCompleted);
+  EXPECT_EQ(record.counts, (RequestCounts{10, 8, 2}));
+  EXPECT_EQ(outcomes(record).size(), 10U);
+  EXPECT_TRUE(asked().empty());
+}
+
 TEST_F(BatchSalvageTest, ACancelledOneHasWhatIsSound) {
   leave_in(kCancelling);
   std::string damaged = text(log());

@@ -444,7 +444,9 @@ Result<bool> BatchService::end_rows(const LivePtr& live, const BatchRecord& reco
     figures_.began(record.number, job, record.counts);
     if (stopping_ || cancelled) job->stop();
   }
-  const Result<RowsEnd> end = record.state.time_over ? job->run_expired() : job->run(*models_);
+  const bool too_late = clock_.unix_seconds() >= record.state.expires_at;
+  const Result<RowsEnd> end =
+      record.state.time_over || too_late ? job->run_expired() : job->run(*models_);
   {
     const std::scoped_lock lock(mutex_);
     figures_.ended(record.number);
