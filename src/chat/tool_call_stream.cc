@@ -13,6 +13,17 @@ using Form = ToolSyntax::Form;
 // Between a name and its arguments there is no more text than this that says nothing.
 constexpr size_t kNameTailMax = 64;
 
+void add_content(std::string_view text, ToolCallStream::Told& told) {
+  if (text.empty()) return;
+  if (told.empty() || !told.back().calls.empty()) told.emplace_back();
+  told.back().content += text;
+}
+
+void add_call(ToolCallStream::Call call, ToolCallStream::Told& told) {
+  if (told.empty()) told.emplace_back();
+  told.back().calls.push_back(std::move(call));
+}
+
 }  // namespace
 
 ToolCallStream::ToolCallStream(std::shared_ptr<const ToolContext> context, Telling telling)
@@ -20,73 +31,73 @@ ToolCallStream::ToolCallStream(std::shared_ptr<const ToolContext> context, Telli
   if (syntax_.form != Form::kNone && syntax_.mark.empty()) part_ = Part::kBare;
 }
 
-ToolCallStream::More ToolCallStream::take(std::string_view text) {
-  More more;
-  if (over()) return more;
+ToolCallStream::Told ToolCallStream::take(std::string_view text) {
+  Told told;
+  if (over()) return told;
   pending_ += text;
-  while (!pending_.empty() && go_on(more)) {
+  while (!pending_.empty() && go_on(told)) {
   }
-  return more;
+  return told;
 }
 
-ToolCallStream::More ToolCallStream::end(bool cut) {
-  More more;
+ToolCallStream::Told ToolCallStream::end(bool cut) {
+  Told told;
   const bool behind = part_ == Part::kClose || part_ == Part::kBehind || part_ == Part::kEnd;
   if (told_ && attempting_) {
     if (cut) {
-      more.calls.push_back(std::move(made_));
+      add_call(std::move(made_), told);
       all_whole_ = false;
       told_ = false;
     } else {
       leave_call();
-      say(std::exchange(attempt_, {}) + pending_, more);
+      say(std::exchange(attempt_, {}) + pending_, told);
     }
   } else if (told_) {
     all_whole_ = all_whole();
     told_ = false;
   } else if (!behind) {
-    say(std::exchange(attempt_, {}) + pending_, more);
+    say(std::exchange(attempt_, {}) + pending_, told);
   }
   pending_.clear();
-  if (calls_ == 0) more.content += gap_;
+  if (calls_ == 0) add_content(gap_, told);
   gap_.clear();
   part_ = Part::kOver;
-  return more;
+  return told;
 }
 
 // False when nothing can be done before there is more.
-bool ToolCallStream::go_on(More& more) {
+bool ToolCallStream::go_on(Told& told) {
   switch (part_) {
     case Part::kText:
-      return read_text(more);
+      return read_text(told);
     case Part::kBare:
-      return read_bare(more);
+      return read_bare(told);
     case Part::kOpen:
-      return read_open(more);
+      return read_open(told);
     case Part::kListOrObject:
-      return read_list_or_object(more);
+      return read_list_or_object(told);
     case Part::kObject:
-      return read_object(more);
+      return read_object(told);
     case Part::kKey:
-      return read_key(more);
+      return read_key(told);
     case Part::kColon:
-      return read_colon(more);
+      return read_colon(told);
     case Part::kMember:
-      return read_member(more);
+      return read_member(told);
     case Part::kComma:
-      return read_comma(more);
+      return read_comma(told);
     case Part::kName:
-      return read_name(more);
+      return read_name(told);
     case Part::kArguments:
-      return read_arguments(more);
+      return read_arguments(told);
     case Part::kTag:
-      return read_tag(more);
+      return read_tag(told);
     case Part::kTagKey:
-      return read_tag_key(more);
+      return read_tag_key(told);
     case Part::kTagValueBegin:
       return read_tag_value_begin();
     case Part::kTagValue:
-      return read_tag_value(more);
+      return read_tag_value(told);
     case Part::kClose:
       return read_close();
     case Part::kBehind:
@@ -100,16 +111,16 @@ bool ToolCallStream::go_on(More& more) {
   return false;
 }
 
-bool ToolCallStream::read_text(More& more) {
+bool ToolCallStream::read_text(Told& told) {
   const bool looks = !syntax_.mark.empty() && (context_->several || calls_ == 0);
   const size_t found = looks ? pending_.find(syntax_.mark) : std::string::npos;
   if (found == std::string::npos) {
     const size_t end = pending_.size() - (looks ? begun(pending_, syntax_.mark) : 0);
-    say(std::string_view(pending_).substr(0, end), more);
+    say(std::string_view(pending_).substr(0, end), told);
     pending_.erase(0, end);
     return false;
   }
-  say(std::string_view(pending_).substr(0, found), more);
+  say(std::string_view(pending_).substr(0, found), told);
   pending_.erase(0, found);
   if (syntax_.form == Form::kJson) {
     attempt(Part::kListOrObject);
@@ -121,23 +132,23 @@ bool ToolCallStream::read_text(More& more) {
   return true;
 }
 
-bool ToolCallStream::read_bare(More& more) {
+bool ToolCallStream::read_bare(Told& told) {
   if (!skip_space()) return false;
   size_t bytes = 0;
   const Match preamble = match(syntax_.preamble, pending_, bytes);
   if (preamble == Match::kMore) return false;
-  if (preamble == Match::kNo && pending_.front() != '{') return fail(more);
+  if (preamble == Match::kNo && pending_.front() != '{') return fail(told);
   attempt(Part::kObject);
   consume(bytes);
   return true;
 }
 
-bool ToolCallStream::read_open(More& more) {
+bool ToolCallStream::read_open(Told& told) {
   if (!skip_space()) return false;
   size_t bytes = 0;
   const Match open = match(literal_, pending_, bytes);
   if (open == Match::kMore) return false;
-  if (open == Match::kNo) return fail(more);
+  if (open == Match::kNo) return fail(told);
   consume(bytes);
   part_ = Part::kName;
   return true;
@@ -193,16 +204,16 @@ ToolCallStream::Match ToolCallStream::match_behind_name(std::string_view text,
   return text[next] == '{' ? Match::kYes : Match::kNo;
 }
 
-bool ToolCallStream::read_name(More& more) {
+bool ToolCallStream::read_name(Told& told) {
   if (!skip_space()) return false;
   size_t bytes = 0;
   const Match name = find_name(bytes);
   if (name == Match::kMore) return false;
-  if (name == Match::kNo) return fail(more);
+  if (name == Match::kNo) return fail(told);
   consume(bytes);
   scan_ = {};
   if (syntax_.form == Form::kTagged) {
-    commit(more);
+    commit(told);
     first_member_ = true;
     part_ = Part::kTag;
   } else {
@@ -211,18 +222,18 @@ bool ToolCallStream::read_name(More& more) {
   return true;
 }
 
-bool ToolCallStream::read_arguments(More& more) {
+bool ToolCallStream::read_arguments(Told& told) {
   if (!told_) {
     if (!skip_space()) return false;
-    if (pending_.front() != '{') return fail(more);
-    commit(more);
+    if (pending_.front() != '{') return fail(told);
+    commit(told);
   }
   std::string arguments;
   consume(scan_.take(pending_, arguments));
-  add_arguments(arguments, more);
+  add_arguments(arguments, told);
   if (scan_.state() == JsonScan::State::kGoing) return false;
-  if (scan_.state() == JsonScan::State::kWrong) return fail(more);
-  end_arguments(more);
+  if (scan_.state() == JsonScan::State::kWrong) return fail(told);
+  end_arguments(told);
   end_call(syntax_.close);
   return true;
 }
@@ -315,34 +326,35 @@ void ToolCallStream::attempt(Part part) {
 }
 
 // It is a call.
-void ToolCallStream::commit(More& more) {
+void ToolCallStream::commit(Told& told) {
   told_ = true;
   whole_ = false;
   made_ = {.index = calls_++, .name = name_, .arguments = {}};
-  if (telling_when_ == Telling::kAtOnce) tell_made(more);
+  if (telling_when_ == Telling::kAtOnce) tell_made(told);
 }
 
-void ToolCallStream::tell_made(More& more) {
+void ToolCallStream::tell_made(Told& told) {
   attempting_ = false;
   attempt_.clear();
-  more.calls.push_back(std::move(made_));
+  add_call(std::move(made_), told);
 }
 
-void ToolCallStream::add_arguments(std::string_view text, More& more) {
+void ToolCallStream::add_arguments(std::string_view text, Told& told) {
   if (text.empty()) return;
   if (attempting_) {
     made_.arguments += text;
     return;
   }
   const int32_t index = calls_ - 1;
-  if (more.calls.empty() || more.calls.back().index != index)
-    more.calls.push_back({.index = index, .name = {}, .arguments = {}});
-  more.calls.back().arguments += text;
+  const bool goes_on =
+      !told.empty() && !told.back().calls.empty() && told.back().calls.back().index == index;
+  if (!goes_on) add_call({.index = index, .name = {}, .arguments = {}}, told);
+  told.back().calls.back().arguments += text;
 }
 
-void ToolCallStream::end_arguments(More& more) {
+void ToolCallStream::end_arguments(Told& told) {
   whole_ = true;
-  if (attempting_) tell_made(more);
+  if (attempting_) tell_made(told);
   if (context_->several) return;
   part_ = Part::kOver;
   pending_.clear();
@@ -356,13 +368,13 @@ void ToolCallStream::end_call(std::string_view close) {
 }
 
 // What was told of a call stays told; what was not is content.
-bool ToolCallStream::fail(More& more) {
+bool ToolCallStream::fail(Told& told) {
   if (told_ && attempting_) leave_call();
   if (told_) all_whole_ = all_whole();
   told_ = false;
   attempting_ = false;
   part_ = Part::kText;
-  say(std::exchange(attempt_, {}), more);
+  say(std::exchange(attempt_, {}), told);
   return true;
 }
 
@@ -372,15 +384,15 @@ void ToolCallStream::leave_call() {
   --calls_;
 }
 
-void ToolCallStream::say(std::string_view text, More& more) {
+void ToolCallStream::say(std::string_view text, Told& told) {
   const size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
   gap_ += text.substr(0, begin);
   text.remove_prefix(begin);
   if (text.empty()) return;
-  if (said_ || calls_ == 0) more.content += gap_;
+  if (said_ || calls_ == 0) add_content(gap_, told);
   said_ = true;
   const size_t end = text.find_last_not_of(kSpace) + 1;
-  more.content += text.substr(0, end);
+  add_content(text.substr(0, end), told);
   gap_ = text.substr(end);
 }
 
@@ -388,13 +400,15 @@ CallsOfAnswer split_calls(std::shared_ptr<const ToolContext> context, std::strin
                           Telling telling, bool cut) {
   ToolCallStream stream(std::move(context), telling);
   CallsOfAnswer answer;
-  for (const ToolCallStream::More& more : {stream.take(content), stream.end(cut)}) {
-    answer.content += more.content;
-    for (const ToolCallStream::Call& call : more.calls) {
-      answer.calls.resize(std::max(answer.calls.size(), static_cast<size_t>(call.index) + 1));
-      WrittenCall& written = answer.calls[static_cast<size_t>(call.index)];
-      if (!call.name.empty()) written.name = call.name;
-      written.arguments += call.arguments;
+  for (const ToolCallStream::Told& told : {stream.take(content), stream.end(cut)}) {
+    for (const ToolCallStream::More& more : told) {
+      answer.content += more.content;
+      for (const ToolCallStream::Call& call : more.calls) {
+        answer.calls.resize(std::max(answer.calls.size(), static_cast<size_t>(call.index) + 1));
+        WrittenCall& written = answer.calls[static_cast<size_t>(call.index)];
+        if (!call.name.empty()) written.name = call.name;
+        written.arguments += call.arguments;
+      }
     }
   }
   answer.all_whole = stream.all_whole();

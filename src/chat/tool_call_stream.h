@@ -46,21 +46,22 @@ class ToolCallStream {
     std::string arguments;  // some more of them
   };
 
-  // More of both; the content comes first.
+  // More of both; the content comes first. Several of them are in the order of the answer.
   struct More {
     std::string content;
     std::vector<Call> calls;
   };
+  using Told = std::vector<More>;
 
   explicit ToolCallStream(std::shared_ptr<const ToolContext> context,
                           Telling telling = Telling::kAtOnce);
 
   // The answer's content, thoughts split off, goes on by whole characters.
-  More take(std::string_view text);
+  Told take(std::string_view text);
 
   // It is over: what was held back is told. `cut`: somebody else ended it, and a call that had
   // begun stays one, as far as it came.
-  More end(bool cut = false);
+  Told end(bool cut = false);
 
   // Of the content so far the last so many bytes may still become a call or not.
   size_t held_bytes() const { return attempt_.size() + pending_.size() + gap_.size(); }
@@ -99,12 +100,12 @@ class ToolCallStream {
   enum class Match : uint8_t { kNo, kYes, kMore };
   static Match match(std::string_view literal, std::string_view text, size_t& bytes);
 
-  bool go_on(More& more);
-  bool read_text(More& more);
-  bool read_bare(More& more);
-  bool read_open(More& more);
-  bool read_name(More& more);
-  bool read_arguments(More& more);
+  bool go_on(Told& told);
+  bool read_text(Told& told);
+  bool read_bare(Told& told);
+  bool read_open(Told& told);
+  bool read_name(Told& told);
+  bool read_arguments(Told& told);
   bool read_close();
   bool read_behind();
   bool read_end();
@@ -112,36 +113,36 @@ class ToolCallStream {
   Match match_behind_name(std::string_view text, size_t& bytes) const;
 
   // A call as an object (tool_call_stream_json.cc).
-  bool read_list_or_object(More& more);
-  bool read_object(More& more);
-  bool read_key(More& more);
-  bool read_colon(More& more);
-  bool read_member(More& more);
-  bool begin_member(More& more);
-  bool end_member(More& more);
-  bool read_comma(More& more);
-  bool end_object(More& more);
-  bool take_name(std::string name, More& more);
-  bool take_arguments(std::string arguments, More& more);
+  bool read_list_or_object(Told& told);
+  bool read_object(Told& told);
+  bool read_key(Told& told);
+  bool read_colon(Told& told);
+  bool read_member(Told& told);
+  bool begin_member(Told& told);
+  bool end_member(Told& told);
+  bool read_comma(Told& told);
+  bool end_object(Told& told);
+  bool take_name(std::string name, Told& told);
+  bool take_arguments(std::string arguments, Told& told);
   bool is_arguments_key() const;
 
   // A call as tags (tool_call_stream_tags.cc).
-  bool read_tag(More& more);
-  bool read_tag_key(More& more);
+  bool read_tag(Told& told);
+  bool read_tag_key(Told& told);
   bool read_tag_value_begin();
-  bool read_tag_value(More& more);
+  bool read_tag_value(Told& told);
 
   bool skip_space();
   void consume(size_t bytes);
   void attempt(Part part);
-  void commit(More& more);
-  void tell_made(More& more);
-  void add_arguments(std::string_view text, More& more);
-  void end_arguments(More& more);
+  void commit(Told& told);
+  void tell_made(Told& told);
+  void add_arguments(std::string_view text, Told& told);
+  void end_arguments(Told& told);
   void end_call(std::string_view close);
-  bool fail(More& more);
+  bool fail(Told& told);
   void leave_call();
-  void say(std::string_view text, More& more);
+  void say(std::string_view text, Told& told);
 
   const std::shared_ptr<const ToolContext> context_;
   const ToolSyntax& syntax_;

@@ -33,17 +33,17 @@ bool is_object(std::string_view text) {
 
 }  // namespace
 
-bool ToolCallStream::read_list_or_object(More& more) {
+bool ToolCallStream::read_list_or_object(Told& told) {
   if (!skip_space()) return false;
-  if (pending_.front() != '[' && pending_.front() != '{') return fail(more);
+  if (pending_.front() != '[' && pending_.front() != '{') return fail(told);
   if (pending_.front() == '[') consume(1);
   part_ = Part::kObject;
   return true;
 }
 
-bool ToolCallStream::read_object(More& more) {
+bool ToolCallStream::read_object(Told& told) {
   if (!skip_space()) return false;
-  if (pending_.front() != '{') return fail(more);
+  if (pending_.front() != '{') return fail(told);
   consume(1);
   part_ = Part::kKey;
   named_ = false;
@@ -53,18 +53,18 @@ bool ToolCallStream::read_object(More& more) {
   return true;
 }
 
-bool ToolCallStream::read_key(More& more) {
+bool ToolCallStream::read_key(Told& told) {
   if (!in_value_) {
     if (!skip_space()) return false;
-    if (pending_.front() == '}') return end_object(more);
-    if (pending_.front() != '"') return fail(more);
+    if (pending_.front() == '}') return end_object(told);
+    if (pending_.front() != '"') return fail(told);
     in_value_ = true;
     value_.clear();
     scan_ = {};
   }
   consume(scan_.take(pending_, value_));
   if (scan_.state() == JsonScan::State::kGoing) return false;
-  if (scan_.state() == JsonScan::State::kWrong) return fail(more);
+  if (scan_.state() == JsonScan::State::kWrong) return fail(told);
   const json::value key = parsed(value_);
   key_ = key.is_string() ? std::string(key.get_string()) : "";
   in_value_ = false;
@@ -72,9 +72,9 @@ bool ToolCallStream::read_key(More& more) {
   return true;
 }
 
-bool ToolCallStream::read_colon(More& more) {
+bool ToolCallStream::read_colon(Told& told) {
   if (!skip_space()) return false;
-  if (pending_.front() != ':') return fail(more);
+  if (pending_.front() != ':') return fail(told);
   consume(1);
   part_ = Part::kMember;
   return true;
@@ -84,7 +84,7 @@ bool ToolCallStream::is_arguments_key() const {
   return key_ == syntax_.arguments_key || key_ == "arguments" || key_ == "parameters";
 }
 
-bool ToolCallStream::begin_member(More& more) {
+bool ToolCallStream::begin_member(Told& told) {
   in_value_ = true;
   telling_ = false;
   value_.clear();
@@ -96,98 +96,98 @@ bool ToolCallStream::begin_member(More& more) {
   if (!known && syntax_.mark.empty()) return false;
   if (is_arguments_key() && named_ && pending_.front() == '{') {
     telling_ = true;
-    commit(more);
+    commit(told);
   }
   return true;
 }
 
-bool ToolCallStream::read_member(More& more) {
+bool ToolCallStream::read_member(Told& told) {
   if (!in_value_) {
     if (!skip_space()) return false;
-    if (!begin_member(more)) return fail(more);
+    if (!begin_member(told)) return fail(told);
   }
   std::string text;
   consume(scan_.take(pending_, text));
   if (telling_) {
-    add_arguments(text, more);
+    add_arguments(text, told);
   } else if (!told_) {
     value_ += text;
   }
   if (scan_.state() == JsonScan::State::kGoing) return false;
-  if (scan_.state() == JsonScan::State::kWrong) return fail(more);
+  if (scan_.state() == JsonScan::State::kWrong) return fail(told);
   in_value_ = false;
   part_ = Part::kComma;
-  return end_member(more) || fail(more);
+  return end_member(told) || fail(told);
 }
 
 // False where this is no call.
-bool ToolCallStream::end_member(More& more) {
+bool ToolCallStream::end_member(Told& told) {
   if (telling_) {
     telling_ = false;
-    end_arguments(more);
+    end_arguments(told);
     return true;
   }
   if (told_) return true;
   const json::value value = parsed(value_);
   if (is_arguments_key()) {
-    if (value_ == "null") return take_arguments("{}", more);
+    if (value_ == "null") return take_arguments("{}", told);
     // Some models write them as the API has them: the text of an object.
-    return take_arguments(value.is_string() ? std::string(value.get_string()) : value_, more);
+    return take_arguments(value.is_string() ? std::string(value.get_string()) : value_, told);
   }
   if (key_ == syntax_.name_key || (key_ == "function" && value.is_string()))
-    return value.is_string() && take_name(std::string(value.get_string()), more);
+    return value.is_string() && take_name(std::string(value.get_string()), told);
   if (key_ != "function" || !value.is_object()) return true;
   // A tool call as the API has it.
   const json::value* name = value.get_object().if_contains(syntax_.name_key);
   if (name == nullptr || !name->is_string()) return false;
-  if (!take_name(std::string(name->get_string()), more)) return false;
+  if (!take_name(std::string(name->get_string()), told)) return false;
   for (const char* key : {"arguments", "parameters"}) {
     const json::value* arguments = value.get_object().if_contains(key);
     if (arguments == nullptr) continue;
     return take_arguments(
         arguments->is_string() ? std::string(arguments->get_string()) : json::serialize(*arguments),
-        more);
+        told);
   }
   return true;
 }
 
-bool ToolCallStream::take_name(std::string name, More& more) {
+bool ToolCallStream::take_name(std::string name, Told& told) {
   if (named_ || !context_->tools.has(name)) return false;
   named_ = true;
   name_ = std::move(name);
   if (!arguments_) return true;
-  return take_arguments(*std::exchange(arguments_, std::nullopt), more);
+  return take_arguments(*std::exchange(arguments_, std::nullopt), told);
 }
 
-bool ToolCallStream::take_arguments(std::string arguments, More& more) {
+bool ToolCallStream::take_arguments(std::string arguments, Told& told) {
   if (!is_object(without_space(arguments))) return false;
   if (!named_) {
     arguments_ = std::move(arguments);
     return true;
   }
-  commit(more);
-  add_arguments(without_space(arguments), more);
-  end_arguments(more);
+  commit(told);
+  add_arguments(without_space(arguments), told);
+  end_arguments(told);
   return true;
 }
 
-bool ToolCallStream::read_comma(More& more) {
+bool ToolCallStream::read_comma(Told& told) {
   if (!skip_space()) return false;
-  if (pending_.front() == '}') return end_object(more);
-  if (pending_.front() != ',') return fail(more);
+  if (pending_.front() == '}') return end_object(told);
+  if (pending_.front() != ',') return fail(told);
   consume(1);
   part_ = Part::kKey;
   return true;
 }
 
-bool ToolCallStream::end_object(More& more) {
+bool ToolCallStream::end_object(Told& told) {
   consume(1);
   if (!told_) {
     // What a mark announced needs no arguments.
-    if (!named_ || syntax_.mark.empty()) return fail(more);
-    commit(more);
-    add_arguments("{}", more);
-    end_arguments(more);
+    if (!named_ || syntax_.mark.empty()) return fail(told);
+    commit(told);
+    add_arguments("{}", told);
+    end_arguments(told);
   }
   end_call(std::string_view(syntax_.close).substr(1));
   return true;

@@ -22,7 +22,7 @@ std::string_view first_word(std::string_view text) {
 
 }  // namespace
 
-bool ToolCallStream::read_tag(More& more) {
+bool ToolCallStream::read_tag(Told& told) {
   if (!skip_space()) return false;
   size_t bytes = 0;
   const Match key = match(syntax_.key_open, pending_, bytes);
@@ -35,27 +35,27 @@ bool ToolCallStream::read_tag(More& more) {
   const Match close = match(end, pending_, bytes);
   if (close == Match::kYes) {
     consume(bytes);
-    add_arguments(first_member_ ? "{}" : "}", more);
-    end_arguments(more);
+    add_arguments(first_member_ ? "{}" : "}", told);
+    end_arguments(told);
     end_call(std::string_view(syntax_.close).substr(end.size()));
     return true;
   }
   if (key == Match::kMore || close == Match::kMore) return false;
-  return fail(more);
+  return fail(told);
 }
 
-bool ToolCallStream::read_tag_key(More& more) {
+bool ToolCallStream::read_tag_key(Told& told) {
   const size_t end = pending_.find(first_word(syntax_.key_close));
-  if (end == std::string::npos) return pending_.size() > kKeyMax && fail(more);
+  if (end == std::string::npos) return pending_.size() > kKeyMax && fail(told);
   size_t bytes = 0;
   const Match close = match(syntax_.key_close, std::string_view(pending_).substr(end), bytes);
   if (close == Match::kMore) return false;
-  if (close == Match::kNo) return fail(more);
+  if (close == Match::kNo) return fail(told);
   const std::string_view key = without_space(std::string_view(pending_).substr(0, end));
   kind_ = context_->tools.kind_of(name_, key);
-  add_arguments(first_member_ ? "{\"" : ", \"", more);
-  add_arguments(in_json_string(key), more);
-  add_arguments(kind_ == ValueKind::kString ? "\": \"" : "\": ", more);
+  add_arguments(first_member_ ? "{\"" : ", \"", told);
+  add_arguments(in_json_string(key), told);
+  add_arguments(kind_ == ValueKind::kString ? "\": \"" : "\": ", told);
   consume(end + bytes);
   first_member_ = false;
   searched_ = 0;
@@ -69,7 +69,7 @@ bool ToolCallStream::read_tag_value_begin() {
   return true;
 }
 
-bool ToolCallStream::read_tag_value(More& more) {
+bool ToolCallStream::read_tag_value(Told& told) {
   const std::string_view close = without_space(syntax_.value_close);
   const size_t found = pending_.find(close, searched_);
   const bool ended = found != std::string::npos;
@@ -78,10 +78,10 @@ bool ToolCallStream::read_tag_value(More& more) {
   if (syntax_.value_close.starts_with('\n') && end > 0 && pending_[end - 1] == '\n') --end;
   const std::string_view value = std::string_view(pending_).substr(0, end);
   if (kind_ == ValueKind::kString) {
-    add_arguments(in_json_string(value), more);
-    if (ended) add_arguments("\"", more);
+    add_arguments(in_json_string(value), told);
+    if (ended) add_arguments("\"", told);
   } else if (ended) {
-    add_arguments(tagged_value_to_json(value, kind_), more);
+    add_arguments(tagged_value_to_json(value, kind_), told);
   }
   if (ended) {
     consume(found + close.size());

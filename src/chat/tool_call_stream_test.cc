@@ -219,13 +219,13 @@ TEST(ToolCallStream, BehindTheOnlyCallTheAnswerIsOver) {
 
 TEST(ToolCallStream, ArgumentsAreToldAsTheyCome) {
   ToolCallStream stream(kHermes);
-  EXPECT_EQ(stream.take("Hm. <tool_").content, "Hm.");
-  EXPECT_TRUE(stream.take(R"(call>{"name": "add", "argum)").calls.empty());
-  const ToolCallStream::More begin = stream.take(R"(ents": {"a")");
+  EXPECT_EQ(stream.take("Hm. <tool_").at(0).content, "Hm.");
+  EXPECT_TRUE(stream.take(R"(call>{"name": "add", "argum)").empty());
+  const ToolCallStream::More begin = stream.take(R"(ents": {"a")").at(0);
   ASSERT_EQ(begin.calls.size(), 1U);
   EXPECT_EQ(begin.calls[0].name, "add");
   EXPECT_EQ(begin.calls[0].arguments, "{\"a\"");
-  const ToolCallStream::More rest = stream.take(": 5");
+  const ToolCallStream::More rest = stream.take(": 5").at(0);
   ASSERT_EQ(rest.calls.size(), 1U);
   EXPECT_EQ(rest.calls[0].name, "");
   EXPECT_EQ(rest.calls[0].arguments, ": 5");
@@ -310,18 +310,21 @@ std::string read_in_pieces(const std::shared_ptr<const ToolContext>& context,
                            std::string_view answer, Telling telling, Random& random) {
   ToolCallStream stream(context, telling);
   CallsOfAnswer read;
-  const auto hear = [&](const ToolCallStream::More& more) {
-    read.content += more.content;
-    for (const ToolCallStream::Call& call : more.calls) {
-      const auto index = static_cast<size_t>(call.index);
-      if (index == read.calls.size()) {
-        EXPECT_FALSE(call.name.empty());
-        read.calls.push_back({.name = call.name, .arguments = {}});
-      } else {
-        EXPECT_EQ(index + 1, read.calls.size());
-        EXPECT_EQ(call.name, "");
+  const auto hear = [&](const ToolCallStream::Told& told) {
+    for (const ToolCallStream::More& more : told) {
+      EXPECT_FALSE(more.content.empty() && more.calls.empty());
+      read.content += more.content;
+      for (const ToolCallStream::Call& call : more.calls) {
+        const auto index = static_cast<size_t>(call.index);
+        if (index == read.calls.size()) {
+          EXPECT_FALSE(call.name.empty());
+          read.calls.push_back({.name = call.name, .arguments = {}});
+        } else {
+          EXPECT_EQ(index + 1, read.calls.size());
+          EXPECT_EQ(call.name, "");
+        }
+        read.calls.back().arguments += call.arguments;
       }
-      read.calls.back().arguments += call.arguments;
     }
   };
   while (!answer.empty()) {
@@ -329,7 +332,9 @@ std::string read_in_pieces(const std::shared_ptr<const ToolContext>& context,
     while (size < answer.size() && utf8_incomplete_tail(answer.substr(0, size)) > 0)
       ++size;
     hear(stream.take(answer.substr(0, size)));
-    if (telling == Telling::kAtOnce) EXPECT_LE(stream.held_bytes(), 4096U);
+    if (telling == Telling::kAtOnce) {
+      EXPECT_LE(stream.held_bytes(), 4096U);
+    }
     answer.remove_prefix(size);
   }
   hear(stream.end());

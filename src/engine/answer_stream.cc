@@ -37,31 +37,38 @@ size_t AnswerStream::tellable_bytes(const AnswerText& text, size_t tokens_scored
   return std::max(bytes, taken_bytes_);
 }
 
-void AnswerStream::tell_text(std::string_view bytes, bool said, llm::Piece& piece) {
+void AnswerStream::tell_text(std::string_view bytes, bool said, std::vector<llm::Piece>& pieces) {
   taken_bytes_ += bytes.size();
   cut_ += bytes;
   const size_t whole = cut_.size() - utf8_incomplete_tail(cut_);
   const std::string_view text = std::string_view(cut_).substr(0, whole);
   if (said) {
-    piece.text += utf8_repair(text);
+    pieces.back().text += utf8_repair(text);
     held_bytes_ = 0;
   } else {
     const chat::ReasoningStream::More more = thoughts_.take(text);
-    piece.reasoning += utf8_repair(more.reasoning);
-    if (!guided_) tell_content(utf8_repair(more.content), piece);
+    pieces.back().reasoning += utf8_repair(more.reasoning);
+    if (!guided_) tell_content(utf8_repair(more.content), pieces);
     held_bytes_ = thoughts_.held_bytes() + (calls_ ? calls_->held_bytes() : 0);
   }
   cut_.erase(0, whole);
 }
 
-void AnswerStream::tell_content(const std::string& content, llm::Piece& piece) {
+void AnswerStream::tell_content(const std::string& content, std::vector<llm::Piece>& pieces) {
   if (!calls_) {
-    piece.text += content;
+    pieces.back().text += content;
     return;
   }
-  chat::ToolCallStream::More more = calls_->take(content);
-  piece.text += more.content;
-  for (chat::ToolCallStream::Call& call : more.calls) {
+  for (chat::ToolCallStream::More& more : calls_->take(content)) {
+    // Of one piece texts come before calls.
+    if (!pieces.back().tool_calls.empty()) pieces.push_back(piece());
+    pieces.back().text += more.content;
+    tell_calls(std::move(more.calls), pieces.back());
+  }
+}
+
+void AnswerStream::tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Piece& piece) {
+  for (chat::ToolCallStream::Call& call : calls) {
     const auto index = static_cast<size_t>(call.index);
     const bool begins = index == arguments_told_.size();
     if (begins) arguments_told_.push_back(0);
@@ -85,28 +92,33 @@ void AnswerStream::tell_tokens(std::span<const llm::ScoredToken> scored, llm::Pi
   tokens_told_ = end;
 }
 
-std::optional<llm::Piece> AnswerStream::next(const AnswerText& text,
-                                             std::span<const llm::ScoredToken> scored) {
-  llm::Piece piece{.choice = choice_, .text_begin = text_begin_};
+std::vector<llm::Piece> AnswerStream::next(const AnswerText& text,
+                                           std::span<const llm::ScoredToken> scored) {
+  std::vector<llm::Piece> pieces = {piece()};
   const size_t end = tellable_bytes(text, scored.size());
   const std::string_view bytes = text.bytes();
   if (guided_) {
     const size_t begin = std::clamp(speech_begin_.value_or(0), taken_bytes_, end);
     const bool nothing_told = taken_bytes_ == 0 && !cut_.empty();
     if (begin > taken_bytes_)
-      tell_text(bytes.substr(taken_bytes_, begin - taken_bytes_), false, piece);
+      tell_text(bytes.substr(taken_bytes_, begin - taken_bytes_), false, pieces);
     if (end > taken_bytes_ || nothing_told)
-      tell_text(bytes.substr(taken_bytes_, end - taken_bytes_), true, piece);
+      tell_text(bytes.substr(taken_bytes_, end - taken_bytes_), true, pieces);
   } else {
-    tell_text(bytes.substr(taken_bytes_, end - taken_bytes_), false, piece);
+    tell_text(bytes.substr(taken_bytes_, end - taken_bytes_), false, pieces);
   }
-  if (lists_tokens_) tell_tokens(scored, piece);
-  if (piece.text.empty() && piece.reasoning.empty() && piece.tool_calls.empty() &&
-      piece.tokens.empty())
-    return std::nullopt;
-  text_told_ += piece.text.size();
-  reasoning_told_ += piece.reasoning.size();
-  return piece;
+  // With the first, so that no text comes before its tokens.
+  if (lists_tokens_) tell_tokens(scored, pieces.front());
+  const llm::Piece& first = pieces.front();
+  if (first.text.empty() && first.reasoning.empty() && first.tool_calls.empty() &&
+      first.tokens.empty()) {
+    return {};
+  }
+  for (const llm::Piece& piece : pieces) {
+    text_told_ += piece.text.size();
+    reasoning_told_ += piece.reasoning.size();
+  }
+  return pieces;
 }
 
 llm::Piece AnswerStream::last(const llm::Choice& whole) {

@@ -48,17 +48,19 @@ class AnswerStream {
   // them come before what is said, or nothing is known yet.
   void token_said(size_t text_bytes, std::optional<size_t> speech_begin);
 
-  // What there is to tell since the last piece, if anything. `text` is the answer's and `scored`
-  // are the tokens listed, so far.
-  std::optional<llm::Piece> next(const AnswerText& text, std::span<const llm::ScoredToken> scored);
+  // What there is to tell since the last piece, if anything; several where something is said behind
+  // a call. `text` is the answer's and `scored` are the tokens listed, so far.
+  std::vector<llm::Piece> next(const AnswerText& text, std::span<const llm::ScoredToken> scored);
 
   // All the rest.
   llm::Piece last(const llm::Choice& whole);
 
  private:
   size_t tellable_bytes(const AnswerText& text, size_t tokens_scored) const;
-  void tell_text(std::string_view bytes, bool said, llm::Piece& piece);
-  void tell_content(const std::string& content, llm::Piece& piece);
+  llm::Piece piece() const { return {.choice = choice_, .text_begin = text_begin_}; }
+  void tell_text(std::string_view bytes, bool said, std::vector<llm::Piece>& pieces);
+  void tell_content(const std::string& content, std::vector<llm::Piece>& pieces);
+  void tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Piece& piece);
   void tell_tokens(std::span<const llm::ScoredToken> scored, llm::Piece& piece);
 
   const int32_t choice_;

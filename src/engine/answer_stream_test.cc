@@ -1,8 +1,12 @@
 #include "engine/answer_stream.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <memory>
 
 #include "base/random.h"
 #include "base/utf8.h"
@@ -17,17 +21,17 @@ llm::ScoredToken scored(int32_t token) {
 TEST(AnswerStream, TellsWhatIsSettledAndNothingTwice) {
   AnswerText text({"STOP"});
   AnswerStream stream({.choice = 3});
-  EXPECT_EQ(stream.next(text, {}), std::nullopt);
+  EXPECT_TRUE(stream.next(text, {}).empty());
   text.append("one S");
   stream.token_said(5, std::nullopt);
-  EXPECT_EQ(stream.next(text, {}), (llm::Piece{.choice = 3, .text = "one "}));
-  EXPECT_EQ(stream.next(text, {}), std::nullopt);
+  EXPECT_EQ(stream.next(text, {}), (std::vector{llm::Piece{.choice = 3, .text = "one "}}));
+  EXPECT_TRUE(stream.next(text, {}).empty());
   text.append("O\xC3");
   stream.token_said(7, std::nullopt);
-  EXPECT_EQ(stream.next(text, {})->text, "SO");
+  EXPECT_EQ(stream.next(text, {}).at(0).text, "SO");
   text.append("\xA4");
   stream.token_said(8, std::nullopt);
-  EXPECT_EQ(stream.next(text, {})->text, "\xC3\xA4");
+  EXPECT_EQ(stream.next(text, {}).at(0).text, "\xC3\xA4");
   EXPECT_EQ(stream.last({.text = "one SO\xC3\xA4!", .finish_reason = llm::FinishReason::kLength}),
             (llm::Piece{.choice = 3, .text = "!", .finish_reason = llm::FinishReason::kLength}));
 }
@@ -35,10 +39,10 @@ TEST(AnswerStream, TellsWhatIsSettledAndNothingTwice) {
 TEST(AnswerStream, WhatStandsBeforeTheAnswerIsInTheFirstPiece) {
   AnswerText text({});
   AnswerStream echo({.text_before = "ab\xC3"});
-  EXPECT_EQ(echo.next(text, {})->text, "ab");
+  EXPECT_EQ(echo.next(text, {}).at(0).text, "ab");
   text.append("\xA4x");
   echo.token_said(2, std::nullopt);
-  EXPECT_EQ(echo.next(text, {})->text, "\xC3\xA4x") << "a character begins in the prompt";
+  EXPECT_EQ(echo.next(text, {}).at(0).text, "\xC3\xA4x") << "a character begins in the prompt";
   EXPECT_EQ(AnswerStream({.text_before = "ab"}).last({.text = "ab"}).text, "ab");
 }
 
@@ -46,20 +50,41 @@ TEST(AnswerStream, TokensComeWithTheLastOfTheirText) {
   AnswerText text({"STOP"});
   AnswerStream stream({.lists_tokens = true, .prompt_tokens = 2});
   std::vector<llm::ScoredToken> tokens = {scored(1), scored(2)};
-  EXPECT_EQ(stream.next(text, tokens)->tokens.size(), 2U) << "the prompt's";
+  EXPECT_EQ(stream.next(text, tokens).at(0).tokens.size(), 2U) << "the prompt's";
   text.append("ab S");
   stream.token_said(4, std::nullopt);
-  EXPECT_EQ(stream.next(text, tokens), std::nullopt) << "it has no scores yet";
+  EXPECT_TRUE(stream.next(text, tokens).empty()) << "it has no scores yet";
   tokens.push_back(scored(3));
-  const llm::Piece half = stream.next(text, tokens).value();
+  const llm::Piece half = stream.next(text, tokens).at(0);
   EXPECT_EQ(half.text, "ab ");
   EXPECT_TRUE(half.tokens.empty()) << "some of its text is held back";
   text.append("o");
   stream.token_said(5, std::nullopt);
   tokens.push_back(scored(4));
-  const llm::Piece rest = stream.next(text, tokens).value();
+  const llm::Piece rest = stream.next(text, tokens).at(0);
   EXPECT_EQ(rest.text, "So");
   EXPECT_EQ(rest.tokens, (std::vector{scored(3), scored(4)}));
+}
+
+TEST(AnswerStream, WhatIsSaidBehindACallComesBehindIt) {
+  const auto tools = std::make_shared<const chat::ToolContext>(chat::ToolContext{
+      .syntax = chat::generic_tool_syntax(),
+      .tools = chat::ToolTable(
+          boost::json::parse(R"([{"type": "function", "function": {"name": "now"}}])")
+              .as_array())});
+  const std::string_view call = R"(<tool_call>{"name": "now", "arguments": {}}</tool_call>)";
+  AnswerText text({});
+  AnswerStream stream({.choice = 1, .tools = tools});
+  text.append(fmt::format("a {0} b {0}", call));
+  stream.token_said(text.bytes().size(), std::nullopt);
+  const std::vector<llm::Piece> pieces = stream.next(text, {});
+  ASSERT_EQ(pieces.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(pieces[i].choice, 1);
+    EXPECT_EQ(pieces[i].text, i == 0 ? "a" : "  b");
+    ASSERT_EQ(pieces[i].tool_calls.size(), 1U);
+    EXPECT_EQ(pieces[i].tool_calls[0].index, static_cast<int32_t>(i));
+  }
 }
 
 TEST(AnswerStream, OfAGuidedAnswerNothingIsToldBeforeItIsKnownWhatItIs) {
@@ -69,8 +94,8 @@ TEST(AnswerStream, OfAGuidedAnswerNothingIsToldBeforeItIsKnownWhatItIs) {
   const auto said = [&](std::string_view bytes, std::optional<size_t> speech_begin) {
     text.append(bytes);
     stream.token_said(text.bytes().size(), speech_begin);
-    const auto piece = stream.next(text, {});
-    return piece ? piece->reasoning + "|" + piece->text : "";
+    const auto pieces = stream.next(text, {});
+    return pieces.empty() ? "" : pieces[0].reasoning + "|" + pieces[0].text;
   };
   EXPECT_EQ(said("<think", std::nullopt), "");
   EXPECT_EQ(said(">hm", 9), "hm|");
@@ -145,12 +170,12 @@ TEST(AnswerStream, PiecesJoinedAreTheChoice) {
         --unscored;
       }
       if (random.chance(0.3)) continue;
-      const auto piece = stream.next(text, tokens);
-      if (!piece) continue;
-      ASSERT_FALSE(piece->text.empty() && piece->reasoning.empty() && piece->tokens.empty());
-      ASSERT_EQ(piece->finish_reason, std::nullopt);
-      ASSERT_EQ(utf8_repair(piece->text), piece->text);
-      add(*piece);
+      for (const llm::Piece& piece : stream.next(text, tokens)) {
+        ASSERT_FALSE(piece.text.empty() && piece.reasoning.empty() && piece.tokens.empty());
+        ASSERT_EQ(piece.finish_reason, std::nullopt);
+        ASSERT_EQ(utf8_repair(piece.text), piece.text);
+        add(piece);
+      }
       const llm::Choice now = whole();
       ASSERT_TRUE(now.text.starts_with(joined.text)) << now.text << " was told as " << joined.text;
       ASSERT_TRUE(now.reasoning.value_or("").starts_with(joined.reasoning));

@@ -154,8 +154,8 @@ void StepLoop::tell(RowId id) {
   if (found == rows_.end()) return;
   Row& row = found->second;
   if (!row.stream || (row.request.group && row.request.group->abandoned)) return;
-  if (std::optional<llm::Piece> piece = row.stream->next(row.text, row.scored))
-    row.request.listener->on_piece(*std::move(piece));
+  for (llm::Piece& piece : row.stream->next(row.text, row.scored))
+    row.request.listener->on_piece(std::move(piece));
 }
 
 void StepLoop::finish(RowId id, llm::FinishReason reason) {

@@ -15,7 +15,7 @@
 namespace windrow::llm {
 
 // Some more of one choice. Text comes in whole characters, and only what can no more become part
-// of a stop text.
+// of a stop text. Of one piece it comes before the calls: what is said behind a call is in another.
 struct Piece {
   int32_t choice = 0;      // in Answer::choices
   int32_t text_begin = 0;  // Choice::text_begin, in each piece of the choice
