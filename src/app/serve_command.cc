@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/json/array.hpp>
 #include <condition_variable>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -189,15 +191,26 @@ json::array names_of(const std::vector<OfferedModel>& models) {
 }
 
 // "chat, embed"; of many the first few.
-std::string text_of(const std::vector<OfferedModel>& models) {
+std::string text_of(const std::vector<std::string>& names) {
   constexpr size_t kNamed = 6;
-  std::vector<std::string> names;
-  for (const OfferedModel& offered : models) {
-    if (names.size() < kNamed) names.push_back(offered.model.name);
-  }
   const std::string more =
-      models.size() > kNamed ? fmt::format(" and {} more", models.size() - kNamed) : "";
-  return fmt::format("{}{}", fmt::join(names, ", "), more);
+      names.size() > kNamed ? fmt::format(" and {} more", names.size() - kNamed) : "";
+  return fmt::format("{}{}",
+                     fmt::join(std::span(names).first(std::min(names.size(), kNamed)), ", "), more);
+}
+
+// "chat, embed; loaded when asked for: large".
+std::string text_of(const std::vector<OfferedModel>& models) {
+  std::vector<std::string> there;
+  std::vector<std::string> away;
+  for (const auto& [model, aliases, any] : models) {
+    const bool is_away =
+        model.residence && model.residence->read().state != api::ResidenceState::kLoaded;
+    (is_away ? away : there).push_back(model.name);
+  }
+  if (away.empty()) return text_of(there);
+  return fmt::format("{}{}loaded when asked for: {}", text_of(there), there.empty() ? "" : "; ",
+                     text_of(away));
 }
 
 // Lets what is inside finish, and cuts it off when that is asked for or takes too long. False:

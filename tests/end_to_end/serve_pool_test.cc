@@ -84,6 +84,7 @@ TEST(ServePool, LoadsAtTheStartWhatFitsAndTheRestWhenItIsAskedFor) {
   EXPECT_EQ(
       states(served),
       (States{{"a", "loaded"}, {"b", "loaded"}, {"c", "not_loaded"}, {"other", "not_loaded"}}));
+  EXPECT_TRUE(served.process().wait_for_errors(": a, b; loaded when asked for: c\n"));
   const std::string of_c = text_of(served.post("/v1/completions", completion("other")));
   EXPECT_EQ(states(served),
             (States{{"a", "not_loaded"}, {"b", "loaded"}, {"c", "loaded"}, {"other", "loaded"}}));
