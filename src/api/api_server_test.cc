@@ -8,11 +8,11 @@
 #include <future>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
+#include "base/testing/eventually.h"
 
 namespace windrow::api {
 namespace {
@@ -145,8 +145,7 @@ TEST(ApiServer, AModelThatNobodyReachesIsRefusedAloneAndRunningAnswersEnd) {
   waiting.send(chat(R"("model":"b","temperature":0.5)"));
   RawClient other(rig.server->port());
   other.send(chat(R"("model":"a")"));
-  while (rig.dispatcher.in_flight() < 3)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return rig.dispatcher.in_flight(); }, ::testing::Ge(3));
 
   away = true;
   const Reply given_up = read_reply(waiting);
@@ -286,8 +285,7 @@ TEST(ApiServer, AboveWhatMayWaitItRefuses) {
   first.send(post(kChatPath, kChat));
   rig.backend.wait_for(1);
   second.send(post(kChatPath, kChat));
-  while (rig.dispatcher.in_flight() < 2)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return rig.dispatcher.in_flight(); }, ::testing::Ge(2));
   const Reply refused = rig.ask(post(kChatPath, kChat));
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(refused.error().at("code"), "server_overloaded");
@@ -400,23 +398,20 @@ TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
   rig.backend.wait_for(1);
   RawClient waiting(rig.server->port());
   waiting.send(post(kChatPath, kChat));
-  while (rig.dispatcher.in_flight() < 2)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return rig.dispatcher.in_flight(); }, ::testing::Ge(2));
   nobody = true;
   const Reply given_up = read_reply(waiting);
   EXPECT_EQ(given_up.status, 503);
   EXPECT_EQ(given_up.error().at("code"), "upstream_unreachable");
   EXPECT_NE(given_up.header("Retry-After"), "");
   // It is answered before it is taken away, and would else get the place of the other one.
-  while (rig.dispatcher.in_flight() > 1)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return rig.dispatcher.in_flight(); }, ::testing::Le(1));
   rig.backend.cancel_all();
   EXPECT_EQ(rig.ask(get("/ready")).status, 503);
   EXPECT_EQ(rig.ask(get("/health")).status, 200);
   EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "upstream_unreachable");
   nobody = false;
-  while (rig.ask(get("/ready")).status != 200)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return rig.ask(get("/ready")).status; }, 200);
 }
 
 TEST(ApiServer, LargeAnswersComeWhole) {

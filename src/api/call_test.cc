@@ -9,12 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "api/admission.h"
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
+#include "base/testing/eventually.h"
 
 namespace windrow::api {
 namespace {
@@ -22,7 +22,9 @@ namespace {
 namespace json = boost::json;
 using http::testing::RawClient;
 using testing::events_in;
+using ::testing::Ge;
 using testing::get;
+using ::testing::HasSubstr;
 using testing::kChat;
 using testing::kStream;
 using testing::post;
@@ -126,8 +128,8 @@ TEST(Call, AClientWhoLeavesWhileItsBodyWaitsIsNeverOffered) {
   entered.wait();  // the one worker is busy
   second.send(post(kChatPath, kChat));
   // Its body is inside when the server says so.
-  while (rig.ask(get("/metrics")).body.find("\nwindrow_body_bytes_inside 17") == std::string::npos)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return rig.ask(get("/metrics")).body; },
+                               HasSubstr("\nwindrow_body_bytes_inside 17"));
   second.close();
   // And the server has noticed when another connection that was opened later has been served.
   rig.ask(get("/health"));
@@ -323,9 +325,9 @@ TEST(Call, WhatACancelledCallCostIsLoggedCountedAndCharged) {
   rig.backend.wait_for(2);
   EXPECT_EQ(read_reply(client).status, 408);
   rig.backend.wait_unwanted({.prompt_tokens = 100});
-  while (rig.ask("GET /metrics HTTP/1.1\r\nHost: x\r\n" + key + "\r\n")
-             .body.find("windrow_key_calls_live{key=\"alice\"} 0") == std::string::npos)
-    std::this_thread::yield();
+  windrow::testing::eventually(
+      [&] { return rig.ask("GET /metrics HTTP/1.1\r\nHost: x\r\n" + key + "\r\n").body; },
+      HasSubstr("windrow_key_calls_live{key=\"alice\"} 0"));
   client.send(
       post(kChatPath, R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":9})", key));
   rig.backend.wait_for(3);
@@ -405,8 +407,7 @@ TEST(Call, BodiesAreBoundedByWhatTheyBecome) {
     rig.backend.end(said("a"));
     EXPECT_EQ(read_reply(first).status, 200);
   }
-  while (bytes_inside(rig) > 0)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return bytes_inside(rig); }, 0);
 }
 
 // The first has megabytes to be read, the others none: they keep their order all the same.
@@ -423,8 +424,7 @@ TEST(Call, ALaneIsInTheOrderOfArrival) {
     clients.push_back(std::make_unique<RawClient>(rig.server->port()));
     clients.back()->send(post(kChatPath, body, "X-Windrow-Lane: a\r\n"));
     sent += static_cast<int64_t>(body.size() + Admission::kRequestBytes);
-    while (bytes_inside(rig) < sent)
-      std::this_thread::yield();
+    windrow::testing::eventually([&] { return bytes_inside(rig); }, Ge(sent));
   }
   for (size_t i = 0; i < clients.size(); ++i) {
     const llm::Request request = rig.backend.wait_for(i + 1);

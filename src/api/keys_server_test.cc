@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/testing/server_rig.h"
+#include "base/testing/eventually.h"
 #include "http/testing/raw_client.h"
 
 namespace windrow::api {
@@ -60,8 +60,8 @@ class KeysServer : public ::testing::Test {
     return page(key).find("\n" + line + "\n") != std::string::npos;
   }
   void wait_until_it_says(const std::string& key, const std::string& line) {
-    while (!says(key, line))
-      std::this_thread::yield();
+    windrow::testing::eventually([&] { return page(key); },
+                                 ::testing::HasSubstr("\n" + line + "\n"));
   }
 
   std::string lines_;
@@ -79,8 +79,8 @@ TEST_F(KeysServer, WhoFloodsIsNotInTheWayOfTheOthers) {
   clients.reserve(8);
   for (int i = 0; i < 6; ++i)
     clients.push_back(ask("alice", "/v1/chat/completions", chat("flood")));
+  wait_until_it_says("alice", R"(windrow_key_requests{key="alice",state="running"} 1)");
   wait_until_it_says("alice", R"(windrow_key_requests{key="alice",state="waiting"} 5)");
-  EXPECT_TRUE(says("alice", R"(windrow_key_requests{key="alice",state="running"} 1)"));
   // In other words, and the same queue.
   clients.push_back(ask("bob", "/v1/responses", R"({"input":"little","max_output_tokens":9})"));
   wait_until_it_says("bob", R"(windrow_key_requests{key="bob",state="waiting"} 1)");

@@ -8,13 +8,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/testing/server_rig.h"
 #include "base/random.h"
 #include "base/sha256.h"
+#include "base/testing/eventually.h"
 #include "store/posix_disk.h"
 #include "store/testing/faulty_disk.h"
 #include "store/testing/temporary_folder.h"
@@ -52,12 +52,8 @@ struct Kept {
 
   // Whether nothing lies in the folder of files, after a while.
   bool becomes_empty() const {
-    const TimePoint late = clock.now() + std::chrono::seconds(20);
-    while (clock.now() < late) {
-      if (fs::is_empty(folder / "files") && files->totals().bytes == 0) return true;
-      std::this_thread::yield();
-    }
-    return false;
+    return windrow::testing::eventually(
+        [&] { return fs::is_empty(folder / "files") && files->totals().bytes == 0; });
   }
 
   const SystemClock clock;
@@ -223,8 +219,8 @@ TEST(StorageCalls, OneWhoLeavesInTheMiddleLeavesNothing) {
     RawClient client(rig.server->port());
     client.send(upload_head(form.size() + 7) + form);
     // Not closed yet: it may have more to say.
-    while (kept.files->totals().bytes < 900'000)
-      std::this_thread::yield();
+    windrow::testing::eventually([&] { return kept.files->totals().bytes; },
+                                 ::testing::Ge(900'000));
     EXPECT_FALSE(fs::is_empty(kept.folder / "files"));
   }
   EXPECT_TRUE(kept.becomes_empty());

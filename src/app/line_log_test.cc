@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/eventually.h"
 #include "store/testing/temporary_folder.h"
 
 namespace windrow::app {
@@ -89,8 +90,7 @@ TEST_F(LineLogTest, AFullDiskIsSaidOnce) {
   ASSERT_TRUE(log.has_value()) << log.error().message;
   (*log)->write("one");
   (*log)->write("two");
-  while (warnings_.load() == 0)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return warnings_.load(); }, ::testing::Ge(1));
   (*log)->write("three");
   log->reset();
   EXPECT_EQ(warnings_.load(), 1);

@@ -7,10 +7,10 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <variant>
 #include <vector>
 
+#include "base/testing/eventually.h"
 #include "batches/batch_service.h"
 #include "batches/testing/service_rig.h"
 
@@ -177,9 +177,9 @@ TEST_F(BatchKeysTest, ManyBatchesOfOneKeyDoNotKeepOutAnothers) {
     alices.push_back(create_of("alice", rows(40)));
   keys_.wait_until_refused("alice");
   const std::string bobs = create_of("bob", row("b", "quick"));
-  // His row is with the dispatcher although both places are hers.
-  while (keys_.of("bob").rows == 0)
-    std::this_thread::yield();
+  // His row is with the dispatcher although both places are hers; or it has ended by now.
+  windrow::testing::eventually([&] { return keys_.of("bob").rows + keys_.of("bob").answered; },
+                               ::testing::Ge(1));
   {
     const std::scoped_lock lock(mutex);
     open_gate = true;

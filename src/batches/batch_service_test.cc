@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/testing/eventually.h"
 #include "batches/batch_json.h"
 #include "batches/testing/service_rig.h"
 
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 using std::chrono::hours;
 using std::chrono::seconds;
 using testing::echo;
+using ::testing::Ge;
 using testing::row;
 using testing::rows;
 using enum BatchStatus;
@@ -343,8 +345,7 @@ TEST_F(BatchServiceTest, OneThatWaitsForItsModelHoldsNoPlaceAndSaysSo) {
   start();
   const std::string waits = create(row("a", "one", "other"));
   const std::string goes = create(row("b", "two"));
-  while (dispatcher->in_flight() < 2)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return dispatcher->in_flight(); }, Ge(2));
   EXPECT_NE(view(waits).note.find("the model other is not loaded"), std::string::npos)
       << view(waits).note;
   models->other_is_waited_for = false;
@@ -376,8 +377,8 @@ TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 7; });
   clock.advance(seconds(5));
   BatchTable table(data->database());
-  while (table.find(id).value().value().counts.completed < 7)
-    std::this_thread::yield();
+  windrow::testing::eventually([&] { return table.find(id).value().value().counts.completed; },
+                               Ge(7));
   gate.open_all();
   close();  // while the gate is there
 }
@@ -402,8 +403,7 @@ TEST_F(BatchServiceTest, SoManyRunAtATimeAndTheOthersInTheirOrder) {
   const std::string second = create(row("b", "two"));
   const std::string third = create(row("c", "three"));
   wait_for(third, kInProgress);
-  while (dispatcher->in_flight() < 2)
-    std::this_thread::yield();
+  backend->wait_for_submitted(2);  // what the dispatcher has taken may yet be in any order
   EXPECT_EQ(view(third).record.state.status, kInProgress);
   gate.open_all();
   for (const std::string& id : {first, second, third})

@@ -71,6 +71,7 @@ test('a stream says what the whole answer says', async () => {
       { ...body, stream: true, stream_options: { include_usage: true } });
   let text = '';
   const ids = new Set();
+  const order = [];  // how many pieces the text comes in is the server's affair
   const ends = [];
   let usage;
   let events = 0;
@@ -81,17 +82,51 @@ test('a stream says what the whole answer says', async () => {
     if (chunk.usage) {
       assert.deepEqual(chunk.choices, []);
       usage = chunk.usage;
+      order.push('usage');
       continue;
     }
-    assert.equal(usage, undefined, 'the usage comes last');
-    text += chunk.choices[0].delta.content ?? '';
-    if (chunk.choices[0].finish_reason) ends.push(chunk.choices[0].finish_reason);
+    const [{ delta, finish_reason: end }] = chunk.choices;
+    if (delta.role) {
+      assert.equal(delta.role, 'assistant');
+      order.push('role');
+    }
+    if (delta.content) {
+      text += delta.content;
+      if (order.at(-1) !== 'text') order.push('text');
+    }
+    if (end) {
+      ends.push(end);
+      order.push('end');
+    }
   }
   assert.equal(text, whole.choices[0].message.content);
   assert.equal(ids.size, 1);
   assert.deepEqual(ends, [whole.choices[0].finish_reason]);
   assert.equal(usage.completion_tokens, whole.usage.completion_tokens);
-  assert.ok(events > 4, `${events} events`);
+  assert.deepEqual(order, ['role', 'text', 'end', 'usage']);
+  assert.ok(events >= 4, `${events} events`);
+});
+
+test('a stream is read while its answer is made', async () => {
+  // A token each tenth of a second, for hours: what is read was sent before the end.
+  const slow = await Server.start(['--model', 'sim:step-us=100000,answer-tokens=90000,context=100000',
+                                   '--grace', '0']);
+  try {
+    const other = new OpenAI({ apiKey: 'none', baseURL: `${slow.url}/v1`, maxRetries: 0 });
+    const stream = await other.chat.completions.create(
+        { model: 'sim', messages: asked('Go on'), stream: true, ignore_eos: true });
+    let pieces = 0;
+    for await (const { choices: [{ delta, finish_reason: end }] } of stream) {
+      assert.equal(end, null);
+      if (!delta.content) continue;
+      const { data } = JSON.parse((await slow.get('/v1/windrow/requests')).text);
+      assert.deepEqual(data.map(({ state }) => state), ['answering']);
+      if (++pieces === 4) break;
+    }
+    assert.equal(pieces, 4);
+  } finally {
+    await slow.stop();
+  }
 });
 
 test('the stream helper puts the answer together', async () => {

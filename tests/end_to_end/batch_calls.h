@@ -2,16 +2,18 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <cstdint>
 #include <map>
+#include <source_location>
 #include <string>
 #include <string_view>
-#include <thread>
 
+#include "base/testing/eventually.h"
 #include "end_to_end/served.h"
 
 namespace windrow::end_to_end {
@@ -59,15 +61,13 @@ inline int64_t done(const boost::json::value& batch) {
          batch.at_pointer("/request_counts/failed").as_int64();
 }
 
-// Asks until it is so; the limits of the test end what never is.
+// Asks until it is so. What never is fails the test, with what the batch said last.
 template <class Condition>
 inline boost::json::value wait_until(const Served& served, const std::string& id,
-                                     const Condition& condition) {
-  for (;;) {
-    boost::json::value now = batch(served, id);
-    if (condition(now)) return now;
-    std::this_thread::yield();
-  }
+                                     const Condition& condition,
+                                     std::source_location place = std::source_location::current()) {
+  return windrow::testing::eventually([&] { return batch(served, id); },
+                                      ::testing::Truly(condition), place);
 }
 
 inline boost::json::value wait_for_end(const Served& served, const std::string& id) {

@@ -80,11 +80,11 @@ TEST_F(DownloadTest, InspectTakesAUrlWithItsHash) {
 }
 
 TEST_F(DownloadTest, KilledItGoesOnWhereItWas) {
-  // So slowly that it is still at it when it is killed.
-  cdn_.set_spoil([](const FileServer::Request& request, FileServer::Reply& reply) {
+  // Of which the second half does not come, so that it is still at it when it is killed.
+  cdn_.set_spoil([this](const FileServer::Request& request, FileServer::Reply& reply) {
     if (request.method != "GET") return;
-    reply.piece_bytes = 4096;
-    reply.piece_gap = std::chrono::milliseconds(20);
+    reply.bytes_max = bytes_.size() / 2;
+    reply.end = http::testing::TestReply::End::kStall;
   });
   {
     Process process(command({"inspect", kName}));

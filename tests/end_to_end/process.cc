@@ -204,12 +204,14 @@ bool Process::pump(int64_t wait_us) {
   return true;
 }
 
-bool Process::wait_until(const std::function<bool()>& condition) {
+bool Process::wait_telling(const std::function<bool()>& condition,
+                           const std::function<std::string()>& last_seen) {
   const auto deadline = steady_clock::now() + kDeadline;
   while (!condition()) {
     if (!pump(200)) return condition();
     if (steady_clock::now() > deadline) {
-      ADD_FAILURE() << "what was waited for did not come\n" << ended_;
+      ADD_FAILURE() << "what was waited for did not come\n"
+                    << (last_seen ? "last seen: " + last_seen() + "\n" : "") << ended_;
       send(SIGKILL);
       return false;
     }

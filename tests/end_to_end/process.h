@@ -2,6 +2,7 @@
 // ends. Waiting is for events, with a deadline that only a program that hangs reaches.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -66,7 +67,21 @@ class Process {
   // True as soon as `condition` is; it is asked every fifth of a millisecond, and whenever the
   // program says something. False when the program ended first, or never gets there: then the test
   // has failed and the program is killed.
-  bool wait_until(const std::function<bool()>& condition);
+  bool wait_until(const std::function<bool()>& condition) { return wait_telling(condition, {}); }
+
+  // The same for what `look()` says, which is to be as `wanted` (a matcher) says. A wait that is in
+  // vain tells what was seen last.
+  template <class Look, class Wanted>
+  bool wait_until(const Look& look, const Wanted& wanted) {
+    std::string last;
+    return wait_telling(
+        [&] {
+          const auto seen = look();
+          last = ::testing::PrintToString(seen);
+          return ::testing::Value(seen, wanted);
+        },
+        [&] { return last; });
+  }
   bool wait_for_errors(std::string_view text);
 
   // So far.
@@ -77,6 +92,9 @@ class Process {
   Ended wait();
 
  private:
+  bool wait_telling(const std::function<bool()>& condition,
+                    const std::function<std::string()>& last_seen);
+
   // Moves bytes both ways for at most that long. False when there is nothing left to move.
   bool pump(int64_t wait_us);
   void read_from(int& fd, std::string& text) const;

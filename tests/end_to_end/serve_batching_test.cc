@@ -19,6 +19,7 @@ namespace windrow::end_to_end {
 namespace {
 
 namespace json = boost::json;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 
 // Answers of hours.
@@ -43,24 +44,9 @@ int threads_named(pid_t process, std::string_view name) {
   return found;
 }
 
-// What /metrics says of one thing.
-std::string metric(const Served& served, std::string_view name) {
-  std::string lines;
-  std::istringstream page(served.get("/metrics").body);
-  for (std::string line; std::getline(page, line);) {
-    if (line.starts_with(name)) lines += line + "\n";
-  }
-  return lines;
-}
-
 // Why passes began when they did.
 std::string steps(const Served& served) {
   return metric(served, "windrow_steps_total");
-}
-
-// Which requests are inside, as the server itself says.
-size_t inside(const Served& served) {
-  return json::parse(served.get("/v1/windrow/requests").body).at("data").as_array().size();
 }
 
 TEST(ServeBatching, OneThreadRunsThePassesOfAllModels) {
@@ -117,9 +103,8 @@ TEST(ServeBatching, NoMoreWaitThanThereMay) {
   ASSERT_TRUE(runs.wait_for("\"content\":\" "));
   const HttpCall waits(served.port(), "POST", "/v1/chat/completions", endless_stream());
   // Not only inside: in the queue.
-  ASSERT_TRUE(served.process().wait_until([&] {
-    return metric(served, "windrow_queue_waiting").find("class=\"normal\"} 1") != std::string::npos;
-  }));
+  ASSERT_TRUE(served.process().wait_until([&] { return metric(served, "windrow_queue_waiting"); },
+                                          HasSubstr("class=\"normal\"} 1")));
   const HttpReply refused =
       served.post("/v1/chat/completions", chat_body("more", R"("max_tokens":1)"));
   EXPECT_EQ(refused.status, 429) << refused.body;
@@ -136,7 +121,14 @@ TEST(ServeBatching, TheLogSaysHowLongOneWaitedForAPlace) {
   ASSERT_TRUE(runs->wait_for("\"content\":\" "));
   HttpCall waits(served.port(), "POST", "/v1/chat/completions",
                  chat_body("next", R"("max_tokens":1)"));
-  ASSERT_TRUE(served.process().wait_until([&] { return inside(served) == 2; }));
+  // For milliseconds, as the server itself says.
+  ASSERT_TRUE(served.process().wait_until(
+      [&] {
+        const std::string says = metric(served, "windrow_queue_oldest_seconds");
+        const size_t at = says.find("class=\"normal\"} ");
+        return at == std::string::npos ? 0 : std::stod(says.substr(at + 16));
+      },
+      Gt(0.005)));
   runs.reset();
   EXPECT_EQ(waits.rest().status, 200);
   served.process().send(SIGTERM);
@@ -162,7 +154,7 @@ TEST(ServeBatching, ALaneIsOneAfterTheOther) {
   auto first = in_lane("one", endless_stream());
   ASSERT_TRUE(first->wait_for("\"content\":\" "));
   auto second = in_lane("one", short_one);
-  ASSERT_TRUE(served.process().wait_until([&] { return inside(served) == 2; }));
+  ASSERT_TRUE(served.process().wait_until([&] { return inside(served); }, 2U));
   EXPECT_TRUE(in_lane("two", short_one)->rest().body.ends_with("data: [DONE]\n\n"));
   // The one behind is there still, though there are places; it goes when the first has left.
   EXPECT_EQ(inside(served), 2U);

@@ -5,6 +5,7 @@
 
 #include <boost/json/parse.hpp>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +41,15 @@ class Flood {
                                                 chat_body(content, members), key_));
   }
 
-  size_t inside() const {
-    const HttpReply reply = served_.get("/v1/windrow/requests", key_);
-    return json::parse(reply.body).at("data").as_array().size();
+  size_t inside() const { return end_to_end::inside(served_, key_); }
+
+  // Those that have ended among them.
+  size_t arrived() const {
+    size_t ended = 0;
+    std::istringstream lines(metric(served_, "windrow_key_calls_total{", key_));
+    for (std::string line; std::getline(lines, line);)
+      ended += std::stoul(line.substr(line.rfind(' ')));
+    return ended + inside();
   }
 
   size_t size() const { return calls_.size(); }
@@ -61,8 +68,8 @@ TEST_F(ServeKeys, WhoAsksForLittleDoesNotWaitForAFlood) {
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
   Flood flood(served, loud);
   for (int i = 0; i < 80; ++i)
-    flood.send(fmt::format("row {}", i), R"("max_tokens":60,"ignore_eos":true)");
-  ASSERT_TRUE(served.process().wait_until([&] { return flood.inside() > 70; }));
+    flood.send(fmt::format("row {}", i), R"("max_tokens":120,"ignore_eos":true)");
+  ASSERT_TRUE(served.process().wait_until([&] { return flood.arrived(); }, flood.size()));
   for (int i = 0; i < 3; ++i) {
     const HttpReply reply = served.post(
         "/v1/chat/completions", chat_body(fmt::format("short {}", i), R"("max_tokens":2)"), quiet);
@@ -79,8 +86,8 @@ TEST_F(ServeKeys, RequestsOfManyRowsAreNotTakenForSmallOnes) {
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
   Flood flood(served, loud);
   for (int i = 0; i < 10; ++i)
-    flood.send(fmt::format("row {}", i), R"("n":100,"max_tokens":40,"ignore_eos":true)");
-  ASSERT_TRUE(served.process().wait_until([&] { return flood.inside() == flood.size(); }));
+    flood.send(fmt::format("row {}", i), R"("n":100,"max_tokens":100,"ignore_eos":true)");
+  ASSERT_TRUE(served.process().wait_until([&] { return flood.arrived(); }, flood.size()));
   const HttpReply reply =
       served.post("/v1/chat/completions", chat_body("short", R"("max_tokens":2)"), quiet);
   EXPECT_EQ(reply.status, 200) << reply.body;
@@ -126,11 +133,12 @@ TEST_F(ServeKeys, BatchesShareToo) {
   const auto completed = [&](const std::string& path, const std::string& key) {
     return state(path, key).at("request_counts").at("completed").to_number<int>();
   };
-  const std::string large = start(loud, 300, 50);
-  ASSERT_TRUE(served.process().wait_until([&] { return completed(large, loud) > 0; }));
+  const std::string large = start(loud, 300, 100);
+  ASSERT_TRUE(
+      served.process().wait_until([&] { return completed(large, loud); }, ::testing::Gt(0)));
   const std::string small = start(quiet, 4, 10);
-  ASSERT_TRUE(served.process().wait_until(
-      [&] { return state(small, quiet).at("status").as_string() == "completed"; }));
+  ASSERT_TRUE(served.process().wait_until([&] { return state(small, quiet).at("status"); },
+                                          json::value("completed")));
   // In the order in which they came, those that were in the dispatcher would go before: 72.
   EXPECT_LT(completed(large, loud), 50);
   const std::string page = served.get("/metrics", quiet).body;

@@ -112,7 +112,7 @@ TEST(ServePool, OthersSayWhatIsLoadedAndWhatStays) {
   EXPECT_EQ(code_of(kept), "model_kept_loaded");
   EXPECT_EQ(served.post("/v1/windrow/models/b/unload", "").status, 200);
   EXPECT_EQ(served.post("/v1/windrow/models/a/load", "").status, 200);
-  ASSERT_TRUE(served.process().wait_until([&] { return states(served)["a"] == "loaded"; }));
+  ASSERT_TRUE(served.process().wait_until([&] { return states(served)["a"]; }, "loaded"));
   EXPECT_EQ(states(served), (States{{"a", "loaded"}, {"b", "not_loaded"}, {"c", "loaded"}}));
   EXPECT_EQ(served.post("/v1/windrow/models/none/load", "").status, 404);
 
@@ -141,22 +141,33 @@ TEST(ServePool, OrdersAreForAdmins) {
   EXPECT_EQ(served.post("/v1/windrow/models/a/unload", "", admin).status, 200);
 }
 
-TEST(ServePool, WhoWaitsForALoadIsShownAndDoesNotWaitForEver) {
+// Two, one of which is slow to come: minutes, which nobody waits for here.
+const Words kOneIsSlow = {
+    "--model", "fast=sim:instant", "--model", "slow=sim:instant,load-us=300000000", "--load",
+    "fast",    "--grace",          "0"};
+
+TEST(ServePool, WhoWaitsForALoadIsShownAndNobodyElseWaits) {
   const JobFolder folder;
-  // Slow to come: minutes, which nobody waits for here.
-  Served served(folder,
-                {"--model", "fast=sim:instant", "--model", "slow=sim:instant,load-us=300000000",
-                 "--load", "fast", "--load-wait-s", "1", "--grace", "0"});
+  Served served(folder, with(kOneIsSlow, {"--load-wait-s", "3600"}));
   ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
   HttpCall waits(served.port(), "POST", "/v1/completions", completion("slow"));
-  ASSERT_TRUE(served.process().wait_until([&] {
-    return served.get("/v1/windrow/requests").body.find(R"("state":"loading")") !=
-           std::string::npos;
-  }));
+  ASSERT_TRUE(served.process().wait_until([&] { return served.get("/v1/windrow/requests").body; },
+                                          HasSubstr(R"("state":"loading")")));
   EXPECT_EQ(states(served)["slow"], "loading");
   EXPECT_EQ(served.get("/ready").status, 200);
   text_of(served.post("/v1/completions", completion("fast")));
-  const HttpReply reply = waits.rest();
+
+  served.process().send(SIGTERM);
+  const Ended ended = served.process().wait();
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(code_of(waits.rest()), "server_stopping");
+}
+
+TEST(ServePool, WhoWaitsForALoadDoesNotWaitForEver) {
+  const JobFolder folder;
+  Served served(folder, with(kOneIsSlow, {"--load-wait-s", "1"}));
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const HttpReply reply = served.post("/v1/completions", completion("slow"));
   EXPECT_EQ(reply.status, 503) << reply.body;
   EXPECT_EQ(code_of(reply), "model_loading");
   EXPECT_THAT(reply.head, HasSubstr("Retry-After: "));

@@ -18,7 +18,9 @@ namespace windrow::end_to_end {
 namespace {
 
 namespace json = boost::json;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Ne;
 using ::testing::Not;
 
 TEST(ServeUpstream, TheOnlyOneThatIsDeadEndsIt) {
@@ -121,8 +123,7 @@ TEST(ServeUpstream, WhatTheyAlwaysRefuseStopsNobodyElse) {
   };
   const HttpCall one(front.port(), "POST", "/v1/completions", body("never"));
   const HttpCall other(front.port(), "POST", "/v1/completions", body("never ever"));
-  while (refused < 4) {
-  }
+  ASSERT_TRUE(front.process().wait_until([&] { return refused.load(); }, Ge(4)));
   for (int i = 0; i < 20; ++i) {
     const HttpReply reply = front.post("/v1/completions", body(fmt::format("prompt {}", i)));
     ASSERT_EQ(reply.status, 200) << reply.body;
@@ -145,8 +146,7 @@ TEST(ServeUpstream, OneMayGoAndComeBackWithMore) {
 
   behind->process().send(SIGKILL);
   behind->process().wait();
-  while (front.get("/ready").status == 200) {
-  }
+  ASSERT_TRUE(front.process().wait_until([&] { return front.get("/ready").status; }, Ne(200)));
   const HttpReply nobody = ask("chat");
   EXPECT_EQ(nobody.status, 503);
   EXPECT_THAT(nobody.body, HasSubstr("upstream_unreachable"));
@@ -154,11 +154,9 @@ TEST(ServeUpstream, OneMayGoAndComeBackWithMore) {
   behind = std::make_unique<Served>(
       folder, Words{"--model", "chat=sim:instant", "--model", "more=sim:instant"},
       fmt::format("127.0.0.1:{}", port));
-  while (front.get("/ready").status != 200) {
-  }
+  ASSERT_TRUE(front.process().wait_until([&] { return front.get("/ready").status; }, 200));
   EXPECT_EQ(ask("chat").status, 200);
-  while (ask("more").status == 404) {
-  }
+  ASSERT_TRUE(front.process().wait_until([&] { return ask("more").status; }, Ne(404)));
   EXPECT_EQ(ask("more").status, 200);
 }
 
@@ -172,8 +170,8 @@ TEST(ServeUpstream, AModelWhoseOnlyServerIsAwayIsRefusedAlone) {
   SimUpstream other(folder, {"--model", "b", "--model", "both"});
   Served front(folder, {"--upstream", one.url(), "--upstream", other.url()});
   ASSERT_TRUE(front.wait_until_ready()) << front.process().wait();
-  while (front.get("/v1/models").body.find(R"("b")") == std::string::npos) {
-  }
+  const auto models = [&] { return front.get("/v1/models").body; };
+  ASSERT_TRUE(front.process().wait_until(models, HasSubstr(R"("b")")));
   other.stop();
   // It comes before that is known, and is not left to wait.
   const HttpReply waited = front.post("/v1/completions", prompt_for("b", 2));
@@ -197,8 +195,7 @@ TEST(ServeUpstream, OneThatStopsGentlyFinishesItsStreams) {
                   prompt_for("chat", 400, R"(,"stream":true)"));
   ASSERT_TRUE(stream.wait_for("data: "));
   behind.process().send(SIGTERM);
-  while (front.get("/ready").status == 200) {
-  }
+  ASSERT_TRUE(front.process().wait_until([&] { return front.get("/ready").status; }, Ne(200)));
   EXPECT_EQ(front.post("/v1/completions", prompt_for("chat", 3)).status, 503);
   const std::string events = stream.rest().body;
   EXPECT_THAT(events, HasSubstr("data: [DONE]"));
@@ -230,8 +227,8 @@ TEST(ServeUpstream, AnOllamaThatComesLateIsKnownForOne) {
       folder, {"--ollama", "--context", "1000", "--token-ms", "0", "--model", "cutter"}, port);
   ASSERT_TRUE(
       front.process().wait_for_errors(fmt::format("http://127.0.0.1:{} answers: Ollama", port)));
-  while (front.get("/v1/models").body.find("cutter") == std::string::npos) {
-  }
+  ASSERT_TRUE(front.process().wait_until([&] { return front.get("/v1/models").body; },
+                                         HasSubstr("cutter")));
   EXPECT_THAT(front.get("/metrics").body, HasSubstr(healthy + "1\n"));
   const auto ask = [&](const std::string& text) {
     return front.post(

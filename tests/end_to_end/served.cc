@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <charconv>
+#include <sstream>
 
 namespace windrow::end_to_end {
 namespace {
@@ -139,6 +142,20 @@ HttpReply Served::upload(std::string_view name, std::string_view bytes,
   return HttpCall(port_, "POST", "/v1/files", form, key,
                   "Content-Type: multipart/form-data; boundary=line\r\n")
       .rest();
+}
+
+size_t inside(const Served& served, std::string_view key) {
+  const HttpReply reply = served.get("/v1/windrow/requests", key);
+  return boost::json::parse(reply.body).at("data").as_array().size();
+}
+
+std::string metric(const Served& served, std::string_view family, std::string_view key) {
+  std::string lines;
+  std::istringstream page(served.get("/metrics", key).body);
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with(family)) lines += line + "\n";
+  }
+  return lines;
 }
 
 std::string chat_body(std::string_view content, std::string_view members) {

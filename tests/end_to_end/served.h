@@ -69,6 +69,12 @@ class Served {
   uint16_t port_ = 0;
 };
 
+// How many requests are inside, as the server itself says to who has this key.
+size_t inside(const Served& served, std::string_view key = "");
+
+// The samples of a family on /metrics, a line each.
+std::string metric(const Served& served, std::string_view family, std::string_view key = "");
+
 // {"model":"sim","messages":[...],MEMBERS}
 std::string chat_body(std::string_view content, std::string_view members = "");
 

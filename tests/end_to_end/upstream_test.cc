@@ -431,8 +431,8 @@ TEST_F(Upstream, AFullDiskStopsItAndTheSameCommandContinues) {
 }
 
 TEST_F(Upstream, CtrlCWaitsForWhatRunsAndContinues) {
-  SimUpstream server(folder_,
-                     quick({"--answer", "echo", "--slots", "4", "--request-ms", "40", "--stats"}));
+  SimUpstream server(
+      folder_, quick({"--answer", "echo", "--slots", "32", "--request-ms", "500", "--stats"}));
   folder_.write("requests.jsonl", rows(100));
   Process process(folder_.command(job({server.url()}, {"--concurrency", "4"})));
   ASSERT_TRUE(process.wait_until([&] { return folder_.size_of("results.jsonl") > 0; }));
@@ -448,7 +448,7 @@ TEST_F(Upstream, CtrlCWaitsForWhatRunsAndContinues) {
 TEST_F(Upstream, AServerThatGoesAwayAndComesBackCostsNoRow) {
   folder_.write("requests.jsonl", rows(120));
   auto server = std::make_unique<SimUpstream>(
-      folder_, quick({"--answer", "echo", "--slots", "4", "--request-ms", "20"}));
+      folder_, quick({"--answer", "echo", "--slots", "4", "--request-ms", "500"}));
   const std::string url = server->url();
   const std::string port = url.substr(url.rfind(':') + 1, url.rfind('/') - url.rfind(':') - 1);
   Process process(folder_.command(job({url}, {"--concurrency", "4", "--max-attempts", "5"})));

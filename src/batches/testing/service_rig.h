@@ -13,11 +13,11 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/testing/eventually.h"
 #include "base/testing/manual_clock.h"
 #include "batches/batch_service.h"
 #include "dispatch/dispatcher.h"
@@ -151,14 +151,23 @@ class ServiceRig : public ::testing::Test {
 
   BatchView view(const std::string& id) { return std::get<BatchView>(service->get(me, id)); }
 
-  // Asks until it is so; the limits of the test end what never is.
+  // Asks until it is so. What never is, because it waits for a clock that nobody moves, say, fails
+  // the test with what the batch and the service said last.
   template <class Condition>
   BatchView wait_until(const std::string& id, const Condition& condition) {
-    for (;;) {
-      BatchView now = view(id);
-      if (condition(now)) return now;
-      std::this_thread::yield();
+    std::optional<BatchView> now;
+    const bool came = windrow::testing::eventually([&] {
+      now = view(id);
+      return condition(*now);
+    });
+    if (!came) {
+      ADD_FAILURE() << fmt::format("{} is {} with {} of {} rows, note \"{}\"; warnings: {}", id,
+                                   to_string(now->record.state.status),
+                                   now->record.counts.completed + now->record.counts.failed,
+                                   now->record.counts.total, now->note,
+                                   fmt::join(warnings(), "; "));
     }
+    return *now;
   }
 
   BatchRecord wait_for(const std::string& id, BatchStatus status) {

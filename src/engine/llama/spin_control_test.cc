@@ -5,7 +5,8 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <thread>
+
+#include "base/testing/eventually.h"
 
 namespace windrow::engine {
 namespace {
@@ -58,8 +59,8 @@ TEST(SpinControlTest, AddsThreadsAndTakesThemAway) {
   control.set_briefly(true);
   control.set_briefly(false);
   EXPECT_FALSE(control.briefly());
-  while (threads() > before)  // those of the runtime are told to go, and go
-    std::this_thread::yield();
+  // Those of the runtime are told to go, and go.
+  windrow::testing::eventually([&] { return threads(); }, ::testing::Le(before));
 }
 
 }  // namespace

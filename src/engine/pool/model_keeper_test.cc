@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/testing/eventually.h"
 #include "base/testing/manual_clock.h"
 
 namespace windrow::engine {
@@ -190,8 +191,7 @@ TEST_F(ModelKeeperTest, ThreeInTurnWhereTwoFit) {
     llm::Request request;
     keeper->backend(id).read_ahead(request);
     EXPECT_EQ(text_in_time(*keeper, ask(*keeper, id, std::move(request))), names[id.value()]);
-    while (keeper->reading(id).inside > 0)
-      std::this_thread::yield();
+    windrow::testing::eventually([&] { return keeper->reading(id).inside; }, 0);
   }
   EXPECT_EQ(memory_.most, 2);
   EXPECT_EQ(memory_.loads, 30) << "the one that is asked next has just left";

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/testing/eventually.h"
 #include "base/testing/manual_clock.h"
 #include "http/server.h"
 #include "http/testing/raw_client.h"
@@ -116,12 +117,11 @@ class ServerRig : public ::testing::Test {
   // Until `condition`, which the server brings about by itself, holds on the loop's thread.
   template <class Condition>
   void wait_until(Condition condition) {
-    const SystemClock real;
-    const TimePoint late = real.now() + std::chrono::seconds(20);
-    bool holds = false;
-    while (!holds && real.now() < late)
+    windrow::testing::eventually([&] {
+      bool holds = false;
       loop_.run([&] { holds = condition(); });
-    EXPECT_TRUE(holds) << "it did not come about in 20 seconds";
+      return holds;
+    });
   }
 
   windrow::testing::ManualClock clock_;
