@@ -1,9 +1,13 @@
 #include "api/key_accounts.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace windrow::api {
 namespace {
+
+// How soon to look again whether a key is back.
+constexpr Duration kLookForKey = std::chrono::seconds(1);
 
 constexpr int kFirstFailure = 400;
 constexpr int kTooMany = 429;
@@ -44,11 +48,13 @@ std::shared_ptr<const KeyRing> KeyAccounts::keys() const {
   return keys_ ? keys_->now() : nullptr;
 }
 
-KeyLimits KeyAccounts::limits_of(std::string_view key) const {
+// None: it was taken back. Where nobody needs a key, those of earlier have no limits.
+std::optional<KeyLimits> KeyAccounts::limits_of(std::string_view key) const {
   const std::shared_ptr<const KeyRing> ring = keys();
-  if (!ring) return {};
+  if (!ring) return KeyLimits{};
   const auto found = std::ranges::find(ring->keys(), key, &Key::name);
-  return found == ring->keys().end() ? KeyLimits{} : found->limits;
+  if (found == ring->keys().end()) return std::nullopt;
+  return found->limits;
 }
 
 // With the lock.
@@ -66,7 +72,7 @@ KeyAccounts::Account& KeyAccounts::at(std::string_view name, const KeyLimits& li
 }
 
 KeyAccounts::Account& KeyAccounts::at(std::string_view name, TimePoint now) {
-  return at(name, limits_of(name), now);
+  return at(name, limits_of(name).value_or(KeyLimits{}), now);
 }
 
 // --- calls --------------------------------------------------------------------------------------
@@ -110,14 +116,20 @@ void KeyAccounts::count(const RequestRecord& record) {
 
 // --- rows of batches ----------------------------------------------------------------------------
 
+bool KeyAccounts::knows(std::string_view key) {
+  return limits_of(key).has_value();
+}
+
 int32_t KeyAccounts::weight_of(std::string_view key) {
-  return limits_of(key).weight;
+  return limits_of(key).value_or(KeyLimits{}).weight;
 }
 
 Duration KeyAccounts::take(std::string_view key, int64_t tokens) {
+  const std::optional<KeyLimits> limits = limits_of(key);
+  if (!limits) return kLookForKey;
   const TimePoint now = clock_.now();
   const std::scoped_lock lock(mutex_);
-  return at(key, now).allowance.take_spare_tokens(now, tokens);
+  return at(key, *limits, now).allowance.take_spare_tokens(now, tokens);
 }
 
 void KeyAccounts::ended(std::string_view key, int64_t taken, const llm::Usage& used,

@@ -84,6 +84,7 @@ class KeyAccounts final : public batches::BatchKeys {
 
   // --- rows of batches ---
 
+  bool knows(std::string_view key) override;
   int32_t weight_of(std::string_view key) override;
   Duration take(std::string_view key, int64_t tokens) override;
   void ended(std::string_view key, int64_t taken, const llm::Usage& used,
@@ -93,7 +94,7 @@ class KeyAccounts final : public batches::BatchKeys {
   std::vector<KeyReading> read() const;
 
  private:
-  KeyLimits limits_of(std::string_view key) const;
+  std::optional<KeyLimits> limits_of(std::string_view key) const;
   Account& at(std::string_view name, const KeyLimits& limits, TimePoint now);
   Account& at(std::string_view name, TimePoint now);
 

@@ -55,9 +55,10 @@ class BatchJob::Rows final : public dispatch::Submitter {
  public:
   // `keys` null, or `key` empty: it belongs to nobody.
   Rows(dispatch::Dispatcher& dispatcher, BatchKeys* keys, std::string key,
-       std::function<void()> pause)
+       std::atomic<bool>& waits_for_tokens, std::function<void()> pause)
       : keys_(key.empty() ? nullptr : keys),
         key_(std::move(key)),
+        waits_for_tokens_(waits_for_tokens),
         pause_(std::move(pause)),
         share_(dispatcher) {}
 
@@ -100,6 +101,7 @@ class BatchJob::Rows final : public dispatch::Submitter {
     std::unique_lock lock(mutex_);
     while (!stopped_) {
       const Duration wait = keys_->take(key_, tokens);
+      waits_for_tokens_ = wait > Duration{};
       if (wait <= Duration{}) return true;
       // Not as long as it takes: limits may be others by then.
       changed_.wait_for(lock, std::min(wait, kTokensLookInterval));
@@ -119,6 +121,7 @@ class BatchJob::Rows final : public dispatch::Submitter {
 
   BatchKeys* const keys_;
   const std::string key_;
+  std::atomic<bool>& waits_for_tokens_;
   const std::function<void()> pause_;
 
   std::mutex mutex_;
@@ -159,10 +162,11 @@ Result<RowsEnd> BatchJob::run(BatchModels& models) {
     const auto& model = std::get<BatchModel>(found);
     std::unique_ptr<Rows>& of_model = rows[model.dispatcher];
     if (!of_model) {
-      of_model = std::make_unique<Rows>(*model.dispatcher, world_.keys, record_.owner, [&] {
-        paused = true;
-        stop();
-      });
+      of_model = std::make_unique<Rows>(*model.dispatcher, world_.keys, record_.owner,
+                                        waits_for_tokens_, [&] {
+                                          paused = true;
+                                          stop();
+                                        });
     }
     options.raw = model.raw;
     if (name.empty()) name = model.name;

@@ -3,6 +3,7 @@
 // passed over.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,6 +61,9 @@ class BatchJob {
   // Rows with a result, those of earlier runs included. Any thread.
   RequestCounts counts() const;
 
+  // Its rows wait for tokens of their key. Any thread.
+  bool waits_for_tokens() const { return waits_for_tokens_; }
+
  private:
   class Rows;
 
@@ -74,6 +78,8 @@ class BatchJob {
   const World world_;
   const BatchRecord record_;
   const std::string input_;
+
+  std::atomic<bool> waits_for_tokens_ = false;
 
   mutable std::mutex mutex_;
   // Under it:

@@ -32,13 +32,17 @@ class FakeKeys final : public BatchKeys {
     int64_t refused = 0;
   };
 
+  bool knows(std::string_view key) override {
+    const std::scoped_lock lock(mutex_);
+    return key != gone_;
+  }
   int32_t weight_of(std::string_view) override { return 1; }
 
   Duration take(std::string_view key, int64_t tokens) override {
     const std::scoped_lock lock(mutex_);
     EXPECT_GT(tokens, 0);
     Use& use = uses_[std::string(key)];
-    if (use.rows + use.answered + use.failed >= allowed_) {
+    if (key == gone_ || use.rows + use.answered + use.failed >= allowed_) {
       ++use.refused;
       changed_.notify_all();
       return std::chrono::milliseconds(1);
@@ -61,6 +65,10 @@ class FakeKeys final : public BatchKeys {
     const std::scoped_lock lock(mutex_);
     allowed_ = rows;
   }
+  void take_back(const std::string& key) {
+    const std::scoped_lock lock(mutex_);
+    gone_ = key;
+  }
   void wait_until_refused(const std::string& key) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return uses_[key].refused > 0; });
@@ -78,6 +86,7 @@ class FakeKeys final : public BatchKeys {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Use> uses_;
+  std::string gone_;
   int64_t allowed_ = INT64_MAX;
 };
 
@@ -127,6 +136,7 @@ TEST_F(BatchKeysTest, RowsWaitForTokensAndStopAtOnceWhenTheyAreToldTo) {
   const std::string id = create_of("alice", rows(20));
   keys_.wait_until_refused("alice");
   EXPECT_EQ(view(id).record.state.status, kInProgress);
+  wait_until(id, [](const BatchView& now) { return now.note.find("tokens") != std::string::npos; });
   // Those that were let in, before the others are told to stop.
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 5; });
   ASSERT_TRUE(std::holds_alternative<BatchView>(service->cancel(me, id)));
@@ -137,6 +147,41 @@ TEST_F(BatchKeysTest, RowsWaitForTokensAndStopAtOnceWhenTheyAreToldTo) {
   keys_.wait_until_refused("bob");
   keys_.allow(1000);
   EXPECT_EQ(outcomes(wait_for(second, kCompleted)).size(), 20U);
+}
+
+TEST_F(BatchKeysTest, BatchesOfAKeyThatIsGoneWaitAndKeepNobodyOut) {
+  keys_.allow(5);
+  open(seven_tokens, {.running_max = 1, .keys = &keys_});
+  start();
+  const std::string id = create_of("alice", rows(20));
+  keys_.wait_until_refused("alice");
+  keys_.take_back("alice");
+  keys_.allow(1000);
+  const std::string next = create_of("alice", rows(2));
+  for (const std::string& bobs : {create_of("bob", rows(3)), create_of("bob", rows(3))})
+    EXPECT_EQ(outcomes(wait_for(bobs, kCompleted)).size(), 3U);
+  for (const std::string& waits : {id, next}) {
+    wait_until(waits, [](const BatchView& now) {
+      return now.note.find("the key alice is not there") != std::string::npos;
+    });
+    EXPECT_EQ(view(waits).record.state.status, kInProgress);
+  }
+  EXPECT_LE(view(id).record.counts.completed, 5);
+  ASSERT_TRUE(std::holds_alternative<BatchView>(service->cancel(me, next)));
+  wait_for(next, kCancelled);
+  keys_.take_back("");
+  EXPECT_EQ(outcomes(wait_for(id, kCompleted)).size(), 20U);
+}
+
+TEST_F(BatchKeysTest, OneKeyCannotMakeThemAll) {
+  open(seven_tokens, {.keys = &keys_});
+  const Viewer alice{.key = "alice"};
+  const std::string file = upload(rows(1), alice);
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_TRUE(std::holds_alternative<BatchView>(service->create(alice, request(file), "")));
+  const auto refused = service->create(alice, request(file), "");
+  EXPECT_EQ(std::get<llm::Failure>(refused).code, "too_many_batches");
+  create_of("bob", rows(1));
 }
 
 TEST_F(BatchKeysTest, FilesOfOneKeyAreNotAllReadBeforeAnothers) {

@@ -11,8 +11,9 @@
 namespace windrow::batches {
 namespace {
 
-// A bound of what can wait; who has more of them makes larger ones.
+// Bounds of what can wait, of all keys and of one; who has more of them makes larger ones.
 constexpr size_t kUnfinishedMax = 10'000;
+constexpr int64_t kUnfinishedOfKeyMax = 1000;
 
 constexpr size_t kKeyBytesMax = 255;
 
@@ -101,6 +102,15 @@ Reply<BatchView> BatchService::create(const Viewer& owner, const BatchRequest& r
   if (live_.size() >= kUnfinishedMax) {
     return refused(429, "too_many_batches",
                    fmt::format("{} batches have not ended; wait for some of them", live_.size()),
+                   "");
+  }
+  const int64_t of_key = std::ranges::count_if(
+      live_, [&](const auto& one) { return one.second->record.owner == owner.key; });
+  if (!owner.key.empty() && of_key >= kUnfinishedOfKeyMax) {
+    return refused(429, "too_many_batches",
+                   fmt::format("{} batches of this key have not ended; wait for some of them, or "
+                               "make larger ones",
+                               of_key),
                    "");
   }
   // In one transaction, so that nobody deletes the file in between.

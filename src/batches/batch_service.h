@@ -137,6 +137,8 @@ class BatchService {
   void note_counts();
   static RequestCounts counts_of(const Live& live);
   std::string waited_for(const BatchRecord& record) const;
+  bool lacks_its_key(const BatchRecord& record) const;
+  bool takes_a_place(const Live& live) const;
   void begin_what_can();
   void begin(const LivePtr& live, void (BatchService::*work)(const LivePtr&));
   LivePtr next_to_validate() const;

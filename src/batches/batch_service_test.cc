@@ -383,6 +383,18 @@ TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
   close();  // while the gate is there
 }
 
+TEST_F(BatchServiceTest, OneThatIsStoppedHasItsCountsInTheDatabase) {
+  Gate gate(7);
+  open([&](const llm::Request& request) { return gate.pass(request); });
+  start();
+  const std::string id = create(rows(50));
+  wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 7; });
+  gate.open_all();
+  service->stop(Duration{});
+  EXPECT_GE(BatchTable(data->database()).find(id).value().value().counts.completed, 7);
+  close();  // while the gate is there
+}
+
 TEST_F(BatchServiceTest, ARecordThatIsDamagedFailsAloneAndTheRestServes) {
   open();
   const std::string bad = create(rows(1));

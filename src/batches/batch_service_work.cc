@@ -65,10 +65,18 @@ Result<bool> BatchService::apply(Live& live, BatchEvent event, const Change& cha
 
 BatchView BatchService::view(const Live& live) const {
   BatchView view{.record = live.record, .note = live.note};
+  if (live.record.state.status == BatchStatus::kInProgress && lacks_its_key(live.record)) {
+    view.note = fmt::format(
+        "the key {} is not there any more: it goes on when that is, or somebody may cancel it",
+        live.record.owner);
+  }
   if (!live.job) return view;
   view.record.counts = counts_of(live);
+  if (!view.note.empty()) return view;
   // Its rows wait where they are.
-  if (const std::string why = models_->unavailable(); !why.empty()) {
+  if (live.job->waits_for_tokens()) {
+    view.note = "its key has no tokens left for it in this minute";
+  } else if (const std::string why = models_->unavailable(); !why.empty()) {
     view.note = note_of({ErrorKind::kUnavailable, why});
   } else if (const std::string model = waited_for(live.record); !model.empty()) {
     view.note = fmt::format(
@@ -84,6 +92,15 @@ std::string BatchService::waited_for(const BatchRecord& record) const {
     if (models_->is_waited_for(model)) return model.empty() ? "of its rows" : model;
   }
   return "";
+}
+
+bool BatchService::lacks_its_key(const BatchRecord& record) const {
+  return options_.keys != nullptr && !record.owner.empty() && !options_.keys->knows(record.owner);
+}
+
+// One whose rows wait for a model, or their key, keeps nobody back who needs another one.
+bool BatchService::takes_a_place(const Live& live) const {
+  return live.counts_as_running && waited_for(live.record).empty() && !lacks_its_key(live.record);
 }
 
 // A job that was begun again first reads what was done; until then what was known counts.
@@ -178,12 +195,10 @@ BatchService::LivePtr BatchService::next_to_run(int32_t running) const {
   for (const auto& [number, live] : live_) {
     if (!live->counts_as_running) continue;
     const std::vector<std::string>& models = live->record.models;
+    if (takes_a_place(*live)) ++of_owner[live->record.owner];
+    if (lacks_its_key(live->record)) continue;
     busy.insert(models.begin(), models.end());
-    if (!waited_for(live->record).empty()) {
-      waited.insert(models.begin(), models.end());
-    } else {
-      ++of_owner[live->record.owner];
-    }
+    if (!waited_for(live->record).empty()) waited.insert(models.begin(), models.end());
   }
   LivePtr best;
   std::pair<int32_t, bool> best_rank;
@@ -197,7 +212,7 @@ BatchService::LivePtr BatchService::next_to_run(int32_t running) const {
         live->record.models, [&](const std::string& model) { return busy.contains(model); });
     const bool waits = std::ranges::any_of(
         live->record.models, [&](const std::string& model) { return waited.contains(model); });
-    if (waits) continue;
+    if (waits || lacks_its_key(live->record)) continue;
     const std::pair rank(others, shares);
     if (best && rank >= best_rank) continue;
     best = live;
@@ -207,11 +222,8 @@ BatchService::LivePtr BatchService::next_to_run(int32_t running) const {
 }
 
 void BatchService::begin_what_can() {
-  // One whose rows wait for a model keeps nobody back who needs another one.
-  int32_t running = 0;
-  for (const auto& [number, live] : live_) {
-    if (live->counts_as_running && waited_for(live->record).empty()) ++running;
-  }
+  auto running = static_cast<int32_t>(
+      std::ranges::count_if(live_, [&](const auto& one) { return takes_a_place(*one.second); }));
   for (const auto& [number, live] : live_) {
     if (live->working || (live->not_before && clock_.now() < *live->not_before)) continue;
     const BatchStatus status = live->record.state.status;
@@ -390,11 +402,13 @@ void BatchService::run_rows(const LivePtr& live) {
   }();
   const std::scoped_lock lock(mutex_);
   live->counts_as_running = false;
-  live->job.reset();
   if (job) {
     figures_.ended(record.number);
-    live->record.counts = job->counts();
+    // Also where it ends early: after a restart nobody is told of less than before.
+    live->record.counts = counts_of(*live);
+    (void)table_.update(live->record);
   }
+  live->job.reset();
   if (!end) return hold_back(*live, end.error());
   if (*end == RowsEnd::kPaused) return hold_back(*live, nobody_is_there());
   if (*end == RowsEnd::kStopped) return;

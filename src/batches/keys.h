@@ -15,16 +15,19 @@ enum class RowEnd : uint8_t {
   kNeither,  // it may run again
 };
 
-// Thread-safe. Keys go by their names; one that was taken back since is a key without limits.
+// Thread-safe. Keys go by their names.
 class BatchKeys {
  public:
   virtual ~BatchKeys() = default;
+
+  // False: it was taken back since. Its rows wait until it is there again.
+  virtual bool knows(std::string_view key) = 0;
 
   // WorkItem::weight of its rows.
   virtual int32_t weight_of(std::string_view key) = 0;
 
   // A row that is likely to take so many tokens wants to start. Zero: it may, and they are taken.
-  // Else nothing has changed, and it may ask again after so long.
+  // Else nothing has changed, and it may ask again after so long; so it is for a key that is gone.
   virtual Duration take(std::string_view key, int64_t tokens) = 0;
 
   // It took what it used.
