@@ -10,6 +10,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <charconv>
+#include <new>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -42,6 +43,9 @@ constexpr int64_t kFormBytesMax = int64_t{1} << 20;
 // Of a client who left in the middle, for the log.
 constexpr int kLeft = 499;
 
+// When who came while too many files were on their way may try again.
+constexpr int64_t kTransferAgainMs = 2000;
+
 constexpr size_t kBatchBodyMax = size_t{1} << 20;
 constexpr size_t kDepthMax = 32;
 
@@ -52,6 +56,23 @@ llm::Failure no_storage() {
           .message =
               "this server keeps no files and runs no batches; whoever runs it must start it "
               "with --data-dir FOLDER"};
+}
+
+llm::Failure too_many_transfers(int32_t most) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 503,
+          .code = "too_many_transfers",
+          .message = fmt::format("{} files are on their way to or from this server, and more there "
+                                 "may not be at a time; try again in some seconds",
+                                 most),
+          .retry_after_ms = kTransferAgainMs};
+}
+
+llm::Failure out_of_memory() {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 500,
+          .code = "out_of_memory",
+          .message = "there is not memory enough for this; ask for less at once"};
 }
 
 http::ServerReply reply_of(const json::object& object) {
@@ -88,6 +109,22 @@ std::variant<http::ServerReply, llm::Failure> reply_of(
 
 }  // namespace
 
+// One of the files that are on their way, while it is.
+class StorageCalls::Transfer {
+ public:
+  explicit Transfer(std::atomic<int32_t>& transfers) : transfers_(transfers), count_(++transfers) {}
+  ~Transfer() { --transfers_; }
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  // With this one.
+  int32_t count() const { return count_; }
+
+ private:
+  std::atomic<int32_t>& transfers_;
+  const int32_t count_;
+};
+
 // A request that is inside, until its answer is complete. Used by one thread at a time.
 struct StorageCalls::Asked {
   Asked(Admitted of_front, http::Exchange to, const std::function<void()>& when_over)
@@ -118,6 +155,7 @@ struct StorageCalls::Asked {
   } over;
   Admitted admitted;
   http::Exchange exchange;
+  std::optional<Transfer> transfer;
   std::string id;  // of the path
   std::string query;
   std::string content_type;
@@ -202,8 +240,26 @@ void StorageCalls::take(const http::ServerRequest& request, http::Exchange excha
   if (!asked) return;
   const auto length =
       asked->body.size() > kBatchBodyMax ? CallWorkers::Length::kLong : CallWorkers::Length::kShort;
-  workers_.post([asked = std::move(asked), work = std::move(work)] { asked->answer(work(*asked)); },
-                length);
+  workers_.post(
+      [asked = std::move(asked), work = std::move(work)] {
+        // What one request does to the server must not be done to the others.
+        try {
+          asked->answer(work(*asked));
+        } catch (const std::bad_alloc&) {
+          asked->answer(out_of_memory());
+        }
+      },
+      length);
+}
+
+std::shared_ptr<StorageCalls::Asked> StorageCalls::admit_transfer(
+    const http::ServerRequest& request, http::Exchange& exchange) {
+  std::shared_ptr<Asked> asked = admit(request, exchange);
+  if (!asked) return nullptr;
+  asked->transfer.emplace(transfers_);
+  if (asked->transfer->count() <= storage_.transfers_max) return asked;
+  asked->answer(too_many_transfers(storage_.transfers_max));
+  return nullptr;
 }
 
 // --- files -------------------------------------------------------------------------------------
@@ -233,6 +289,14 @@ class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
  private:
   // On a worker. What does not become a file is taken away with this.
   void take(const http::BodyPiece& piece) {
+    try {
+      take_piece(piece);
+    } catch (const std::bad_alloc&) {
+      asked_->answer(out_of_memory());
+    }
+  }
+
+  void take_piece(const http::BodyPiece& piece) {
     RequestRecord& record = asked_->admitted.record();
     if (piece.state == http::BodyPiece::State::kBroken) {
       record.status = piece.status != 0 ? piece.status : kLeft;
@@ -255,7 +319,7 @@ class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
 
 void StorageCalls::take_upload(const http::ServerRequest& head, http::Exchange exchange,
                                http::RequestBody body) {
-  std::shared_ptr<Asked> asked = admit(head, exchange);
+  std::shared_ptr<Asked> asked = admit_transfer(head, exchange);
   if (!asked) return;
   // What is too large by its own word need not come.
   int64_t announced = 0;
@@ -320,6 +384,14 @@ class StorageCalls::Download : public std::enable_shared_from_this<Download> {
  private:
   // On a worker.
   void send_next() {
+    try {
+      send_piece();
+    } catch (const std::bad_alloc&) {
+      asked_->exchange.reset();  // the answer has begun
+    }
+  }
+
+  void send_piece() {
     std::string piece(static_cast<size_t>(std::min<uint64_t>(kPieceBytes, left_.end - left_.begin)),
                       '\0');
     const Result<size_t> read = content_.bytes->read_at(left_.begin, piece.data(), piece.size());
@@ -340,28 +412,31 @@ class StorageCalls::Download : public std::enable_shared_from_this<Download> {
 };
 
 void StorageCalls::take_download(const http::ServerRequest& request, http::Exchange exchange) {
-  std::shared_ptr<Asked> asked = admit(request, exchange);
+  std::shared_ptr<Asked> asked = admit_transfer(request, exchange);
   if (!asked) return;
-  workers_.post([this, asked = std::move(asked)] {
-    auto opened = storage_.files->open_content(asked->viewer(), asked->id);
-    if (const auto* failure = std::get_if<llm::Failure>(&opened)) return asked->answer(*failure);
-    auto& content = std::get<batches::FileContent>(opened);
-    const auto size = static_cast<uint64_t>(content.file.bytes);
-    const WantedRange wanted = wanted_range(asked->range, size);
-    if (wanted.kind == RangeKind::kNone) {
-      http::ServerReply reply = error_reply(llm::Failure{
-          .status = 416,
-          .code = "range_not_satisfiable",
-          .message = fmt::format("the file has {} bytes; the Range begins behind them", size)});
-      asked->admitted.record().code = "range_not_satisfiable";
-      reply.headers.add("Content-Range", content_range(wanted, size));
-      return asked->answer(std::move(reply));
-    }
-    http::Headers headers{{"Content-Type", "application/octet-stream"}, {"Accept-Ranges", "bytes"}};
-    if (wanted.kind == RangeKind::kPart) headers.add("Content-Range", content_range(wanted, size));
-    std::make_shared<Download>(asked, std::move(content), wanted.range, workers_)
-        ->start(wanted.kind == RangeKind::kPart ? 206 : 200, std::move(headers));
-  });
+  workers_.post([this, asked = std::move(asked)] { send_file(asked); });
+}
+
+// On a worker.
+void StorageCalls::send_file(const std::shared_ptr<Asked>& asked) {
+  auto opened = storage_.files->open_content(asked->viewer(), asked->id);
+  if (const auto* failure = std::get_if<llm::Failure>(&opened)) return asked->answer(*failure);
+  auto& content = std::get<batches::FileContent>(opened);
+  const auto size = static_cast<uint64_t>(content.file.bytes);
+  const WantedRange wanted = wanted_range(asked->range, size);
+  if (wanted.kind == RangeKind::kNone) {
+    http::ServerReply reply = error_reply(llm::Failure{
+        .status = 416,
+        .code = "range_not_satisfiable",
+        .message = fmt::format("the file has {} bytes; the Range begins behind them", size)});
+    asked->admitted.record().code = "range_not_satisfiable";
+    reply.headers.add("Content-Range", content_range(wanted, size));
+    return asked->answer(std::move(reply));
+  }
+  http::Headers headers{{"Content-Type", "application/octet-stream"}, {"Accept-Ranges", "bytes"}};
+  if (wanted.kind == RangeKind::kPart) headers.add("Content-Range", content_range(wanted, size));
+  std::make_shared<Download>(asked, std::move(content), wanted.range, workers_)
+      ->start(wanted.kind == RangeKind::kPart ? 206 : 200, std::move(headers));
 }
 
 // --- batches -----------------------------------------------------------------------------------

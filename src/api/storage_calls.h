@@ -1,6 +1,7 @@
 // StorageCalls: /v1/files and /v1/batches. Their work waits for the disk, so it is done on threads
 // of its own. A file that is fetched is read no faster than its client takes it, and one that comes
-// is taken from its client no faster than the disk writes it: neither lies in memory.
+// is taken from its client no faster than the disk writes it: neither lies in memory. Each has a
+// file open meanwhile, so there are no more of them at a time than the process has files for.
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@ namespace windrow::api {
 struct Storage {
   batches::FileStore* files = nullptr;
   batches::BatchService* batches = nullptr;
+  int32_t transfers_max = 128;  // files on their way at a time; 1 or more
 };
 
 class StorageCalls {
@@ -50,6 +52,7 @@ class StorageCalls {
   struct Asked;
   class Download;
   class Upload;
+  class Transfer;
 
   // A reply, or why there is none: the log wants its code.
   using Answered = std::variant<http::ServerReply, llm::Failure>;
@@ -60,6 +63,9 @@ class StorageCalls {
   void take_upload(const http::ServerRequest& head, http::Exchange exchange,
                    http::RequestBody body);
   std::shared_ptr<Asked> admit(const http::ServerRequest& request, http::Exchange& exchange);
+  std::shared_ptr<Asked> admit_transfer(const http::ServerRequest& request,
+                                        http::Exchange& exchange);
+  void send_file(const std::shared_ptr<Asked>& asked);
 
   Answered list_files(const Asked& asked) const;
   Answered file(const Asked& asked) const;
@@ -74,6 +80,7 @@ class StorageCalls {
   const Refusal refusal_;
   const std::function<void()> begun_;
   const std::function<void()> over_;
+  std::atomic<int32_t> transfers_ = 0;
   CallWorkers workers_;
 };
 

@@ -307,6 +307,36 @@ TEST(StorageCalls, FormsThatCannotBe) {
             kept_for.json().at("created_at").as_int64() + 3600);
 }
 
+TEST(StorageCalls, SoManyFilesAreOnTheirWayAndOthersAreToldToComeAgain) {
+  const Kept kept;
+  ApiOptions options = kept.options();
+  options.storage.transfers_max = 2;
+  ServerRig rig(std::move(options));
+  const std::string id = id_of(rig.ask(upload(file_form("{}\n"))));
+  const std::string whole = upload(file_form(std::string(1000, 'x')));
+  auto first = std::make_unique<RawClient>(rig.server->port());
+  auto second = std::make_unique<RawClient>(rig.server->port());
+  first->send(whole.substr(0, whole.size() - 500));
+  second->send(whole.substr(0, whole.size() - 500));
+  // They are heard in any order, and one that has its answer may be on its way out.
+  const std::string fetch = get("/v1/files/" + id + "/content");
+  const auto ask_until = [&](int status, const std::string& request) {
+    const TimePoint late = kept.clock.now() + std::chrono::seconds(20);
+    Reply reply = rig.ask(request);
+    while (reply.status != status && kept.clock.now() < late)
+      reply = rig.ask(request);
+    EXPECT_EQ(reply.status, status);
+    return reply;
+  };
+  const Reply refused = ask_until(503, fetch);
+  EXPECT_EQ(code_of(refused), "too_many_transfers");
+  EXPECT_EQ(refused.header("Retry-After"), "2");
+  ask_until(503, upload(file_form("x")));
+  EXPECT_EQ(rig.ask(get("/v1/files")).status, 200) << "that needs no file";
+  first.reset();
+  EXPECT_EQ(ask_until(200, fetch).body, "{}\n");
+}
+
 TEST(StorageCalls, QuestionsThatCannotBe) {
   const Kept kept;
   ServerRig rig(kept.options());

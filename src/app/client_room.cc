@@ -11,18 +11,28 @@ namespace {
 // hardly anything, half of it.
 constexpr uint64_t kOwnFiles = 64;
 
+// Of files that come and go; where there is little, so large a part of what the process leaves.
+constexpr uint64_t kTransfers = 128;
+constexpr uint64_t kTransfersPart = 4;
+
 }  // namespace
 
-ClientRoom room_for_clients(uint64_t files_max, size_t wanted, bool elsewhere) {
+ClientRoom room_for_clients(uint64_t files_max, size_t wanted, bool elsewhere, bool keeps_files) {
   const uint64_t files_each = elsewhere ? 2 : 1;
   const uint64_t own = std::min(kOwnFiles, files_max / 2);
-  const uint64_t fit = std::max<uint64_t>((files_max - own) / files_each, 1);
-  if (fit >= wanted) return {.connections_max = wanted, .warning = ""};
+  const uint64_t transfers =
+      keeps_files ? std::min(kTransfers, (files_max - own) / kTransfersPart) : 0;
+  const uint64_t fit = std::max<uint64_t>((files_max - own - transfers) / files_each, 1);
+  const auto transfers_max = static_cast<int32_t>(std::max<uint64_t>(transfers, 1));
+  if (fit >= wanted)
+    return {.connections_max = wanted, .transfers_max = transfers_max, .warning = ""};
+  const uint64_t enough = wanted * files_each + kOwnFiles + (keeps_files ? kTransfers : 0);
   return {.connections_max = fit,
+          .transfers_max = transfers_max,
           .warning = fmt::format(
               "this process may have {} files open, so at most {} clients are connected at a time "
               "and more wait; with {} it would be {} (ulimit -Hn, LimitNOFILE=)",
-              files_max, fit, wanted * files_each + kOwnFiles, wanted)};
+              files_max, fit, enough, wanted)};
 }
 
 }  // namespace windrow::app

@@ -293,7 +293,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   say_who_may_ask(settings, key_file.get(), console);
   api::ApiOptions api = api_options(*options, settings);
   const ClientRoom room = room_for_clients(http::raise_file_limit().now, api.http.connections_max,
-                                           !chosen->upstreams.empty());
+                                           !chosen->upstreams.empty(), !settings.data_dir.empty());
   api.http.connections_max = room.connections_max;
   if (!room.warning.empty()) console.warn(room.warning);
 
@@ -317,6 +317,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&answerers] { return answerers->readings(); };
   api.storage = storage->calls();
+  api.storage.transfers_max = room.transfers_max;
   api.read_storage = [&storage] { return storage->reading(); };
   api.nobody_answers = [&answerers](uint64_t upstreams) {
     return answerers->nobody_answers(upstreams);
