@@ -45,7 +45,7 @@ ToolCallStream::Told ToolCallStream::end(bool cut) {
   const bool behind = part_ == Part::kClose || part_ == Part::kBehind || part_ == Part::kEnd;
   if (told_ && attempting_) {
     if (cut) {
-      add_call(std::move(made_), told);
+      add_call(std::exchange(made_, {}), told);
       all_whole_ = false;
       told_ = false;
     } else {
@@ -336,7 +336,7 @@ void ToolCallStream::commit(Told& told) {
 void ToolCallStream::tell_made(Told& told) {
   attempting_ = false;
   attempt_.clear();
-  add_call(std::move(made_), told);
+  add_call(std::exchange(made_, {}), told);
 }
 
 void ToolCallStream::add_arguments(std::string_view text, Told& told) {
