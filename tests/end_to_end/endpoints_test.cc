@@ -164,7 +164,8 @@ TEST_F(Endpoints, ASwitchOrAnImageThatCannotBeHonouredCostsItsRow) {
   std::map<std::string, std::string> messages;
   for (const LogLine& line : read_log(folder_, "results.errors.jsonl"))
     messages[member(line.json, "custom_id")] = member(line.json, "error.message");
-  EXPECT_THAT(messages["\"switch\""], HasSubstr("does not know enable_thinking"));
+  EXPECT_THAT(messages["\"switch\""],
+              HasSubstr("does not know chat_template_kwargs.enable_thinking"));
   EXPECT_THAT(messages["\"image\""], HasSubstr("image_url"));
 }
 
