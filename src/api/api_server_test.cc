@@ -20,7 +20,6 @@ namespace {
 namespace json = boost::json;
 using http::testing::RawClient;
 using llm::Failure;
-using llm::FailureClass;
 using testing::events_in;
 using testing::get;
 using testing::kChat;

@@ -205,6 +205,7 @@ TEST(ApiSoak, EachRequestIsSettledOnce) {
   Counts counts;
   {
     std::vector<std::jthread> clients;
+    clients.reserve(8);
     for (uint64_t i = 0; i < 8; ++i)
       clients.emplace_back([&, i] { be_a_client(server->port(), kSeed + i, keys, counts); });
   }

@@ -414,8 +414,10 @@ TEST(Call, BodiesAreBoundedByWhatTheyBecome) {
 TEST(Call, ALaneIsInTheOrderOfArrival) {
   ServerRig rig({.worker_threads = 4});
   rig.load();
+  std::string long_user;
+  long_user.resize(16'000'000, 'x');
   const std::string long_body =
-      R"({"user":")" + std::string(16'000'000, 'x') + R"(","messages":[{"role":"user","content":")";
+      R"({"user":")" + long_user + R"(","messages":[{"role":"user","content":")";
   std::vector<std::unique_ptr<RawClient>> clients;
   int64_t sent = 0;
   for (int i = 0; i < 4; ++i) {

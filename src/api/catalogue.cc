@@ -52,6 +52,7 @@ const ServedModel* Catalogue::only_one_for(llm::Endpoint endpoint) const {
 std::vector<ServedModel> Catalogue::list() const {
   const std::scoped_lock lock(mutex_);
   std::vector<ServedModel> list;
+  list.reserve(models_.size() + by_name_.size());
   for (const auto& model : models_)
     list.push_back(*model);
   for (const auto& [name, model] : by_name_) {

@@ -66,7 +66,7 @@ class PagesTest : public ::testing::Test {
                                       .headers = headers,
                                       .body = body};
     auto admitted = front_->admit(request, asked.key.empty() ? Access::kOpen : access_);
-    if (auto* refused = std::get_if<http::ServerReply>(&admitted)) return std::move(*refused);
+    if (auto* refused = std::get_if<http::ServerReply>(&admitted)) return *refused;
     return ((*pages_).*page)(request, std::get<Admitted>(admitted));
   }
 

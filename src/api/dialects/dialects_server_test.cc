@@ -16,7 +16,6 @@ namespace {
 namespace json = boost::json;
 using http::testing::RawClient;
 using testing::events_in;
-using testing::get;
 using testing::post;
 using testing::read_reply;
 using testing::Reply;
