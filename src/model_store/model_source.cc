@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/percent.h"
 #include "http/headers.h"
 
 namespace windrow::model_store {
@@ -61,19 +62,6 @@ std::string percent_encoded(std::string_view text, bool keep_slashes) {
     }
   }
   return encoded;
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = 0;
-    const bool is_code = text[i] == '%' && i + 2 < text.size() &&
-                         std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr ==
-                             text.data() + i + 3;
-    decoded += is_code ? static_cast<char>(byte) : text[i];
-    i += is_code ? 2 : 0;
-  }
-  return decoded;
 }
 
 std::vector<std::string_view> split(std::string_view text, char at) {

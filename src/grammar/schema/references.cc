@@ -8,33 +8,12 @@
 #include <optional>
 #include <utility>
 
+#include "base/percent.h"
+
 namespace windrow::grammar {
 namespace {
 
 namespace json = boost::json;
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      const int high = hex_digit(text[i + 1]);
-      const int low = hex_digit(text[i + 2]);
-      if (high >= 0 && low >= 0) {
-        result += static_cast<char>(high * 16 + low);
-        i += 2;
-        continue;
-      }
-    }
-    result += text[i];
-  }
-  return result;
-}
 
 std::string plain_step(std::string_view step) {
   std::string result;
