@@ -70,6 +70,7 @@ BatchService::LivePtr BatchService::next_to_run(int32_t running) const {
     busy.insert(models.begin(), models.end());
     if (!waited_for(live->record).empty()) waited.insert(models.begin(), models.end());
   }
+  std::set<std::string> gone;  // keys; thousands of batches may be of one
   LivePtr best;
   std::pair<int32_t, bool> best_rank;
   for (const auto& [number, live] : live_) {
@@ -82,9 +83,13 @@ BatchService::LivePtr BatchService::next_to_run(int32_t running) const {
         live->record.models, [&](const std::string& model) { return busy.contains(model); });
     const bool waits = std::ranges::any_of(
         live->record.models, [&](const std::string& model) { return waited.contains(model); });
-    if (waits || lacks_its_key(live->record)) continue;
+    if (waits || gone.contains(live->record.owner)) continue;
     const std::pair rank(others, shares);
     if (best && rank >= best_rank) continue;
+    if (lacks_its_key(live->record)) {
+      gone.insert(live->record.owner);
+      continue;
+    }
     best = live;
     best_rank = rank;
   }
