@@ -13,6 +13,7 @@
 #include "api/dialects/messages_reply.h"
 #include "api/dialects/own_form.h"
 #include "api/json_weight.h"
+#include "api/refusals.h"
 #include "api/stream_text.h"
 #include "base/format.h"
 
@@ -40,13 +41,6 @@ llm::Failure too_many_values(size_t values) {
                                  "spread them over several requests",
                                  with_thousands(static_cast<int64_t>(values)),
                                  with_thousands(static_cast<int64_t>(kJsonValuesMax)))};
-}
-
-llm::Failure unwritable() {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 500,
-          .code = "out_of_memory",
-          .message = "there is not memory enough to write this answer; ask for less at once"};
 }
 
 llm::Failure unexpected(std::string_view what) {
@@ -329,7 +323,7 @@ std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& a
   try {
     return http::ServerReply{.body = reply_body(facts_, answer)};
   } catch (const std::bad_alloc&) {
-    failure = unwritable();
+    failure = no_memory("to write this answer");
   } catch (const std::exception&) {
     failure = unexpected("write this answer");
   }

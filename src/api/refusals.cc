@@ -47,6 +47,13 @@ llm::Failure load_failed(std::string_view model, std::string_view why) {
                      5000);
 }
 
+llm::Failure no_memory(std::string_view what) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 500,
+          .code = "out_of_memory",
+          .message = fmt::format("there is not memory enough {}; ask for less at once", what)};
+}
+
 llm::Failure no_model(std::string_view name) {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 404,

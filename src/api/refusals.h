@@ -17,6 +17,9 @@ llm::Failure unreachable(std::string_view model);
 // Its last load failed; why, in words for clients.
 llm::Failure load_failed(std::string_view model, std::string_view why);
 
+// `what`: "to write this answer".
+llm::Failure no_memory(std::string_view what);
+
 llm::Failure no_model(std::string_view name);
 
 // Of a response that was answered once.

@@ -21,6 +21,7 @@
 #include "api/file_form.h"
 #include "api/models_page.h"
 #include "api/query.h"
+#include "api/refusals.h"
 #include "batches/batch_json.h"
 #include "batches/batch_request.h"
 #include "batches/file_json.h"
@@ -66,13 +67,6 @@ llm::Failure too_many_transfers(int32_t most) {
                                  "may not be at a time; try again in some seconds",
                                  most),
           .retry_after_ms = kTransferAgainMs};
-}
-
-llm::Failure out_of_memory() {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 500,
-          .code = "out_of_memory",
-          .message = "there is not memory enough for this; ask for less at once"};
 }
 
 http::ServerReply reply_of(const json::object& object) {
@@ -246,7 +240,7 @@ void StorageCalls::take(const http::ServerRequest& request, http::Exchange excha
         try {
           asked->answer(work(*asked));
         } catch (const std::bad_alloc&) {
-          asked->answer(out_of_memory());
+          asked->answer(no_memory("for this"));
         }
       },
       length);
@@ -292,7 +286,7 @@ class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
     try {
       take_piece(piece);
     } catch (const std::bad_alloc&) {
-      asked_->answer(out_of_memory());
+      asked_->answer(no_memory("for this"));
     }
   }
 
