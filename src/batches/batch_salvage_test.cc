@@ -53,6 +53,13 @@ class BatchSalvageTest : public testing::ServiceRig {
     std::ofstream(path, std::ios::binary) << bytes;
   }
 
+  // Of the results, one.
+  void damage_a_line() const {
+    std::string damaged = text(log());
+    damaged[40] = '\x02';
+    write(log(), damaged);
+  }
+
   void expect_whole(const BatchRecord& record) {
     auto found = outcomes(record);
     EXPECT_EQ(found.size(), 10U);
@@ -174,9 +181,7 @@ TEST_F(BatchSalvageTest, WhatIsDamagedBeforeItIsAFileRunsAgain) {
 // Then nobody is asked any more: it would never end where the model is gone.
 TEST_F(BatchSalvageTest, WhatIsDamagedAfterItsTimeIsToldThatItIsOver) {
   leave_in(kFinalizing);
-  std::string damaged = text(log());
-  damaged[40] = '\x02';
-  write(log(), damaged);
+  damage_a_line();
   clock.advance(std::chrono::hours(25));
   open();
   start();
@@ -188,9 +193,7 @@ TEST_F(BatchSalvageTest, WhatIsDamagedAfterItsTimeIsToldThatItIsOver) {
 
 TEST_F(BatchSalvageTest, ACancelledOneHasWhatIsSound) {
   leave_in(kCancelling);
-  std::string damaged = text(log());
-  damaged[40] = '\x02';
-  write(log(), damaged);
+  damage_a_line();
   open();
   start();
   const BatchRecord record = wait_for(id, kCancelled);
@@ -201,9 +204,7 @@ TEST_F(BatchSalvageTest, ACancelledOneHasWhatIsSound) {
 
 TEST_F(BatchSalvageTest, WhoseTimeIsOverKeepsWhatIsSound) {
   leave_in(kInProgress);
-  std::string damaged = text(log());
-  damaged[40] = '\x02';
-  write(log(), damaged);
+  damage_a_line();
   clock.advance(std::chrono::hours(25));
   open();
   start();
