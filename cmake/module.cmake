@@ -7,6 +7,7 @@ function(windrow_module)
   target_include_directories(${M_NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(
     ${M_NAME} PUBLIC ${M_DEPENDS} PRIVATE ${M_PRIVATE_DEPENDS} windrow_warnings)
+  windrow_compile_faster(${M_NAME})
 endfunction()
 
 # windrow_test(NAME base_tests SOURCES a_test.cc DEPENDS base [LLAMA] [LABELS x])
@@ -16,6 +17,7 @@ function(windrow_test)
   add_executable(${T_NAME} ${T_SOURCES})
   target_link_libraries(
     ${T_NAME} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main windrow_warnings)
+  windrow_compile_faster(${T_NAME} TESTS)
   if(T_LLAMA)
     windrow_use_llama_runtime(${T_NAME})
   endif()

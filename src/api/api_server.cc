@@ -16,6 +16,7 @@
 #include "api/live_requests.h"
 #include "api/pages.h"
 #include "api/refusals.h"
+#include "api/response_store.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {
@@ -64,6 +65,7 @@ class ApiServer::Core {
   LiveRequests live_;
   Admission admission_;
   CallGate gate_;
+  ResponseStore responses_;
   InsideCount inside_;
   CallsInside calls_;
   StorageCalls storage_;
@@ -91,6 +93,7 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue
               .log = options_.log}),
       admission_(options_.bytes_inside_max),
       gate_(catalogue, options_.nobody_answers),
+      responses_(options_.kept_bytes_max),
       calls_({.loop = loop,
               .clock = clock,
               .catalogue = catalogue,
@@ -98,11 +101,14 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue
               .live = live_,
               .admission = admission_,
               .gate = gate_,
+              .responses = responses_,
               .inside = inside_},
              {.body_defaults = options_.body_defaults,
               .seed_default = options_.seed_default,
               .coalesce = options_.coalesce,
-              .load_wait = options_.load_wait},
+              .unknown_fields = options_.unknown_fields,
+              .load_wait = options_.load_wait,
+              .body_bytes_max = options_.http.request.body_bytes_max},
              options_.worker_threads),
       storage_(
           front_, options_.storage,
@@ -118,6 +124,7 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue
               .metrics = *metrics_,
               .live = live_,
               .admission = admission_,
+              .responses = responses_,
               .port =
                   [this] {
                     return PortReading{.connections = static_cast<int64_t>(server_->connections()),
@@ -164,9 +171,10 @@ http::Routes<http::Handler> ApiServer::Core::routes() {
 
 void ApiServer::Core::add_calls(RouteTable& table) {
   const auto call = [&](std::string_view path, CallRoute route) {
-    table.add("POST", path, [=, this](const http::ServerRequest& request, http::Exchange to) {
+    const auto taken = [=, this](const http::ServerRequest& request, http::Exchange to) {
       take(route, request, std::move(to));
-    });
+    };
+    table.add("POST", path, http::Handler(taken).taking_gzip());
   };
   for (const llm::Endpoint endpoint : llm::endpoints()) {
     call(llm::url_of(endpoint), {.endpoint = endpoint});
@@ -174,7 +182,7 @@ void ApiServer::Core::add_calls(RouteTable& table) {
       call(url_of(endpoint, dialect), {.endpoint = endpoint, .dialect = dialect});
   }
   call(kCountTokensPath, {.dialect = Dialect::kMessages, .counts_only = true});
-  call("/v2/rerank", {.endpoint = llm::Endpoint::kRerank});
+  call("/v2/rerank", {.endpoint = llm::Endpoint::kRerank, .unit_scores = true});
   call("/rerank", {.endpoint = llm::Endpoint::kRerank, .may_be_tei = true});
 }
 
@@ -193,8 +201,14 @@ void ApiServer::Core::add_pages(RouteTable& table) {
     page("POST", ordered + "/load", Access::kKey, &Pages::load);
     page("POST", ordered + "/unload", Access::kKey, &Pages::unload);
   }
-  page("GET", "/v1/responses/{id}", Access::kKey, &Pages::stored_response);
-  page("DELETE", "/v1/responses/{id}", Access::kKey, &Pages::stored_response);
+  page("POST", "/v1/responses/compact", Access::kKey, &Pages::compacted_response);
+  page("GET", "/v1/responses/{id}", Access::kKey, &Pages::response);
+  page("DELETE", "/v1/responses/{id}", Access::kKey, &Pages::delete_response);
+  page("GET", "/v1/responses/{id}/input_items", Access::kKey, &Pages::response_input);
+  page("GET", "/api/tags", Access::kKey, &Pages::ollama_tags);
+  page("GET", "/api/ps", Access::kKey, &Pages::ollama_ps);
+  page("POST", "/api/show", Access::kKey, &Pages::ollama_show);
+  page("GET", "/api/version", Access::kKey, &Pages::ollama_version);
   page("GET", "/metrics", Access::kMetrics, &Pages::metrics);
   page("GET", "/v1/windrow/requests", Access::kKey, &Pages::requests);
   page("GET", "/openapi.json", Access::kKey, &Pages::openapi);

@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "http/loop.h"
 #include "http/server.h"
+#include "llm/request_json.h"
 
 namespace windrow::api {
 
@@ -42,8 +43,10 @@ struct ApiOptions {
   size_t bytes_inside_max = size_t{1} << 30;  // of bodies being worked on; above it 429
   uint64_t seed_default = 0;                  // llm::parse_request; 0: by chance, each its own
   boost::json::object body_defaults;          // laid under every body
+  llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
   bool coalesce = true;                       // equal questions are asked once
   Duration load_wait{};                       // CallRules
+  size_t kept_bytes_max = size_t{256} << 20;  // of answers of /v1/responses; 0: none is kept
 
   // A line of JSON for each request that has ended; may be empty. Any thread.
   std::function<void(std::string line)> log;

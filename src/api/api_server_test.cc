@@ -91,13 +91,28 @@ TEST(ApiServer, EveryEndpointReachesTheDispatcher) {
   EXPECT_EQ(read_reply(client).json().at("data").as_array().size(), 2U);
 
   size_t count = 2;
-  for (const char* path : {"/v1/rerank", "/v2/rerank", "/rerank"}) {
+  for (const char* path : {"/v1/rerank", "/rerank"}) {
     client.send(post(path, R"({"query":"a","documents":["b"]})"));
     EXPECT_EQ(rig.backend.wait_for(++count).query, "a");
     rig.backend.end(llm::Answer{.ranking = {{.index = 0, .score = 2}}});
     EXPECT_EQ(read_reply(client).json().at("results"),
               json::parse(R"([{"index":0,"relevance_score":2.0}])"));
   }
+}
+
+// Cohere's clients compare them with a threshold.
+TEST(ApiServer, ScoresOfTheSecondVersionAreFromZeroToOne) {
+  ServerRig rig;
+  rig.load();
+  RawClient client(rig.server->port());
+  client.send(post("/v2/rerank", R"({"query":"a","documents":["b","c","d"]})"));
+  rig.backend.wait_for(1);
+  rig.backend.end(llm::Answer{.ranking = {{.index = 1, .score = 90},
+                                          {.index = 2, .score = 0},
+                                          {.index = 0, .score = 0.25F, .is_probability = true}}});
+  EXPECT_EQ(read_reply(client).json().at("results"),
+            json::parse(R"([{"index":1,"relevance_score":1.0},{"index":2,"relevance_score":0.5},
+                            {"index":0,"relevance_score":0.25}])"));
 }
 
 TEST(ApiServer, TeisOwnRerankIsAnArray) {
@@ -240,6 +255,11 @@ TEST(ApiServer, WhatIsNotThereIsSaidInTheSameShape) {
   EXPECT_EQ(unknown.error().at("message"), "there is no model \"x\"; there is m");
   EXPECT_EQ(rig.ask(post(kChatPath, R"({"messages":[]})")).error().at("param"), "messages");
   EXPECT_EQ(rig.ask(get("/v1/nothing")).error().at("code"), "not_found");
+  const Reply compact = rig.ask(post("/v1/responses/compact", R"({"input":"a"})"));
+  EXPECT_EQ(compact.status, 404);
+  EXPECT_EQ(compact.error().at("code"), "not_found");
+  const std::string compact_message(compact.error().at("message").as_string());
+  EXPECT_TRUE(compact_message.starts_with("no conversation is compacted here")) << compact_message;
   const Reply method = rig.ask(get(kChatPath));
   EXPECT_EQ(method.status, 405);
   EXPECT_EQ(method.header("Allow"), "POST, OPTIONS");

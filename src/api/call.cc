@@ -11,11 +11,14 @@
 
 #include "api/admission.h"
 #include "api/dialects/messages_reply.h"
+#include "api/dialects/ollama_reply.h"
 #include "api/dialects/own_form.h"
 #include "api/json_weight.h"
+#include "api/model_control.h"
 #include "api/refusals.h"
 #include "api/stream_text.h"
 #include "base/format.h"
+#include "http/gunzip.h"
 
 namespace windrow::api {
 namespace {
@@ -31,6 +34,15 @@ llm::Failure unreadable() {
           .status = 413,
           .code = "request_too_large",
           .message = "there is not memory enough to read this body; send less at once"};
+}
+
+llm::Failure unpackable(const Error& why) {
+  const bool too_large = why.kind == ErrorKind::kNoSpace;
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = too_large ? 413 : 400,
+          .code = too_large ? "request_too_large" : "bad_request",
+          .message = fmt::format("the body cannot be unpacked as its Content-Encoding says: {}",
+                                 why.message)};
 }
 
 llm::Failure too_many_values(size_t values) {
@@ -84,11 +96,12 @@ StreamShape shape_of(const CallPlan& plan, const ReplyFacts& facts) {
           .system_fingerprint = facts.system_fingerprint,
           .usage = plan.envelope.stream_usage,
           .logprobs = request.logprobs_top.has_value(),
-          .structured = request.structured.has_value()};
+          .structured = request.structured.has_value() || !request.chat.tools.empty()};
 }
 
-std::unique_ptr<AnswerStream> make_stream(const CallPlan& plan, const ReplyFacts& facts) {
-  if (facts.dialect != Dialect::kOwn) return stream_in_dialect(facts);
+std::unique_ptr<AnswerStream> make_stream(const CallPlan& plan, const ReplyFacts& facts,
+                                          KeepResponse keep) {
+  if (facts.dialect != Dialect::kOwn) return stream_in_dialect(facts, std::move(keep));
   return std::make_unique<StreamText>(shape_of(plan, facts));
 }
 
@@ -110,8 +123,8 @@ void Call::begin() {
   exchange_.on_disconnect([call = weak_from_this()] {
     if (const auto self = call.lock()) self->carry_out(self->flow_.leave());
   });
-  const auto length =
-      body_bytes_ > kLongBodyBytes ? CallWorkers::Length::kLong : CallWorkers::Length::kShort;
+  const auto length = input_.gzip || body_bytes_ > kLongBodyBytes ? CallWorkers::Length::kLong
+                                                                  : CallWorkers::Length::kShort;
   const uint64_t lane = lane_id(input_.key, input_.headers.get(kLaneHeader).value_or(""));
   host_.lane_reads().post(lane, [self = shared_from_this()] { self->read(); }, length);
 }
@@ -130,13 +143,26 @@ void Call::read() {
   }
 }
 
+// A body that came packed has room for what it unpacks to, and no more than others may have.
+std::optional<llm::Failure> Call::unpack_body() {
+  if (!input_.gzip) return std::nullopt;
+  Result<std::string> body = http::gunzip(input_.body, host_.rules().body_bytes_max);
+  if (!body) return unpackable(body.error());
+  if (!host_.grow(body->size())) return no_room_for_body();
+  parsed_bytes_ += body->size();
+  input_.body = *std::move(body);
+  const std::scoped_lock lock(mutex_);
+  if (admitted_ && admitted_->logs_answers()) admitted_->record().body = shown_in_log(input_.body);
+  return std::nullopt;
+}
+
 // What the body becomes when it is parsed has to have room, too.
 std::optional<llm::Failure> Call::admit_body() {
   const size_t values = count_json_values(input_.body);
   if (values > kJsonValuesMax) return too_many_values(values);
-  const size_t bytes = json_weight(values, body_bytes_);
+  const size_t bytes = json_weight(values, input_.body.size());
   if (!host_.grow(bytes)) return no_room_for_body();
-  parsed_bytes_ = bytes;
+  parsed_bytes_ += bytes;
   return std::nullopt;
 }
 
@@ -146,17 +172,24 @@ void Call::read_and_offer() {
     return unwanted_;
   }();
   if (unwanted) return put([](Inbox& inbox) { inbox.outcome = not_wanted(); });
-  if (auto failure = admit_body())
-    return put([&](Inbox& inbox) { inbox.outcome = *std::move(failure); });
-  auto read = read_call(input_, host_.rules(), host_.catalogue());
+  auto refusal = unpack_body();
+  if (!refusal) refusal = admit_body();
+  if (refusal) return put([&](Inbox& inbox) { inbox.outcome = *std::move(refusal); });
+  const KeyedResponses earlier(host_.responses(), input_.key);
+  auto read = read_call(input_, host_.rules(), host_.catalogue(), &earlier);
   if (auto* failure = std::get_if<llm::Failure>(&read))
     return put([&](Inbox& inbox) { inbox.outcome = std::move(*failure); });
   input_.body = {};
+  // Earlier turns need room like those that were sent.
+  if (!host_.grow(earlier.bytes())) return put([](Inbox& in) { in.outcome = no_room_for_body(); });
+  parsed_bytes_ += earlier.bytes();
   auto& plan = std::get<CallPlan>(read);
   origins_ = std::move(plan.origins);
+  turn_ = std::move(plan.turn);
   if (auto failure = host_.refusal_of(*plan.model))
     return put([&](Inbox& inbox) { inbox.outcome = *std::move(failure); });
   if (input_.counts_only) return count_tokens(plan);
+  if (plan.wish != ModelWish::kAnswer) return order_model(plan);
   offer(std::move(plan));
 }
 
@@ -168,6 +201,25 @@ void Call::count_tokens(const CallPlan& plan) {
   }
   http::ServerReply reply{.body = token_count_of(std::get<int64_t>(counted))};
   put([&](Inbox& inbox) {
+    inbox.understood =
+        Understood{.model = plan.model->name, .ignored_fields = header_list(plan.ignored_fields)};
+    inbox.reply = std::move(reply);
+  });
+}
+
+// Ollama orders are answered at once; the reply does not wait until the model is loaded.
+void Call::order_model(const CallPlan& plan) {
+  const bool unload = plan.wish == ModelWish::kUnload;
+  if (unload || plan.model->residence) {
+    const auto ordered =
+        give_order(host_.catalogue(), plan.model->name,
+                   unload ? ModelOrder::kUnload : ModelOrder::kLoad, !unload || input_.is_admin);
+    if (const auto* failure = std::get_if<llm::Failure>(&ordered))
+      return put([&](Inbox& inbox) { inbox.outcome = *failure; });
+  }
+  http::ServerReply reply{.body = ollama_order_reply(input_.dialect, plan.model_name,
+                                                     loop_.clock().unix_seconds(), plan.wish)};
+  put([&](Inbox& inbox) {
     inbox.understood = Understood{.model = plan.model->name};
     inbox.reply = std::move(reply);
   });
@@ -177,7 +229,7 @@ void Call::offer(CallPlan plan) {
   model_ = plan.model;
   dispatcher_ = model_->dispatcher;
   facts_ = {
-      .endpoint = input_.endpoint,
+      .endpoint = plan.endpoint,
       .dialect = input_.dialect,
       .id = id_,
       .model = plan.model_name,
@@ -186,15 +238,23 @@ void Call::offer(CallPlan plan) {
       .system_fingerprint = plan.model->fingerprint,
       .tei = plan.tei,
       .raw_scores = plan.raw_scores,
+      .unit_scores = input_.unit_scores,
       .request_id = request_id_,
       .logprobs = plan.lists_logprobs,
+      .clock = &loop_.clock(),
+      .arrived_at = arrived_at_,
       .echo = std::move(plan.echo)};
   Understood understood{.model = plan.model->name,
                         .urgency = plan.item.urgency,
                         .deadline = plan.item.deadline,
                         .raw = plan.model->raw,
-                        .ignored_tokens = plan.ignored_tokens};
-  if (plan.envelope.stream) understood.stream = make_stream(plan, facts_);
+                        .ignored_tokens = plan.ignored_tokens,
+                        .ignored_fields = header_list(plan.ignored_fields)};
+  if (plan.envelope.stream) {
+    understood.stream = make_stream(plan, facts_, [call = weak_from_this()](std::string_view body) {
+      if (const auto self = call.lock()) self->keep_response(std::string(body));
+    });
+  }
   auto ticket = host_.live().add({.id = input_.call_id,
                                   .key = input_.key,
                                   .endpoint = input_.endpoint,
@@ -253,7 +313,8 @@ void Call::on_piece(llm::Piece piece) {
 
 void Call::done(dispatch::DispatchResult result) {
   llm::Outcome outcome = std::move(result.outcome);
-  if (input_.dialect != Dialect::kOwn) outcome = in_own_form(origins_, std::move(outcome));
+  if (input_.dialect != Dialect::kOwn)
+    outcome = in_own_form(facts_.endpoint, origins_, std::move(outcome));
   put([&](Inbox& inbox) {
     inbox.outcome = std::move(outcome);
     inbox.was_sent = result.attempts > 0;
@@ -321,7 +382,9 @@ void Call::fetch() {
 std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& answer) const {
   llm::Failure failure;
   try {
-    return http::ServerReply{.body = reply_body(facts_, answer)};
+    http::ServerReply reply{.body = reply_body(facts_, answer)};
+    keep_response(reply.body);
+    return reply;
   } catch (const std::bad_alloc&) {
     failure = no_memory("to write this answer");
   } catch (const std::exception&) {
@@ -329,6 +392,19 @@ std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& a
   }
   failure.usage = answer.usage;
   return failure;
+}
+
+// Any thread. A response that cannot be kept is answered all the same.
+void Call::keep_response(const std::string& body) const {
+  if (!turn_.store) return;
+  try {
+    host_.responses().keep(input_.key, {.id = input_.call_id,
+                                        .body = body,
+                                        .previous_id = turn_.previous_id,
+                                        .input_items = turn_.input_items});
+  } catch (const std::exception&) {
+    return;
+  }
 }
 
 void Call::note(Understood understood) {
@@ -340,6 +416,7 @@ void Call::note(Understood understood) {
   if (understood.deadline) flow_.set_deadline(*understood.deadline);
   raw_ = understood.raw;
   ignored_tokens_ = understood.ignored_tokens;
+  ignored_fields_ = std::move(understood.ignored_fields);
 }
 
 void Call::note(const std::vector<llm::Piece>& pieces) {
@@ -374,7 +451,7 @@ void Call::carry_out(CallSteps steps) {
     exchange_.send(std::move(*steps.reply));
   }
   if (steps.start) {
-    http::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
+    http::Headers headers{{"Content-Type", std::string(flow_.content_type())},
                           {"Cache-Control", "no-cache"},
                           {"X-Accel-Buffering", "no"}};
     add_headers(headers);
@@ -404,6 +481,7 @@ void Call::add_headers(http::Headers& headers) {
   headers.add("openai-processing-ms", fmt::format_int(taken_ms).c_str());
   if (ignored_tokens_ > 0)
     headers.add("X-Windrow-Ignored-Tokens", fmt::format_int(ignored_tokens_).c_str());
+  if (!ignored_fields_.empty()) headers.add("X-Windrow-Ignored-Fields", ignored_fields_);
 }
 
 void Call::settle() {

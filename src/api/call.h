@@ -24,6 +24,7 @@
 #include "api/front.h"
 #include "api/lane_reads.h"
 #include "api/live_requests.h"
+#include "api/response_store.h"
 #include "api/serve_metrics.h"
 #include "dispatch/dispatcher.h"
 #include "http/loop.h"
@@ -46,6 +47,7 @@ class CallHost {
   virtual const CallRules& rules() const = 0;
   virtual ServeMetrics& metrics() = 0;
   virtual LiveRequests& live() = 0;
+  virtual ResponseStore& responses() = 0;
 
   // Any thread: a body becomes so many bytes more. False: there is no room for them.
   virtual bool grow(size_t bytes) = 0;
@@ -103,6 +105,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
     std::optional<TimePoint> deadline;
     bool raw = false;  // it goes elsewhere
     int32_t ignored_tokens = 0;
+    std::string ignored_fields;  // as the header lists them; empty: none
   };
 
   // What other threads have to say.
@@ -118,10 +121,12 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   };
 
   void read();  // on a worker
+  std::optional<llm::Failure> unpack_body();
   std::optional<llm::Failure> admit_body();
   void read_and_offer();
   void offer(CallPlan plan);
   void count_tokens(const CallPlan& plan);
+  void order_model(const CallPlan& plan);
   void done(dispatch::DispatchResult result);
   template <class Write>
   void put(Write write);
@@ -130,6 +135,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void note(const llm::Outcome& outcome);
   void note(const std::vector<llm::Piece>& pieces);
   std::variant<http::ServerReply, llm::Failure> written(const llm::Answer& answer) const;
+  void keep_response(const std::string& body) const;
   void carry_out(CallSteps steps);
   void wait_for_reader();
   void add_headers(http::Headers& headers);
@@ -151,12 +157,14 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   bool raw_ = false;
   bool was_sent_ = false;
   int32_t ignored_tokens_ = 0;
+  std::string ignored_fields_;
 
   // --- the worker's, then nobody's but to read ---
   CallInput input_;
   size_t parsed_bytes_ = 0;
   ReplyFacts facts_;
   Origins origins_;
+  ResponseTurn turn_;  // what its response is kept with
   const ServedModel* model_ = nullptr;
   dispatch::Dispatcher* dispatcher_ = nullptr;
 

@@ -115,6 +115,7 @@ void CallFlow::add_pending(llm::Piece piece) {
       one->refusal += piece.refusal;
       std::move(piece.tokens.begin(), piece.tokens.end(), std::back_inserter(one->tokens));
       if (piece.finish_reason) one->finish_reason = piece.finish_reason;
+      one->cut_character = one->cut_character || piece.cut_character;
       if (piece.stopped_by) one->stopped_by = std::move(piece.stopped_by);
       return;
     }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,7 @@ class CallFlow {
   // --- what is known ---
 
   bool is_stream() const { return stream_ != nullptr; }
+  std::string_view content_type() const { return stream_->content_type(); }  // of a stream
 
   // Something waits for drained().
   bool holds_back() const { return !pending_.empty(); }

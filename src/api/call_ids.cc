@@ -9,26 +9,26 @@
 namespace windrow::api {
 namespace {
 
-constexpr size_t kSecretBytes = 32;
+constexpr size_t kIdSecretBytes = 32;
 
-Hash128 hash_of(uint64_t count, const std::string& secret) {
-  std::array<char, sizeof(count) + kSecretBytes> text{};
+Hash128 id_hash(uint64_t count, const std::string& secret) {
+  std::array<char, sizeof(count) + kIdSecretBytes> text{};
   std::memcpy(text.data(), &count, sizeof(count));
-  std::memcpy(text.data() + sizeof(count), secret.data(), kSecretBytes);
+  std::memcpy(text.data() + sizeof(count), secret.data(), kIdSecretBytes);
   return hash128({text.data(), text.size()});
 }
 
 }  // namespace
 
-CallIds::CallIds() : secret_(secret_bytes(kSecretBytes)) {}
+CallIds::CallIds() : secret_(secret_bytes(kIdSecretBytes)) {}
 
 std::string CallIds::next() {
-  const Hash128 hash = hash_of(++count_, secret_);
+  const Hash128 hash = id_hash(++count_, secret_);
   return to_hex(hash.high) + to_hex(hash.low);
 }
 
 uint64_t CallIds::chance() {
-  return hash_of(++count_, secret_).low;
+  return id_hash(++count_, secret_).low;
 }
 
 }  // namespace windrow::api

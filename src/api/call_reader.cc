@@ -26,7 +26,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr size_t kDepthMax = 64;
+constexpr size_t kCallDepthMax = 64;
 
 llm::Failure refused(int32_t status, std::string code, std::string message,
                      std::string param = "") {
@@ -39,7 +39,7 @@ llm::Failure refused(int32_t status, std::string code, std::string message,
 
 std::variant<json::object, llm::Failure> parse(std::string_view body) {
   json::parse_options options;
-  options.max_depth = kDepthMax;
+  options.max_depth = kCallDepthMax;
   std::array<unsigned char, 4096> stack;
   json::parser parser(json::storage_ptr(), options, stack.data(), stack.size());
   boost::system::error_code error;
@@ -48,8 +48,9 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
     if (body.empty())
       return refused(400, "invalid_json", "the body is empty; it must be a JSON object");
     if (error == json::error::too_deep) {
-      return refused(400, "invalid_json",
-                     fmt::format("the body is nested more than {} deep; flatten it", kDepthMax));
+      return refused(
+          400, "invalid_json",
+          fmt::format("the body is nested more than {} deep; flatten it", kCallDepthMax));
     }
     return refused(400, "invalid_json",
                    fmt::format("the body is not one JSON value in UTF-8: {} near byte {}",
@@ -75,15 +76,17 @@ std::string names_of(const Catalogue& catalogue) {
   return names.empty() ? "none" : names;
 }
 
-std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Dialect dialect,
-                                                      const json::object& body,
-                                                      const Catalogue& catalogue) {
+// The one that the body names, whatever it answers.
+std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint, Dialect dialect,
+                                                          const json::object& body,
+                                                          const Catalogue& catalogue) {
   const json::value* name = body.if_contains("model");
   const bool given = name != nullptr && !name->is_null();
   if (given && !name->is_string()) return llm::wrong_kind("model", "a string", *name);
   const bool named = given && !name->get_string().empty();
+  const std::string_view text = named ? std::string_view(name->get_string()) : "";
   const ServedModel* model =
-      catalogue.find(named ? std::string_view(name->get_string()) : std::string_view());
+      is_ollama(dialect) ? find_tagged(catalogue, text) : catalogue.find(text);
   // Clients of TEI, for one, know no names.
   if (!named && (model == nullptr || !model->endpoints.contains(endpoint))) {
     const ServedModel* only = catalogue.only_one_for(endpoint);
@@ -99,6 +102,15 @@ std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Di
                                llm::shown(name->get_string()), names_of(catalogue)),
                    "model");
   }
+  return model;
+}
+
+std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Dialect dialect,
+                                                      const json::object& body,
+                                                      const Catalogue& catalogue) {
+  auto found = find_model(endpoint, dialect, body, catalogue);
+  if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
+  const auto* model = std::get<const ServedModel*>(found);
   if (!model->endpoints.contains(endpoint)) {
     return refused(
         400, "unsupported_by_model",
@@ -165,9 +177,8 @@ Framing framing_of(const json::object& body) {
           .own_priority = priority != nullptr && priority->is_string()};
 }
 
-llm::Request request_elsewhere(const CallInput& input, const std::string& sent,
-                               const CallRules& rules, const CallPlan& plan, Framing framing,
-                               json::object& body) {
+llm::Request request_elsewhere(const std::string& sent, const CallRules& rules,
+                               const CallPlan& plan, Framing framing, json::object& body) {
   std::string rewritten;
   if (plan.tei) {
     rewritten = json::serialize(body);
@@ -177,7 +188,7 @@ llm::Request request_elsewhere(const CallInput& input, const std::string& sent,
   const std::string& text = rewritten.empty() ? sent : rewritten;
   // As it was before the envelope was taken out: then it is taken out of the text.
   if (framing.stream) body["stream"] = plan.envelope.stream;
-  return llm::raw_request(input.endpoint, text, body, rules.body_defaults);
+  return llm::raw_request(plan.endpoint, text, body, rules.body_defaults);
 }
 
 // Clients bring the token ids of another model's vocabulary: OpenAI's, most often. Those that are
@@ -192,38 +203,19 @@ int32_t ignored_tokens(const json::object& body, const llm::Request& request,
   return static_cast<int32_t>(biases->get_object().size()) - static_cast<int32_t>(known);
 }
 
-// For servers elsewhere, which know what their templates know.
-void add_wishes(const json::object& wishes, json::object& body) {
-  for (const auto& [name, value] : wishes) {
-    if (std::string_view(name) == "reasoning_effort") {
-      body.emplace(name, value);
-      continue;
-    }
-    json::value& arguments = body["chat_template_kwargs"];
-    if (!arguments.is_object()) arguments = json::object();
-    arguments.get_object().emplace(name, value);
-  }
-}
-
-// A chat's body that says all of a translation: two that are equal ask the same.
-std::string written(const Translation& translation) {
-  json::object body = translation.chat;
-  add_wishes(translation.wishes, body);
-  return json::serialize(body);
-}
-
 // `body` is what was sent, in words of the endpoint's own; `sent` its text.
-std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std::string& sent,
-                                               json::object& body, const Translation* translation,
+std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endpoint endpoint,
+                                               const std::string& sent, json::object& body,
+                                               const Translation* translation,
                                                const CallRules& rules, const Catalogue& catalogue) {
-  CallPlan plan;
+  CallPlan plan{.endpoint = endpoint};
   const Framing framing = framing_of(body);
-  auto opened = open_envelope(input.endpoint, body, input.headers);
+  auto opened = open_envelope(endpoint, body, input.headers);
   if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
   plan.envelope = std::move(std::get<Envelope>(opened));
   plan.envelope.urgency = std::max(plan.envelope.urgency, input.urgency_max);
 
-  auto chosen = choose(input.endpoint, input.dialect, body, catalogue);
+  auto chosen = choose(endpoint, input.dialect, body, catalogue);
   if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
   plan.model = std::get<const ServedModel*>(chosen);
 
@@ -234,12 +226,14 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
   bool seeded = false;
   if (plan.model->raw) {
     if (translation != nullptr) add_wishes(translation->wishes, body);
-    plan.request = request_elsewhere(input, sent, rules, plan, framing, body);
+    plan.request = request_elsewhere(sent, rules, plan, framing, body);
   } else {
-    lay_under(input.endpoint, rules.body_defaults, body);
+    if (rules.unknown_fields == llm::UnknownFields::kIgnore)
+      plan.ignored_fields = llm::take_unknown_fields(endpoint, body);
+    lay_under(endpoint, rules.body_defaults, body);
     seeded = llm::has_seed(body) || rules.seed_default != 0;
     const uint64_t seed = rules.seed_default != 0 ? rules.seed_default : input.chance;
-    auto made = llm::parse_request(input.endpoint, body, seed);
+    auto made = llm::parse_request(endpoint, body, seed);
     if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
     plan.request = std::move(std::get<llm::Request>(made));
     if (plan.request.model.empty()) plan.request.model = plan.model->name;
@@ -271,6 +265,17 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, const std
   return plan;
 }
 
+// Of a body that has nothing but the name of a model.
+std::variant<CallPlan, llm::Failure> read_order(const CallInput& input, const json::object& body,
+                                                const Catalogue& catalogue) {
+  auto chosen = find_model(input.endpoint, input.dialect, body, catalogue);
+  if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
+  CallPlan plan{.model = std::get<const ServedModel*>(chosen)};
+  const json::value* name = body.if_contains("model");
+  plan.model_name = name == nullptr ? plan.model->name : std::string(name->as_string());
+  return plan;
+}
+
 }  // namespace
 
 uint64_t lane_id(std::string_view key, std::string_view lane) {
@@ -279,22 +284,34 @@ uint64_t lane_id(std::string_view key, std::string_view lane) {
 }
 
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
-                                               const Catalogue& catalogue) {
+                                               const Catalogue& catalogue,
+                                               const EarlierItems* earlier) {
   auto parsed = parse(input.body);
   if (auto* failure = std::get_if<llm::Failure>(&parsed)) return std::move(*failure);
   auto& body = std::get<json::object>(parsed);
   if (input.dialect == Dialect::kOwn)
-    return read_body(input, input.body, body, nullptr, rules, catalogue);
+    return read_body(input, input.endpoint, input.body, body, nullptr, rules, catalogue);
 
-  auto translated = translate(input.dialect, body, input.counts_only);
+  std::vector<std::string> ignored;
+  if (rules.unknown_fields == llm::UnknownFields::kIgnore)
+    ignored = take_unknown_fields(input.dialect, body);
+  auto translated =
+      translate(input.dialect, body, {.counts_only = input.counts_only, .earlier = earlier});
   if (auto* failure = std::get_if<llm::Failure>(&translated)) return std::move(*failure);
   auto& translation = std::get<Translation>(translated);
-  const std::string sent = written(translation);
+  const std::string sent = whole_text(translation);
   body = translation.chat;
-  auto read = read_body(input, sent, body, &translation, rules, catalogue);
+  auto read =
+      translation.wish == ModelWish::kAnswer
+          ? read_body(input, translation.endpoint, sent, body, &translation, rules, catalogue)
+          : read_order(input, body, catalogue);
   if (auto* failure = std::get_if<llm::Failure>(&read))
     return translation.origins.in_own_words(std::move(*failure));
-  std::get<CallPlan>(read).origins = std::move(translation.origins);
+  auto& plan = std::get<CallPlan>(read);
+  plan.origins = std::move(translation.origins);
+  plan.ignored_fields = std::move(ignored);
+  plan.turn = std::move(translation.turn);
+  plan.wish = translation.wish;
   return read;
 }
 

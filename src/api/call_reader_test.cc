@@ -1,5 +1,6 @@
 #include "api/call_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -236,6 +237,44 @@ TEST_F(CallReaderTest, ABodyOfAnotherDialectBecomesAChat) {
   EXPECT_EQ(echo.at("max_output_tokens"), 7);
   EXPECT_EQ(echo.at("temperature"), 1.0);
   EXPECT_EQ(echo.at("reasoning").at("effort"), "low");
+}
+
+TEST_F(CallReaderTest, AnEffortIsTheSameInEveryDialect) {
+  const auto asked = [&](Dialect dialect, std::string_view effort) {
+    input_.dialect = dialect;
+    const std::string_view head = R"({"model":"m",)";
+    const std::string_view chat = R"("messages":[{"role":"user","content":"hi"}],)";
+    if (dialect == Dialect::kOwn)
+      return fmt::format(R"({}{}"reasoning_effort":{}}})", head, chat, effort);
+    if (dialect == Dialect::kResponses)
+      return fmt::format(R"({}"input":"hi","reasoning":{{"effort":{}}}}})", head, effort);
+    return fmt::format(R"({}{}"max_tokens":1,"output_config":{{"effort":{}}}}})", head, chat,
+                       effort);
+  };
+  struct Said {
+    Dialect dialect;
+    std::string_view param;
+  };
+  for (const Said& said :
+       {Said{Dialect::kOwn, "reasoning_effort"}, Said{Dialect::kResponses, "reasoning.effort"},
+        Said{Dialect::kMessages, "output_config.effort"}}) {
+    for (const std::string_view effort :
+         {"none", "minimal", "low", "medium", "high", "xhigh", "max"}) {
+      const CallPlan made = plan(asked(said.dialect, fmt::format("\"{}\"", effort)));
+      EXPECT_EQ(made.request.chat.wishes, (json::object{{"reasoning_effort", effort}}));
+      EXPECT_TRUE(made.request.chat.template_arguments.empty());
+    }
+    EXPECT_TRUE(plan(asked(said.dialect, "null")).request.chat.wishes.empty());
+    const llm::Failure wrong = failure(asked(said.dialect, "\"deep\""));
+    EXPECT_EQ(wrong.code, "invalid_value");
+    EXPECT_EQ(wrong.param, said.param);
+    EXPECT_EQ(
+        wrong.message,
+        fmt::format("{} is \"deep\"; it must be none, minimal, low, medium, high, xhigh or max",
+                    said.param));
+    EXPECT_EQ(failure(asked(said.dialect, "3")).message,
+              fmt::format("{} must be a string, not a number", said.param));
+  }
 }
 
 TEST_F(CallReaderTest, AServerElsewhereGetsTheChat) {

@@ -6,14 +6,17 @@
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-#include <cmath>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "api/dialects/messages_reply.h"
 #include "api/dialects/messages_stream.h"
+#include "api/dialects/ollama_reply.h"
+#include "api/dialects/ollama_stream.h"
 #include "api/dialects/responses_reply.h"
 #include "api/dialects/responses_stream.h"
+#include "base/percent.h"
 #include "llm/answer_json.h"
 #include "llm/json_text.h"
 
@@ -54,8 +57,7 @@ std::string tei_body(const std::vector<llm::RankedDocument>& ranking, bool raw_s
   for (const llm::RankedDocument& document : ranking) {
     if (text.size() > 1) text += ',';
     fmt::format_to(std::back_inserter(text), R"({{"index":{},"score":)", document.index);
-    const float score = document.score;
-    llm::append_json(raw_scores ? score : 1.0F / (1.0F + std::exp(-score)), text);
+    llm::append_json(raw_scores ? document.score : llm::relevance_of(document), text);
     if (document.text) {
       text += R"(,"text":)";
       llm::append_json(*document.text, text);
@@ -72,6 +74,8 @@ ChatFacts chat_facts(const ReplyFacts& facts) {
           .created_unix_s = facts.created_unix_s,
           .service_tier = facts.service_tier,
           .logprobs = facts.logprobs,
+          .clock = facts.clock,
+          .arrived_at = facts.arrived_at,
           .echo = facts.echo};
 }
 
@@ -82,9 +86,16 @@ std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
     return reply_body(facts, *whole);
   if (facts.dialect == Dialect::kResponses) return response_of(chat_facts(facts), answer);
   if (facts.dialect == Dialect::kMessages) return message_of(chat_facts(facts), answer);
+  if (is_ollama(facts.dialect)) return ollama_reply(facts.dialect, chat_facts(facts), answer);
   if (facts.tei) {
     return answer.raw.empty() ? tei_body(answer.ranking, facts.raw_scores)
                               : tei_body(ranking_in(answer.raw), facts.raw_scores);
+  }
+  if (facts.unit_scores && answer.raw.empty()) {
+    llm::Answer scaled = answer;
+    for (llm::RankedDocument& document : scaled.ranking)
+      document.score = llm::relevance_of(document);
+    return llm::answer_to_json(facts.endpoint, facts.id, facts.model, facts.created_unix_s, scaled);
   }
   std::string body =
       llm::answer_to_json(facts.endpoint, facts.id, facts.model, facts.created_unix_s, answer);
@@ -103,10 +114,26 @@ std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
   return body;
 }
 
-std::unique_ptr<AnswerStream> stream_in_dialect(const ReplyFacts& facts) {
+std::string header_list(std::span<const std::string> names) {
+  constexpr size_t kBytesMax = 1000;
+  std::string list;
+  for (const std::string& name : names) {
+    const size_t before = list.size();
+    if (!list.empty()) list += ", ";
+    list += percent_encoded(name);
+    if (list.size() <= kBytesMax) continue;
+    list.resize(before);
+    return list.empty() ? "..." : list + ", ...";
+  }
+  return list;
+}
+
+std::unique_ptr<AnswerStream> stream_in_dialect(const ReplyFacts& facts, KeepResponse keep) {
   if (facts.dialect == Dialect::kMessages)
     return std::make_unique<MessagesStream>(chat_facts(facts));
-  return std::make_unique<ResponsesStream>(chat_facts(facts));
+  if (is_ollama(facts.dialect))
+    return std::make_unique<OllamaStream>(facts.dialect, chat_facts(facts));
+  return std::make_unique<ResponsesStream>(chat_facts(facts), std::move(keep));
 }
 
 }  // namespace windrow::api

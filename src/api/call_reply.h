@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "api/call_reader.h"
 #include "api/dialects/answer_stream.h"
 #include "api/dialects/chat_facts.h"
+#include "api/dialects/responses_stream.h"
 #include "llm/answer.h"
 
 namespace windrow::api {
@@ -23,17 +25,24 @@ struct ReplyFacts {
   std::string system_fingerprint;  // likewise
   bool tei = false;
   bool raw_scores = false;
+  bool unit_scores = false;  // of a ranking: from 0 to 1
 
   // Of another dialect.
   std::string request_id;
   bool logprobs = false;
+  const Clock* clock = nullptr;
+  TimePoint arrived_at{};
   std::string echo;  // ChatFacts::echo
 };
+
+// Names of a body's fields, as a header lists them: "tone, a%20b". Bytes that a header cannot have
+// are escaped; of very many, or very long ones, the first are named and "..." stands for the rest.
+std::string header_list(std::span<const std::string> names);
 
 // Of another dialect than the endpoint's own the answer is in our form (dialects/own_form.h).
 std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer);
 
-// Of another dialect than the endpoint's own.
-std::unique_ptr<AnswerStream> stream_in_dialect(const ReplyFacts& facts);
+// Of another dialect than the endpoint's own. `keep` hears a response that is whole.
+std::unique_ptr<AnswerStream> stream_in_dialect(const ReplyFacts& facts, KeepResponse keep = {});
 
 }  // namespace windrow::api

@@ -372,6 +372,97 @@ TEST(Call, TokensThatTheVocabularyLacksAreTold) {
   EXPECT_EQ(ignored(R"(,"logit_bias":{"6432":-100},"stream":true)"), "1");
 }
 
+TEST(Call, FieldsThatAreNotKnownAreNamedWhereTheyAreIgnored) {
+  ServerRig rig({.unknown_fields = llm::UnknownFields::kIgnore});
+  rig.load();
+  size_t count = 0;
+  const auto ignored = [&](std::string_view path, std::string_view body) {
+    RawClient client(rig.server->port());
+    client.send(post(path, body));
+    rig.backend.wait_for(++count);
+    rig.backend.end(said("a"));
+    const Reply reply = read_reply(client);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return reply.header("X-Windrow-Ignored-Fields");
+  };
+  EXPECT_EQ(ignored(kChatPath, kChat), "");
+  EXPECT_EQ(ignored(kChatPath, R"({"tone":1,"messages":[{"role":"user","content":"hi"}],"x":null,
+                                  "a b\r\nEvil: 1":{}})"),
+            "tone, a%20b%0D%0AEvil%3A%201");
+  EXPECT_EQ(ignored(kChatPath, R"({"messages":[{"role":"user","content":"hi"}],"stream":true,
+                                  "tone":1})"),
+            "tone");
+  EXPECT_EQ(ignored("/v1/responses", R"({"input":"hi","tone":1})"), "tone");
+  EXPECT_EQ(ignored("/v1/messages", R"({"max_tokens":1,"tone":1,
+                                       "messages":[{"role":"user","content":"hi"}]})"),
+            "tone");
+  std::string many;
+  for (int i = 0; i < 500; ++i)
+    many += fmt::format(R"(,"unknown{}":1)", i);
+  const std::string named =
+      ignored(kChatPath, R"({"messages":[{"role":"user","content":"hi"}])" + many + "}");
+  EXPECT_TRUE(named.starts_with("unknown0, unknown1, ")) << named;
+  EXPECT_TRUE(named.ends_with(", ...")) << named;
+  EXPECT_LT(named.size(), 1100U);
+
+  // What is known and cannot be done stays refused, and so does what is unknown inside of fields.
+  for (const std::string_view body :
+       {R"({"messages":[{"role":"user","content":"hi"}],"functions":[{}]})",
+        R"({"messages":[{"role":"user","content":"hi","tone":1}]})"}) {
+    const Reply refused = rig.ask(post(kChatPath, body));
+    EXPECT_EQ(refused.status, 400) << body;
+    EXPECT_EQ(refused.error().at("code"), "unsupported_parameter") << body;
+  }
+}
+
+// gzip of {"messages":[{"role":"user","content":"hi"}]}, and of the same with 5,000 times x.
+constexpr std::string_view kPackedChat(
+    "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\xAB\x56\xCA\x4D\x2D\x2E\x4E\x4C\x4F\x2D"
+    "\x56\xB2\x8A\xAE\x56\x2A\xCA\xCF\x49\x55\xB2\x52\x2A\x2D\x4E\x2D\x52\xD2\x51\x4A"
+    "\xCE\xCF\x2B\x49\xCD\x2B\x01\x0A\x64\x64\x2A\xD5\xC6\xD6\x02\x00\xA8\x46\x04\xDA"
+    "\x2D\x00\x00\x00",
+    64);
+constexpr std::string_view kPackedLongChat(
+    "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\xED\xC8\xB1\x09\x80\x30\x14\x45\xD1\x5D"
+    "\x5E\xED\x04\x59\x45\x2C\x44\x1E\x36\x9A\x40\x7E\x02\x42\xC8\xEE\xBA\x84\xDD\x3D"
+    "\xE5\x19\xBA\x1D\xB1\x9F\x0E\xA5\x75\xA8\x96\xCB\x4A\xEA\xE1\xAA\x45\x47\xC9\xCD"
+    "\xB9\x7D\xF1\x00\x00\x00\x00\x00\x00\x00\xF8\x9D\xE6\x36\x5F\xC2\x27\xEF\x33\xB3"
+    "\x13\x00\x00",
+    83);
+
+TEST(Call, ABodyMayComePackedByGzip) {
+  Log log;
+  ApiOptions options = log.options();
+  options.log_prompts = true;
+  options.http.request.body_bytes_max = 4000;
+  ServerRig rig(std::move(options));
+  rig.load();
+  const std::string gzip = "Content-Encoding: gzip\r\n";
+  RawClient client(rig.server->port());
+  for (size_t count = 1; count <= 2; ++count) {
+    client.send(count == 1 ? post(kChatPath, kPackedChat, gzip) : post(kChatPath, kChat));
+    EXPECT_EQ(rig.backend.wait_for(count).chat.messages.at(0).at("content"), "hi");
+    rig.backend.end(said("a"));
+    EXPECT_EQ(read_reply(client).status, 200);
+  }
+
+  const Reply bomb = rig.ask(post(kChatPath, kPackedLongChat, gzip));
+  EXPECT_EQ(bomb.status, 413);
+  EXPECT_EQ(bomb.error().at("code"), "request_too_large");
+  EXPECT_EQ(bomb.error().at("message"),
+            "the body cannot be unpacked as its Content-Encoding says: it unpacks to more than "
+            "4000 bytes");
+  const Reply damaged = rig.ask(post(kChatPath, kPackedChat.substr(0, 40), gzip));
+  EXPECT_EQ(damaged.status, 400);
+  EXPECT_EQ(damaged.error().at("code"), "bad_request");
+  const Reply other = rig.ask(post(kChatPath, kPackedChat, "Content-Encoding: br\r\n"));
+  EXPECT_EQ(other.status, 415);
+  EXPECT_EQ(other.error().at("code"), "unsupported_encoding");
+  EXPECT_EQ(rig.ask(post("/v1/batches", kPackedChat, gzip)).status, 415);
+  rig.server->stop(std::chrono::seconds(30));
+  EXPECT_EQ(log.calls().at(0).at("body"), R"({"messages":[{"role":"user","content":"hi"}]})");
+}
+
 TEST(Call, ABodyOfTooManyValuesIsRefusedUnread) {
   ServerRig rig;
   rig.load();

@@ -19,6 +19,7 @@
 #include "api/inside_count.h"
 #include "api/lane_reads.h"
 #include "api/live_requests.h"
+#include "api/response_store.h"
 #include "api/serve_metrics.h"
 #include "base/clock.h"
 #include "http/loop.h"
@@ -31,6 +32,7 @@ struct CallRoute {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   Dialect dialect = Dialect::kOwn;
   bool may_be_tei = false;
+  bool unit_scores = false;
   bool counts_only = false;
 };
 
@@ -43,6 +45,7 @@ struct CallSurroundings {
   LiveRequests& live;
   Admission& admission;
   CallGate& gate;
+  ResponseStore& responses;
   InsideCount& inside;
 };
 
@@ -72,6 +75,7 @@ class CallsInside final : public CallHost {
   const CallRules& rules() const override { return rules_; }
   ServeMetrics& metrics() override { return around_.metrics; }
   LiveRequests& live() override { return around_.live; }
+  ResponseStore& responses() override { return around_.responses; }
   bool grow(size_t bytes) override { return around_.admission.grow(bytes); }
   std::optional<llm::Failure> refusal_of(const ServedModel& model) const override {
     return around_.gate.refusal_of(model);

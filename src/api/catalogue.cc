@@ -73,4 +73,11 @@ ServeState Catalogue::state() const {
   return state_;
 }
 
+const ServedModel* find_tagged(const Catalogue& catalogue, std::string_view name) {
+  constexpr std::string_view kLatest = ":latest";
+  const ServedModel* found = catalogue.find(name);
+  if (found != nullptr || !name.ends_with(kLatest)) return found;
+  return catalogue.find(name.substr(0, name.size() - kLatest.size()));
+}
+
 }  // namespace windrow::api

@@ -77,4 +77,7 @@ class Catalogue {
   ServeState state_ = ServeState::kLoading;
 };
 
+// find() of a name as Ollama's clients write it, who may put ":latest" behind one.
+const ServedModel* find_tagged(const Catalogue& catalogue, std::string_view name);
+
 }  // namespace windrow::api

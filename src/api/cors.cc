@@ -10,9 +10,11 @@ namespace {
 
 // What a page may read of a reply beside its body.
 constexpr std::string_view kExposed =
-    "X-Request-Id, Retry-After, Retry-After-Ms, X-RateLimit-Limit-Requests, "
+    "X-Request-Id, Request-Id, X-Should-Retry, Retry-After, Retry-After-Ms, "
+    "X-RateLimit-Limit-Requests, "
     "X-RateLimit-Limit-Tokens, X-RateLimit-Remaining-Requests, X-RateLimit-Remaining-Tokens, "
-    "X-RateLimit-Reset-Requests, X-RateLimit-Reset-Tokens, X-Windrow-Ignored-Tokens";
+    "X-RateLimit-Reset-Requests, X-RateLimit-Reset-Tokens, X-Windrow-Ignored-Tokens, "
+    "X-Windrow-Ignored-Fields";
 
 // Clients send headers of their own ("X-Stainless-Os"), so any is allowed by its name; none of them
 // does anything a client of another kind could not do.

@@ -9,6 +9,7 @@
 #include <boost/json/value.hpp>
 
 #include "api/dialects/messages_reply.h"
+#include "api/dialects/ollama_reply.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {
@@ -44,6 +45,10 @@ std::string_view code_of(int status) {
       return "request_timeout";
     case 413:
       return "request_too_large";
+    case 415:
+      return "unsupported_encoding";
+    case 417:
+      return "expectation_failed";
     case 431:
       return "headers_too_large";
     case 501:
@@ -86,6 +91,7 @@ int status_of(const llm::Failure& failure, Dialect dialect) {
 std::string error_body(const llm::Failure& failure, Dialect dialect, std::string_view request_id) {
   if (dialect == Dialect::kMessages)
     return message_error(status_of(failure, dialect), failure, request_id);
+  if (is_ollama(dialect)) return ollama_error(failure);
   if (!failure.raw.empty() && has_this_shape(failure.raw)) return failure.raw;
   llm::Failure shown = failure;
   shown.status = status_of(failure);  // the type goes by it

@@ -2,6 +2,7 @@
 //
 //   {"error": {"message", "type", "param", "code"}}
 //   {"type": "error", "error": {"type", "message"}, "request_id"}    at /v1/messages
+//   {"error": "..."}                                                 at /api, which is Ollama's
 //
 // Clients act on the status: 4xx is theirs, 408, 429 and 5xx are worth another try.
 #pragma once

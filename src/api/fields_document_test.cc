@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/dialects/ollama_options.h"
 #include "api/dialects/translation.h"
 #include "api/openapi.h"
 #include "api/openapi_bodies.h"
@@ -94,6 +95,23 @@ std::string fields_table(Dialect dialect) {
 TEST(FieldsDocument, ListsTheFieldsOfOtherApis) {
   expect_part("fields of responses", fields_table(Dialect::kResponses));
   expect_part("fields of messages", fields_table(Dialect::kMessages));
+  expect_part("fields of ollama chat", fields_table(Dialect::kOllamaChat));
+  expect_part("fields of ollama generate", fields_table(Dialect::kOllamaGenerate));
+  expect_part("fields of ollama embed", fields_table(Dialect::kOllamaEmbed));
+  expect_part("fields of ollama embeddings", fields_table(Dialect::kOllamaEmbeddings));
+}
+
+TEST(FieldsDocument, ListsTheOptionsOfOllamasApi) {
+  std::string table = "| option | | values |\n|---|---|---|\n";
+  for (const OllamaOption& option : ollama_options()) {
+    const bool refused = option.use == llm::FieldUse::kRefused;
+    table +=
+        refused
+            ? fmt::format("| `{}` | refused, but for {} | answers are not drawn that way |\n",
+                          option.name, option.values)
+            : fmt::format("| `{}` | {} | {} |\n", option.name, word_for(option.use), option.values);
+  }
+  expect_part("options of ollama", table);
 }
 
 // --- files, batches and lists -----------------------------------------------------------------

@@ -1,11 +1,14 @@
 #include "api/front.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "api/error_reply.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/utf8.h"
 
 namespace windrow::api {
 namespace {
@@ -36,6 +39,25 @@ std::variant<size_t, llm::Failure> holder(const KeyRing& keys, const http::Heade
   const std::optional<size_t> found = keys.find(presented);
   if (!found) return wrong_key();
   return *found;
+}
+
+constexpr std::string_view kVersionTwice = "/v1/v1/";
+
+// Such a path is asked by a client that adds /v1 to a base URL that has it, or has it twice.
+std::string doubled_base(const http::Refusal& refusal, Dialect dialect) {
+  constexpr size_t kHostMax = 255;
+  const std::string host =
+      utf8_repair(refusal.headers.get("Host").value_or("HOST").substr(0, kHostMax));
+  if (dialect == Dialect::kMessages) {
+    return fmt::format(
+        "{}: this client adds /v1 to its base URL, which has it already; give it "
+        "one without, such as http://{}",
+        refusal.message, host);
+  }
+  return fmt::format(
+      "{}: the client's base URL has /v1 twice, or the client adds it; give it one "
+      "that has it once less, such as http://{}/v1",
+      refusal.message, host);
 }
 
 }  // namespace
@@ -129,7 +151,7 @@ std::optional<http::ServerReply> Front::refuse_at_head(const http::ServerRequest
 std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest& request,
                                                        Access access) {
   Admitted admitted = begin(request);
-  if (options_.log_prompts && access == Access::kCall)
+  if (options_.log_prompts && access == Access::kCall && !request.gzip)
     admitted.record().body = shown_in_log(request.body);
 
   const std::shared_ptr<const KeyRing> keys = accounts_->keys();
@@ -159,9 +181,13 @@ std::variant<Admitted, http::ServerReply> Front::admit(const http::ServerRequest
 }
 
 http::ServerReply Front::refuse(const http::Refusal& refusal) {
-  const Dialect dialect = dialect_of_path(refusal.path);
+  const bool doubled = refusal.status == 404 && refusal.path.starts_with(kVersionTwice);
+  const Dialect dialect =
+      dialect_of_path(doubled ? refusal.path.substr(std::string_view("/v1").size()) : refusal.path);
+  const std::string message =
+      doubled ? doubled_base(refusal, dialect) : std::string(refusal.message);
   if (refusal.handled) {
-    http::ServerReply reply = error_reply(refusal.status, refusal.message, dialect);
+    http::ServerReply reply = error_reply(refusal.status, message, dialect);
     options_.cors.add_headers(refusal.headers, reply.headers);
     return reply;  // who gave it up has an Admitted
   }
@@ -174,7 +200,7 @@ http::ServerReply Front::refuse(const http::Refusal& refusal) {
   record.peer = refusal.peer;
   record.arrived_at = clock_.now();
   record.arrived_unix_s = clock_.unix_seconds();
-  http::ServerReply reply = error_reply(refusal.status, refusal.message, dialect, record.id);
+  http::ServerReply reply = error_reply(refusal.status, message, dialect, record.id);
   record.status = reply.status;
   record.code = code_of(refusal.status);
   options_.cors.add_headers(refusal.headers, open->cors);

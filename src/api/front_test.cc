@@ -18,6 +18,7 @@ namespace windrow::api {
 namespace {
 
 namespace json = boost::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -343,6 +344,22 @@ TEST_F(FrontTest, WhatNobodyTakesIsLoggedAndCounted) {
   const ServeMetrics::Reading counted = metrics_.read();
   ASSERT_EQ(counted.errors.size(), 1U);
   EXPECT_EQ(counted.errors[0].first, "not_found");
+  // A base URL with /v1 in a client that adds it: the one that is meant is named.
+  const http::Headers asked({{"Host", "127.0.0.1:8080"}});
+  const auto said_of = [&](std::string_view path) {
+    const http::Refusal doubled{.status = 404,
+                                .message = "there is nothing there",
+                                .method = "POST",
+                                .path = path,
+                                .peer = "192.0.2.7",
+                                .headers = asked};
+    return front_->refuse(doubled).body;
+  };
+  EXPECT_THAT(said_of("/v1/v1/messages"),
+              AllOf(HasSubstr(R"("type":"error")"), HasSubstr("such as http://127.0.0.1:8080\"")));
+  EXPECT_THAT(said_of("/v1/v1/chat/completions"), HasSubstr("such as http://127.0.0.1:8080/v1\""));
+  EXPECT_THAT(said_of("/v1/v2/x"), Not(HasSubstr("base URL")));
+  log_.resize(1);
   // What a handler gave up is in its own line.
   refusal.status = 500;
   refusal.handled = true;

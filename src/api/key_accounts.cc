@@ -11,7 +11,7 @@ constexpr Duration kLookForKey = std::chrono::seconds(1);
 
 constexpr int kFirstFailure = 400;
 constexpr int kTooMany = 429;
-constexpr int kClientLeft = 499;
+constexpr int kStatusClientLeft = 499;
 
 void add(const llm::Usage& used, KeyUsage& usage) {
   usage.prompt_tokens += used.prompt_tokens;
@@ -24,7 +24,7 @@ int64_t tokens_of(const llm::Usage& usage) {
 }
 
 int64_t& counter_of(int status, KeyUsage& usage) {
-  if (status == kClientLeft) return usage.calls_left;
+  if (status == kStatusClientLeft) return usage.calls_left;
   if (status == kTooMany) return usage.calls_limited;
   return status >= kFirstFailure ? usage.calls_failed : usage.calls_answered;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/call_reader.h"
+#include "api/response_store.h"
 #include "api/testing/document.h"
 
 namespace windrow::api {
@@ -45,7 +46,8 @@ constexpr std::string_view kShared = "what prompts have in common is shared anyw
 
 const std::vector<Member> kMembers = {
     {Asked::kChat, "`messages[]`: `role`, `content`, `name`", kHonoured,
-     "`system`, `developer`, `user`, `assistant` or `tool`; a string, or parts",
+     "`system`, `developer`, `user`, `assistant` or `tool`; a string, or parts; a name without a "
+     "place in the template stands in front of the content, of `assistant` without effect",
      R"({"messages":[{"role":"developer","content":"a"},
          {"role":"user","name":"n","content":[{"type":"text","text":"b"}]}]})"},
     {Asked::kChat, "`messages[]`: `tool_calls`, `tool_call_id`", kHonoured,
@@ -57,11 +59,19 @@ const std::vector<Member> kMembers = {
      "of `assistant`; what the template does with it is its affair",
      R"({"messages":[{"role":"assistant","content":"a","reasoning_content":"b"},
          {"role":"user","content":"c"}]})"},
-    {Asked::kChat, "`messages[]`: any other that is null or `[]`", kWithoutEffect, kAsItCame,
-     R"({"messages":[{"role":"assistant","content":"a","refusal":null,"annotations":[],
-         "audio":null,"function_call":null},{"role":"user","content":"b"}]})"},
+    {Asked::kChat, "`messages[]` of `assistant`: any other", kWithoutEffect, kAsItCame,
+     R"({"messages":[{"role":"assistant","content":"a","refusal":null,"annotations":[{}],
+         "id":"m","parsed":{},"reasoning_details":[{}]},{"role":"user","content":"b"}]})"},
+    {Asked::kChat, "`messages[]` of `assistant`: `refusal` without `content`", kHonoured,
+     "it is what the model said, and counts as content",
+     R"({"messages":[{"role":"assistant","content":null,"refusal":"a"},
+         {"role":"user","content":"b"}]})"},
+    {Asked::kChat, "`messages[]` of other roles: any other, but for null and `[]`", kRefused,
+     "no template reads it", R"({"messages":[{"role":"user","content":"a","refusal":"b"}]})"},
     {Asked::kChat, "`messages[]`: `function_call`", kRefused, "tool_calls is its successor",
      R"({"messages":[{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}]})"},
+    {Asked::kChat, "`messages[]`: `audio`", kRefused, kOnlyText,
+     R"({"messages":[{"role":"assistant","audio":{"id":"a"}}]})"},
     {Asked::kChat, "`messages[].content[]` of `type` text: `text`", kHonoured,
      "parts are joined without anything between them",
      R"({"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]})"},
@@ -69,6 +79,13 @@ const std::vector<Member> kMembers = {
      kWithoutEffect, kShared,
      R"({"messages":[{"role":"user","content":[{"type":"text","text":"a",
          "cache_control":{"type":"ephemeral"},"prompt_cache_breakpoint":{}}]}]})"},
+    {Asked::kChat, "`messages[].content[]` of `assistant`: `type` refusal", kHonoured,
+     "its `refusal` counts as text",
+     R"({"messages":[{"role":"assistant","content":[{"type":"refusal","refusal":"a"}]},
+         {"role":"user","content":"b"}]})"},
+    {Asked::kChat, "`messages[].content[]` of `assistant`: any other", kWithoutEffect, kAsItCame,
+     R"({"messages":[{"role":"assistant","content":[{"type":"text","text":"a","role":"assistant",
+         "refusal":null,"annotations":[{}],"id":"p"}]},{"role":"user","content":"b"}]})"},
     {Asked::kChat, "`messages[].content[]` of `type` image_url", kRefused, kOnlyText,
      R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]})"},
     {Asked::kChat, "`messages[].content[]` of `type` input_audio", kRefused, kOnlyText,
@@ -80,10 +97,10 @@ const std::vector<Member> kMembers = {
      R"({"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function",
          "function":{"name":"f","arguments":{"a":1}}}]},
          {"role":"tool","tool_call_id":"c","content":"b"}]})"},
-    {Asked::kChat, "`messages[].tool_calls[]`: `index`", kWithoutEffect,
-     "clients keep it that put a stream together",
+    {Asked::kChat, "`messages[].tool_calls[]`, `messages[].tool_calls[].function`: any other",
+     kWithoutEffect, kAsItCame,
      R"({"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","index":3,
-         "function":{"name":"f","arguments":"{}"}}]},
+         "extra_content":{},"function":{"name":"f","arguments":"{}","parsed_arguments":{}}}]},
          {"role":"tool","tool_call_id":"c","content":"b"}]})"},
     {Asked::kChat, "`tools[]` of `type` function: `function`", kHonoured,
      "name, description, parameters, strict and return",
@@ -126,15 +143,23 @@ const std::vector<Member> kMembers = {
      R"({"input":[{"role":"user","content":"a"},{"type":"message","role":"assistant","content":[
          {"type":"output_text","text":"b"},{"type":"refusal","refusal":"c"}]},
          {"role":"user","content":[{"type":"input_text","text":"d"}]}]})"},
-    {Asked::kResponses, "`input[]`: `id`, `status`, `structure`", kWithoutEffect, kAsItCame,
+    {Asked::kResponses, "`input[]`: `id`, `status`, `phase`, `structure`, `structure_warnings`",
+     kWithoutEffect, "what was listed once may be sent again",
      R"({"input":[{"type":"message","id":"m","status":"completed","structure":"valid",
-         "role":"assistant","content":"a"},{"role":"user","content":"b"}]})"},
+         "structure_warnings":["at #/a: b"],
+         "role":"user","content":"a"}]})"},
+    {Asked::kResponses,
+     "`input[]` and its `content[]`, of `assistant`, function_call and reasoning: any other",
+     kWithoutEffect, kAsItCame,
+     R"({"input":[{"type":"message","role":"assistant","provider_data":{},
+         "content":[{"type":"output_text","text":"a","role":"x"}]},
+         {"type":"function_call","call_id":"c","name":"f","arguments":"{}","namespace":"n"},
+         {"type":"function_call_output","call_id":"c","output":"b"}]})"},
     {Asked::kResponses,
      "`input[].content[]`: `annotations`, `logprobs`, `parsed`, `prompt_cache_breakpoint`",
      kWithoutEffect, kAsItCame,
-     R"({"input":[{"role":"assistant","content":[{"type":"output_text","text":"a",
-         "annotations":[],"logprobs":[],"parsed":{},"prompt_cache_breakpoint":{}}]},
-         {"role":"user","content":"b"}]})"},
+     R"({"input":[{"role":"user","content":[{"type":"output_text","text":"a",
+         "annotations":[],"logprobs":[],"parsed":{},"prompt_cache_breakpoint":{}}]}]})"},
     {Asked::kResponses, "`input[].content[]` of `type` input_image", kRefused, kOnlyText,
      R"({"input":[{"role":"user","content":[{"type":"input_image","image_url":"x"}]}]})"},
     {Asked::kResponses, "`input[].content[]` of `type` input_file", kRefused, kOnlyText,
@@ -153,8 +178,9 @@ const std::vector<Member> kMembers = {
      R"({"input":[{"type":"reasoning","summary":[],"encrypted_content":"x",
          "content":[{"type":"reasoning_text","text":"a"}]},{"role":"assistant","content":"b"},
          {"role":"user","content":"c"}]})"},
-    {Asked::kResponses, "`input[]` of `type` item_reference", kRefused, "no item is kept here",
-     R"({"input":[{"type":"item_reference","id":"x"}]})"},
+    {Asked::kResponses, "`input[]` of `type` item_reference: `id`", kHonoured,
+     "an item of a response that is kept; `type` may be absent",
+     R"({"input":[{"type":"item_reference","id":"msg_1"},{"role":"user","content":"a"}]})"},
     {Asked::kResponses, "`input[]` of any other `type`", kRefused, kNothingRuns,
      R"({"input":[{"type":"web_search_call","id":"x"}]})"},
     {Asked::kResponses, "`tools[]` of `type` function", kHonoured,
@@ -165,6 +191,8 @@ const std::vector<Member> kMembers = {
      R"({"input":"a","tools":[{"type":"web_search"}]})"},
     {Asked::kResponses, "`text`: `verbosity`", kWithoutEffect, "ask for it in the input",
      R"({"input":"a","text":{"verbosity":"low"}})"},
+    {Asked::kResponses, "`reasoning`: `effort`", kHonoured, "as `reasoning_effort` of a chat",
+     R"({"input":"a","reasoning":{"effort":"max"}})"},
     {Asked::kResponses, "`reasoning`: `summary`, `generate_summary`", kWithoutEffect,
      "thoughts come as they are", R"({"input":"a","reasoning":{"summary":"auto"}})"},
     {Asked::kResponses, "`include[]`: any but message.output_text.logprobs", kRefused, kNothingRuns,
@@ -184,6 +212,10 @@ const std::vector<Member> kMembers = {
          {"role":"assistant","content":[{"type":"thinking","thinking":"b","signature":"x"},
            {"type":"tool_use","id":"c","name":"f","input":{},"caller":{"type":"direct"}}]},
          {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":true}]}]})"},
+    {Asked::kMessages, "`messages[]` of `assistant` and its `content[]`: any other", kWithoutEffect,
+     kAsItCame,
+     R"({"messages":[{"id":"m","type":"message","role":"assistant","usage":{},"content":[
+           {"type":"text","text":"a","parsed":{}}]},{"role":"user","content":"b"}]})"},
     {Asked::kMessages, "`messages[].content[]` of `type` redacted_thinking", kWithoutEffect,
      "nobody here can read it",
      R"({"messages":[{"role":"assistant","content":[{"type":"redacted_thinking","data":"x"},
@@ -214,8 +246,7 @@ const std::vector<Member> kMembers = {
      "thoughts come as they are",
      R"({"messages":[{"role":"user","content":"a"}],
          "thinking":{"type":"enabled","display":"omitted"}})"},
-    {Asked::kMessages, "`output_config`: `effort`", kHonoured,
-     "`reasoning_effort` where the model's template knows that, else without effect",
+    {Asked::kMessages, "`output_config`: `effort`", kHonoured, "as `reasoning_effort` of a chat",
      R"({"messages":[{"role":"user","content":"a"}],"output_config":{"effort":"low"}})"},
 };
 
@@ -252,7 +283,11 @@ std::variant<CallPlan, llm::Failure> read(Asked asked, std::string_view text) {
   catalogue.add({.name = "m",
                  .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions,
                                Endpoint::kEmbeddings, Endpoint::kRerank}});
-  return read_call(input, {}, catalogue);
+  ResponseStore store(size_t{1} << 20);
+  store.keep("", {.id = "resp_1", .body = R"({"output":[{"id":"msg_1","type":"message",
+                  "role":"assistant","content":[{"type":"output_text","text":"b"}]}]})"});
+  const KeyedResponses earlier(store, "");
+  return read_call(input, {}, catalogue, &earlier);
 }
 
 TEST(MembersDocument, ListsWhatIsInsideOfFields) {

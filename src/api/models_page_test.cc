@@ -22,9 +22,9 @@ TEST(ModelsPage, ListsThemInTheShapeOfTheApi) {
   EXPECT_EQ(json::parse(models_page(kModels)), json::parse(R"({"object":"list","data":[
       {"id":"a/b","object":"model","created":5,"owned_by":"windrow","max_model_len":4096,
        "endpoints":["/v1/chat/completions","/v1/responses","/v1/messages",
-                     "/v1/completions"]},
+                     "/api/chat","/api/generate","/v1/completions"]},
       {"id":"e","object":"model","created":0,"owned_by":"them",
-       "endpoints":["/v1/embeddings"]}]})"));
+       "endpoints":["/v1/embeddings","/api/embed","/api/embeddings"]}]})"));
   EXPECT_EQ(json::parse(models_page({})), json::parse(R"({"object":"list","data":[]})"));
 }
 

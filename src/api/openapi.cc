@@ -27,20 +27,21 @@ namespace {
 
 using llm::Endpoint;
 
-enum class Kind : uint8_t {
+enum class PathKind : uint8_t {
   kCall,     // of a model
   kPage,     // needs a key where keys are demanded
   kOpen,     // needs none
   kModels,   // a page that is not there while models load
   kOrder,    // to a model, by an admin
   kStorage,  // files and batches, where there is a folder for them
+  kKept,     // of a response that is kept
   kNothing,  // there is never anything
 };
 
 struct Route {
   DescribedRoute route;
   std::string_view id;
-  Kind kind = Kind::kPage;
+  PathKind kind = PathKind::kPage;
   std::string_view summary;
   std::string_view reply;  // a schema; empty: text of `content_type`
   Endpoint endpoint = Endpoint::kChatCompletions;
@@ -52,125 +53,195 @@ struct Route {
 constexpr auto kRoutes = std::to_array<Route>({
     {{"POST", "/v1/chat/completions"},
      "createChatCompletion",
-     Kind::kCall,
+     PathKind::kCall,
      "Answer a chat.",
      "ChatCompletion",
      Endpoint::kChatCompletions},
     {{"POST", "/v1/completions"},
      "createCompletion",
-     Kind::kCall,
+     PathKind::kCall,
      "Go on from a prompt.",
      "Completion",
      Endpoint::kCompletions},
     {{"POST", "/v1/embeddings"},
      "createEmbedding",
-     Kind::kCall,
+     PathKind::kCall,
      "Texts as vectors.",
      "EmbeddingList",
      Endpoint::kEmbeddings},
     {{"POST", "/v1/rerank"},
      "createRanking",
-     Kind::kCall,
+     PathKind::kCall,
      "Documents by how well they answer a query.",
      "Ranking",
      Endpoint::kRerank},
     {{"POST", "/v2/rerank"},
      "createRankingV2",
-     Kind::kCall,
-     "The same under Cohere's second version.",
+     PathKind::kCall,
+     "The same under Cohere's second version, with scores from 0 to 1.",
      "Ranking",
      Endpoint::kRerank},
     {{"POST", "/rerank"},
      "createRankingTei",
-     Kind::kCall,
+     PathKind::kCall,
      "The same; with `texts` for `documents`, in the form of text-embeddings-inference.",
      "Ranking",
      Endpoint::kRerank},
     {.route = {"POST", kResponsesPath},
      .id = "createResponse",
-     .kind = Kind::kCall,
+     .kind = PathKind::kCall,
      .summary = "Answer a chat, asked in the words of OpenAI's Responses API.",
      .reply = "Response",
      .dialect = Dialect::kResponses},
     {.route = {"GET", "/v1/responses/{id}"},
      .id = "retrieveResponse",
-     .kind = Kind::kNothing,
-     .summary = "No response is stored."},
+     .kind = PathKind::kKept,
+     .summary = "A response that is kept, as it was answered.",
+     .reply = "Response"},
     {.route = {"DELETE", "/v1/responses/{id}"},
      .id = "deleteResponse",
-     .kind = Kind::kNothing,
-     .summary = "No response is stored."},
+     .kind = PathKind::kKept,
+     .summary = "Take it away.",
+     .reply = "ResponseDeleted"},
+    {.route = {"GET", "/v1/responses/{id}/input_items"},
+     .id = "listInputItems",
+     .kind = PathKind::kKept,
+     .summary = "The items that it was made from, those of earlier turns included.",
+     .reply = "ResponseInputItems"},
+    {.route = {"POST", "/v1/responses/compact"},
+     .id = "compactResponse",
+     .kind = PathKind::kNothing,
+     .summary = "No conversation is compacted."},
     {.route = {"POST", kMessagesPath},
      .id = "createMessage",
-     .kind = Kind::kCall,
+     .kind = PathKind::kCall,
      .summary = "Answer a chat, asked in the words of Anthropic's Messages API.",
      .reply = "AnthropicMessage",
      .dialect = Dialect::kMessages},
     {.route = {"POST", kCountTokensPath},
      .id = "countTokens",
-     .kind = Kind::kCall,
+     .kind = PathKind::kCall,
      .summary = "How many tokens the prompt of a message has.",
      .reply = "TokenCount",
      .dialect = Dialect::kMessages,
      .body = "TokenCountRequest"},
-    {{"GET", "/v1/models"}, "listModels", Kind::kModels, "The models there are.", "ModelList"},
+    {.route = {"POST", "/api/chat"},
+     .id = "ollamaChat",
+     .kind = PathKind::kCall,
+     .summary = "Answer a chat, asked in the words of Ollama's API.",
+     .reply = "OllamaChat",
+     .dialect = Dialect::kOllamaChat},
+    {.route = {"POST", "/api/generate"},
+     .id = "ollamaGenerate",
+     .kind = PathKind::kCall,
+     .summary = "Answer a prompt, asked in the words of Ollama's API.",
+     .reply = "OllamaGeneration",
+     .dialect = Dialect::kOllamaGenerate},
+    {.route = {"POST", "/api/embed"},
+     .id = "ollamaEmbed",
+     .kind = PathKind::kCall,
+     .summary = "Texts as vectors, asked in the words of Ollama's API.",
+     .reply = "OllamaEmbeddings",
+     .endpoint = Endpoint::kEmbeddings,
+     .dialect = Dialect::kOllamaEmbed},
+    {.route = {"POST", "/api/embeddings"},
+     .id = "ollamaEmbeddings",
+     .kind = PathKind::kCall,
+     .summary = "One text as a vector, as Ollama's clients asked before.",
+     .reply = "OllamaEmbedding",
+     .endpoint = Endpoint::kEmbeddings,
+     .dialect = Dialect::kOllamaEmbeddings},
+    {.route = {"GET", "/api/tags"},
+     .id = "ollamaTags",
+     .kind = PathKind::kModels,
+     .summary = "The models there are, as Ollama's clients list them.",
+     .reply = "OllamaModels",
+     .dialect = Dialect::kOllamaChat},
+    {.route = {"GET", "/api/ps"},
+     .id = "ollamaPs",
+     .kind = PathKind::kPage,
+     .summary = "Those of them that are in memory.",
+     .reply = "OllamaModels",
+     .dialect = Dialect::kOllamaChat},
+    {.route = {"POST", "/api/show"},
+     .id = "ollamaShow",
+     .kind = PathKind::kModels,
+     .summary = "One of them, with what it can be asked.",
+     .reply = "OllamaModel",
+     .dialect = Dialect::kOllamaChat,
+     .body = "OllamaShowRequest"},
+    {.route = {"GET", "/api/version"},
+     .id = "ollamaVersion",
+     .kind = PathKind::kPage,
+     .summary = "The version of this server.",
+     .reply = "OllamaVersion",
+     .dialect = Dialect::kOllamaChat},
+    {{"GET", "/v1/models"}, "listModels", PathKind::kModels, "The models there are.", "ModelList"},
     {{"GET", "/v1/models/{model}"},
      "retrieveModel",
-     Kind::kModels,
+     PathKind::kModels,
      "One of them; its name may have slashes.",
      "Model"},
     {{"POST", "/v1/windrow/models/{model}/load"},
      "loadModel",
-     Kind::kOrder,
+     PathKind::kOrder,
      "Load a model; for an admin's key. The reply does not wait for it.",
      "Model"},
     {{"POST", "/v1/windrow/models/{model}/unload"},
      "unloadModel",
-     Kind::kOrder,
+     PathKind::kOrder,
      "Unload a model that nobody uses; for an admin's key.",
      "Model"},
     {{"POST", "/v1/files"},
      "createFile",
-     Kind::kStorage,
+     PathKind::kStorage,
      "Send a file of requests for a batch.",
      "File"},
-    {{"GET", "/v1/files"}, "listFiles", Kind::kStorage, "The files there are.", "FileList"},
-    {{"GET", "/v1/files/{id}"}, "retrieveFile", Kind::kStorage, "One of them.", "File"},
-    {{"DELETE", "/v1/files/{id}"}, "deleteFile", Kind::kStorage, "Take it away.", "FileDeleted"},
+    {{"GET", "/v1/files"}, "listFiles", PathKind::kStorage, "The files there are.", "FileList"},
+    {{"GET", "/v1/files/{id}"}, "retrieveFile", PathKind::kStorage, "One of them.", "File"},
+    {{"DELETE", "/v1/files/{id}"},
+     "deleteFile",
+     PathKind::kStorage,
+     "Take it away.",
+     "FileDeleted"},
     {{"GET", "/v1/files/{id}/content"},
      "downloadFile",
-     Kind::kStorage,
+     PathKind::kStorage,
      "Its bytes, or a Range of them.",
      "",
      Endpoint::kChatCompletions,
      "application/octet-stream"},
     {{"POST", "/v1/batches"},
      "createBatch",
-     Kind::kStorage,
+     PathKind::kStorage,
      "Have the requests of a file answered.",
      "Batch"},
-    {{"GET", "/v1/batches"}, "listBatches", Kind::kStorage, "The batches there are.", "BatchList"},
-    {{"GET", "/v1/batches/{id}"}, "retrieveBatch", Kind::kStorage, "One of them.", "Batch"},
+    {{"GET", "/v1/batches"},
+     "listBatches",
+     PathKind::kStorage,
+     "The batches there are.",
+     "BatchList"},
+    {{"GET", "/v1/batches/{id}"}, "retrieveBatch", PathKind::kStorage, "One of them.", "Batch"},
     {{"POST", "/v1/batches/{id}/cancel"},
      "cancelBatch",
-     Kind::kStorage,
+     PathKind::kStorage,
      "End it with the results it has.",
      "Batch"},
     {{"GET", "/v1/windrow/requests"},
      "listRequests",
-     Kind::kPage,
+     PathKind::kPage,
      "What runs and waits now: of one's own key, or of all for an admin's.",
      "LiveRequestList"},
-    {{"GET", "/health"}, "health", Kind::kOpen, "The process lives.", "State"},
-    {{"GET", "/ready"}, "ready", Kind::kOpen, "It takes requests.", "State"},
+    {{"GET", "/health"}, "health", PathKind::kOpen, "The process lives.", "State"},
+    {{"GET", "/ready"}, "ready", PathKind::kOpen, "It takes requests.", "State"},
     {{"GET", "/metrics"},
      "metrics",
-     Kind::kPage,
+     PathKind::kPage,
      "Counters for Prometheus.",
      "",
      Endpoint::kChatCompletions,
      kMetricsContentType},
-    {{"GET", "/openapi.json"}, "describe", Kind::kPage, "This document.", "Document"},
+    {{"GET", "/openapi.json"}, "describe", PathKind::kPage, "This document.", "Document"},
 });
 
 struct ErrorKind {
@@ -183,10 +254,11 @@ constexpr auto kErrors = std::to_array<ErrorKind>({
     {401, "A key is demanded, and the request has none or a wrong one."},
     {403, "The key is no admin's."},
     {404, "There is no such model."},
-    {404, "There is no such model, file or batch."},
+    {404, "There is no such model, file, batch, response or item."},
     {408, "The request did not come in time, or its deadline is over."},
     {409, "The model is used, or kept loaded."},
     {413, "The body is larger than bodies may be."},
+    {415, "The body is compressed, and not by gzip."},
     {416, "The Range begins behind the end of the file."},
     {429, "A limit of the key is reached, or too much is inside; Retry-After says when."},
     {500, "What computes cannot answer."},
@@ -205,26 +277,30 @@ constexpr auto kAnthropicErrors = std::to_array<ErrorKind>({
 
 std::vector<int> errors_of(const Route& route) {
   switch (route.kind) {
-    case Kind::kNothing:
+    case PathKind::kNothing:
       return {401, 404};
-    case Kind::kCall:
+    case PathKind::kKept:
+      if (route.id == "deleteResponse") return {401, 404};
+      return {400, 401, 404};
+    case PathKind::kCall:
       if (route.dialect == Dialect::kMessages)
-        return {400, 401, 404, 408, 413, 429, 500, 502, 504, 529};
-      return {400, 401, 404, 408, 413, 429, 500, 502, 503, 504};
-    case Kind::kModels:
+        return {400, 401, 404, 408, 413, 415, 429, 500, 502, 504, 529};
+      return {400, 401, 404, 408, 413, 415, 429, 500, 502, 503, 504};
+    case PathKind::kModels:
+      if (route.id == "ollamaShow") return {400, 401, 404, 413, 503};
       if (route.route.path.find('{') != std::string_view::npos) return {401, 404, 503};
       return {401, 503};
-    case Kind::kOrder:
+    case PathKind::kOrder:
       return {400, 401, 403, 404, 409, 503};
-    case Kind::kStorage:
+    case PathKind::kStorage:
       if (route.id == "downloadFile") return {401, 404, 416, 500, 501};
       if (route.id == "createFile") return {400, 401, 413, 500, 501, 507};
       if (route.id == "listFiles" || route.id == "listBatches") return {400, 401, 500, 501};
       if (route.id == "createBatch") return {400, 401, 429, 500, 501, 507};
       return {400, 401, 404, 500, 501, 507};
-    case Kind::kPage:
+    case PathKind::kPage:
       return {401};
-    case Kind::kOpen:
+    case PathKind::kOpen:
       break;
   }
   if (route.id == "ready") return {503};
@@ -265,6 +341,7 @@ json::object parameters() {
                       "Requests of one lane and key go one after the other, in order.")},
       {"Deadline", header("X-Windrow-Deadline-Ms", "integer",
                           "In so many milliseconds the answer is of use; afterwards 408.")},
+      {"Encoding", header("Content-Encoding", "string", "gzip: the body is packed so.")},
       {"Model",
        {{"name", "model"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}}};
 }
@@ -287,6 +364,7 @@ json::object error_responses() {
   json::object responses;
   for (const ErrorKind& error : kErrors) {
     responses[fmt::format("Error{}", error.status)] = error_response(error, "Error");
+    responses[fmt::format("OllamaError{}", error.status)] = error_response(error, "OllamaError");
     if (error.status != 503) {
       responses[fmt::format("AnthropicError{}", error.status)] =
           error_response(error, "AnthropicError");
@@ -337,9 +415,10 @@ json::object request_body(const Route& route) {
 
 // What a stream says; empty: there is none.
 std::string events_of(const Route& route) {
-  if (route.kind != Kind::kCall || !route.body.empty()) return "";
+  if (route.kind != PathKind::kCall || !route.body.empty()) return "";
   if (route.dialect == Dialect::kResponses) return "the data of each event is a ResponseEvent";
   if (route.dialect == Dialect::kMessages) return "the data of each event is an AnthropicEvent";
+  if (is_ollama(route.dialect)) return "";
   const bool chat = route.endpoint == Endpoint::kChatCompletions;
   if (!chat && route.endpoint != Endpoint::kCompletions) return "";
   return fmt::format("the data of each event is a {}, or an Error, and at last [DONE]",
@@ -357,6 +436,14 @@ json::object success(const Route& route) {
         {"schema",
          {{"type", "string"}, {"description", fmt::format("with stream: true; {}", events)}}}};
   }
+  if (route.dialect == Dialect::kOllamaGenerate || route.id == "ollamaChat") {
+    content["application/x-ndjson"] = {
+        {"schema",
+         {{"type", "string"},
+          {"description",
+           fmt::format("unless stream is false: each line is an {}, or an OllamaError",
+                       route.reply)}}}};
+  }
   response["content"] = std::move(content);
   return response;
 }
@@ -364,15 +451,19 @@ json::object success(const Route& route) {
 json::object operation(const Route& route, bool demands_keys) {
   json::object operation{{"operationId", route.id}, {"summary", route.summary}};
   json::array parameters;
-  if (route.kind == Kind::kCall) {
-    for (const std::string_view name : {"Priority", "Lane", "Deadline"})
+  if (route.kind == PathKind::kCall) {
+    for (const std::string_view name : {"Priority", "Lane", "Deadline", "Encoding"})
       parameters.push_back(reference("parameters", name));
     operation["requestBody"] = request_body(route);
   }
-  if (route.id == "createFile" || route.id == "createBatch")
+  if (route.id == "createFile" || route.id == "createBatch" || route.id == "ollamaShow")
     operation["requestBody"] = request_body(route);
   if (route.id == "listFiles") {
     for (const std::string_view name : {"After", "Limit", "Order", "Purpose"})
+      parameters.push_back(reference("parameters", name));
+  }
+  if (route.id == "listInputItems") {
+    for (const std::string_view name : {"After", "Limit", "Order"})
       parameters.push_back(reference("parameters", name));
   }
   if (route.id == "listBatches") {
@@ -386,14 +477,16 @@ json::object operation(const Route& route, bool demands_keys) {
     parameters.push_back(reference("parameters", "Model"));
   if (!parameters.empty()) operation["parameters"] = std::move(parameters);
   json::object responses;
-  if (route.kind != Kind::kNothing) responses["200"] = success(route);
-  const std::string_view prefix = route.dialect == Dialect::kMessages ? "Anthropic" : "";
+  if (route.kind != PathKind::kNothing) responses["200"] = success(route);
+  const std::string_view prefix = route.dialect == Dialect::kMessages ? "Anthropic"
+                                  : is_ollama(route.dialect)          ? "Ollama"
+                                                                      : "";
   for (const int status : errors_of(route)) {
     responses[fmt::format("{}", status)] =
         reference("responses", fmt::format("{}Error{}", prefix, status));
   }
   operation["responses"] = std::move(responses);
-  if (demands_keys && route.kind == Kind::kOpen) operation["security"] = json::array();
+  if (demands_keys && route.kind == PathKind::kOpen) operation["security"] = json::array();
   return operation;
 }
 

@@ -48,12 +48,14 @@ constexpr auto kForms = std::to_array<FieldForm>({
     {"tools", kAll, R"({"type":"array","items":{"type":"object"}})"},
     {"tool_choice", kAll, R"({"anyOf":[{"enum":["auto","none","required"]},{"type":"object"}]})"},
     {"chat_template_kwargs", kAll, R"({"type":"object"})"},
-    {"reasoning_effort", kAll, kString},
+    {"reasoning_effort", kAll,
+     R"({"enum":["none","minimal","low","medium","high","xhigh","max"]})"},
     {"prompt", kAll, kInput},
     {"echo", kAll, kBool},
     {"max_tokens", kText, R"({"type":"integer","minimum":0})"},
     {"max_tokens", kAll, kFromOne},
     {"max_completion_tokens", kAll, kFromOne},
+    {"max_reasoning_tokens", kAll, R"({"type":"integer","minimum":0})"},
     {"n", kAll, R"({"type":"integer","minimum":1,"maximum":128})"},
     {"stop", kAll,
      R"({"anyOf":[{"type":"string"},{"type":"array","maxItems":16,"items":{"type":"string"}}]})"},
@@ -82,6 +84,7 @@ constexpr auto kForms = std::to_array<FieldForm>({
     {"guided_grammar", kAll, kString},
     {"json_schema", kAll, kSchema},
     {"grammar", kAll, kString},
+    {"schema_unknown", kAll, R"({"enum":["annotate","refuse"]})"},
     {"input", kAll, kInput},
     {"dimensions", kAll, kFromOne},
     {"encoding_format", kAll, R"({"enum":["float","base64"]})"},
@@ -94,27 +97,27 @@ constexpr auto kForms = std::to_array<FieldForm>({
     {"best_of", kText, kFromOne},
 });
 
-constexpr llm::FieldUse kHonoured = llm::FieldUse::kHonoured;
+constexpr llm::FieldUse kHonouredFields = llm::FieldUse::kHonoured;
 
 constexpr auto kServerFields = std::to_array<ServerField>({
-    {"stream", kGenerating, kHonoured, R"({"type":["boolean","null"]})",
+    {"stream", kGenerating, kHonouredFields, R"({"type":["boolean","null"]})",
      "true: the answer comes as server-sent events while it is made"},
     {"stream", kAll, llm::FieldUse::kRefused, R"({"enum":[false,null]})",
      "answers of this endpoint come whole"},
-    {"stream_options", kGenerating, kHonoured,
+    {"stream_options", kGenerating, kHonouredFields,
      R"({"type":["object","null"],"properties":{"include_usage":{"type":["boolean","null"]}}})",
      "with stream: true; include_usage adds a last event with the usage; include_obfuscation and "
      "continuous_usage_stats are accepted without effect"},
-    {"priority", kAll, kHonoured,
+    {"priority", kAll, kHonouredFields,
      R"({"anyOf":[{"enum":["interactive","normal","batch"]},{"type":"integer"},{"type":"null"}]})",
      "who goes first: interactive, normal or batch; a number as vLLM has it: below 0 is "
      "interactive, 0 normal, above batch"},
-    {"service_tier", kAll, kHonoured, R"({"enum":["auto","default","flex","priority",null]})",
+    {"service_tier", kAll, kHonouredFields, R"({"enum":["auto","default","flex","priority",null]})",
      "OpenAI's name for it: priority is interactive, auto and default are normal, flex is batch"},
 });
 
-constexpr std::array<std::string_view, 4> kNames = {"ChatCompletionRequest", "CompletionRequest",
-                                                    "EmbeddingRequest", "RerankRequest"};
+constexpr std::array<std::string_view, 4> kBodyNames = {
+    "ChatCompletionRequest", "CompletionRequest", "EmbeddingRequest", "RerankRequest"};
 
 json::array required_of(Endpoint endpoint) {
   switch (endpoint) {
@@ -192,7 +195,7 @@ std::span<const ServerField> server_fields() {
 }
 
 std::string_view body_schema_name(Endpoint endpoint) {
-  return kNames.at(static_cast<size_t>(endpoint));
+  return kBodyNames.at(static_cast<size_t>(endpoint));
 }
 
 json::object body_schema(Endpoint endpoint) {
@@ -210,11 +213,13 @@ json::object body_schema(Endpoint endpoint) {
   }
   for (auto& [name, schema] : own)
     properties[name] = std::move(schema);
-  return {{"type", "object"},
-          {"description",
-           "A field that is not listed is refused by name, unless a server elsewhere answers."},
-          {"required", required_of(endpoint)},
-          {"properties", std::move(properties)}};
+  return {
+      {"type", "object"},
+      {"description",
+       "A field that is not listed is refused by name, unless a server elsewhere answers or this "
+       "one was started with --unknown-fields ignore."},
+      {"required", required_of(endpoint)},
+      {"properties", std::move(properties)}};
 }
 
 }  // namespace windrow::api

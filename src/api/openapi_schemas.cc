@@ -40,6 +40,11 @@ constexpr std::string_view kSchemas = R"json({
       "type": "object",
       "properties": {"cached_tokens": {"type": "integer", "minimum": 0,
         "description": "of the prompt's, those that were there already"}}
+    },
+    "completion_tokens_details": {
+      "type": "object",
+      "properties": {"reasoning_tokens": {"type": "integer", "minimum": 0,
+        "description": "of the completion's, those of reasoning_content"}}
     }
   }
 },
@@ -76,8 +81,17 @@ constexpr std::string_view kSchemas = R"json({
   }
 },
 "StructureLabel": {
-  "description": "where a structure was asked for: has the answer it, or was it cut",
+  "description": "where a structure or a call was asked for: is it whole, or was it cut",
   "enum": ["valid", "truncated"]
+},
+"CutCharacter": {
+  "description": "the answer reached a limit within a character: U+FFFD stands at its end",
+  "const": true
+},
+"StructureWarnings": {
+  "description": "what of the schemas has no effect, each with its JSON pointer",
+  "type": "array",
+  "items": {"type": "string"}
 },
 "Logprob": {
   "type": "object",
@@ -121,6 +135,7 @@ constexpr std::string_view kSchemas = R"json({
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
     "system_fingerprint": {"type": "string"},
+    "structure_warnings": {"$ref": "#/components/schemas/StructureWarnings"},
     "usage": {"$ref": "#/components/schemas/Usage"},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -140,7 +155,8 @@ constexpr std::string_view kSchemas = R"json({
         },
         "logprobs": {"$ref": "#/components/schemas/ChatLogprobs"},
         "finish_reason": {"$ref": "#/components/schemas/FinishReason"},
-        "structure": {"$ref": "#/components/schemas/StructureLabel"}
+        "structure": {"$ref": "#/components/schemas/StructureLabel"},
+        "cut_character": {"$ref": "#/components/schemas/CutCharacter"}
       }
     }}
   }
@@ -156,6 +172,7 @@ constexpr std::string_view kSchemas = R"json({
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
     "system_fingerprint": {"type": "string"},
+    "structure_warnings": {"$ref": "#/components/schemas/StructureWarnings"},
     "usage": {"anyOf": [{"$ref": "#/components/schemas/Usage"}, {"type": "null"}]},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -176,7 +193,8 @@ constexpr std::string_view kSchemas = R"json({
         "logprobs": {"$ref": "#/components/schemas/ChatLogprobs"},
         "finish_reason": {
           "anyOf": [{"$ref": "#/components/schemas/FinishReason"}, {"type": "null"}]},
-        "structure": {"$ref": "#/components/schemas/StructureLabel"}
+        "structure": {"$ref": "#/components/schemas/StructureLabel"},
+        "cut_character": {"$ref": "#/components/schemas/CutCharacter"}
       }
     }}
   }
@@ -192,6 +210,7 @@ constexpr std::string_view kSchemas = R"json({
     "model": {"type": "string"},
     "service_tier": {"enum": ["default", "flex", "priority"]},
     "system_fingerprint": {"type": "string"},
+    "structure_warnings": {"$ref": "#/components/schemas/StructureWarnings"},
     "usage": {"anyOf": [{"$ref": "#/components/schemas/Usage"}, {"type": "null"}]},
     "choices": {"type": "array", "items": {
       "type": "object",
@@ -202,7 +221,8 @@ constexpr std::string_view kSchemas = R"json({
         "logprobs": {"$ref": "#/components/schemas/CompletionLogprobs"},
         "finish_reason": {
           "anyOf": [{"$ref": "#/components/schemas/FinishReason"}, {"type": "null"}]},
-        "structure": {"$ref": "#/components/schemas/StructureLabel"}
+        "structure": {"$ref": "#/components/schemas/StructureLabel"},
+        "cut_character": {"$ref": "#/components/schemas/CutCharacter"}
       }
     }}
   }

@@ -7,7 +7,7 @@
 namespace windrow::api {
 namespace {
 
-constexpr std::string_view kSchemas = R"json({
+constexpr std::string_view kStorageSchemas = R"json({
 "Moment": {"description": "seconds since 1970", "type": ["integer", "null"]},
 "FileUpload": {
   "type": "object",
@@ -163,7 +163,7 @@ constexpr std::string_view kSchemas = R"json({
 }  // namespace
 
 boost::json::object storage_schemas() {
-  return boost::json::parse(kSchemas).as_object();
+  return boost::json::parse(kStorageSchemas).as_object();
 }
 
 }  // namespace windrow::api

@@ -12,8 +12,10 @@
 
 #include "api/error_reply.h"
 #include "api/models_page.h"
+#include "api/ollama_pages.h"
 #include "api/openapi.h"
 #include "api/refusals.h"
+#include "api/response_pages.h"
 #include "dispatch/request_item.h"
 
 namespace windrow::api {
@@ -144,12 +146,50 @@ http::ServerReply Pages::requests(const Asked&, const Admitted& by) const {
               sources_.live.to_json(sources_.clock.now(), kShownMax, of_key))};
 }
 
-http::ServerReply Pages::stored_response(const Asked&, const Admitted&) const {
-  return error_reply(nothing_stored());
+http::ServerReply Pages::response(const Asked& asked, const Admitted& by) const {
+  return show_response(sources_.responses, by.record().key, decode_part(asked.parts.front()),
+                       asked.query);
+}
+
+http::ServerReply Pages::delete_response(const Asked& asked, const Admitted& by) const {
+  return windrow::api::delete_response(sources_.responses, by.record().key,
+                                       decode_part(asked.parts.front()));
+}
+
+http::ServerReply Pages::response_input(const Asked& asked, const Admitted& by) const {
+  return show_input_items(sources_.responses, by.record().key, decode_part(asked.parts.front()),
+                          asked.query);
+}
+
+http::ServerReply Pages::compacted_response(const Asked&, const Admitted&) const {
+  return error_reply(nothing_compacted());
 }
 
 http::ServerReply Pages::openapi(const Asked&, const Admitted&) const {
   return {.body = description_};
+}
+
+http::ServerReply Pages::ollama_tags(const Asked&, const Admitted&) const {
+  if (sources_.catalogue.state() == ServeState::kLoading)
+    return error_reply(loading(), Dialect::kOllamaChat);
+  return {.body = windrow::api::ollama_tags(sources_.catalogue.list())};
+}
+
+http::ServerReply Pages::ollama_ps(const Asked&, const Admitted&) const {
+  return {.body = windrow::api::ollama_ps(sources_.catalogue.list())};
+}
+
+http::ServerReply Pages::ollama_show(const Asked& asked, const Admitted&) const {
+  if (sources_.catalogue.state() == ServeState::kLoading)
+    return error_reply(loading(), Dialect::kOllamaChat);
+  auto shown = windrow::api::ollama_show(sources_.catalogue, asked.body);
+  if (const auto* failure = std::get_if<llm::Failure>(&shown))
+    return error_reply(*failure, Dialect::kOllamaChat);
+  return {.body = std::move(std::get<std::string>(shown))};
+}
+
+http::ServerReply Pages::ollama_version(const Asked&, const Admitted&) const {
+  return {.body = boost::json::serialize(boost::json::object{{"version", options_.version}})};
 }
 
 }  // namespace windrow::api

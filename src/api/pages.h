@@ -1,6 +1,6 @@
 // Pages: what is shown of the server, and the orders to it: how it is, its models, its counters,
 // what runs in it, what it can be asked. Each member answers one path, from what stands around it
-// at that moment; nothing here changes but by an admin's order.
+// at that moment; nothing here changes but by an admin's order and when a response is deleted.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "api/live_requests.h"
 #include "api/metrics_page.h"
 #include "api/model_control.h"
+#include "api/response_store.h"
 #include "api/serve_metrics.h"
 #include "base/clock.h"
 #include "http/server.h"
@@ -38,6 +39,7 @@ struct PageSources {
   const ServeMetrics& metrics;
   const LiveRequests& live;
   const Admission& admission;
+  ResponseStore& responses;
   std::function<PortReading()> port;
   std::function<std::vector<ModelReading>()> models;  // may be empty: there are none
   std::function<StorageReading()> storage;            // likewise
@@ -63,8 +65,17 @@ class Pages {
   http::ServerReply unload(const Asked& asked, const Admitted& by) const;
   http::ServerReply metrics(const Asked& asked, const Admitted& by) const;
   http::ServerReply requests(const Asked& asked, const Admitted& by) const;
-  http::ServerReply stored_response(const Asked& asked, const Admitted& by) const;
+  http::ServerReply response(const Asked& asked, const Admitted& by) const;
+  http::ServerReply delete_response(const Asked& asked, const Admitted& by) const;
+  http::ServerReply response_input(const Asked& asked, const Admitted& by) const;
+  http::ServerReply compacted_response(const Asked& asked, const Admitted& by) const;
   http::ServerReply openapi(const Asked& asked, const Admitted& by) const;
+
+  // Of Ollama's API.
+  http::ServerReply ollama_tags(const Asked& asked, const Admitted& by) const;
+  http::ServerReply ollama_ps(const Asked& asked, const Admitted& by) const;
+  http::ServerReply ollama_show(const Asked& asked, const Admitted& by) const;
+  http::ServerReply ollama_version(const Asked& asked, const Admitted& by) const;
 
  private:
   http::ServerReply ready_model(std::string_view name) const;

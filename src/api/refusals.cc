@@ -62,12 +62,13 @@ llm::Failure no_model(std::string_view name) {
           .param = "model"};
 }
 
-llm::Failure nothing_stored() {
-  return {
-      .failure_class = llm::FailureClass::kRequest,
-      .status = 404,
-      .code = "not_found",
-      .message = "no response is stored here: what /v1/responses answers is all there is of it"};
+llm::Failure nothing_compacted() {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 404,
+          .code = "not_found",
+          .message =
+              "no conversation is compacted here: send it as it is to /v1/responses, or have a "
+              "summary of it written there and go on from that"};
 }
 
 }  // namespace windrow::api

@@ -22,7 +22,7 @@ llm::Failure no_memory(std::string_view what);
 
 llm::Failure no_model(std::string_view name);
 
-// Of a response that was answered once.
-llm::Failure nothing_stored();
+// Of a conversation that was to be made shorter.
+llm::Failure nothing_compacted();
 
 }  // namespace windrow::api

@@ -13,7 +13,7 @@ constexpr auto kWithoutVersion = std::to_array<std::string_view>(
      "/v1/models/{a}", "/v1/models/{a}/{b}", "/v1/models/{a}/{b}/{c}"});
 
 // A path and its other name, where it has one.
-std::vector<std::string_view> names_of(std::string_view path) {
+std::vector<std::string_view> route_names(std::string_view path) {
   std::vector<std::string_view> names{path};
   if (std::ranges::find(kWithoutVersion, path) != kWithoutVersion.end())
     names.push_back(path.substr(std::string_view("/v1").size()));
@@ -36,7 +36,7 @@ std::string methods_of(std::string_view path, const ServedRoutes& served) {
 }  // namespace
 
 void RouteTable::add(std::string_view method, std::string_view path, const http::Handler& handler) {
-  for (const std::string_view name : names_of(path))
+  for (const std::string_view name : route_names(path))
     routes_.add(method, name, handler);
   served_.emplace_back(method, path);
 }
@@ -45,7 +45,7 @@ http::Routes<http::Handler> RouteTable::finish(const Front& front) && {
   std::set<std::string_view> paths;
   for (const auto& [method, path] : served_) {
     if (!paths.insert(path).second) continue;
-    for (const std::string_view name : names_of(path)) {
+    for (const std::string_view name : route_names(path)) {
       routes_.add("OPTIONS", name,
                   [&front, methods = methods_of(path, served_)](const http::ServerRequest& request,
                                                                 http::Exchange exchange) {

@@ -16,9 +16,11 @@
 #include <variant>
 #include <vector>
 
+#include "api/batch_rows.h"
 #include "api/byte_range.h"
 #include "api/error_reply.h"
 #include "api/file_form.h"
+#include "api/list_page.h"
 #include "api/models_page.h"
 #include "api/query.h"
 #include "api/refusals.h"
@@ -48,7 +50,7 @@ constexpr int kLeft = 499;
 constexpr int64_t kTransferAgainMs = 2000;
 
 constexpr size_t kBatchBodyMax = size_t{1} << 20;
-constexpr size_t kDepthMax = 32;
+constexpr size_t kStorageDepthMax = 32;
 
 llm::Failure no_storage() {
   return {.failure_class = llm::FailureClass::kRequest,
@@ -71,21 +73,6 @@ llm::Failure too_many_transfers(int32_t most) {
 
 http::ServerReply reply_of(const json::object& object) {
   return {.body = json::serialize(object)};
-}
-
-// {"object": "list", "data", "first_id", "last_id", "has_more"}
-json::object list_of(json::array data, bool has_more) {
-  json::value first = nullptr;
-  json::value last = nullptr;
-  if (!data.empty()) {
-    first = data.front().at("id");
-    last = data.back().at("id");
-  }
-  return {{"object", "list"},
-          {"data", std::move(data)},
-          {"first_id", std::move(first)},
-          {"last_id", std::move(last)},
-          {"has_more", has_more}};
 }
 
 std::variant<http::ServerReply, llm::Failure> reply_of(
@@ -347,7 +334,7 @@ StorageCalls::Answered StorageCalls::list_files(const Asked& asked) const {
   json::array data;
   for (const batches::StoredFile& file : page.files)
     data.push_back(batches::file_json(file));
-  return reply_of(list_of(std::move(data), page.has_more));
+  return reply_of(list_page(std::move(data), page.has_more));
 }
 
 StorageCalls::Answered StorageCalls::file(const Asked& asked) const {
@@ -437,7 +424,7 @@ void StorageCalls::send_file(const std::shared_ptr<Asked>& asked) {
 
 StorageCalls::Answered StorageCalls::create_batch(const Asked& asked) const {
   json::parse_options options;
-  options.max_depth = kDepthMax;
+  options.max_depth = kStorageDepthMax;
   std::array<unsigned char, 4096> stack;
   json::parser parser(json::storage_ptr(), options, stack.data(), stack.size());
   boost::system::error_code error = json::error::incomplete;
@@ -451,7 +438,7 @@ StorageCalls::Answered StorageCalls::create_batch(const Asked& asked) const {
         "the body must be one JSON object: {\"input_file_id\", \"endpoint\", "
         "\"completion_window\"}");
   }
-  auto wanted = batches::read_batch_request(body.get_object());
+  auto wanted = batches::read_batch_request(body.get_object(), row_apis());
   if (const auto* failure = std::get_if<llm::Failure>(&wanted)) return *failure;
   return reply_of(storage_.batches->create(asked.viewer(), std::get<batches::BatchRequest>(wanted),
                                            asked.idempotency_key));
@@ -469,7 +456,7 @@ StorageCalls::Answered StorageCalls::list_batches(const Asked& asked) const {
   json::array data;
   for (const batches::BatchView& view : page.batches)
     data.push_back(batches::batch_json(view.record, view.note));
-  return reply_of(list_of(std::move(data), page.has_more));
+  return reply_of(list_page(std::move(data), page.has_more));
 }
 
 StorageCalls::Answered StorageCalls::batch(const Asked& asked) const {

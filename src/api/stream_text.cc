@@ -23,7 +23,7 @@ namespace json = boost::json;
 namespace {
 
 template <class... Args>
-void append(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+void append_text(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
   fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
 }
 
@@ -31,8 +31,8 @@ std::string chunk_head(const StreamShape& shape) {
   const bool chat = shape.endpoint == llm::Endpoint::kChatCompletions;
   std::string head = R"(data: {"id":)";
   llm::append_json(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", shape.id), head);
-  append(head, R"(,"object":"{}","created":{},"model":)",
-         chat ? "chat.completion.chunk" : "text_completion", shape.created_unix_s);
+  append_text(head, R"(,"object":"{}","created":{},"model":)",
+              chat ? "chat.completion.chunk" : "text_completion", shape.created_unix_s);
   llm::append_json(shape.model, head);
   if (!shape.service_tier.empty()) {
     head += R"(,"service_tier":)";
@@ -98,7 +98,7 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
   if (is_chat() && !std::exchange(said.begun, true)) begin_choice(piece.choice, events);
   if (!piece.text.empty() || !piece.reasoning.empty() || !piece.tokens.empty()) {
     events += head_;
-    append(events, R"({{"index":{},)", piece.choice);
+    append_text(events, R"({{"index":{},)", piece.choice);
     append_delta(piece, events);
     events += R"(,"logprobs":)";
     if (shape_.logprobs && !is_chat()) {
@@ -124,6 +124,7 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
   }
   for (const llm::ToolCallPiece& call : piece.tool_calls)
     say_call(piece.choice, call, events);
+  said.cut_character = said.cut_character || piece.cut_character;
   if (!piece.finish_reason) return;
   if (shape_.structured) {
     said.finish_reason = piece.finish_reason;
@@ -134,12 +135,14 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
 
 void StreamText::end(const llm::Answer& answer, std::string& events) {
   if (!answer.raw.empty() && !raw_said_) say_raw_answer(answer.raw, events);
+  structure_warnings_ = answer.structure_warnings;
   for (size_t i = 0; i < answer.choices.size(); ++i) {
     const llm::Choice& choice = answer.choices[i];
     const auto index = static_cast<int32_t>(i);
     {
       Said& said = this->said(index);
-      llm::Piece rest{.choice = index, .text_begin = choice.text_begin};
+      llm::Piece rest{
+          .choice = index, .text_begin = choice.text_begin, .cut_character = choice.cut_character};
       if (choice.text.size() > said.text_bytes) rest.text = choice.text.substr(said.text_bytes);
       const std::string reasoning = choice.reasoning.value_or("");
       if (reasoning.size() > said.reasoning_bytes)
@@ -205,10 +208,10 @@ void StreamText::say_raw_answer(const std::string& raw, std::string& events) {
 
 void StreamText::begin_choice(int32_t choice, std::string& events) const {
   events += head_;
-  append(events,
-         R"({{"index":{},"delta":{{"role":"assistant","content":"","refusal":null}},)"
-         R"("logprobs":null,"finish_reason":null}})",
-         choice);
+  append_text(events,
+              R"({{"index":{},"delta":{{"role":"assistant","content":"","refusal":null}},)"
+              R"("logprobs":null,"finish_reason":null}})",
+              choice);
   append_end(events);
 }
 
@@ -216,11 +219,13 @@ void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
                                std::optional<llm::StructureLabel> label, std::string& events) {
   said(choice).finished = true;
   events += head_;
-  append(events, R"({{"index":{},{},"logprobs":null,"finish_reason":"{}")", choice,
-         is_chat() ? R"("delta":{})" : R"("text":"")", llm::to_string(reason));
-  if (label) append(events, R"(,"structure":"{}")", llm::to_string(*label));
-  events += '}';
-  append_end(events);
+  append_text(events, R"({{"index":{},{},"logprobs":null,"finish_reason":"{}")", choice,
+              is_chat() ? R"("delta":{})" : R"("text":"")", llm::to_string(reason));
+  if (label) append_text(events, R"(,"structure":"{}")", llm::to_string(*label));
+  if (said(choice).cut_character) events += R"(,"cut_character":true)";
+  events += "}]";
+  llm::append_structure_warnings(structure_warnings_, events);
+  events += shape_.usage ? ",\"usage\":null}\n\n" : "}\n\n";
 }
 
 // The first of a call says whose it is, the others only what more there is of its arguments.
@@ -230,7 +235,7 @@ void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::s
   std::string text;
   if (index >= said.size()) {
     said.resize(index + 1);
-    append(text, R"({{"index":{},"id":)", call.index);
+    append_text(text, R"({{"index":{},"id":)", call.index);
     llm::append_json(call.id, text);
     text += R"(,"type":"function","function":{"name":)";
     llm::append_json(call.name, text);
@@ -240,7 +245,7 @@ void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::s
   }
   if (call.arguments.empty()) return;
   said[index] += call.arguments.size();
-  append(text, R"({{"index":{},"function":{{"arguments":)", call.index);
+  append_text(text, R"({{"index":{},"function":{{"arguments":)", call.index);
   llm::append_json(call.arguments, text);
   text += "}}";
   append_call_delta(choice, text, events);
@@ -249,7 +254,8 @@ void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::s
 void StreamText::append_call_delta(int32_t choice, std::string_view call,
                                    std::string& events) const {
   events += head_;
-  append(events, R"({{"index":{},"delta":{{"tool_calls":[{}]}},"logprobs":null,)", choice, call);
+  append_text(events, R"({{"index":{},"delta":{{"tool_calls":[{}]}},"logprobs":null,)", choice,
+              call);
   events += R"("finish_reason":null})";
   append_end(events);
 }

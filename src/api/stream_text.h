@@ -35,7 +35,8 @@ struct StreamShape {
 
   bool usage = false;     // its chunk is wanted
   bool logprobs = false;  // chunks have those of their tokens
-  // The choices say at the end whether they have the form that was asked for.
+  // What is known of the form of the choices only when all are there goes with their ends: whether
+  // they have it, and the warnings of schemas.
   bool structured = false;
 };
 
@@ -57,6 +58,7 @@ class StreamText final : public AnswerStream {
     size_t tokens = 0;
     std::vector<size_t> arguments_bytes;             // of each call of a tool
     std::optional<llm::FinishReason> finish_reason;  // to be said at the end
+    bool cut_character = false;                      // likewise
     std::optional<llm::TextOffsets> offsets;
   };
 
@@ -77,6 +79,7 @@ class StreamText final : public AnswerStream {
   const StreamShape shape_;
   std::string head_;  // of each chunk, up to its choices
   std::vector<Said> said_;
+  std::vector<std::string> structure_warnings_;
   bool raw_said_ = false;
   bool usage_said_ = false;
 };

@@ -111,12 +111,35 @@ TEST(StreamText, CompletionsHaveTheirs) {
   EXPECT_EQ(events[2], "[DONE]");
 }
 
+TEST(StreamText, ACharacterThatWasCutIsNamedAtTheEnd) {
+  for (const bool structured : {false, true}) {
+    StreamShape given = shape(Endpoint::kChatCompletions);
+    given.structured = structured;
+    StreamText stream(given);
+    std::string text;
+    stream.say(
+        {.text = "a\xEF\xBF\xBD", .finish_reason = FinishReason::kLength, .cut_character = true},
+        text);
+    stream.end({.choices = {{.text = "a\xEF\xBF\xBD",
+                             .finish_reason = FinishReason::kLength,
+                             .cut_character = true}}},
+               text);
+    const std::vector<std::string> events = events_in(text);
+    ASSERT_EQ(events.size(), 4U);
+    EXPECT_FALSE(json::parse(events[1]).at("choices").at(0).as_object().contains("cut_character"));
+    EXPECT_EQ(json::parse(events[2]).at("choices").at(0).at("cut_character"), true);
+  }
+}
+
 TEST(StreamText, UsageIsTheLastChunkAndNullBefore) {
   StreamText stream(shape(Endpoint::kChatCompletions, true));
   std::string text;
   stream.say({.text = "a", .finish_reason = FinishReason::kStop}, text);
   stream.end({.choices = {{.text = "a"}},
-              .usage = {.prompt_tokens = 3, .completion_tokens = 2, .cached_tokens = 1}},
+              .usage = {.prompt_tokens = 3,
+                        .completion_tokens = 2,
+                        .cached_tokens = 1,
+                        .reasoning_tokens = 1}},
              text);
   const std::vector<std::string> events = events_in(text);
   ASSERT_EQ(events.size(), 5U);
@@ -124,7 +147,8 @@ TEST(StreamText, UsageIsTheLastChunkAndNullBefore) {
     EXPECT_TRUE(json::parse(events[i]).at("usage").is_null()) << events[i];
   EXPECT_EQ(json::parse(events[3]),
             chat_chunk("[]", R"(,"usage":{"prompt_tokens":3,"completion_tokens":2,
-      "total_tokens":5,"prompt_tokens_details":{"cached_tokens":1}})"));
+      "total_tokens":5,"prompt_tokens_details":{"cached_tokens":1},
+      "completion_tokens_details":{"reasoning_tokens":1}})"));
   EXPECT_EQ(events[4], "[DONE]");
 }
 
@@ -160,6 +184,22 @@ TEST(StreamText, AFormIsLabelledWithTheFinish) {
   EXPECT_EQ(json::parse(events[2]).at("choices"),
             json::parse(R"([{"index":0,"delta":{},"logprobs":null,"finish_reason":"length",
                              "structure":"truncated"}])"));
+}
+
+TEST(StreamText, WarningsOfASchemaStandInTheChunkThatFinishes) {
+  StreamShape structured = shape(Endpoint::kChatCompletions);
+  structured.structured = true;
+  StreamText stream(structured);
+  std::string text;
+  stream.say({.text = "{}", .finish_reason = FinishReason::kStop}, text);
+  stream.end({.choices = {{.text = "{}", .structure = llm::StructureLabel::kValid}},
+              .structure_warnings = {"at #/unit: \"x\""}},
+             text);
+  const std::vector<std::string> events = events_in(text);
+  ASSERT_EQ(events.size(), 4U);
+  EXPECT_FALSE(json::parse(events[1]).as_object().contains("structure_warnings"));
+  EXPECT_EQ(json::parse(events[2]).at("structure_warnings"), json::array{"at #/unit: \"x\""});
+  EXPECT_EQ(json::parse(events[2]).at("choices").as_array().size(), 1U);
 }
 
 TEST(StreamText, ToolCallsOfAWholeAnswerHaveTheirPlaces) {

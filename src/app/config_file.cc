@@ -114,7 +114,8 @@ Result<void> add_body_defaults(const toml::node& node, const std::string& place,
   return {};
 }
 
-Result<void> add_upstreams(const toml::node& node, const std::string& place, ConfigFile& config) {
+Result<void> add_upstream_tables(const toml::node& node, const std::string& place,
+                                 ConfigFile& config) {
   const toml::array* const tables = node.as_array();
   if (tables == nullptr || !tables->is_homogeneous(toml::node_type::table)) {
     return Error{ErrorKind::kInvalid,
@@ -147,7 +148,7 @@ Result<ConfigFile> parse_config(const std::string& path, std::string_view text,
   for (const auto& [key, node] : parsed.table()) {
     const std::string place = place_of(path, key.source());
     if (key.str() == "upstreams") {
-      if (const Result<void> added = add_upstreams(node, place, config); !added)
+      if (const Result<void> added = add_upstream_tables(node, place, config); !added)
         return added.error();
       continue;
     }

@@ -66,7 +66,9 @@ batch::RowRules rules_of(const batch::JobOptions& options) {
   return {.body_defaults = options.body_defaults,
           .models = options.models,
           .any_model = options.any_model,
-          .raw = options.raw};
+          .raw = options.raw,
+          .unknown_fields = options.unknown_fields,
+          .apis = options.apis};
 }
 
 // Reads all of `input`, then runs some of its rows. Errors as survey_rows and calibrate.

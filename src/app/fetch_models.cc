@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 
 // For logs and programs; a live line follows every look.
-constexpr Duration kSentence = std::chrono::seconds(10);
+constexpr Duration kFetchSentence = std::chrono::seconds(10);
 constexpr Duration kEvent = std::chrono::seconds(1);
 
 // Tells how far downloads are, to whoever listens.
@@ -48,7 +48,7 @@ class DownloadReporter {
                       {"bytes_in_all", progress.bytes_in_all ? json::value(*progress.bytes_in_all)
                                                              : json::value(nullptr)}});
     }
-    if (console_.live() || now - said_at_ < kSentence) return;
+    if (console_.live() || now - said_at_ < kFetchSentence) return;
     said_at_ = now;
     console_.note(text);
   }

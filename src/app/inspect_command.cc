@@ -56,7 +56,7 @@ std::string kind_of(const engine::Device& device) {
 
 using Line = std::pair<std::string, std::string>;
 
-std::vector<Line> lines_of(const std::string& path, const engine::ModelFacts& facts) {
+std::vector<Line> inspect_lines(const std::string& path, const engine::ModelFacts& facts) {
   std::vector<Line> lines = {
       {"file", path},
       {"name", facts.name.empty() ? "(none)" : facts.name},
@@ -125,7 +125,7 @@ json::object inspection_json(const std::string& path, const engine::ModelFacts& 
 std::string inspection_text(const std::string& path, const engine::ModelFacts& facts,
                             const std::vector<engine::Device>& devices) {
   std::string text;
-  for (const auto& [name, value] : lines_of(path, facts)) {
+  for (const auto& [name, value] : inspect_lines(path, facts)) {
     text += fmt::format("{:<22}{}\n", name, value);
   }
   for (const engine::Device& device : devices) {

@@ -29,7 +29,7 @@ namespace json = boost::json;
 constexpr int kForItsOwner = 0600;
 constexpr size_t kChanceBytes = 32;
 
-int fail(const Error& error) {
+int fail_keys(const Error& error) {
   fmt::print(stderr, "windrow: {}\n", error.message);
   return batch::exit_code(error);
 }
@@ -140,7 +140,7 @@ std::string keys_text(const std::vector<api::Key>& keys) {
 
 int keys_add_command(const KeysAddCommand& command) {
   const Result<api::NewKey> key = add_key(command);
-  if (!key) return fail(key.error());
+  if (!key) return fail_keys(key.error());
   fmt::print("{}\n", key->key);
   fmt::print(
       stderr,
@@ -152,9 +152,9 @@ int keys_add_command(const KeysAddCommand& command) {
 int keys_list_command(const KeysListCommand& command) {
   store::PosixDisk disk;
   const Result<std::string> text = disk.read_all(command.file);
-  if (!text) return fail(text.error());
+  if (!text) return fail_keys(text.error());
   const Result<api::KeyRing> keys = api::KeyRing::parse(*text, command.file);
-  if (!keys) return fail(keys.error());
+  if (!keys) return fail_keys(keys.error());
   if (command.json) {
     fmt::print("{}\n", json::serialize(keys_json(keys->keys())));
   } else {

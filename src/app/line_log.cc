@@ -15,7 +15,7 @@
 namespace windrow::app {
 namespace {
 
-constexpr int kForItsOwner = 0600;
+constexpr int kLogForItsOwner = 0600;
 
 // A pipe that poll() calls writable takes so much without blocking.
 constexpr size_t kPieceBytes = 4096;
@@ -31,7 +31,7 @@ std::string error_text(int error) {
 Result<int> open_file(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
   const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kForItsOwner);
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kLogForItsOwner);
   if (descriptor >= 0) return descriptor;
   return Error{ErrorKind::kIo,
                fmt::format("--log {}: it cannot be opened: {}", path, error_text(errno))};

@@ -9,7 +9,7 @@
 namespace windrow::app {
 namespace {
 
-Error refuse(std::string_view text, std::string_view why) {
+Error refuse_address(std::string_view text, std::string_view why) {
   return Error{ErrorKind::kInvalid,
                fmt::format("--listen {}: {}; write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080",
                            text, why)};
@@ -19,26 +19,26 @@ Error refuse(std::string_view text, std::string_view why) {
 
 Result<ListenAddress> parse_listen(std::string_view text) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return refuse(text, "there is no port");
+  if (colon == std::string_view::npos) return refuse_address(text, "there is no port");
   std::string_view host = text.substr(0, colon);
   const std::string_view digits = text.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);
     if (host.find(':') == std::string_view::npos) {
-      return refuse(text, "brackets are for addresses with colons");
+      return refuse_address(text, "brackets are for addresses with colons");
     }
   } else if (host.find(':') != std::string_view::npos) {
-    return refuse(text, "an address with colons stands in brackets");
+    return refuse_address(text, "an address with colons stands in brackets");
   }
-  if (host.empty()) return refuse(text, "there is no host");
+  if (host.empty()) return refuse_address(text, "there is no host");
   if (host.find_first_of("[]/ \t") != std::string_view::npos) {
-    return refuse(text, fmt::format("\"{}\" is no address", host));
+    return refuse_address(text, fmt::format("\"{}\" is no address", host));
   }
   constexpr unsigned kPortMax = 65'535;
   unsigned port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (error != std::errc() || end != digits.data() + digits.size() || port > kPortMax) {
-    return refuse(text, fmt::format("\"{}\" is no port from 0 to {}", digits, kPortMax));
+    return refuse_address(text, fmt::format("\"{}\" is no port from 0 to {}", digits, kPortMax));
   }
   return ListenAddress{.host = std::string(host), .port = static_cast<uint16_t>(port)};
 }

@@ -71,6 +71,9 @@ engine::GenerationOptions generation_options(const Settings& settings, const How
   engine::GenerationOptions options{
       .step_target = std::chrono::milliseconds(step_target_ms(command, settings)),
       .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
+      .call_reasoning_percent = static_cast<int32_t>(settings.call_reasoning_percent),
+      .schema_unknown = settings.schema_unknown == "refuse" ? llm::UnknownWords::kRefuse
+                                                            : llm::UnknownWords::kAnnotate,
       .date_unix_s = how.serving ? std::nullopt : std::optional(how.date_unix_s),
       .keep = how.serving,
       .on_step = step_observer(how, name)};

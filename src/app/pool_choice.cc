@@ -16,7 +16,7 @@ namespace {
 // Who says less has forgotten a unit.
 constexpr uint64_t kMemoryMin = 1'000'000;
 
-Error invalid(std::string message) {
+Error invalid_pool_choice(std::string message) {
   return Error{ErrorKind::kInvalid, std::move(message)};
 }
 
@@ -26,8 +26,8 @@ Result<std::vector<bool>> marked(std::string_view flag, const std::vector<std::s
   for (const std::string& name : wanted) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
-      return invalid(fmt::format("--{} {}: no model is called that; there is {}", flag, name,
-                                 fmt::join(names, ", ")));
+      return invalid_pool_choice(fmt::format("--{} {}: no model is called that; there is {}", flag,
+                                             name, fmt::join(names, ", ")));
     }
     marks[static_cast<size_t>(found - names.begin())] = true;
   }
@@ -41,11 +41,11 @@ Result<PoolChoice> pool_choice(const Settings& settings, std::span<const std::st
   if (!settings.memory.empty()) {
     const std::optional<uint64_t> bytes = parse_memory_size(settings.memory);
     if (!bytes || *bytes == 0) {
-      return invalid(
+      return invalid_pool_choice(
           fmt::format("--memory {}: write an amount such as 12G or 800M", settings.memory));
     }
     if (*bytes < kMemoryMin) {
-      return invalid(fmt::format(
+      return invalid_pool_choice(fmt::format(
           "--memory {} is {}, in which no model has room; write an amount such as 12G or 800M",
           settings.memory, human_bytes(*bytes)));
     }
@@ -74,7 +74,7 @@ Result<std::vector<engine::PooledModelId>> models_to_load_first(
     bytes += models[i].bytes;
   }
   if (memory_bytes > 0 && first.size() > 1 && bytes > memory_bytes) {
-    return invalid(fmt::format(
+    return invalid_pool_choice(fmt::format(
         "{} do not fit together: they need about {}, and there are {}; keep or load fewer at the "
         "start, or give them a smaller --ctx or more --memory",
         fmt::join(named, ", "), human_bytes(bytes), human_bytes(memory_bytes)));

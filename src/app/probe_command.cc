@@ -35,7 +35,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kExitInterrupted = 130;
+constexpr int kProbeExitInterrupted = 130;
 
 // The first request may wait until a model is loaded.
 constexpr Duration kRequestTimeout = std::chrono::minutes(10);
@@ -44,16 +44,19 @@ constexpr Duration kRequestTimeout = std::chrono::minutes(10);
 constexpr int64_t kPatience = 10;
 constexpr Duration kCountedStepMax = std::chrono::minutes(10);
 
-// Rows of a file that are tried before none of them will do.
+// Requests that are tried before none of them will do: rows of a file that the server may not take,
+// or failures by chance.
 constexpr int kFirstTries = 3;
 
 // What ended on the client's thread, for the one that probes; and the wish to stop.
 class Ends {
  public:
   struct One {
+    int32_t step = 0;    // in which it was sent; 0: before the first
+    int64_t number = 0;  // of ProbeStep::sent
     TimePoint sent;
-    TimePoint ended;
-    llm::Outcome outcome;
+    TimePoint ended = {};
+    llm::Outcome outcome = {};
   };
 
   void add(One one) {
@@ -90,8 +93,9 @@ class Ends {
   bool stopped_ = false;
 };
 
-dispatch::ProbeFlight flight_of(const Ends::One& one) {
-  dispatch::ProbeFlight flight{.sent = one.sent, .ended = one.ended};
+dispatch::ProbeFlight flight_of(const Ends::One& one, int32_t step) {
+  dispatch::ProbeFlight flight{
+      .number = one.step == step ? one.number : 0, .sent = one.sent, .ended = one.ended};
   if (const auto* answer = std::get_if<llm::Answer>(&one.outcome)) {
     const llm::Usage& usage = answer->usage;
     flight.tokens = usage.completion_tokens > 0 ? usage.completion_tokens : usage.prompt_tokens;
@@ -115,7 +119,7 @@ class Prober {
 
   // One request alone; nothing where it was answered, or where it is time to stop.
   std::optional<llm::Failure> first() {
-    send();
+    send(0);
     const std::optional<Ends::One> one = ends_.take(2 * kRequestTimeout);
     if (!one) return std::nullopt;
     --in_flight_;
@@ -127,19 +131,17 @@ class Prober {
   std::optional<dispatch::ProbeMeasure> measure(dispatch::ProbeStepOptions options) {
     options.already = in_flight_;
     dispatch::ProbeStep step(options, clock_.now());
-    int32_t wanted = options.in_flight;
+    ++steps_;
     bool said = false;
     while (!step.over(clock_.now())) {
-      while (in_flight_ < wanted)
-        send();
+      while (in_flight_ < options.in_flight)
+        send(step.sent());
       const std::optional<Ends::One> one = ends_.take(step.over_at_latest() - clock_.now());
       if (ends_.stopped()) break;
       if (!one) continue;
       --in_flight_;
-      const dispatch::ProbeFlight flight = flight_of(*one);
+      const dispatch::ProbeFlight flight = flight_of(*one, steps_);
       step.ended(flight);
-      // Who refuses is not asked again at once.
-      if (flight.end == dispatch::ProbeEnd::kOverloaded) wanted = std::max(wanted - 1, 1);
       if (flight.end != dispatch::ProbeEnd::kAnswered && !std::exchange(said, true)) {
         console_.warn(fmt::format("with {} in flight: {}", options.in_flight,
                                   std::get<llm::Failure>(one->outcome).message));
@@ -151,11 +153,14 @@ class Prober {
   }
 
  private:
-  void send() {
+  void send(int64_t number) {
     ++in_flight_;
-    const TimePoint sent = clock_.now();
-    backend_.submit(requests_.next(), [&ends = ends_, &clock = clock_, sent](llm::Outcome outcome) {
-      ends.add({.sent = sent, .ended = clock.now(), .outcome = std::move(outcome)});
+    const Ends::One one{.step = steps_, .number = number, .sent = clock_.now()};
+    backend_.submit(requests_.next(), [&ends = ends_, &clock = clock_, one](llm::Outcome outcome) {
+      Ends::One ended = one;
+      ended.ended = clock.now();
+      ended.outcome = std::move(outcome);
+      ends.add(std::move(ended));
     });
   }
 
@@ -165,6 +170,7 @@ class Prober {
   const Clock& clock_;
   Console& console_;
   int32_t in_flight_ = 0;
+  int32_t steps_ = 0;
 };
 
 Result<upstream::UpstreamOptions> upstream_options(const ProbeCommand& command,
@@ -223,12 +229,14 @@ dispatch::ProbeStepOptions step_options(const ProbeCommand& command, int32_t in_
 // Asks until one request is answered; the error when none is.
 Result<void> warm_up(Prober& prober, const ProbeCommand& command,
                      const upstream::UpstreamFacts& facts) {
-  const int tries = command.input.empty() ? 1 : kFirstTries;
   for (int i = 1;; ++i) {
     const std::optional<llm::Failure> failure = prober.first();
     if (!failure) return {};
-    const bool next_may_do = failure->failure_class == llm::FailureClass::kRequest;
-    if (!next_may_do || i >= tries) return first_error(*failure, facts);
+    const bool other_row_may_do =
+        failure->failure_class == llm::FailureClass::kRequest && !command.input.empty();
+    const bool passes =
+        failure->failure_class == llm::FailureClass::kTransient && !failure->unreached;
+    if ((!other_row_may_do && !passes) || i >= kFirstTries) return first_error(*failure, facts);
   }
 }
 
@@ -257,7 +265,7 @@ int probe_command(const ProbeCommand& command, const Environment& environment) {
   // Before any other thread, so that all of them leave signals to the watch.
   Ends ends;
   const SignalWatch signals([&](std::string_view) { ends.stop(); },
-                            [] { std::_Exit(kExitInterrupted); });
+                            [] { std::_Exit(kProbeExitInterrupted); });
   const SystemClock clock;
   Console console({.json = command.json}, environment, clock);
   const auto fail = [&](const Error& error) {
@@ -300,7 +308,7 @@ int probe_command(const ProbeCommand& command, const Environment& environment) {
   dispatch::ProbeFinding finding = ladder.finding();
   finding.interrupted = ends.stopped();
   show_result(ladder, finding, server, environment, command.json, console);
-  if (finding.interrupted) return kExitInterrupted;
+  if (finding.interrupted) return kProbeExitInterrupted;
   return finding.in_flight > 0 ? 0 : batch::exit_code(Error{ErrorKind::kUnavailable, ""});
 }
 

@@ -31,6 +31,7 @@
 #include "batch/pretty_json.h"
 #include "batch/report_html.h"
 #include "batch/summary.h"
+#include "llm/json_values.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -130,6 +131,14 @@ void leave_behind(store::Disk& disk, batch::Summary& summary,
   }
   const Result<void> written = batch::write_summary(disk, summary);
   if (!written) console.warn(fmt::format("there is no summary: {}", written.error().message));
+}
+
+// A field that was left out may have been a mistake, so each is named.
+void say_what_was_ignored(const batch::JobReport& report, Console& console) {
+  for (const auto& [field, rows] : report.ignored_fields) {
+    console.warn(fmt::format("the field {} is not known and was ignored in {} {}",
+                             llm::shown(field), with_thousands(rows), rows == 1 ? "row" : "rows"));
+  }
 }
 
 void say_end(const batch::Summary& summary, const Settings& settings, Console& console) {
@@ -260,6 +269,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   // What is left behind.
   if (!result) console.error(result.error().message);
   if (result) say_what_is_gone(*result, command.input, (*job)->paths(), console);
+  if (result) say_what_was_ignored(*result, console);
   if (!did_something(counters, result)) return batch::exit_code(result);
   batch::Summary summary{.version = WINDROW_VERSION,
                          .runtime = answerers->runtime(),

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "api/batch_rows.h"
 #include "app/open_backend.h"
 #include "app/suggest.h"
 #include "base/hash.h"
@@ -106,6 +107,11 @@ std::string served_name(const ModelChoice& choice) {
   return stem.empty() ? choice.path : stem;
 }
 
+llm::UnknownFields unknown_fields_of(const Settings& settings) {
+  return settings.unknown_fields == "ignore" ? llm::UnknownFields::kIgnore
+                                             : llm::UnknownFields::kRefuse;
+}
+
 Result<void> check_body_defaults(const ResolvedSettings& settings) {
   for (const auto& [field, value] : settings.values.body_defaults) {
     if (Result<void> checked = check_default(settings, field, value); !checked) return checked;
@@ -130,6 +136,9 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
     if (!row.alters_answers || is_list(row) || is_body_defaults(row)) continue;
     // A switch that is off is as good as not there, also to jobs that began before there was one.
     if (is_flag(row) && !value_of(settings, row).get_bool()) continue;
+    // So is one that has its default and is younger than jobs that may be continued.
+    if (row.name == "call-reasoning" && value_of(settings, row) == value_of(Settings(), row))
+      continue;
     list.push_back({std::string(row.name), job_value(settings, row)});
   }
   return list;
@@ -151,10 +160,12 @@ std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings,
 
 std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command) {
   const bool elsewhere = !settings.values.upstreams.empty();
-  constexpr std::string_view kForModels[] = {"max-tokens-default"};
+  constexpr std::string_view kForModels[] = {"max-tokens-default", "unknown-fields",
+                                             "call-reasoning", "schema-unknown"};
   constexpr std::string_view kForServers[] = {"cache"};
   // A server of ours may have these of models here, too.
-  constexpr std::string_view kForBoth[] = {"model-alias", "max-batch-size", "batch-window-ms"};
+  constexpr std::string_view kForBoth[] = {"model-alias", "max-batch-size", "batch-window-ms",
+                                           "unknown-fields"};
   std::vector<std::string> warnings;
   for (const SettingRow& row : setting_rows()) {
     const bool for_models = row.group == SettingGroup::kModel ||
@@ -188,6 +199,8 @@ batch::JobOptions common_options(const RunCommand& command, const Settings& sett
                             .retry_failed = settings.retry_failed,
                             .strict = settings.strict,
                             .ordered = settings.ordered,
+                            .unknown_fields = unknown_fields_of(settings),
+                            .apis = api::row_apis(),
                             .keep_truncated = settings.keep_truncated,
                             .settings = std::move(job_settings),
                             .grace = std::chrono::seconds(settings.grace_s)};

@@ -11,11 +11,15 @@
 #include "base/result.h"
 #include "batch/job_options.h"
 #include "batch/summary.h"
+#include "llm/request_json.h"
 
 namespace windrow::app {
 
 // By which name rows find the model; that of the file where --model gave none.
 std::string served_name(const ModelChoice& choice);
+
+// What --unknown-fields says.
+llm::UnknownFields unknown_fields_of(const Settings& settings);
 
 // kInvalid for a default (--set) of a field that no body has, or of a value that no row could have.
 Result<void> check_body_defaults(const ResolvedSettings& settings);

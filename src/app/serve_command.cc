@@ -53,7 +53,7 @@ constexpr size_t kMebibyte = size_t{1} << 20;
 // How long a server that was told to stop at once may take to say goodbye to its clients.
 constexpr Duration kFarewell = std::chrono::seconds(2);
 
-int fail(Console& console, const Error& error) {
+int fail_serve(Console& console, const Error& error) {
   console.error(error.message);
   return batch::exit_code(error);
 }
@@ -153,10 +153,12 @@ api::ApiOptions api_options(const ServeOptions& options, const Settings& setting
   if (!settings.tls_cert.empty())
     api.http.tls = http::TlsFiles{settings.tls_cert, settings.tls_key};
   api.http.request.body_bytes_max = static_cast<size_t>(settings.body_mb_max) * kMebibyte;
+  api.kept_bytes_max = static_cast<size_t>(settings.keep_items_mb) * kMebibyte;
   api.cors = options.cors;
   api.open_metrics = settings.metrics_open;
   for (const auto& [field, value] : settings.body_defaults)
     api.body_defaults[field] = value;
+  api.unknown_fields = unknown_fields_of(settings);
   api.coalesce = settings.dedupe;
   api.load_wait = std::chrono::seconds(settings.load_wait_s);
   api.log_prompts = settings.log_prompts;
@@ -256,7 +258,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   const Result<ResolvedSettings> resolved = load_settings(command.flags, environment, disk);
   if (!resolved) {
     Console console({}, environment, clock);
-    return fail(console, resolved.error());
+    return fail_serve(console, resolved.error());
   }
   const Settings& settings = resolved->values;
   Console console({.quiet = settings.quiet, .json = settings.json, .color = settings.color},
@@ -266,28 +268,28 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   for (const std::string& warning : warnings_of(*resolved, SettingsOf::kServe))
     console.warn(warning);
   const Result<ServeOptions> options = serve_options(settings);
-  if (!options) return fail(console, options.error());
+  if (!options) return fail_serve(console, options.error());
   Result<Chosen> chosen = choose(*resolved, environment, disk);
-  if (!chosen) return fail(console, chosen.error());
+  if (!chosen) return fail_serve(console, chosen.error());
   if (const Result<void> checked = check_names(settings, chosen->models); !checked)
-    return fail(console, checked.error());
+    return fail_serve(console, checked.error());
   std::unique_ptr<api::KeyFile> key_file;
   if (!settings.api_keys.empty()) {
     Result<std::unique_ptr<api::KeyFile>> opened = api::KeyFile::open(disk, settings.api_keys);
-    if (!opened) return fail(console, opened.error().in("--api-keys"));
+    if (!opened) return fail_serve(console, opened.error().in("--api-keys"));
     key_file = *std::move(opened);
   }
   const Result<std::unique_ptr<store::FileLock>> data_dir = hold_data_dir(settings, disk);
-  if (!data_dir) return fail(console, data_dir.error());
+  if (!data_dir) return fail_serve(console, data_dir.error());
   std::shared_ptr<api::KeyAccounts> accounts;
   if (key_file) accounts = std::make_shared<api::KeyAccounts>(clock, key_file->keys());
   Result<ServeStorage> storage = ServeStorage::open(settings, disk, clock, console, accounts.get());
-  if (!storage) return fail(console, storage.error());
+  if (!storage) return fail_serve(console, storage.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
     Result<std::unique_ptr<LineLog>> opened =
         LineLog::open(settings.log, [&console](const std::string& why) { console.warn(why); });
-    if (!opened) return fail(console, opened.error());
+    if (!opened) return fail_serve(console, opened.error());
     log = *std::move(opened);
   }
   say_who_may_ask(settings, key_file.get(), console);
@@ -325,7 +327,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));
-  if (!server) return fail(console, server.error());
+  if (!server) return fail_serve(console, server.error());
   const Arriving::Reading reading(arriving, **server);
   const std::string url =
       local_url({options->listen.host, (*server)->port()}, !settings.tls_cert.empty());
@@ -369,7 +371,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   }();
   if (!opened) {
     reload.set({});
-    return fail(console, opened.error());
+    return fail_serve(console, opened.error());
   }
   const std::vector<OfferedModel> models = answerers->offered();
   fill(catalogue, models);

@@ -13,24 +13,26 @@
 namespace windrow::app {
 namespace {
 
-Error invalid(std::string message) {
+Error invalid_serve_option(std::string message) {
   return Error{ErrorKind::kInvalid, std::move(message)};
 }
 
 Result<void> check_together(const Settings& settings, const ListenAddress& listen) {
   if (settings.insecure_no_keys && !settings.api_keys.empty()) {
-    return invalid("--insecure-no-keys and --api-keys contradict each other; leave one out");
+    return invalid_serve_option(
+        "--insecure-no-keys and --api-keys contradict each other; leave one out");
   }
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     const bool cert = !settings.tls_cert.empty();
-    return invalid(fmt::format("--tls-{} needs --tls-{}: a certificate and its key belong together",
-                               cert ? "cert" : "key", cert ? "key" : "cert"));
+    return invalid_serve_option(
+        fmt::format("--tls-{} needs --tls-{}: a certificate and its key belong together",
+                    cert ? "cert" : "key", cert ? "key" : "cert"));
   }
   if (settings.log_prompts && settings.log == "none") {
-    return invalid("--log-prompts needs --log: there is no log they could go into");
+    return invalid_serve_option("--log-prompts needs --log: there is no log they could go into");
   }
   if (!is_loopback(listen.host) && settings.api_keys.empty() && !settings.insecure_no_keys) {
-    return invalid(fmt::format(
+    return invalid_serve_option(fmt::format(
         "--listen {} lets other machines ask, and nobody would need a key; make one with "
         "`windrow keys add keys.txt NAME` and add --api-keys keys.txt (--insecure-no-keys does "
         "without)",
@@ -56,21 +58,23 @@ Result<std::map<std::string, std::string>> local_aliases(const Settings& setting
   for (const std::string& text : settings.model_aliases) {
     const size_t sign = text.find('=');
     if (sign == std::string::npos || sign == 0 || sign + 1 == text.size()) {
-      return invalid(
+      return invalid_serve_option(
           fmt::format("--model-alias {}: write NAME=MODEL, a further name of a model", text));
     }
     const std::string name = text.substr(0, sign);
     const std::string model = text.substr(sign + 1);
     if (std::ranges::find(names, model) == names.end()) {
-      return invalid(fmt::format("--model-alias {}: no model is called {}; there is {}", text,
-                                 model, fmt::join(names, ", ")));
+      return invalid_serve_option(
+          fmt::format("--model-alias {}: no model is called {}; there is {}", text, model,
+                      fmt::join(names, ", ")));
     }
     if (std::ranges::find(names, name) != names.end()) {
-      return invalid(fmt::format("--model-alias {}: a model is called {} already", text, name));
+      return invalid_serve_option(
+          fmt::format("--model-alias {}: a model is called {} already", text, name));
     }
     const auto [place, added] = aliases.emplace(name, model);
     if (!added && place->second != model) {
-      return invalid(
+      return invalid_serve_option(
           fmt::format("--model-alias {}: {} stands for {} already", text, name, place->second));
     }
   }

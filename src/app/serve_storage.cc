@@ -4,10 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "api/batch_rows.h"
+#include "app/run_options.h"
+
 namespace windrow::app {
 namespace {
 
-constexpr int64_t kMebibyte = int64_t{1} << 20;
+constexpr int64_t kStorageMebibyte = int64_t{1} << 20;
 
 // What the largest file may be unpacked, in files of that size.
 constexpr uint64_t kUnpackedTimes = 4;
@@ -29,16 +32,19 @@ Result<ServeStorage> ServeStorage::open(const Settings& settings, store::Disk& d
   storage.data_->set_warn([&console](const std::string& what) { console.warn(what); });
   Result<std::unique_ptr<batches::FileStore>> files =
       batches::FileStore::open(*storage.data_, disk, clock,
-                               {.file_bytes_max = settings.file_mb_max * kMebibyte,
-                                .total_bytes_max = settings.files_mb_max * kMebibyte});
+                               {.file_bytes_max = settings.file_mb_max * kStorageMebibyte,
+                                .total_bytes_max = settings.files_mb_max * kStorageMebibyte});
   if (!files) return files.error().in("--data-dir");
   storage.files_ = *std::move(files);
   batches::BatchOptions options{
       .running_max = static_cast<int32_t>(settings.batches_max),
       .rows_max = settings.batch_rows_max,
       .mixed_models = settings.mixed_models,
-      .text_bytes_max = kUnpackedTimes * static_cast<uint64_t>(settings.file_mb_max * kMebibyte),
+      .text_bytes_max =
+          kUnpackedTimes * static_cast<uint64_t>(settings.file_mb_max * kStorageMebibyte),
       .body_defaults = {},
+      .unknown_fields = unknown_fields_of(settings),
+      .apis = api::row_apis(),
       .keys = keys,
       .warn = [&console](const std::string& what) { console.warn(what); }};
   for (const auto& [field, value] : settings.body_defaults)

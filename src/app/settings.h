@@ -80,6 +80,7 @@ struct Settings {
   int64_t files_mb_max = 0;  // of all together; 0: no limit
   bool mixed_models = false;
   int64_t body_mb_max = 32;
+  int64_t keep_items_mb = 256;
   int64_t queue_max = 4096;
   int64_t refusal_patience_s = 10;
   int64_t linger_us_max = 500;
@@ -89,8 +90,11 @@ struct Settings {
 
   // The answers
   BodyDefaults body_defaults;
+  std::string unknown_fields = "refuse";
   int64_t output_tokens_default = 4096;
+  int64_t call_reasoning_percent = 50;
   bool keep_truncated = false;
+  std::string schema_unknown = "annotate";
   bool dedupe = true;
   std::string cache;  // a file; empty: none
 

@@ -7,14 +7,14 @@
 namespace windrow::app {
 namespace {
 
-constexpr int64_t kCountMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kModelCountMax = std::numeric_limits<int64_t>::max();
 
 constexpr std::array<std::string_view, 8> kKvTypes = {"f32",  "f16",  "bf16", "q8_0",
                                                       "q5_1", "q5_0", "q4_1", "q4_0"};
 constexpr std::array<std::string_view, 2> kKvCaches = {"unified", "split"};
 constexpr std::array<std::string_view, 3> kFlashAttention = {"auto", "on", "off"};
 
-constexpr SettingRow kRows[] = {
+constexpr SettingRow kModelRows[] = {
     // The model
     {.name = "model",
      .field = &Settings::models,
@@ -177,7 +177,7 @@ constexpr SettingRow kRows[] = {
      .value_name = "N",
      .help = "requests per minute to each server",
      .value_min = 0,
-     .value_max = kCountMax,
+     .value_max = kModelCountMax,
      .default_words = "no limit"},
     {.name = "tpm",
      .field = &Settings::tokens_per_minute,
@@ -185,7 +185,7 @@ constexpr SettingRow kRows[] = {
      .value_name = "N",
      .help = "tokens per minute to and from each server",
      .value_min = 0,
-     .value_max = kCountMax,
+     .value_max = kModelCountMax,
      .default_words = "no limit"},
     {.name = "max-cost",
      .field = &Settings::cost_max,
@@ -244,7 +244,7 @@ constexpr SettingRow kRows[] = {
 }  // namespace
 
 std::span<const SettingRow> settings_of_models() {
-  return kRows;
+  return kModelRows;
 }
 
 }  // namespace windrow::app

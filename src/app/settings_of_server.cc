@@ -4,7 +4,7 @@
 namespace windrow::app {
 namespace {
 
-constexpr SettingRow kRows[] = {
+constexpr SettingRow kServerRows[] = {
     // A server of ours
     {.name = "listen",
      .field = &Settings::listen,
@@ -98,6 +98,14 @@ constexpr SettingRow kRows[] = {
      .value_min = 1,
      .value_max = 1024,
      .scope = SettingScope::kServe},
+    {.name = "keep-items-mb",
+     .field = &Settings::keep_items_mb,
+     .group = SettingGroup::kServer,
+     .value_name = "MB",
+     .help = "memory for recent responses of /v1/responses and their items; 0 keeps none",
+     .value_min = 0,
+     .value_max = 1'048'576,
+     .scope = SettingScope::kServe},
     {.name = "max-queue",
      .field = &Settings::queue_max,
      .group = SettingGroup::kServer,
@@ -143,7 +151,7 @@ constexpr SettingRow kRows[] = {
 }  // namespace
 
 std::span<const SettingRow> settings_of_server() {
-  return kRows;
+  return kServerRows;
 }
 
 }  // namespace windrow::app

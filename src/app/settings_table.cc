@@ -8,9 +8,11 @@ namespace windrow::app {
 namespace {
 
 constexpr int64_t kTokensMax = std::numeric_limits<int32_t>::max();
-constexpr int64_t kCountMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kTableCountMax = std::numeric_limits<int64_t>::max();
 
+constexpr std::array<std::string_view, 2> kSchemaUnknown = {"annotate", "refuse"};
 constexpr std::array<std::string_view, 3> kColor = {"auto", "always", "never"};
+constexpr std::array<std::string_view, 2> kUnknownFields = {"refuse", "ignore"};
 
 constexpr SettingRow kOfRows[] = {
     {.name = "limit",
@@ -19,7 +21,7 @@ constexpr SettingRow kOfRows[] = {
      .value_name = "N",
      .help = "read only the first N rows of the input",
      .value_min = 1,
-     .value_max = kCountMax,
+     .value_max = kTableCountMax,
      .default_words = "all rows",
      .reach = SettingReach::kFlagOnly,
      .scope = SettingScope::kRun},
@@ -56,6 +58,12 @@ constexpr SettingRow kOfRuns[] = {
      .value_name = "KEY=VALUE",
      .help = "body field for every row that does not have it: temperature=0 (repeatable)",
      .alters_answers = true},
+    {.name = "unknown-fields",
+     .field = &Settings::unknown_fields,
+     .group = SettingGroup::kAnswers,
+     .value_name = "HOW",
+     .help = "body fields that are not known: refuse the request, or ignore and name them",
+     .choices = kUnknownFields},
     {.name = "max-tokens-default",
      .field = &Settings::output_tokens_default,
      .group = SettingGroup::kAnswers,
@@ -64,12 +72,26 @@ constexpr SettingRow kOfRuns[] = {
      .value_min = 1,
      .value_max = kTokensMax,
      .alters_answers = true},
+    {.name = "call-reasoning",
+     .field = &Settings::call_reasoning_percent,
+     .group = SettingGroup::kAnswers,
+     .value_name = "PERCENT",
+     .help = "most of a longest answer that thoughts before a call that has to come may take",
+     .value_min = 0,
+     .value_max = 100,
+     .alters_answers = true},
     {.name = "keep-truncated",
      .field = &Settings::keep_truncated,
      .group = SettingGroup::kAnswers,
      .help = "an answer cut before its structure was whole is a result, not a failure",
      .scope = SettingScope::kRun,
      .alters_answers = true},
+    {.name = "schema-unknown",
+     .field = &Settings::schema_unknown,
+     .group = SettingGroup::kAnswers,
+     .value_name = "WAY",
+     .help = "unknown keywords and formats of schemas: annotate (no effect) or refuse",
+     .choices = kSchemaUnknown},
     {.name = "dedupe",
      .field = &Settings::dedupe,
      .group = SettingGroup::kAnswers,

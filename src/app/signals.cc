@@ -17,7 +17,7 @@
 namespace windrow::app {
 namespace {
 
-std::string_view name_of(uint32_t signal) {
+std::string_view signal_name(uint32_t signal) {
   switch (signal) {
     case SIGINT:
       return "SIGINT";
@@ -94,7 +94,7 @@ void SignalWatch::watch(const std::stop_token& stop) {
     }
     ++seen;
     if (seen == 1) {
-      on_stop_(name_of(signal.ssi_signo));
+      on_stop_(signal_name(signal.ssi_signo));
     } else if (seen == 2) {
       on_stop_now_();
     } else {

@@ -16,7 +16,6 @@ using sim_upstream::AnswerKind;
 using sim_upstream::LimitHeaders;
 
 using Text = std::string_view;
-using Command = SimUpstreamCommand;
 
 Error refuse(Text text, std::string_view accepted) {
   return {ErrorKind::kInvalid, fmt::format("\"{}\" is not {}", text, accepted)};
@@ -51,12 +50,12 @@ Result<void> set_time(Text text, Duration& target) {
 constexpr int64_t kManyTokens = 10'000'000;
 constexpr int32_t kManySlots = 1'000'000;
 
-const std::array<SimFlag, 25> kFlags = {{
+const std::array<SimFlag, 25> kSimFlags = {{
     {.group = "Server",
      .name = "address",
      .value_name = "ADDRESS",
      .help = "where to listen; 0.0.0.0 is all of this machine (default: 127.0.0.1)",
-     .set = [](Text text, Command& command) -> Result<void> {
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        command.server.address = text;
        return {};
      }},
@@ -65,20 +64,20 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "0: any that is free (default: 8000)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<uint16_t>(text, 0, 65535, command.server.port);
          }},
     {.group = "Server",
      .name = "instant",
      .help = "answer at once with one prepared reply, whatever is asked: to measure clients",
-     .set = [](Text, Command& command) -> Result<void> {
+     .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
        command.server.instant = true;
        return {};
      }},
     {.group = "Server",
      .name = "stats",
      .help = "at the end print what happened as a line of JSON",
-     .set = [](Text, Command& command) -> Result<void> {
+     .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
        command.stats = true;
        return {};
      }},
@@ -87,7 +86,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "NAME",
      .help = "a model there is; without any, every name is answered (repeatable)",
      .repeatable = true,
-     .set = [](Text text, Command& command) -> Result<void> {
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.models.emplace_back(text);
        return {};
      }},
@@ -96,13 +95,13 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "TOKENS",
      .help = "of one request, prompt and answer; longer ones are refused (default: 8192)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int64_t>(text, 1, kManyTokens, command.server.sim.context_tokens);
          }},
     {.group = "Models",
      .name = "ollama",
      .help = "has /api/tags, /api/ps and /api/show, and cuts long prompts silently",
-     .set = [](Text, Command& command) -> Result<void> {
+     .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.ollama = true;
        return {};
      }},
@@ -110,7 +109,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .name = "want-key",
      .value_name = "KEY",
      .help = "refuse who does not show it; it is no secret, as anyone here can see it",
-     .set = [](Text text, Command& command) -> Result<void> {
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.key = text;
        return {};
      }},
@@ -119,13 +118,13 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "requests answered together (default: 4)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int32_t>(text, 1, kManySlots, command.server.sim.slots);
          }},
     {.group = "Speed",
      .name = "serial",
      .help = "one after the other: --slots 1",
-     .set = [](Text, Command& command) -> Result<void> {
+     .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.slots = 1;
        return {};
      }},
@@ -134,7 +133,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "requests that together take no longer than one; more share the time (default: slots)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int32_t>(text, 1, kManySlots, command.server.sim.knee);
          }},
     {.group = "Speed",
@@ -142,7 +141,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "requests that may wait for a slot; more get a 503 (default: 512)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int32_t>(text, 0, kManySlots, command.server.sim.queue_max);
          }},
     {.group = "Speed",
@@ -150,7 +149,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "MS",
      .help = "what every request takes before its tokens (default: 0)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_time<std::chrono::milliseconds>(text, command.server.sim.request_time);
          }},
     {.group = "Speed",
@@ -158,7 +157,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "US",
      .help = "what a token of a prompt takes that is not cached (default: 100)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_time<std::chrono::microseconds>(text, command.server.sim.prompt_token_time);
          }},
     {.group = "Speed",
@@ -166,7 +165,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "MS",
      .help = "what a token of an answer takes (default: 10)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_time<std::chrono::milliseconds>(text, command.server.sim.token_time);
          }},
     {.group = "Speed",
@@ -174,14 +173,14 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "blocks of 16 prompt tokens that are remembered; 0: none (default: 4096)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int64_t>(text, 0, kManyTokens, command.server.sim.prefix_blocks);
          }},
     {.group = "Answers",
      .name = "answer",
      .value_name = "text,echo,json",
      .help = "words, the last line of what was asked, or an object",
-     .set = [](Text text, Command& command) -> Result<void> {
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        AnswerKind& answer = command.server.sim.answer;
        if (text == "text")
          answer = AnswerKind::kText;
@@ -198,7 +197,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "mean length of an answer (default: 32)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int64_t>(text, 1, kManyTokens, command.server.sim.answer_tokens);
          }},
     {.group = "Answers",
@@ -206,7 +205,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "SHARE",
      .help = "how far lengths are from the mean, as a share of it (default: 0.5)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<double>(text, 0, 1, command.server.sim.answer_spread);
          }},
     {.group = "Answers",
@@ -214,16 +213,17 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "numbers of an embedding (default: 16)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int64_t>(text, 1, 16384, command.server.sim.embedding_size);
          }},
     {.group = "Faults",
      .name = "fault",
      .value_name = "KIND=CHANCE[:TIME]",
-     .help = "what goes wrong: 429, 5xx, stall, reset, slow-body, truncated, content-type, "
-             "swapped, schema; of streams: stream-error, stream-garbage, no-done (repeatable)",
+     .help = "what goes wrong: 429, 5xx, 500, 502, 503, stall, reset, slow-body, truncated, "
+             "content-type, swapped, schema; of streams: stream-error, stream-garbage, no-done "
+             "(repeatable)",
      .repeatable = true,
-     .set = [](Text text, Command& command) -> Result<void> {
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        const Result<sim_upstream::FaultRule> rule = sim_upstream::parse_fault(text);
        if (!rule) return rule.error();
        command.server.sim.faults.push_back(*rule);
@@ -233,7 +233,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .name = "limit-headers",
      .value_name = "retry-after,x-ratelimit,none",
      .help = "how a 429 says when to come back",
-     .set = [](Text text, Command& command) -> Result<void> {
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        LimitHeaders& headers = command.server.sim.limit_headers;
        if (text == "retry-after")
          headers = LimitHeaders::kRetryAfter;
@@ -250,7 +250,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "a quota of requests per minute; 0: none",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int64_t>(text, 0, kManyTokens, command.server.sim.requests_per_minute);
          }},
     {.group = "Faults",
@@ -258,7 +258,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "TOKENS",
      .help = "a quota of prompt tokens per minute; 0: none",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<int64_t>(text, 0, kManyTokens, command.server.sim.tokens_per_minute);
          }},
     {.group = "Faults",
@@ -266,7 +266,7 @@ const std::array<SimFlag, 25> kFlags = {{
      .value_name = "N",
      .help = "of the faults and the answers (default: 1)",
      .set =
-         [](Text text, Command& command) {
+         [](Text text, SimUpstreamCommand& command) {
            return set_number<uint64_t>(text, 0, std::numeric_limits<uint64_t>::max(),
                                        command.server.sim.seed);
          }},
@@ -275,7 +275,7 @@ const std::array<SimFlag, 25> kFlags = {{
 }  // namespace
 
 std::span<const SimFlag> sim_flags() {
-  return kFlags;
+  return kSimFlags;
 }
 
 Result<void> check_sim_upstream(const SimUpstreamCommand& command) {

@@ -16,11 +16,11 @@
 namespace windrow::app {
 namespace {
 
-constexpr int kExitUnusable = 2;
+constexpr int kStatusExitUnusable = 2;
 
-int fail(const Error& error) {
+int fail_status(const Error& error) {
   fmt::print(stderr, "windrow: {}\n", printable(error.message));
-  return kExitUnusable;
+  return kStatusExitUnusable;
 }
 
 size_t histogram_width(const StatusCommand& command) {
@@ -33,16 +33,16 @@ size_t histogram_width(const StatusCommand& command) {
 int status_command(const StatusCommand& command) {
   store::PosixDisk disk;
   const Result<batch::JobPaths> paths = batch::find_job(disk, command.job);
-  if (!paths) return fail(paths.error());
+  if (!paths) return fail_status(paths.error());
   std::optional<llm::PriceTable> prices;
   if (!command.prices.empty()) {
     Result<llm::PriceTable> table = read_price_file(disk, command.prices);
-    if (!table) return fail(table.error());
+    if (!table) return fail_status(table.error());
     prices = *std::move(table);
   }
   const llm::PriceTable* table = prices ? &*prices : nullptr;
   const Result<batch::JobStatus> status = batch::read_job_status(disk, *paths);
-  if (!status) return fail(status.error());
+  if (!status) return fail_status(status.error());
   if (command.json) {
     fmt::print("{}\n", boost::json::serialize(batch::status_to_json(*status, table)));
   } else {

@@ -401,9 +401,7 @@ std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
 
 // Said once: rows run one after the other there, which people did not ask for.
 void UpstreamAnswerers::tell_serial(Server& server) const {
-  // Refusals look like it.
-  const upstream::CallCounts counts = server.backend->counts();
-  if (counts.failures * 10 > counts.answers || server.told_serial.exchange(true)) return;
+  if (server.told_serial.exchange(true)) return;
   console_.note(fmt::format("{} answers one request at a time. {}", server.backend->name(),
                             upstream::advice_if_serial(server.identity.kind)));
 }

@@ -105,7 +105,7 @@ Result<Answers> run_and_time(std::vector<llm::Request> requests, const RunReques
                            failure == nullptr ? "nothing came back" : failure->message)};
 }
 
-double per_second(double count, double time_s) {
+double dry_run_per_second(double count, double time_s) {
   return count / std::max(time_s, 1e-6);
 }
 
@@ -115,7 +115,7 @@ Duration time_of(double time_s) {
       std::chrono::duration<double>(std::clamp(time_s, 0.0, 100.0 * 365 * 86'400)));
 }
 
-std::string percent(double share) {
+std::string dry_run_percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
@@ -123,6 +123,15 @@ double answer_tokens_max(const Survey& survey) {
   return survey.answers == 0
              ? 0
              : static_cast<double>(survey.output_tokens_max) / static_cast<double>(survey.answers);
+}
+
+// Prompts that are answered or scored may share their beginnings; inputs to embed or to rank do
+// not.
+bool computes_prompts(const llm::Request& request) {
+  const bool is_prompt = request.endpoint == llm::Endpoint::kChatCompletions ||
+                         request.endpoint == llm::Endpoint::kCompletions;
+  const bool only_echoes = request.output_tokens_max == 0 && !request.logprobs_top;
+  return is_prompt && !only_echoes;
 }
 
 }  // namespace
@@ -158,8 +167,7 @@ Result<Survey> survey_rows(LineSource& lines, std::optional<int64_t> rows_max,
       prompt_tokens += prompt.size();
       survey.prompt_tokens_longest =
           std::max(survey.prompt_tokens_longest, static_cast<int64_t>(prompt.size()));
-      // Inputs to embed share nothing.
-      if (output_tokens_max > 0) shared.add(prompt);
+      if (computes_prompts(request)) shared.add(prompt);
     }
     survey.prompt_tokens += static_cast<int64_t>(prompt_tokens);
     survey.output_tokens_max += output_tokens_max;
@@ -184,7 +192,8 @@ Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t row
   const Result<Answers> first =
       run_and_time(some_rows(sample, 0, 1, 0, 1, prompt_tokens), run, clock);
   if (!first) return first.error();
-  const double first_rate = per_second(static_cast<double>(prompt_tokens), seconds(first->took));
+  const double first_rate =
+      dry_run_per_second(static_cast<double>(prompt_tokens), seconds(first->took));
 
   const size_t prompts_from = sample.size() > 1 ? 1 : 0;
   std::vector<llm::Request> prompts =
@@ -193,7 +202,7 @@ Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t row
   const Result<Answers> prompts_run = run_and_time(std::move(prompts), run, clock);
   if (!prompts_run) return prompts_run.error();
   Calibration calibration;
-  calibration.prompt_tokens_per_s = per_second(
+  calibration.prompt_tokens_per_s = dry_run_per_second(
       static_cast<double>(prompt_tokens - prompts_run->cached_tokens), seconds(prompts_run->took));
 
   const Result<Answers> answers =
@@ -209,7 +218,7 @@ Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t row
   // where the difference drowns in noise, a tenth is left for the answers.
   const auto later_tokens = static_cast<double>(answers->generated_tokens - answers->answers);
   calibration.generated_tokens_per_s =
-      per_second(std::max(later_tokens, 1.0), std::max(all_s - prompts_s, all_s / 10));
+      dry_run_per_second(std::max(later_tokens, 1.0), std::max(all_s - prompts_s, all_s / 10));
   calibration.rows = answers->rows;
   calibration.answers = answers->answers;
   calibration.answers_ended = answers->ended;
@@ -257,7 +266,7 @@ std::string dry_run_to_text(const DryRun& dry_run) {
                   with_thousands(survey.prompt_tokens),
                   with_thousands(survey.prompt_tokens_longest)));
   row("shared prefix", fmt::format("{} of the prompt tokens repeat the beginning of another prompt",
-                                   percent(survey.shared_prefix)));
+                                   dry_run_percent(survey.shared_prefix)));
   row("answers",
       fmt::format("at most {} tokens, by max_tokens", with_thousands(survey.output_tokens_max)));
   if (dry_run.cost_usd_max) {

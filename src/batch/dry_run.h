@@ -47,7 +47,7 @@ struct Survey {
   int64_t answers = 0;            // texts to write: more than rows where n or the prompts are more
   int64_t output_tokens_max = 0;  // if every answer becomes as long as it may
   double shared_prefix = 0;       // part of the prompt tokens, from 0 to 1 (prefix_share.h);
-                                  // of prompts that are answered
+                                  // of prompts that are answered or scored
 
   // At most kSampleRows, each row as likely as any other; the same every time.
   std::vector<SampledRow> sample;

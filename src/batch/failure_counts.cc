@@ -20,24 +20,24 @@ namespace json = boost::json;
 
 using Kind = std::pair<int32_t, std::string>;
 
-const json::object* object_in(const json::object& object, std::string_view key) {
+const json::object* failure_object(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   return value == nullptr ? nullptr : value->if_object();
 }
 
-Kind kind_of(std::string_view line) {
+Kind failure_kind(std::string_view line) {
   boost::system::error_code not_json;
   const json::value parsed = json::parse(line, not_json);
   Kind kind{0, "unreadable"};
   const json::object* object = not_json ? nullptr : parsed.if_object();
   if (object == nullptr) return kind;
-  if (const json::object* response = object_in(*object, "response")) {
+  if (const json::object* response = failure_object(*object, "response")) {
     if (const json::value* status = response->if_contains("status_code");
         status != nullptr && status->is_int64()) {
       kind.first = static_cast<int32_t>(status->get_int64());
     }
   }
-  if (const json::object* error = object_in(*object, "error")) {
+  if (const json::object* error = failure_object(*object, "error")) {
     if (const json::value* code = error->if_contains("code");
         code != nullptr && code->is_string()) {
       kind.second = std::string(code->get_string());
@@ -93,7 +93,7 @@ Result<std::vector<FailureCount>> count_failures(store::Disk& disk, const std::s
     const Result<std::optional<std::string_view>> line = lines.next();
     if (!line) return line.error();
     if (!*line) break;
-    const Kind kind = kind_of(**line);
+    const Kind kind = failure_kind(**line);
     counter.add(kind.first, kind.second);
   }
   return counter.counts();

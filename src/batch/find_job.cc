@@ -9,11 +9,11 @@
 namespace windrow::batch {
 namespace {
 
-constexpr std::string_view kErrors = ".errors.jsonl";
+constexpr std::string_view kErrorsSuffix = ".errors.jsonl";
 
 Result<JobPaths> job_of_errors(const store::Disk& disk, const std::string& path) {
   constexpr std::array<std::string_view, 4> kEndings = {".jsonl", ".ndjson", ".json", ""};
-  const std::string stem = path.substr(0, path.size() - kErrors.size());
+  const std::string stem = path.substr(0, path.size() - kErrorsSuffix.size());
   std::optional<JobPaths> found;
   for (const std::string_view ending : kEndings) {
     auto paths = job_paths(stem + std::string(ending));
@@ -33,7 +33,7 @@ Result<JobPaths> job_of_errors(const store::Disk& disk, const std::string& path)
 }  // namespace
 
 Result<JobPaths> find_job(const store::Disk& disk, const std::string& path) {
-  const bool errors = path.ends_with(kErrors) && path.size() > kErrors.size();
+  const bool errors = path.ends_with(kErrorsSuffix) && path.size() > kErrorsSuffix.size();
   auto paths = errors ? job_of_errors(disk, path) : job_paths(path);
   if (!paths) return paths;
   if (disk.exists(paths->results) || disk.exists(paths->errors) || disk.exists(paths->record)) {

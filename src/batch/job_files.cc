@@ -96,7 +96,7 @@ Result<ScannedLog> read_errors(store::Disk& disk, const JobOptions& options, Job
 }
 
 // The record of the results that are there; they cannot be continued without one.
-Result<JobRecord> read_record(store::Disk& disk, const JobPaths& paths) {
+Result<JobRecord> read_job_record_file(store::Disk& disk, const JobPaths& paths) {
   const auto text = disk.read_all(paths.record);
   if (text) return parse_job_record(*text, paths.record);
   if (text.error().kind != ErrorKind::kNotFound) return text.error();
@@ -146,7 +146,7 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
 
   files.start.began_unix_s = options.now_unix_s;
   if (files.start.resumed) {
-    auto record = read_record(disk, files.paths);
+    auto record = read_job_record_file(disk, files.paths);
     if (!record) return record.error();
     const auto changes = changed_so_far(record->settings, settings_of(options));
     if (!changes.empty()) return changed_settings_error(changes, files.paths.results);

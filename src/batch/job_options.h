@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "batch/failure_choice.h"
 #include "batch/row_planner.h"
+#include "batch/row_words.h"
+#include "llm/request_json.h"
 
 namespace windrow::batch {
 
@@ -76,6 +78,12 @@ struct JobOptions {
   // Servers elsewhere answer: bodies go there as they were written and are not judged here
   // (RowRules::raw).
   bool raw = false;
+
+  // A field that is not known fails its row, or is left out and counted (JobReport).
+  llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
+
+  // In whose words rows may be asked besides those of the endpoints (row_words.h).
+  RowApis apis;
 
   // An answer that was to have a structure and was cut before it was whole is a result; else its
   // row fails (truncated.h).

@@ -81,7 +81,19 @@ void JobReader::read_row(const Line& line) {
     return;
   }
   ++report_.rows_to_write;
+  count_ignored(std::get<Row>(finished).ignored_fields);
   out_.run(std::move(std::get<Row>(finished)));
+}
+
+void JobReader::count_ignored(const std::vector<std::string>& fields) {
+  for (const std::string& field : fields) {
+    const auto found = report_.ignored_fields.find(field);
+    if (found != report_.ignored_fields.end()) {
+      ++found->second;
+    } else if (report_.ignored_fields.size() < kIgnoredNamesMax) {
+      report_.ignored_fields.emplace(field, 1);
+    }
+  }
 }
 
 void JobReader::skip(bool failed) {

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "batch/job_counters.h"
@@ -18,6 +20,10 @@
 #include "batch/row_reader.h"
 
 namespace windrow::batch {
+
+// As many names of fields that were left out are kept; a file could have one of its own in each
+// row.
+inline constexpr size_t kIgnoredNamesMax = 100;
 
 // Used by one thread; what it is given outlives it.
 class JobReader {
@@ -43,6 +49,9 @@ class JobReader {
     int64_t skipped_succeeded = 0;
     int64_t skipped_failed = 0;
     std::optional<Error> error;  // why the input ended early
+
+    // Fields of bodies that were left out, and of how many rows; at most kIgnoredNamesMax names.
+    std::map<std::string, int64_t> ignored_fields;
   };
 
   JobReader(const RowReader& rows, RowIndex& index, JobCounters& counters, Options options,
@@ -54,6 +63,7 @@ class JobReader {
  private:
   void read_row(const Line& line);
   void skip(bool failed);
+  void count_ignored(const std::vector<std::string>& fields);
   void finish_fault(RowFault fault);
   Error changed(const RowKey& key) const;
 

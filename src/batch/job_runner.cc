@@ -46,7 +46,9 @@ class Runner final : public JobRunner {
         reader_(RowRules{.body_defaults = options_.body_defaults,
                          .models = options_.models,
                          .any_model = options_.any_model,
-                         .raw = options_.raw}),
+                         .raw = options_.raw,
+                         .unknown_fields = options_.unknown_fields,
+                         .apis = options_.apis}),
         files_(std::move(files)),
         rows_(options_.look_ahead),
         writer_(environment_.clock, counters_,
@@ -323,6 +325,7 @@ void Runner::submit_row(Row row) {
   outcome.key = std::move(row.key);
   outcome.endpoint = row.request.endpoint;
   outcome.model = row.request.model;
+  outcome.words = std::move(row.words);
   dispatch::WorkItem item = work_item(row);
   if (hooks_.upstreams_of) item.upstreams = hooks_.upstreams_of(row.request.model);
   std::variant<dispatch::Cost, llm::Failure> expected = dispatch::Cost{0};
@@ -333,7 +336,8 @@ void Runner::submit_row(Row row) {
     return ended();
   }
   auto done = [this, ended, outcome = std::move(outcome)](dispatch::DispatchResult result) mutable {
-    outcome.outcome = std::move(result.outcome);
+    outcome.outcome = outcome.words ? outcome.words->in_own_words(std::move(result.outcome))
+                                    : std::move(result.outcome);
     const bool asked = result.source == dispatch::OutcomeSource::kAsked;
     // A shared failure is that of all attempts; a shared answer cost this row none.
     const bool failed = std::holds_alternative<llm::Failure>(outcome.outcome);
@@ -469,7 +473,8 @@ Result<JobReport> Runner::end_of_job() {
 JobReport Runner::report(JobEnd end) const {
   return JobReport{.end = end,
                    .rows_succeeded = read_.skipped_succeeded + counters_.rows_succeeded,
-                   .rows_failed = read_.skipped_failed + counters_.rows_failed};
+                   .rows_failed = read_.skipped_failed + counters_.rows_failed,
+                   .ignored_fields = read_.ignored_fields};
 }
 
 }  // namespace

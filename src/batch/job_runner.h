@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -108,6 +109,10 @@ struct JobReport {
   // it any more, the first kNamedMax and how many. Their lines stay in the errors.
   std::vector<GoneRow> gone;
   int64_t rows_gone = 0;
+
+  // With UnknownFields::kIgnore: fields that were left out, and of how many rows of this run.
+  // Further names than kIgnoredNamesMax are not kept.
+  std::map<std::string, int64_t> ignored_fields;
 };
 
 class JobRunner {

@@ -174,6 +174,31 @@ TEST_F(JobRunnerTest, DefaultsAreLaidUnderEveryBody) {
             std::string::npos);
 }
 
+TEST_F(JobRunnerTest, FieldsThatAreNotKnownAreCountedWhereTheyAreIgnored) {
+  const auto row = [](int number, std::string_view more) {
+    return fmt::format(R"({{"custom_id":"row-{}","url":"/v1/completions",)"
+                       R"("body":{{"prompt":"p"{}}}}})"
+                       "\n",
+                       number, more);
+  };
+  const std::string input = row(1, R"(,"tone":1)") + row(2, "") +
+                            row(3, R"(,"tone":2,"mood":"x","gone":null)") +
+                            row(4, R"(,"suffix":"known and refused")");
+  JobRun job{.input = input, .options = job_options()};
+  const JobOutcome refused = run_job(memory_, job);
+  ASSERT_TRUE(refused.completed());
+  EXPECT_EQ(refused.result->rows_failed, 3);
+  EXPECT_TRUE(refused.result->ignored_fields.empty());
+
+  job.options.unknown_fields = llm::UnknownFields::kIgnore;
+  job.options.retry_failed = true;
+  const JobOutcome ignored = run_job(memory_, job);
+  ASSERT_TRUE(ignored.completed());
+  EXPECT_EQ(ignored.result->rows_failed, 1);
+  EXPECT_EQ(ignored.result->ignored_fields,
+            (std::map<std::string, int64_t>{{"mood", 1}, {"tone", 2}}));
+}
+
 TEST_F(JobRunnerTest, RowsGoToTheModelTheyName) {
   llm::testing::ScriptedBackend big(
       [](const llm::Request&) { return llm::Answer{.choices = {{.text = "B"}}}; });

@@ -16,17 +16,17 @@ namespace {
 
 namespace json = boost::json;
 
-const json::object* object_in(const json::object& object, std::string_view name) {
+const json::object* status_object(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value == nullptr ? nullptr : value->if_object();
 }
 
-int64_t number_in(const json::object& object, std::string_view name) {
+int64_t status_number(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value == nullptr || !value->is_int64() ? -1 : value->get_int64();
 }
 
-std::string text_in(const json::object& object, std::string_view name) {
+std::string status_text(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value == nullptr || !value->is_string() ? std::string() : std::string(value->get_string());
 }
@@ -38,8 +38,8 @@ struct Walked {
 };
 
 // Every whole line of a log that is ours, up to line `lines_max`.
-Result<Walked> walk(store::ReadFile* file, LogKind kind, uint64_t lines_max, LogTally& tally,
-                    const std::function<void(const LogLine&)>& each) {
+Result<Walked> walk_status_log(store::ReadFile* file, LogKind kind, uint64_t lines_max,
+                               LogTally& tally, const std::function<void(const LogLine&)>& each) {
   Walked walked;
   if (file == nullptr) return walked;
   LogLines lines(*file);
@@ -62,7 +62,7 @@ constexpr uint64_t kAllLines = UINT64_MAX;
 using File = std::unique_ptr<store::ReadFile>;
 
 // Nothing where there is no such file.
-Result<File> open_log(store::Disk& disk, const std::string& path) {
+Result<File> open_status_log(store::Disk& disk, const std::string& path) {
   auto file = disk.open_read(path);
   if (!file && file.error().kind == ErrorKind::kNotFound) return File();
   return file;
@@ -71,9 +71,9 @@ Result<File> open_log(store::Disk& disk, const std::string& path) {
 Result<void> read_logs(store::Disk& disk, size_t failures_held_max, JobStatus& status,
                        LogTally& tally) {
   // Both are opened at once: what a run puts in their place meanwhile belongs to another moment.
-  const Result<File> errors = open_log(disk, status.paths.errors);
+  const Result<File> errors = open_status_log(disk, status.paths.errors);
   if (!errors) return errors.error();
-  const Result<File> results = open_log(disk, status.paths.results);
+  const Result<File> results = open_status_log(disk, status.paths.results);
   if (!results) return results.error();
 
   // Which failures count is known only after the results, so their log is read twice. What is odd
@@ -81,7 +81,7 @@ Result<void> read_logs(store::Disk& disk, size_t failures_held_max, JobStatus& s
   StandingFailures standing;
   LogTally unused;
   const auto failures =
-      walk(errors->get(), LogKind::kErrors, kAllLines, unused, [&](const LogLine& line) {
+      walk_status_log(errors->get(), LogKind::kErrors, kAllLines, unused, [&](const LogLine& line) {
         if (standing.size() < failures_held_max) {
           standing.add_failure(line.identity);
         } else {
@@ -89,14 +89,14 @@ Result<void> read_logs(store::Disk& disk, size_t failures_held_max, JobStatus& s
         }
       });
   if (!failures) return failures.error();
-  const auto answers =
-      walk(results->get(), LogKind::kResults, kAllLines, tally, [&](const LogLine& line) {
-        standing.add_result(line.identity);
-        tally.count_result();
-      });
+  const auto answers = walk_status_log(results->get(), LogKind::kResults, kAllLines, tally,
+                                       [&](const LogLine& line) {
+                                         standing.add_result(line.identity);
+                                         tally.count_result();
+                                       });
   if (!answers) return answers.error();
-  const auto counted =
-      walk(errors->get(), LogKind::kErrors, failures->lines, tally, [&](const LogLine& line) {
+  const auto counted = walk_status_log(
+      errors->get(), LogKind::kErrors, failures->lines, tally, [&](const LogLine& line) {
         if (status.superseded_unknown || standing.take(line.identity)) {
           tally.count_failure();
         } else {
@@ -135,16 +135,16 @@ std::optional<LastRun> read_last_run(std::string_view summary) {
   boost::system::error_code not_json;
   const json::value parsed = json::parse(summary, not_json);
   const json::object* object = not_json ? nullptr : parsed.if_object();
-  const json::object* rows = object == nullptr ? nullptr : object_in(*object, "rows");
+  const json::object* rows = object == nullptr ? nullptr : status_object(*object, "rows");
   if (rows == nullptr) return std::nullopt;
-  LastRun last{.end = text_in(*object, "end"),
-               .error = text_in(*object, "error"),
-               .rows_total = number_in(*rows, "total"),
-               .rows_left = number_in(*rows, "left")};
+  LastRun last{.end = status_text(*object, "end"),
+               .error = status_text(*object, "error"),
+               .rows_total = status_number(*rows, "total"),
+               .rows_left = status_number(*rows, "left")};
   if (last.end.empty()) return std::nullopt;
-  if (const json::object* bytes = object_in(*object, "log_bytes")) {
-    last.results_bytes = number_in(*bytes, "results");
-    last.errors_bytes = number_in(*bytes, "errors");
+  if (const json::object* bytes = status_object(*object, "log_bytes")) {
+    last.results_bytes = status_number(*bytes, "results");
+    last.errors_bytes = status_number(*bytes, "errors");
   }
   return last;
 }

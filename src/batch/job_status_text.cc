@@ -19,7 +19,7 @@ constexpr size_t kKindsShown = 8;
 constexpr size_t kModelsShown = 8;
 constexpr size_t kBarsOfJson = 64;
 
-class Table {
+class StatusTable {
  public:
   void row(std::string_view name, std::string_view text) {
     text_ += fmt::format("{:<14}{}\n", name, text);
@@ -31,7 +31,7 @@ class Table {
   std::string text_;
 };
 
-llm::TokenCount tokens_of(const LogTally& tally) {
+llm::TokenCount status_tokens(const LogTally& tally) {
   llm::TokenCount sum;
   for (const auto& [model, of] : tally.models())
     sum += of.tokens;
@@ -40,11 +40,11 @@ llm::TokenCount tokens_of(const LogTally& tally) {
 
 // --- JSON ---
 
-json::value or_null(int64_t count) {
+json::value status_or_null(int64_t count) {
   return count < 0 ? json::value(nullptr) : json::value(count);
 }
 
-json::value text_or_null(const std::string& text) {
+json::value status_text_or_null(const std::string& text) {
   return text.empty() ? json::value(nullptr) : json::value(text);
 }
 
@@ -63,7 +63,7 @@ json::array failures_to_json(const LogTally& tally) {
                      {"code", kind.code},
                      {"rows", kind.rows},
                      {"example", json::object{{"line", kind.example_line},
-                                              {"custom_id", text_or_null(kind.example_id)},
+                                              {"custom_id", status_text_or_null(kind.example_id)},
                                               {"message", kind.example_message}}}});
   }
   return array;
@@ -139,7 +139,7 @@ std::string state_text(const JobStatus& status) {
   return "";
 }
 
-std::string rows_text(const JobStatus& status) {
+std::string status_rows_text(const JobStatus& status) {
   std::string text =
       fmt::format("{} succeeded, {} failed", with_thousands(status.tally->succeeded()),
                   with_thousands(status.tally->failed()));
@@ -157,7 +157,7 @@ std::string kind_text(const FailureKind& kind) {
                      failure_class(kind.status), kind.example_line, id, kind.example_message);
 }
 
-void add_failures(const LogTally& tally, Table& table) {
+void add_failures(const LogTally& tally, StatusTable& table) {
   const std::vector<FailureKind> kinds = tally.failures();
   const size_t shown = std::min(kinds.size(), kKindsShown);
   for (size_t i = 0; i < shown; ++i)
@@ -174,7 +174,7 @@ std::string tokens_text(const llm::TokenCount& tokens) {
                      with_thousands(tokens.completion));
 }
 
-void add_models(const LogTally& tally, Table& table) {
+void add_models(const LogTally& tally, StatusTable& table) {
   if (tally.models().size() < 2) return;
   size_t shown = 0;
   for (const auto& [model, of] : tally.models()) {
@@ -192,7 +192,7 @@ std::string usd_text(double usd) {
   return usd < 1 ? fmt::format("${:.4f}", usd) : fmt::format("${:.2f}", usd);
 }
 
-void add_cost(const LogTally& tally, const llm::PriceTable& prices, Table& table) {
+void add_cost(const LogTally& tally, const llm::PriceTable& prices, StatusTable& table) {
   const JobCost cost = cost_of(tally, prices);
   table.row("cost", usd_text(cost.usd));
   if (cost.unpriced.empty()) return;
@@ -201,7 +201,7 @@ void add_cost(const LogTally& tally, const llm::PriceTable& prices, Table& table
 }
 
 void add_odd(std::string_view path, const OddLines& odd, uint64_t torn_bytes, bool running,
-             Table& table) {
+             StatusTable& table) {
   if (odd.lines > 0) {
     table.row("odd lines",
               fmt::format("{} of {} are none that Windrow wrote there; the first is line {} ({})",
@@ -234,17 +234,19 @@ json::object status_to_json(const JobStatus& status, const llm::PriceTable* pric
       {"version", 1},
       {"state", to_string(status.state)},
       {"running", status.state == JobState::kRunning},
-      {"holder", text_or_null(status.holder)},
-      {"error", status.last_holds() ? text_or_null(status.last->error) : json::value(nullptr)},
-      {"input", text_or_null(status.input)},
+      {"holder", status_text_or_null(status.holder)},
+      {"error",
+       status.last_holds() ? status_text_or_null(status.last->error) : json::value(nullptr)},
+      {"input", status_text_or_null(status.input)},
       {"rows",
-       json::object{{"succeeded", tally.succeeded()},
-                    {"failed", tally.failed()},
-                    {"total", status.last_holds() ? or_null(status.last->rows_total) : nullptr},
-                    {"left", status.last_holds() ? or_null(status.last->rows_left) : nullptr}}},
+       json::object{
+           {"succeeded", tally.succeeded()},
+           {"failed", tally.failed()},
+           {"total", status.last_holds() ? status_or_null(status.last->rows_total) : nullptr},
+           {"left", status.last_holds() ? status_or_null(status.last->rows_left) : nullptr}}},
       {"failures", failures_to_json(tally)},
       {"attempts", tally.attempts()},
-      {"usage", tokens_to_json(tokens_of(tally))},
+      {"usage", tokens_to_json(status_tokens(tally))},
       {"lost_tokens", tally.lost_tokens()},
       {"models", models_to_json(tally, prices)},
       {"latency", latency_to_json(tally)},
@@ -272,10 +274,10 @@ std::string status_to_text(const JobStatus& status, const llm::PriceTable* price
                            size_t histogram_width) {
   const LogTally& tally = *status.tally;
   const bool running = status.state == JobState::kRunning;
-  Table table;
+  StatusTable table;
   table.row("job", state_text(status));
   if (!status.input.empty()) table.row("input", status.input);
-  table.row("rows", rows_text(status));
+  table.row("rows", status_rows_text(status));
   add_failures(tally, table);
   if (status.superseded > 0) {
     table.row("", fmt::format("{} rows that failed ran again since; their old lines go when that "
@@ -286,7 +288,7 @@ std::string status_to_text(const JobStatus& status, const llm::PriceTable* price
     table.row("", "with so many, rows that ran again since are counted twice");
   }
   table.row("attempts", with_thousands(tally.attempts()));
-  table.row("tokens", tokens_text(tokens_of(tally)));
+  table.row("tokens", tokens_text(status_tokens(tally)));
   if (tally.lost_tokens() > 0) {
     table.row("",
               fmt::format("and {} in attempts that failed", with_thousands(tally.lost_tokens())));

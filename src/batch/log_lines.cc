@@ -5,7 +5,7 @@
 namespace windrow::batch {
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 16;
+constexpr size_t kLogReadBytes = size_t{1} << 16;
 
 }  // namespace
 
@@ -28,8 +28,8 @@ Result<std::optional<std::string_view>> LogLines::next() {
     end_ -= begin_;
     begin_ = 0;
     searched_ = end_;
-    if (buffer_.size() - end_ < kReadBytes) {
-      buffer_.resize(buffer_.empty() ? 2 * kReadBytes : buffer_.size() * 2);
+    if (buffer_.size() - end_ < kLogReadBytes) {
+      buffer_.resize(buffer_.empty() ? 2 * kLogReadBytes : buffer_.size() * 2);
     }
     const auto got = file_.read_at(offset_ + end_, buffer_.data() + end_, buffer_.size() - end_);
     if (!got) return got.error();

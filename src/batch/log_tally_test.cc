@@ -100,6 +100,13 @@ TEST_F(LogTallyTest, UsageMayBeInAnyState) {
   add_result(body("null"));
   EXPECT_EQ(tally_.models().at("m").tokens,
             (llm::TokenCount{.prompt = 13, .cached = 1, .completion = 0}));
+  // Of /v1/responses, and of /v1/messages, which counts what was cached apart.
+  add_result(body(R"({"input_tokens": 5, "input_tokens_details": {"cached_tokens": 2},
+      "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 3}})"));
+  add_result(body(R"({"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 4})"));
+  EXPECT_EQ(tally_.models().at("m").tokens,
+            (llm::TokenCount{
+                .prompt = 13 + 5 + 7, .cached = 1 + 2 + 2, .completion = 8, .reasoning = 3}));
   EXPECT_EQ(tally_.latency().count(), 0);
 }
 

@@ -12,8 +12,8 @@
 namespace windrow::batch {
 namespace {
 
-constexpr size_t kWriteBytes = size_t{1} << 20;
-constexpr size_t kReadBytes = size_t{1} << 16;
+constexpr size_t kOrderedWriteBytes = size_t{1} << 20;
+constexpr size_t kOrderedReadBytes = size_t{1} << 16;
 
 // No line of a log is shorter.
 constexpr uint64_t kLineBytesMin = 128;
@@ -48,8 +48,9 @@ class LineAt {
       bytes_.erase(0, offset - begin_);
       begin_ = offset;
       searched = bytes_.size();
-      bytes_.resize(searched + kReadBytes);
-      const auto got = file_.read_at(begin_ + searched, bytes_.data() + searched, kReadBytes);
+      bytes_.resize(searched + kOrderedReadBytes);
+      const auto got =
+          file_.read_at(begin_ + searched, bytes_.data() + searched, kOrderedReadBytes);
       if (!got) return got.error();
       bytes_.resize(searched + *got);
       if (*got == 0) {
@@ -76,7 +77,7 @@ Result<bool> write_sorted(store::Disk& disk, store::ReadFile& log,
     const auto line = lines.line(entry.offset);
     if (!line) return line.error();
     block += *line;
-    if (block.size() < kWriteBytes) continue;
+    if (block.size() < kOrderedWriteBytes) continue;
     if (interrupted()) return false;
     if (auto done = (*file)->append(block); !done) return done.error();
     block.clear();

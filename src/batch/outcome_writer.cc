@@ -60,11 +60,12 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
   for (RowOutcome& row : outcomes) {
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome);
         answer != nullptr && answer->truncated && !keep_truncated_) {
-      row.outcome = truncated_failure(row.key, row.endpoint, row.model, *answer, now_unix_s);
+      row.outcome =
+          truncated_failure(row.key, row.endpoint, row.model, *answer, now_unix_s, row.words.get());
     }
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
-      group.results +=
-          result_line(row.key, row.endpoint, row.model, *answer, row.tries, now_unix_s);
+      group.results += result_line(row.key, row.endpoint, row.model, *answer, row.tries, now_unix_s,
+                                   row.words.get());
       ++sums.succeeded;
       sums.prompt_tokens += answer->usage.prompt_tokens;
       sums.completion_tokens += answer->usage.completion_tokens;

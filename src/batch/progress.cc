@@ -57,7 +57,7 @@ std::string percent(int64_t part, int64_t whole) {
   return fmt::format("{:.1f} %", part < whole ? std::min(exact, 99.9) : 100.0);
 }
 
-std::string rows_text(const ProgressNumbers& numbers) {
+std::string progress_rows_text(const ProgressNumbers& numbers) {
   if (numbers.rows_total < 0) return fmt::format("{} rows", with_thousands(numbers.rows_done));
   return fmt::format("{}/{}", with_thousands(numbers.rows_done),
                      with_thousands(numbers.rows_total));
@@ -168,7 +168,7 @@ std::vector<ProgressPiece> progress_pieces(const ProgressNumbers& numbers) {
   if (!phase.empty()) pieces.push_back({.text = std::string(phase), .rank = 0});
   if (!rows_run(numbers.phase)) return pieces;
 
-  pieces.push_back({.text = rows_text(numbers), .rank = 0});
+  pieces.push_back({.text = progress_rows_text(numbers), .rank = 0});
   if (numbers.rows_total > 0) {
     pieces.push_back({.text = percent(numbers.rows_done, numbers.rows_total), .rank = 3});
   }

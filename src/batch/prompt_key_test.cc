@@ -70,6 +70,16 @@ TEST(PromptKey, EmbeddingsAndRerankHaveNothingToShare) {
   EXPECT_TRUE(prompt_key(request).blocks.empty());
 }
 
+// Rows that are scored go side by side as rows that are answered do.
+TEST(PromptKey, APromptThatIsOnlyScoredBeginsAsOneThatIsAnswered) {
+  llm::Request scored = completion(kBlock + kBlock + "one");
+  scored.echo = true;
+  scored.output_tokens_max = 0;
+  scored.logprobs_top = 1;
+  EXPECT_EQ(prompt_key(scored).blocks, prompt_key(completion(kBlock + kBlock + "one")).blocks);
+  EXPECT_EQ(shared(scored, completion(kBlock + kBlock + "two")), 2U);
+}
+
 TEST(PromptKey, TokensArePromptsToo) {
   std::vector<int32_t> one(20, 7);
   std::vector<int32_t> other = one;

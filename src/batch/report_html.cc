@@ -82,7 +82,7 @@ std::string tile(std::string_view name, const std::string& value) {
   return fmt::format("<div><b>{}</b><span>{}</span></div>\n", text_of(value), text_of(name));
 }
 
-double rate(int64_t count, Duration time) {
+double report_rate(int64_t count, Duration time) {
   return time > Duration::zero() ? static_cast<double>(count) / seconds(time) : 0;
 }
 
@@ -101,13 +101,14 @@ std::string header(const Summary& summary) {
     html += tile("of them in earlier runs", with_thousands(summary.rows_before));
   }
   html += tile("running", human_duration(summary.running));
-  html += tile("rows/s", human_rate(rate(summary.rows_this_run, summary.running)));
-  html += tile("prompt tokens/s", human_rate(rate(summary.backend.prompt_tokens, summary.running)));
+  html += tile("rows/s", human_rate(report_rate(summary.rows_this_run, summary.running)));
+  html += tile("prompt tokens/s",
+               human_rate(report_rate(summary.backend.prompt_tokens, summary.running)));
   if (summary.backend.cached_tokens > 0) {
     html += tile("prompt tokens reused", with_thousands(summary.backend.cached_tokens));
   }
   html += tile("generated tokens/s",
-               human_rate(rate(summary.backend.generated_tokens, summary.running)));
+               human_rate(report_rate(summary.backend.generated_tokens, summary.running)));
   html += tile("preemptions", with_thousands(summary.backend.preemptions));
   return html + "</section>\n";
 }

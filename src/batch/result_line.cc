@@ -84,12 +84,17 @@ std::string row_id(const RowKey& key) {
   return to_hex(key.identity.low ^ key.fingerprint);
 }
 
+std::string answer_body(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
+                        const llm::Answer& answer, int64_t created_unix_s, const RowWords* words) {
+  if (words != nullptr) return words->body(row_id(key), model, created_unix_s, answer);
+  return llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer);
+}
+
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
-                        const llm::Answer& answer, const Tries& tries, int64_t created_unix_s) {
+                        const llm::Answer& answer, const Tries& tries, int64_t created_unix_s,
+                        const RowWords* words) {
   std::string made;
-  if (answer.raw.empty()) {
-    made = llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer);
-  }
+  if (answer.raw.empty()) made = answer_body(key, endpoint, model, answer, created_unix_s, words);
   const std::string& body = answer.raw.empty() ? made : answer.raw;
   std::string text = begin_line(key, body.size());
   append_response(key, 200, body, text);

@@ -24,9 +24,14 @@ struct Tries {
 // The same row has the same id whenever it runs.
 std::string row_id(const RowKey& key);
 
+// The body of an answer; `words` as Row::words.
+std::string answer_body(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
+                        const llm::Answer& answer, int64_t created_unix_s, const RowWords* words);
+
 // A row that was answered: for the results.
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
-                        const llm::Answer& answer, const Tries& tries, int64_t created_unix_s);
+                        const llm::Answer& answer, const Tries& tries, int64_t created_unix_s,
+                        const RowWords* words = nullptr);
 
 // A row or line that was not: for the errors. A failure with status 0 has no response: nobody was
 // asked.

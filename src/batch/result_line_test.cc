@@ -34,7 +34,8 @@ TEST(ResultLine, AResultHasTheShapeOfTheApi) {
       "object":"chat.completion","created":1700000000,"model":"tiny","choices":[{"index":0,
       "message":{"role":"assistant","content":"hi\n","refusal":null},"logprobs":null,
       "finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2,
-      "total_tokens":5,"prompt_tokens_details":{"cached_tokens":0}}}},
+      "total_tokens":5,"prompt_tokens_details":{"cached_tokens":0},
+      "completion_tokens_details":{"reasoning_tokens":0}}}},
       "error":null,"windrow":{"line":12,"attempts":2,
       "fingerprint":"0000000000000001","tokens":9,"earlier_failure":"busy",
       "timings":{"queue_ms":4,"prefill_ms":5,"decode_ms":6}}})"));

@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/hash.h"
+#include "batch/row_words.h"
 #include "llm/answer.h"
 #include "llm/request.h"
 
@@ -32,6 +35,11 @@ struct Row {
 
   // What is asked, where asking again brings the same answer: temperature 0, a seed, embeddings.
   std::optional<Hash128> question;
+
+  // Fields of its body that are not known and were left out (RowRules::unknown_fields).
+  std::vector<std::string> ignored_fields;
+  // Of a row that was asked in the words of another API; null: in those of its endpoint.
+  std::shared_ptr<const RowWords> words = nullptr;
 
   // Rows of one group begin alike; 0: of none. Set when it is planned.
   uint64_t group = 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -20,7 +21,8 @@ struct RowOutcome {
   RowKey key;
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   std::string model;
-  llm::Outcome outcome;
+  std::shared_ptr<const RowWords> words;  // Row::words
+  llm::Outcome outcome;                   // in these words
   Tries tries;
   bool of_line = false;  // see RowFault
 };

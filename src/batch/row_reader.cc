@@ -50,7 +50,7 @@ RowFault fault_of_line(const Line& line, std::string code, std::string message, 
                   .of_line = true};
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   if (text.size() <= kQuoteBytesMax) return fmt::format("\"{}\"", text);
   return fmt::format("\"{}...\"", utf8_repair(text.substr(0, kQuoteBytesMax)));
 }
@@ -99,8 +99,15 @@ std::string models_text(const std::vector<std::string>& models) {
   return fmt::format("{}", fmt::join(models, ", "));
 }
 
-// The url as an endpoint, and method and body as they must be.
-std::optional<llm::Failure> check_envelope(const json::object& line, llm::Endpoint& endpoint) {
+// What a row is asked in: an endpoint's own words, or those of an API that becomes one.
+struct RowAsked {
+  llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  const RowApi* api = nullptr;
+};
+
+// The url as what is asked, and method and body as they must be.
+std::optional<llm::Failure> check_envelope(const json::object& line, const RowApis& apis,
+                                           RowAsked& asked) {
   const json::value* method = line.if_contains("method");
   if (method != nullptr && !(method->is_string() && method->get_string() == "POST")) {
     return failure(400, "invalid_method", "method must be \"POST\"", "method");
@@ -108,16 +115,17 @@ std::optional<llm::Failure> check_envelope(const json::object& line, llm::Endpoi
   const json::value* url = line.if_contains("url");
   if (url == nullptr || !url->is_string()) {
     return failure(400, "missing_url",
-                   fmt::format("the line has no url; it must be {}", llm::endpoint_urls()), "url");
+                   fmt::format("the line has no url; it must be {}", row_urls(apis)), "url");
   }
+  asked.api = find_api(apis, url->get_string());
   const std::optional<llm::Endpoint> known = llm::endpoint_of(url->get_string());
-  if (!known) {
+  if (asked.api == nullptr && !known) {
     return failure(
         404, "unknown_url",
-        fmt::format("url is {}; it must be {}", quoted(url->get_string()), llm::endpoint_urls()),
+        fmt::format("url is {}; it must be {}", in_quotes(url->get_string()), row_urls(apis)),
         "url");
   }
-  endpoint = *known;
+  asked.endpoint = asked.api != nullptr ? asked.api->endpoint() : *known;
   const json::value* body = line.if_contains("body");
   if (body == nullptr || !body->is_object()) {
     return failure(400, "missing_body", "the line has no body; it must be an object", "body");
@@ -182,7 +190,7 @@ std::optional<llm::Failure> RowReader::check_model(const json::value* model) con
     return std::nullopt;  // what is no string is refused with the other fields
   }
   return failure(404, "model_not_found",
-                 fmt::format("there is no model {}; there is {}", quoted(model->get_string()),
+                 fmt::format("there is no model {}; there is {}", in_quotes(model->get_string()),
                              models_text(rules_.models)),
                  "model");
 }
@@ -191,19 +199,40 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   const auto fault = [&](llm::Failure reason) {
     return RowFault{.key = std::move(envelope.key), .failure = std::move(reason)};
   };
-  auto endpoint = llm::Endpoint::kChatCompletions;
-  if (auto problem = check_envelope(envelope.line, endpoint)) return fault(*std::move(problem));
+  RowAsked asked;
+  if (auto problem = check_envelope(envelope.line, rules_.apis, asked))
+    return fault(*std::move(problem));
+  const llm::Endpoint endpoint = asked.endpoint;
 
   json::object& body = envelope.line["body"].get_object();
+  std::string_view text = llm::json_member(envelope.members, "body");
+  RowApi::Translated translated;
+  if (asked.api != nullptr) {
+    auto made = asked.api->translate(std::move(body), rules_.body_defaults, rules_.unknown_fields,
+                                     rules_.raw);
+    if (auto* problem = std::get_if<llm::Failure>(&made)) return fault(std::move(*problem));
+    translated = std::move(std::get<RowApi::Translated>(made));
+    body = std::move(translated.body);
+    text = translated.text;
+  }
+  const std::shared_ptr<const RowWords>& words = translated.words;
+  const auto refused = [&](llm::Failure reason) {
+    if (!words) return fault(std::move(reason));
+    return fault(std::get<llm::Failure>(words->in_own_words(std::move(reason))));
+  };
   if (rules_.raw) {
-    llm::Request request = llm::raw_request(endpoint, llm::json_member(envelope.members, "body"),
-                                            body, rules_.body_defaults);
+    llm::Request request = llm::raw_request(endpoint, text, body, rules_.body_defaults);
     const std::optional<Hash128> question = llm::question_of(request, request.raw, false);
     return Row{.key = std::move(envelope.key),
                .request = std::move(request),
                .bytes = envelope.bytes,
-               .question = question};
+               .question = question,
+               .ignored_fields = std::move(translated.ignored_fields),
+               .words = words};
   }
+  std::vector<std::string> ignored_fields = std::move(translated.ignored_fields);
+  if (rules_.unknown_fields == llm::UnknownFields::kIgnore && asked.api == nullptr)
+    ignored_fields = llm::take_unknown_fields(endpoint, body);
   const bool seeded = llm::has_seed(body) || llm::has_seed(rules_.body_defaults);
   for (const auto& [name, value] : rules_.body_defaults) {
     // One of another endpoint says nothing about this row.
@@ -211,20 +240,22 @@ RowOrFault RowReader::finish(Envelope envelope) const {
     json::value& field = body[name];
     if (field.is_null()) field = value;
   }
-  if (auto problem = check_model(body.if_contains("model"))) return fault(*std::move(problem));
+  if (auto problem = check_model(body.if_contains("model"))) return refused(*std::move(problem));
 
   // A row without a seed gets one that is its own, so that a job repeats itself.
   const uint64_t seed = hash64(envelope.key.custom_id, envelope.key.fingerprint);
   auto parsed = llm::parse_request(endpoint, body, seed);
-  if (auto* problem = std::get_if<llm::Failure>(&parsed)) return fault(std::move(*problem));
+  if (auto* problem = std::get_if<llm::Failure>(&parsed)) return refused(std::move(*problem));
   auto& request = std::get<llm::Request>(parsed);
+  if (words) request.chat.wishes = std::move(translated.wishes);
   if (request.model.empty()) request.model = rules_.models.front();
-  const std::optional<Hash128> question =
-      llm::question_of(request, llm::json_member(envelope.members, "body"), seeded);
+  const std::optional<Hash128> question = llm::question_of(request, text, seeded);
   return Row{.key = std::move(envelope.key),
              .request = std::move(request),
              .bytes = envelope.bytes,
-             .question = question};
+             .question = question,
+             .ignored_fields = std::move(ignored_fields),
+             .words = words};
 }
 
 RowOrFault RowReader::read(const Line& line) const {
@@ -237,7 +268,7 @@ RowFault duplicate_fault(const RowKey& key, const Line& line) {
   RowFault fault = fault_of_line(
       line, "duplicate_custom_id",
       fmt::format("line {} has the custom_id {}, which an earlier line has; that one is answered",
-                  line.number, quoted(key.custom_id)),
+                  line.number, in_quotes(key.custom_id)),
       "custom_id");
   fault.key.custom_id = key.custom_id;
   return fault;

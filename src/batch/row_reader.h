@@ -14,6 +14,7 @@
 #include "batch/line_source.h"
 #include "batch/row.h"
 #include "llm/json_members.h"
+#include "llm/request_json.h"
 
 namespace windrow::batch {
 
@@ -24,6 +25,8 @@ struct RowRules {
   std::vector<std::string> models;
   bool any_model = false;
   bool raw = false;
+  llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
+  RowApis apis = {};
 };
 
 // A line that is JSON and has a custom_id: enough to look up whether it is done. Not longer than

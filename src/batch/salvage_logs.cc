@@ -19,7 +19,7 @@
 namespace windrow::batch {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr size_t kSalvageBlockBytes = size_t{1} << 20;
 
 Result<std::unique_ptr<store::AppendFile>> begin_file(store::Disk& disk, const std::string& path) {
   auto file = disk.open_append(path);
@@ -33,7 +33,7 @@ Result<void> copy(store::Disk& disk, const std::string& from, const std::string&
   if (!source) return source.error();
   const auto file = begin_file(disk, to);
   if (!file) return file.error();
-  std::string block(kBlockBytes, '\0');
+  std::string block(kSalvageBlockBytes, '\0');
   for (uint64_t at = 0;;) {
     const auto got = (*source)->read_at(at, block.data(), block.size());
     if (!got) return got.error();
@@ -51,7 +51,7 @@ Result<void> copy_all(store::Disk& disk, const std::vector<Move>& copies) {
   return {};
 }
 
-Result<void> add_input(Input& input, SoundLines& sound) {
+Result<void> add_salvage_input(Input& input, SoundLines& sound) {
   const auto lines = open_lines(input);
   if (!lines) return lines.error();
   for (;;) {
@@ -92,7 +92,7 @@ Result<bool> write_sound(store::Disk& disk, const std::string& path, LogKind kin
     ++salvage.kept;
     block += **line;
     block += '\n';
-    if (block.size() < kBlockBytes) continue;
+    if (block.size() < kSalvageBlockBytes) continue;
     if (auto done = (*file)->append(block); !done) return done.error();
     block.clear();
   }
@@ -106,7 +106,7 @@ Result<void> write_sound_logs(store::Disk& disk, const JobPaths& paths, Input& i
                               Salvage& salvage, std::vector<std::string>& logs) {
   // It has a buffer in it.
   const auto sound = std::make_unique<SoundLines>();
-  if (auto done = add_input(input, *sound); !done) return done;
+  if (auto done = add_salvage_input(input, *sound); !done) return done;
   for (const auto& [path, kind] :
        {std::pair(paths.results, LogKind::kResults), std::pair(paths.errors, LogKind::kErrors)}) {
     const Result<bool> written = write_sound(disk, path, kind, *sound, salvage);

@@ -19,10 +19,10 @@ constexpr int64_t kAnswered = 200;
 // The 32 bits of a row: never 0, whether it has a line, and of its fingerprint what fits.
 constexpr uint32_t kIsThere = 1;
 constexpr uint32_t kHasLine = 2;
-constexpr int kFingerprintShift = 2;
+constexpr int kSoundFingerprintShift = 2;
 
-uint32_t entry_of(uint64_t fingerprint) {
-  return kIsThere | (static_cast<uint32_t>(fingerprint) << kFingerprintShift);
+uint32_t sound_entry(uint64_t fingerprint) {
+  return kIsThere | (static_cast<uint32_t>(fingerprint) << kSoundFingerprintShift);
 }
 
 // Of a result; read_log_line has seen the rest.
@@ -45,7 +45,7 @@ bool has_its_id(const json::object& line, const LogLine& read) {
 }  // namespace
 
 bool SoundLines::add(const RowKey& key) {
-  return rows_.find_or_add(key.identity, entry_of(key.fingerprint)).second;
+  return rows_.find_or_add(key.identity, sound_entry(key.fingerprint)).second;
 }
 
 void SoundLines::add_input(const Line& line) {
@@ -78,7 +78,8 @@ std::optional<std::string_view> SoundLines::judge(LogKind kind, const json::valu
   const std::optional<RowTable::Slot> slot = rows_.find(line.identity);
   if (!slot) return "the input has no such row";
   const uint32_t entry = rows_.value(*slot);
-  if ((entry & ~kHasLine) != entry_of(line.fingerprint)) return "its row asks something else now";
+  if ((entry & ~kHasLine) != sound_entry(line.fingerprint))
+    return "its row asks something else now";
   if ((entry & kHasLine) != 0) return "its row has a line already";
   rows_.set(*slot, entry | kHasLine);
   return std::nullopt;

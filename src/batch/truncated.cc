@@ -21,24 +21,26 @@ bool at_stop_text(const llm::Answer& answer) {
 }  // namespace
 
 llm::Failure truncated_failure(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
-                               const llm::Answer& answer, int64_t created_unix_s) {
+                               const llm::Answer& answer, int64_t created_unix_s,
+                               const RowWords* words) {
   const bool stop = at_stop_text(answer);
   llm::Failure failure{
       .status = 422,
       .code = "truncated_structured_output",
-      .message = stop ? "a stop text cut the answer before its structure was whole; take out stop, "
-                        "or accept such answers with --keep-truncated"
-                      : "the answer reached max_tokens, or the end of the context, before its "
-                        "structure was whole; raise max_tokens, or accept such answers with "
-                        "--keep-truncated",
+      .message =
+          stop
+              ? "a stop text cut the answer before its structure or call was whole; take out stop, "
+                "or accept such answers with --keep-truncated"
+              : "the answer reached max_tokens, or the end of the context, before its "
+                "structure or call was whole; raise max_tokens, or accept such answers with "
+                "--keep-truncated",
       .param = stop ? "stop" : "max_tokens",
       .usage = answer.usage};
   std::string body = boost::json::serialize(llm::failure_to_json(failure));
   body.pop_back();
   body += R"(,"answer":)";
-  body += answer.raw.empty()
-              ? llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer)
-              : answer.raw;
+  body += answer.raw.empty() ? answer_body(key, endpoint, model, answer, created_unix_s, words)
+                             : answer.raw;
   body += '}';
   failure.raw = std::move(body);
   return failure;

@@ -14,6 +14,7 @@ namespace windrow::batch {
 
 // `answer.truncated` is set.
 llm::Failure truncated_failure(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
-                               const llm::Answer& answer, int64_t created_unix_s);
+                               const llm::Answer& answer, int64_t created_unix_s,
+                               const RowWords* words = nullptr);
 
 }  // namespace windrow::batch

@@ -141,8 +141,10 @@ batch::JobOptions BatchJob::options() const {
   options.input_name = record_.request.input_file_id;
   options.output_path = world_.data.at(results_place(record_.id));
   options.body_defaults = record_.body_defaults;
+  options.unknown_fields = world_.unknown_fields;
   options.models = record_.models;
   options.any_model = true;
+  options.apis = world_.apis;
   options.keep_truncated = true;
   options.now_unix_s = world_.clock.unix_seconds();
   options.grace = kGrace;

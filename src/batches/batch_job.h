@@ -17,11 +17,13 @@
 #include "batch/job_counters.h"
 #include "batch/job_options.h"
 #include "batch/job_runner.h"
+#include "batch/row_words.h"
 #include "batch/salvage_logs.h"
 #include "batches/batch_record.h"
 #include "batches/data_dir.h"
 #include "batches/keys.h"
 #include "batches/models.h"
+#include "llm/request_json.h"
 #include "store/disk.h"
 
 namespace windrow::batches {
@@ -41,6 +43,8 @@ class BatchJob {
     const DataDir& data;
     std::function<void(const std::string&)> warn;
     BatchKeys* keys = nullptr;  // null: batches belong to nobody
+    llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
+    batch::RowApis apis = {};
   };
 
   // `input`: the place of its file.

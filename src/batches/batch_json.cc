@@ -53,7 +53,7 @@ json::object batch_json(const BatchRecord& record, std::string_view note) {
   json::object object{
       {"id", record.id},
       {"object", "batch"},
-      {"endpoint", llm::url_of(record.request.endpoint)},
+      {"endpoint", url_of(record.request)},
       {"model", one_model ? json::value(record.models.front()) : json::value(nullptr)},
       {"errors", errors_json(record.faults)},
       {"input_file_id", record.request.input_file_id},

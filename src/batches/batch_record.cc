@@ -19,11 +19,11 @@ namespace json = boost::json;
 
 namespace {
 
-json::value number_or_null(const std::optional<int64_t>& number) {
+json::value record_number_or_null(const std::optional<int64_t>& number) {
   return number ? json::value(*number) : json::value(nullptr);
 }
 
-json::value text_or_null(const std::optional<std::string>& text) {
+json::value record_text_or_null(const std::optional<std::string>& text) {
   return text ? json::value(*text) : json::value(nullptr);
 }
 
@@ -44,13 +44,13 @@ json::object state_json(const BatchState& state) {
           {"time_over", state.time_over},
           {"created_at", state.created_at},
           {"expires_at", state.expires_at},
-          {"in_progress_at", number_or_null(state.in_progress_at)},
-          {"finalizing_at", number_or_null(state.finalizing_at)},
-          {"completed_at", number_or_null(state.completed_at)},
-          {"failed_at", number_or_null(state.failed_at)},
-          {"expired_at", number_or_null(state.expired_at)},
-          {"cancelling_at", number_or_null(state.cancelling_at)},
-          {"cancelled_at", number_or_null(state.cancelled_at)}};
+          {"in_progress_at", record_number_or_null(state.in_progress_at)},
+          {"finalizing_at", record_number_or_null(state.finalizing_at)},
+          {"completed_at", record_number_or_null(state.completed_at)},
+          {"failed_at", record_number_or_null(state.failed_at)},
+          {"expired_at", record_number_or_null(state.expired_at)},
+          {"cancelling_at", record_number_or_null(state.cancelling_at)},
+          {"cancelled_at", record_number_or_null(state.cancelled_at)}};
 }
 
 BatchState read_state(const json::object& object) {
@@ -70,18 +70,23 @@ BatchState read_state(const json::object& object) {
 }
 
 json::object request_json(const BatchRequest& request) {
-  return {{"input_file_id", request.input_file_id},
-          {"endpoint", llm::url_of(request.endpoint)},
-          {"window_s", request.window_s},
-          {"metadata", request.metadata},
-          {"output_expires_after_s", number_or_null(request.output_expires_after_s)}};
+  json::object object{
+      {"input_file_id", request.input_file_id},
+      {"endpoint", llm::url_of(request.endpoint)},
+      {"window_s", request.window_s},
+      {"metadata", request.metadata},
+      {"output_expires_after_s", record_number_or_null(request.output_expires_after_s)}};
+  if (!request.api_url.empty()) object["api_url"] = request.api_url;
+  return object;
 }
 
 BatchRequest read_request(const json::object& object) {
   const std::optional<llm::Endpoint> endpoint = llm::endpoint_of(object.at("endpoint").as_string());
   if (!endpoint) throw std::invalid_argument("an unknown endpoint");
+  const json::value* api_url = object.if_contains("api_url");  // records of before have none
   return {.input_file_id = text_of(object.at("input_file_id")),
           .endpoint = *endpoint,
+          .api_url = api_url == nullptr ? "" : text_of(*api_url),
           .window_s = object.at("window_s").as_int64(),
           .metadata = object.at("metadata").as_object(),
           .output_expires_after_s = number_or_none(object.at("output_expires_after_s"))};
@@ -98,7 +103,7 @@ json::array faults_json(const std::vector<BatchFault>& faults) {
   return list;
 }
 
-json::value usage_json(const std::optional<BatchUsage>& usage) {
+json::value record_usage_json(const std::optional<BatchUsage>& usage) {
   if (!usage) return nullptr;
   return json::object{{"input", usage->input_tokens},
                       {"cached", usage->cached_tokens},
@@ -130,22 +135,27 @@ void read_outcome(const json::object& object, BatchRecord& record) {
 
 }  // namespace
 
+std::string_view url_of(const BatchRequest& request) {
+  return request.api_url.empty() ? llm::url_of(request.endpoint) : request.api_url;
+}
+
 std::string record_text(const BatchRecord& record) {
   json::array models;
   for (const std::string& model : record.models)
     models.emplace_back(model);
-  return json::serialize(json::object{{"request", request_json(record.request)},
-                                      {"state", state_json(record.state)},
-                                      {"body_defaults", record.body_defaults},
-                                      {"models", std::move(models)},
-                                      {"faults", faults_json(record.faults)},
-                                      {"counts",
-                                       {{"total", record.counts.total},
-                                        {"completed", record.counts.completed},
-                                        {"failed", record.counts.failed}}},
-                                      {"usage", usage_json(record.usage)},
-                                      {"output_file_id", text_or_null(record.output_file_id)},
-                                      {"error_file_id", text_or_null(record.error_file_id)}});
+  return json::serialize(
+      json::object{{"request", request_json(record.request)},
+                   {"state", state_json(record.state)},
+                   {"body_defaults", record.body_defaults},
+                   {"models", std::move(models)},
+                   {"faults", faults_json(record.faults)},
+                   {"counts",
+                    {{"total", record.counts.total},
+                     {"completed", record.counts.completed},
+                     {"failed", record.counts.failed}}},
+                   {"usage", record_usage_json(record.usage)},
+                   {"output_file_id", record_text_or_null(record.output_file_id)},
+                   {"error_file_id", record_text_or_null(record.error_file_id)}});
 }
 
 Result<void> read_record(std::string_view text, BatchRecord& record) {

@@ -19,12 +19,20 @@ namespace windrow::batches {
 struct BatchRequest {
   std::string input_file_id;
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+
+  // Of the lines, where they are asked in the words of another API that becomes `endpoint`; empty:
+  // the endpoint's own.
+  std::string api_url = {};
+
   int64_t window_s = 24 * 3600;
   boost::json::object metadata;
   std::optional<int64_t> output_expires_after_s;  // of both output files, from their creation
 
   friend bool operator==(const BatchRequest&, const BatchRequest&) = default;
 };
+
+// That its lines have.
+std::string_view url_of(const BatchRequest& request);
 
 struct RequestCounts {
   int64_t total = 0;

@@ -91,26 +91,33 @@ std::optional<llm::Failure> read_expiry(const json::value& value, std::optional<
   return std::nullopt;
 }
 
-std::optional<llm::Failure> read_endpoint(const json::object& body, llm::Endpoint& endpoint) {
+std::optional<llm::Failure> read_endpoint(const json::object& body, const batch::RowApis& apis,
+                                          BatchRequest& request) {
   const json::value* url = body.if_contains("endpoint");
   if (url == nullptr || url->is_null()) {
     return llm::missing_parameter(
-        "endpoint", fmt::format("the body has no endpoint; it must be {}", llm::endpoint_urls()));
+        "endpoint", fmt::format("the body has no endpoint; it must be {}", batch::row_urls(apis)));
   }
   if (!url->is_string()) return llm::wrong_kind("endpoint", "a string", *url);
+  if (const batch::RowApi* api = batch::find_api(apis, url->get_string())) {
+    request.endpoint = api->endpoint();
+    request.api_url = api->url();
+    return std::nullopt;
+  }
   const std::optional<llm::Endpoint> known = llm::endpoint_of(url->get_string());
   if (!known) {
     return wrong(fmt::format("endpoint is \"{}\"; it must be {}", llm::shown(url->get_string()),
-                             llm::endpoint_urls()),
+                             batch::row_urls(apis)),
                  "endpoint");
   }
-  endpoint = *known;
+  request.endpoint = *known;
   return std::nullopt;
 }
 
 }  // namespace
 
-std::variant<BatchRequest, llm::Failure> read_batch_request(const json::object& body) {
+std::variant<BatchRequest, llm::Failure> read_batch_request(const json::object& body,
+                                                            const batch::RowApis& apis) {
   for (const auto& [name, value] : body) {
     if (std::ranges::find(kFields, std::string_view(name)) != kFields.end()) continue;
     return llm::Failure{.failure_class = llm::FailureClass::kRequest,
@@ -132,7 +139,7 @@ std::variant<BatchRequest, llm::Failure> read_batch_request(const json::object& 
   }
   if (!input->is_string()) return llm::wrong_kind("input_file_id", "a string", *input);
   request.input_file_id = input->get_string();
-  if (auto problem = read_endpoint(body, request.endpoint)) return *std::move(problem);
+  if (auto problem = read_endpoint(body, apis, request)) return *std::move(problem);
   if (const json::value* window = given("completion_window")) {
     const std::optional<int64_t> seconds =
         window->is_string() ? window_of(window->get_string()) : std::nullopt;

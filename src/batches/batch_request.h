@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "batch/row_words.h"
 #include "batches/batch_record.h"
 #include "llm/answer.h"
 
@@ -15,7 +16,8 @@ namespace windrow::batches {
 
 // A failure names the field at fault and says what it must be. Fields that nobody knows are
 // refused.
-std::variant<BatchRequest, llm::Failure> read_batch_request(const boost::json::object& body);
+std::variant<BatchRequest, llm::Failure> read_batch_request(const boost::json::object& body,
+                                                            const batch::RowApis& apis = {});
 
 // "24h", from "1h" to "8760h" -> seconds; nothing: it is none. And back.
 std::optional<int64_t> window_of(std::string_view text);

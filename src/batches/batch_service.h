@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "batch/line_source.h"
+#include "batch/row_words.h"
 #include "batches/batch_figures.h"
 #include "batches/batch_job.h"
 #include "batches/batch_record.h"
@@ -30,6 +31,7 @@
 #include "batches/models.h"
 #include "batches/reply.h"
 #include "batches/tally.h"
+#include "llm/request_json.h"
 #include "store/disk.h"
 
 namespace windrow::batches {
@@ -45,7 +47,9 @@ struct BatchOptions {
   uint64_t text_bytes_max = uint64_t{2} << 30;
 
   boost::json::object body_defaults;  // laid under every body
-  BatchKeys* keys = nullptr;          // outlives the service; null: nobody needs a key
+  llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
+  batch::RowApis apis = {};   // in whose words rows may be asked, too
+  BatchKeys* keys = nullptr;  // outlives the service; null: the server demands no keys
 
   // What could not go on is tried again after so long.
   Duration retry_after = std::chrono::seconds(10);

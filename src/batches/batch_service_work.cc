@@ -197,8 +197,13 @@ void BatchService::join_ended() {
 }
 
 BatchJob::World BatchService::world() const {
-  return {
-      .disk = disk_, .clock = clock_, .data = data_, .warn = options_.warn, .keys = options_.keys};
+  return {.disk = disk_,
+          .clock = clock_,
+          .data = data_,
+          .warn = options_.warn,
+          .keys = options_.keys,
+          .unknown_fields = options_.unknown_fields,
+          .apis = options_.apis};
 }
 
 Result<StoredFile> BatchService::input_of(const BatchRecord& record) {
@@ -249,6 +254,7 @@ Result<void> BatchService::read_input(const LivePtr& live) {
   const llm::Endpoint endpoint = record.request.endpoint;
   const ValidationRules rules{
       .endpoint = endpoint,
+      .api_url = record.request.api_url,
       .rows_max = options_.rows_max,
       .text_bytes_max = options_.text_bytes_max,
       .mixed_models = options_.mixed_models,

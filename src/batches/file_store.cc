@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kFileColumns =
     "id, owner, filename, purpose, bytes, created_at, expires_at, place";
 
 constexpr std::string_view kUnfinished =
@@ -227,7 +227,7 @@ Reply<StoredFile> FileStore::Upload::finish(const Viewer& owner, const UploadFor
 
 Result<void> FileStore::insert(const StoredFile& file) {
   const Result<int64_t> inserted = data_.database().change(
-      fmt::format("INSERT INTO files ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kColumns),
+      fmt::format("INSERT INTO files ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", kFileColumns),
       {file.id, file.owner, file.filename, file.purpose, file.bytes, file.created_at,
        store::value_of(file.expires_at), file.place});
   if (!inserted) return inserted.error();
@@ -237,7 +237,7 @@ Result<void> FileStore::insert(const StoredFile& file) {
 Result<std::optional<StoredFile>> FileStore::find(std::string_view id) {
   std::optional<StoredFile> found;
   const Result<void> asked = data_.database().ask(
-      fmt::format("SELECT {} FROM files WHERE id = ?", kColumns), {std::string(id)},
+      fmt::format("SELECT {} FROM files WHERE id = ?", kFileColumns), {std::string(id)},
       [&](const store::DatabaseRow& row) { found = file_of(row); });
   if (!asked) return asked.error();
   return found;
@@ -255,8 +255,8 @@ Reply<FilePage> FileStore::list(const Viewer& viewer, const FileQuery& query) {
   if (query.limit < 1 || query.limit > kListMax) {
     return invalid(fmt::format("limit must be a number from 1 to {}", kListMax), "limit");
   }
-  std::string sql =
-      fmt::format("SELECT {} FROM files WHERE (expires_at IS NULL OR expires_at > ?)", kColumns);
+  std::string sql = fmt::format("SELECT {} FROM files WHERE (expires_at IS NULL OR expires_at > ?)",
+                                kFileColumns);
   std::vector<store::Value> values = {clock_.unix_seconds()};
   if (!viewer.sees_all) {
     sql += " AND owner = ?";
@@ -392,7 +392,7 @@ Result<int64_t> FileStore::remove_expired() {
   const Result<void> asked = data_.database().ask(
       fmt::format("SELECT {} FROM files WHERE expires_at IS NOT NULL AND expires_at <= ? AND NOT "
                   "EXISTS (SELECT 1 FROM batches WHERE input_file_id = files.id AND {}) LIMIT 1000",
-                  kColumns, kUnfinished),
+                  kFileColumns, kUnfinished),
       {clock_.unix_seconds()},
       [&](const store::DatabaseRow& row) { over.push_back(file_of(row)); });
   if (!asked) return asked.error();

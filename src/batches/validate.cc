@@ -129,7 +129,8 @@ class Validator {
       return add(line, "invalid_request",
                  fmt::format("line {} needs \"method\": \"POST\"", line.number), "method");
     }
-    const std::string_view expected = llm::url_of(rules_.endpoint);
+    const std::string_view expected =
+        rules_.api_url.empty() ? llm::url_of(rules_.endpoint) : std::string_view(rules_.api_url);
     const json::value* url = members.if_contains("url");
     if (url == nullptr || !url->is_string() || url->get_string() != expected) {
       return add(line, "url_mismatch",

@@ -39,6 +39,7 @@ inline constexpr size_t kModelsMax = 64;
 
 struct ValidationRules {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+  std::string api_url = {};     // BatchRequest::api_url
   int64_t rows_max = 0;         // and of texts, where they are to be embedded
   uint64_t text_bytes_max = 0;  // what the lines were limited to, to say so
   bool mixed_models = false;    // one file may name several

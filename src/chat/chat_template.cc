@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,18 @@ Unwritable no_place_for(const Vanished& vanished) {
                                 "left out without a word; {}",
                                 vanished.field, vanished.advice)},
           .field = vanished.field};
+}
+
+// Told messages are fewer than those they were made of: "messages[3].name" may have been
+// "messages[4].name".
+std::string field_before_telling(const json::array& messages, const std::string& field) {
+  constexpr std::string_view kPrefix = "messages[";
+  if (!field.starts_with(kPrefix)) return field;
+  size_t told = 0;
+  const char* const end = field.data() + field.size();
+  const auto [rest, error] = std::from_chars(field.data() + kPrefix.size(), end, told);
+  if (error != std::errc()) return field;
+  return fmt::format("{}{}{}", kPrefix, told_from(messages, told), std::string_view(rest, end));
 }
 
 // What a template without a branch for it makes of content that is null. What people wrote may say
@@ -88,8 +101,8 @@ std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& con
 
 // The first form in which nothing vanishes. Where none can be rendered with other words in it, it
 // is for the conversation itself to show why.
-std::variant<MessageForm, Unwritable> ChatTemplate::choose_form(const Conversation& conversation,
-                                                                int64_t now_unix_s) const {
+std::variant<MessageForm, Vanished> ChatTemplate::choose_form(const Conversation& conversation,
+                                                              int64_t now_unix_s) const {
   const Witnesses witnesses(conversation);
   const std::vector<MessageForm> forms = forms_of(conversation.messages);
   std::optional<Vanished> vanished;
@@ -102,9 +115,10 @@ std::variant<MessageForm, Unwritable> ChatTemplate::choose_form(const Conversati
     if (form.content_as_null && nones_of(*rendered) > nones.value_or(0)) continue;
     std::optional<Vanished> missing = witnesses.missing_from(rendered->text());
     if (!missing) return form;
-    if (!vanished) vanished = std::move(missing);
+    // A name has a place in another form, so that is not what is wrong.
+    if (!vanished || vanished->field.ends_with(".name")) vanished = std::move(missing);
   }
-  if (vanished) return no_place_for(*vanished);
+  if (vanished) return *std::move(vanished);
   return forms.front();
 }
 
@@ -135,9 +149,12 @@ Result<jinja::Rendered> ChatTemplate::render_as_given(const Conversation& conver
 }
 
 std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_known(
-    const Conversation& conversation, int64_t now_unix_s) const {
-  std::variant<MessageForm, Unwritable> form = choose_form(conversation, now_unix_s);
-  if (auto* unwritable = std::get_if<Unwritable>(&form)) return std::move(*unwritable);
+    const Conversation& conversation, int64_t now_unix_s, const json::array* told_of) const {
+  std::variant<MessageForm, Vanished> form = choose_form(conversation, now_unix_s);
+  if (auto* vanished = std::get_if<Vanished>(&form)) {
+    if (told_of != nullptr) vanished->field = field_before_telling(*told_of, vanished->field);
+    return no_place_for(*vanished);
+  }
   Result<jinja::Rendered> rendered = render_as_given(
       conversation, in_form(conversation.messages, std::get<MessageForm>(form)), now_unix_s);
   if (rendered) return *std::move(rendered);
@@ -166,10 +183,12 @@ std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_told(
         {.messages = messages, .tools = no_tools, .arguments = conversation.arguments}, now_unix_s);
     if (std::holds_alternative<jinja::Rendered>(told)) return told;
   }
-  // Is it for the tools that it cannot be written?
-  std::variant<jinja::Rendered, Unwritable> rest = render_known(
-      {.messages = conversation.messages, .tools = no_tools, .arguments = conversation.arguments},
-      now_unix_s);
+  // What is wrong may have nothing to do with the tools: the same without their description shows.
+  const json::array plain = tell_tools(conversation.messages, no_tools, tool_syntax_,
+                                       writes_calls(), ToolsToldBy::kSystem);
+  std::variant<jinja::Rendered, Unwritable> rest =
+      render_known({.messages = plain, .tools = no_tools, .arguments = conversation.arguments},
+                   now_unix_s, &conversation.messages);
   if (std::holds_alternative<Unwritable>(rest)) return rest;
   return no_place_for(vanished_tools());
 }

@@ -16,6 +16,7 @@
 #include "chat/message_form.h"
 #include "chat/reasoning.h"
 #include "chat/tool_syntax.h"
+#include "chat/witnesses.h"
 #include "jinja/template.h"
 
 namespace windrow::chat {
@@ -67,11 +68,13 @@ class ChatTemplate {
   bool has_to_be_told(const Conversation& conversation) const;
   std::variant<jinja::Rendered, Unwritable> render_told(const Conversation& conversation,
                                                         int64_t now_unix_s) const;
-  std::variant<jinja::Rendered, Unwritable> render_known(const Conversation& conversation,
-                                                         int64_t now_unix_s) const;
+  // `told_of`: the messages that the conversation's were made of (told_tools.h), for errors.
+  std::variant<jinja::Rendered, Unwritable> render_known(
+      const Conversation& conversation, int64_t now_unix_s,
+      const boost::json::array* told_of = nullptr) const;
   std::optional<Unwritable> find_unmentioned(const Conversation& conversation) const;
-  std::variant<MessageForm, Unwritable> choose_form(const Conversation& conversation,
-                                                    int64_t now_unix_s) const;
+  std::variant<MessageForm, Vanished> choose_form(const Conversation& conversation,
+                                                  int64_t now_unix_s) const;
   Result<jinja::Rendered> render_as_given(const Conversation& conversation,
                                           boost::json::array messages, int64_t now_unix_s) const;
 

@@ -165,6 +165,35 @@ TEST(ChatTemplate, EarlierCallsAndResultsAreToldToo) {
   EXPECT_TRUE(contains(text("chatml", asked), "42"));
 }
 
+// Agents name themselves beside their calls.
+TEST(ChatTemplate, NamesAreWrittenBesideCallsThatAreTold) {
+  Asked asked;
+  asked.messages = json::parse(R"([{"role": "user", "name": "ann", "content": "hi"},
+      {"role": "assistant", "name": "planner", "content": "", "tool_calls": [
+        {"id": "c", "function": {"name": "f", "arguments": "{}"}}]},
+      {"role": "tool", "content": "42", "tool_call_id": "c"},
+      {"role": "user", "name": "bob", "content": "and?"}])")
+                       .as_array();
+  const std::string written = text("chatml", asked);
+  EXPECT_TRUE(contains(written, "<|im_start|>user\nann: hi<|im_end|>")) << written;
+  EXPECT_TRUE(contains(written, "\n</tool_response>\nbob: and?<|im_end|>")) << written;
+  EXPECT_FALSE(contains(written, "planner")) << written;
+}
+
+// What cannot be written is named, and not the calls, which were told.
+TEST(ChatTemplate, WhatVanishesBesideToldCallsIsNamedByItsPlace) {
+  Asked asked = with_tool();
+  asked.messages = json::parse(R"([{"role": "user", "content": "hi"},
+      {"role": "assistant", "content": "", "tool_calls": [
+        {"id": "c", "function": {"name": "f", "arguments": "{}"}}]},
+      {"role": "tool", "content": "42", "tool_call_id": "c"},
+      {"role": "tool", "content": "43", "tool_call_id": "d"},
+      {"role": "developer", "content": "Tersely."}])")
+                       .as_array();
+  EXPECT_EQ(refusal(kNarrow, asked).field, "messages[4].content");
+  EXPECT_TRUE(contains(text(kNarrow, asked), "no place for messages[4].content"));
+}
+
 TEST(ChatTemplate, NoMessageVanishes) {
   Asked asked;
   asked.messages.push_back(json::object{{"role", "tool"}, {"content", "42"}});
@@ -183,10 +212,22 @@ TEST(ChatTemplate, NoMessageVanishes) {
 TEST(ChatTemplate, NoNameVanishes) {
   Asked asked;
   asked.messages = {{{"role", "user"}, {"content", "hi"}, {"name", "ann"}}};
-  EXPECT_EQ(refusal("chatml", asked).field, "messages[0].name");
-  EXPECT_EQ(text("{{ messages[0].name }}: {{ messages[0].content }}", asked), "ann: hi");
+  EXPECT_EQ(text("chatml", asked), "<|im_start|>user\nann: hi<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(text("{{ messages[0].name }} says {{ messages[0].content }}", asked), "ann says hi")
+      << "the template has a place for it";
+  EXPECT_EQ(refusal("{{ 'x' }}", asked).field, "messages[0].content");
+  asked.messages = {{{"role", "assistant"}, {"content", "hi"}, {"name", "planner"}}};
+  EXPECT_EQ(text("{{ messages[0].content }}", asked), "hi") << "the role has told it";
+  EXPECT_EQ(text("{{ messages[0].name }}: {{ messages[0].content }}", asked), "planner: hi");
   asked.messages = {{{"role", "tool"}, {"content", "4"}, {"name", "add"}, {"tool_call_id", "c"}}};
   EXPECT_EQ(text("{{ messages[0].content }}", asked), "4") << "the call has told it";
+}
+
+TEST(ChatTemplate, ANameIsNotBlamedForWhatElseVanishes) {
+  Asked asked;
+  asked.messages = {{{"role", "user"}, {"content", "hi"}, {"name", "ann"}},
+                    {{"role", "tool"}, {"content", "42"}}};
+  EXPECT_EQ(refusal(kNarrow, asked).field, "messages[1].content");
 }
 
 TEST(ChatTemplate, WhatATemplateChangesIsThereAllTheSame) {

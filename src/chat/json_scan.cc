@@ -4,12 +4,10 @@
 
 #include <iterator>
 
+#include "chat/marks.h"
+
 namespace windrow::chat {
 namespace {
-
-bool is_space(char byte) {
-  return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
 
 bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';

@@ -133,7 +133,9 @@ std::vector<MessageForm> forms_of(const json::array& messages) {
   bool calls = false;
   bool long_ids = false;
   bool several = false;
+  bool named = false;
   for (const json::value& message : messages) {
+    named = named || has_telling_name(message);
     const std::string_view answered = id_of(message, "tool_call_id");
     long_ids = long_ids || (!answered.empty() && !is_short(answered));
     if (const json::array* made = tool_calls_of(message)) {
@@ -161,13 +163,42 @@ std::vector<MessageForm> forms_of(const json::array& messages) {
       }
     }
   }
+  if (!named) return forms;
+  std::vector<MessageForm> with_names = forms;
+  for (MessageForm& form : with_names)
+    form.names_in_content = true;
+  forms.insert(forms.end(), with_names.begin(), with_names.end());
   return forms;
+}
+
+bool has_telling_name(const json::value& message) {
+  const json::object& object = message.as_object();
+  const json::value* role = object.if_contains("role");
+  if (role != nullptr && (*role == "assistant" || *role == "tool")) return false;
+  const json::value* name = object.if_contains("name");
+  return name != nullptr && name->is_string() &&
+         std::string_view(name->get_string()).find_first_not_of(" \t\r\n") !=
+             std::string_view::npos;
+}
+
+std::string named_content(const json::value& message) {
+  const json::object& object = message.as_object();
+  const json::value* content = object.if_contains("content");
+  std::string text(content != nullptr && content->is_string()
+                       ? std::string_view(content->get_string())
+                       : std::string_view());
+  if (!has_telling_name(message)) return text;
+  return fmt::format("{}: {}", std::string_view(object.at("name").get_string()), text);
 }
 
 json::array in_form(json::array messages, MessageForm form) {
   if (form.one_call_each) part_calls(messages);
   if (form.short_ids) shorten_ids(messages);
   for (json::value& message : messages) {
+    if (form.names_in_content && has_telling_name(message)) {
+      message.as_object()["content"] = named_content(message);
+      message.as_object().erase("name");
+    }
     if (tool_calls_of(message) == nullptr) continue;
     json::value& content = message.as_object()["content"];
     if (content.is_null()) content = "";

@@ -80,6 +80,21 @@ TEST(MessageForm, ContentThatIsNotThere) {
   EXPECT_EQ(in_form(empty, {.content_as_null = true}), empty) << "where nothing is called";
 }
 
+TEST(MessageForm, NamesStandInFrontOfWhatIsSaid) {
+  const json::array given = json::parse(R"([{"role":"system","name":"rules","content":"s"},
+      {"role":"user","name":"ann","content":"hi"},{"role":"user","name":" ","content":"x"},
+      {"role":"assistant","name":"planner","content":"a"},
+      {"role":"tool","name":"f","content":"1","tool_call_id":"abc123DEF"}])")
+                                .as_array();
+  EXPECT_EQ(forms_of(given).size(), 2U);
+  EXPECT_EQ(in_form(given, {}), given);
+  EXPECT_EQ(in_form(given, {.names_in_content = true}),
+            json::parse(R"([{"role":"system","content":"rules: s"},
+      {"role":"user","content":"ann: hi"},{"role":"user","name":" ","content":"x"},
+      {"role":"assistant","name":"planner","content":"a"},
+      {"role":"tool","name":"f","content":"1","tool_call_id":"abc123DEF"}])"));
+}
+
 TEST(MessageForm, DeepArgumentsAreStillArguments) {
   const std::string deep = std::string(100, '[') + std::string(100, ']');
   const json::array given = call("null", R"("{\"a\":)" + deep + R"(}")");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "chat/harmony.h"
 
@@ -40,33 +41,33 @@ std::string_view without_whitespace_behind(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kWhitespace) + 1);
 }
 
-std::optional<std::string> thoughts(std::string_view text) {
-  text = without_whitespace_behind(without_whitespace_before(text));
-  if (text.empty()) return std::nullopt;
-  return std::string(text);
-}
+// An answer with its thoughts apart, which are parts of it as they stand there.
+struct CutAnswer {
+  std::vector<std::string_view> thoughts;
+  std::string content;
+};
 
-SplitAnswer split_tags(const ReasoningFormat& format, std::string_view prompt,
-                       std::string_view answer) {
+CutAnswer cut_tags(const ReasoningFormat& format, std::string_view prompt,
+                   std::string_view answer) {
   const std::string_view before = without_whitespace_behind(prompt);
   const std::string_view begin = without_whitespace_before(answer);
   const bool opens = begin.starts_with(format.open);
   // Where nobody has opened thoughts, or the template has closed them, a mark is a part of what is
   // said.
   if (before.ends_with(format.close) || (!opens && !before.ends_with(format.open))) {
-    return {.reasoning = std::nullopt, .content = std::string(answer)};
+    return {.thoughts = {}, .content = std::string(answer)};
   }
   const std::string_view rest = opens ? begin.substr(format.open.size()) : answer;
   const size_t close = rest.find(format.close);
-  if (close == std::string_view::npos) return {.reasoning = thoughts(rest), .content = ""};
+  if (close == std::string_view::npos) return {.thoughts = {rest}, .content = ""};
   return {
-      .reasoning = thoughts(rest.substr(0, close)),
+      .thoughts = {rest.substr(0, close)},
       .content = std::string(without_line_breaks_before(rest.substr(close + format.close.size())))};
 }
 
-SplitAnswer split_channels(std::string_view answer) {
-  std::string reasoning;
-  std::string content;
+CutAnswer cut_channels(std::string_view answer) {
+  CutAnswer cut;
+  std::string& content = cut.content;
   while (!answer.empty()) {
     const size_t message = answer.find(harmony::kMessage);
     if (message == std::string_view::npos) {
@@ -80,14 +81,45 @@ SplitAnswer split_channels(std::string_view answer) {
     size_t end = answer.size();
     for (const std::string_view mark : harmony::kMessageEnds)
       end = std::min(end, answer.find(mark));
-    std::string& target = harmony::is_thought(header) ? reasoning : content;
-    if (!target.empty()) target += '\n';
-    target += harmony::said_header(header);
-    target += answer.substr(0, end);
-    if (end < answer.size() && !harmony::called_function(header).empty()) target += harmony::kCall;
+    const std::string_view text = answer.substr(0, end);
+    if (harmony::is_thought(header)) {
+      cut.thoughts.push_back(text);
+    } else {
+      if (!content.empty()) content += '\n';
+      content.append(harmony::said_header(header)).append(text);
+      if (end < answer.size() && !harmony::called_function(header).empty())
+        content += harmony::kCall;
+    }
     answer = harmony::without_end(answer.substr(end));
   }
-  return {.reasoning = thoughts(reasoning), .content = std::move(content)};
+  return cut;
+}
+
+CutAnswer cut(const ReasoningFormat& format, std::string_view prompt, std::string_view answer) {
+  switch (format.kind) {
+    case ReasoningFormat::Kind::kTags:
+      return cut_tags(format, prompt, answer);
+    case ReasoningFormat::Kind::kChannels:
+      return cut_channels(answer);
+    case ReasoningFormat::Kind::kNone:
+      break;
+  }
+  return {.thoughts = {}, .content = std::string(answer)};
+}
+
+// Without whitespace in front of the first thing that was thought, and behind the last.
+std::vector<std::string_view> trimmed(std::vector<std::string_view> thoughts) {
+  while (!thoughts.empty()) {
+    thoughts.front() = without_whitespace_before(thoughts.front());
+    if (!thoughts.front().empty()) break;
+    thoughts.erase(thoughts.begin());
+  }
+  while (!thoughts.empty()) {
+    thoughts.back() = without_whitespace_behind(thoughts.back());
+    if (!thoughts.back().empty()) break;
+    thoughts.pop_back();
+  }
+  return thoughts;
 }
 
 }  // namespace
@@ -124,15 +156,22 @@ ReasoningFormat recognise_reasoning(std::string_view template_source) {
 
 SplitAnswer split_reasoning(const ReasoningFormat& format, std::string_view prompt,
                             std::string_view answer) {
-  switch (format.kind) {
-    case ReasoningFormat::Kind::kTags:
-      return split_tags(format, prompt, answer);
-    case ReasoningFormat::Kind::kChannels:
-      return split_channels(answer);
-    case ReasoningFormat::Kind::kNone:
-      break;
+  CutAnswer parts = cut(format, prompt, answer);
+  SplitAnswer split{.reasoning = std::nullopt, .content = std::move(parts.content)};
+  for (const std::string_view thought : trimmed(std::move(parts.thoughts))) {
+    if (!split.reasoning) {
+      split.reasoning.emplace();
+    } else {
+      *split.reasoning += '\n';
+    }
+    *split.reasoning += thought;
   }
-  return {.reasoning = std::nullopt, .content = std::string(answer)};
+  return split;
+}
+
+std::vector<std::string_view> thoughts_in(const ReasoningFormat& format, std::string_view prompt,
+                                          std::string_view answer) {
+  return trimmed(cut(format, prompt, answer).thoughts);
 }
 
 }  // namespace windrow::chat

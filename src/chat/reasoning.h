@@ -50,4 +50,8 @@ struct ReasoningContext {
 SplitAnswer split_reasoning(const ReasoningFormat& format, std::string_view prompt,
                             std::string_view answer);
 
+// The parts of `answer` of which its reasoning consists, in their order: views of it.
+std::vector<std::string_view> thoughts_in(const ReasoningFormat& format, std::string_view prompt,
+                                          std::string_view answer);
+
 }  // namespace windrow::chat

@@ -116,6 +116,21 @@ TEST(SplitReasoning, CallsOfToolsAreSaidInOneWay) {
       << "it has not ended";
 }
 
+TEST(ThoughtsIn, AreThePartsOfTheAnswerThatWereThought) {
+  using Parts = std::vector<std::string_view>;
+  const std::string_view tags = "<think>\n hm hm \n</think>\n\nhm";
+  const Parts parts = thoughts_in(kThink, "", tags);
+  EXPECT_EQ(parts, Parts{"hm hm"});
+  EXPECT_EQ(parts[0].data(), tags.data() + 9) << "where it stands, not where it is said again";
+  EXPECT_EQ(thoughts_in(kThink, "", "<think>\n\n</think>hm"), Parts{});
+  EXPECT_EQ(thoughts_in(kThink, "", "hm"), Parts{});
+  EXPECT_EQ(thoughts_in(kHarmony, "",
+                        "<|channel|>analysis<|message|> a <|end|><|start|>assistant<|channel|>"
+                        "commentary<|message|>c<|end|><|start|>assistant<|channel|>analysis"
+                        "<|message|> b <|end|>"),
+            (Parts{"a ", " b"}));
+}
+
 TEST(SplitReasoning, ACallOfAnotherToolKeepsItsHeader) {
   EXPECT_EQ(split(kHarmony, "<|channel|>analysis to=python<|message|>1+1<|call|>"),
             only("<|channel|>analysis to=python<|message|>1+1"))

@@ -4,16 +4,10 @@
 #include <boost/json/string.hpp>
 
 #include "chat/json_scan.h"
+#include "chat/marks.h"
 
 namespace windrow::chat {
 namespace {
-
-std::string_view without_space(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
 
 // The JSON that `text` is as a whole, or nothing.
 std::string json_of(std::string_view text) {

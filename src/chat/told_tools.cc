@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "chat/message_form.h"
+
 namespace windrow::chat {
 
 namespace json = boost::json;
@@ -28,7 +30,7 @@ std::string description(const json::array& tools, const ToolSyntax& syntax) {
          "</tool_response>. Where no function helps, answer without one.";
 }
 
-std::string text_of(const json::value& message) {
+std::string told_text(const json::value& message) {
   const json::value* content = message.as_object().if_contains("content");
   return content != nullptr && content->is_string() ? std::string(content->get_string()) : "";
 }
@@ -53,33 +55,57 @@ json::object with_calls_as_text(json::object message, const ToolSyntax& syntax) 
     calls.push_back(
         {.name = std::string(function.at("name").as_string()), .arguments = std::move(written)});
   }
-  message["content"] = joined(text_of(message), "\n", write_calls(syntax, calls));
+  message["content"] = joined(told_text(message), "\n", write_calls(syntax, calls));
   message.erase("tool_calls");
   return message;
 }
 
+// Results, and what the user says right behind them, are one message.
+class ResultTurns {
+ public:
+  // Whether this message joins the one before it.
+  bool joins(const json::value& message) {
+    const json::string& role = message.at("role").as_string();
+    const bool result = role == "tool";
+    const bool joined = open_ && (result || role == "user");
+    open_ = result;
+    return joined;
+  }
+
+ private:
+  bool open_ = false;  // the last message was a result
+};
+
 }  // namespace
+
+size_t told_from(const json::array& messages, size_t told) {
+  ResultTurns turns;
+  size_t begun = 0;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (!turns.joins(messages[i]) && begun++ == told) return i;
+  }
+  return told;
+}
 
 json::array tell_tools(const json::array& messages, const json::array& tools,
                        const ToolSyntax& syntax, bool writes_calls, ToolsToldBy by) {
   json::array told;
-  bool results = false;  // the last message is a user's, of results
+  ResultTurns turns;
   for (const json::value& message : messages) {
-    const json::string& role = message.at("role").as_string();
-    if (role == "tool" || (role == "user" && results)) {
-      const std::string text = role == "user"
-                                   ? text_of(message)
-                                   : "<tool_response>\n" + text_of(message) + "\n</tool_response>";
-      if (results) {
+    const bool result = message.at("role") == "tool";
+    const bool joins = turns.joins(message);
+    if (result || joins) {
+      const std::string text = result
+                                   ? "<tool_response>\n" + told_text(message) + "\n</tool_response>"
+                                   : named_content(message);
+      if (joins) {
         json::value& content = told.back().as_object()["content"];
         content = joined(std::string(content.as_string()), "\n", text);
       } else {
         told.push_back(json::object{{"role", "user"}, {"content", text}});
       }
-      results = role == "tool";
       continue;
     }
-    results = false;
     const json::value* calls = message.as_object().if_contains("tool_calls");
     const bool as_text =
         !writes_calls && calls != nullptr && calls->is_array() && !calls->get_array().empty();
@@ -93,8 +119,8 @@ json::array tell_tools(const json::array& messages, const json::array& tools,
     const json::string& role = message.at("role").as_string();
     if (role != wanted && !(role == "developer" && by == ToolsToldBy::kSystem)) continue;
     json::value& content = message.as_object()["content"];
-    content = by == ToolsToldBy::kSystem ? joined(text_of(message), "\n\n", text)
-                                         : joined(text, "\n\n", text_of(message));
+    content = by == ToolsToldBy::kSystem ? joined(told_text(message), "\n\n", text)
+                                         : joined(text, "\n\n", told_text(message));
     return told;
   }
   told.insert(told.begin(), json::object{{"role", wanted}, {"content", text}});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/json/array.hpp>
+#include <cstddef>
 #include <cstdint>
 
 #include "chat/tool_syntax.h"
@@ -19,5 +20,8 @@ enum class ToolsToldBy : uint8_t {
 // together.
 boost::json::array tell_tools(const boost::json::array& messages, const boost::json::array& tools,
                               const ToolSyntax& syntax, bool writes_calls, ToolsToldBy by);
+
+// Which of `messages` becomes, or begins, the message `told` where there are no tools to describe.
+size_t told_from(const boost::json::array& messages, size_t told);
 
 }  // namespace windrow::chat

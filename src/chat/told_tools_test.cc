@@ -60,6 +60,17 @@ TEST(ToldTools, ResultsOfOneTurnAreOneMessage) {
             "<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response>\ngo on");
 }
 
+TEST(ToldTools, TheirMessagesAreTracedBack) {
+  const json::array messages = json::parse(R"([{"role": "user", "content": "u"},
+      {"role": "assistant", "content": "a"}, {"role": "tool", "content": "1"},
+      {"role": "tool", "content": "2"}, {"role": "user", "content": "go on"},
+      {"role": "user", "content": "b"}])")
+                                   .as_array();
+  EXPECT_EQ(told_from(messages, 1), 1U);
+  EXPECT_EQ(told_from(messages, 2), 2U);
+  EXPECT_EQ(told_from(messages, 3), 5U);
+}
+
 TEST(ToldTools, CallsStayWhereTheTemplateWritesThem) {
   const std::string_view call =
       R"([{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f"}}]}])";

@@ -112,8 +112,20 @@ bool ToolCallStream::go_on(Told& told) {
 }
 
 bool ToolCallStream::read_text(Told& told) {
-  const bool looks = !syntax_.mark.empty() && (context_->several || calls_ == 0);
+  const bool text_only = context_->at_begin_only && said_ && calls_ == 0;
+  const bool looks = !syntax_.mark.empty() && (context_->several || calls_ == 0) && !text_only;
   const size_t found = looks ? pending_.find(syntax_.mark) : std::string::npos;
+  if (looks && context_->at_begin_only && calls_ == 0) {
+    const size_t begin = pending_.find_first_not_of(kSpace);
+    const bool may_be_mark = begin == std::string::npos ||
+                             syntax_.mark.starts_with(pending_.substr(begin)) ||
+                             std::string_view(pending_).substr(begin).starts_with(syntax_.mark);
+    if (!may_be_mark) {
+      say(pending_, told);
+      pending_.clear();
+      return false;
+    }
+  }
   if (found == std::string::npos) {
     const size_t end = pending_.size() - (looks ? begun(pending_, syntax_.mark) : 0);
     say(std::string_view(pending_).substr(0, end), told);

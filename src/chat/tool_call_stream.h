@@ -30,6 +30,10 @@ struct ToolContext {
   ToolSyntax syntax;
   ToolTable tools;
   bool several = true;  // else the answer is over behind its first call
+
+  // An answer that does not begin with a call has none: it has a form of its own, in which a mark
+  // is text.
+  bool at_begin_only = false;
 };
 
 // When a call is told.

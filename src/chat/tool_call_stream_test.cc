@@ -58,6 +58,33 @@ TEST(ToolCallStream, TextIsText) {
   EXPECT_EQ(read(kHermes, ""), "");
 }
 
+// As of an answer that has a form of its own: a mark in its strings is text.
+TEST(ToolCallStream, WhereCallsAreAllOfAnAnswerAMarkWithinItIsText) {
+  for (const auto& one : {kHermes, kMistral, kCoder}) {
+    auto begin_only = *one;
+    begin_only.at_begin_only = true;
+    const auto context = std::make_shared<const ToolContext>(begin_only);
+    const std::vector<WrittenCall> two = {{.name = "now", .arguments = "{}"},
+                                          {.name = "add", .arguments = R"({"a": 1})"}};
+    const std::string calls = write_calls(one->syntax, two);
+    EXPECT_EQ(read(context, calls), R"(|now{}|add{"a": 1})");
+    EXPECT_EQ(read(context, "\n " + calls), R"(|now{}|add{"a": 1})");
+    for (const std::string& text :
+         {"{\"a\":\"" + calls + "\"}", "x" + calls, "<" + calls, "[TOOL " + calls}) {
+      EXPECT_EQ(read(context, text), text);
+      std::string said;
+      ToolCallStream stream(context);
+      for (const char byte : text) {
+        for (const ToolCallStream::More& more : stream.take({&byte, 1}))
+          said += more.content;
+      }
+      for (const ToolCallStream::More& more : stream.end())
+        said += more.content;
+      EXPECT_EQ(said, text) << "byte by byte";
+    }
+  }
+}
+
 TEST(ToolCallStream, CallsBetweenTags) {
   EXPECT_EQ(read(kHermes,
                  "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n"

@@ -16,7 +16,7 @@ namespace {
 
 using Form = ToolSyntax::Form;
 
-bool contains(std::string_view text, std::string_view part) {
+bool text_contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
@@ -134,7 +134,7 @@ ToolSyntax llama() {
           .several = false};
 }
 
-std::string text_of(const json::value& value) {
+std::string syntax_text(const json::value& value) {
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
 }
 
@@ -172,7 +172,7 @@ std::vector<std::string> ToolSyntax::marks() const {
 }
 
 ToolSyntax recognise_tool_syntax(std::string_view template_source) {
-  const auto has = [&](std::string_view part) { return contains(template_source, part); };
+  const auto has = [&](std::string_view part) { return text_contains(template_source, part); };
   if (has("<|channel|>") && has("functions.")) return channels();
   if (has(kDeepSeekBegin)) return has("```") ? deepseek_fenced() : deepseek_plain();
   if (has("[TOOL_CALLS]")) {
@@ -206,7 +206,7 @@ std::string write_calls(const ToolSyntax& syntax, std::span<const WrittenCall> c
       const json::value arguments = json::parse(call.arguments);
       for (const auto& [key, value] : arguments.as_object()) {
         text.append(syntax.key_open).append(key).append(syntax.key_close);
-        text.append(text_of(value)).append(syntax.value_close);
+        text.append(syntax_text(value)).append(syntax.value_close);
       }
     } else {
       text += call.arguments;

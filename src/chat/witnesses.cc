@@ -67,6 +67,7 @@ void Witnesses::replace_texts(const std::string& place, json::object& message) {
   }
   json::value* name = message.if_contains("name");
   if (!says_something(name)) return;
+  if (message.at("role") == "assistant") return;
   if (message.at("role") != "tool") {
     *name = add({.field = place + ".name", .advice = "write it into the content"});
   } else if (const auto called = called_.find(std::string_view(name->get_string()));

@@ -33,7 +33,8 @@ class Witnesses {
   explicit Witnesses(const Conversation& conversation);
 
   // Roles, ids and whatever is empty are as they were, so that a template goes the same way through
-  // them; so is earlier reasoning, which templates leave out on purpose.
+  // them; so are earlier reasoning, which templates leave out on purpose, and names of assistants,
+  // which the role tells.
   const boost::json::array& messages() const { return messages_; }
 
   // The first that `rendered` lacks.

@@ -12,7 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
-using std::chrono::seconds;
 
 // How long the ramp waits for answers: until half as many have come as may be in flight, it doubles
 // each time this is over. Four of them lead to 64.
@@ -37,9 +36,11 @@ constexpr double kBusyMargin = 1.3;  // for what busy() does not know
 constexpr double kBusyRounding = 1.05;
 constexpr double kRounds = 3;
 
-// So few are worked on at a time, of no more than so many, that it is one.
+// So few are worked on at a time, of no more than so many, that it is one; and with n in flight
+// each takes at least this part of n times as long as alone.
 constexpr double kSerialBusy = 1.3;
 constexpr int32_t kSerialMax = 8;
+constexpr double kSerialSlowdown = 0.75;
 
 // A trial is over when its error is below this, or when it had so many times the answers it needs,
 // and at least so many.
@@ -53,16 +54,14 @@ constexpr Duration kTrialMin = milliseconds(250);
 
 // Looking costs a trial with the wrong number: at most a twentieth of the time is spent so.
 constexpr int64_t kLookRarity = 20;
-constexpr Duration kLookMin = seconds(30);
+constexpr Duration kLookMin = std::chrono::seconds(30);
 constexpr Duration kLookMax = minutes(10);
 
 // A throughput so far from what was measured is another server's, or another kind of row's.
 constexpr double kDrift = 0.25;
 
 constexpr double kCut = 0.7;
-constexpr int64_t kOverloadsMin = 3;     // fewer may be anybody's fault
-constexpr int64_t kOverloadsRarity = 8;  // fewer than one in so many are not worth a cut
-constexpr Duration kRefusedMin = seconds(30);
+constexpr Duration kRefusedMin = std::chrono::seconds(30);
 constexpr Duration kRefusedMax = minutes(10);
 
 // --- the ladder: 1 2 3 4 6 8 12 16 24 ... --------------------------------------------------------
@@ -166,22 +165,26 @@ void ConcurrencyLimit::wake(TimePoint now) {
 
 void ConcurrencyLimit::ended(const Flight& flight) {
   if (flight.end == FlightEnd::kOther) return;
-  ++answers_;
-  if (options_.fixed > 0) {
-    if (flight.end == FlightEnd::kAnswered)
-      trial_.add(flight.in_flight, flight.work, flight.ended - flight.sent);
+  if (flight.end == FlightEnd::kRefused) {
+    least_refused_ = std::min(least_refused_, flight.in_flight);
     return;
   }
-  const bool of_this_limit = flight.sent >= limit_since_;
-  ends_ += of_this_limit ? 1 : 0;
-  if (flight.end == FlightEnd::kOverloaded) {
+  const bool overload = flight.end == FlightEnd::kOverloaded;
+  if (!overload && is_disturbed(flight)) return;
+  if (!overload) least_refused_ = INT32_MAX;
+  ++answers_;
+  if (options_.fixed > 0) {
+    if (!overload) trial_.add(flight.in_flight, flight.work, flight.ended - flight.sent);
+    return;
+  }
+  if (overload) {
     overloaded(flight);
   } else if (phase_ == Phase::kRamp) {
     ramp(flight);
   } else {
     const bool counted = counts(flight);
     // What is left of another limit is counted once this one fills the server.
-    if (counted || trial_.answers() > 0) trial_.count(flight.ended, flight.work);
+    if (counted || trial_.counting()) trial_.count(flight.ended, flight.work);
     if (!counted) return;
     trial_.add(flight.in_flight, flight.work, flight.ended - flight.sent);
     if (phase_ == Phase::kClimb && best_ == 0 && most_wait()) {
@@ -190,6 +193,17 @@ void ConcurrencyLimit::ended(const Flight& flight) {
       judge(flight.ended);
     }
   }
+}
+
+void ConcurrencyLimit::paused(TimePoint until) {
+  paused_until_ = was_paused_ ? std::max(paused_until_, until) : until;
+  was_paused_ = true;
+  trial_.interrupt();
+}
+
+// It was out in a pause.
+bool ConcurrencyLimit::is_disturbed(const Flight& flight) const {
+  return was_paused_ && flight.sent < paused_until_;
 }
 
 // A request that went out beside few others says nothing about the limit.
@@ -202,18 +216,14 @@ void ConcurrencyLimit::set_limit(TimePoint now, int32_t limit) {
   limit_since_ = now;
   limit_reached_ = false;
   trial_ = {};
-  ends_ = 0;
-  overloads_ = 0;
 }
 
 // --- overload -----------------------------------------------------------------------------------
 
 void ConcurrencyLimit::overloaded(const Flight& flight) {
   if (was_cut_ && flight.sent < cut_at_) return;  // the cut was for this one too
-  ++overloads_;
-  if (overloads_ < kOverloadsMin || overloads_ * kOverloadsRarity < ends_) return;
   const TimePoint now = flight.ended;
-  const int32_t refused = std::min(flight.in_flight, limit_);
+  const int32_t refused = std::min({flight.in_flight, least_refused_, limit_});
   const int32_t less =
       ladder_floor(std::min(static_cast<int32_t>(kCut * limit_), std::max(refused - 1, 1)));
   const bool soon_again = was_cut_ && now < refused_until_ + refused_for_;
@@ -419,8 +429,6 @@ void ConcurrencyLimit::look_at_hold(TimePoint now, double work_per_s) {
   peak_ = std::max(work_per_s, kKeeps * peak_);
   if (now < look_at_) {
     trial_ = {};
-    ends_ = 0;
-    overloads_ = 0;
     return;
   }
   octaves_ = {};  // long ago
@@ -443,11 +451,7 @@ ConcurrencyFinding ConcurrencyLimit::found(TimePoint now) const {
     finding.latency_s = here->second.latency_s;
     finding.busy = here->second.busy;
   }
-  // Two in flight may hide the way there and back and still be answered one after the other.
-  const auto one = measured_.find(1);
-  const bool one_nearly_does = one != measured_.end() && one->second.work_per_s >= 0.75 * peak_;
-  const bool one_at_a_time = finding.busy < kSerialBusy && best_ <= kSerialMax;
-  if (best_ == 1 || (best_ == 2 && one_nearly_does) || one_at_a_time) {
+  if (answers_one_at_a_time()) {
     finding.kind = ConcurrencyKind::kSerial;
   } else if (refused_at_ > 0 && step_up(best_) >= refused_at_ && now < refused_until_) {
     finding.kind = ConcurrencyKind::kRefuses;
@@ -455,6 +459,22 @@ ConcurrencyFinding ConcurrencyLimit::found(TimePoint now) const {
     finding.kind = ConcurrencyKind::kUnlimited;
   }
   return finding;
+}
+
+bool ConcurrencyLimit::answers_one_at_a_time() const {
+  const auto best = measured_.find(best_);
+  if (best_ > 1 && best_ <= kSerialMax && best != measured_.end() &&
+      best->second.busy < kSerialBusy) {
+    return true;
+  }
+  // Two in flight may hide the way there and back and still be answered one after the other.
+  const auto one = measured_.find(1);
+  if (best_ > 2 || one == measured_.end()) return false;
+  return std::ranges::any_of(measured_, [&](const auto& entry) {
+    const auto& [number, measured] = entry;
+    return number > 1 &&
+           measured.seconds_per_work >= kSerialSlowdown * number * one->second.seconds_per_work;
+  });
 }
 
 ConcurrencyFinding ConcurrencyLimit::finding() const {

@@ -16,8 +16,12 @@
 //   hold    stays, and looks one step up and one down now and then, more rarely each time it learnt
 //           nothing; a change of throughput makes it search at once.
 //
-// An overload or a timeout cuts the number by about a half, once for all that were sent before the
-// cut (AIMD, Jacobson 1988), and where it happened is not tried again for a while.
+// An overload cuts the number by about a half, once for all that were sent before the cut (AIMD,
+// Jacobson 1988), and where it happened is not tried again for a while. What is an overload and not
+// a refusal by chance is decided by refusal_watch.h.
+//
+// "Serial" is said only where latencies show it: with more in flight each request took as much
+// longer.
 #pragma once
 
 #include <array>
@@ -41,7 +45,8 @@ struct ConcurrencyOptions {
 
 enum class FlightEnd : uint8_t {
   kAnswered,
-  kOverloaded,  // 429, 503, or no answer in time: it has too much to do
+  kOverloaded,  // with this one it was noticed that the upstream has too much to do
+  kRefused,     // refused, which alone says nothing
   kOther,       // says nothing about how much it can take
 };
 
@@ -88,6 +93,9 @@ class ConcurrencyLimit {
 
   void ended(const Flight& flight);
 
+  // Nothing goes out until then: what is out has less beside it than it seems.
+  void paused(TimePoint until);
+
   // Time alone may raise the limit. Nothing: only what ends can.
   std::optional<TimePoint> wake_at() const;
   void wake(TimePoint now);
@@ -109,6 +117,7 @@ class ConcurrencyLimit {
 
   void set_limit(TimePoint now, int32_t limit);
   void overloaded(const Flight& flight);
+  bool is_disturbed(const Flight& flight) const;
   bool counts(const Flight& flight) const;
 
   void ramp(const Flight& flight);
@@ -125,6 +134,7 @@ class ConcurrencyLimit {
   void hold(TimePoint now, bool learnt);
   void probe_down(TimePoint now);
   ConcurrencyFinding found(TimePoint now) const;
+  bool answers_one_at_a_time() const;
 
   bool may_try(TimePoint now, int32_t limit) const;
   bool can_keep_up(int32_t limit) const;
@@ -160,9 +170,10 @@ class ConcurrencyLimit {
   // Overload's.
   TimePoint cut_at_{};
   bool was_cut_ = false;
-  int64_t ends_ = 0;        // of those sent at this limit, lately
-  int64_t overloads_ = 0;   // of these
-  int32_t refused_at_ = 0;  // this many were too many, or 0
+  TimePoint paused_until_{};
+  bool was_paused_ = false;
+  int32_t least_refused_ = INT32_MAX;  // in flight at refusals since the last answer
+  int32_t refused_at_ = 0;             // this many were too many, or 0
   TimePoint refused_until_{};
   Duration refused_for_{};
 };

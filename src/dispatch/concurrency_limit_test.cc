@@ -192,12 +192,22 @@ TEST_P(Overload, IsBackedOffFrom) {
 INSTANTIATE_TEST_SUITE_P(All, Overload,
                          ::testing::Combine(::testing::Values(4, 16, 40), ::testing::Values(0, 8)));
 
-TEST(ConcurrencyLimit, ARareRefusalIsNotTakenForOverload) {
-  ClosedLoop loop(slots_of(16, 0.5), {}, Lengths::kExponential, kWork, 3);
-  loop.refused_at_random = 0.01;
-  loop.run_until(30);
-  EXPECT_GE(loop.work_per_s_until(330), 0.95 * 16 * kWork / (0.5 * 0.96));
+class RefusalsByChance : public ::testing::TestWithParam<double> {};
+
+// They do not depend on how many are in flight, so no number is too many.
+TEST_P(RefusalsByChance, AreNotTakenForOverload) {
+  for (const uint64_t seed : {1U, 2U, 3U}) {
+    ModelUpstreamOptions upstream = slots_of(16, 0.5);
+    upstream.refused_by_chance = GetParam();
+    ClosedLoop loop(upstream, {}, Lengths::kExponential, kWork, seed);
+    loop.run_until(30);
+    EXPECT_GE(loop.work_per_s_until(330), 0.94 * 16 * kWork / (0.5 * 0.96)) << "seed " << seed;
+    EXPECT_EQ(loop.limit().finding().kind, ConcurrencyKind::kSaturates)
+        << "seed " << seed << ": " << to_string(loop.limit().finding());
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, RefusalsByChance, ::testing::Values(0.01, 0.05, 0.1, 0.2));
 
 // All that were sent before a cut are cut for once.
 TEST(ConcurrencyLimit, AStormOfRefusalsIsOneCut) {
@@ -211,6 +221,37 @@ TEST(ConcurrencyLimit, AStormOfRefusalsIsOneCut) {
                  .in_flight = i,
                  .end = FlightEnd::kOverloaded});
   EXPECT_EQ(limit.limit(), 32);
+}
+
+// One in flight after many cuts is no reason to call a server serial: no latency says so.
+TEST(ConcurrencyLimit, ANumberThatOverloadsCutToOneIsNotSerial) {
+  ConcurrencyLimit limit({.initial = 8});
+  TimePoint now{};
+  const auto end_one = [&](FlightEnd end) {
+    const TimePoint sent = now;
+    limit.sent(sent, limit.limit());
+    now += std::chrono::milliseconds(100);
+    limit.ended(
+        {.sent = sent, .ended = now, .in_flight = limit.limit(), .work = kWork, .end = end});
+  };
+  while (limit.limit() > 1)
+    end_one(FlightEnd::kOverloaded);
+  for (int i = 0; i < 100; ++i)
+    end_one(FlightEnd::kAnswered);
+  EXPECT_NE(limit.finding().kind, ConcurrencyKind::kMeasuring);
+  EXPECT_NE(limit.finding().kind, ConcurrencyKind::kSerial) << to_string(limit.finding());
+}
+
+// A pause in which nothing is sent does not look like a slower server.
+TEST(ConcurrencyLimit, PausesAreNotMeasured) {
+  ClosedLoop loop(slots_of(8, 0.1), {}, Lengths::kExponential, kWork, 3);
+  loop.pause_every_s = 2;
+  loop.pause_s = 1;
+  loop.run_until(90);
+  const ConcurrencyFinding finding = loop.limit().finding();
+  EXPECT_EQ(finding.kind, ConcurrencyKind::kSaturates) << to_string(finding);
+  EXPECT_GE(finding.in_flight, 8);
+  EXPECT_NEAR(finding.work_per_s, 8 * kWork / (0.1 * 0.96), 0.15 * 8 * kWork / 0.1);
 }
 
 class Drift : public ::testing::TestWithParam<std::pair<int32_t, int32_t>> {};

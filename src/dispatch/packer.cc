@@ -9,7 +9,7 @@ namespace {
 
 // What a size must have shown before the next is tried, and what a doubling must bring.
 constexpr int32_t kCalls = 4;
-constexpr double kGain = 1.1;
+constexpr double kPackerGain = 1.1;
 
 // So that a token over a large weight is not nothing.
 constexpr int64_t kTurnsOfToken = 1024;
@@ -49,7 +49,7 @@ void PackSize::answered(int64_t tokens, Duration took) {
   tokens_sum_ = 0;
   seconds_sum_ = 0;
   calls_ = 0;
-  if (before_per_s_ > 0 && per_s < kGain * before_per_s_) {
+  if (before_per_s_ > 0 && per_s < kPackerGain * before_per_s_) {
     settled_ = true;
     tokens_ = std::max(tokens_ / 2, tokens_min_);
   } else if (tokens_ >= tokens_max_) {

@@ -8,8 +8,8 @@ namespace {
 
 // A doubling that brings less is none worth having; and the smallest number that reaches so much of
 // the best is the one to work with.
-constexpr double kGain = 1.05;
-constexpr double kKeeps = 0.95;
+constexpr double kProbeGain = 1.05;
+constexpr double kProbeKeeps = 0.95;
 constexpr int32_t kWithoutGainMax = 2;
 
 // What more in flight may bring at a serial server: the time between two requests. One that truly
@@ -52,9 +52,9 @@ std::optional<int32_t> ProbeLadder::next() const {
 
 void ProbeLadder::add(const ProbeMeasure& measure) {
   const double work_per_s = measure.work_per_s();
-  without_gain_ = work_per_s > kGain * best_ ? 0 : without_gain_ + 1;
+  without_gain_ = work_per_s > kProbeGain * best_ ? 0 : without_gain_ + 1;
   best_ = std::max(best_, work_per_s);
-  ended_ = measure.overloaded > 0 || measure.answered <= measure.failed;
+  ended_ = measure.refuses || measure.answered <= measure.overloaded + measure.failed;
   measures_.push_back(measure);
 }
 
@@ -63,9 +63,8 @@ ProbeFinding ProbeLadder::finding() const {
   // The numbers that were not refused, smallest first.
   std::vector<const ProbeMeasure*> good;
   for (const ProbeMeasure& measure : measures_) {
-    if (measure.answered > 0 && measure.overloaded == 0) good.push_back(&measure);
-    if (measure.overloaded > 0 &&
-        (finding.refused_at == 0 || measure.in_flight < finding.refused_at))
+    if (measure.answered > 0 && !measure.refuses) good.push_back(&measure);
+    if (measure.refuses && (finding.refused_at == 0 || measure.in_flight < finding.refused_at))
       finding.refused_at = measure.in_flight;
   }
   if (good.empty()) {
@@ -76,7 +75,7 @@ ProbeFinding ProbeLadder::finding() const {
   const auto work = [](const ProbeMeasure* measure) { return measure->work_per_s(); };
   const double best = work(*std::ranges::max_element(good, {}, work));
   const auto enough =
-      std::ranges::find_if(good, [&](const auto* one) { return work(one) >= kKeeps * best; });
+      std::ranges::find_if(good, [&](const auto* one) { return work(one) >= kProbeKeeps * best; });
   finding.in_flight = (*enough)->in_flight;
   const ProbeMeasure& first = *good.front();
   if (first.in_flight == 1 && work(&first) > 0) finding.gain = best / work(&first);

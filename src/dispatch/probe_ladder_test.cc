@@ -49,6 +49,8 @@ class Probe {
 
  private:
   struct Sent {
+    int32_t step = 0;
+    int64_t number = 0;
     TimePoint at;
     double work = 0;
   };
@@ -58,15 +60,17 @@ class Probe {
   }
 
   void step(int32_t in_flight) {
+    ++steps_;
     ProbeStep step({.in_flight = in_flight, .already = static_cast<int32_t>(sent_.size())}, now());
     while (!step.over(now())) {
       while (std::ssize(sent_) < in_flight)
-        send();
+        send(step);
       const std::optional<double> reply_s = upstream_.next_reply_s();
       ASSERT_TRUE(reply_s.has_value());
       for (const ModelReply& reply : upstream_.advance(*reply_s)) {
         const auto sent = sent_.extract(reply.id);
-        step.ended({.sent = sent.mapped().at,
+        step.ended({.number = sent.mapped().step == steps_ ? sent.mapped().number : 0,
+                    .sent = sent.mapped().at,
                     .ended = now_after(*reply_s),
                     .tokens = static_cast<int64_t>(sent.mapped().work),
                     .end = reply.refused ? ProbeEnd::kOverloaded : ProbeEnd::kAnswered});
@@ -80,10 +84,10 @@ class Probe {
     return kStart + Duration(static_cast<int64_t>(std::llround((now_s_ + by_s) * 1e9)));
   }
 
-  void send() {
+  void send(ProbeStep& step) {
     const double work =
         std::round(lengths_.mean * (1 + lengths_.spread * (2 * random_.unit() - 1)));
-    sent_[++last_id_] = {.at = now(), .work = work};
+    sent_[++last_id_] = {.step = steps_, .number = step.sent(), .at = now(), .work = work};
     upstream_.send(last_id_, work);
   }
 
@@ -93,6 +97,7 @@ class Probe {
   ProbeLadder ladder_;
   double now_s_ = 0;
   uint64_t last_id_ = 0;
+  int32_t steps_ = 0;
   std::map<uint64_t, Sent> sent_;
 };
 
@@ -155,6 +160,22 @@ TEST(ProbeLadder, StopsWhereItIsRefusedAndStaysBelow) {
   EXPECT_EQ(finding.in_flight, 4);
   EXPECT_EQ(finding.refused_at, 8);
   EXPECT_FALSE(finding.interrupted);
+}
+
+TEST(ProbeLadder, IsNotFooledByAServerThatStumbles) {
+  for (const double share : {0.02, 0.05, 0.1}) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      for (const int32_t slots : {1, 8}) {
+        const Probe probe({.slots = slots, .refused_by_chance = share}, {.mean = 3}, seed);
+        const ProbeFinding finding = probe.finding();
+        EXPECT_EQ(finding.kind,
+                  slots == 1 ? ProbeFindingKind::kSerial : ProbeFindingKind::kSaturates)
+            << to_string(finding.kind) << ", share " << share << ", seed " << seed;
+        EXPECT_GE(finding.in_flight, slots) << "share " << share << ", seed " << seed;
+        EXPECT_LE(finding.in_flight, 2 * slots) << "share " << share << ", seed " << seed;
+      }
+    }
+  }
 }
 
 TEST(ProbeLadder, MeasuresExactlyWhatItIsTold) {
@@ -227,26 +248,41 @@ TEST(ProbeStep, ASlowServerGetsNoMoreThanItsTime) {
   EXPECT_EQ(ProbeStep({}, kStart).measure().requests_per_s, 0);
 }
 
-TEST(ProbeStep, RefusalsAndFailuresEndIt) {
+TEST(ProbeStep, RefusalsOrFailuresInARowEndIt) {
   ProbeStep refuses({.in_flight = 8}, kStart);
   ProbeStep fails({.in_flight = 8}, kStart);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 8; ++i) {
     EXPECT_FALSE(refuses.over(kStart));
     EXPECT_FALSE(fails.over(kStart));
-    refuses.ended({.sent = kStart, .ended = kStart, .end = ProbeEnd::kOverloaded});
-    fails.ended({.sent = kStart, .ended = kStart, .end = ProbeEnd::kFailed});
+    refuses.ended(
+        {.number = refuses.sent(), .sent = kStart, .ended = kStart, .end = ProbeEnd::kOverloaded});
+    fails.ended(
+        {.number = fails.sent(), .sent = kStart, .ended = kStart, .end = ProbeEnd::kFailed});
   }
   EXPECT_TRUE(refuses.over(kStart));
   EXPECT_TRUE(fails.over(kStart));
-  EXPECT_EQ(refuses.measure().overloaded, 3);
-  EXPECT_EQ(fails.measure().failed, 3);
-  // A few failures among many answers do not.
-  ProbeStep mixed({.in_flight = 1}, kStart);
-  for (int i = 0; i < 10; ++i)
-    mixed.ended({.sent = kStart, .ended = kStart, .tokens = 1});
-  for (int i = 0; i < 3; ++i)
-    mixed.ended({.sent = kStart, .ended = kStart, .end = ProbeEnd::kFailed});
-  EXPECT_FALSE(mixed.over(kStart));
+  EXPECT_EQ(refuses.measure().overloaded, 8);
+  EXPECT_TRUE(refuses.measure().refuses);
+  EXPECT_EQ(fails.measure().failed, 8);
+  EXPECT_FALSE(fails.measure().refuses);
+}
+
+// A server that stumbles is measured like any other.
+TEST(ProbeStep, OneInFiveRefusedOrFailedIsNoEnd) {
+  for (const ProbeEnd end : {ProbeEnd::kOverloaded, ProbeEnd::kFailed}) {
+    ProbeStep step({.in_flight = 1, .requests = 60, .time = {}}, kStart);
+    for (int i = 0; i <= 60; ++i) {
+      ASSERT_FALSE(step.over(at(i))) << "after " << i;
+      step.ended({.number = step.sent(),
+                  .sent = at(i),
+                  .ended = at(i + 1),
+                  .tokens = 1,
+                  .end = i % 5 == 2 ? end : ProbeEnd::kAnswered});
+    }
+    EXPECT_TRUE(step.over(at(61)));
+    EXPECT_FALSE(step.measure().refuses);
+    EXPECT_EQ(step.measure().answered, 48);
+  }
 }
 
 TEST(ProbeStep, WithoutTokensRequestsAreTheMeasure) {

@@ -5,10 +5,6 @@
 namespace windrow::dispatch {
 namespace {
 
-// So many refusals are no accident; and so many ends that are no answers, when they are the most.
-constexpr int64_t kRefusalsMax = 3;
-constexpr int64_t kFailuresMax = 3;
-
 // The smallest latency that `share` of them do not exceed.
 Duration quantile(std::vector<Duration> latencies, double share) {
   if (latencies.empty()) return {};
@@ -29,12 +25,32 @@ ProbeStep::ProbeStep(const ProbeStepOptions& options, TimePoint begin)
   measured_.in_flight = options.in_flight;
 }
 
+int64_t ProbeStep::sent() {
+  refusals_.sent();
+  return static_cast<int64_t>(failures_.sent());
+}
+
 void ProbeStep::ended(const ProbeFlight& flight) {
-  ++ends_;
   overloaded_ += flight.end == ProbeEnd::kOverloaded ? 1 : 0;
   failed_ += flight.end == ProbeEnd::kFailed ? 1 : 0;
   to_ = flight.ended;
   const bool answered = flight.end == ProbeEnd::kAnswered;
+  // Both watches have the same tickets, so number 0 is none of theirs.
+  const auto ticket = static_cast<RefusalWatch::Ticket>(flight.number);
+  switch (flight.end) {
+    case ProbeEnd::kAnswered:
+      refusals_.answered(ticket);
+      failures_.answered(ticket);
+      break;
+    case ProbeEnd::kOverloaded:
+      measured_.refuses = refusals_.refused(ticket) || measured_.refuses;
+      failures_.ended_otherwise(ticket);
+      break;
+    case ProbeEnd::kFailed:
+      refusals_.ended_otherwise(ticket);
+      fails_ = failures_.refused(ticket) || fails_;
+      break;
+  }
   const Duration latency = flight.ended - flight.sent;
   if (warm_up_left_ > 0) {
     if (--warm_up_left_ == 0) from_ = flight.ended;
@@ -60,9 +76,7 @@ bool ProbeStep::whole_rounds() const {
 }
 
 bool ProbeStep::over(TimePoint now) const {
-  const int64_t not_answered = overloaded_ + failed_;
-  if (overloaded_ >= kRefusalsMax) return true;
-  if (not_answered >= kFailuresMax && 2 * not_answered >= ends_) return true;
+  if (measured_.refuses || fails_) return true;
   if (now >= over_at_latest()) return true;
   if (!whole_rounds()) return false;
   const bool enough = options_.requests > 0 && counted() >= options_.requests;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "dispatch/refusal_watch.h"
 
 namespace windrow::dispatch {
 
@@ -35,6 +36,7 @@ enum class ProbeEnd : uint8_t {
 };
 
 struct ProbeFlight {
+  int64_t number = 0;  // of the step's requests, as ProbeStep::sent names it; 0: of one before
   TimePoint sent;
   TimePoint ended;
   int64_t tokens = 0;  // generated; of a call that generates none, read
@@ -47,7 +49,8 @@ struct ProbeMeasure {
   int64_t answered = 0;  // of those counted
   int64_t overloaded = 0;
   int64_t failed = 0;
-  Duration time{};  // in which they ended
+  bool refuses = false;  // so many are overloaded that it has too much to do (RefusalWatch)
+  Duration time{};       // in which they ended
   double requests_per_s = 0;
   double tokens_per_s = 0;
   bool all_told_tokens = false;  // every answer said how many it has
@@ -61,6 +64,9 @@ struct ProbeMeasure {
 class ProbeStep {
  public:
   ProbeStep(const ProbeStepOptions& options, TimePoint begin);
+
+  // A request goes out.
+  int64_t sent();
 
   // In the order of their ends; not before `begin`.
   void ended(const ProbeFlight& flight);
@@ -81,9 +87,11 @@ class ProbeStep {
   int64_t warm_up_answers_ = 0;
   int64_t overloaded_ = 0;  // warming up included
   int64_t failed_ = 0;
-  int64_t ends_ = 0;
-  TimePoint from_;  // the end of the warm-up
-  TimePoint to_;    // the last that ended
+  RefusalWatch refusals_;
+  RefusalWatch failures_;  // the same, of those that failed in another way
+  bool fails_ = false;     // most of them
+  TimePoint from_;         // the end of the warm-up
+  TimePoint to_;           // the last that ended
 
   ProbeMeasure measured_;
   int64_t tokens_ = 0;

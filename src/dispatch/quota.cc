@@ -92,16 +92,22 @@ void Quota::ended(TimePoint now, const Grant& grant, End end, int64_t tokens,
   }
   if (end == End::kAnswered && (grant.probe || grant.at >= cool_until_)) {
     half_open_ = false;
-    refusals_ = 0;
+    overloads_ = 0;
   }
-  if (end != End::kRefused) return;
-  // Those that were out together are refused together; that is one refusal.
-  if (!half_open_ || grant.probe) ++refusals_;
+  // A time of 0 names none.
+  const Duration named = retry_after.value_or(Duration{});
+  const bool refused = end == End::kRefused || end == End::kOverloaded;
+  if (refused && named > Duration{}) cool_until_ = std::max(cool_until_, now + named);
+  const bool overloaded = end == End::kOverloaded || (refused && grant.probe);
+  if (!overloaded) return;
+  // Requests that were in flight together are refused together; they count as one overload.
+  if (!half_open_ || grant.probe) ++overloads_;
   half_open_ = true;
+  if (named > Duration{}) return;
   const Duration drawn =
       options_.cooldown_base / 2 +
-      full_jitter(options_.cooldown_base, options_.cooldown_max, refusals_, random);
-  cool_until_ = std::max(cool_until_, now + retry_after.value_or(drawn));
+      full_jitter(options_.cooldown_base, options_.cooldown_max, overloads_, random);
+  cool_until_ = std::max(cool_until_, now + drawn);
 }
 
 std::optional<TimePoint> Quota::cooling_until(TimePoint now) const {

@@ -1,12 +1,17 @@
-// Quota: requests and tokens per minute that several upstreams or rows may share, and the pause
-// after a refusal that holds for all of them. Pure.
+// Quota: requests and tokens per minute that several upstreams or rows may share, and pauses that
+// hold for all of them. Pure.
+//
+// There are two kinds of pause. A refusal that names a time (`Retry-After`) is the server's word,
+// and nothing goes out until then; afterwards all goes on as before. An overload pauses until the
+// time its refusal names, or for a growing time where it names none, and is then probed.
 //
 // Invariants:
 //   in no 60 seconds more requests go out than `requests_per_minute`, nor more tokens, as far as
 //     they are known when they go out, than `tokens_per_minute`; but a request above the token
 //     limit passes alone, for it would wait for ever;
-//   after a pause one request goes out and the others wait for its end (a circuit breaker's half
-//     open state, Nygard, Release It!): a crowd that comes back at once would be refused at once.
+//   after an overload's pause one request goes out and the others wait for its end (a circuit
+//     breaker's half open state, Nygard, Release It!): a crowd that comes back at once would be
+//     refused at once.
 //
 // Requests are spread over the minute besides, with room for `kBurst` of them at a time: servers
 // refuse a minute's worth that comes in its first second.
@@ -24,7 +29,7 @@ namespace windrow::dispatch {
 struct QuotaOptions {
   int64_t requests_per_minute = 0;  // 0: no limit
   int64_t tokens_per_minute = 0;
-  Duration cooldown_base = std::chrono::seconds(1);  // where a refusal names no time
+  Duration cooldown_base = std::chrono::seconds(1);  // where an overload names no time
   Duration cooldown_max = std::chrono::minutes(2);
 };
 
@@ -37,7 +42,12 @@ class Quota {
     bool probe = false;
   };
 
-  enum class End : uint8_t { kAnswered, kRefused, kOther };
+  enum class End : uint8_t {
+    kAnswered,
+    kRefused,     // this one request; all wait only where `retry_after` says so
+    kOverloaded,  // refused, and it was noticed that the upstream has too much to do
+    kOther,
+  };
 
   explicit Quota(QuotaOptions options = {}) : options_(options) {}
 
@@ -70,7 +80,7 @@ class Quota {
   TimePoint spread_requests_{};  // when all that went out would be spread evenly
   TimePoint spread_tokens_{};
   TimePoint cool_until_{};
-  int32_t refusals_ = 0;  // pauses since the last answer
+  int32_t overloads_ = 0;  // overloads since the last answer
   bool half_open_ = false;
   bool probing_ = false;
 };

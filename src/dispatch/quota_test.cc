@@ -110,14 +110,36 @@ TEST(Quota, WhatCostLessThanExpectedMakesRoom) {
   EXPECT_LE(*quota.ready_at(kStart + seconds(1), 500), kStart + seconds(2));
 }
 
-TEST(Quota, ARefusalStopsAllAndThenOneGoesToSee) {
+TEST(Quota, ASingleRefusalStopsNobody) {
+  Quota quota;
+  Random random(1);
+  quota.ended(kStart, quota.take(kStart, 1), Quota::End::kRefused, 0, {}, random);
+  EXPECT_EQ(quota.ready_at(kStart, 1), kStart);
+  EXPECT_FALSE(quota.take(kStart, 1).probe);
+  EXPECT_EQ(quota.cooling_until(kStart), std::nullopt);
+}
+
+// `Retry-After` is the server's word about the key. Then all go on: one refusal is no overload.
+TEST(Quota, ARefusalThatNamesATimeStopsAllUntilThen) {
+  Quota quota;
+  Random random(1);
+  quota.ended(kStart, quota.take(kStart, 1), Quota::End::kRefused, 0, seconds(20), random);
+  EXPECT_EQ(quota.ready_at(kStart, 1), kStart + seconds(20));
+  EXPECT_EQ(quota.cooling_until(kStart), kStart + seconds(20));
+  const TimePoint later = kStart + seconds(20);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(quota.ready_at(later, 1), later);
+    EXPECT_FALSE(quota.take(later, 1).probe);
+  }
+}
+
+TEST(Quota, AnOverloadStopsAllAndThenOneGoesToSee) {
   Quota quota;
   Random random(1);
   const Quota::Grant first = quota.take(kStart, 1);
   const Quota::Grant second = quota.take(kStart, 1);
-  quota.ended(kStart, first, Quota::End::kRefused, 0, seconds(20), random);
+  quota.ended(kStart, first, Quota::End::kOverloaded, 0, seconds(20), random);
   EXPECT_EQ(quota.ready_at(kStart, 1), kStart + seconds(20));
-  EXPECT_EQ(quota.cooling_until(kStart), kStart + seconds(20));
   // Was there before; its answer does not say that the pause is over.
   quota.ended(kStart + seconds(1), second, Quota::End::kAnswered, 1, {}, random);
   const TimePoint later = kStart + seconds(20);
@@ -129,19 +151,20 @@ TEST(Quota, ARefusalStopsAllAndThenOneGoesToSee) {
   EXPECT_EQ(quota.ready_at(later + seconds(1), 1), later + seconds(1));
 }
 
+// Also one that would be a row's own affair at another time; and a time of 0 is no time.
 TEST(Quota, AProbeThatIsRefusedPausesLonger) {
   Quota quota;
   Random random(1);
   TimePoint now = kStart;
+  quota.ended(now, quota.take(now, 1), Quota::End::kOverloaded, 0, {}, random);
   Duration total{};
   for (int i = 0; i < 12; ++i) {
-    const Quota::Grant grant = quota.take(now, 1);
-    quota.ended(now, grant, Quota::End::kRefused, 0, {}, random);
     const TimePoint next = *quota.ready_at(now, 1);
     EXPECT_GT(next, now);
     EXPECT_LE(next, now + minutes(2) + seconds(1));
     total += next - now;
     now = next;
+    quota.ended(now, quota.take(now, 1), Quota::End::kRefused, 0, Duration{}, random);
   }
   EXPECT_GT(total, minutes(1));
 }
@@ -149,7 +172,7 @@ TEST(Quota, AProbeThatIsRefusedPausesLonger) {
 TEST(Quota, AProbeThatFailsOtherwiseIsFollowedByAnother) {
   Quota quota;
   Random random(1);
-  quota.ended(kStart, quota.take(kStart, 1), Quota::End::kRefused, 0, seconds(5), random);
+  quota.ended(kStart, quota.take(kStart, 1), Quota::End::kOverloaded, 0, seconds(5), random);
   const TimePoint later = kStart + seconds(5);
   const Quota::Grant probe = quota.take(later, 1);
   quota.ended(later, probe, Quota::End::kOther, 0, {}, random);

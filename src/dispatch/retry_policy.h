@@ -1,11 +1,11 @@
 // Which failures are tried again, and when. Pure.
 //
-// A refusal because of load (429, 503) costs the row nothing: no attempt is used up, the whole
-// quota cools down (quota.h), and only patience ends it. So does a server that is away: otherwise
-// those rows that look whether it is back would pay for it. Other passing failures use up attempts
-// and wait an exponentially growing time of which a random part is taken ("full jitter", Brooker,
-// Exponential Backoff And Jitter, 2015), so that rows that failed together do not come back
-// together.
+// A refusal because of load (429, 503) costs the row a back-off and no attempt, and only patience
+// ends it; whether other rows wait too is decided by refusal_watch.h and quota.h. A server that is
+// away costs no attempt either: otherwise those rows that look whether it is back would pay for it.
+// Other passing failures use up attempts and wait an exponentially growing time of which a random
+// part is taken ("full jitter", Brooker, Exponential Backoff And Jitter, 2015), so that rows that
+// failed together do not come back together.
 //
 // Where people wait for the answer (`refusal_patience`), a refusal is theirs to hear: a few seconds
 // of it, and none of waiting for a time the server named that is later. It holds up nobody else

@@ -355,6 +355,7 @@ void Scheduler::send(TimePoint now, UpstreamId id, std::vector<ItemId> items, in
   const uint64_t group = items.size() == 1 ? records_.at(items.front()).item.group : 0;
   router_.sent(now, id, group, tokens);
   upstream.limit.sent(now, call.in_flight);
+  call.ticket = upstream.refusals.sent();
   items_out_ += items.size();
   if (reason != PackReason::kAlone) {
     ++counts_.batches;

@@ -32,6 +32,7 @@
 #include "dispatch/lanes.h"
 #include "dispatch/packer.h"
 #include "dispatch/quota.h"
+#include "dispatch/refusal_watch.h"
 #include "dispatch/retry_policy.h"
 #include "dispatch/router.h"
 #include "dispatch/work_item.h"
@@ -245,6 +246,7 @@ class Scheduler {
 
   struct Upstream {
     ConcurrencyLimit limit;
+    RefusalWatch refusals = {};
     std::optional<int32_t> told;
     size_t quota = 0;
     int32_t pack_rows_max = INT32_MAX;
@@ -261,6 +263,7 @@ class Scheduler {
     size_t unwanted = 0;                // of its items
     Cost expected = 0;
     Quota::Grant grant;
+    RefusalWatch::Ticket ticket = 0;
     TimePoint sent{};
     int32_t places = 1;
     int32_t in_flight = 1;
@@ -283,6 +286,7 @@ class Scheduler {
             PackReason reason, Actions& actions);
 
   void report(TimePoint now, const Call& call, const CallEnd& end);
+  void report_load(TimePoint now, const Call& call, const CallEnd& end);
   void settle(const Call& call, const CallEnd& end);
   bool is_too_many(const Call& call) const;
   bool may_go_elsewhere(TimePoint now, const WorkItem& item) const;

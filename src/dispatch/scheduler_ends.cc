@@ -31,30 +31,13 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   upstream.in_flight_of[static_cast<size_t>(call.urgency)] -= call.places;
   budget_.spend(call.expected, end.cost);
 
-  // Where people wait it is each one's own affair to be refused, and all others go on.
-  const bool is_own = end.fault == Fault::kOverloaded && options_.retry.refusal_patience;
-  const bool refused = end.fault == Fault::kOverloaded && !is_own;
-  const bool too_many = refused || end.timed_out || (is_own && is_too_many(call));
-  const bool well = !end.fault || end.answered;
-  const FlightEnd flight = well       ? FlightEnd::kAnswered
-                           : too_many ? FlightEnd::kOverloaded
-                                      : FlightEnd::kOther;
-  upstream.limit.ended({.sent = call.sent,
-                        .ended = now,
-                        .in_flight = call.in_flight,
-                        .work = end.work,
-                        .end = flight});
+  report_load(now, call, end);
 
-  const Quota::End quota_end = well      ? Quota::End::kAnswered
-                               : refused ? Quota::End::kRefused
-                                         : Quota::End::kOther;
-  quotas_[upstream.quota].ended(now, call.grant, quota_end, end.tokens,
-                                refused ? end.retry_after : std::nullopt, random_);
-
+  const bool answered = !end.fault || end.answered;
   const bool its_fault = end.fault == Fault::kTransient || end.fault == Fault::kUnreached ||
                          end.fault == Fault::kBackend;
   router_.ended(now, call.upstream, call.tokens,
-                well        ? Router::End::kAnswered
+                answered    ? Router::End::kAnswered
                 : its_fault ? (end.replied ? Router::End::kReplied : Router::End::kFailed)
                             : Router::End::kNeither);
   if (call.items.size() == 1) return;
@@ -67,6 +50,45 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   if (end.unmatched) {
     upstream.pack_rows_max =
         std::min(upstream.pack_rows_max, static_cast<int32_t>(call.items.size() / 2));
+  }
+}
+
+// A single refusal is its row's affair, and so is every refusal where people wait for the answer;
+// only an overload lowers the limit and makes all of the quota's rows wait.
+void Scheduler::report_load(TimePoint now, const Call& call, const CallEnd& end) {
+  Upstream& upstream = upstreams_[call.upstream.value()];
+  const bool is_own = end.fault == Fault::kOverloaded && options_.retry.refusal_patience;
+  const bool refused = end.fault == Fault::kOverloaded && !is_own;
+  const bool tells_of_load = refused || end.timed_out || (is_own && is_too_many(call));
+  const bool answered = !end.fault || end.answered;
+  bool overloaded = false;
+  if (answered) {
+    upstream.refusals.answered(call.ticket);
+  } else if (tells_of_load) {
+    overloaded = upstream.refusals.refused(call.ticket);
+  } else {
+    upstream.refusals.ended_otherwise(call.ticket);
+  }
+  upstream.limit.ended({.sent = call.sent,
+                        .ended = now,
+                        .in_flight = call.in_flight,
+                        .work = end.work,
+                        .end = answered                          ? FlightEnd::kAnswered
+                               : overloaded                      ? FlightEnd::kOverloaded
+                               : tells_of_load && !end.timed_out ? FlightEnd::kRefused
+                                                                 : FlightEnd::kOther});
+
+  Quota& quota = quotas_[upstream.quota];
+  const Quota::End quota_end = answered                ? Quota::End::kAnswered
+                               : refused && overloaded ? Quota::End::kOverloaded
+                               : refused               ? Quota::End::kRefused
+                                                       : Quota::End::kOther;
+  quota.ended(now, call.grant, quota_end, end.tokens, refused ? end.retry_after : std::nullopt,
+              random_);
+  const std::optional<TimePoint> paused_until = quota.cooling_until(now);
+  if (!refused || !paused_until) return;
+  for (Upstream& other : upstreams_) {
+    if (other.quota == upstream.quota) other.limit.paused(*paused_until);
   }
 }
 

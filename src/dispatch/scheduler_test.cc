@@ -69,7 +69,27 @@ TEST(Scheduler, AnItemGoesOnlyWhereItMay) {
   EXPECT_EQ(rig.ends.size(), 6U);
 }
 
-TEST(Scheduler, ARefusalCoolsAllOfItsQuotaAndNoOther) {
+TEST(Scheduler, ASingleRefusalCostsItsOwnRowABackOffAndNothingElse) {
+  for (const int32_t concurrency : {0, 4}) {
+    SchedulerOptions options = fixed({concurrency});
+    options.upstreams[0].concurrency.initial = 4;
+    options.retry.backoff_base = seconds(1);
+    Rig rig(options);
+    for (uint64_t id = 1; id <= 20; ++id)
+      rig.submit(id);
+    rig.fail_next(Fault::kOverloaded);
+    EXPECT_EQ(rig.ids_out(), (Ids{2, 3, 4, 5}));
+    EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 4);
+    rig.answer_next();
+    EXPECT_EQ(rig.ids_out(), (Ids{3, 4, 5, 6}));
+    rig.advance(seconds(1));
+    while (!rig.out.empty())
+      rig.answer_next();
+    EXPECT_EQ(rig.how(1), ItemEnd::kAnswered);
+  }
+}
+
+TEST(Scheduler, ARefusalThatNamesATimePausesAllOfItsQuotaAndNoOther) {
   SchedulerOptions options = fixed({4, 4, 4});
   options.quotas = {{}, {}};
   options.upstreams[2].quota = 1;
@@ -87,12 +107,40 @@ TEST(Scheduler, ARefusalCoolsAllOfItsQuotaAndNoOther) {
   for (const Send& send : rig.out)
     EXPECT_EQ(send.upstream, UpstreamId(2));
   EXPECT_EQ(rig.out.size(), 4U);
-  // Then one goes to see, and its answer opens the others.
+  // Then the server wants to be asked again, and is given as much as before.
   rig.advance(seconds(31));
-  EXPECT_EQ(rig.out.size(), 5U);
-  std::ranges::rotate(rig.out, rig.out.end() - 1);
-  rig.answer_next();
   EXPECT_EQ(rig.out.size(), 12U);
+}
+
+TEST(Scheduler, RefusalsInARowPauseTheQuotaAndThenOneGoesToSee) {
+  Rig rig(fixed({4}));
+  for (uint64_t id = 1; id <= 40; ++id)
+    rig.submit(id);
+  int refused = 0;
+  for (; refused < 40 && rig.out.size() == 4; ++refused)
+    rig.fail_next(Fault::kOverloaded);
+  EXPECT_LE(refused, 8);
+  EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 4) << "a fixed number is kept";
+  while (!rig.out.empty())
+    rig.fail_next(Fault::kOverloaded);
+  rig.advance(seconds(2));
+  ASSERT_EQ(rig.out.size(), 1U);
+  rig.answer_next();
+  EXPECT_EQ(rig.out.size(), 4U);
+}
+
+TEST(Scheduler, RefusalsInARowCutTheNumberInFlight) {
+  SchedulerOptions options = fixed({0});
+  options.upstreams[0].concurrency = {.initial = 16};
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 60; ++id)
+    rig.submit(id);
+  ASSERT_EQ(rig.out.size(), 16U);
+  for (int i = 0; i < 7; ++i)
+    rig.fail_next(Fault::kOverloaded);
+  EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 16);
+  rig.fail_next(Fault::kOverloaded);
+  EXPECT_LE(rig.scheduler.limit(UpstreamId(0)), 8);
 }
 
 SchedulerOptions where_people_wait(SchedulerOptions options) {

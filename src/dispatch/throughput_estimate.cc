@@ -25,6 +25,12 @@ void ThroughputEstimate::count(TimePoint ended, double work) {
   counted_work_ += work;
 }
 
+void ThroughputEstimate::interrupt() {
+  if (counting_) counted_before_ += counted_to_ - counted_from_;
+  counting_ = false;
+  counted_from_ = counted_to_;
+}
+
 void ThroughputEstimate::add(int32_t in_flight, double work, Duration latency) {
   // A reply within one reading of the clock still took some time.
   const double latency_s = std::max(seconds(latency), 1e-9);
@@ -47,7 +53,7 @@ double ThroughputEstimate::work_variance() const {
 }
 
 double ThroughputEstimate::by_counting() const {
-  const double counted_s = seconds(counted_to_ - counted_from_);
+  const double counted_s = seconds(counted_before_ + (counted_to_ - counted_from_));
   return counted_s > 0 ? counted_work_ / counted_s : 0;
 }
 

@@ -20,6 +20,10 @@ class ThroughputEstimate {
  public:
   // A request was answered, whenever it was sent. The first one begins the time that is counted.
   void count(TimePoint ended, double work);
+  bool counting() const { return counting_; }
+
+  // The load is interrupted: the time until the next count() is not counted.
+  void interrupt();
 
   // One that was sent and answered under the load: how many were in flight with it (itself
   // included) when it was sent, its work in any unit, and how long it took.
@@ -62,8 +66,9 @@ class ThroughputEstimate {
   double load_seconds_ = 0;
   double work_seconds_ = 0;
 
-  int64_t counted_ = 0;  // after the first
+  int64_t counted_ = 0;  // without the first of each stretch of time
   double counted_work_ = 0;
+  Duration counted_before_{};  // stretches before this one
   bool counting_ = false;
   TimePoint counted_from_{};
   TimePoint counted_to_{};

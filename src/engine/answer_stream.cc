@@ -132,6 +132,7 @@ llm::Piece AnswerStream::last(const llm::Choice& whole) {
                    .text = whole.text.substr(text_told_),
                    .reasoning = std::string(reasoning.substr(reasoning_told_)),
                    .finish_reason = whole.finish_reason,
+                   .cut_character = whole.cut_character,
                    .stopped_by = whole.stopped_by};
   for (size_t i = 0; i < whole.tool_calls.size(); ++i) {
     const llm::ToolCall& call = whole.tool_calls[i];

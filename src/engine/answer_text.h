@@ -17,6 +17,9 @@ class AnswerText {
   // True when a stop text is now complete; the text then ends before it. The earliest one wins.
   bool append(std::string_view bytes);
 
+  // The last so many bytes are no part of the answer, which is over.
+  void drop_last(size_t bytes) { bytes_.resize(bytes_.size() - bytes); }
+
   // What may be said for good so far: nothing of it can become part of a stop text or of a
   // character that is not complete. Bytes from the front of the text.
   size_t settled_bytes() const;

@@ -9,7 +9,7 @@ namespace {
 // them besides (bench/serve).
 constexpr double kShare = 0.15;
 
-constexpr double kWeight = 0.1;
+constexpr double kBackgroundWeight = 0.1;
 
 // One step that took very long, for whatever reason, is forgotten after some seconds.
 constexpr double kDebtMaxS = 1;
@@ -19,7 +19,7 @@ constexpr double kBesideTimes = 1;
 constexpr double kBetweenTimes = 3;
 
 // Fewer would teach nothing of what a token takes, and are what is tried first.
-constexpr int32_t kTokensMin = 8;
+constexpr int32_t kBackgroundTokensMin = 8;
 
 // Clients who asked nothing for so long are not expected.
 constexpr double kExpectedS = 2;
@@ -27,10 +27,10 @@ constexpr double kExpectedS = 2;
 }  // namespace
 
 int32_t BackgroundTurns::tokens_within(double times) const {
-  if (longer_tokens_ <= 0) return kTokensMin;
+  if (longer_tokens_ <= 0) return kBackgroundTokensMin;
   const double tokens_wanted = times * *clients_alone_s_ * longer_tokens_;
   if (longer_s_ * INT32_MAX <= tokens_wanted) return INT32_MAX;
-  return std::max(kTokensMin, static_cast<int32_t>(tokens_wanted / longer_s_));
+  return std::max(kBackgroundTokensMin, static_cast<int32_t>(tokens_wanted / longer_s_));
 }
 
 BackgroundTokens BackgroundTurns::tokens() const {
@@ -52,7 +52,7 @@ void BackgroundTurns::step_took(const Step& step) {
     debt_s_ = std::max(debt_s_ - kShare * duration_s, 0.0);
     if (step.clients_prefill && clients_alone_s_) return;
     if (!clients_alone_s_) clients_alone_s_ = duration_s;
-    *clients_alone_s_ += kWeight * (duration_s - *clients_alone_s_);
+    *clients_alone_s_ += kBackgroundWeight * (duration_s - *clients_alone_s_);
     return;
   }
   if (!clients_alone_s_) return;
@@ -64,8 +64,8 @@ void BackgroundTurns::step_took(const Step& step) {
     longer_s = std::min(duration_s, token_s * tokens);
   } else {
     if (step.clients_decode) longer_s = std::max(duration_s - *clients_alone_s_, 0.0);
-    longer_s_ += longer_s - kWeight * longer_s_;
-    longer_tokens_ += tokens - kWeight * longer_tokens_;
+    longer_s_ += longer_s - kBackgroundWeight * longer_s_;
+    longer_tokens_ += tokens - kBackgroundWeight * longer_tokens_;
   }
   debt_s_ = std::min(debt_s_ + longer_s, kDebtMaxS);
 }

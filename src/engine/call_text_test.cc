@@ -98,6 +98,11 @@ TEST(CallText, TheEndBehindTheOnlyCallIsSeenAsItComes) {
   for (size_t bytes = 0; bytes < whole; ++bytes)
     ASSERT_FALSE(end.reached(std::string_view(text).substr(0, bytes))) << bytes;
   EXPECT_TRUE(end.reached(std::string_view(text).substr(0, whole)));
+
+  // With a token that joins the last brace with what follows.
+  CallEnd joined({.format = {}, .prompt_end = ""}, tools(false));
+  EXPECT_FALSE(joined.reached(std::string_view(text).substr(0, whole - 1)));
+  EXPECT_TRUE(joined.reached(std::string_view(text).substr(0, whole + 3)));
 }
 
 }  // namespace

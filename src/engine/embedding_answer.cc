@@ -17,12 +17,31 @@ void normalise(std::vector<float>& embedding, size_t dimensions) {
     x = static_cast<float>(static_cast<double>(x) * scale);
 }
 
+namespace {
+
+// Of some models the head has a number for each of its classes, and libllama makes probabilities of
+// them; one number alone is a logit.
+bool are_probabilities(const std::vector<float>& scores) {
+  constexpr float kRounding = 1e-3F;
+  if (scores.size() < 2) return false;
+  float sum = 0;
+  for (const float score : scores) {
+    if (score < 0 || score > 1) return false;
+    sum += score;
+  }
+  return std::abs(sum - 1) < kRounding;
+}
+
+}  // namespace
+
 std::vector<llm::RankedDocument> rank(const llm::Request& request,
                                       const std::vector<std::vector<float>>& scores) {
   std::vector<llm::RankedDocument> ranking;
   ranking.reserve(scores.size());
   for (size_t i = 0; i < scores.size(); ++i) {
-    ranking.push_back({.index = static_cast<int32_t>(i), .score = scores[i].front()});
+    ranking.push_back({.index = static_cast<int32_t>(i),
+                       .score = scores[i].front(),
+                       .is_probability = are_probabilities(scores[i])});
   }
   std::sort(ranking.begin(), ranking.end(), [](const auto& a, const auto& b) {
     return a.score != b.score ? a.score > b.score : a.index < b.index;

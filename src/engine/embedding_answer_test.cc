@@ -69,6 +69,18 @@ TEST(Rank, KeepsAsManyAsWereAskedForWithTheirTexts) {
   EXPECT_EQ(rank(request, {{1}, {3}, {2}}).size(), 3U);
 }
 
+TEST(Rank, KnowsLogitsFromProbabilities) {
+  const auto logits = rank(rerank(2), {{3}, {0.5F}});
+  EXPECT_FALSE(logits[0].is_probability);
+  EXPECT_NEAR(llm::relevance_of(logits[0]), 0.952574, 1e-5);
+  EXPECT_NEAR(llm::relevance_of(logits[1]), 0.622459, 1e-5);
+  const auto classes = rank(rerank(2), {{0.25F, 0.75F}, {0.9F, 0.1F}});
+  EXPECT_TRUE(classes[0].is_probability);
+  EXPECT_EQ(llm::relevance_of(classes[0]), 0.9F);
+  EXPECT_EQ(llm::relevance_of(classes[1]), 0.25F);
+  EXPECT_FALSE(rank(rerank(1), {{0.5F, 9}})[0].is_probability);
+}
+
 TEST(EmbeddingAnswer, HoldsVectorsUsageAndTheFormatAskedFor) {
   const llm::Request request{.endpoint = llm::Endpoint::kEmbeddings,
                              .inputs = {{.text = "a"}, {.text = "b"}},

@@ -111,7 +111,7 @@ std::optional<llm::Failure> EmbeddingBackend::check_bytes(const llm::Request& re
   const size_t bytes = request.inputs[index].text.size() + request.query.size();
   const size_t tokens_min = (bytes + *token_bytes_max - 1) / *token_bytes_max;
   if (tokens_min <= static_cast<size_t>(limits().input_tokens_max)) return std::nullopt;
-  return too_long(request, index, fmt::format("at least {}", tokens_min));
+  return too_long(request, index, tokens_min, true);
 }
 
 std::optional<llm::Failure> EmbeddingBackend::check_length(const llm::Request& request,
@@ -124,20 +124,22 @@ std::optional<llm::Failure> EmbeddingBackend::check_length(const llm::Request& r
         .param = param};
   }
   if (tokens <= static_cast<size_t>(limits().input_tokens_max)) return std::nullopt;
-  return too_long(request, index, fmt::format("{}", tokens));
+  return too_long(request, index, tokens, false);
 }
 
-llm::Failure EmbeddingBackend::too_long(const llm::Request& request, size_t index,
-                                        std::string_view count) const {
+llm::Failure EmbeddingBackend::too_long(const llm::Request& request, size_t index, size_t tokens,
+                                        bool at_least) const {
   const std::string param = param_of_input(request, index);
+  const int32_t max = limits().input_tokens_max;
   return llm::Failure{
       .code = "context_length_exceeded",
-      .message = fmt::format("{} has {} tokens{}; this model takes at most {} at once, so cut the "
-                             "text into parts",
-                             param, count,
-                             request.endpoint == llm::Endpoint::kRerank ? " with the query" : "",
-                             limits().input_tokens_max),
-      .param = param};
+      .message = fmt::format("this model's maximum context length is {} tokens, and {} has {}{} "
+                             "tokens{}; cut the text into parts",
+                             max, param, at_least ? "at least " : "", tokens,
+                             request.endpoint == llm::Endpoint::kRerank ? " with the query" : ""),
+      .param = param,
+      .prompt_excess =
+          llm::PromptExcess{.tokens = static_cast<int64_t>(tokens), .tokens_max = max}};
 }
 
 std::variant<std::vector<Token>, llm::Failure> EmbeddingBackend::tokens_of(

@@ -61,7 +61,8 @@ class EmbeddingBackend final : public llm::Backend {
   std::optional<llm::Failure> check_bytes(const llm::Request& request, size_t index) const;
   std::optional<llm::Failure> check_length(const llm::Request& request, size_t index,
                                            size_t tokens) const;
-  llm::Failure too_long(const llm::Request& request, size_t index, std::string_view count) const;
+  llm::Failure too_long(const llm::Request& request, size_t index, size_t tokens,
+                        bool at_least) const;
   std::variant<std::vector<Token>, llm::Failure> tokens_of(const llm::Request& request,
                                                            size_t index) const;
 

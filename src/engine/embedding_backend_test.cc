@@ -156,8 +156,9 @@ TEST_F(EmbeddingBackendTest, TooLongIsRefusedWithBothLengths) {
   const std::string long_text(20, 'x');
   const llm::Failure failure = refusal(model, embed({{.text = "a"}, {.text = long_text}}));
   EXPECT_EQ(failure.message,
-            "input[1] has 21 tokens; this model takes at most 20 at once, so cut the text into "
-            "parts");
+            "this model's maximum context length is 20 tokens, and input[1] has 21 tokens; cut the "
+            "text into parts");
+  EXPECT_EQ(failure.prompt_excess, (llm::PromptExcess{.tokens = 21, .tokens_max = 20}));
   EXPECT_EQ(failure.param, "input[1]");
   EXPECT_EQ(failure.code, "context_length_exceeded");
   EXPECT_EQ(refusal(model, embed({{.text = long_text}})).param, "input");
@@ -165,8 +166,8 @@ TEST_F(EmbeddingBackendTest, TooLongIsRefusedWithBothLengths) {
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(model, embed({{.text = fits}}))));
   EmbeddingBackend ranks = backend(kRankLimits);
   EXPECT_EQ(refusal(ranks, rerank({{.text = fits}})).message,
-            "documents[0] has 21 tokens with the query; this model takes at most 20 at once, so "
-            "cut the text into parts");
+            "this model's maximum context length is 20 tokens, and documents[0] has 21 tokens with "
+            "the query; cut the text into parts");
 }
 
 TEST_F(EmbeddingBackendTest, WhatHasNoTokensIsRefused) {
@@ -222,8 +223,8 @@ TEST_F(EmbeddingBackendTest, WhatCannotFitByItsBytesIsRefusedBeforeItIsTokenised
   EmbeddingBackend model(std::make_unique<ScriptedEmbeddingRunner>(kLimits), vocabulary, {}, clock_,
                          {});
   EXPECT_EQ(refusal(model, embed({{.text = std::string(81, 'x')}})).message,
-            "input has at least 21 tokens; this model takes at most 20 at once, so cut the text "
-            "into parts");
+            "this model's maximum context length is 20 tokens, and input has at least 21 tokens; "
+            "cut the text into parts");
   EXPECT_EQ(calls, 0);
 }
 

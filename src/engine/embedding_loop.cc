@@ -9,29 +9,16 @@
 
 #include "base/ensure.h"
 #include "base/hash.h"
+#include "engine/row_failures.h"
 
 namespace windrow::engine {
 namespace {
 
 // So many inputs in a row that each fail alone mean that the model is broken, not the inputs.
-constexpr int kFailuresInARowMax = 3;
+constexpr int kEmbeddingFailuresInARowMax = 3;
 
 // What is timed for the budget is cut into inputs of so many tokens: a sentence or two.
 constexpr int32_t kTypicalInputTokens = 32;
-
-llm::Failure cancelled() {
-  return llm::Failure{.failure_class = llm::FailureClass::kCancelled,
-                      .status = 499,
-                      .code = "cancelled",
-                      .message = "cancelled before it was answered"};
-}
-
-llm::Failure backend_failure(std::string_view why) {
-  return llm::Failure{.failure_class = llm::FailureClass::kBackend,
-                      .status = 503,
-                      .code = "backend_unavailable",
-                      .message = std::string(why)};
-}
 
 llm::Failure input_failure(size_t index, size_t inputs, std::string_view why) {
   return llm::Failure{
@@ -290,7 +277,7 @@ void EmbeddingLoop::pass_failed(const std::vector<InputId>& pass, const Error& e
     return;
   }
   if (goes_again) return;
-  if (++failures_in_a_row_ >= kFailuresInARowMax) {
+  if (++failures_in_a_row_ >= kEmbeddingFailuresInARowMax) {
     fail_for_good(error);
     return;
   }

@@ -14,6 +14,7 @@
 
 #include "base/testing/manual_clock.h"
 #include "engine/generation_backend.h"
+#include "engine/structure/answer_check.h"
 #include "engine/testing/recording_listener.h"
 #include "engine/testing/scripted_runner.h"
 #include "engine/testing/word_vocabulary.h"
@@ -71,6 +72,7 @@ class MarkedVocabulary final : public Vocabulary {
   std::optional<Token> begin_token() const override { return std::nullopt; }
   std::vector<ControlToken> control_tokens() const override {
     std::vector<ControlToken> tokens;
+    tokens.reserve(kMarks.size());
     for (const std::string& text : kMarks)
       tokens.push_back({.text = text, .token = mark(text)});
     return tokens;
@@ -165,8 +167,11 @@ class ForcedCallsTest : public ::testing::Test {
   }
 
   void expect_calls(const llm::Choice& choice) {
-    EXPECT_EQ(choice.structure, std::nullopt);
-    if (choice.finish_reason == llm::FinishReason::kLength) return;
+    if (choice.finish_reason == llm::FinishReason::kLength) {
+      EXPECT_EQ(choice.structure, llm::StructureLabel::kTruncated) << "a call had to come";
+      return;
+    }
+    EXPECT_EQ(choice.structure, llm::StructureLabel::kValid);
     EXPECT_EQ(choice.text, "");
     ++whole_;
     EXPECT_EQ(choice.finish_reason, llm::FinishReason::kToolCalls);
@@ -225,6 +230,8 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
       llm::Request asked = request(seed, {.use = ToolUse::kRequired});
       asked.choices = 2;
       favour(asked, {"<|end|>"});
+      // Ends are favoured, so what stands between two calls has to be, too.
+      if (family.marks.empty()) favour(asked, {"\n"});
       if (seed % 3 == 0) asked.logprobs_top = 1;
       const llm::Answer alone = ask(*model, asked);
       for (const llm::Choice& choice : alone.choices)
@@ -298,6 +305,132 @@ TEST_F(ForcedCallsTest, AMessageOfThoughtsMayStandBeforeTheOneThatCalls) {
   EXPECT_GT(without, 5);
 }
 
+// A model that may call and has to keep to a form begins with the one or with the other.
+TEST_F(ForcedCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
+  const std::vector<llm::StructureSpec> forms = {
+      {.kind = llm::StructureSpec::Kind::kJsonSchema,
+       .text = R"({"type":"object","properties":{"ok":{"type":"boolean"},)"
+               R"("why":{"type":"string","maxLength":3}},"required":["ok"]})",
+       .param = "response_format"},
+      {.kind = llm::StructureSpec::Kind::kRegex, .text = "[0-9]{1,3}", .param = "guided_regex"},
+      {.kind = llm::StructureSpec::Kind::kChoice, .choices = {"yes", "[no]"}, .param = "choice"},
+      {.kind = llm::StructureSpec::Kind::kGrammar, .text = "root ::= [a-c]+", .param = "grammar"},
+      {.kind = llm::StructureSpec::Kind::kJsonObject, .param = "response_format"}};
+  int all_called = 0;
+  int all_formed = 0;
+  for (const Family& family : kFamilies) {
+    SCOPED_TRACE(family.marks);
+    const auto model = backend(family.marks, family.end);
+    int called = 0;
+    int formed = 0;
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed);
+      const llm::StructureSpec& form = forms[seed % forms.size()];
+      llm::Request asked = request(seed, {.parallel = seed % 2 == 0});
+      asked.structured = form;
+      favour(asked, {"<|end|>", "analysis"});
+      // By chance alone few answers would begin with a call. Llama's calls have no mark.
+      const bool bare = family.marks.empty() || family.marks.starts_with("<|start_header_id|>");
+      if (seed % 4 == 0) {
+        const auto begin = vocabulary_.tokenize(bare ? "{" : family.marks, ControlTokens::kParsed);
+        asked.sampling.logit_bias.push_back({.token = begin[0], .bias = 30});
+      }
+      if (seed % 3 == 0) asked.logprobs_top = 1;
+      const auto listener = std::make_shared<RecordingListener>();
+      asked.listener = listener;
+      const llm::Outcome outcome = outcome_of(*model, asked);
+      if (const auto* failure = std::get_if<llm::Failure>(&outcome)) FAIL() << failure->message;
+      listener->expect_said(outcome);
+      const llm::Choice& choice = std::get<llm::Answer>(outcome).choices.at(0);
+      if (choice.finish_reason == llm::FinishReason::kLength) {
+        EXPECT_EQ(choice.structure, llm::StructureLabel::kTruncated);
+        EXPECT_TRUE(std::get<llm::Answer>(outcome).truncated);
+        continue;
+      }
+      EXPECT_EQ(choice.structure, llm::StructureLabel::kValid);
+      if (choice.finish_reason == llm::FinishReason::kToolCalls) {
+        ++called;
+        EXPECT_EQ(choice.text, "");
+        ASSERT_FALSE(choice.tool_calls.empty());
+        if (seed % 2 == 1) {
+          EXPECT_EQ(choice.tool_calls.size(), 1U);
+        }
+        for (const llm::ToolCall& call : choice.tool_calls)
+          expect_valid(call);
+      } else {
+        ++formed;
+        EXPECT_TRUE(choice.tool_calls.empty());
+        EXPECT_EQ((*make_check(form))->fault(choice.text), std::nullopt) << choice.text;
+      }
+    }
+    // Some families' random calls seldom end within the limit, so these are counted together.
+    all_called += called;
+    all_formed += formed;
+  }
+  EXPECT_GT(all_called, 60);
+  EXPECT_GT(all_formed, 200);
+}
+
+TEST_F(ForcedCallsTest, BesideAFormWhatIsWrongIsSaidWithItsField) {
+  const auto model = backend("<tool_call> tools");
+  llm::Request odd = request(1, {});
+  odd.structured = llm::StructureSpec{
+      .kind = llm::StructureSpec::Kind::kRegex, .text = "(", .param = "guided_regex"};
+  const std::optional<llm::Failure> form = model->structure_fault(odd);
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->param, "guided_regex");
+  EXPECT_TRUE(form->message.starts_with("guided_regex: ")) << form->message;
+  odd.structured->text = "a";
+  EXPECT_EQ(model->structure_fault(odd), std::nullopt);
+  odd.chat.tools[0].at("function").as_object()["parameters"] = {{"minProperties", 2}};
+  EXPECT_EQ(model->structure_fault(odd), std::nullopt) << "no tool is strict";
+  odd.chat.tools[0].at("function").as_object()["strict"] = true;
+  EXPECT_EQ(model->structure_fault(odd)->param, "tools[0].function.parameters");
+}
+
+// Noise never writes the closing mark, so the answer would be thoughts and nothing else.
+TEST_F(ForcedCallsTest, ThoughtsBeforeACallThatHasToComeAreBounded) {
+  const std::vector<Family> families = {{"<tool_call> tools <think> </think>", true, "<think>"},
+                                        {kHarmony, false, kTurn}};
+  for (const Family& family : families) {
+    SCOPED_TRACE(family.marks);
+    const auto model = backend(family.marks, family.end);
+    whole_ = 0;
+    int thought = 0;
+    for (uint64_t seed = 0; seed < 24; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed);
+      llm::Request asked = request(seed, {.use = ToolUse::kRequired, .parallel = false});
+      favour(asked, {"<|channel|>", "analysis"});
+      int32_t bound = 150;
+      if (seed % 3 != 0) bound = asked.reasoning_tokens_max.emplace(seed % 3 == 1 ? 7 : 0);
+      const auto listener = std::make_shared<RecordingListener>();
+      asked.listener = listener;
+      const llm::Outcome outcome = outcome_of(*model, asked);
+      ASSERT_TRUE(std::holds_alternative<llm::Answer>(outcome));
+      listener->expect_said(outcome);
+      const llm::Answer& answer = std::get<llm::Answer>(outcome);
+      EXPECT_LE(answer.usage.reasoning_tokens, bound);
+      if (answer.usage.reasoning_tokens == bound) ++thought;
+      const llm::Choice& choice = answer.choices.at(0);
+      expect_calls(choice);
+      EXPECT_EQ(choice.tool_calls.size(), 1U) << "the call has come, or begun";
+    }
+    EXPECT_GT(whole_, 12);
+    EXPECT_GT(thought, 3);
+  }
+}
+
+TEST_F(ForcedCallsTest, ACallThatDidNotComeInTimeIsSaid) {
+  const auto model = backend("<tool_call> tools <think> </think>", "<think>");
+  llm::Request asked = request(1, {.use = ToolUse::kNamed, .name = "add"});
+  asked.reasoning_tokens_max = 100;
+  asked.output_tokens_max = 12;
+  const llm::Answer answer = ask(*model, asked);
+  EXPECT_EQ(answer.choices.at(0).finish_reason, llm::FinishReason::kLength);
+  EXPECT_EQ(answer.choices.at(0).structure, llm::StructureLabel::kTruncated);
+  EXPECT_TRUE(answer.truncated);
+}
+
 // What an answer says before it calls is free, and a call that has begun is one of those there are.
 TEST_F(ForcedCallsTest, ACallThatNeedNotComeIsHeldToItsSchemaOnceItHasBegun) {
   struct Begun {
@@ -367,6 +500,19 @@ TEST_F(ForcedCallsTest, WhatNobodyInsistsOnIsNotRefused) {
   EXPECT_GT(calls, 5);
   odd.chat.tools[0].at("function").as_object()["strict"] = true;
   const llm::Outcome refused = outcome_of(*model, odd);
+  ASSERT_TRUE(std::holds_alternative<llm::Failure>(refused));
+  EXPECT_EQ(std::get<llm::Failure>(refused).param, "tools[0].function.parameters");
+}
+
+TEST_F(ForcedCallsTest, WordsOfAToolsSchemaThatAreNotKnownAreToldOrRefused) {
+  const auto model = backend("<tool_call> tools");
+  llm::Request asked = request(1, {.use = ToolUse::kRequired});
+  asked.chat.tools[0].at("function").at("parameters").as_object()["unit"] = "m";
+  EXPECT_EQ(ask(*model, asked).structure_warnings,
+            std::vector<std::string>{"tools[0].function.parameters: at #/unit: this is no keyword "
+                                     "of JSON Schema, and has no effect"});
+  asked.schema_unknown = llm::UnknownWords::kRefuse;
+  const llm::Outcome refused = outcome_of(*model, asked);
   ASSERT_TRUE(std::holds_alternative<llm::Failure>(refused));
   EXPECT_EQ(std::get<llm::Failure>(refused).param, "tools[0].function.parameters");
 }

@@ -18,8 +18,9 @@ namespace {
 constexpr int64_t kLogprobsMax = 8'000'000;
 constexpr int64_t kBiasesMax = 50'000'000;
 
-bool must_call(const llm::ToolChoice& choice) {
-  return choice.use == llm::ToolUse::kRequired || choice.use == llm::ToolUse::kNamed;
+// Its errors begin with the place of what is at fault.
+bool has_calls(const llm::StructureSpec& spec) {
+  return spec.kind == llm::StructureSpec::Kind::kToolCalls || !spec.tools.empty();
 }
 
 struct PromptsAhead final : llm::ReadAhead {
@@ -46,6 +47,14 @@ std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
   return tokens;
 }
 
+// An answer, and what of its schemas has no effect.
+llm::Backend::Done with_warnings(std::vector<std::string> warnings, llm::Backend::Done done) {
+  return [warnings = std::move(warnings), done = std::move(done)](llm::Outcome outcome) {
+    if (auto* answer = std::get_if<llm::Answer>(&outcome)) answer->structure_warnings = warnings;
+    done(std::move(outcome));
+  };
+}
+
 }  // namespace
 
 GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
@@ -58,6 +67,7 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
       options_(options),
       prompt_maker_(vocabulary, std::move(chat_template),
                     {.row_tokens_max = runner->limits().row_tokens_max,
+                     .row_tokens_trained = runner->limits().row_tokens_trained,
                      .now_unix_s = options.date_unix_s.value_or(clock.unix_seconds())}),
       shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
       shown_beside_tools_(
@@ -131,7 +141,7 @@ std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& requ
 // A call is wanted and this model's cannot be enforced.
 std::optional<llm::Failure> GenerationBackend::no_call_possible(const llm::Request& request) const {
   const llm::Chat& chat = request.chat;
-  if (chat.tools.empty() || !must_call(chat.tool_choice)) return std::nullopt;
+  if (chat.tools.empty() || !llm::has_to_call(chat.tool_choice)) return std::nullopt;
   const std::optional<std::string> why = engine::not_enforceable(*prompt_maker_.tool_syntax());
   if (!why) return std::nullopt;
   return llm::Failure{
@@ -157,8 +167,13 @@ llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Stru
           const llm::Usage usage = answer->usage;
           llm::Outcome judgement = cancelled();
           if (!unwanted.stop_requested()) {
-            judgement = structure->calls ? judged_calls(*structure->calls, std::move(*answer))
-                                         : judged(*structure->check, std::move(*answer));
+            judgement = structure->check ? judged(*structure->check, std::move(*answer))
+                                         : llm::Outcome(std::move(*answer));
+            auto* made = std::get_if<llm::Answer>(&judgement);
+            if (structure->calls && made != nullptr) {
+              judgement = judged_calls(*structure->calls, std::move(*made),
+                                       /*has_to_call=*/structure->check == nullptr);
+            }
           }
           if (unwanted.stop_requested()) judgement = cancelled();
           if (auto* failure = std::get_if<llm::Failure>(&judgement)) failure->usage = usage;
@@ -170,7 +185,7 @@ llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Stru
 // On a thread of the cache.
 StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureSpec& spec,
                                                            const grammar::GiveUp& give_up) {
-  if (spec.kind == llm::StructureSpec::Kind::kToolCalls) return make_calls_for(spec, give_up);
+  if (has_calls(spec)) return make_calls_for(spec, give_up);
   std::call_once(tables_made_, [this] {
     const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
     tables_ =
@@ -191,15 +206,25 @@ StructureCache::Made GenerationBackend::make_calls_for(const llm::StructureSpec&
 // What its answers have to be: the structure that it asks for, or calls of tools.
 std::optional<llm::StructureSpec> GenerationBackend::structure_of(
     const llm::Request& request) const {
-  if (request.structured) return request.structured;
+  const llm::UnknownWords unknown = request.schema_unknown.value_or(options_.schema_unknown);
   const llm::Chat& chat = request.chat;
+  const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
+  const bool known = syntax != nullptr && !engine::not_enforceable(*syntax);
+  if (request.structured) {
+    llm::StructureSpec spec = *request.structured;
+    spec.unknown = unknown;
+    if (chat.tools.empty() || !known) return spec;
+    spec.tools = boost::json::serialize(chat.tools);
+    spec.tool_choice = chat.tool_choice;
+    return spec;
+  }
   if (chat.tools.empty()) return std::nullopt;
   // One that need not call can be anything, up to where it does.
-  const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
-  const bool seen = syntax != nullptr && !syntax->mark.empty() && !engine::not_enforceable(*syntax);
-  if (!must_call(chat.tool_choice) && (!seen || request.ignore_eos)) return std::nullopt;
+  const bool seen = known && !syntax->mark.empty();
+  if (!llm::has_to_call(chat.tool_choice) && (!seen || request.ignore_eos)) return std::nullopt;
   return llm::StructureSpec{.kind = llm::StructureSpec::Kind::kToolCalls,
                             .text = boost::json::serialize(chat.tools),
+                            .unknown = unknown,
                             .tool_choice = chat.tool_choice,
                             .param = "tools"};
 }
@@ -253,7 +278,7 @@ void GenerationBackend::submit(llm::Request request, Done done) {
 
 llm::Failure GenerationBackend::not_enforceable(const llm::StructureSpec& spec,
                                                 const Error& error) {
-  if (spec.kind == llm::StructureSpec::Kind::kToolCalls) {
+  if (has_calls(spec)) {
     return {.code = "invalid_value",
             .message = error.message,
             .param = place_in_message(error.message)};
@@ -302,15 +327,28 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
     form->reasoning = *reasoning;
     form->prompt_end = asked.prompts.chat_end;
   }
-  if (asked.structure->kind == llm::StructureSpec::Kind::kToolCalls) {
+  if (chat) form->thought_tokens_max = reasoning_tokens_max(asked);
+  if (has_calls(*asked.structure)) {
     const chat::ToolSyntax& syntax = call_tables_.spelling.syntax;
     form->call_marks = structure.call_marks;
     form->said_before = said_before_calls(syntax);
     if (!form->call_marks) form->reasoning = call_tables_.thoughts;
   }
+  if (!structure.warnings.empty())
+    asked.done = with_warnings(structure.warnings, std::move(asked.done));
   if (structure.check || structure.calls)
     asked.done = check_structure(*made, asked.request.unwanted, std::move(asked.done));
   run(std::move(asked), std::move(form));
+}
+
+// A model that thinks up to its limit never calls, so the thoughts before a call that has to come
+// are bounded in any case.
+std::optional<int32_t> GenerationBackend::reasoning_tokens_max(const Waiting& asked) const {
+  const llm::Request& request = asked.request;
+  if (request.reasoning_tokens_max) return request.reasoning_tokens_max;
+  if (request.structured || !llm::has_to_call(request.chat.tool_choice)) return std::nullopt;
+  const int64_t longest = output_tokens_max(request, asked.prompts.tokens.front().size());
+  return static_cast<int32_t>(longest * options_.call_reasoning_percent / 100);
 }
 
 void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> form) {
@@ -324,14 +362,14 @@ void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> for
   if (chat && reasoning != nullptr) {
     limits.reasoning = std::make_shared<const chat::ReasoningContext>(
         chat::ReasoningContext{.format = *reasoning, .prompt_end = asked.prompts.chat_end});
-    if (!asked.request.structured) look_for_calls(asked.request.chat, limits);
+    look_for_calls(asked.request, limits);
   }
   engine_.submit(fan_out(std::move(asked.request), std::move(asked.prompts.tokens), vocabulary_,
                          limits, asked.submitted_at, std::move(asked.done)));
 }
 
-// Under a structure an answer is that.
-void GenerationBackend::look_for_calls(const llm::Chat& chat, FanOutLimits& limits) const {
+void GenerationBackend::look_for_calls(const llm::Request& request, FanOutLimits& limits) const {
+  const llm::Chat& chat = request.chat;
   const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
   if (chat.tools.empty() || syntax == nullptr || syntax->form == chat::ToolSyntax::Form::kNone)
     return;
@@ -339,7 +377,8 @@ void GenerationBackend::look_for_calls(const llm::Chat& chat, FanOutLimits& limi
   limits.tools = std::make_shared<const chat::ToolContext>(
       chat::ToolContext{.syntax = *syntax,
                         .tools = chat::ToolTable(chat.tools),
-                        .several = chat.tool_choice.parallel});
+                        .several = chat.tool_choice.parallel,
+                        .at_begin_only = request.structured.has_value()});
 }
 
 void GenerationBackend::cancel_without_structure(uint64_t id) {

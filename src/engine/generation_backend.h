@@ -38,6 +38,13 @@ struct GenerationOptions {
   // Of a request that names no limit itself; always capped by the context that is left.
   int32_t output_tokens_default = 4096;
 
+  // Before a call that has to come thoughts may take so much of the longest answer, in percent; a
+  // request may name a number of tokens itself.
+  int32_t call_reasoning_percent = 50;
+
+  // Of a request that does not say it itself.
+  llm::UnknownWords schema_unknown = llm::UnknownWords::kAnnotate;
+
   // What templates that ask for the date are told; absent: the moment the backend is made.
   std::optional<int64_t> date_unix_s;
 
@@ -115,8 +122,9 @@ class GenerationBackend final : public llm::Backend {
     using WhenUnwanted = std::stop_callback<std::function<void()>>;
     std::unique_ptr<WhenUnwanted> when_unwanted;
   };
+  std::optional<int32_t> reasoning_tokens_max(const Waiting& asked) const;
   void run(Waiting asked, std::shared_ptr<const AnswerForm> form);
-  void look_for_calls(const llm::Chat& chat, FanOutLimits& limits) const;
+  void look_for_calls(const llm::Request& request, FanOutLimits& limits) const;
 
   const Vocabulary& vocabulary_;
   const Clock& clock_;

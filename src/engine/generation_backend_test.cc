@@ -130,6 +130,24 @@ TEST_F(GenerationBackendTest, ThoughtsAreBesideTheAnswer) {
       << "a completion has no thoughts";
 }
 
+// Each byte is a token here.
+TEST_F(GenerationBackendTest, SaysThatALimitCutACharacter) {
+  GenerationBackend model = backend();
+  llm::Request request = saying(0xF0, completion("x"));
+  request.output_tokens_max = 1;
+  const llm::Outcome cut = ask(model, request);
+  EXPECT_EQ(std::get<llm::Answer>(cut).choices.at(0).text, "\xEF\xBF\xBD");
+  EXPECT_TRUE(std::get<llm::Answer>(cut).choices.at(0).cut_character);
+
+  request = saying('a', completion("x"));
+  request.output_tokens_max = 1;
+  EXPECT_FALSE(std::get<llm::Answer>(ask(model, request)).choices.at(0).cut_character);
+  request = saying(0xF0, completion("x"));
+  request.output_tokens_max = 2;
+  const llm::Outcome broken = ask(model, request);
+  EXPECT_TRUE(std::get<llm::Answer>(broken).choices.at(0).cut_character) << "the second one is";
+}
+
 TEST_F(GenerationBackendTest, SaysWhichStopTextEndedAnAnswer) {
   GenerationBackend model = backend();
   llm::Request request = saying('a', completion("x"));

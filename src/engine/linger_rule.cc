@@ -6,7 +6,7 @@ namespace windrow::engine {
 namespace {
 
 // Of a new interval in the mean.
-constexpr double kWeight = 0.2;
+constexpr double kLingerWeight = 0.2;
 
 // So many mean intervals without a request say that it is quiet.
 constexpr double kQuiet = 4;
@@ -23,7 +23,7 @@ LingerDecision go(llm::StepReason reason) {
 void ArrivalTimes::arrived(TimePoint now) {
   if (last_) {
     const double interval_s = std::clamp(seconds(now - *last_), 0.0, kIntervalMaxS);
-    mean_s_ = mean_s_ ? *mean_s_ + kWeight * (interval_s - *mean_s_) : interval_s;
+    mean_s_ = mean_s_ ? *mean_s_ + kLingerWeight * (interval_s - *mean_s_) : interval_s;
   }
   last_ = now;
 }

@@ -27,12 +27,13 @@ enum class Sharing : uint8_t {
 std::string_view to_string(Sharing sharing);
 
 struct RunnerLimits {
-  int32_t cells_max = 0;         // tokens that all sequences together may hold, shared ones once
-  int32_t rows_max = 0;          // rows in one step; the other sequences keep prefixes
-  int32_t sequences_max = 0;     // sequence ids are 0 .. sequences_max - 1
-  int32_t step_tokens_max = 0;   // tokens in one step
-  int32_t step_outputs_max = 0;  // logits in one step; at least rows_max
-  int32_t row_tokens_max = 0;    // tokens in one sequence
+  int32_t cells_max = 0;           // tokens that all sequences together may hold, shared ones once
+  int32_t rows_max = 0;            // rows in one step; the other sequences keep prefixes
+  int32_t sequences_max = 0;       // sequence ids are 0 .. sequences_max - 1
+  int32_t step_tokens_max = 0;     // tokens in one step
+  int32_t step_outputs_max = 0;    // logits in one step; at least rows_max
+  int32_t row_tokens_max = 0;      // tokens in one sequence
+  int32_t row_tokens_trained = 0;  // that the model was trained for; less may fit, never more
   int32_t vocabulary_size = 0;
   Sharing sharing = Sharing::kNothing;
   int32_t compact_cells_max = 0;  // so many cells can be moved at once; 0: never

@@ -9,7 +9,7 @@ namespace {
 constexpr double kKept = 0.98;
 
 // Sizes that differ by less than this share of their mean say nothing about a slope.
-constexpr double kSpreadMin = 0.1;
+constexpr double kPassSpreadMin = 0.1;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::optional<PassTime::Line> PassTime::line() const {
   const double mean_s = seconds_ / weight_;
   const double variance = tokens_squared_ / weight_ - mean * mean;
   const Line through_zero{.token_s = mean_s / mean};
-  if (variance < kSpreadMin * kSpreadMin * mean * mean) return through_zero;
+  if (variance < kPassSpreadMin * kPassSpreadMin * mean * mean) return through_zero;
   const double token_s = (tokens_seconds_ / weight_ - mean * mean_s) / variance;
   if (token_s <= 0) return Line{.fixed_s = mean_s};
   const double fixed_s = mean_s - token_s * mean;

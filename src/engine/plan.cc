@@ -53,9 +53,25 @@ std::span<const Token> Plan::known(const Row& row) {
   return std::span(*row.source).first(static_cast<size_t>(row.tokens));
 }
 
-// The token whose logits are wanted next has to be computed by the row itself.
+// The token whose logits are wanted next has to be computed by the row itself, unless its score is
+// kept.
 std::span<const Token> Plan::shareable(const Row& row) {
   return known(row).first(static_cast<size_t>(std::min(row.tokens - 1, row.outputs_from)));
+}
+
+// It wants more than the logits of its last token, and takes scores in their place.
+bool Plan::scores_more(const Row& row) {
+  return row.scores_top && row.outputs_from < row.tokens - 1;
+}
+
+void Plan::await_beginning(RowId id, const Row& row) {
+  prompts_.add(id, shareable(row));
+  if (scores_more(row)) scored_prompts_.add(id, known(row));
+}
+
+void Plan::forget_beginning(RowId id, const Row& row) {
+  prompts_.remove(id, shareable(row));
+  if (scores_more(row)) scored_prompts_.remove(id, known(row));
 }
 
 // It computes what it has said last: one token, or a run.
@@ -81,12 +97,13 @@ void Plan::add(const NewRow& row) {
                                 .tokens_max = row.prompt_tokens + row.output_tokens_max,
                                 .prompt_tokens = row.prompt_tokens,
                                 .outputs_from = row.outputs_from,
+                                .scores_top = row.scores_top,
                                 .keep = row.keep,
                                 .urgency = row.urgency,
                                 .rank = row.urgency});
   ENSURE(is_new, "row {} was added twice", row.id.value());
   waiting_.insert(order_of(row.id, added->second));
-  prompts_.add(row.id, shareable(added->second));
+  await_beginning(row.id, added->second);
 }
 
 // --- the step -----------------------------------------------------------------------------------
@@ -157,6 +174,7 @@ StepPlan Plan::alone_step(RowId id, int32_t prefill_tokens_max) {
   StepPlan step{.clients_wait = clients_compute()};
   push_slice(step, id, count);
   step.changes = tree_.take_changes();
+  step.scores = std::exchange(taken_scores_, {});
   return step;
 }
 
@@ -205,6 +223,7 @@ void Plan::push_decoding(StepPlan& step) {
 StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max,
                     const BackgroundTokens& background) {
   background_left_ = INT32_MAX;
+  keep_stops();
   // Suspects run before all others, so that what they spoil is settled soon.
   if (!suspects_.empty()) return alone_step(*suspects_.begin(), prefill_tokens_max);
   while (true) {
@@ -228,6 +247,7 @@ StepPlan Plan::next(int32_t prefill_tokens_max, int32_t lone_tokens_max,
     if (!step.slices.empty() || running_.empty() || waits_for_a_token()) {
       if (!step.slices.empty()) compact();
       step.changes = tree_.take_changes();
+      step.scores = std::exchange(taken_scores_, {});
       return step;
     }
     // Prefills hold each other's cells: the youngest gives way.
@@ -274,14 +294,18 @@ void Plan::step_ran(const StepPlan& step) {
     if (slice.outputs_count > 0) row.outputs_from = row.computed;
     recomputed_tokens_ += std::clamp(row.computed_before - slice.first, 0, slice.tokens_count);
     if (row.computed == row.tokens) suspects_.erase(slice.row);
-    const bool stopped = limits_.sharing == Sharing::kExactEnd && row.computed == row.stop_at;
-    if (stopped) row.copied_to = row.computed;
-    if (stopped && wanted_size(slice.sequence) == row.computed && make_room_for_sequence(true)) {
-      keep_[static_cast<size_t>(tree_.copy(slice.sequence)->value())] = false;
-    }
   }
   ENSURE(tree_.cells() <= limits_.cells_max, "{} cells are used of {}", tree_.cells(),
          limits_.cells_max);
+}
+
+void Plan::keep_score(RowId id, Position position, KeptScore score) {
+  const Row& row = at(id);
+  ENSURE(row.scores_top == score.top_asked, "row {} has no scores with {} alternatives", id.value(),
+         score.top_asked);
+  // A row that has lost its place has no cells.
+  if (limits_.sharing == Sharing::kNothing || position >= row.computed) return;
+  tree_.keep_score(SequenceId(row.sequence), position, std::move(score));
 }
 
 bool Plan::step_had_no_space(const StepPlan& step) {
@@ -309,10 +333,10 @@ void Plan::extend(RowId id, int32_t tokens_count, bool all_outputs) {
   ENSURE(tokens_count > 0, "row {} is extended by {} tokens", id.value(), tokens_count);
   ENSURE(row.outputs_from == row.tokens, "row {} has outputs left to hand out", id.value());
   // It may have lost its place since it handed out its last logits.
-  if (!row.begun) prompts_.remove(id, shareable(row));
+  if (!row.begun) forget_beginning(id, row);
   row.tokens += tokens_count;
   if (!all_outputs) row.outputs_from = row.tokens - 1;
-  if (!row.begun) prompts_.add(id, shareable(row));
+  if (!row.begun) await_beginning(id, row);
   ENSURE(static_cast<size_t>(row.tokens) <= row.source->size(), "row {} has no token {}",
          id.value(), row.tokens);
   ENSURE(row.tokens < row.tokens_max, "row {} grows past its end", id.value());
@@ -320,7 +344,7 @@ void Plan::extend(RowId id, int32_t tokens_count, bool all_outputs) {
 
 void Plan::remove(RowId id) {
   Row& row = at(id);
-  if (!row.begun) prompts_.remove(id, shareable(row));
+  if (!row.begun) forget_beginning(id, row);
   if (row.sequence >= 0) {
     // The row that ends has sampled one token more than it was extended by.
     const int32_t generated = row.tokens - row.prompt_tokens + 1;

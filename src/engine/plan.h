@@ -9,7 +9,8 @@
 //  * A step keeps to the limits: tokens, outputs, sequences, and cells after it has run.
 //  * Positions of a row are computed once each and in order, from what it shares; after a
 //    preemption again.
-//  * The logits that a row wants are handed out once each and in order, preempted or not.
+//  * The logits that a row wants are handed out once each and in order, preempted or not; of a row
+//    that scores its prompt the scores that are kept in their place.
 //  * A sequence belongs to one row or one prefix at rest; between two owners it is emptied.
 //  * Decoding rows come first in a step; prefill fills what is left of its tokens and outputs.
 //    Where the model's cache does not mix the two, a step is one row's prefill, or decodes them
@@ -44,6 +45,13 @@
 // cells that nobody needs make every step slower. What is wanted again for other reasons (`keep`)
 // stays too, oldest first out, within a share of what the running rows need; while none runs it
 // costs nothing and is all kept.
+//
+// A row that scores its prompt wants logits of all of it, so it takes over only tokens whose scores
+// are kept beside their cells, and is handed these; it waits only for a row that computes the
+// scores, too. Where the two part, the last token they have in common is computed again: its logits
+// are wanted for another next token. Scores with fewer alternatives than it wants count as none. A
+// row computes no more of them than it asks for, for the sake of later rows: the rows of one job
+// ask for equally many.
 //
 // Memory is given out optimistically: a row is admitted when its prompt and the answer expected of
 // it fit beside what is expected of the others (the mean length of the answers so far). When the
@@ -102,6 +110,10 @@ struct NewRow {
   // prompt. What comes before may be shared.
   Position outputs_from = 0;
 
+  // These logits become scores with so many alternatives, which are kept (Plan::keep_score) and may
+  // be taken over.
+  std::optional<int32_t> scores_top;
+
   bool keep = false;  // what it computed is likely to be asked for again
   llm::Urgency urgency = llm::Urgency::kNormal;
 };
@@ -114,8 +126,15 @@ struct Slice {
   int32_t outputs_count = 0;  // of its last so many tokens the logits are wanted
 };
 
+// A row began behind tokens whose logits it wants, and has their scores instead.
+struct TakenScores {
+  RowId row;
+  std::vector<KeptScore> scores;  // in order, behind what it had
+};
+
 struct StepPlan {
   std::vector<MemoryChange> changes;  // to make, in this order, before the step runs
+  std::vector<TakenScores> scores;    // to hand to rows, before the step runs
   std::vector<Slice> slices;          // empty: nothing to do
   int32_t background_tokens = 0;      // of these, of rows that rank as kBatch
   bool clients_wait = false;          // other rows have something to compute, in it or after it
@@ -152,13 +171,17 @@ class Plan {
 
   // What to compute next, with at most `prefill_tokens_max` tokens besides the decoding rows'; with
   // up to `lone_tokens_max`, if that is more, where only one row has anything to compute. Its
-  // changes are handed out once, whatever becomes of the step; the slices are the same again until
-  // told how it went.
+  // changes and scores are handed out once, whatever becomes of the step; the slices are the same
+  // again until told how it went.
   StepPlan next(int32_t prefill_tokens_max, int32_t lone_tokens_max = 0,
                 const BackgroundTokens& background = {});
 
   // The step ran. Rows whose last known token it computed are then extended or removed.
   void step_ran(const StepPlan& step);
+
+  // The score of what follows the row's token at `position`, which a step that ran has computed, of
+  // a row with `scores_top`. Also where it is computed again and was handed out before.
+  void keep_score(RowId row, Position position, KeptScore score);
 
   // The step did not fit the model's memory although it fitted the count: prefixes at rest give
   // way, or else the youngest row, of the others when the step was one row alone. False when there
@@ -190,6 +213,7 @@ class Plan {
     int32_t tokens_max = 0;  // where it must end
     int32_t prompt_tokens = 0;
     Position outputs_from = 0;  // the first token whose logits were not handed out yet
+    std::optional<int32_t> scores_top;
     bool keep = false;
     llm::Urgency urgency = llm::Urgency::kNormal;
     llm::Urgency rank = llm::Urgency::kNormal;  // its urgency, until enough have gone before it
@@ -226,6 +250,9 @@ class Plan {
   Row& at(RowId row);
   static std::span<const Token> known(const Row& row);
   static std::span<const Token> shareable(const Row& row);
+  static bool scores_more(const Row& row);
+  void await_beginning(RowId id, const Row& row);
+  void forget_beginning(RowId id, const Row& row);
   static int32_t pending(const Row& row) { return row.tokens - row.computed; }
   static bool decoding(const Row& row);
   int32_t expected_cells(const Row& row) const;
@@ -245,8 +272,11 @@ class Plan {
   void start(RowId row);
   void begin_rows();
   void begin_row(RowId row);
+  PrefixTree::Match match_of(const Row& row) const;
+  static int32_t may_take_from(const Row& other, const Row& row);
   Beginning beginning_of(const Row& row);
   void stop_for_waiting(Row& row);
+  void keep_stops();
   void stop(RowId row);
   void preempt(RowId row);
   void give_way(RowId row);
@@ -256,6 +286,7 @@ class Plan {
 
   // Prefixes at rest.
   void keep_what_is_wanted(Row& row);
+  int32_t wanted_beginning(SequenceId sequence) const;
   int32_t wanted_size(SequenceId sequence) const;
   void drop_unwanted();
   bool drop_oldest_resting(bool spare_wanted = false);
@@ -286,7 +317,9 @@ class Plan {
   PlanLimits limits_;
   llm::Reserve reserve_;
   PrefixTree tree_;
-  WaitingPrompts prompts_;  // of all rows that have not begun
+  WaitingPrompts prompts_;         // of all rows that have not begun, what needs no scores
+  WaitingPrompts scored_prompts_;  // of such as score, all that is known of them
+  std::vector<TakenScores> taken_scores_;
   std::unordered_map<RowId, Row> rows_;
   std::set<Order> waiting_;
   std::set<RowId> suspects_;    // of making steps fail

@@ -58,7 +58,7 @@ void Plan::stop(RowId id) {
   row.stop_at = 0;
   std::erase(running_, id);
   waiting_.insert(order_of(id, row));
-  if (std::exchange(row.begun, false)) prompts_.add(id, shareable(row));
+  if (std::exchange(row.begun, false)) await_beginning(id, row);
 }
 
 // Cells ran out.

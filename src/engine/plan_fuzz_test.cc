@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/random.h"
@@ -66,10 +67,26 @@ class Memory {
   int64_t next_cell_ = 0;
 };
 
+// What the score of a row's token is, once it is scored: other beginnings have other scores.
+KeptScore true_score(std::span<const Token> tokens, Token next, int32_t top) {
+  uint32_t hash = 17;
+  for (const Token token : tokens)
+    hash = hash * 31 + static_cast<uint32_t>(token);
+  KeptScore score{.next = next,
+                  .logprob = -static_cast<float>((hash * 31 + static_cast<uint32_t>(next)) % 65536),
+                  .top_asked = top,
+                  .top = {}};
+  for (int32_t i = 0; i < top; ++i)
+    score.top.push_back({.token = i, .logprob = static_cast<float>(hash % 1024)});
+  return score;
+}
+
 // Whatever happens to rows, in whatever order, and whatever they share: every step keeps to what
 // libllama would otherwise end the process for, every row is computed without gaps on top of its
-// own tokens, all rows end, and nothing is left.
+// own tokens, every row that is scored gets each of its scores once and in order, whether they were
+// computed for it or for another, all rows end, and nothing is left.
 TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
+  int64_t scores_taken = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -91,7 +108,9 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       std::vector<Token> tokens;
       size_t end;
       int32_t output_next = 0;  // of this token the logits are wanted next
-      bool held = false;        // it has brought all it knows, and nobody has named the next token
+      int32_t scores_from = 0;  // with `top`: what follows its tokens is scored from this one on
+      std::optional<int32_t> top;
+      bool held = false;  // its known tokens are computed and the next one is not sampled yet
     };
     std::map<uint64_t, Truth> rows;
     std::vector<std::vector<Token>> ended;
@@ -128,7 +147,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         const auto outputs_from =
             static_cast<int32_t>(random.chance(0.7) ? prompt - 1 : random.between(0, prompt - 1));
         Truth& row = rows[next_row];
-        row.tokens.reserve(static_cast<size_t>(prompt + answer));
+        row.tokens.reserve(static_cast<size_t>(prompt) + static_cast<size_t>(answer));
         // Many begin as another one does, or go on where one ended.
         if (!ended.empty() && random.chance(0.6)) {
           const std::vector<Token>& other = ended[static_cast<size_t>(random.below(ended.size()))];
@@ -139,12 +158,17 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         while (row.tokens.size() < static_cast<size_t>(prompt))
           row.tokens.push_back(random.chance(0.98) ? group : static_cast<Token>(random.below(3)));
         row.end = static_cast<size_t>(prompt) + static_cast<size_t>(answer);
-        row.output_next = outputs_from;
+        row.output_next = row.scores_from = outputs_from;
+        if (random.chance(0.6)) {
+          row.top = static_cast<int32_t>(random.below(3));
+          if (random.chance(0.8)) row.output_next = row.scores_from = 0;
+        }
         plan.add({.id = RowId(next_row++),
                   .tokens = &row.tokens,
                   .prompt_tokens = prompt,
                   .output_tokens_max = answer,
-                  .outputs_from = outputs_from,
+                  .outputs_from = row.output_next,
+                  .scores_top = row.top,
                   .keep = random.chance(0.3),
                   .urgency = of_one_urgency ? llm::Urgency::kNormal
                                             : static_cast<llm::Urgency>(random.below(3))});
@@ -162,6 +186,18 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       }
       for (const MemoryChange& change : step.changes)
         memory.change(change);
+      for (const TakenScores& taken : step.scores) {
+        Truth& row = rows.at(taken.row.value());
+        ASSERT_TRUE(row.top.has_value());
+        for (const KeptScore& score : taken.scores) {
+          const auto next = static_cast<size_t>(row.output_next++) + 1;
+          ASSERT_LT(next, row.tokens.size()) << "the last token is computed";
+          ASSERT_GE(score.top_asked, *row.top);
+          ASSERT_EQ(score, true_score(std::span(row.tokens).first(next), row.tokens[next],
+                                      score.top_asked));
+          ++scores_taken;
+        }
+      }
       const bool held = std::ranges::any_of(rows, [](auto& one) { return one.second.held; });
       ASSERT_FALSE(step.slices.empty() && !rows.empty() && !held) << "rows are there, but no step";
       ASSERT_EQ(memory.cells(), plan.counts().cells_used);
@@ -223,6 +259,15 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
                                           .subspan(static_cast<size_t>(part.first),
                                                    static_cast<size_t>(part.tokens_count)));
         row.output_next += part.outputs_count;
+        for (Position at = part.first; row.top && at < part.first + part.tokens_count; ++at) {
+          // Nothing breaks where one is forgotten.
+          if (at < row.scores_from || random.chance(0.001)) continue;
+          const auto next = static_cast<size_t>(at) + 1;
+          const Token behind =
+              next < row.tokens.size() ? row.tokens[next] : static_cast<Token>(random.below(3));
+          plan.keep_score(part.row, at,
+                          true_score(std::span(row.tokens).first(next), behind, *row.top));
+        }
         if (part.first + part.tokens_count < std::ssize(row.tokens)) continue;
         ASSERT_EQ(row.output_next, static_cast<int32_t>(row.tokens.size()));
         // One that was computed again while it waits has nothing new to say.
@@ -248,6 +293,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
     EXPECT_EQ(plan.counts().cells_used, 0);
     EXPECT_EQ(plan.counts().rows_running + plan.counts().rows_waiting, 0);
   }
+  EXPECT_GT(scores_taken, 1000) << "too few scores were taken over to test anything";
 }
 
 }  // namespace

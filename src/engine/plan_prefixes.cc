@@ -29,19 +29,31 @@ bool Plan::Beginning::worth_waiting() const {
   return coming >= there.tokens + kPrefixTokensMin;
 }
 
+PrefixTree::Match Plan::match_of(const Row& row) const {
+  if (!scores_more(row)) return tree_.longest_match(shareable(row));
+  return tree_.longest_match(known(row), {.from = row.outputs_from, .top = *row.scores_top});
+}
+
+// How many leading tokens the row could take over once `other` has computed its known tokens.
+int32_t Plan::may_take_from(const Row& other, const Row& row) {
+  const int32_t common = common_beginning(known(row), known(other));
+  const int32_t without_scores = std::min(common, static_cast<int32_t>(shareable(row).size()));
+  const bool scored = scores_more(row) && other.scores_top >= row.scores_top;
+  return scored ? std::max(without_scores, common - 1) : without_scores;
+}
+
 Plan::Beginning Plan::beginning_of(const Row& row) {
   Beginning beginning;
   if (limits_.sharing == Sharing::kNothing) return beginning;
-  const std::span<const Token> wanted = shareable(row);
-  beginning.there = tree_.longest_match(wanted);
+  beginning.there = match_of(row);
   for (const RowId id : running_) {
     Row& other = at(id);
     if (&other == &row || !other.begun || suspects_.contains(id) || decoding(other)) continue;
-    const int32_t common = common_beginning(wanted, known(other));
+    const int32_t coming = may_take_from(other, row);
     // A model that shares only ends has to stop there, so it must not have passed it.
-    if (common <= other.computed) continue;
-    if (common > beginning.coming) {
-      beginning.coming = common;
+    if (coming <= other.computed) continue;
+    if (coming > beginning.coming) {
+      beginning.coming = coming;
       beginning.coming_from = &other;
     }
   }
@@ -50,11 +62,16 @@ Plan::Beginning Plan::beginning_of(const Row& row) {
 
 void Plan::begin_row(RowId id) {
   Row& row = at(id);
-  const PrefixTree::Match there = tree_.longest_match(shareable(row));
-  tree_.share(SequenceId(row.sequence), there);
+  const SequenceId sequence(row.sequence);
+  const PrefixTree::Match there = match_of(row);
+  tree_.share(sequence, there);
   row.computed = row.copied_to = there.tokens;
   row.begun = true;
-  prompts_.remove(id, shareable(row));
+  forget_beginning(id, row);
+  if (there.tokens <= row.outputs_from) return;
+  taken_scores_.push_back(
+      {.row = id, .scores = tree_.scores(sequence, row.outputs_from, there.tokens)});
+  row.outputs_from = there.tokens;
 }
 
 // In their order, so that of rows with the same beginning the first computes it.
@@ -86,19 +103,40 @@ void Plan::begin_rows() {
 // Where a model shares only ends, a row stops where those that wait go another way.
 void Plan::stop_for_waiting(Row& row) {
   if (!row.begun || decoding(row)) return;
-  const int32_t common = prompts_.longest_common(known(row));
+  int32_t common = prompts_.longest_common(known(row));
+  if (row.scores_top) common = std::max(common, scored_prompts_.longest_common(known(row)) - 1);
   if (common <= row.computed || common < row.copied_to + kPrefixTokensMin) return;
   if (row.stop_at == 0 || common < row.stop_at) row.stop_at = common;
 }
 
+// Rows that have just stopped for others leave their state to them. Not before the next step is
+// planned: a state without the scores beside it is none that a row to be scored could take over.
+void Plan::keep_stops() {
+  if (limits_.sharing != Sharing::kExactEnd) return;
+  for (const RowId id : running_) {
+    Row& row = at(id);
+    if (!row.begun || row.computed != row.stop_at || row.copied_to == row.computed) continue;
+    row.copied_to = row.computed;
+    const SequenceId sequence(row.sequence);
+    if (wanted_size(sequence) != row.computed || !make_room_for_sequence(true)) continue;
+    keep_[static_cast<size_t>(tree_.copy(sequence)->value())] = false;
+  }
+}
+
 // --- prefixes at rest ---------------------------------------------------------------------------
 
-// How much of a path the rows that have not begun have in common with it; nothing when other paths
-// hold nearly as much of that.
+// So many of the path's first tokens a row that has not begun would take over.
+int32_t Plan::wanted_beginning(SequenceId sequence) const {
+  const int32_t wanted = prompts_.longest_common(tree_.tokens(sequence));
+  if (scored_prompts_.empty()) return wanted;
+  return std::max(wanted, scored_prompts_.longest_common(tree_.scored_text(sequence)) - 1);
+}
+
+// How much of a path is wanted by rows that have not begun; nothing when other paths hold nearly as
+// much of that.
 int32_t Plan::wanted_size(SequenceId sequence) const {
   if (limits_.sharing == Sharing::kNothing) return 0;
-  const std::vector<Token> tokens = tree_.tokens(sequence);
-  const int32_t common = prompts_.longest_common(tokens);
+  const int32_t common = wanted_beginning(sequence);
   if (limits_.sharing == Sharing::kExactEnd) {
     return common >= kPrefixTokensMin && common == tree_.size(sequence) ? common : 0;
   }

@@ -12,6 +12,7 @@ struct PrefixTree::Node {
   Node* parent = nullptr;
   std::vector<Token> tokens;   // not empty but for the root
   std::vector<int32_t> cells;  // one each
+  KeptScores scores;           // beside them
   std::vector<std::unique_ptr<Node>> children;
   std::vector<SequenceId> ends;  // paths that end with the last of the tokens
   int32_t holders = 0;           // paths through it or to its end
@@ -55,9 +56,23 @@ SequenceId PrefixTree::any_path_through(const Node& node) const {
   return below->ends.front();
 }
 
+// So many of the node's cells hold what `tokens` have from `begin` on, with the scores wanted.
+int32_t PrefixTree::usable(const Node& node, int32_t begin, std::span<const Token> tokens,
+                           const ScoresWanted* scores) {
+  const std::span<const Token> left = tokens.subspan(static_cast<size_t>(begin));
+  if (scores == nullptr) return common_beginning(node.tokens, left);
+  const int32_t common = common_beginning(node.tokens, left.first(left.size() - 1));
+  for (int32_t place = std::max(0, scores->from - begin); place < common; ++place) {
+    const auto at = static_cast<size_t>(place);
+    if (!node.scores.has(at, left[at + 1], scores->top)) return place;
+  }
+  return common;
+}
+
 // Several children may begin alike: nodes are cells, and the same tokens may lie in two.
 PrefixTree::Match PrefixTree::match_below(const Node& node, const Match& so_far,
-                                          std::span<const Token> tokens) const {
+                                          std::span<const Token> tokens,
+                                          const ScoresWanted* scores) const {
   Match best;
   if (!node.ends.empty() || (sharing_ == Sharing::kAnyRange && so_far.tokens > 0)) {
     best = so_far;
@@ -65,12 +80,11 @@ PrefixTree::Match PrefixTree::match_below(const Node& node, const Match& so_far,
   }
   for (const auto& child : node.children) {
     Match match = so_far;
-    const int32_t common =
-        common_beginning(child->tokens, tokens.subspan(static_cast<size_t>(so_far.tokens)));
+    const int32_t common = usable(*child, so_far.tokens, tokens, scores);
     match.tokens += common;
     if (child->holders_live > 0) match.live_tokens = match.tokens;
     if (common == child->size()) {
-      match = match_below(*child, match, tokens);
+      match = match_below(*child, match, tokens, scores);
     } else if (sharing_ == Sharing::kAnyRange && common > 0) {
       match.from = any_path_through(*child);
     } else {
@@ -83,18 +97,61 @@ PrefixTree::Match PrefixTree::match_below(const Node& node, const Match& so_far,
 
 PrefixTree::Match PrefixTree::longest_match(std::span<const Token> tokens) const {
   if (sharing_ == Sharing::kNothing || root_->holders == 0) return {};
-  const Match match = match_below(*root_, {}, tokens);
+  const Match match = match_below(*root_, {}, tokens, nullptr);
   return match.tokens > 0 ? match : Match{};
 }
 
-std::vector<Token> PrefixTree::tokens(SequenceId sequence) const {
+PrefixTree::Match PrefixTree::longest_match(std::span<const Token> tokens,
+                                            const ScoresWanted& scores) const {
+  ENSURE(!tokens.empty(), "a row without tokens has nothing to score");
+  if (sharing_ == Sharing::kNothing || root_->holders == 0) return {};
+  const Match match = match_below(*root_, {}, tokens, &scores);
+  return match.tokens > 0 ? match : Match{};
+}
+
+// From the root to where the path ends.
+std::vector<const PrefixTree::Node*> PrefixTree::nodes_of(SequenceId sequence) const {
   std::vector<const Node*> nodes;
   for (const Node* node = path(sequence).end; node != nullptr; node = node->parent)
     nodes.push_back(node);
+  std::ranges::reverse(nodes);
+  return nodes;
+}
+
+std::vector<Token> PrefixTree::tokens(SequenceId sequence) const {
   std::vector<Token> tokens;
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
-    tokens.insert(tokens.end(), (*node)->tokens.begin(), (*node)->tokens.end());
+  for (const Node* node : nodes_of(sequence))
+    tokens.insert(tokens.end(), node->tokens.begin(), node->tokens.end());
   return tokens;
+}
+
+std::vector<KeptScore> PrefixTree::scores(SequenceId sequence, Position begin, Position end) const {
+  std::vector<KeptScore> scores;
+  Position position = 0;
+  for (const Node* node : nodes_of(sequence)) {
+    for (size_t place = 0; place < node->tokens.size() && position < end; ++place, ++position) {
+      if (position < begin) continue;
+      const KeptScore* score = node->scores.at(place);
+      ENSURE(score != nullptr, "sequence {} has no score at {}", sequence.value(), position);
+      scores.push_back(*score);
+    }
+  }
+  return scores;
+}
+
+std::vector<Token> PrefixTree::scored_text(SequenceId sequence) const {
+  std::vector<Token> text;
+  for (const Node* node : nodes_of(sequence)) {
+    for (size_t place = 0; place < node->tokens.size(); ++place) {
+      // What was scored last is not what the path goes on with.
+      if (!text.empty() && text.back() != node->tokens[place]) return text;
+      const KeptScore* score = node->scores.at(place);
+      if (score == nullptr) return text;
+      if (text.empty()) text.push_back(node->tokens[place]);
+      text.push_back(score->next);
+    }
+  }
+  return text;
 }
 
 int32_t PrefixTree::shared_size(SequenceId sequence) const {
@@ -128,6 +185,7 @@ void PrefixTree::split(Node& node, size_t tokens) {
   node.tokens.resize(tokens);
   below->cells.assign(node.cells.begin() + static_cast<std::ptrdiff_t>(tokens), node.cells.end());
   node.cells.resize(tokens);
+  below->scores = node.scores.split(tokens);
   below->children = std::exchange(node.children, {});
   for (const auto& child : below->children)
     child->parent = below.get();
@@ -212,6 +270,7 @@ void PrefixTree::tidy(Node* node) {
   }
   if (node->parent == nullptr || !node->ends.empty() || node->children.size() != 1) return;
   const std::unique_ptr<Node> child = std::move(node->children.front());
+  node->scores.join(node->tokens.size(), std::move(child->scores));
   node->tokens.insert(node->tokens.end(), child->tokens.begin(), child->tokens.end());
   node->cells.insert(node->cells.end(), child->cells.begin(), child->cells.end());
   node->children = std::move(child->children);
@@ -311,6 +370,19 @@ std::optional<SequenceId> PrefixTree::copy(SequenceId sequence) {
   share(*copied, {.tokens = size(sequence), .from = sequence});
   rest(*copied);
   return copied;
+}
+
+void PrefixTree::keep_score(SequenceId sequence, Position position, KeptScore score) {
+  const Path& scored = path(sequence);
+  ENSURE(position >= 0 && position < scored.tokens, "a score at {} of {} tokens", position,
+         scored.tokens);
+  Node* node = scored.end;
+  int32_t begin = scored.tokens - node->size();
+  while (position < begin) {
+    node = node->parent;
+    begin -= node->size();
+  }
+  node->scores.keep(static_cast<size_t>(position - begin), std::move(score));
 }
 
 std::vector<MemoryChange> PrefixTree::take_changes() {

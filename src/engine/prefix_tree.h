@@ -16,6 +16,11 @@
 //   close   give back all of them, and the id      (release)
 //   rest    the row is over, its tokens stay; copy: a resting path beside a live one (snapshot)
 //
+// Scores that were computed behind tokens lie beside their cells (kept_scores.h) and are gone with
+// them. A row that scores its prompt takes a cell over only where it needs no logits of it, or
+// their score is kept: a match for it ends where a score is missing, is of another token, or has
+// fewer alternatives than the row wants.
+//
 // What can be shared depends on the model (Sharing): any beginning of a path, or only all of it
 // (recurrent states and sliding windows are there only for the end), or nothing. A fork of a row
 // that runs and a session that comes back are the same: their tokens are found.
@@ -32,10 +37,17 @@
 #include <vector>
 
 #include "engine/cell_map.h"
+#include "engine/kept_scores.h"
 #include "engine/model_runner.h"
 #include "engine/types.h"
 
 namespace windrow::engine {
+
+// What a row that scores its tokens wants of those that it takes over.
+struct ScoresWanted {
+  Position from = 0;  // what follows each of its tokens from here on has to be scored,
+  int32_t top = 0;    // with so many alternatives
+};
 
 // Used by one thread at a time. A sequence named to it is the path that has this id; it must be
 // open.
@@ -55,6 +67,10 @@ class PrefixTree {
   // The longest beginning of `tokens` that a path could take over.
   Match longest_match(std::span<const Token> tokens) const;
 
+  // The same for a row that scores these tokens. The last of them is not taken over: no token is
+  // behind it yet.
+  Match longest_match(std::span<const Token> tokens, const ScoresWanted& scores) const;
+
   // None when all ids are taken; a lower id first.
   std::optional<SequenceId> open();
 
@@ -70,6 +86,17 @@ class PrefixTree {
 
   void rest(SequenceId sequence);
   std::optional<SequenceId> copy(SequenceId sequence);
+
+  // The score of what follows the sequence's token at `position`.
+  void keep_score(SequenceId sequence, Position position, KeptScore score);
+
+  // Of what follows its tokens from `begin` to before `end`; each of them has one.
+  std::vector<KeptScore> scores(SequenceId sequence, Position begin, Position end) const;
+
+  // Its tokens as far as each has a score of the next, with the token that was scored last behind
+  // them. So of this text and the prompt of a row that scores it, all but one of the tokens that
+  // they have in common can be taken over. Empty without scores.
+  std::vector<Token> scored_text(SequenceId sequence) const;
 
   // Paths at rest, the one least recently rested or shared from first.
   std::vector<SequenceId> resting() const;
@@ -108,7 +135,11 @@ class PrefixTree {
   const Path& path(SequenceId sequence) const;
   Path& path(SequenceId sequence);
   SequenceId any_path_through(const Node& node) const;
-  Match match_below(const Node& node, const Match& so_far, std::span<const Token> tokens) const;
+  std::vector<const Node*> nodes_of(SequenceId sequence) const;
+  static int32_t usable(const Node& node, int32_t begin, std::span<const Token> tokens,
+                        const ScoresWanted* scores);
+  Match match_below(const Node& node, const Match& so_far, std::span<const Token> tokens,
+                    const ScoresWanted* scores) const;
   Node* node_at(const Path& path, int32_t tokens);
   void split(Node& node, size_t tokens);
   void hold(Node* from, bool live, int32_t by);

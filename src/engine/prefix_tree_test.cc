@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/random.h"
 
@@ -148,6 +149,117 @@ TEST(PrefixTree, TheSameTokensMayLieInTwoPlaces) {
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4}), IsMatch(3, a.value()));
 }
 
+// The score of `next`, with so many alternatives.
+KeptScore score_of(Token next, int32_t top = 0) {
+  return {.next = next,
+          .logprob = -1.0F - static_cast<float>(next),
+          .top_asked = top,
+          .top = std::vector<KeptAlternative>(static_cast<size_t>(top))};
+}
+
+// A path that was scored as its row went along; `behind` is the token that was scored last.
+SequenceId scored_path(PrefixTree& tree, const Tokens& tokens, Token behind, int32_t top = 0) {
+  const SequenceId sequence = path_of(tree, tokens);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const Token next = i + 1 < tokens.size() ? tokens[i + 1] : behind;
+    tree.keep_score(sequence, static_cast<Position>(i), score_of(next, top));
+  }
+  return sequence;
+}
+
+TEST(PrefixTreeScores, ARowToBeScoredTakesWhatIsScoredUpToWhereItPartsFromIt) {
+  PrefixTree tree(4, Sharing::kAnyRange);
+  const SequenceId a = scored_path(tree, {1, 2, 3, 4}, 5);
+  EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 5, 6}, ScoresWanted{}), IsMatch(4, a.value()));
+  EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 9, 6}, ScoresWanted{}), IsMatch(3, a.value()))
+      << "what follows the 4 is another token";
+  EXPECT_THAT(tree.longest_match(Tokens{1, 2, 9}, ScoresWanted{}), IsMatch(1, a.value()));
+  EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3}, ScoresWanted{}), IsMatch(2, a.value()))
+      << "nothing is known to follow the last";
+  EXPECT_THAT(tree.longest_match(Tokens{1}, ScoresWanted{}), IsMatch(0, -1));
+  EXPECT_EQ(tree.scores(a, 1, 4), (std::vector{score_of(3), score_of(4), score_of(5)}));
+}
+
+TEST(PrefixTreeScores, WithoutAScoreATokenIsTakenOnlyWhereNoneIsWanted) {
+  PrefixTree tree(4, Sharing::kAnyRange);
+  const SequenceId a = path_of(tree, {1, 2, 3, 4, 5});
+  const Tokens wanted{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 0);
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{.from = 2}).tokens, 2);
+  tree.keep_score(a, 2, score_of(4));
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{.from = 2}).tokens, 3);
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{.from = 9}).tokens, 5);
+}
+
+TEST(PrefixTreeScores, FewerAlternativesThanWantedAreNone) {
+  PrefixTree tree(4, Sharing::kAnyRange);
+  const SequenceId few = scored_path(tree, {1, 2, 3}, 4, 1);
+  const Tokens wanted{1, 2, 3, 4, 5};
+  EXPECT_THAT(tree.longest_match(wanted, {.top = 1}), IsMatch(3, few.value()));
+  EXPECT_EQ(tree.longest_match(wanted, {.top = 2}).tokens, 0);
+  // The same tokens, computed again with more of them.
+  const SequenceId more = scored_path(tree, {1, 2}, 3, 5);
+  EXPECT_THAT(tree.longest_match(wanted, {.top = 2}), IsMatch(2, more.value()));
+  EXPECT_THAT(tree.longest_match(wanted, {.top = 1}), IsMatch(3, few.value()));
+}
+
+TEST(PrefixTreeScores, AreGoneWithTheirCellsAndStayWithThoseThatStay) {
+  PrefixTree tree(4, Sharing::kAnyRange);
+  const Tokens wanted{1, 2, 3, 4, 5, 6};
+  const SequenceId a = scored_path(tree, {1, 2, 3, 4}, 5);
+  const SequenceId b = tree.open().value();
+  tree.share(b, tree.longest_match(Tokens{1, 2, 3, 9}, ScoresWanted{}));
+  EXPECT_EQ(tree.size(b), 2);
+  tree.close(a);
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 2);
+  tree.extend(b, Tokens{3, 4, 5});
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 2) << "computed, but not scored";
+  tree.keep_score(b, 2, score_of(4));
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 3);
+  tree.cut(b, 1);
+  tree.rest(b);
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 1);
+  tree.close(b);
+  EXPECT_EQ(tree.cells(), 0);
+  path_of(tree, wanted);
+  EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 0);
+}
+
+TEST(PrefixTreeScores, StayBesideCellsThatMove) {
+  PrefixTree tree(4, Sharing::kAnyRange);
+  const SequenceId low = path_of(tree, Tokens(10, 7));
+  const SequenceId a = scored_path(tree, {1, 2, 3, 4}, 5);
+  tree.close(low);
+  tree.compact();
+  EXPECT_EQ(tree.cells_end(), 4);
+  EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 5, 6}, ScoresWanted{}), IsMatch(4, a.value()));
+  EXPECT_EQ(tree.scores(a, 0, 2), (std::vector{score_of(2), score_of(3)}));
+}
+
+// A state is shared as a whole, so all of it has to be scored.
+TEST(PrefixTreeScores, WhereOnlyEndsCanBeSharedOnlyScoredEndsMatch) {
+  PrefixTree tree(4, Sharing::kExactEnd);
+  const SequenceId a = scored_path(tree, {1, 2, 3}, 4);
+  EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 5}, ScoresWanted{}), IsMatch(3, a.value()));
+  EXPECT_EQ(tree.longest_match(Tokens{1, 2, 3, 9, 5}, ScoresWanted{}).tokens, 0);
+  const SequenceId kept = tree.copy(a).value();
+  tree.extend(a, Tokens{4});
+  EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 5}, ScoresWanted{}), IsMatch(3, kept.value()));
+}
+
+TEST(PrefixTreeScores, TheScoredTextOfAPathEndsWithTheTokenThatWasScoredLast) {
+  PrefixTree tree(4, Sharing::kAnyRange);
+  const SequenceId a = scored_path(tree, {1, 2, 3}, 4);
+  EXPECT_EQ(tree.scored_text(a), (Tokens{1, 2, 3, 4}));
+  const SequenceId b = tree.open().value();
+  tree.share(b, {.tokens = 2, .from = a});
+  tree.extend(b, Tokens{8, 9});
+  EXPECT_EQ(tree.scored_text(b), (Tokens{1, 2, 3})) << "behind the 2 it was the 3 that was scored";
+  tree.extend(a, Tokens{4, 5});
+  EXPECT_EQ(tree.scored_text(a), (Tokens{1, 2, 3, 4}));
+  EXPECT_EQ(tree.scored_text(path_of(tree, {1, 2})), Tokens());
+}
+
 // Paths as plain lists of cells, each cell with its token: nothing is a tree here.
 class NaivePaths {
  public:
@@ -161,6 +273,7 @@ class NaivePaths {
   };
 
   std::map<int32_t, Path> paths;
+  std::map<int64_t, KeptScore> scores;  // by cell, of those that are gone, too
 
   void extend(int32_t id, const Tokens& tokens) {
     for (const Token token : tokens)
@@ -196,6 +309,44 @@ class NaivePaths {
     return longest;
   }
 
+  // Cell by cell, by what a row that scores its tokens may take over.
+  int32_t longest_match(const Tokens& wanted, const ScoresWanted& asked, Sharing sharing) const {
+    int32_t longest = 0;
+    for (const auto& [id, path] : paths) {
+      size_t count = 0;
+      while (count < path.cells.size() && count + 1 < wanted.size() &&
+             path.cells[count].token == wanted[count]) {
+        const auto score = scores.find(path.cells[count].id);
+        const bool scored = score != scores.end() && score->second.next == wanted[count + 1] &&
+                            score->second.top_asked >= asked.top;
+        if (std::cmp_greater_equal(count, asked.from) && !scored) break;
+        ++count;
+      }
+      if (sharing == Sharing::kAnyRange || count == path.cells.size())
+        longest = std::max(longest, static_cast<int32_t>(count));
+    }
+    return longest;
+  }
+
+  void keep_score(int32_t id, size_t position, const KeptScore& score) {
+    const auto [there, is_new] = scores.emplace(paths.at(id).cells.at(position).id, score);
+    if (!is_new && there->second.next == score.next && there->second.top_asked < score.top_asked)
+      there->second = score;
+  }
+
+  Tokens scored_text(int32_t id) const {
+    Tokens text;
+    const std::vector<Cell>& cells = paths.at(id).cells;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const auto score = scores.find(cells[i].id);
+      if (score == scores.end()) break;
+      if (i == 0) text.push_back(cells[i].token);
+      text.push_back(score->second.next);
+      if (i + 1 < cells.size() && cells[i + 1].token != score->second.next) break;
+    }
+    return text;
+  }
+
   int32_t shared_size(int32_t asked) const {
     std::set<int64_t> others;
     for (const auto& [id, path] : paths) {
@@ -214,6 +365,7 @@ class NaivePaths {
 // Verbs at random on a tree and on plain lists; and on what the changes it writes down make of a
 // memory.
 TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
+  int64_t taken_over = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -240,16 +392,39 @@ TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
         if (!opened) continue;
         const int32_t id = opened->value();
         ASSERT_FALSE(naive.paths.contains(id));
-        const Tokens wanted = some_tokens(12);
-        const auto match = tree.longest_match(wanted);
-        ASSERT_EQ(match.tokens, naive.longest_match(wanted, sharing));
+        // Often one that is there, so that more than a few cells match.
+        Tokens wanted = some_tokens(12);
+        if (!naive.paths.empty() && random.chance(0.5)) wanted = naive.tokens(any());
+        PrefixTree::Match match;
+        if (!wanted.empty() && random.chance(0.5)) {
+          const ScoresWanted scores{.from = static_cast<Position>(random.below(4)),
+                                    .top = static_cast<int32_t>(random.below(3))};
+          match = tree.longest_match(wanted, scores);
+          ASSERT_EQ(match.tokens, naive.longest_match(wanted, scores, sharing));
+          taken_over += std::max(0, match.tokens - scores.from);
+        } else {
+          match = tree.longest_match(wanted);
+          ASSERT_EQ(match.tokens, naive.longest_match(wanted, sharing));
+        }
         naive.paths[id] = {};
         if (match.tokens > 0) {
           const auto& from = naive.paths.at(match.from.value()).cells;
           naive.paths.at(id).cells.assign(from.begin(), from.begin() + match.tokens);
           tree.share(*opened, match);
         }
-      } else if (const int32_t id = any(); random.chance(0.5)) {
+      } else if (const int32_t id = any(); random.chance(0.3)) {
+        const size_t size = naive.paths.at(id).cells.size();
+        for (size_t position = 0; position < size; ++position) {
+          if (random.chance(0.05)) continue;
+          // Mostly of the token that is there.
+          const bool follows = position + 1 < size && random.chance(0.9);
+          const Token next = follows ? naive.paths.at(id).cells[position + 1].token
+                                     : static_cast<Token>(random.below(2));
+          const KeptScore score = score_of(next, static_cast<int32_t>(random.below(3)));
+          tree.keep_score(SequenceId(id), static_cast<Position>(position), score);
+          naive.keep_score(id, position, score);
+        }
+      } else if (random.chance(0.5)) {
         if (!naive.paths.at(id).live) continue;
         const Tokens tokens = some_tokens(5);
         tree.extend(SequenceId(id), tokens);
@@ -295,6 +470,13 @@ TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
         ASSERT_EQ(memory[open], naive.tokens(open));
         ASSERT_EQ(tree.size(SequenceId(open)), static_cast<int32_t>(path.cells.size()));
         ASSERT_EQ(tree.shared_size(SequenceId(open)), naive.shared_size(open));
+        const Tokens text = naive.scored_text(open);
+        ASSERT_EQ(tree.scored_text(SequenceId(open)), text);
+        const auto scored = static_cast<Position>(text.empty() ? 0 : text.size() - 1);
+        const std::vector<KeptScore> scores = tree.scores(SequenceId(open), 0, scored);
+        ASSERT_EQ(scores.size(), static_cast<size_t>(scored));
+        for (size_t i = 0; i < scores.size(); ++i)
+          ASSERT_EQ(scores[i], naive.scores.at(path.cells[i].id));
       }
     }
     while (!naive.paths.empty()) {
@@ -304,6 +486,7 @@ TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
     ASSERT_EQ(tree.cells(), 0);
     ASSERT_EQ(tree.sequences_free(), sequences_max);
   }
+  EXPECT_GT(taken_over, 150) << "too few cells were taken over with their scores to test anything";
 }
 
 }  // namespace

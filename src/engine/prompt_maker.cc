@@ -34,7 +34,7 @@ llm::Failure failure_of_template(const chat::Unwritable& unwritable) {
   }
 }
 
-size_t bytes_of(const jinja::Rendered& rendered) {
+size_t prompt_bytes(const jinja::Rendered& rendered) {
   size_t bytes = 0;
   for (const jinja::Segment& segment : rendered.segments)
     bytes += segment.text.size();
@@ -86,15 +86,26 @@ std::variant<int64_t, llm::Failure> PromptMaker::count(const llm::Request& reque
   return tokens;
 }
 
+// What is given, and what is wished as far as the template knows it. An effort says also whether
+// there is to be any thinking at all.
+boost::json::object PromptMaker::template_arguments(const llm::Chat& chat) const {
+  constexpr std::string_view kSwitch = "enable_thinking";
+  boost::json::object arguments = chat.template_arguments;
+  for (const auto& [name, value] : chat.wishes) {
+    if (chat_template_->knows(name)) arguments.emplace(name, value);
+  }
+  const boost::json::value* effort = chat.wishes.if_contains("reasoning_effort");
+  if (effort != nullptr && chat_template_->knows(kSwitch))
+    arguments.emplace(kSwitch, *effort != "none");
+  return arguments;
+}
+
 std::variant<jinja::Rendered, llm::Failure> PromptMaker::render_chat(
     const llm::Request& request) const {
   if (!chat_template_) {
     return request_failure("unsupported_by_model", chat_template_.error().message, "messages");
   }
-  boost::json::object arguments = request.chat.template_arguments;
-  for (const auto& [name, value] : request.chat.wishes) {
-    if (chat_template_->knows(name)) arguments.emplace(name, value);
-  }
+  const boost::json::object arguments = template_arguments(request.chat);
   std::variant<jinja::Rendered, chat::Unwritable> written = chat_template_->render(
       {.messages = request.chat.messages, .tools = request.chat.tools, .arguments = arguments},
       limits_.now_unix_s);
@@ -114,7 +125,7 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& r
   std::variant<jinja::Rendered, llm::Failure> written = render_chat(request);
   if (auto* failure = std::get_if<llm::Failure>(&written)) return std::move(*failure);
   const auto& rendered = std::get<jinja::Rendered>(written);
-  if (auto failure = check_bytes(request, bytes_of(rendered), "messages")) {
+  if (auto failure = check_bytes(request, prompt_bytes(rendered), "messages")) {
     return *std::move(failure);
   }
   std::vector<Token> tokens = tokens_of_chat(rendered);
@@ -176,7 +187,7 @@ std::optional<llm::Failure> PromptMaker::check_bytes(const llm::Request& request
   if (!token_bytes_max) return std::nullopt;
   const size_t tokens_min = (bytes + *token_bytes_max - 1) / *token_bytes_max;
   if (tokens_min <= static_cast<size_t>(prompt_tokens_max(request))) return std::nullopt;
-  return too_long(request, fmt::format("at least {}", tokens_min), param);
+  return too_long(request, tokens_min, true, param);
 }
 
 std::optional<llm::Failure> PromptMaker::check_length(const llm::Request& request, size_t tokens,
@@ -186,19 +197,29 @@ std::optional<llm::Failure> PromptMaker::check_length(const llm::Request& reques
                            "the prompt has no tokens; there is nothing to go on from", param);
   }
   if (tokens <= static_cast<size_t>(prompt_tokens_max(request))) return std::nullopt;
-  return too_long(request, fmt::format("{}", tokens), param);
+  return too_long(request, tokens, false, param);
 }
 
-llm::Failure PromptMaker::too_long(const llm::Request& request, std::string_view tokens,
+// In the words by which clients know it, with the numbers that they read out of it.
+llm::Failure PromptMaker::too_long(const llm::Request& request, size_t tokens, bool at_least,
                                    std::string_view param) const {
   const int32_t max = prompt_tokens_max(request);
-  return request_failure(
+  const bool could_be_more = limits_.row_tokens_max < limits_.row_tokens_trained;
+  llm::Failure failure = request_failure(
       "context_length_exceeded",
-      fmt::format("the prompt has {} tokens; {}at most {} fit the context of {} (--ctx raises it "
-                  "up to what the model was trained for)",
-                  tokens, max < limits_.row_tokens_max ? "with one token to answer, " : "", max,
-                  limits_.row_tokens_max),
+      fmt::format("this model's maximum context length is {} tokens, and the prompt has {}{} "
+                  "tokens{}; shorten it{}",
+                  limits_.row_tokens_max, at_least ? "at least " : "", tokens,
+                  max < limits_.row_tokens_max
+                      ? fmt::format(", of which at most {} fit beside an answer", max)
+                      : "",
+                  could_be_more ? fmt::format(", or start with a larger --ctx: the model was "
+                                              "trained for {} tokens",
+                                              limits_.row_tokens_trained)
+                                : ""),
       param);
+  failure.prompt_excess = {.tokens = static_cast<int64_t>(tokens), .tokens_max = max};
+  return failure;
 }
 
 }  // namespace windrow::engine

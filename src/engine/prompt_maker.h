@@ -27,8 +27,9 @@ struct Prompts {
 };
 
 struct PromptLimits {
-  int32_t row_tokens_max = 0;  // prompt and answer of one row
-  int64_t now_unix_s = 0;      // the date a template is told; one for a whole job
+  int32_t row_tokens_max = 0;      // prompt and answer of one row
+  int32_t row_tokens_trained = 0;  // RunnerLimits
+  int64_t now_unix_s = 0;          // the date a template is told; one for a whole job
 };
 
 // Const and thread-safe.
@@ -49,6 +50,7 @@ class PromptMaker {
   const chat::ToolSyntax* tool_syntax() const;
 
  private:
+  boost::json::object template_arguments(const llm::Chat& chat) const;
   std::variant<jinja::Rendered, llm::Failure> render_chat(const llm::Request& request) const;
   std::vector<Token> tokens_of_chat(const jinja::Rendered& rendered) const;
   std::variant<Prompts, llm::Failure> make_chat(const llm::Request& request) const;
@@ -60,7 +62,7 @@ class PromptMaker {
                                           std::string_view param) const;
   std::optional<llm::Failure> check_length(const llm::Request& request, size_t tokens,
                                            std::string_view param) const;
-  llm::Failure too_long(const llm::Request& request, std::string_view tokens,
+  llm::Failure too_long(const llm::Request& request, size_t tokens, bool at_least,
                         std::string_view param) const;
   int32_t prompt_tokens_max(const llm::Request& request) const;
 

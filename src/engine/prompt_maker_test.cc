@@ -62,6 +62,31 @@ TEST(PromptMaker, AWishCountsWhereTheTemplateKnowsIt) {
   EXPECT_EQ(made(plain, wishing).tokens, made(plain, chat_of("hi")).tokens);
 }
 
+TEST(PromptMaker, AnEffortIsWhatTheTemplateKnowsOfIt) {
+  const ByteVocabulary vocabulary;
+  const auto written = [&](std::string_view source, const llm::Request& request) {
+    const PromptMaker maker(vocabulary, chat::ChatTemplate::make(source, {}), kLimits);
+    std::string text;
+    const Prompts prompts = made(maker, request);
+    for (const Token token : prompts.tokens[0])
+      text += static_cast<char>(token);
+    return text;
+  };
+  constexpr std::string_view kMeasure = "{{ messages[0].content }}{{ reasoning_effort }}";
+  constexpr std::string_view kSwitch =
+      "{{ messages[0].content }}{{ 'on' if enable_thinking else 'off' }}";
+  llm::Request request = chat_of("x");
+  request.chat.wishes["reasoning_effort"] = "low";
+  EXPECT_EQ(written(kMeasure, request), "xlow");
+  EXPECT_EQ(written(kSwitch, request), "xon");
+  EXPECT_EQ(written("{{ messages[0].content }}", request), "x");
+  request.chat.wishes["reasoning_effort"] = "none";
+  EXPECT_EQ(written(kMeasure, request), "xnone");
+  EXPECT_EQ(written(kSwitch, request), "xoff");
+  request.chat.wishes["enable_thinking"] = true;
+  EXPECT_EQ(written(kSwitch, request), "xon") << "what says it outright wins";
+}
+
 TEST(PromptMaker, ABarePromptMayBringItsOwnControlTokens) {
   const ByteVocabulary vocabulary;
   const PromptMaker maker(vocabulary, chat_ml(), kLimits);
@@ -103,14 +128,20 @@ TEST(PromptMaker, APromptThatFillsTheContextIsRefusedWithItsNumbers) {
   EXPECT_EQ(failure.status, 400);
   EXPECT_EQ(failure.code, "context_length_exceeded");
   EXPECT_EQ(failure.param, "prompt");
-  EXPECT_EQ(
-      failure.message,
-      "the prompt has 100 tokens; with one token to answer, at most 99 fit the context of 100 "
-      "(--ctx raises it up to what the model was trained for)");
+  EXPECT_EQ(failure.message,
+            "this model's maximum context length is 100 tokens, and the prompt has 100 tokens, of "
+            "which at most 99 fit beside an answer; shorten it");
+  EXPECT_EQ(failure.prompt_excess, (llm::PromptExcess{.tokens = 100, .tokens_max = 99}));
   llm::Request scored = completion(std::string(100, 'x'));
   scored.echo = true;
   scored.output_tokens_max = 0;
   EXPECT_EQ(made(maker, scored).tokens[0].size(), 100U) << "what only reads needs no more";
+
+  const PromptMaker small(vocabulary, chat_ml(),
+                          {.row_tokens_max = 100, .row_tokens_trained = 4096});
+  EXPECT_EQ(
+      refused(small, completion(std::string(100, 'x'))).message,
+      failure.message + ", or start with a larger --ctx: the model was trained for 4096 tokens");
 }
 
 TEST(PromptMaker, AnEmptyPromptIsRefused) {
@@ -150,10 +181,9 @@ TEST(PromptMaker, APromptThatCannotFitByItsBytesIsNotTokenised) {
   EXPECT_EQ(made(maker, completion(fits)).tokens[0].size(), 99U);
   EXPECT_EQ(vocabulary.longest_text(), fits.size());
 
-  EXPECT_EQ(
-      refused(maker, completion(fits + "x")).message,
-      "the prompt has at least 100 tokens; with one token to answer, at most 99 fit the context of "
-      "100 (--ctx raises it up to what the model was trained for)");
+  EXPECT_EQ(refused(maker, completion(fits + "x")).message,
+            "this model's maximum context length is 100 tokens, and the prompt has at least 100 "
+            "tokens, of which at most 99 fit beside an answer; shorten it");
   EXPECT_EQ(refused(maker, chat_of(std::string(5000, 'x'))).param, "messages");
   EXPECT_EQ(vocabulary.longest_text(), fits.size()) << "what cannot fit was tokenised";
 }

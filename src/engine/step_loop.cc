@@ -88,7 +88,7 @@ void StepLoop::add(EngineRequest request) {
     ++streams_;
     row.stream = stream_of(row);
   }
-  if (row.request.tools && !row.request.tools->several && !row.guide)
+  if (row.request.tools && !row.request.tools->several)
     row.call_end = std::make_unique<CallEnd>(*row.request.reasoning, row.request.tools);
   if (row.guide) {
     row.ending = say_forced(row);
@@ -113,6 +113,7 @@ void StepLoop::add(EngineRequest request) {
        .prompt_tokens = known,
        .output_tokens_max = std::max(1, prompt_tokens + row.request.output_tokens_max - known),
        .outputs_from = row.request.logprobs_top ? scores_from : known - 1,
+       .scores_top = scores ? row.request.logprobs_top : std::nullopt,
        .keep = row.request.keep,
        .urgency = row.request.urgency});
 }
@@ -126,6 +127,8 @@ bool StepLoop::step(bool alone) {
                                    background_turns_.tokens());
   for (const MemoryChange& change : plan.changes)
     runner_.change(change);
+  for (const TakenScores& taken : plan.scores)
+    take_scores(taken);
   if (!plan.slices.empty()) {
     run(plan);
     return true;
@@ -187,6 +190,7 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
     } else {
       ++decoding_rows;
     }
+    keep_scores_again(slice);
     Row& row = rows_.at(slice.row);
     report.tokens += slice.tokens_count;
     ++(slice.first < row.prompt_tokens ? report.rows_prefilling : report.rows_decoding);

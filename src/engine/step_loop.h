@@ -13,6 +13,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -64,11 +65,12 @@ struct EngineRequest {
   // answer. The answer's thoughts, which are free, are then split off.
   std::shared_ptr<const AnswerForm> form;
 
-  // Without a form, or of calls: thoughts are split off by their marks; none: everything is said.
+  // Without a form, or with `tools`: thoughts are split off by their marks; none: everything is
+  // said.
   std::shared_ptr<const chat::ReasoningContext> reasoning;
 
   // Calls of tools are looked for in what is said; none: they are text. Only together with
-  // `reasoning`. With a form it is that of calls.
+  // `reasoning`. With a form it is that of calls, or one that has calls, too.
   std::shared_ptr<const chat::ToolContext> tools;
   bool keep = false;  // a later prompt is likely to begin with all of this
   llm::Urgency urgency = llm::Urgency::kNormal;  // which rows go first (plan.h)
@@ -144,6 +146,7 @@ class StepLoop {
     std::vector<llm::ScoredToken> scored;
     std::unique_ptr<AnswerStream> stream;  // of a row with a listener
     std::unique_ptr<CallEnd> call_end;     // of a row that may call one tool only
+    bool called = false;                   // and that call is whole
     TimePoint started_at;
     std::optional<TimePoint> answering_since;
     bool started = false;
@@ -177,6 +180,8 @@ class StepLoop {
   void step_ran(const StepPlan& plan, Duration duration);
   void step_failed(const StepPlan& plan, const Error& error);
   std::vector<Output> outputs_of(const StepPlan& plan) const;
+  void take_scores(const TakenScores& taken);
+  void keep_scores_again(const Slice& slice);
   void take_masks(std::vector<Output>& outputs);
   void sample_kept();
   void wait_for_kept();
@@ -186,6 +191,7 @@ class StepLoop {
   void go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended, size_t said_before);
   std::optional<llm::FinishReason> say(Row& row, Token token);
   std::optional<llm::FinishReason> say_text(Row& row, Token token);
+  std::optional<llm::FinishReason> close_thoughts(Row& row);
   std::optional<llm::FinishReason> say_forced(Row& row);
   void want_mask(Row& row);
   llm::TokenLogprob token_logprob(Token token, double logprob) const;
@@ -193,7 +199,8 @@ class StepLoop {
   void tell(RowId id);
   void finish(RowId id, llm::FinishReason reason);
   static void describe(const Row& row, llm::Choice& choice);
-  int32_t thought_tokens(const Row& row, std::string_view reasoning) const;
+  static std::vector<std::string_view> thoughts_of(const Row& row);
+  int32_t thought_tokens(const Row& row) const;
   void append_text(const Row& row, Token token, std::string& bytes) const;
   static llm::Usage usage_so_far(const Row& row);
   void end(RowId id, llm::Outcome outcome);

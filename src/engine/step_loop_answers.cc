@@ -1,5 +1,6 @@
 // The part of StepLoop that makes answers of tokens: what a row says, tells and ends with.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/ensure.h"
@@ -8,6 +9,44 @@
 #include "engine/step_loop.h"
 
 namespace windrow::engine {
+namespace {
+
+KeptScore kept_score(const llm::ScoredToken& scored, int32_t top_asked) {
+  KeptScore score{.next = scored.chosen.token,
+                  .logprob = scored.chosen.logprob,
+                  .top_asked = top_asked,
+                  .top = {}};
+  score.top.reserve(scored.top.size());
+  for (const llm::TokenLogprob& one : scored.top)
+    score.top.push_back({.token = one.token, .logprob = one.logprob});
+  return score;
+}
+
+}  // namespace
+
+// The row begins behind tokens that another row has scored.
+void StepLoop::take_scores(const TakenScores& taken) {
+  Row& row = rows_.at(taken.row);
+  for (const KeptScore& score : taken.scores) {
+    llm::ScoredToken& scored = row.scored.emplace_back(
+        llm::ScoredToken{.chosen = token_logprob(score.next, score.logprob)});
+    const auto count = std::min(score.top.size(), static_cast<size_t>(*row.request.logprobs_top));
+    for (const KeptAlternative& one : std::span(score.top).first(count))
+      scored.top.push_back(token_logprob(one.token, one.logprob));
+  }
+}
+
+// What a row that lost its place computes again has no logits, because it has had its scores.
+void StepLoop::keep_scores_again(const Slice& slice) {
+  const Row& row = rows_.at(slice.row);
+  if (!row.request.score_prompt) return;
+  const Position end = slice.first + slice.tokens_count - slice.outputs_count;
+  for (Position position = slice.first; position < end; ++position) {
+    const auto next = static_cast<size_t>(position) + 1;
+    if (next >= row.scored.size()) return;
+    plan_.keep_score(slice.row, position, kept_score(row.scored[next], *row.request.logprobs_top));
+  }
+}
 
 void StepLoop::take(Output& output) {
   const auto found = rows_.find(output.id);
@@ -31,6 +70,9 @@ void StepLoop::take(Output& output) {
                   "overflow the number format in use (try --kv-type f32)"));
     return;
   }
+  if (row.request.score_prompt)
+    plan_.keep_score(output.id, output.position,
+                     kept_score(output.scored, *row.request.logprobs_top));
   if (row.request.logprobs_top) row.scored.push_back(std::move(output.scored));
   const auto tokens = static_cast<Position>(row.tokens.size());
   if (output.position + 1 == tokens) {
@@ -102,9 +144,12 @@ std::optional<llm::FinishReason> StepLoop::say_text(Row& row, Token token) {
       row.stopped = true;
       return llm::FinishReason::kStop;
     }
-    if (row.call_end && row.call_end->reached(
-                            std::string_view(row.text.bytes()).substr(0, row.text.settled_bytes())))
+    if (row.call_end &&
+        row.call_end->reached(
+            std::string_view(row.text.bytes()).substr(0, row.text.settled_bytes()))) {
+      row.called = true;
       return llm::FinishReason::kStop;
+    }
     if (row.guide) {
       const bool accepted = row.guide->accept(token, bytes);
       ENSURE(accepted || row.guide->too_complex(), "token {} was allowed and is not accepted",
@@ -113,6 +158,7 @@ std::optional<llm::FinishReason> StepLoop::say_text(Row& row, Token token) {
         row.too_complex = true;
         return llm::FinishReason::kStop;
       }
+      row.text.drop_last(row.guide->bytes_behind_end());
       if (row.guide->must_end()) return llm::FinishReason::kStop;
     }
   }
@@ -175,17 +221,20 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
   llm::Choice& choice = answer.choices.front();
   if (row.guide) {
     const bool whole = reason == llm::FinishReason::kStop && !row.stopped;
-    ENSURE(!whole || row.guide->can_end(), "row {} ended before its structure was whole",
-           id.value());
-    // Of calls the finish reason says whether they are whole.
-    if (!row.request.tools) {
+    // The grammar of calls goes on behind the only one that is wanted.
+    ENSURE(!whole || row.called || row.guide->can_end(),
+           "row {} ended before its structure was whole", id.value());
+    // An answer that need neither call nor have a form is never cut too early.
+    if (!row.request.form->call_marks) {
       choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
       answer.truncated = !whole;
     }
   }
   choice.stopped_by = row.text.stopped_by();
+  choice.cut_character =
+      reason == llm::FinishReason::kLength && utf8_incomplete_tail(row.text.bytes()) > 0;
   describe(row, choice);
-  if (choice.reasoning) answer.usage.reasoning_tokens = thought_tokens(row, *choice.reasoning);
+  if (choice.reasoning) answer.usage.reasoning_tokens = thought_tokens(row);
   if (row.stream && !(row.request.group && row.request.group->abandoned))
     row.request.listener->on_piece(row.stream->last(choice));
   end(id, std::move(answer));
@@ -219,21 +268,37 @@ void StepLoop::describe(const Row& row, llm::Choice& choice) {
   }
 }
 
-// Those that begin before the thoughts end, where they are found by their last words.
-int32_t StepLoop::thought_tokens(const Row& row, std::string_view reasoning) const {
-  constexpr size_t kTailBytes = 64;
-  const size_t tail = reasoning.size() - std::min(reasoning.size(), kTailBytes);
-  const size_t at = row.text.bytes().find(reasoning.substr(tail), tail);
-  if (at == std::string::npos) return 0;
-  const size_t end = at + reasoning.size() - tail;
+// Where the thoughts stand in the text of the answer so far.
+std::vector<std::string_view> StepLoop::thoughts_of(const Row& row) {
+  const std::string_view text = row.text.bytes();
+  const bool guided = row.guide && !row.request.tools;
+  if (!guided) {
+    if (!row.request.reasoning) return {};
+    return chat::thoughts_in(row.request.reasoning->format, row.request.reasoning->prompt_end,
+                             text);
+  }
+  const std::optional<size_t> speech_begin = row.guide->speech_begin();
+  if (!speech_begin) return {};
+  return chat::thoughts_in(row.request.form->reasoning, row.request.form->prompt_end,
+                           text.substr(0, *speech_begin));
+}
+
+// Counts tokens with text of thoughts; tokens of the marks and of whitespace around them are not.
+int32_t StepLoop::thought_tokens(const Row& row) const {
+  const char* const text = row.text.bytes().data();
   int32_t count = 0;
-  size_t bytes = 0;
+  auto token = static_cast<size_t>(row.prompt_tokens);
+  size_t begin = 0;  // of the text of `token`
   std::string piece;
-  for (auto i = static_cast<size_t>(row.prompt_tokens); i < row.tokens.size() && bytes < end; ++i) {
-    piece.clear();
-    append_text(row, row.tokens[i], piece);
-    bytes += piece.size();
-    ++count;
+  for (const std::string_view thought : thoughts_of(row)) {
+    const auto from = static_cast<size_t>(thought.data() - text);
+    const size_t to = from + thought.size();
+    for (; token < row.tokens.size() && begin < to; ++token) {
+      piece.clear();
+      if (!vocabulary_.ends_answer(row.tokens[token])) append_text(row, row.tokens[token], piece);
+      if (begin + piece.size() > from && !piece.empty()) ++count;
+      begin += piece.size();
+    }
   }
   return count;
 }

@@ -71,8 +71,23 @@ void StepLoop::want_mask(Row& row) {
   row.mask = row.guide->is_free() ? nullptr : mask_filler_.want(row.guide);
 }
 
+// Thoughts that have had their tokens end with the mark that the model would write.
+std::optional<llm::FinishReason> StepLoop::close_thoughts(Row& row) {
+  const std::string closing = row.guide->closing_text();
+  if (closing.empty()) return std::nullopt;
+  const std::vector<Token> tokens = vocabulary_.tokenize(closing, ControlTokens::kParsed);
+  const auto ends = [&](Token token) { return vocabulary_.ends_answer(token); };
+  if (std::ranges::any_of(tokens, ends)) return std::nullopt;
+  for (const Token token : tokens) {
+    ++forced_tokens_;
+    if (const auto ended = say(row, token)) return ended;
+  }
+  return std::nullopt;
+}
+
 // What comes next in any case is said at once: text, and control tokens between.
 std::optional<llm::FinishReason> StepLoop::say_forced(Row& row) {
+  if (const auto ended = close_thoughts(row)) return ended;
   const AnswerForm& form = *row.request.form;
   if (!form.force) return std::nullopt;
   while (true) {

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "base/random.h"
@@ -326,8 +329,9 @@ TEST_F(StepLoopTest, TheTokenThatEndsAnAnswerIsListedButNotInTheText) {
 }
 
 // Rows of all kinds, arriving at any time, in a memory that is far too small, with steps that fail
-// and are cut anywhere: each is answered exactly as alone.
+// and are cut anywhere, whatever of their prompts is shared: each is answered exactly as alone.
 TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
+  int64_t scored_and_shared = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -337,11 +341,16 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
     const RunnerLimits limits{
         .cells_max = cells,
         .rows_max = sequences,
-        .sequences_max = sequences,
+        .sequences_max = sequences + static_cast<int32_t>(random.below(4)),
         .step_tokens_max = static_cast<int32_t>(random.between(sequences, 48)),
         .step_outputs_max = static_cast<int32_t>(random.between(sequences, 20)),
         .row_tokens_max = cells,
-        .vocabulary_size = ByteVocabulary::kSize};
+        .vocabulary_size = ByteVocabulary::kSize,
+        .sharing = std::array{Sharing::kNothing, Sharing::kExactEnd,
+                              Sharing::kAnyRange}[static_cast<size_t>(random.below(3))]};
+    std::vector<Token> beginning(static_cast<size_t>(cells));
+    for (Token& token : beginning)
+      token = static_cast<Token>(random.below(259));
     ScriptedRunner runner(limits);
     runner.on_step = [&](std::span<const StepRow> step) {
       clock_.advance(std::chrono::milliseconds(random.below(100) * step.size()));
@@ -358,11 +367,15 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
          .sampling_threads = {.count = static_cast<int32_t>(random.between(1, 3)), .logits_min = 0},
          .reserve = random.chance(0.5) ? llm::kServerReserve : llm::ReserveOptions()});
     std::map<int, llm::Answer> expected;
+    std::set<int> scored;
     for (int name = 0; name < 24; ++name) {
       const auto prompt = static_cast<size_t>(random.between(1, cells - 2));
       std::vector<Token> tokens(prompt);
-      for (Token& token : tokens)
-        token = static_cast<Token>(random.below(259));
+      // Many begin alike.
+      const size_t alike = random.chance(0.6) ? static_cast<size_t>(random.below(prompt)) : 0;
+      std::copy_n(beginning.begin(), alike, tokens.begin());
+      for (size_t i = alike; i < prompt; ++i)
+        tokens[i] = static_cast<Token>(random.below(259));
       EngineRequest row =
           request(std::move(tokens),
                   static_cast<int32_t>(random.between(1, cells - static_cast<int>(prompt))));
@@ -374,6 +387,7 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       if (random.chance(0.7)) row.logprobs_top = static_cast<int32_t>(random.below(6));
       if (random.chance(0.4)) row.logprobs_top = std::nullopt;
       row.score_prompt = row.logprobs_top && random.chance(0.5);
+      if (row.score_prompt) scored.insert(name);
       if (row.score_prompt && random.chance(0.5)) row.output_tokens_max = 0;
       row.ignore_eos = random.chance(0.3);
       row.urgency = static_cast<llm::Urgency>(random.below(3));
@@ -390,10 +404,12 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       SCOPED_TRACE(::testing::Message() << "row " << name);
       ASSERT_TRUE(std::holds_alternative<llm::Answer>(outcomes_.at(name)));
       expect_same(answer(name), alone);
+      if (scored.contains(name)) scored_and_shared += answer(name).usage.cached_tokens;
     }
     EXPECT_EQ(loop.stats().cells_used, 0);
     if (HasFailure()) return;
   }
+  EXPECT_GT(scored_and_shared, 300) << "too little was shared to test anything";
 }
 
 }  // namespace

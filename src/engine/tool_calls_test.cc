@@ -158,9 +158,9 @@ TEST_F(ToolCallsTest, AnAnswerThatMayCallOnceIsOverBehindItsCall) {
   EXPECT_GT(shorter, 5);
 }
 
-TEST_F(ToolCallsTest, UnderAStructureNoCallIsLookedFor) {
+TEST_F(ToolCallsTest, UnderAStructureNoCallIsLookedForWithoutTools) {
   const std::unique_ptr<GenerationBackend> model = backend();
-  llm::Request asked = request(1);
+  llm::Request asked = request(1, false);
   asked.structured = llm::StructureSpec{
       .kind = llm::StructureSpec::Kind::kRegex, .text = "now\\{\\}", .param = "guided_regex"};
   const llm::Choice choice = ask(*model, asked).choices[0];

@@ -23,6 +23,8 @@ class WaitingPrompts {
   void add(RowId row, std::span<const Token> tokens);
   void remove(RowId row, std::span<const Token> tokens);
 
+  bool empty() const { return prompts_.empty(); }
+
   // The longest beginning of `tokens` that a waiting row has too.
   int32_t longest_common(std::span<const Token> tokens) const;
 

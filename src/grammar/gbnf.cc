@@ -16,7 +16,7 @@
 namespace windrow::grammar {
 namespace {
 
-constexpr int kDepthMax = 200;  // of parentheses
+constexpr int kGbnfDepthMax = 200;  // of parentheses
 constexpr uint32_t kRepeatMax = 1'000'000;
 
 bool is_blank(char c) {
@@ -41,9 +41,10 @@ int hex_digit(char c) {
 // Functions that read something return nothing when it is wrong; then error_ says what.
 class Parser {
  public:
-  Parser(std::string_view text, const GrammarLimits& limits) : text_(text), limits_(limits) {}
+  Parser(GrammarBuilder& builder, std::string_view text, const GrammarLimits& limits)
+      : builder_(builder), text_(text), limits_(limits) {}
 
-  Result<std::shared_ptr<const Grammar>> run() {
+  Result<Part> run() {
     skip();
     while (!error_ && at_ < text_.size())
       read_rule();
@@ -59,7 +60,7 @@ class Parser {
       if (!rule.defined)
         return wrong(fmt::format("the rule \"{}\" is used here, but not defined", name), rule.at);
     }
-    return builder_.finish(root->second.part, limits_);
+    return root->second.part;
   }
 
  private:
@@ -237,8 +238,8 @@ class Parser {
 
   std::optional<Part> read_group(int depth) {
     const size_t begin = at_++;
-    if (depth == kDepthMax)
-      return fail(fmt::format("more than {} parentheses within each other", kDepthMax), begin);
+    if (depth == kGbnfDepthMax)
+      return fail(fmt::format("more than {} parentheses within each other", kGbnfDepthMax), begin);
     const std::optional<Part> part = read_choice(depth + 1);
     if (!part) return std::nullopt;
     if (!take(')')) {
@@ -408,10 +409,10 @@ class Parser {
     return static_cast<char32_t>(value);
   }
 
+  GrammarBuilder& builder_;
   std::string_view text_;
   size_t at_ = 0;
   GrammarLimits limits_;
-  GrammarBuilder builder_;
   std::map<std::string, Rule, std::less<>> rules_;
   std::map<std::string, std::shared_ptr<const ByteDfa>> classes_;
   std::optional<Error> error_;
@@ -421,7 +422,15 @@ class Parser {
 
 Result<std::shared_ptr<const Grammar>> parse_gbnf(std::string_view text,
                                                   const GrammarLimits& limits) {
-  return Parser(text, limits).run();
+  GrammarBuilder builder;
+  const Result<Part> root = gbnf_part(builder, text, limits);
+  if (!root) return root.error();
+  return builder.finish(*root, limits);
+}
+
+Result<Part> gbnf_part(GrammarBuilder& builder, std::string_view text,
+                       const GrammarLimits& limits) {
+  return Parser(builder, text, limits).run();
 }
 
 }  // namespace windrow::grammar

@@ -14,4 +14,8 @@ namespace windrow::grammar {
 Result<std::shared_ptr<const Grammar>> parse_gbnf(std::string_view text,
                                                   const GrammarLimits& limits = {});
 
+// The same as a part of a larger grammar.
+Result<Part> gbnf_part(GrammarBuilder& builder, std::string_view text,
+                       const GrammarLimits& limits = {});
+
 }  // namespace windrow::grammar

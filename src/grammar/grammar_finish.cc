@@ -10,7 +10,7 @@
 namespace windrow::grammar {
 namespace {
 
-using Kind = BuilderPart::Kind;
+using PartKind = BuilderPart::Kind;
 using NodeKind = Grammar::Node::Kind;
 
 Error invalid(std::string message) {
@@ -49,7 +49,7 @@ class Finisher {
     while (!todo.empty()) {
       const uint32_t part = todo.back();
       todo.pop_back();
-      if (parts_[part].kind == Kind::kRule && parts_[part].children.empty()) return part;
+      if (parts_[part].kind == PartKind::kRule && parts_[part].children.empty()) return part;
       for (const uint32_t child : parts_[part].children) {
         if (!seen[child]) todo.push_back(child);
         seen[child] = true;
@@ -83,7 +83,7 @@ class Finisher {
     std::vector<uint32_t> missing(parts_.size());
     std::vector<uint32_t> todo;
     for (uint32_t part = 0; part < parts_.size(); ++part) {
-      missing[part] = parts_[part].kind == Kind::kSequence
+      missing[part] = parts_[part].kind == PartKind::kSequence
                           ? static_cast<uint32_t>(parts_[part].children.size())
                           : 1;
       if (missing[part] > 0 && !by_itself(parts_[part])) continue;
@@ -105,17 +105,18 @@ class Finisher {
 
   void find_productive() {
     productive_ = closure([](const BuilderPart& part) {
-      return part.kind == Kind::kText || (part.kind == Kind::kRepeat && part.min == 0) ||
-             (part.kind == Kind::kLexeme && !part.dfa->accepting.empty());
+      return part.kind == PartKind::kText || (part.kind == PartKind::kRepeat && part.min == 0) ||
+             (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty());
     });
   }
 
   // A part without a text is never nullable: nothing that it needs is.
   void find_nullable() {
     nullable_ = closure([](const BuilderPart& part) {
-      return (part.kind == Kind::kText && part.text.empty()) ||
-             (part.kind == Kind::kRepeat && part.min == 0) ||
-             (part.kind == Kind::kLexeme && !part.dfa->accepting.empty() && part.dfa->accepting[0]);
+      return (part.kind == PartKind::kText && part.text.empty()) ||
+             (part.kind == PartKind::kRepeat && part.min == 0) ||
+             (part.kind == PartKind::kLexeme && !part.dfa->accepting.empty() &&
+              part.dfa->accepting[0]);
     });
   }
 
@@ -127,7 +128,7 @@ class Finisher {
       todo.pop_back();
       if (seen[part] || productive_[part]) continue;
       seen[part] = true;
-      if (parts_[part].kind == Kind::kRule) {
+      if (parts_[part].kind == PartKind::kRule) {
         return invalid(
             fmt::format("the rule \"{}\" has no text: it never ends, or asks for "
                         "something that cannot be",
@@ -140,8 +141,8 @@ class Finisher {
 
   // The children with which a text of the part may begin.
   size_t first_children(const BuilderPart& part) const {
-    if (part.kind == Kind::kRepeat && part.max == 0) return 0;
-    if (part.kind != Kind::kSequence) return part.children.size();
+    if (part.kind == PartKind::kRepeat && part.max == 0) return 0;
+    if (part.kind != PartKind::kSequence) return part.children.size();
     size_t count = 0;
     while (count < part.children.size()) {
       if (!nullable_[part.children[count++]]) break;
@@ -189,7 +190,7 @@ class Finisher {
   Error recursion_error(const std::vector<uint32_t>& circle) const {
     std::vector<std::string> names;  // without a rule there is no circle
     for (const uint32_t part : circle) {
-      if (parts_[part].kind == Kind::kRule) names.push_back(parts_[part].text);
+      if (parts_[part].kind == PartKind::kRule) names.push_back(parts_[part].text);
     }
     if (names.size() == 1) {
       return invalid(
@@ -225,7 +226,7 @@ class Finisher {
   // --- the grammar ---
 
   uint32_t resolved(uint32_t part) const {
-    while (parts_[part].kind == Kind::kRule)
+    while (parts_[part].kind == PartKind::kRule)
       part = parts_[part].children[0];
     return part;
   }
@@ -278,26 +279,26 @@ class Finisher {
     if (order_[node] == kNone) return;
     const BuilderPart& part = parts_[order_[node]];
     switch (part.kind) {
-      case Kind::kText:
+      case PartKind::kText:
         if (part.text.empty()) return;  // a sequence of none
         grammar_->nodes[node].kind = NodeKind::kTexts;
         grammar_->nodes[node].first = grammar_->texts.add({part.text});
         return;
-      case Kind::kLexeme:
+      case PartKind::kLexeme:
         grammar_->nodes[node].kind = NodeKind::kLexeme;
         grammar_->nodes[node].first = automaton(part.dfa);
         return;
-      case Kind::kSequence:
+      case PartKind::kSequence:
         return set_children(node, NodeKind::kSequence, sequence_children(part));
-      case Kind::kChoice:
+      case PartKind::kChoice:
         return set_children(node, NodeKind::kChoice, choice_children(part));
-      case Kind::kRepeat:
+      case PartKind::kRepeat:
         if (!productive_[part.children[0]] || part.max == 0) return;
         set_children(node, NodeKind::kRepeat, {node_for(resolved(part.children[0]))});
         grammar_->nodes[node].min = nullable_[part.children[0]] ? 0 : part.min;
         grammar_->nodes[node].max = part.max;
         return;
-      case Kind::kRule:
+      case PartKind::kRule:
         return;  // resolved before
     }
   }
@@ -319,7 +320,7 @@ class Finisher {
     };
     for (size_t i = 0; i < part.children.size(); ++i) {
       const uint32_t child = resolved(part.children[i]);
-      if (parts_[child].kind == Kind::kText) {
+      if (parts_[child].kind == PartKind::kText) {
         text += parts_[child].text;
       } else {
         end_text();
@@ -337,7 +338,7 @@ class Finisher {
     for (const uint32_t unresolved : part.children) {
       if (!productive_[unresolved]) continue;
       const uint32_t child = resolved(unresolved);
-      if (parts_[child].kind == Kind::kText) {
+      if (parts_[child].kind == PartKind::kText) {
         texts.push_back(parts_[child].text);
       } else {
         children.push_back(node_for(child));

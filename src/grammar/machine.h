@@ -59,6 +59,10 @@ class CompiledGrammar::Machine {
 
   // States with the same key have the same mask.
   StateId mask_key(StateId state) { return recognizer_.clipped(state, bytes_reach_); }
+
+  // Whether there is some text for sure where a mask has this key.
+  bool has_begun(StateId key) { return key != mask_key(Recognizer::kFirst); }
+
   std::shared_ptr<const TokenMask> known_mask(StateId key);
 
   // With end tokens, when the text can end.

@@ -11,7 +11,7 @@ constexpr size_t kStepFound = 16;
 constexpr size_t kTokensPerNode = 8;
 
 // Everything plain below a node goes on.
-bool is_free(const Recognizer::Plain& plain, const TokenTrie& trie, uint32_t number) {
+bool is_free_walk(const Recognizer::Plain& plain, const TokenTrie& trie, uint32_t number) {
   const TokenTrie::Node& node = trie.nodes()[number];
   if (((plain.free_after >> node.begun) & 1) != 0) return true;
   if (node.begun != 0) return false;
@@ -21,7 +21,7 @@ bool is_free(const Recognizer::Plain& plain, const TokenTrie& trie, uint32_t num
 
 }  // namespace
 
-MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state)
+MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state, bool begun)
     : tables_(tables), mask_(0) {
   const Recognizer::PlainLoop loop = recognizer.plain_loop(state, tables.special_chars_max());
   if (loop.is_one) {
@@ -33,9 +33,13 @@ MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId st
   } else {
     add_plain(recognizer, state);
   }
-  add_special(recognizer, state,
-              loop.is_one && loop.same_behind ? tables.endings() : tables.special());
-  states_.resize(size_t{1} + std::max(tables.plain().depth_max(), tables.special().depth_max()));
+  // An ending of line breaks stands for tokens with text before them and for those without.
+  const bool endings = loop.is_one && loop.same_behind && (begun || !recognizer.can_end(state));
+  add_special(recognizer, state, endings ? tables.endings() : tables.special(), begun);
+  const size_t depths =
+      size_t{1} + std::max(tables.plain().depth_max(), tables.special().depth_max());
+  states_.resize(depths);
+  ended_.resize(depths);
 }
 
 void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
@@ -50,7 +54,7 @@ void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
     const StateId behind = recognizer.step(state, static_cast<uint8_t>(byte));
     if (behind == Recognizer::kDead) {
       dead.push_back(node);
-    } else if (is_free(recognizer.plain(behind), trie, node)) {
+    } else if (is_free_walk(recognizer.plain(behind), trie, node)) {
       free.push_back(node);
       free_tokens += trie.subtree_tokens(node).size();
     } else {
@@ -72,13 +76,20 @@ void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
   jobs_ = std::move(jobs);
 }
 
-void MaskWalk::add_special(Recognizer& recognizer, StateId state, const TokenTrie& trie) {
+void MaskWalk::add_special(Recognizer& recognizer, StateId state, const TokenTrie& trie,
+                           bool begun) {
+  const bool ended = begun && recognizer.can_end(state);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const uint32_t node = trie.root_child(static_cast<uint8_t>(byte));
     if (node == TokenTrie::kNone) continue;
     const StateId behind = recognizer.step(state, static_cast<uint8_t>(byte));
-    if (behind != Recognizer::kDead)
-      jobs_.push_back({.trie = &trie, .node = node, .state = behind});
+    const bool is_alive = behind != Recognizer::kDead;
+    const bool breaks = ended && is_line_break(static_cast<char>(byte));
+    if (!is_alive && !breaks) continue;
+    jobs_.push_back({.trie = &trie,
+                     .node = node,
+                     .state = behind,
+                     .ended = breaks || (is_alive && recognizer.can_end(behind))});
   }
 }
 
@@ -93,9 +104,13 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
     const size_t steps_before = recognizer.steps_found();
     while (at_ < end && used < nodes_max) {
       const TokenTrie::Node& node = nodes[at_];
-      const StateId state = recognizer.step(states_[node.depth - 1U], node.byte);
+      const StateId before = states_[node.depth - 1U];
+      const StateId state =
+          before == Recognizer::kDead ? before : recognizer.step(before, node.byte);
+      const bool breaks =
+          !job.is_plain && ended_[node.depth - 1U] && is_line_break(static_cast<char>(node.byte));
       ++used;
-      if (state == Recognizer::kDead) {
+      if (state == Recognizer::kDead && !breaks) {
         if (job.takes_out) {
           forbid(trie.subtree_tokens(at_));
           used += trie.subtree_tokens(at_).size() / kTokensPerNode;
@@ -103,7 +118,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
         at_ = node.end;
         continue;
       }
-      if (job.is_plain && is_free(recognizer.plain(state), trie, at_)) {
+      if (job.is_plain && is_free_walk(recognizer.plain(state), trie, at_)) {
         if (!job.takes_out) {
           allow(trie.subtree_tokens(at_));
           used += trie.subtree_tokens(at_).size() / kTokensPerNode;
@@ -114,6 +129,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
       if (!job.takes_out) allow(trie.own_tokens(at_));
       depth_ = node.depth;
       states_[depth_] = state;
+      ended_[depth_] = breaks || (state != Recognizer::kDead && recognizer.can_end(state));
       ++at_;
     }
     used += (recognizer.steps_found() - steps_before) * kStepFound;
@@ -128,6 +144,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
 size_t MaskWalk::begin(const Job& job) {
   if (!job.takes_out) allow(job.trie->own_tokens(job.node));
   states_[1] = job.state;
+  ended_[1] = job.ended;
   depth_ = 1;
   at_ = job.node + 1;
   begun_ = true;

@@ -36,7 +36,8 @@ struct Matcher::Place : CompiledGrammar::Machine::Rooted {
   std::vector<StateId> before;  // each accepted token
   bool can_end = false;
   bool goes_on = false;
-  bool ended = false;  // by an end token, the last one accepted
+  bool ended = false;       // by the last token accepted
+  size_t bytes_behind = 0;  // of that token, behind the end of the text
   bool too_complex = false;
 
   std::unique_ptr<MaskWalk> walk;  // when it did not come to its end
@@ -81,6 +82,7 @@ Matcher::Matcher(const Matcher& other) : place_(std::make_unique<Place>(other.pl
   const CompiledGrammar::Machine::Lock lock(place_->machine());
   place_->before = other.place_->before;
   place_->ended = other.place_->ended;
+  place_->bytes_behind = other.place_->bytes_behind;
   place_->too_complex = other.place_->too_complex;
   place_->move_to(other.place_->state);
   place_->machine().add(*place_);
@@ -110,7 +112,38 @@ bool Matcher::accept(Token token) {
     return true;
   }
   const std::string_view bytes = tables.bytes(token);
-  return !bytes.empty() && accept_bytes(bytes);
+  return !bytes.empty() && (accept_bytes(bytes) || accept_end(bytes));
+}
+
+// A token that ends the text and goes on with line breaks. As much of it as can be is text.
+bool Matcher::accept_end(std::string_view bytes) {
+  Place& place = *place_;
+  if (place.too_complex || !is_line_break(bytes.back())) return false;
+  CompiledGrammar::Machine& machine = place.machine();
+  const CompiledGrammar::Machine::Lock lock(machine);
+  Recognizer& recognizer = machine.recognizer();
+  recognizer.reset_too_complex();
+  const size_t breaks_from = bytes.find_last_not_of(kLineBreaks) + 1;
+  StateId state = place.state;
+  std::optional<StateId> end;
+  size_t text_bytes = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const bool begun = i > 0 || machine.has_begun(machine.mask_key(state));
+    if (i >= breaks_from && begun && recognizer.can_end(state)) {
+      end = state;
+      text_bytes = i;
+    }
+    state = recognizer.step(state, static_cast<uint8_t>(bytes[i]));
+    if (state == Recognizer::kDead) break;
+  }
+  place.too_complex = recognizer.too_complex();
+  if (!end || place.too_complex) return false;
+  place.before.push_back(place.state);
+  place.move_to(*end);
+  place.ended = true;
+  place.bytes_behind = bytes.size() - text_bytes;
+  machine.limit_states();
+  return true;
 }
 
 bool Matcher::accept_bytes(std::string_view bytes) {
@@ -143,6 +176,7 @@ void Matcher::rollback(size_t tokens_count) {
   place.move_to(place.before[left]);
   place.before.resize(left);
   place.ended = false;
+  place.bytes_behind = 0;
   place.too_complex = place.machine().is_too_complex();
 }
 
@@ -156,6 +190,10 @@ bool Matcher::can_end() const {
 
 bool Matcher::must_end() const {
   return place_->ended || (place_->can_end && !place_->goes_on);
+}
+
+size_t Matcher::bytes_behind_end() const {
+  return place_->bytes_behind;
 }
 
 bool Matcher::too_complex() const {
@@ -183,7 +221,8 @@ std::shared_ptr<const TokenMask> Matcher::mask_within(size_t nodes_max) {
     return known;
   }
   if (place.walk == nullptr || place.walk_key != key) {
-    place.walk = std::make_unique<MaskWalk>(machine.tables(), machine.recognizer(), key);
+    place.walk = std::make_unique<MaskWalk>(machine.tables(), machine.recognizer(), key,
+                                            machine.has_begun(key));
     place.walk_key = key;
   }
   const bool is_over = place.walk->advance(machine.recognizer(), nodes_max);

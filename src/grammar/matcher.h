@@ -51,8 +51,16 @@ class Matcher {
   Matcher& operator=(Matcher&&) noexcept;
 
   // The text goes on by this token. False, and nothing has changed, when the mask has it not.
-  // After an end token nothing is accepted any more.
+  // Nothing is accepted any more after an end token, or after a token that brings the text to its
+  // end and goes on with line breaks.
+  //
+  // Models are trained to write the last characters of an answer and a line break behind it with
+  // one token ("}\n"). Without such tokens a model takes the next best one, which is often a longer
+  // text: so they are allowed, and the line breaks are no part of the text.
   bool accept(Token token);
+
+  // So many bytes of the last accepted token are line breaks behind the end of the text.
+  size_t bytes_behind_end() const;
 
   // As if a token had these bytes. Whole or not at all.
   bool accept_bytes(std::string_view bytes);
@@ -79,6 +87,8 @@ class Matcher {
   std::string forced_bytes(size_t bytes_max) const;
 
  private:
+  bool accept_end(std::string_view bytes);
+
   struct Place;
   std::unique_ptr<Place> place_;
 };

@@ -81,6 +81,15 @@ const std::vector<std::string>& text_pieces() {
   return kPieces;
 }
 
+// Whether the text ends within the token, not before it, and only line breaks follow.
+bool ends_within(const Matcher& matcher, const std::string& bytes) {
+  for (size_t i = bytes.size(); --i > 0 && (bytes[i] == '\n' || bytes[i] == '\r');) {
+    Matcher copy = matcher;
+    if (copy.accept_bytes(bytes.substr(0, i)) && copy.can_end()) return true;
+  }
+  return false;
+}
+
 // Each token tried on a copy.
 void expect_exact(Matcher& matcher, const std::vector<std::string>& tokens) {
   const std::shared_ptr<const TokenMask> mask = matcher.mask();
@@ -88,9 +97,14 @@ void expect_exact(Matcher& matcher, const std::vector<std::string>& tokens) {
   for (Token token = 0; token < mask->size(); ++token) {
     Matcher copy = matcher;
     const std::string& bytes = tokens[static_cast<size_t>(token)];
-    const bool allowed = token == kEnd       ? matcher.can_end()
-                         : token == kControl ? false
-                                             : copy.accept_bytes(bytes);
+    bool allowed = token == kEnd       ? matcher.can_end()
+                   : token == kControl ? false
+                                       : copy.accept_bytes(bytes) || ends_within(matcher, bytes);
+    if (!allowed && bytes.find_first_not_of("\r\n") == std::string::npos && mask->allows(token)) {
+      EXPECT_TRUE(matcher.can_end());
+      EXPECT_GT(matcher.accepted_count(), 0U) << "line breaks end no text that has not begun";
+      allowed = true;
+    }
     ASSERT_EQ(mask->allows(token), allowed) << "token " << token << " \"" << bytes << '"';
     Matcher other = matcher;
     ASSERT_EQ(other.accept(token), allowed) << "token " << token;
@@ -175,7 +189,7 @@ TEST(MatcherTest, MasksHaveExactlyTheTokensThatCanFollow) {
           const Token token = random_allowed(*matcher.mask(), random);
           ASSERT_NE(token, -1) << "a dead end";
           ASSERT_TRUE(matcher.accept(token));
-          if (token == kEnd) break;
+          if (token == kEnd || matcher.bytes_behind_end() > 0) break;
         }
       }
     }
@@ -200,7 +214,7 @@ TEST(MatcherTest, MasksOfRandomGrammarsAreExact) {
       const Token token = random_allowed(*matcher.mask(), random);
       ASSERT_NE(token, -1) << "a dead end";
       ASSERT_TRUE(matcher.accept(token));
-      if (token == kEnd) break;
+      if (token == kEnd || matcher.bytes_behind_end() > 0) break;
     }
   }
   EXPECT_GT(built, 150);
@@ -236,7 +250,8 @@ TEST(MatcherTest, ForksAndRollbacksAreAsIfNothingElseHadBeen) {
         row.accepted.resize(row.accepted.size() - back);
       } else {
         const Token token = random_allowed(*row.matcher.mask(), random);
-        const bool ended = !row.accepted.empty() && row.accepted.back() == kEnd;
+        const bool ended = (!row.accepted.empty() && row.accepted.back() == kEnd) ||
+                           row.matcher.bytes_behind_end() > 0;
         ASSERT_EQ(token == -1, ended);
         ASSERT_FALSE(row.matcher.accept(kControl));
         if (token == -1) continue;
@@ -277,9 +292,53 @@ TEST(MatcherTest, AMaskFoundInPiecesIsTheSame) {
       const Token token = random_allowed(*mask, random);
       ASSERT_TRUE(pieces.accept(token));
       ASSERT_TRUE(at_once.accept(token));
-      if (token == kEnd) break;
+      if (token == kEnd || at_once.bytes_behind_end() > 0) break;
     }
   }
+}
+
+// Models write "}\n" with one token; the line break is no part of the text.
+TEST(MatcherTest, ATokenMayEndTheTextAndGoOnWithLineBreaks) {
+  const std::vector<std::string> tokens = {"1", "}", "}\n", "}\r\n\n", "\n", "}\nx", "1\n", "\n1"};
+  const auto tables = TokenTables::make(tokens, {});
+  const auto allowed = [&](Matcher& matcher) {
+    std::string list;
+    for (Token token = 0; token < std::ssize(tokens); ++token) {
+      Matcher fork = matcher;
+      EXPECT_EQ(fork.accept(token), matcher.mask()->allows(token)) << token;
+      if (matcher.mask()->allows(token)) list += std::to_string(token);
+    }
+    return list;
+  };
+  Matcher object(compile(regex_grammar("\\{?1+\\}").value(), tables));
+  EXPECT_EQ(allowed(object), "0");
+  ASSERT_TRUE(object.accept(0));
+  EXPECT_EQ(allowed(object), "0123");
+  ASSERT_TRUE(object.accept(3));
+  EXPECT_EQ(object.bytes_behind_end(), 3U);
+  EXPECT_TRUE(object.can_end() && object.must_end());
+  EXPECT_EQ(object.mask()->count(), 0);
+  object.rollback(1);
+  EXPECT_EQ(object.bytes_behind_end(), 0U);
+  ASSERT_TRUE(object.accept(1));
+  EXPECT_TRUE(object.must_end());
+
+  // Where the text may go on, a line break ends it like an end token, if there is some text.
+  Matcher number(compile(regex_grammar("(21?|1{0,2})").value(), tables));
+  EXPECT_EQ(allowed(number), "06");
+  ASSERT_TRUE(number.accept(0));
+  EXPECT_EQ(allowed(number), "046");
+  ASSERT_TRUE(number.accept(4));
+  EXPECT_TRUE(number.must_end());
+  EXPECT_EQ(number.bytes_behind_end(), 1U);
+
+  // A line break that the grammar has is text.
+  Matcher lines(compile(regex_grammar("1(\\n1)*").value(), tables));
+  ASSERT_TRUE(lines.accept(0));
+  EXPECT_EQ(allowed(lines), "47");
+  ASSERT_TRUE(lines.accept(4));
+  EXPECT_FALSE(lines.can_end());
+  EXPECT_EQ(lines.bytes_behind_end(), 0U);
 }
 
 TEST(MatcherTest, EndTokensAreAllowedWhereTheTextCanEnd) {

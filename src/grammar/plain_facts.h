@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "grammar/byte_kinds.h"
@@ -17,6 +18,14 @@ namespace windrow::grammar {
 constexpr bool begins_plain(uint8_t byte) {
   return (byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\') ||
          (byte >= 0xC2 && byte <= 0xF4);
+}
+
+// Line breaks, of which a token may have some behind the end of a text (Matcher::accept). No plain
+// character is one.
+constexpr std::string_view kLineBreaks = "\r\n";
+
+constexpr bool is_line_break(char byte) {
+  return kLineBreaks.find(byte) != std::string_view::npos;
 }
 
 struct PlainFacts {

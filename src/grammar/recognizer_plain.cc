@@ -8,10 +8,10 @@ namespace {
 
 using Kind = Grammar::Node::Kind;
 
-constexpr uint32_t kUnbounded = Grammar::kUnbounded;
+constexpr uint32_t kPlainUnbounded = Grammar::kUnbounded;
 
 uint32_t one_more(uint32_t times) {
-  return times == kUnbounded ? times : times + 1;
+  return times == kPlainUnbounded ? times : times + 1;
 }
 
 }  // namespace
@@ -70,11 +70,11 @@ void Recognizer::find_plain(StateId state) {
     uint32_t chars = facts.free_chars;
     if (facts.one_char && comes_again(state, place)) dangers = facts.dangers_here;
     if (facts.any_char()) chars = repeated_plain(place);
-    if (dangers.empty()) chars = kUnbounded;
+    if (dangers.empty()) chars = kPlainUnbounded;
     plain.free_chars = std::max(plain.free_chars, chars);
     if (dangers.count() < plain.dangers.count()) plain.dangers = dangers;
   }
-  if (plain.free_chars == kUnbounded) plain.free_after |= 1;
+  if (plain.free_chars == kPlainUnbounded) plain.free_after |= 1;
   states_[state].plain = plain;
   states_[state].plain_known = true;
 }
@@ -95,7 +95,7 @@ Recognizer::PlainLoop Recognizer::plain_loop(StateId state, uint32_t reach) {
   PlainLoop loop = {.is_one = true, .chars = free_chars};
   // Behind every plain character it is the same state where there is one place, and that leads to
   // one place.
-  if (free_chars == kUnbounded) {
+  if (free_chars == kPlainUnbounded) {
     loop.same_behind = is_one && (facts.loops || facts.any_char()) && next == state;
     return loop;
   }

@@ -10,8 +10,8 @@
 
 namespace windrow::grammar {
 
-Result<std::shared_ptr<const Grammar>> choice_grammar(std::span<const std::string> texts,
-                                                      const GrammarLimits& limits) {
+Result<Part> choice_part(GrammarBuilder& builder, std::span<const std::string> texts,
+                         const GrammarLimits& limits) {
   if (texts.empty())
     return Error{ErrorKind::kInvalid, "there are no choices; give at least one text"};
   size_t bytes = 0;
@@ -23,25 +23,36 @@ Result<std::shared_ptr<const Grammar>> choice_grammar(std::span<const std::strin
         fmt::format("{} choices of {} bytes are too many; at most {} of {} MiB are allowed",
                     texts.size(), bytes, limits.parts_max, limits.bytes_max >> 20)};
   }
-  GrammarBuilder builder;
   std::vector<Part> parts;
   parts.reserve(texts.size());
   for (const std::string& text : texts)
     parts.push_back(builder.text(text));
-  const Part root = builder.choice(std::move(parts));
+  return builder.choice(std::move(parts));
+}
+
+Result<std::shared_ptr<const Grammar>> choice_grammar(std::span<const std::string> texts,
+                                                      const GrammarLimits& limits) {
+  GrammarBuilder builder;
+  const Result<Part> root = choice_part(builder, texts, limits);
+  if (!root) return root.error();
   GrammarLimits with_root = limits;
   with_root.parts_max += 1;
-  return builder.finish(root, with_root);
+  return builder.finish(*root, with_root);
+}
+
+Result<Part> regex_part(GrammarBuilder& builder, std::string_view pattern) {
+  const Result<CharDfa> dfa = regex_dfa(pattern, RegexMeaning::kWhole);
+  if (!dfa) return dfa.error();
+  if (dfa->empty()) return Error{ErrorKind::kInvalid, "no text matches this regular expression"};
+  return builder.lexeme(utf8_dfa(*dfa));
 }
 
 Result<std::shared_ptr<const Grammar>> regex_grammar(std::string_view pattern,
                                                      const GrammarLimits& limits) {
-  const Result<CharDfa> dfa = regex_dfa(pattern, RegexMeaning::kWhole);
-  if (!dfa) return dfa.error();
-  if (dfa->empty()) return Error{ErrorKind::kInvalid, "no text matches this regular expression"};
   GrammarBuilder builder;
-  const Part root = builder.lexeme(utf8_dfa(*dfa));
-  return builder.finish(root, limits);
+  const Result<Part> root = regex_part(builder, pattern);
+  if (!root) return root.error();
+  return builder.finish(*root, limits);
 }
 
 }  // namespace windrow::grammar

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr"
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 // The number that `text` is, when it is nothing else.
-std::optional<unsigned> number(std::string_view text) {
+std::optional<unsigned> date_number(std::string_view text) {
   unsigned value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -40,12 +40,12 @@ std::string http_date(int64_t unix_seconds) {
 std::optional<int64_t> parse_http_date(std::string_view text) {
   // "Sun, 06 Nov 1994 08:49:37 GMT": every part has its place.
   if (text.size() != 29 || !text.ends_with(" GMT")) return std::nullopt;
-  const std::optional<unsigned> day = number(text.substr(5, 2));
+  const std::optional<unsigned> day = date_number(text.substr(5, 2));
   const auto* const month = std::ranges::find(kMonths, text.substr(8, 3));
-  const std::optional<unsigned> year = number(text.substr(12, 4));
-  const std::optional<unsigned> hour = number(text.substr(17, 2));
-  const std::optional<unsigned> minute = number(text.substr(20, 2));
-  const std::optional<unsigned> second = number(text.substr(23, 2));
+  const std::optional<unsigned> year = date_number(text.substr(12, 4));
+  const std::optional<unsigned> hour = date_number(text.substr(17, 2));
+  const std::optional<unsigned> minute = date_number(text.substr(20, 2));
+  const std::optional<unsigned> second = date_number(text.substr(23, 2));
   if (!day || month == kMonths.end() || !year || !hour || !minute || !second) return std::nullopt;
   const chrono::year_month_day date(
       chrono::year(static_cast<int>(*year)),

@@ -12,7 +12,7 @@ constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_value(std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && is_blank(text.front()))
     text.remove_prefix(1);
@@ -46,7 +46,7 @@ bool is_header_value(std::string_view value) {
 bool list_has(std::string_view list, std::string_view token) {
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());
-    if (same_ignoring_case(trimmed(list.substr(0, comma)), token)) return true;
+    if (same_ignoring_case(trimmed_value(list.substr(0, comma)), token)) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return false;

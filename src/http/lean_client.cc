@@ -31,22 +31,22 @@ namespace {
 using boost::asio::ip::tcp;
 using Event = ReplyReader::Event;
 
-constexpr size_t kReadBytes = size_t{64} << 10;
-constexpr size_t kBodyReserveMax = size_t{1} << 20;
+constexpr size_t kLeanReadBytes = size_t{64} << 10;
+constexpr size_t kLeanBodyReserveMax = size_t{1} << 20;
 // How long addresses of a name are believed.
 constexpr Duration kAddressesAge = std::chrono::seconds(60);
 
-struct Connection;
+struct LeanConnection;
 struct Origin;
 
-struct Call {
+struct LeanCall {
   CallId id;
   ClientRequest request;
   Client::Done done;
   CallPlace place;
   CallTimes times;
   Origin* origin = nullptr;
-  Connection* connection = nullptr;  // none: it waits for addresses
+  LeanConnection* connection = nullptr;  // none: it waits for addresses
   bool was_retried = false;
 
   std::string body;
@@ -57,10 +57,10 @@ struct Call {
 
 enum class ConnectionState : uint8_t { kConnecting, kBusy, kIdle };
 
-struct Connection {
+struct LeanConnection {
   int socket = -1;
   Origin* origin = nullptr;
-  Call* call = nullptr;  // none: idle
+  LeanCall* call = nullptr;  // none: idle
   ConnectionState state = ConnectionState::kConnecting;
   size_t address = 0;     // of the origin's
   uint64_t batch = 0;     // of events, in which it was opened
@@ -78,8 +78,8 @@ struct Origin {
   std::vector<tcp::endpoint> addresses;
   std::optional<TimePoint> resolved_at;  // none: the addresses are not to be believed
   bool is_resolving = false;
-  std::vector<CallId> waiting;    // for addresses
-  std::vector<Connection*> idle;  // the one used last at the back
+  std::vector<CallId> waiting;        // for addresses
+  std::vector<LeanConnection*> idle;  // the one used last at the back
 };
 
 std::string text_of(int error) {
@@ -117,7 +117,7 @@ class LeanClient::Impl {
         cancel_call(*calls_.begin()->second);
       take_commands();
     } while (!calls_.empty());
-    for (const std::unique_ptr<Connection>& connection : connections_) {
+    for (const std::unique_ptr<LeanConnection>& connection : connections_) {
       if (connection) ::close(connection->socket);
     }
     connections_.clear();
@@ -142,8 +142,8 @@ class LeanClient::Impl {
   }
 
   void start_call(CallCommand command) {
-    auto owned = std::make_unique<Call>();
-    Call& call = *owned;
+    auto owned = std::make_unique<LeanCall>();
+    LeanCall& call = *owned;
     call.id = command.id;
     call.request = std::move(*command.request);
     call.done = std::move(command.done);
@@ -174,10 +174,10 @@ class LeanClient::Impl {
   }
 
   // On a kept connection, else on a new one. May end the call.
-  void connect_call(Call& call) {
+  void connect_call(LeanCall& call) {
     Origin& origin = *call.origin;
     while (!origin.idle.empty() && !call.was_retried) {
-      Connection& connection = *origin.idle.back();
+      LeanConnection& connection = *origin.idle.back();
       if (!is_quiet(connection)) {
         close_connection(connection);
         continue;
@@ -195,18 +195,18 @@ class LeanClient::Impl {
     resolve(origin);
   }
 
-  void end_call(Call& call, ClientResult result) {
+  void end_call(LeanCall& call, ClientResult result) {
     const auto node = calls_.extract(call.id);
     const Done done = std::move(call.done);
     done(std::move(result));
   }
 
-  void fail_call(Call& call, FailureKind kind, std::string text) {
+  void fail_call(LeanCall& call, FailureKind kind, std::string text) {
     if (call.connection != nullptr) close_connection(*call.connection);
     end_call(call, ClientFailure{kind, call.times.connected, std::move(text)});
   }
 
-  void cancel_call(Call& call) {
+  void cancel_call(LeanCall& call) {
     fail_call(call, FailureKind::kCancelled, cancelled_text(call.place));
   }
 
@@ -224,7 +224,7 @@ class LeanClient::Impl {
     for (const auto& [id, kind] : over) {
       const auto found = calls_.find(id);
       if (found == calls_.end()) continue;
-      Call& call = *found->second;
+      LeanCall& call = *found->second;
       fail_call(call, FailureKind::kTimeout,
                 timeout_text(call.place, kind, call.request.limits, call.reply_began));
     }
@@ -247,7 +247,7 @@ class LeanClient::Impl {
       for (const CallId id : std::exchange(origin.waiting, {})) {
         const auto found = calls_.find(id);
         if (found == calls_.end()) continue;
-        Call& call = *found->second;
+        LeanCall& call = *found->second;
         if (origin.addresses.empty()) {
           fail_call(call, FailureKind::kResolve, resolve_text(call.place, error.message()));
         } else {
@@ -269,7 +269,7 @@ class LeanClient::Impl {
 
   // To the address `at`, or those after it; `error`: why the one before could not be reached. Ends
   // the call when none is left.
-  void open_connection(Call& call, size_t at, int error) {
+  void open_connection(LeanCall& call, size_t at, int error) {
     Origin& origin = *call.origin;
     for (; at < origin.addresses.size(); ++at) {
       const tcp::endpoint& address = origin.addresses[at];
@@ -291,8 +291,8 @@ class LeanClient::Impl {
       }
       const auto slot = static_cast<size_t>(socket);
       if (connections_.size() <= slot) connections_.resize(slot + 1);
-      connections_[slot] = std::make_unique<Connection>();
-      Connection& connection = *connections_[slot];
+      connections_[slot] = std::make_unique<LeanConnection>();
+      LeanConnection& connection = *connections_[slot];
       connection.socket = socket;
       connection.origin = &origin;
       connection.call = &call;
@@ -313,11 +313,11 @@ class LeanClient::Impl {
               connect_text(call.place, error == ECONNREFUSED, text_of(error)));
   }
 
-  void on_connected(Connection& connection) {
+  void on_connected(LeanConnection& connection) {
     int error = 0;
     socklen_t bytes = sizeof error;
     ::getsockopt(connection.socket, SOL_SOCKET, SO_ERROR, &error, &bytes);
-    Call& call = *connection.call;
+    LeanCall& call = *connection.call;
     if (error != 0) {
       const size_t next = connection.address + 1;
       close_connection(connection);
@@ -328,17 +328,17 @@ class LeanClient::Impl {
   }
 
   // Whether nothing came over it since its last reply. What did would be taken for the next one.
-  static bool is_quiet(const Connection& connection) {
+  static bool is_quiet(const LeanConnection& connection) {
     char byte = 0;
     const ssize_t read = ::recv(connection.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return read < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   }
 
   // Its call, if it has one, loses it.
-  void close_connection(Connection& connection) {
+  void close_connection(LeanConnection& connection) {
     if (connection.call != nullptr) connection.call->connection = nullptr;
     if (connection.state == ConnectionState::kIdle) {
-      std::vector<Connection*>& idle = connection.origin->idle;
+      std::vector<LeanConnection*>& idle = connection.origin->idle;
       idle.erase(std::find(idle.begin(), idle.end(), &connection));
       --idle_;
     }
@@ -347,7 +347,7 @@ class LeanClient::Impl {
     ::close(socket);  // which takes it out of the epoll
   }
 
-  void rest(Connection& connection) {
+  void rest(LeanConnection& connection) {
     if (idle_ >= options_.connections_idle_max) {
       close_connection(connection);
       return;
@@ -359,7 +359,7 @@ class LeanClient::Impl {
 
   // --- writing ----------------------------------------------------------------------------------
 
-  void begin_request(Connection& connection, Call& call) {
+  void begin_request(LeanConnection& connection, LeanCall& call) {
     connection.call = &call;
     call.connection = &connection;
     connection.state = ConnectionState::kBusy;
@@ -375,10 +375,10 @@ class LeanClient::Impl {
     write_request(connection);
   }
 
-  void write_request(Connection& connection) {
+  void write_request(LeanConnection& connection) {
     static const std::string kNothing;
     const std::string& head = connection.head;
-    const Call& call = *connection.call;
+    const LeanCall& call = *connection.call;
     const std::string& body = call.request.body ? *call.request.body : kNothing;
     const size_t all = head.size() + body.size();
     while (connection.written_bytes < all) {
@@ -409,7 +409,7 @@ class LeanClient::Impl {
     want_to_write(connection, false);
   }
 
-  void want_to_write(Connection& connection, bool wanted) {
+  void want_to_write(LeanConnection& connection, bool wanted) {
     if (std::exchange(connection.waits_to_write, wanted) == wanted) return;
     sockets_->watch(connection.socket, wanted ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }
@@ -421,7 +421,7 @@ class LeanClient::Impl {
     for (const epoll_event& event : events) {
       // What was closed while others of this batch were served is gone by now, or its number is
       // that of a new connection, which the event does not mean.
-      Connection* connection = find(event.data.fd);
+      LeanConnection* connection = find(event.data.fd);
       if (connection == nullptr || connection->batch == batch_) continue;
       if (connection->state == ConnectionState::kConnecting) {
         if ((event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) on_connected(*connection);
@@ -436,12 +436,12 @@ class LeanClient::Impl {
     }
   }
 
-  Connection* find(int socket) {
+  LeanConnection* find(int socket) {
     const auto slot = static_cast<size_t>(socket);
     return slot < connections_.size() ? connections_[slot].get() : nullptr;
   }
 
-  void read_reply(Connection& connection) {
+  void read_reply(LeanConnection& connection) {
     const ssize_t count = ::recv(connection.socket, buffer_.data(), buffer_.size(), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) {
@@ -452,7 +452,7 @@ class LeanClient::Impl {
       close_connection(connection);  // an answer that nobody asked for
       return;
     }
-    Call& call = *connection.call;
+    LeanCall& call = *connection.call;
     call.times.progress = loop_.clock().now();
     if (!std::exchange(call.reply_began, true)) call.first_byte = call.times.progress;
     std::string_view bytes(buffer_.data(), static_cast<size_t>(count));
@@ -472,7 +472,7 @@ class LeanClient::Impl {
   }
 
   // False when the call is over, and with it perhaps the connection.
-  bool take_events(Connection& connection, Call& call, std::string_view& bytes) {
+  bool take_events(LeanConnection& connection, LeanCall& call, std::string_view& bytes) {
     ReplyReader& reader = connection.reader;
     for (;;) {
       switch (reader.next(bytes)) {
@@ -484,7 +484,7 @@ class LeanClient::Impl {
             return false;
           }
           if (!streams(call))
-            call.body.reserve(std::min(reader.body_bytes_left(), kBodyReserveMax));
+            call.body.reserve(std::min(reader.body_bytes_left(), kLeanBodyReserveMax));
           break;
         case Event::kBody:
           if (!take_piece(call, reader)) return false;
@@ -503,12 +503,12 @@ class LeanClient::Impl {
     }
   }
 
-  static bool streams(Call& call) {
+  static bool streams(LeanCall& call) {
     const int32_t status = call.connection->reader.head().status;
     return call.request.on_data && status >= 200 && status < 300;
   }
 
-  bool take_piece(Call& call, ReplyReader& reader) {
+  bool take_piece(LeanCall& call, ReplyReader& reader) {
     const std::string_view piece = reader.piece();
     call.body_bytes += piece.size();
     if (call.body_bytes > call.request.limits.reply_bytes_max) {
@@ -524,12 +524,12 @@ class LeanClient::Impl {
     return true;
   }
 
-  void fail_too_large(Call& call) {
+  void fail_too_large(LeanCall& call) {
     fail_call(call, FailureKind::kTooLarge,
               body_too_large_text(call.place, call.request.limits.reply_bytes_max));
   }
 
-  void finish(Connection& connection, Call& call, bool keep) {
+  void finish(LeanConnection& connection, LeanCall& call, bool keep) {
     ClientReply reply{.head = std::move(connection.reader.head()),
                       .body = std::move(call.body),
                       .first_byte = call.first_byte - call.times.start,
@@ -550,12 +550,12 @@ class LeanClient::Impl {
   }
 
   // The server closed (0) or the connection broke.
-  void on_end(Connection& connection, int error) {
+  void on_end(LeanConnection& connection, int error) {
     if (connection.call == nullptr) {
       close_connection(connection);
       return;
     }
-    Call& call = *connection.call;
+    LeanCall& call = *connection.call;
     if (error == 0 && connection.reader.end_of_connection() == Event::kEnd) {
       call.times.progress = loop_.clock().now();
       finish(connection, call, false);
@@ -580,13 +580,13 @@ class LeanClient::Impl {
   std::unique_ptr<EpollSet> sockets_;
   std::unique_ptr<LimitWatch> limits_;
   std::unique_ptr<tcp::resolver> resolver_;
-  std::unordered_map<CallId, std::unique_ptr<Call>> calls_;
-  std::vector<std::unique_ptr<Connection>> connections_;  // by their socket
-  std::vector<std::unique_ptr<Origin>> origins_;          // never removed: calls point to them
-  std::vector<CallId> retries_;                           // of the batch of events at hand
+  std::unordered_map<CallId, std::unique_ptr<LeanCall>> calls_;
+  std::vector<std::unique_ptr<LeanConnection>> connections_;  // by their socket
+  std::vector<std::unique_ptr<Origin>> origins_;              // never removed: calls point to them
+  std::vector<CallId> retries_;                               // of the batch of events at hand
   uint64_t batch_ = 0;
   size_t idle_ = 0;
-  std::array<char, kReadBytes> buffer_;  // of whoever reads now
+  std::array<char, kLeanReadBytes> buffer_;  // of whoever reads now
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

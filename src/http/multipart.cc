@@ -17,7 +17,7 @@ constexpr size_t kBoundaryBytesMax = 70;
 // What may stand between a boundary and its line end.
 constexpr size_t kPaddingMax = 128;
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_part(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
@@ -31,18 +31,18 @@ bool next_parameter(std::string_view& rest, std::string_view& name, std::string&
   rest.remove_prefix(begin);
   const size_t sign = rest.find_first_of("=;");
   if (sign == std::string_view::npos || rest[sign] == ';') {
-    name = trimmed(rest.substr(0, sign));
+    name = trimmed_part(rest.substr(0, sign));
     value.clear();
     rest.remove_prefix(std::min(rest.size(), name.size()));
     return !name.empty();
   }
-  name = trimmed(rest.substr(0, sign));
+  name = trimmed_part(rest.substr(0, sign));
   rest.remove_prefix(sign + 1);
   rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(" \t")));
   value.clear();
   if (!rest.starts_with('"')) {
     const size_t end = std::min(rest.size(), rest.find(';'));
-    value = trimmed(rest.substr(0, end));
+    value = trimmed_part(rest.substr(0, end));
     rest.remove_prefix(end);
     return true;
   }
@@ -70,7 +70,7 @@ std::optional<std::string> extended_text(std::string_view value) {
 // "form-data; name=..." -> the rest behind the type; nothing: it is another type.
 std::optional<std::string_view> parameters_of(std::string_view value, std::string_view type) {
   const size_t end = std::min(value.size(), value.find(';'));
-  if (!same_ignoring_case(trimmed(value.substr(0, end)), type)) return std::nullopt;
+  if (!same_ignoring_case(trimmed_part(value.substr(0, end)), type)) return std::nullopt;
   return value.substr(end);
 }
 
@@ -83,8 +83,8 @@ std::optional<PartHead> read_head(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(text.size(), end + 2));
     const size_t colon = std::min(line.size(), line.find(':'));
-    const std::string_view field = trimmed(line.substr(0, colon));
-    const std::string_view value = trimmed(line.substr(std::min(line.size(), colon + 1)));
+    const std::string_view field = trimmed_part(line.substr(0, colon));
+    const std::string_view value = trimmed_part(line.substr(std::min(line.size(), colon + 1)));
     if (same_ignoring_case(field, "Content-Type")) head.content_type = value;
     if (!same_ignoring_case(field, "Content-Disposition")) continue;
     std::optional<std::string_view> rest = parameters_of(value, "form-data");

@@ -62,8 +62,13 @@ void RequestParser::Machine::on_field_impl(beast_http::field field, Text name, T
   }
   if (field == beast_http::field::content_encoding && !view(value).empty() &&
       !same_ignoring_case(view(value), "identity")) {
-    return parser_.refuse(
-        415, "bodies must not be compressed: send this one without Content-Encoding", error);
+    const bool gzip =
+        same_ignoring_case(view(value), "gzip") || same_ignoring_case(view(value), "x-gzip");
+    if (!gzip || std::exchange(parser_.gzip_, true)) {
+      return parser_.refuse(
+          415, "a body is plain, or packed once by gzip: send this one without Content-Encoding",
+          error);
+    }
   }
   if (field == beast_http::field::expect && parser_.version_ >= 11) {
     if (!same_ignoring_case(view(value), "100-continue")) {
@@ -125,6 +130,7 @@ void RequestParser::next() {
   head_done_ = false;
   head_told_ = false;
   expects_ = false;
+  gzip_ = false;
   in_pieces_ = false;
   content_length_.reset();
   body_.clear();

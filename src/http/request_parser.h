@@ -54,6 +54,7 @@ class RequestParser {
   const Headers& headers() const { return headers_; }
   std::string& body() { return body_; }  // as far as it came; may be moved out
   std::optional<uint64_t> content_length() const { return content_length_; }  // 0: no body
+  bool is_gzip() const { return gzip_; }                                      // the body is packed
   bool keep_alive() const { return machine_->keep_alive(); }
   bool is_http_1_0() const { return version_ < 11; }
   bool is_head() const { return method() == "HEAD"; }
@@ -117,6 +118,7 @@ class RequestParser {
   bool head_done_ = false;
   bool head_told_ = false;  // kHead was
   bool expects_ = false;
+  bool gzip_ = false;
   bool in_pieces_ = false;
   std::optional<uint64_t> content_length_;  // nothing: chunked, or the head is not whole
   uint64_t body_bytes_max_ = 0;

@@ -129,6 +129,8 @@ TEST(RequestParser, WhatTwoServersCouldUnderstandDifferentlyIsRefused) {
   EXPECT_EQ(read("GET / HTTP/2.0\r\nHost: x\r\n\r\n"), "400");
   EXPECT_EQ(read("hello\r\n\r\n"), "400");
   EXPECT_EQ(read(head + "Expect: miracles\r\n\r\n"), "417");
+  EXPECT_EQ(read(head + "Content-Encoding: br\r\n\r\n"), "415");
+  EXPECT_EQ(read(head + "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n\r\n"), "415");
 }
 
 TEST(RequestParser, AnEndlessChunkHeaderOrTrailerIsCut) {

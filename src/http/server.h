@@ -37,6 +37,7 @@ struct ServerRequest {
   std::string_view peer;                    // the client's address: "192.0.2.7"; no port
   const Headers& headers;
   std::string& body;
+  bool gzip = false;  // it is packed, for a handler that takes such bodies
 };
 
 struct ServerReply {
@@ -161,6 +162,13 @@ class Handler {
   explicit(false) Handler(Function whole) : whole_(std::move(whole)) {}
   static Handler in_pieces(InPieces handler) { return Handler(std::move(handler), 0); }
 
+  // The same, for bodies that may be packed by gzip. Others are refused with 415.
+  Handler taking_gzip() && {
+    takes_gzip_ = true;
+    return std::move(*this);
+  }
+  bool takes_gzip() const { return takes_gzip_; }
+
   // Null: it is of the other kind.
   const Whole& whole() const { return whole_; }
   const InPieces& pieces() const { return pieces_; }
@@ -170,6 +178,7 @@ class Handler {
 
   Whole whole_;
   InPieces pieces_;
+  bool takes_gzip_ = false;
 };
 
 // A body of so many bytes is read without asking anybody.

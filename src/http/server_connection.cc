@@ -221,6 +221,8 @@ bool Connection::judge_head() {
 void Connection::look_at_head() {
   judged_ = false;
   const Routes<Handler>::Found found = host_.routes().find(parser_.method(), parser_.path());
+  if (parser_.is_gzip() && found.handler != nullptr && !found.handler->takes_gzip())
+    return refuse(415, "this body must not be packed: send it without Content-Encoding");
   const bool in_pieces = found.handler != nullptr && found.handler->pieces() != nullptr;
   const uint64_t bytes_max =
       in_pieces ? std::numeric_limits<uint64_t>::max() : host_.options().request.body_bytes_max;
@@ -287,7 +289,8 @@ ServerRequest Connection::request(const Routes<Handler>::Found& found, std::stri
           .parts = found.parts,
           .peer = peer_,
           .headers = parser_.headers(),
-          .body = body};
+          .body = body,
+          .gzip = parser_.is_gzip()};
 }
 
 // --- a body in pieces ---------------------------------------------------------------------------

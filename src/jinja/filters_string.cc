@@ -83,7 +83,7 @@ Value string_filter(Runtime& runtime, const Value& input, Arguments& arguments) 
   return Value(to_text(runtime, input));
 }
 
-Value format(Runtime& runtime, const Value& input, Arguments& arguments) {
+Value filter_format(Runtime& runtime, const Value& input, Arguments& arguments) {
   const TextPtr text = to_text(runtime, input);
   if (arguments.named.empty()) {
     return percent_format(runtime, *text, runtime.tuple(arguments.positional));
@@ -274,7 +274,7 @@ const std::vector<FilterEntry>& string_filters() {
       {"replace", replace_filter},
       {"center", center},
       {"string", string_filter},
-      {"format", format},
+      {"format", filter_format},
       {"indent", indent},
       {"truncate", truncate},
       {"wordcount", wordcount},

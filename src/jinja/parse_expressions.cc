@@ -156,7 +156,7 @@ ExpressionPtr ExpressionParser::parse_not() {
 }
 
 ExpressionPtr ExpressionParser::parse_compare() {
-  static constexpr std::array<std::pair<std::string_view, Comparison>, 6> kOperators = {{
+  static constexpr std::array<std::pair<std::string_view, Comparison>, 6> kComparisons = {{
       {"==", Comparison::kEqual},
       {"!=", Comparison::kNotEqual},
       {"<", Comparison::kLess},
@@ -169,10 +169,10 @@ ExpressionPtr ExpressionParser::parse_compare() {
   for (;;) {
     Comparison comparison = Comparison::kIn;
     const size_t offset = current().offset;
-    const auto* op = std::find_if(kOperators.begin(), kOperators.end(), [this](const auto& entry) {
-      return current().is_operator(entry.first);
-    });
-    if (op != kOperators.end()) {
+    const auto* op =
+        std::find_if(kComparisons.begin(), kComparisons.end(),
+                     [this](const auto& entry) { return current().is_operator(entry.first); });
+    if (op != kComparisons.end()) {
       comparison = op->second;
       take();
     } else if (current().is_name("not") && look().is_name("in")) {
@@ -228,7 +228,7 @@ ExpressionPtr ExpressionParser::parse_concat() {
 }
 
 ExpressionPtr ExpressionParser::parse_product() {
-  static constexpr std::array<std::pair<std::string_view, Operator>, 4> kOperators = {{
+  static constexpr std::array<std::pair<std::string_view, Operator>, 4> kFactors = {{
       {"*", Operator::kMultiply},
       {"/", Operator::kDivide},
       {"//", Operator::kFloorDivide},
@@ -236,10 +236,10 @@ ExpressionPtr ExpressionParser::parse_product() {
   }};
   ExpressionPtr left = parse_power();
   for (;;) {
-    const auto* op = std::find_if(kOperators.begin(), kOperators.end(), [this](const auto& entry) {
+    const auto* op = std::find_if(kFactors.begin(), kFactors.end(), [this](const auto& entry) {
       return current().is_operator(entry.first);
     });
-    if (op == kOperators.end()) return left;
+    if (op == kFactors.end()) return left;
     const size_t offset = take().offset;
     ExpressionPtr right = parse_power();
     left = parse_binary(std::move(left), op->second, std::move(right), offset);

@@ -6,7 +6,7 @@
 namespace windrow::jinja {
 namespace {
 
-std::string escaped(char32_t c) {
+std::string print_escaped(char32_t c) {
   switch (c) {
     case '\n':
       return "\\n";
@@ -41,7 +41,7 @@ void append_quoted(TextBuilder& out, const Text& text) {
       out.append("\\", origin);
       out.append(text, begin, at);
     } else {
-      out.append(escaped(c), origin);
+      out.append(print_escaped(c), origin);
     }
     plain = at;
   }

@@ -81,7 +81,7 @@ bool is_iterable(Runtime& runtime, const Value& subject, Arguments& arguments) {
 }
 
 template <bool upper>
-bool is_case(Runtime& runtime, const Value& subject, Arguments& arguments) {
+bool test_case(Runtime& runtime, const Value& subject, Arguments& arguments) {
   no_arguments(arguments);
   const TextPtr text = to_text(runtime, subject);
   runtime.budget.spend(text->bytes().size() / 4);
@@ -187,8 +187,8 @@ constexpr std::array kTests = std::to_array<TestEntry>({
     {"odd", is_odd},
     {"even", is_even},
     {"divisibleby", is_divisible_by},
-    {"lower", is_case<false>},
-    {"upper", is_case<true>},
+    {"lower", test_case<false>},
+    {"upper", test_case<true>},
     {"in", is_in},
     {"sameas", same_as},
     {"filter", is_filter},

@@ -1,6 +1,7 @@
 #include "llm/answer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace windrow::llm {
@@ -38,6 +39,10 @@ std::string_view to_string(FinishReason reason) {
 
 std::string_view to_string(StructureLabel label) {
   return label == StructureLabel::kValid ? "valid" : "truncated";
+}
+
+float relevance_of(const RankedDocument& document) {
+  return document.is_probability ? document.score : 1.0F / (1.0F + std::exp(-document.score));
 }
 
 std::optional<Answer> as_whole(const Answer& answer) {

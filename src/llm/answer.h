@@ -23,9 +23,9 @@ enum class FinishReason : uint8_t {
 
 std::string_view to_string(FinishReason reason);
 
-// Of an answer that had to have a structure (Request::structured).
+// Of an answer that had to have a structure (Request::structured), or to call a tool.
 enum class StructureLabel : uint8_t {
-  kValid,      // it has it, and a check that knows nothing of how it was made agrees
+  kValid,      // it is whole, and a check that knows nothing of how it was made agrees
   kTruncated,  // it ended before it was whole: at a limit, or at a stop text
 };
 
@@ -35,7 +35,7 @@ struct Usage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // every token sampled, the end token and stop texts included
   int32_t cached_tokens = 0;      // of the prompt's, those that were computed before for others
-  int32_t reasoning_tokens = 0;   // of the completion's, those of Choice::reasoning
+  int32_t reasoning_tokens = 0;   // of the completion's, those with text of Choice::reasoning
 
   friend bool operator==(const Usage&, const Usage&) = default;
 };
@@ -99,12 +99,15 @@ struct Choice {
 
   FinishReason finish_reason = FinishReason::kStop;
 
+  // It reached a limit in the middle of a character, for which U+FFFD stands at the end.
+  bool cut_character = false;
+
   std::optional<WholeForm> when_whole;  // nothing: the same
 
   // The stop text of the request that ended it; nothing: it ended otherwise.
   std::optional<std::string> stopped_by;
 
-  // Of a request that asks for a structure.
+  // Of a request that asks for a structure or for calls.
   std::optional<StructureLabel> structure;
 
   // With Request::echo: so many bytes of `text` are the prompt's. Set where `structure` is.
@@ -120,13 +123,17 @@ struct Choice {
 // One document of kRerank.
 struct RankedDocument {
   int32_t index = 0;  // in Request::inputs
-  float score = 0;    // the model's own relevance score, not a probability
+  float score = 0;    // as the model has it: a logit, where it is no probability
+  bool is_probability = false;
 
   // Given when Request::return_documents.
   std::optional<std::string> text;
 
   friend bool operator==(const RankedDocument&, const RankedDocument&) = default;
 };
+
+// From 0 to 1, in the order of the scores.
+float relevance_of(const RankedDocument& document);
 
 struct Answer {
   std::vector<Choice> choices;                 // kChatCompletions, kCompletions
@@ -138,8 +145,12 @@ struct Answer {
   // none of the above is set, and of `usage` what the server told.
   std::string raw;
 
-  // A structure was asked for, and a choice ended before it was whole. Set for raw answers, too.
+  // A structure or a call was asked for, and a choice ended before that was whole. Set for raw
+  // answers, too.
   bool truncated = false;
+
+  // What of the schemas that were asked for has no effect: "at #/properties/a/unit: ...".
+  std::vector<std::string> structure_warnings;
 
   Usage usage;
   Timings timings;
@@ -156,6 +167,14 @@ enum class FailureClass : uint8_t {
   kTransient,  // it failed this time: trying again may help
   kCancelled,  // nobody wants the answer any more; not a result
   kBackend,    // the backend can answer nothing any more; not a result
+};
+
+// A prompt that does not fit: so many tokens at least, where so many may be.
+struct PromptExcess {
+  int64_t tokens = 0;
+  int64_t tokens_max = 0;
+
+  friend bool operator==(const PromptExcess&, const PromptExcess&) = default;
 };
 
 struct Failure {
@@ -184,6 +203,9 @@ struct Failure {
 
   // What it cost to fail, where that was told.
   Usage usage = {};
+
+  // Of the code "context_length_exceeded", where it is known.
+  std::optional<PromptExcess> prompt_excess = {};
 
   friend bool operator==(const Failure&, const Failure&) = default;
 };

@@ -69,6 +69,7 @@ void append_choices(std::string& text, bool chat, const std::vector<Choice>& cho
     }
     append(text, R"(,"finish_reason":"{}")", to_string(choice.finish_reason));
     if (choice.structure) append(text, R"(,"structure":"{}")", to_string(*choice.structure));
+    if (choice.cut_character) text += R"(,"cut_character":true)";
     text += '}';
   });
 }
@@ -82,6 +83,7 @@ std::string completion_to_json(bool chat, std::string_view id, std::string_view 
   append_json(model, text);
   text += R"(,"choices":)";
   append_choices(text, chat, answer.choices);
+  append_structure_warnings(answer.structure_warnings, text);
   text += R"(,"usage":)";
   append_usage(answer.usage, text);
   text += '}';
@@ -160,12 +162,20 @@ std::string_view error_type(const Failure& failure) {
 
 }  // namespace
 
+void append_structure_warnings(const std::vector<std::string>& warnings, std::string& text) {
+  if (warnings.empty()) return;
+  text += R"(,"structure_warnings":)";
+  append_array(text, warnings, [&](const std::string& warning) { append_json(warning, text); });
+}
+
 void append_usage(const Usage& usage, std::string& text) {
   append(text,
          R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
-         R"("prompt_tokens_details":{{"cached_tokens":{}}}}})",
+         R"("prompt_tokens_details":{{"cached_tokens":{}}},)"
+         R"("completion_tokens_details":{{"reasoning_tokens":{}}}}})",
          usage.prompt_tokens, usage.completion_tokens,
-         usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens);
+         usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens,
+         usage.reasoning_tokens);
 }
 
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "llm/answer.h"
 #include "llm/request.h"
@@ -17,7 +18,11 @@ namespace windrow::llm {
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer);
 
-// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}
+// ,"structure_warnings":[...] to stand behind another member; nothing where there are none.
+void append_structure_warnings(const std::vector<std::string>& warnings, std::string& text);
+
+// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",
+// "completion_tokens_details"}
 void append_usage(const Usage& usage, std::string& text);
 
 // {"error": {"message", "type", "param", "code"}}

@@ -32,7 +32,8 @@ TEST(AnswerJson, ChatHasTheShapeOfTheApi) {
       "model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi \"you\"",
       "refusal":null},"logprobs":null,"finish_reason":"length"}],
       "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,
-      "prompt_tokens_details":{"cached_tokens":1}}})"));
+      "prompt_tokens_details":{"cached_tokens":1},
+      "completion_tokens_details":{"reasoning_tokens":0}}})"));
 }
 
 TEST(AnswerJson, CompletionsHasTheShapeOfTheApi) {
@@ -41,7 +42,8 @@ TEST(AnswerJson, CompletionsHasTheShapeOfTheApi) {
       "model":"m","choices":[{"index":0,"text":"hi \"you\"","logprobs":null,
       "finish_reason":"length"}],
       "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,
-      "prompt_tokens_details":{"cached_tokens":1}}})"));
+      "prompt_tokens_details":{"cached_tokens":1},
+      "completion_tokens_details":{"reasoning_tokens":0}}})"));
 }
 
 TEST(AnswerJson, ChoicesAreCountedAndThoughtsStandApart) {
@@ -51,6 +53,29 @@ TEST(AnswerJson, ChoicesAreCountedAndThoughtsStandApart) {
        "refusal":null},"logprobs":null,"finish_reason":"stop"},
       {"index":1,"message":{"role":"assistant","content":"5","refusal":null},"logprobs":null,
        "finish_reason":"stop"}])"));
+}
+
+TEST(AnswerJson, ACharacterThatWasCutIsNamed) {
+  const Answer answer{
+      .choices = {
+          {.text = "a\xEF\xBF\xBD", .finish_reason = FinishReason::kLength, .cut_character = true},
+          {.text = "b"}}};
+  for (const Endpoint endpoint : {Endpoint::kChatCompletions, Endpoint::kCompletions}) {
+    const json::value choices = body_of(endpoint, answer).at("choices");
+    EXPECT_EQ(choices.at(0).at("cut_character"), true);
+    EXPECT_FALSE(choices.at(1).as_object().contains("cut_character"));
+  }
+}
+
+TEST(AnswerJson, WarningsOfASchemaStandBesideTheChoices) {
+  EXPECT_FALSE(
+      body_of(Endpoint::kChatCompletions, kAnswer).as_object().contains("structure_warnings"));
+  Answer answer = kAnswer;
+  answer.structure_warnings = {"at #/\"a\": b", "at #/c: d"};
+  for (const Endpoint endpoint : {Endpoint::kChatCompletions, Endpoint::kCompletions}) {
+    EXPECT_EQ(body_of(endpoint, answer).at("structure_warnings"),
+              (json::array{"at #/\"a\": b", "at #/c: d"}));
+  }
 }
 
 TEST(AnswerJson, CallsOfToolsStandBesideWhatIsSaid) {

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/object.hpp>
+#include <limits>
+#include <utility>
 
 #include "llm/messages_json.h"
 #include "llm/tools_json.h"
@@ -47,29 +50,11 @@ bool has_tool(const json::array& tools, std::string_view name) {
   });
 }
 
-// A call that has to come is all of an answer, which therefore can be nothing else.
-Problem find_conflict(const Request& request) {
-  if (request.structured) {
-    const std::string& param = request.structured->param;
-    return bad_value("tool_choice",
-                     fmt::format("tool_choice wants a call, and {} another form of the answer; "
-                                 "take one of them out",
-                                 param));
-  }
-  if (request.ignore_eos) {
-    return bad_value("ignore_eos",
-                     "ignore_eos is true beside tool_choice, which wants a call; an answer ends "
-                     "behind its calls: take one of them out");
-  }
-  return std::nullopt;
-}
-
 Problem settle_tools(Request& request) {
   Chat& chat = request.chat;
   const ToolChoice& choice = chat.tool_choice;
-  const bool wanted = choice.use == ToolUse::kRequired || choice.use == ToolUse::kNamed;
   if (choice.use == ToolUse::kNone) chat.tools.clear();
-  if (!wanted) return std::nullopt;
+  if (!has_to_call(choice)) return std::nullopt;
   if (chat.tools.empty()) {
     return bad_value("tool_choice",
                      "tool_choice wants a call and there are no tools; give tools, or take it out");
@@ -79,7 +64,22 @@ Problem settle_tools(Request& request) {
         "tool_choice",
         fmt::format("tool_choice names \"{}\", which is none of the tools", shown(choice.name)));
   }
-  return find_conflict(request);
+  if (request.ignore_eos) {
+    return bad_value("ignore_eos",
+                     "ignore_eos is true beside tool_choice, which wants a call; an answer ends "
+                     "behind its calls: take one of them out");
+  }
+  // A call that has to come is all of the answer. What the text would be then does not matter.
+  request.structured.reset();
+  return std::nullopt;
+}
+
+Problem settle_reasoning_limit(const Request& request) {
+  if (!request.reasoning_tokens_max || request.structured) return std::nullopt;
+  if (has_to_call(request.chat.tool_choice)) return std::nullopt;
+  return unsupported("max_reasoning_tokens",
+                     "max_reasoning_tokens is only supported beside response_format or a "
+                     "tool_choice that wants a call; take it out, or lower max_tokens");
 }
 
 }  // namespace
@@ -140,8 +140,28 @@ Problem read_template_arguments(std::string_view name, const json::value& value,
   return std::nullopt;
 }
 
+Problem read_effort(const json::value& value, std::string_view param, std::string& effort) {
+  constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", "medium",
+                                                        "high", "xhigh",   "max"};
+  std::string given;
+  if (Problem problem = read_string(value, param, given)) return problem;
+  if (std::ranges::find(kEfforts, given) == kEfforts.end()) {
+    return bad_value(param,
+                     fmt::format("{} is \"{}\"; it must be none, minimal, low, medium, high, "
+                                 "xhigh or max",
+                                 param, shown(given)));
+  }
+  effort = std::move(given);
+  return std::nullopt;
+}
+
+Problem read_max_reasoning_tokens(std::string_view name, const json::value& value, Draft& draft) {
+  return read_int32(value, name, 0, std::numeric_limits<int32_t>::max(),
+                    draft.request.reasoning_tokens_max.emplace());
+}
+
 Problem read_reasoning_effort(std::string_view name, const json::value& value, Draft& draft) {
-  return read_filled_string(value, name, draft.reasoning_effort);
+  return read_effort(value, name, draft.reasoning_effort);
 }
 
 Problem read_logprobs_switch(std::string_view name, const json::value& value, Draft& draft) {
@@ -155,6 +175,7 @@ Problem read_top_logprobs(std::string_view name, const json::value& value, Draft
 Problem settle_chat(Draft& draft) {
   Chat& chat = draft.request.chat;
   if (Problem problem = settle_tools(draft.request)) return problem;
+  if (Problem problem = settle_reasoning_limit(draft.request)) return problem;
 
   if (draft.list_logprobs) {
     draft.request.logprobs_top = draft.top_logprobs.value_or(0);
@@ -165,13 +186,14 @@ Problem settle_chat(Draft& draft) {
   }
 
   if (draft.reasoning_effort.empty()) return std::nullopt;
-  json::value& effort = chat.template_arguments[kEffort];
-  if (!effort.is_null() && effort != json::value(draft.reasoning_effort)) {
+  const json::value* argument = chat.template_arguments.if_contains(kEffort);
+  if (argument != nullptr && !argument->is_null() &&
+      *argument != json::value(draft.reasoning_effort)) {
     return bad_value(kEffort,
                      "reasoning_effort is given in the body and in chat_template_kwargs, and they "
                      "differ; give one of them");
   }
-  effort = draft.reasoning_effort;
+  chat.wishes[kEffort] = draft.reasoning_effort;
   return std::nullopt;
 }
 

@@ -27,6 +27,7 @@ struct Piece {
 
   // Of the last piece of a choice.
   std::optional<FinishReason> finish_reason;
+  bool cut_character = false;
   std::optional<std::string> stopped_by;
 
   // Of a server elsewhere: one event of its stream, a line of JSON that is passed on as it is. Then

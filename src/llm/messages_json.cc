@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/object.hpp>
+#include <cstdint>
 #include <utility>
 
 #include "llm/tools_json.h"
@@ -23,7 +24,13 @@ bool says_nothing(const json::value& value) {
   return value.is_null() || (value.is_array() && value.get_array().empty());
 }
 
-Problem read_part(const std::string& param, const json::value& value, std::string& text) {
+// An answer is sent back with whatever the client's library keeps beside it, which says nothing to
+// a model; in the parts of other messages an unknown member may be a mistake.
+enum class Echo : uint8_t { kNo, kYes };
+
+// A part of the type refusal is what the model said in place of an answer, so its text counts.
+Problem read_part(const std::string& param, const json::value& value, Echo echo,
+                  std::string& text) {
   const json::object* part = value.if_object();
   if (part == nullptr) {
     return wrong_kind(param, "a text part, {\"type\": \"text\", \"text\": \"...\"}", value);
@@ -33,10 +40,12 @@ Problem read_part(const std::string& param, const json::value& value, std::strin
     return bad_value(param + ".type",
                      fmt::format("{} must be an object with a type; the type must be text", param));
   }
-  if (type->get_string() != "text") {
+  const bool refusal = echo == Echo::kYes && type->get_string() == "refusal";
+  if (type->get_string() != "text" && !refusal) {
     return unsupported(param, fmt::format("{} is of type {}; only text parts are accepted", param,
                                           shown(type->get_string())));
   }
+  const std::string_view text_member = refusal ? "refusal" : "text";
   std::string own_text;
   bool has_text = false;
   for (const auto& [key, member] : *part) {
@@ -44,7 +53,8 @@ Problem read_part(const std::string& param, const json::value& value, std::strin
     if (key == "cache_control" || key == "prompt_cache_breakpoint") continue;
     if (key == "type" || says_nothing(member)) continue;
     const std::string place = fmt::format("{}.{}", param, shown(key));
-    if (key != "text") {
+    if (key != text_member) {
+      if (echo == Echo::kYes) continue;
       return unsupported(place,
                          fmt::format("{} is not supported; a text part has type and text", place));
     }
@@ -52,22 +62,22 @@ Problem read_part(const std::string& param, const json::value& value, std::strin
     has_text = true;
   }
   if (!has_text) {
-    return bad_value(param + ".text",
-                     fmt::format("{} has no text; it must have one, a string", param));
+    return bad_value(fmt::format("{}.{}", param, text_member),
+                     fmt::format("{} has no {}; it must have one, a string", param, text_member));
   }
   text += own_text;
   return std::nullopt;
 }
 
 // A string, or parts that are joined without anything between them.
-Problem read_content(const std::string& param, const json::value& value, std::string& text) {
+Problem read_content(const std::string& param, const json::value& value, Echo echo,
+                     std::string& text) {
   if (value.is_string()) return read_string(value, param, text);
   const json::array* parts = value.if_array();
   if (parts == nullptr) return wrong_kind(param, "a string or an array of text parts", value);
   for (size_t i = 0; i < parts->size(); ++i) {
-    if (Problem problem = read_part(fmt::format("{}[{}]", param, i), (*parts)[i], text)) {
-      return problem;
-    }
+    Problem problem = read_part(fmt::format("{}[{}]", param, i), (*parts)[i], echo, text);
+    if (problem) return problem;
   }
   return std::nullopt;
 }
@@ -86,7 +96,8 @@ class MessageReader {
       if (key == "role" || nothing) continue;
       if (Problem problem = read_member(key, member)) return problem;
     }
-    if (!content_ && tool_calls_.empty()) {
+    if (!content_ && refusal_) content_ = refusal_;
+    if (!content_ && tool_calls_.empty() && !reasoning_) {
       return bad_value(place("content"),
                        fmt::format("{} has no content; it must be a string or an array of text "
                                    "parts{}",
@@ -117,7 +128,10 @@ class MessageReader {
   }
 
   Problem read_member(std::string_view key, const json::value& value) {
-    if (key == "content") return read_content(place(key), value, content_.emplace());
+    if (key == "content") {
+      return read_content(place(key), value, assistant() ? Echo::kYes : Echo::kNo,
+                          content_.emplace());
+    }
     if (key == "name") return read_string(value, place(key), name_.emplace());
     if (key == "tool_call_id") {
       if (role_ != "tool") return of_another_role(key, "tool");
@@ -131,6 +145,15 @@ class MessageReader {
     if (key == "function_call") {
       return unsupported(
           place(key), fmt::format("{} is not supported; tool_calls is its successor", place(key)));
+    }
+    if (key == "audio" && assistant()) {
+      return unsupported(place(key), fmt::format("{} is not supported: only texts are read; send "
+                                                 "its transcript as content",
+                                                 place(key)));
+    }
+    if (assistant()) {
+      if (key == "refusal" && value.is_string()) refusal_ = std::string(value.get_string());
+      return std::nullopt;
     }
     return unsupported(place(key),
                        fmt::format("{} is not supported; a message has role, content, name, "
@@ -171,6 +194,7 @@ class MessageReader {
   std::string param_;
   std::string role_;
   std::optional<std::string> content_;
+  std::optional<std::string> refusal_;  // said in place of content
   std::optional<std::string> name_;
   std::optional<std::string> reasoning_;
   std::optional<std::string> tool_call_id_;

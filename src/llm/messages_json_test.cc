@@ -134,9 +134,16 @@ TEST(Messages, AreCheckedOneByOne) {
        "messages[0].reasoning_content",
        "messages[0] has reasoning and reasoning_content, which are one thing, and they differ; "
        "give one of them"},
-      {R"([{"role":"assistant","content":"x","refusal":"no"}])", "messages[0].refusal",
+      {R"([{"role":"user","content":"x","refusal":"no"}])", "messages[0].refusal",
        "messages[0].refusal is not supported; a message has role, content, name, tool_calls, "
        "tool_call_id and reasoning_content"},
+      {R"([{"role":"user","content":[{"type":"refusal","refusal":"no"}]}])",
+       "messages[0].content[0]",
+       "messages[0].content[0] is of type refusal; only text parts are accepted"},
+      {R"([{"role":"assistant","content":[{"type":"refusal"}]}])", "messages[0].content[0].refusal",
+       "messages[0].content[0] has no refusal; it must have one, a string"},
+      {R"([{"role":"assistant","content":null,"audio":{"id":"a"}}])", "messages[0].audio",
+       "messages[0].audio is not supported: only texts are read; send its transcript as content"},
       {R"([{"role":"assistant","content":"x","function_call":{}}])", "messages[0].function_call",
        "messages[0].function_call is not supported; tool_calls is its successor"},
       {R"([{"role":"assistant","tool_calls":{}}])", "messages[0].tool_calls",
@@ -152,11 +159,6 @@ TEST(Messages, AreCheckedOneByOne) {
             "function":{"name":"f"}}]}])",
        "messages[0].tool_calls[0].id",
        "messages[0].tool_calls[0].id must be a string, not a number"},
-      {R"([{"role":"assistant","tool_calls":[{"type":"function","indexes":0,
-            "function":{"name":"f"}}]}])",
-       "messages[0].tool_calls[0].indexes",
-       "messages[0].tool_calls[0].indexes is not supported; a tool call has id, type and function, "
-       "and this a name and arguments"},
       {R"([{"role":"assistant","tool_calls":[{"type":"function",
             "function":{"name":"f","arguments":"{\"a\":"}}]}])",
        "messages[0].tool_calls[0].function.arguments",
@@ -179,6 +181,43 @@ TEST(Messages, AreCheckedOneByOne) {
     ASSERT_TRUE(result.problem) << one.given;
     EXPECT_EQ(result.problem->param, one.param) << one.given;
     EXPECT_EQ(result.problem->message, one.message) << one.given;
+  }
+}
+
+// Clients' libraries keep members of their own beside what a model said.
+TEST(Messages, AnswersMayBeSentBackAsTheyCame) {
+  struct Case {
+    std::string_view given;
+    std::string_view wanted;
+  };
+  const std::vector<Case> cases = {
+      {R"({"id":"m1","object":"message","role":"assistant","content":"ho","refusal":"no",
+           "parsed":{"a":1},"annotations":[{"type":"url_citation"}],"phase":"final",
+           "reasoning_details":[{"type":"reasoning.text","text":"hm"}],"provider":{"x":{}}})",
+       R"({"role":"assistant","content":"ho"})"},
+      {R"({"role":"assistant","content":[
+           {"type":"text","text":"h","role":"assistant","refusal":null,"annotations":[{}],
+            "id":"p1","logprobs":{},"x_vendor":1},
+           {"type":"text","text":"o","parsed":{}}]})",
+       R"({"role":"assistant","content":"ho"})"},
+      // what was said in place of an answer
+      {R"({"role":"assistant","content":null,"refusal":"I must not"})",
+       R"({"role":"assistant","content":"I must not"})"},
+      {R"({"role":"assistant","content":[{"type":"refusal","refusal":"I must not","id":"p"}]})",
+       R"({"role":"assistant","content":"I must not"})"},
+      // cut while it was thought out
+      {R"({"role":"assistant","content":null,"reasoning_content":"hm"})",
+       R"({"role":"assistant","content":"","reasoning_content":"hm"})"},
+      {R"({"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",
+           "index":0,"extra_content":{"google":{}},"function":{"name":"add","arguments":"{}",
+           "parsed_arguments":{},"parsed":null,"output":""}}]})",
+       R"({"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function",
+           "function":{"name":"add","arguments":"{}"}}]})"},
+  };
+  for (const Case& one : cases) {
+    const Read result = read(fmt::format("[{}]", one.given));
+    EXPECT_FALSE(result.problem) << one.given << ": " << result.problem->message;
+    EXPECT_EQ(json::value(result.messages), json::array{json::parse(one.wanted)}) << one.given;
   }
 }
 

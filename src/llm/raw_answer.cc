@@ -44,7 +44,7 @@ int32_t whole(const json::value* value) {
 }
 
 // A string, or parts: texts, and thoughts, which may be parts again.
-void read_content(const json::value* value, std::string& text, std::string& reasoning) {
+void read_answer_content(const json::value* value, std::string& text, std::string& reasoning) {
   if (value == nullptr) return;
   text += text_of(value);
   const json::array* parts = value->if_array();
@@ -52,7 +52,7 @@ void read_content(const json::value* value, std::string& text, std::string& reas
   for (const json::value& part : *parts) {
     text += text_of(member(&part, "text"));
     const json::value* thoughts = member(&part, "thinking");
-    read_content(thoughts, reasoning, reasoning);
+    read_answer_content(thoughts, reasoning, reasoning);
   }
 }
 
@@ -71,7 +71,7 @@ TokenLogprob read_token(const json::value& value) {
   return token;
 }
 
-std::vector<ScoredToken> read_tokens(const json::value* logprobs) {
+std::vector<ScoredToken> read_answer_tokens(const json::value* logprobs) {
   std::vector<ScoredToken> tokens;
   const json::value* content = member(logprobs, "content");
   if (content == nullptr || !content->is_array()) return tokens;
@@ -122,10 +122,11 @@ Piece read_said(const json::value& choice, const json::value* said) {
   const json::value* thoughts = member(said, "reasoning_content");
   if (thoughts == nullptr) thoughts = member(said, "reasoning");
   piece.reasoning = text_of(thoughts);
-  read_content(member(said, "content"), piece.text, piece.reasoning);
+  read_answer_content(member(said, "content"), piece.text, piece.reasoning);
+  if (said == nullptr) piece.text = text_of(member(&choice, "text"));  // of a completion
   piece.refusal = text_of(member(said, "refusal"));
   piece.tool_calls = read_calls(member(said, "tool_calls"));
-  piece.tokens = read_tokens(member(&choice, "logprobs"));
+  piece.tokens = read_answer_tokens(member(&choice, "logprobs"));
   piece.finish_reason = read_reason(member(&choice, "finish_reason"));
   // vLLM's name: a text, or the number of a token.
   const json::value* stop = member(&choice, "stop_reason");
@@ -164,6 +165,28 @@ std::optional<Answer> read_raw_answer(std::string_view raw) {
   Answer answer;
   for (const json::value& choice : *choices)
     answer.choices.push_back(to_choice(read_said(choice, member(&choice, "message"))));
+  const json::value* usage = member(&*body, "usage");
+  if (usage != nullptr && usage->is_object()) answer.usage = read_usage(usage->get_object());
+  return answer;
+}
+
+std::optional<Answer> read_raw_embeddings(std::string_view raw) {
+  const std::optional<json::value> body = parse(raw);
+  const json::value* data = body ? member(&*body, "data") : nullptr;
+  if (data == nullptr || !data->is_array()) return std::nullopt;
+  const json::array& list = data->get_array();
+  Answer answer;
+  answer.embeddings.resize(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    const json::value* given = member(&list[i], "index");
+    const size_t index = given == nullptr ? i : static_cast<size_t>(whole(given));
+    const json::value* numbers = member(&list[i], "embedding");
+    if (index >= list.size() || numbers == nullptr || !numbers->is_array()) return std::nullopt;
+    for (const json::value& number : numbers->get_array()) {
+      if (!number.is_number()) return std::nullopt;
+      answer.embeddings[index].push_back(static_cast<float>(number.to_number<double>()));
+    }
+  }
   const json::value* usage = member(&*body, "usage");
   if (usage != nullptr && usage->is_object()) answer.usage = read_usage(usage->get_object());
   return answer;

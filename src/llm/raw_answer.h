@@ -15,8 +15,12 @@
 
 namespace windrow::llm {
 
-// A whole reply to a chat, Answer::raw. Nothing: it is none.
+// A whole reply to a chat or a completion, Answer::raw. Nothing: it is none.
 std::optional<Answer> read_raw_answer(std::string_view raw);
+
+// A whole reply of embeddings in numbers, not base64, in the order of their inputs. Nothing: it is
+// none.
+std::optional<Answer> read_raw_embeddings(std::string_view raw);
 
 // One event of a stream, Piece::raw; a piece for each choice in it. An event with no choice says
 // nothing.

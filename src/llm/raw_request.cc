@@ -25,7 +25,7 @@ const json::value* field(const json::object& members, const json::object& defaul
   return fallback != nullptr && !fallback->is_null() ? fallback : nullptr;
 }
 
-std::optional<int32_t> whole(const json::value* value) {
+std::optional<int32_t> whole_request(const json::value* value) {
   if (value == nullptr || !value->is_number()) return std::nullopt;
   boost::system::error_code error;
   const auto number = value->to_number<int64_t>(error);
@@ -41,7 +41,7 @@ size_t inputs_of(const json::value* input) {
   return array->size();
 }
 
-const json::value* member(const json::value* value, std::string_view name) {
+const json::value* request_member(const json::value* value, std::string_view name) {
   const json::object* object = value == nullptr ? nullptr : value->if_object();
   return object == nullptr ? nullptr : object->if_contains(name);
 }
@@ -56,11 +56,12 @@ void set_schema(const json::value* schema, std::string_view field, Request& requ
 void read_structure(const json::object& members, const json::object& defaults, Request& request) {
   constexpr std::string_view kFormat = "response_format";
   const json::value* format = field(members, defaults, kFormat);
-  const json::value* type = member(format, "type");
+  const json::value* type = request_member(format, "type");
   if (type != nullptr && *type == "json_schema")
-    return set_schema(member(member(format, "json_schema"), "schema"), kFormat, request);
+    return set_schema(request_member(request_member(format, "json_schema"), "schema"), kFormat,
+                      request);
   const json::value* guided = field(members, defaults, "guided_json");
-  const json::value* newer = member(field(members, defaults, "structured_outputs"), "json");
+  const json::value* newer = request_member(field(members, defaults, "structured_outputs"), "json");
   const json::value* schema = guided != nullptr ? guided : newer;
   if (schema != nullptr && !schema->is_null()) {
     set_schema(schema, guided != nullptr ? "guided_json" : "structured_outputs", request);
@@ -91,7 +92,7 @@ class Writer {
   std::string text_;
 };
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   return json::serialize(json::string_view(name.data(), name.size()));
 }
 
@@ -117,16 +118,16 @@ Request raw_request(Endpoint endpoint, std::string_view body, const json::object
     request.raw = body;
   } else {
     Writer writer;
-    for (const JsonMember& member : json_members(body)) {
-      if (means_any(member.key, {"stream", "stream_options"})) continue;
-      const bool replaced = member.value == "null" &&
+    for (const JsonMember& request_member : json_members(body)) {
+      if (means_any(request_member.key, {"stream", "stream_options"})) continue;
+      const bool replaced = request_member.value == "null" &&
                             std::any_of(defaults.begin(), defaults.end(), [&](const auto& one) {
-                              return json_key_is(member.key, one.key());
+                              return json_key_is(request_member.key, one.key());
                             });
-      if (!replaced) writer.add(member.key, member.value);
+      if (!replaced) writer.add(request_member.key, request_member.value);
     }
     for (const json::key_value_pair& one : defaults) {
-      if (wants_default(one)) writer.add(quoted(one.key()), json::serialize(one.value()));
+      if (wants_default(one)) writer.add(in_quotes(one.key()), json::serialize(one.value()));
     }
     request.raw = writer.take();
   }
@@ -140,9 +141,9 @@ Request raw_request(Endpoint endpoint, std::string_view body, const json::object
     if (!error) request.sampling.temperature = static_cast<float>(number);
   }
   const json::value* completion_tokens = field(members, defaults, "max_completion_tokens");
-  request.output_tokens_max = whole(
+  request.output_tokens_max = whole_request(
       completion_tokens != nullptr ? completion_tokens : field(members, defaults, "max_tokens"));
-  request.choices = std::max(whole(field(members, defaults, "n")).value_or(1), 1);
+  request.choices = std::max(whole_request(field(members, defaults, "n")).value_or(1), 1);
   const char* input = endpoint == Endpoint::kEmbeddings ? "input"
                       : endpoint == Endpoint::kRerank   ? "documents"
                                                         : "prompt";
@@ -157,13 +158,13 @@ Request raw_request(Endpoint endpoint, std::string_view body, const json::object
 std::string with_member(std::string_view body, std::string_view name, std::string_view value) {
   Writer writer;
   bool there = false;
-  for (const JsonMember& member : json_members(body)) {
-    const bool own = json_key_is(member.key, name);
+  for (const JsonMember& request_member : json_members(body)) {
+    const bool own = json_key_is(request_member.key, name);
     if (own && there) continue;
-    writer.add(member.key, own ? value : member.value);
+    writer.add(request_member.key, own ? value : request_member.value);
     there = there || own;
   }
-  if (!there) writer.add(quoted(name), value);
+  if (!there) writer.add(in_quotes(name), value);
   return writer.take();
 }
 

@@ -65,10 +65,11 @@ struct Chat {
   boost::json::array messages;
   boost::json::array tools;  // empty where tool_choice says that none is called
   ToolChoice tool_choice;
-  boost::json::object template_arguments;  // chat_template_kwargs, and reasoning_effort if given
+  boost::json::object template_arguments;  // chat_template_kwargs
 
   // Such as count where the template knows them; without effect where it does not, while an
-  // argument it does not know is refused. Those of the same name above win.
+  // argument it does not know is refused. Those of the same name above win. A reasoning_effort is
+  // also a wish for enable_thinking: off with "none", else on.
   boost::json::object wishes;
 };
 
@@ -126,8 +127,16 @@ struct Request {
   bool ignore_eos = false;                   // go on past the model's own end
   bool echo = false;                         // kCompletions: the prompt is part of the choice
 
-  // Of a body that is not raw: what each choice has to be; absent: any text.
+  // Of a body that is not raw: what each choice has to be; absent: any text. Beside tools that may
+  // be called it is that, or calls.
   std::optional<StructureSpec> structured;
+
+  // kChatCompletions, where the answer is held to a form or to calls: thoughts of a choice are
+  // closed after so many tokens. Absent: the backend's default.
+  std::optional<int32_t> reasoning_tokens_max;
+
+  // Of its schemas, those of tools included; absent: the backend's default.
+  std::optional<UnknownWords> schema_unknown;
 
   // Each choice lists its tokens with their log-probabilities, and so many of the most likely
   // tokens beside each; absent: no list. With `echo` the prompt's tokens are listed too.

@@ -87,7 +87,8 @@ const std::vector<Good>& good_fields() {
        [](R r) { return r.chat.template_arguments.size() == 1; }},
       {kChat, R"("reasoning_effort":"low","chat_template_kwargs":{"a":1})",
        [](R r) {
-         return r.chat.template_arguments == json::object{{"a", 1}, {"reasoning_effort", "low"}};
+         return r.chat.template_arguments == json::object{{"a", 1}} &&
+                r.chat.wishes == json::object{{"reasoning_effort", "low"}};
        }},
       {kChat, R"("reasoning_effort":"low","chat_template_kwargs":{"reasoning_effort":"low"})",
        [](R r) { return r.chat.template_arguments == json::object{{"reasoning_effort", "low"}}; }},
@@ -100,6 +101,14 @@ const std::vector<Good>& good_fields() {
        [](R r) { return r.chat.tools.size() == 1; }},
       {kChat, R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required")",
        [](R r) { return r.chat.tool_choice.use == ToolUse::kRequired; }},
+      {kChat,
+       R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required",)"
+       R"("response_format":{"type":"json_object"},"max_reasoning_tokens":0)",
+       [](R r) { return !r.structured && r.reasoning_tokens_max == 0; }},
+      {kChat,
+       R"("tools":[{"type":"function","function":{"name":"f"}}],)"
+       R"("response_format":{"type":"json_object"},"max_reasoning_tokens":9)",
+       [](R r) { return r.structured && r.chat.tools.size() == 1 && r.reasoning_tokens_max == 9; }},
       {kChat,
        R"("tools":[{"type":"function","function":{"name":"f"}}],)"
        R"("tool_choice":{"type":"function","function":{"name":"f"}})",
@@ -118,6 +127,8 @@ const std::vector<Good>& good_fields() {
       {kChat, R"("guided_json":{})", [](R r) { return r.structured->text == "{}"; }},
       {kText, R"("guided_regex":"a")", [](R r) { return r.structured->text == "a"; }},
       {kText, R"("guided_choice":["a"])", [](R r) { return r.structured->choices[0] == "a"; }},
+      {kText, R"("schema_unknown":"refuse")",
+       [](R r) { return r.schema_unknown == UnknownWords::kRefuse; }},
       {kText, R"("guided_grammar":"g")", [](R r) { return r.structured->text == "g"; }},
       {kText, R"("json_schema":true)", [](R r) { return r.structured->text == "true"; }},
       {kText, R"("grammar":"g")", [](R r) { return r.structured->text == "g"; }},
@@ -280,12 +291,9 @@ const std::vector<Bad>& bad_fields() {
        "tools[0] has no function; tools[0].function must be an object"},
       {kChat, R"("tools":[{"type":"function","function":{"name":""}}])", "tools[0].function.name",
        "tools[0].function has no name; it must be a string that is not empty"},
-      {kChat,
-       R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required",)"
-       R"("response_format":{"type":"json_object"})",
-       "tool_choice",
-       "tool_choice wants a call, and response_format another form of the answer; take one of "
-       "them out"},
+      {kChat, R"("max_reasoning_tokens":5)", "max_reasoning_tokens",
+       "max_reasoning_tokens is only supported beside response_format or a tool_choice that wants "
+       "a call; take it out, or lower max_tokens"},
       {kChat,
        R"("tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"required",)"
        R"("ignore_eos":true)",
@@ -327,7 +335,11 @@ const std::vector<Bad>& bad_fields() {
       {kChat, R"("chat_template_kwargs":{"bos_token":"x"})", "chat_template_kwargs.bos_token",
        "chat_template_kwargs.bos_token is not accepted: the model's own is used"},
       {kChat, R"("reasoning_effort":"")", "reasoning_effort",
-       "reasoning_effort must be a string that is not empty, not an empty string"},
+       "reasoning_effort is \"\"; it must be none, minimal, low, medium, high, xhigh or max"},
+      {kChat, R"("reasoning_effort":"deep")", "reasoning_effort",
+       "reasoning_effort is \"deep\"; it must be none, minimal, low, medium, high, xhigh or max"},
+      {kChat, R"("reasoning_effort":3)", "reasoning_effort",
+       "reasoning_effort must be a string, not a number"},
       {kChat, R"("reasoning_effort":"low","chat_template_kwargs":{"reasoning_effort":"high"})",
        "reasoning_effort",
        "reasoning_effort is given in the body and in chat_template_kwargs, and they differ; give "
@@ -342,6 +354,8 @@ const std::vector<Bad>& bad_fields() {
        "guided_regex must be a string that is not empty, not a number"},
       {kText, R"("guided_choice":7)", "guided_choice",
        "guided_choice must be an array of strings, such as [\"yes\", \"no\"], not a number"},
+      {kText, R"("schema_unknown":7)", "schema_unknown",
+       "schema_unknown must be \"annotate\" or \"refuse\""},
       {kText, R"("guided_grammar":7)", "guided_grammar",
        "guided_grammar must be a string that is not empty, not a number"},
       {kText, R"("json_schema":7)", "json_schema",

@@ -125,6 +125,20 @@ const FieldRule* find_rule(Endpoint endpoint, std::string_view name) {
   return field == nullptr ? nullptr : &field->rule;
 }
 
+std::vector<std::string> take_unknown_fields(Endpoint endpoint, json::object& body) {
+  std::vector<std::string> names;
+  json::object known(body.storage());
+  for (auto& [name, value] : body) {
+    if (find_field(endpoint, name) != nullptr) {
+      known.emplace(name, std::move(value));
+    } else if (!value.is_null()) {
+      names.emplace_back(name);
+    }
+  }
+  body = std::move(known);
+  return names;
+}
+
 std::optional<Failure> check_field(Endpoint endpoint, std::string_view name,
                                    const json::value& value) {
   if (value.is_null()) return std::nullopt;

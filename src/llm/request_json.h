@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "llm/answer.h"
 #include "llm/request.h"
@@ -47,6 +48,14 @@ class EndpointSet {
 // The result's seed is `seed_default` unless the body has one.
 std::variant<Request, Failure> parse_request(Endpoint endpoint, const boost::json::object& body,
                                              uint64_t seed_default);
+
+// What becomes of fields of a body that are in no row of the table. A row that refuses its field
+// refuses it in either case: the field is known, and asks for what cannot be done.
+enum class UnknownFields : uint8_t { kRefuse, kIgnore };
+
+// For kIgnore: takes the fields that `endpoint` does not know out of `body` and returns their names
+// in the order of the body; those that are null are not named.
+std::vector<std::string> take_unknown_fields(Endpoint endpoint, boost::json::object& body);
 
 // What is wrong with one field, whatever a body has beside it: for values that are set as defaults
 // of bodies still unknown. What two fields say together is not looked at.

@@ -13,7 +13,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kStopsMax = 16;
-constexpr int32_t kChoicesMax = 128;
+constexpr int32_t kAnswerCountMax = 128;
 constexpr double kPenaltyMax = 2;
 constexpr double kRepetitionMin = 0.01;  // logits are divided by it
 constexpr double kRepetitionMax = 10;
@@ -144,7 +144,7 @@ Problem read_stop(std::string_view name, const json::value& value, Draft& draft)
 }
 
 Problem read_n(std::string_view name, const json::value& value, Draft& draft) {
-  return read_int32(value, name, 1, kChoicesMax, draft.request.choices);
+  return read_int32(value, name, 1, kAnswerCountMax, draft.request.choices);
 }
 
 Problem read_ignore_eos(std::string_view name, const json::value& value, Draft& draft) {

@@ -10,6 +10,12 @@
 
 namespace windrow::llm {
 
+// What becomes of names in a JSON Schema that are no keywords, and of formats that are not known.
+enum class UnknownWords : uint8_t {
+  kAnnotate,  // they have no effect, and Answer::structure_warnings names them
+  kRefuse,
+};
+
 struct StructureSpec {
   enum class Kind : uint8_t {
     kJsonSchema,  // JSON that is valid under `text`, a JSON Schema
@@ -30,9 +36,16 @@ struct StructureSpec {
   // kJsonSchema: where `additionalProperties` is absent, others than those declared may be there.
   bool open = false;
 
+  // kJsonSchema and kToolCalls.
+  UnknownWords unknown = UnknownWords::kAnnotate;
+
   // kToolCalls, where `text` is a request's `tools`. Calls are written in the way of the model that
   // answers; under kAuto they come when the model wants them.
   ToolChoice tool_choice;
+
+  // Of the other kinds: a request's `tools` whose calls may come instead, as `tool_choice` says;
+  // empty: there are none.
+  std::string tools;
 
   // The body field that asked for it, for messages: "response_format".
   std::string param;

@@ -24,7 +24,7 @@ constexpr size_t kTextBytesMax = size_t{1} << 20;
 constexpr size_t kChoicesMax = 10'000;
 
 // As deep as a line of the input may be nested.
-constexpr size_t kDepthMax = 128;
+constexpr size_t kSchemaDepthMax = 128;
 
 constexpr std::string_view kTypes =
     "\"text\", \"json_schema\", \"json_object\", \"regex\", \"grammar\" or \"choice\"";
@@ -45,7 +45,7 @@ Problem read_schema(std::string_view param, const json::value& value, StructureS
   const std::string_view text = value.get_string();
   if (Problem problem = too_long(param, text.size())) return problem;
   boost::system::error_code error;
-  const json::value schema = json::parse(text, error, {}, {.max_depth = kDepthMax});
+  const json::value schema = json::parse(text, error, {}, {.max_depth = kSchemaDepthMax});
   if (error) {
     return bad_value(param, fmt::format("{} is a string that is no JSON ({}); give the schema as "
                                         "an object",
@@ -283,6 +283,13 @@ Problem read_grammar_field(std::string_view name, const json::value& value, Draf
   StructureSpec spec;
   if (Problem problem = read_text(name, value, Kind::kGrammar, spec)) return problem;
   return take(name, std::move(spec), draft);
+}
+
+Problem read_schema_unknown(std::string_view name, const json::value& value, Draft& draft) {
+  bool refuse = false;
+  if (Problem problem = read_switch(name, value, "annotate", "refuse", refuse)) return problem;
+  draft.request.schema_unknown = refuse ? UnknownWords::kRefuse : UnknownWords::kAnnotate;
+  return std::nullopt;
 }
 
 Problem settle_structure(Draft& draft) {

@@ -18,6 +18,9 @@ Problem read_regex_field(std::string_view name, const boost::json::value& value,
 Problem read_choice_field(std::string_view name, const boost::json::value& value, Draft& draft);
 Problem read_grammar_field(std::string_view name, const boost::json::value& value, Draft& draft);
 
+// Of schemas: "annotate" or "refuse".
+Problem read_schema_unknown(std::string_view name, const boost::json::value& value, Draft& draft);
+
 // What the structure and other fields say together.
 Problem settle_structure(Draft& draft);
 

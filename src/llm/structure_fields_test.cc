@@ -41,6 +41,18 @@ Failure refused(std::string_view fields) {
   return std::get<Failure>(std::move(result));
 }
 
+TEST(StructureFields, UnknownWordsOfASchemaAreSpokenOfByAFieldOfTheirOwn) {
+  const auto said = [](std::string_view fields) {
+    return std::get<Request>(parse(fields)).schema_unknown;
+  };
+  EXPECT_EQ(said(R"("guided_json":{})"), std::nullopt);
+  EXPECT_EQ(said(R"("guided_json":{},"schema_unknown":"annotate")"), UnknownWords::kAnnotate);
+  EXPECT_EQ(said(R"("guided_json":{},"schema_unknown":"refuse")"), UnknownWords::kRefuse);
+  const Failure failure = refused(R"("guided_json":{},"schema_unknown":"ignore")");
+  EXPECT_EQ(failure.param, "schema_unknown");
+  EXPECT_EQ(failure.message, "schema_unknown must be \"annotate\" or \"refuse\"");
+}
+
 TEST(StructureFields, EverySpellingMeansTheSame) {
   const std::vector<std::string> schemas = {
       R"("response_format":{"type":"json_schema","json_schema":{"name":"a",)"

@@ -24,6 +24,11 @@ struct ToolChoice {
   friend bool operator==(const ToolChoice&, const ToolChoice&) = default;
 };
 
+// Whether an answer is calls and nothing else.
+inline bool has_to_call(const ToolChoice& choice) {
+  return choice.use == ToolUse::kRequired || choice.use == ToolUse::kNamed;
+}
+
 struct ToolCall {
   std::string id;         // "call_" and 24 letters and digits; each call's own
   std::string name;       // of a tool of the request

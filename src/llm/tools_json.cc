@@ -14,7 +14,7 @@ namespace json = boost::json;
 namespace {
 
 // As deep as a whole line may be.
-constexpr size_t kDepthMax = 128;
+constexpr size_t kToolsDepthMax = 128;
 
 // {"type": "function", "function": {"name": ...}}
 Problem read_function(const std::string& param, const json::value& value,
@@ -55,7 +55,7 @@ Problem read_arguments(const std::string& param, const json::value* value, json:
   if (text == nullptr) return wrong_kind(param, "a string of JSON, or an object", *value);
   if (text->empty()) return std::nullopt;
   json::parse_options options;
-  options.max_depth = kDepthMax;
+  options.max_depth = kToolsDepthMax;
   boost::system::error_code error;
   const json::value parsed = json::parse(*text, error, json::storage_ptr(), options);
   if (error || !parsed.is_object()) {
@@ -124,18 +124,13 @@ Problem read_tool(const std::string& param, const json::value& value, json::obje
   return std::nullopt;
 }
 
-// Clients that put a stream together keep the index of its deltas.
+// A call is an answer's, sent back: what the client's library keeps beside it (the index of a
+// stream's deltas, parsed arguments, a vendor's own members) is left out.
 Problem read_tool_call(const std::string& param, const json::value& value, json::object& call) {
   const json::object* function = nullptr;
   if (Problem problem = read_function(param, value, function)) return problem;
   const json::object& object = value.get_object();
   const std::string function_param = param + ".function";
-  constexpr std::string_view kHas =
-      "a tool call has id, type and function, and this a name and arguments";
-  if (Problem problem = check_members(param, object, {"id", "type", "function", "index"}, kHas))
-    return problem;
-  if (Problem problem = check_members(function_param, *function, {"name", "arguments"}, kHas))
-    return problem;
   json::value arguments = json::object();
   if (Problem problem = read_arguments(function_param + ".arguments",
                                        function->if_contains("arguments"), arguments)) {

@@ -51,19 +51,6 @@ std::string as_name(std::string_view text) {
   return name;
 }
 
-// RFC 3986, 2.1; slashes stay.
-std::string percent_encoded(std::string_view text, bool keep_slashes) {
-  std::string encoded;
-  for (const char c : text) {
-    if (is_plain(c) || c == '~' || (keep_slashes && c == '/')) {
-      encoded += c;
-    } else {
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return encoded;
-}
-
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -135,9 +122,9 @@ Result<std::vector<ModelSource>> parse_hub(std::string_view text, const http::Ur
     return ModelSource{
         .text = fmt::format("hf:{}/{}{}", repository, whole,
                             revision == "main" ? "" : fmt::format("@{}", revision)),
-        .url = http::below(
-            hub, fmt::format("{}/resolve/{}/{}", percent_encoded(repository, true),
-                             percent_encoded(revision, false), percent_encoded(whole, true))),
+        .url =
+            http::below(hub, fmt::format("{}/resolve/{}/{}", percent_encoded(repository, "/"),
+                                         percent_encoded(revision), percent_encoded(whole, "/"))),
         .folder = folder,
         .file = as_name(file),
         .sha256 = {},

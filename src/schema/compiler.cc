@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -43,8 +42,7 @@ bool nested_too_deep(const json::value& root) {
 Dialect dialect_of(const json::value& root) {
   const json::object* object = root.if_object();
   const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
-  if (named == nullptr) return Dialect::kReferenceBeside;
-  if (!named->is_string()) throw Refusal{"/$schema", "must be a string"};
+  if (named == nullptr || !named->is_string()) return Dialect::kReferenceBeside;
   std::string_view name = named->get_string();
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (name.starts_with(scheme)) name.remove_prefix(scheme.size());
@@ -53,14 +51,10 @@ Dialect dialect_of(const json::value& root) {
   constexpr std::string_view kHost = "json-schema.org/";
   if (name.starts_with(kHost)) {
     name.remove_prefix(kHost.size());
-    for (const std::string_view old : {"draft-04/schema", "draft-06/schema", "draft-07/schema"}) {
-      if (name == old) return Dialect::kReferenceAlone;
-    }
-    for (const std::string_view one : {"schema", "draft/2019-09/schema", "draft/2020-12/schema"}) {
-      if (name == one) return Dialect::kReferenceBeside;
-    }
+    if (name == "draft-04/schema" || name == "draft-05/schema") return Dialect::kDraft04;
+    if (name == "draft-06/schema" || name == "draft-07/schema") return Dialect::kReferenceAlone;
   }
-  throw Refusal{"/$schema", "is not a version of JSON Schema that is known here"};
+  return Dialect::kReferenceBeside;  // and what is not known is read as the newest
 }
 
 class Compiler {
@@ -77,23 +71,10 @@ class Compiler {
       waiting_.pop_back();
       fill(*node, *schema);
     }
-    refuse_unknown();
     if (program_.closed_by_default) complete_conditions();
   }
 
  private:
-  // A name that is no keyword may be a place for definitions; then something refers to it.
-  void refuse_unknown() const {
-    const auto is_used = [&](const std::string& at) {
-      if (referred_.contains(at)) return true;
-      const auto first = referred_.lower_bound(at + "/");
-      return first != referred_.end() && first->starts_with(at + "/");
-    };
-    for (const std::string& at : unknown_) {
-      if (!is_used(at)) throw Refusal{at, "is no keyword that is known here"};
-    }
-  }
-
   // Whether then or else is chosen changes which names count, also where one of them is not there.
   void complete_conditions() {
     const size_t count = program_.nodes.size();
@@ -137,15 +118,12 @@ class Compiler {
     check_names(node, object, schema);
     if (const json::value* reference = object.if_contains("$ref")) {
       refer(node, *reference, schema);
-      if (dialect_ == Dialect::kReferenceAlone) return;
+      if (dialect_ != Dialect::kReferenceBeside) return;
     }
     for (const json::key_value_pair& member : object) {
       const std::string at = node.at + pointer_step(member.key());
       const KeywordInfo* info = find_keyword(member.key());
-      if (info == nullptr) {
-        unknown_.push_back(at);
-        continue;
-      }
+      if (info == nullptr) continue;  // an annotation
       if (info->keyword == Keyword::kUnjudged)
         throw Refusal{at, "is a keyword that cannot be judged here"};
       if (!apply_general(node, info->keyword, member.value(), at) &&
@@ -155,14 +133,17 @@ class Compiler {
       }
     }
     if (const json::value* format = object.if_contains("format");
-        format != nullptr && is_number_format(format->get_string()))
+        format != nullptr && integer_range(format->get_string()))
       settle_number_format(node, format->get_string());
+    if (dialect_ == Dialect::kDraft04 && node.number != nullptr)
+      settle_switches(*node.number, object);
     if (node.array != nullptr) settle_items(*node.array, object, node.at);
     if (const json::value* nullable = object.if_contains("nullable"))
       allow_null(node, *nullable, object);
   }
 
   void check_names(const Node& node, const json::object& object, const json::value& schema) const {
+    if (dialect_ != Dialect::kReferenceBeside && object.contains("$ref")) return;
     for (const std::string_view name : {"$id", "$anchor"}) {
       if (!object.contains(name) || resources_.knows(schema)) continue;
       throw Refusal{fmt::format("{}/{}", node.at, name),
@@ -181,7 +162,6 @@ class Compiler {
     Result<Resources::Place> place = resources_.find(reference.get_string(), schema);
     if (!place) throw Refusal{at, place.error().message};
     node.reference = node_of(*place.value().schema, place.value().pointer);
-    referred_.insert(place.value().pointer);
   }
 
   bool apply_general(Node& node, Keyword keyword, const json::value& value, const std::string& at);
@@ -192,6 +172,7 @@ class Compiler {
   void apply_to_objects(Node& node, Keyword keyword, const json::value& value,
                         const std::string& at);
 
+  static void settle_switches(NumberRules& rules, const json::object& schema);
   static void settle_number_format(Node& node, std::string_view format);
   static void allow_null(Node& node, const json::value& nullable, const json::object& schema);
   void settle_items(ArrayRules& rules, const json::object& schema, const std::string& at);
@@ -238,8 +219,6 @@ class Compiler {
   boost::unordered_flat_map<const json::value*, Node*> nodes_;
   std::vector<std::pair<Node*, const json::value*>> waiting_;
   boost::unordered_flat_map<std::string, const Pattern*> patterns_;
-  std::vector<std::string> unknown_;
-  std::set<std::string> referred_;
 };
 
 bool Compiler::apply_general(Node& node, Keyword keyword, const json::value& value,
@@ -306,11 +285,13 @@ bool Compiler::apply_to_scalars(Node& node, Keyword keyword, const json::value& 
       made(node.number).maximum = number_of(value, at);
       return true;
     case Keyword::kExclusiveMinimum:
-      made(node.number).exclusive_minimum = number_of(value, at);
+    case Keyword::kExclusiveMaximum: {
+      NumberRules& rules = made(node.number);
+      if (dialect_ == Dialect::kDraft04 && value.is_bool()) return true;  // settle_switches
+      (keyword == Keyword::kExclusiveMinimum ? rules.exclusive_minimum : rules.exclusive_maximum) =
+          number_of(value, at);
       return true;
-    case Keyword::kExclusiveMaximum:
-      made(node.number).exclusive_maximum = number_of(value, at);
-      return true;
+    }
     case Keyword::kMultipleOf: {
       Decimal divisor = number_of(value, at);
       if (divisor.is_zero() || divisor.is_negative()) throw Refusal{at, "must be above 0"};
@@ -329,13 +310,9 @@ bool Compiler::apply_to_scalars(Node& node, Keyword keyword, const json::value& 
       return true;
     case Keyword::kFormat: {
       if (!value.is_string()) throw Refusal{at, "must be a string"};
-      const std::optional<Format> format = format_of(value.get_string());
-      if (!format && is_number_format(value.get_string())) return true;  // settled with its type
-      if (!format) {
-        throw Refusal{at, fmt::format("{} is a format that cannot be judged here",
-                                      quote(std::string_view(value.get_string())))};
-      }
-      made(node.string).format = format;
+      // Those of numbers are settled with their type; others that are not known are annotations.
+      if (const std::optional<Format> format = format_of(value.get_string()))
+        made(node.string).format = format;
       return true;
     }
     default:
@@ -466,16 +443,22 @@ void Compiler::settle_items(ArrayRules& rules, const json::object& schema, const
   if (additional != nullptr) node_of(*additional, at + "/additionalItems");
 }
 
-// OpenAPI's formats of numbers: those of integers are ranges; float and double allow any number.
+// Draft 04: true makes the bound beside it an exclusive one.
+void Compiler::settle_switches(NumberRules& rules, const json::object& schema) {
+  const auto is_on = [&](std::string_view keyword) {
+    const json::value* value = schema.if_contains(keyword);
+    return value != nullptr && value->is_bool() && value->get_bool();
+  };
+  if (is_on("exclusiveMinimum")) std::swap(rules.minimum, rules.exclusive_minimum);
+  if (is_on("exclusiveMaximum")) std::swap(rules.maximum, rules.exclusive_maximum);
+}
+
+// OpenAPI's formats of numbers: those of integers are ranges where the type is integer.
 void Compiler::settle_number_format(Node& node, std::string_view format) {
   const bool fractions = node.types == 0 || (node.types & kNumberType) != 0;
   const bool integers = (node.types & kIntegerType) != 0;
   const auto range = integer_range(format);
-  if (range ? fractions || !integers : node.types == 0 || !(fractions || integers)) {
-    throw Refusal{node.at + "/format", fmt::format("{} needs the type {} beside it", quote(format),
-                                                   range ? "integer" : "number")};
-  }
-  if (range) made(node.number).format_range = *range;
+  if (range && integers && !fractions) made(node.number).format_range = *range;
 }
 
 // OpenAPI 3.0: one more type. It has no meaning without the others.

@@ -19,7 +19,7 @@ constexpr uint64_t kRepeatMax = 1000;  // RE2's
 constexpr int kGroupDepthMax = 200;
 constexpr size_t kPatternBytesMax = 64 << 10;
 
-bool is_digit(char32_t c) {
+bool is_pattern_digit(char32_t c) {
   return c >= '0' && c <= '9';
 }
 bool is_letter(char32_t c) {
@@ -27,7 +27,7 @@ bool is_letter(char32_t c) {
 }
 
 std::optional<uint32_t> hex_digit(char32_t c) {
-  if (is_digit(c)) return c - '0';
+  if (is_pattern_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return std::nullopt;
@@ -125,7 +125,7 @@ bool Translator::piece() {
     case '?':
       return quantifier();
     case '{':
-      if (peek(1) == ',' || is_digit(peek(1))) return quantifier();
+      if (peek(1) == ',' || is_pattern_digit(peek(1))) return quantifier();
       [[fallthrough]];
     default:
       emit(text_[at_++]);
@@ -145,7 +145,7 @@ bool Translator::open_group() {
     if (end == std::u32string::npos || end == first) return fail("a group's name is not closed");
     for (size_t i = first; i < end; ++i) {
       const char32_t c = text_[i];
-      if (!is_letter(c) && c != '_' && c != '$' && c < 0x80 && !(i > first && is_digit(c)))
+      if (!is_letter(c) && c != '_' && c != '$' && c < 0x80 && !(i > first && is_pattern_digit(c)))
         return fail("a group's name is no identifier");
     }
     at_ = end + 1;
@@ -260,7 +260,7 @@ std::optional<char32_t> Translator::character_escape() {
     case 'r':
       return take('\r');
     case '0':
-      if (!is_digit(peek(1))) return take(0);
+      if (!is_pattern_digit(peek(1))) return take(0);
       break;
     case 'c':
       if (!is_letter(peek(1))) break;
@@ -276,11 +276,11 @@ std::optional<char32_t> Translator::character_escape() {
       fail("a back reference cannot be judged");
       return std::nullopt;
     default:
-      if (c < 0x80 && !is_letter(c) && !is_digit(c) && c != '_') return take(c);
+      if (c < 0x80 && !is_letter(c) && !is_pattern_digit(c) && c != '_') return take(c);
       if (c == '_') return take(c);
       break;
   }
-  if (is_digit(c)) {
+  if (is_pattern_digit(c)) {
     fail("a back reference or an octal number cannot be judged");
   } else {
     fail(fmt::format("\\{} has no meaning in ECMA-262",
@@ -415,15 +415,15 @@ bool Translator::quantifier() {
 }
 
 std::optional<uint64_t> Translator::number() {
-  if (!is_digit(peek())) return std::nullopt;
+  if (!is_pattern_digit(peek())) return std::nullopt;
   uint64_t value = 0;
-  for (; is_digit(peek()); ++at_)
+  for (; is_pattern_digit(peek()); ++at_)
     value = std::min<uint64_t>(value * 10 + (peek() - '0'), 1'000'000);
   return value;
 }
 
 void Translator::emit(char32_t c) {
-  if (is_letter(c) || is_digit(c)) {
+  if (is_letter(c) || is_pattern_digit(c)) {
     out_ += static_cast<char>(c);
   } else {
     out_ += fmt::format("\\x{{{:X}}}", static_cast<uint32_t>(c));

@@ -5,13 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "schema/code_points.h"
 #include "schema/internet_names.h"
+#include "schema/text_formats.h"
 #include "schema/text_scanner.h"
 
 namespace windrow::schema {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Format>, 10> kFormats = {{
+constexpr std::array<std::pair<std::string_view, Format>, 20> kFormats = {{
     {"date", Format::kDate},
     {"time", Format::kTime},
     {"date-time", Format::kDateTime},
@@ -22,6 +24,16 @@ constexpr std::array<std::pair<std::string_view, Format>, 10> kFormats = {{
     {"ipv6", Format::kIpv6},
     {"uri", Format::kUri},
     {"uuid", Format::kUuid},
+    {"uri-reference", Format::kUriReference},
+    {"iri", Format::kIri},
+    {"iri-reference", Format::kIriReference},
+    {"uri-template", Format::kUriTemplate},
+    {"json-pointer", Format::kJsonPointer},
+    {"relative-json-pointer", Format::kRelativeJsonPointer},
+    {"regex", Format::kRegex},
+    {"byte", Format::kByte},
+    {"idn-email", Format::kIdnEmail},
+    {"idn-hostname", Format::kIdnHostname},
 }};
 
 // --- dates and times --------------------------------------------------------------------------
@@ -112,16 +124,24 @@ bool is_duration(std::string_view all) {
 
 // --- names and addresses ----------------------------------------------------------------------
 
-bool is_hostname(std::string_view text) {
-  constexpr size_t kBytesMax = 253;
+bool is_not_ascii_byte(char c) {
+  return static_cast<unsigned char>(c) >= 0x80;
+}
+
+// `international`: with characters beyond ASCII, each of which takes one or more of the 63 that a
+// label may have when it is written in Punycode.
+bool is_hostname(std::string_view text, bool international = false) {
+  constexpr size_t kLengthMax = 253;
   constexpr size_t kLabelMax = 63;
-  if (text.empty() || text.size() > kBytesMax) return false;
+  if (text.empty() || count_code_points(text) > kLengthMax) return false;
   while (true) {
     const size_t dot = text.find('.');
     const std::string_view label = text.substr(0, dot);
-    if (label.empty() || label.size() > kLabelMax) return false;
+    if (label.empty() || count_code_points(label) > kLabelMax) return false;
     if (label.front() == '-' || label.back() == '-') return false;
-    if (!std::all_of(label.begin(), label.end(), [](char c) { return is_alnum(c) || c == '-'; }))
+    if (!std::all_of(label.begin(), label.end(), [&](char c) {
+          return is_alnum(c) || c == '-' || (international && is_not_ascii_byte(c));
+        }))
       return false;
     if (dot == std::string_view::npos) return true;
     text.remove_prefix(dot + 1);
@@ -141,21 +161,23 @@ bool is_atext(char c) {
   return is_alnum(c) || std::string_view("!#$%&'*+-/=?^_`{|}~").find(c) != std::string_view::npos;
 }
 
-bool scan_local_part(TextScanner& text) {
+bool scan_local_part(TextScanner& text, bool international) {
   if (text.peek() == '"') return scan_quoted_local_part(text);
   do {
-    if (text.skip(is_atext) == 0) return false;
+    if (text.skip([&](char c) { return is_atext(c) || (international && is_not_ascii_byte(c)); }) ==
+        0)
+      return false;
   } while (text.take('.'));
   return true;
 }
 
-bool is_email(std::string_view all) {
+bool is_email(std::string_view all, bool international = false) {
   constexpr size_t kLocalPartMax = 64;
   TextScanner text(all);
-  if (!scan_local_part(text)) return false;
+  if (!scan_local_part(text, international)) return false;
   if (all.size() - text.rest().size() > kLocalPartMax || !text.take('@')) return false;
   std::string_view domain = text.rest();
-  if (!domain.starts_with('[')) return is_hostname(domain);
+  if (!domain.starts_with('[')) return is_hostname(domain, international);
   if (!domain.ends_with(']')) return false;
   domain = domain.substr(1, domain.size() - 2);
   constexpr std::string_view kIpv6 = "IPv6:";
@@ -173,10 +195,6 @@ bool is_uuid(std::string_view all) {
 }
 
 }  // namespace
-
-bool is_number_format(std::string_view name) {
-  return name == "float" || name == "double" || integer_range(name).has_value();
-}
 
 std::optional<std::pair<Decimal, Decimal>> integer_range(std::string_view name) {
   const bool is_signed = !name.starts_with('u');
@@ -229,6 +247,26 @@ bool conforms(Format format, std::string_view text) {
       return is_uri(text);
     case Format::kUuid:
       return is_uuid(text);
+    case Format::kUriReference:
+      return is_uri_reference(text);
+    case Format::kIri:
+      return is_iri(text);
+    case Format::kIriReference:
+      return is_iri_reference(text);
+    case Format::kUriTemplate:
+      return is_uri_template(text);
+    case Format::kJsonPointer:
+      return is_json_pointer(text);
+    case Format::kRelativeJsonPointer:
+      return is_relative_json_pointer(text);
+    case Format::kRegex:
+      return is_regex(text);
+    case Format::kByte:
+      return is_base64(text);
+    case Format::kIdnEmail:
+      return is_email(text, true);
+    case Format::kIdnHostname:
+      return is_hostname(text, true);
   }
   return false;
 }

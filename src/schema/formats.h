@@ -21,12 +21,21 @@ enum class Format : uint8_t {
   kIpv6,      // RFC 4291, no zone
   kUri,       // RFC 3986, with a scheme
   kUuid,      // RFC 4122
+  kUriReference,
+  kIri,  // RFC 3987
+  kIriReference,
+  kUriTemplate,          // RFC 6570
+  kJsonPointer,          // RFC 6901
+  kRelativeJsonPointer,  // with moves of an index
+  kRegex,                // ECMA-262, with the `u` flag
+  kByte,                 // OpenAPI's: base64 as RFC 4648 has it
+  // RFC 6531 and RFC 5890 without Unicode's tables: nothing that is valid is refused, but not all
+  // that is invalid is found.
+  kIdnEmail,
+  kIdnHostname,
 };
 
-// OpenAPI's, which say something of numbers: int8 to int64, uint8 to uint64, float, double.
-bool is_number_format(std::string_view name);
-
-// The least and the most of those that are of integers.
+// The least and the most of OpenAPI's formats of integers: int8 to int64, uint8 to uint64.
 std::optional<std::pair<Decimal, Decimal>> integer_range(std::string_view name);
 
 std::optional<Format> format_of(std::string_view name);

@@ -1,7 +1,10 @@
 #include "schema/internet_names.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
+#include "schema/code_points.h"
 #include "schema/text_scanner.h"
 
 namespace windrow::schema {
@@ -18,6 +21,11 @@ bool is_sub_delimiter(char c) {
   return is_one_of(c, "!$&'()*+,;=");
 }
 
+// Which of them a text may have is decided before it is taken apart.
+bool is_not_ascii(char c) {
+  return static_cast<unsigned char>(c) >= 0x80;
+}
+
 // Characters of the set, unreserved ones, sub-delimiters, and percent-encoded ones, to the end.
 bool consists_of(std::string_view text, std::string_view more) {
   TextScanner left(text);
@@ -25,7 +33,8 @@ bool consists_of(std::string_view text, std::string_view more) {
     if (left.take('%')) {
       if (left.skip_one(is_hex) == 0 || left.skip_one(is_hex) == 0) return false;
     } else if (left.skip_one([&](char c) {
-                 return is_unreserved(c) || is_sub_delimiter(c) || is_one_of(c, more);
+                 return is_unreserved(c) || is_sub_delimiter(c) || is_one_of(c, more) ||
+                        is_not_ascii(c);
                }) == 0) {
       return false;
     }
@@ -63,6 +72,62 @@ bool is_authority(std::string_view text) {
   if (!port.starts_with(':')) return false;
   port.remove_prefix(1);
   return std::all_of(port.begin(), port.end(), is_digit);
+}
+
+// What is behind "scheme:"; nothing: there is none.
+std::optional<std::string_view> behind_scheme(std::string_view text) {
+  TextScanner scheme(text);
+  if (scheme.skip_one(is_alpha) == 0) return std::nullopt;
+  scheme.skip([](char c) { return is_alnum(c) || is_one_of(c, "+-."); });
+  if (!scheme.take(':')) return std::nullopt;
+  return scheme.rest();
+}
+
+bool is_behind_scheme(std::string_view rest) {
+  if (const size_t mark = rest.find('#'); mark != std::string_view::npos) {
+    if (!consists_of(rest.substr(mark + 1), ":@/?")) return false;
+    rest = rest.substr(0, mark);
+  }
+  if (const size_t mark = rest.find('?'); mark != std::string_view::npos) {
+    if (!consists_of(rest.substr(mark + 1), ":@/?")) return false;
+    rest = rest.substr(0, mark);
+  }
+  if (rest.starts_with("//")) {
+    rest.remove_prefix(2);
+    const size_t path = std::min(rest.find('/'), rest.size());
+    if (!is_authority(rest.substr(0, path))) return false;
+    rest.remove_prefix(path);
+  }
+  return consists_of(rest, ":@/");
+}
+
+// Without a scheme the first part of the path has no colon.
+bool is_reference(std::string_view text) {
+  if (const std::optional<std::string_view> rest = behind_scheme(text))
+    return is_behind_scheme(*rest);
+  const std::string_view first = text.substr(0, text.find_first_of("/?#"));
+  return first.find(':') == std::string_view::npos && is_behind_scheme(text);
+}
+
+bool is_ascii(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), is_not_ascii);
+}
+
+// RFC 3987: ucschar, and iprivate in a query.
+bool has_international(std::string_view text) {
+  const std::optional<std::u32string> points = code_points(text);
+  if (!points) return false;
+  bool in_query = false;
+  for (const char32_t c : *points) {
+    if (c == U'#') in_query = false;
+    if (c == U'?') in_query = true;
+    if (c < 0x80) continue;
+    const bool is_private = (c >= 0xE000 && c < 0xF900) || c >= 0xF0000;
+    const bool is_word = c >= 0xA0 && !(c >= 0xFDD0 && c < 0xFDF0) &&
+                         !(c >= 0xFFF0 && c < 0x10000) && !(c >= 0xE0000 && c < 0xE1000);
+    if ((c & 0xFFFEU) == 0xFFFE || !is_word || (is_private && !in_query)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -111,27 +176,22 @@ bool is_ipv6(std::string_view all) {
   return shortened ? groups <= 7 : groups == 8;
 }
 
-bool is_uri(std::string_view all) {
-  TextScanner scheme(all);
-  if (scheme.skip_one(is_alpha) == 0) return false;
-  scheme.skip([](char c) { return is_alnum(c) || is_one_of(c, "+-."); });
-  if (!scheme.take(':')) return false;
-  std::string_view rest = scheme.rest();
-  if (const size_t mark = rest.find('#'); mark != std::string_view::npos) {
-    if (!consists_of(rest.substr(mark + 1), ":@/?")) return false;
-    rest = rest.substr(0, mark);
-  }
-  if (const size_t mark = rest.find('?'); mark != std::string_view::npos) {
-    if (!consists_of(rest.substr(mark + 1), ":@/?")) return false;
-    rest = rest.substr(0, mark);
-  }
-  if (rest.starts_with("//")) {
-    rest.remove_prefix(2);
-    const size_t path = std::min(rest.find('/'), rest.size());
-    if (!is_authority(rest.substr(0, path))) return false;
-    rest.remove_prefix(path);
-  }
-  return consists_of(rest, ":@/");
+bool is_uri(std::string_view text) {
+  const std::optional<std::string_view> rest = behind_scheme(text);
+  return is_ascii(text) && rest && is_behind_scheme(*rest);
+}
+
+bool is_uri_reference(std::string_view text) {
+  return is_ascii(text) && is_reference(text);
+}
+
+bool is_iri(std::string_view text) {
+  const std::optional<std::string_view> rest = behind_scheme(text);
+  return rest && has_international(text) && is_behind_scheme(*rest);
+}
+
+bool is_iri_reference(std::string_view text) {
+  return has_international(text) && is_reference(text);
 }
 
 }  // namespace windrow::schema

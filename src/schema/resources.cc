@@ -82,8 +82,11 @@ Result<void> Resources::visit(const json::value& schema, const std::string& poin
                               std::string base) {
   const json::object* object = schema.if_object();
   if (object == nullptr) return {};
-  const bool alone = dialect_ == Dialect::kReferenceAlone && object->contains("$ref");
+  const bool alone = dialect_ != Dialect::kReferenceBeside && object->contains("$ref");
   const json::value* id = alone ? nullptr : object->if_contains("$id");
+  const json::value* old_id =
+      alone || dialect_ != Dialect::kDraft04 ? nullptr : object->if_contains("id");
+  if (old_id != nullptr && old_id->is_string()) id = old_id;
   if (id != nullptr) {
     if (!id->is_string()) return invalid(pointer + "/$id", "must be a string");
     const std::string_view text = id->get_string();
@@ -118,8 +121,10 @@ Result<void> Resources::name(const std::string& uri, const json::value& schema,
   // The pointer of the schema itself: without its last step.
   Place place{&schema, pointer.substr(0, pointer.rfind('/'))};
   const auto [entry, is_new] = by_uri_.emplace(uri, std::move(place));
-  if (!is_new && entry->second.schema != &schema)
+  if (is_new || entry->second.schema == &schema) return {};
+  if (dialect_ != Dialect::kDraft04)
     return invalid(pointer, fmt::format("{} has the same name", entry->second.pointer));
+  ambiguous_.insert(uri);
   return {};
 }
 
@@ -133,6 +138,11 @@ Result<Resources::Place> Resources::find(std::string_view reference,
                  fmt::format("\"{}\" is in another document, and none is fetched", reference)};
   }
   const std::optional<std::string> fragment = percent_decoded(fragment_of(reference));
+  const bool whole = !reference.starts_with('#') && ambiguous_.contains(uri);
+  if (whole || (fragment && ambiguous_.contains(fmt::format("{}#{}", uri, *fragment)))) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("\"{}\" is the name of several schemas", reference)};
+  }
   if (fragment && (fragment->empty() || fragment->front() == '/')) {
     if (std::optional<Place> place = follow(document->second, *fragment)) return *std::move(place);
   } else if (fragment) {

@@ -4,6 +4,7 @@
 
 #include <boost/json/value.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,12 @@
 
 namespace windrow::schema {
 
-// Of the standard's versions only this matters: up to draft-07 what stands beside $ref is ignored.
-enum class Dialect : uint8_t { kReferenceAlone, kReferenceBeside };
+// What matters of the standard's versions.
+enum class Dialect : uint8_t {
+  kDraft04,         // `id` is what `$id` became; exclusiveMinimum and exclusiveMaximum are switches
+  kReferenceAlone,  // up to draft 07, draft 04 included: what stands beside $ref is ignored
+  kReferenceBeside,
+};
 
 class Resources {
  public:
@@ -22,7 +27,8 @@ class Resources {
   };
 
   // `root` outlives this, and is nested no deeper than the caller checked. kInvalid for an $id or
-  // $anchor that is none, or that two schemas have.
+  // $anchor that is none, or that two schemas have; names of draft 04, often copied along with what
+  // they are in, are only at fault where something refers to them.
   static Result<Resources> collect(const boost::json::value& root, Dialect dialect);
 
   // What `reference` means in `from`, a schema of the document.
@@ -40,6 +46,7 @@ class Resources {
   Dialect dialect_ = Dialect::kReferenceBeside;
   boost::unordered_flat_map<std::string, Place> by_uri_;  // with "#anchor" where there is one
   boost::unordered_flat_map<const boost::json::value*, std::string> bases_;
+  boost::unordered_flat_set<std::string> ambiguous_;  // uris that several schemas have
 };
 
 }  // namespace windrow::schema

@@ -46,8 +46,10 @@ std::string text(const json::value& value) {
 // The suite's schemas do not say of which draft they are; the folder does.
 json::value with_dialect(json::value schema, std::string_view draft) {
   if (json::object* object = schema.if_object(); object != nullptr && !object->contains("$schema"))
-    (*object)["$schema"] = fmt::format("http://json-schema.org/{}/schema#",
-                                       draft == "draft6" ? "draft-06" : "draft-07");
+    (*object)["$schema"] =
+        fmt::format("http://json-schema.org/{}/schema#", draft == "draft4"   ? "draft-04"
+                                                         : draft == "draft6" ? "draft-06"
+                                                                             : "draft-07");
   return schema;
 }
 
@@ -118,9 +120,16 @@ TEST(Suite, Draft7) {
   run_draft("draft7", 404, 4);
 }
 
+TEST(Suite, Draft4) {
+  run_draft("draft4", 301, 4);
+}
+
 TEST(Suite, FormatsOfDraft7) {
-  run_formats("draft7", {"date", "date-time", "email", "hostname", "ipv4", "ipv6", "time", "uri"},
-              50);
+  run_formats("draft7",
+              {"date", "date-time", "email", "hostname", "ipv4", "ipv6", "time", "uri",
+               "uri-reference", "uri-template", "iri", "iri-reference", "json-pointer",
+               "relative-json-pointer", "regex", "idn-email"},
+              118);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Validator: whether an answer is what a JSON Schema asks for, judged after the fact and by rules
 // of its own: nothing here is shared with what enforces schemas token by token, so that one finds
-// the other's mistakes. Follows JSON Schema draft-06, draft-07 and the spellings of 2019-09 and
-// 2020-12; README.md has the list of keywords. Pure; any thread.
+// the other's mistakes. Follows JSON Schema from draft-04 to 2020-12, whichever `$schema` names;
+// README.md has the list of keywords. Pure; any thread.
 //
 //   auto validator = Validator::compile(schema, {});
 //   if (auto violation = validator.value().check(answer)) say(violation->message);
@@ -46,8 +46,9 @@ struct Violation {
 class Validator {
  public:
   // kInvalid for what is no schema and for what cannot be judged here, with the JSON pointer of it:
-  // unknown keywords and formats, references to other documents, patterns that RE2 has no way to
-  // match, references that go in circles. The schema is not needed afterwards.
+  // references to other documents, patterns that RE2 has no way to match, references that go in
+  // circles. Names and formats that are not known are annotations. The schema is not needed
+  // afterwards.
   static Result<Validator> compile(const boost::json::value& schema,
                                    const ValidatorOptions& options);
 

@@ -10,11 +10,17 @@ namespace windrow::sim_upstream {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "429",          "5xx",     "stall",  "reset",        "slow-body",      "truncated",
-    "content-type", "swapped", "schema", "stream-error", "stream-garbage", "no-done"};
+    "429",       "5xx",       "500",          "502",     "503",    "stall",        "reset",
+    "slow-body", "truncated", "content-type", "swapped", "schema", "stream-error", "stream-garbage",
+    "no-done"};
+
+bool is_server_error(FaultKind kind) {
+  return kind == FaultKind::kServerError || kind == FaultKind::kStatus500 ||
+         kind == FaultKind::kStatus502 || kind == FaultKind::kStatus503;
+}
 
 bool comes_in_storms(FaultKind kind) {
-  return kind == FaultKind::kRateLimit || kind == FaultKind::kServerError;
+  return kind == FaultKind::kRateLimit || is_server_error(kind);
 }
 
 bool takes_duration(FaultKind kind) {

@@ -18,6 +18,9 @@ namespace windrow::sim_upstream {
 enum class FaultKind : uint8_t {
   kRateLimit,    // 429, and everybody else gets one too while the storm lasts
   kServerError,  // 500, 502 or 503, likewise in bursts
+  kStatus500,    // 500 alone, likewise
+  kStatus502,    // 502
+  kStatus503,    // 503
   kStall,        // the answer, or the second half of a stream, comes late or never
   kReset,        // the connection is reset after half of the body
   kSlowBody,     // the body comes in small pieces; of a stream, once all of it is made
@@ -31,10 +34,10 @@ enum class FaultKind : uint8_t {
   kStreamGarbage,  // in the middle an event that is no JSON
   kNoDone,         // all is there but the mark of the end
 };
-constexpr size_t kFaultKinds = 12;
+constexpr size_t kFaultKinds = 15;
 
-// "429", "5xx", "stall", "reset", "slow-body", "truncated", "content-type", "swapped", "schema",
-// "stream-error", "stream-garbage", "no-done".
+// "429", "5xx", "500", "502", "503", "stall", "reset", "slow-body", "truncated", "content-type",
+// "swapped", "schema", "stream-error", "stream-garbage", "no-done".
 std::string_view to_string(FaultKind kind);
 
 // How a 429 says when to come back.
@@ -48,8 +51,9 @@ struct FaultRule {
   FaultKind kind = FaultKind::kRateLimit;
   double probability = 0;  // of each request to be struck, or to begin a storm
 
-  // Of 429 and 5xx: how long a storm strikes every request. Of stall: how much later the answer
-  // comes. Of slow-body: how long the body takes. Absent: one request only; for ever; one second.
+  // Of 429, 5xx and single statuses: how long a storm strikes every request. Of stall: how much
+  // later the answer comes. Of slow-body: how long the body takes. Absent: one request only; for
+  // ever; one second.
   std::optional<Duration> duration;
 
   friend bool operator==(const FaultRule&, const FaultRule&) = default;

@@ -217,11 +217,10 @@ void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std:
     return push(request,
                 limit_reply(job->strike->duration.value_or(std::chrono::seconds(1)), "requests"));
   }
-  if (job->strike && job->strike->kind == FaultKind::kServerError) {
-    constexpr std::array<int, 3> kStatus = {500, 502, 503};
-    count_fault(FaultKind::kServerError);
-    return push(request, error_reply(kStatus.at(random_.below(kStatus.size())),
-                                     "something went wrong inside", "server_error"));
+  if (const std::optional<int> status =
+          job->strike ? error_status(job->strike->kind) : std::nullopt) {
+    count_fault(job->strike->kind);
+    return push(request, error_reply(*status, "something went wrong inside", "server_error"));
   }
   if (slots_.full() && std::ssize(waiting_) >= options_.queue_max) {
     return push(request, error_reply(503, "server busy, please try again: the queue is full",
@@ -233,6 +232,23 @@ void SimulatedUpstream::call_model(SimRequestId request, Endpoint endpoint, std:
   waiting_.push_back(request);
   start_waiting();
   stats_.waiting_max = std::max(stats_.waiting_max, static_cast<int64_t>(waiting_.size()));
+}
+
+// Nothing: it is not struck with a server's error.
+std::optional<int> SimulatedUpstream::error_status(FaultKind kind) {
+  constexpr std::array<int, 3> kStatus = {500, 502, 503};
+  switch (kind) {
+    case FaultKind::kServerError:
+      return kStatus.at(random_.below(kStatus.size()));
+    case FaultKind::kStatus500:
+      return 500;
+    case FaultKind::kStatus502:
+      return 502;
+    case FaultKind::kStatus503:
+      return 503;
+    default:
+      return std::nullopt;
+  }
 }
 
 std::optional<SimReply> SimulatedUpstream::refuse_by_quota(int64_t tokens) const {
@@ -356,6 +372,9 @@ void SimulatedUpstream::strike_reply(const Strike& strike, SimReply& reply) {
       break;
     case FaultKind::kRateLimit:
     case FaultKind::kServerError:
+    case FaultKind::kStatus500:
+    case FaultKind::kStatus502:
+    case FaultKind::kStatus503:
     case FaultKind::kStall:
     case FaultKind::kSwapped:
     case FaultKind::kSchema:

@@ -71,6 +71,7 @@ class SimulatedUpstream {
   std::optional<SimReply> watching_reply(const SimRequest& asked) const;
   void answer(SimRequestId request, const SimRequest& asked);
   void call_model(SimRequestId request, Endpoint endpoint, std::string_view body);
+  std::optional<int> error_status(FaultKind kind);
   std::optional<SimReply> refuse_by_quota(int64_t tokens) const;
   std::optional<SimReply> refuse_model(std::string_view model) const;
   void start(SimRequestId request);

@@ -308,6 +308,9 @@ TEST(SimulatedUpstream, AStormOf429SaysWhenItIsOver) {
 
 TEST(SimulatedUpstream, FaultsOfTheReply) {
   EXPECT_GE(Rig(faulty("5xx=1")).reply_to(chat("a")).status, 500);
+  EXPECT_EQ(Rig(faulty("500=1")).reply_to(chat("a")).status, 500);
+  EXPECT_EQ(Rig(faulty("502=1")).reply_to(chat("a")).status, 502);
+  EXPECT_EQ(Rig(faulty("503=1")).reply_to(chat("a")).status, 503);
   EXPECT_EQ(Rig(faulty("reset=1")).reply_to(chat("a")).delivery, Delivery::kReset);
   const SimReply slow = Rig(faulty("slow-body=1:3s")).reply_to(chat("a"));
   EXPECT_EQ(slow.delivery, Delivery::kSlow);

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return json::serialize(json::string(text));
 }
 
@@ -40,7 +40,7 @@ StreamBody::StreamBody(Endpoint endpoint, const ReplyFacts& facts, std::vector<C
   head_ = fmt::format(R"({{"id":"{}-sim-{}","object":"{}","created":{},"model":{})",
                       chat ? "chatcmpl" : "cmpl", facts.number,
                       chat ? "chat.completion.chunk" : "text_completion", facts.created_s,
-                      quoted(facts.model));
+                      in_quotes(facts.model));
   if (with_usage) usage_ = json::serialize(usage_json(facts.usage));
 }
 
@@ -53,12 +53,12 @@ std::string StreamBody::event(std::string_view choices) const {
 std::string StreamBody::event_of(size_t choice, std::string_view delta,
                                  std::string_view reason) const {
   return event(fmt::format(R"({{"index":{},{},"logprobs":null,"finish_reason":{}}})", choice, delta,
-                           reason.empty() ? "null" : quoted(reason)));
+                           reason.empty() ? "null" : in_quotes(reason)));
 }
 
 std::string StreamBody::text_delta(std::string_view text) const {
-  return endpoint_ == Endpoint::kChat ? fmt::format(R"("delta":{{"content":{}}})", quoted(text))
-                                      : fmt::format(R"("text":{})", quoted(text));
+  return endpoint_ == Endpoint::kChat ? fmt::format(R"("delta":{{"content":{}}})", in_quotes(text))
+                                      : fmt::format(R"("text":{})", in_quotes(text));
 }
 
 std::string StreamBody::next(int64_t count) {

@@ -17,7 +17,7 @@
 namespace windrow::store {
 namespace {
 
-ErrorKind kind_of(int error) {
+ErrorKind error_kind(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
@@ -36,7 +36,7 @@ ErrorKind kind_of(int error) {
 
 // "cannot VERB PATH: what the system says".
 Error failure(std::string_view verb, const std::string& path, int error) {
-  return Error{kind_of(error),
+  return Error{error_kind(error),
                fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(error))};
 }
 

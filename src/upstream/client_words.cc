@@ -23,7 +23,7 @@ constexpr std::array<Words, 7> kWords = {{
     {.code = "stream_broken", .text = "broke the stream off; try again"},
 }};
 
-bool is_redirect(const llm::Failure& failure) {
+bool is_redirect_status(const llm::Failure& failure) {
   return failure.replied && failure.status >= 300 && failure.status <= 399;
 }
 
@@ -43,7 +43,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
 
 std::string client_words(const llm::Failure& failure, std::string_view origin,
                          std::string_view name) {
-  if (is_redirect(failure)) return fmt::format("{} points to another place", name);
+  if (is_redirect_status(failure)) return fmt::format("{} points to another place", name);
   if (is_denial(failure))
     return fmt::format("{} does not let this one ask; tell those who run it", name);
   const auto* const words = std::ranges::find(kWords, failure.code, &Words::code);
@@ -59,7 +59,7 @@ std::string client_words(const llm::Failure& failure, std::string_view origin,
 llm::Failure for_clients(llm::Failure failure, std::string_view origin, std::string_view name) {
   failure.message = client_words(failure, origin, name);
   const bool denied = is_denial(failure);
-  if (denied || is_redirect(failure)) {
+  if (denied || is_redirect_status(failure)) {
     failure.code = denied ? "upstream_denied" : "redirected";
     failure.status = 502;
     failure.param.clear();

@@ -11,9 +11,9 @@
 namespace windrow::upstream {
 namespace {
 
-constexpr Duration kConnectTimeout = std::chrono::seconds(5);
-constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
-constexpr size_t kReplyBytesMax = size_t{16} << 20;
+constexpr Duration kIdentifyConnectTimeout = std::chrono::seconds(5);
+constexpr Duration kIdentifyTimeout = std::chrono::seconds(10);
+constexpr size_t kIdentifyReplyBytesMax = size_t{16} << 20;
 
 http::ClientRequest question(const UpstreamOptions& options, http::Url url) {
   http::ClientRequest request;
@@ -21,9 +21,9 @@ http::ClientRequest question(const UpstreamOptions& options, http::Url url) {
   request.headers = options.headers;
   if (!options.api_key.empty())
     request.headers.set("Authorization", fmt::format("Bearer {}", options.api_key));
-  request.limits.connect = kConnectTimeout;
-  request.limits.total = kAnswerTimeout;
-  request.limits.reply_bytes_max = kReplyBytesMax;
+  request.limits.connect = kIdentifyConnectTimeout;
+  request.limits.total = kIdentifyTimeout;
+  request.limits.reply_bytes_max = kIdentifyReplyBytesMax;
   return request;
 }
 

@@ -14,10 +14,10 @@ namespace {
 
 constexpr Duration kFirstInterval = std::chrono::seconds(1);
 constexpr Duration kLongestInterval = std::chrono::seconds(10);
-constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
+constexpr Duration kPollAnswerTimeout = std::chrono::seconds(10);
 
 // A page of metrics has some hundred kilobytes.
-constexpr size_t kReplyBytesMax = size_t{4} << 20;
+constexpr size_t kPollReplyBytesMax = size_t{4} << 20;
 
 constexpr int kUselessMax = 3;
 
@@ -67,8 +67,8 @@ MemoryPoll::MemoryPoll(http::Client& client, const Clock& clock, const UpstreamO
   request_.headers = options.headers;
   if (!options.api_key.empty())
     request_.headers.set("Authorization", fmt::format("Bearer {}", options.api_key));
-  request_.limits.total = kAnswerTimeout;
-  request_.limits.reply_bytes_max = kReplyBytesMax;
+  request_.limits.total = kPollAnswerTimeout;
+  request_.limits.reply_bytes_max = kPollReplyBytesMax;
 }
 
 void MemoryPoll::ask_when_due() {

@@ -25,9 +25,9 @@ namespace {
 
 // A large model takes minutes to load.
 constexpr Duration kLoadTimeout = std::chrono::minutes(10);
-constexpr size_t kReplyBytesMax = size_t{16} << 20;
+constexpr size_t kOllamaReplyBytesMax = size_t{16} << 20;
 
-llm::Failure cancelled() {
+llm::Failure ollama_cancelled() {
   return {.failure_class = llm::FailureClass::kCancelled,
           .status = 499,
           .code = "cancelled",
@@ -154,7 +154,7 @@ void OllamaBackend::let_go(State& state, Model& model, uint64_t number) {
     held = std::move(*found);
     model.held.erase(found);
   }
-  held->done(cancelled());
+  held->done(ollama_cancelled());
 }
 
 void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::Request request, Done done) {
@@ -200,7 +200,7 @@ void OllamaBackend::cancel_held() {
     }
   }
   for (Model::Held& one : held)
-    one.done(cancelled());
+    one.done(ollama_cancelled());
 }
 
 void OllamaBackend::cancel_waiting() {
@@ -226,7 +226,7 @@ http::ClientRequest OllamaBackend::call(http::Method method, std::string_view pa
     request.body = std::make_shared<const std::string>(body);
   }
   request.limits.total = kLoadTimeout;
-  request.limits.reply_bytes_max = kReplyBytesMax;
+  request.limits.reply_bytes_max = kOllamaReplyBytesMax;
   return request;
 }
 

@@ -36,12 +36,12 @@ std::optional<json::value> parse(std::string_view text) {
   return error ? std::nullopt : std::optional(std::move(value));
 }
 
-const json::object* object_in(const json::object& parent, std::string_view name) {
+const json::object* context_object(const json::object& parent, std::string_view name) {
   const json::value* value = parent.if_contains(name);
   return value == nullptr ? nullptr : value->if_object();
 }
 
-std::string_view text_in(const json::object& object, std::string_view name) {
+std::string_view context_text(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   if (value == nullptr || !value->is_string()) return {};
   return value->get_string();
@@ -77,7 +77,7 @@ std::optional<int64_t> parameter(std::string_view lines, std::string_view name) 
 
 // What it was trained with, whatever its architecture is called.
 int64_t trained_context(const json::object& show) {
-  const json::object* info = object_in(show, "model_info");
+  const json::object* info = context_object(show, "model_info");
   if (info == nullptr) return 0;
   constexpr std::string_view kName = ".context_length";
   for (const auto& [key, value] : *info) {
@@ -104,7 +104,7 @@ int64_t content_bytes(const json::value* content) {
   if (const json::array* parts = content->if_array()) {
     for (const json::value& part : *parts) {
       if (const json::object* object = part.if_object())
-        bytes += counted_bytes(text_in(*object, "text"));
+        bytes += counted_bytes(context_text(*object, "text"));
     }
   }
   return bytes;
@@ -150,7 +150,7 @@ int64_t loaded_context(std::string_view ps_body, std::string_view model) {
   for (const json::value& entry : models->get_array()) {
     const json::object* one = entry.if_object();
     if (one == nullptr) continue;
-    for (const std::string_view name : {text_in(*one, "name"), text_in(*one, "model")}) {
+    for (const std::string_view name : {context_text(*one, "name"), context_text(*one, "model")}) {
       if (!name.empty() && with_tag(name) == wanted)
         return std::max<int64_t>(number_in(*one, "context_length"), 0);
     }
@@ -163,11 +163,11 @@ OllamaContext context_of(std::string_view show_body, int64_t loaded_tokens) {
   const std::optional<json::value> body = parse(show_body);
   const json::object* show = body ? body->if_object() : nullptr;
   if (show == nullptr) return context;
-  if (const json::object* details = object_in(*show, "details")) {
-    const std::string_view format = text_in(*details, "format");
+  if (const json::object* details = context_object(*show, "details")) {
+    const std::string_view format = context_text(*details, "format");
     if (!format.empty() && format != "gguf") return {};
   }
-  const std::string_view parameters = text_in(*show, "parameters");
+  const std::string_view parameters = context_text(*show, "parameters");
   if (const auto keep = parameter(parameters, "num_keep"); keep && *keep >= 0) context.keep = *keep;
   if (context.tokens > 0) return context;
   const int64_t trained = trained_context(*show);
@@ -211,11 +211,13 @@ std::optional<llm::Failure> too_long(const llm::Request& request, const OllamaCo
       .failure_class = llm::FailureClass::kRequest,
       .status = 400,
       .code = "context_length_exceeded",
-      .message = fmt::format("the prompt has {} tokens at least, and {} at {} has a context of {}: "
-                             "Ollama would cut it without a word, so it was not sent; {}",
-                             with_thousands(tokens), request.model, server,
-                             with_thousands(context.tokens), how_to_raise(request.model)),
-      .param = request.endpoint == llm::Endpoint::kChatCompletions ? "messages" : ""};
+      .message =
+          fmt::format("the maximum context length is {} tokens for {} at {}, and the prompt "
+                      "has at least {}: Ollama would cut it without a word, so it was not "
+                      "sent; {}",
+                      context.tokens, request.model, server, tokens, how_to_raise(request.model)),
+      .param = request.endpoint == llm::Endpoint::kChatCompletions ? "messages" : "",
+      .prompt_excess = llm::PromptExcess{.tokens = tokens, .tokens_max = context.tokens}};
 }
 
 void BytesPerToken::add(int64_t bytes, int64_t tokens) {

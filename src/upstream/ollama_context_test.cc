@@ -104,8 +104,10 @@ TEST(OllamaContext, WhatSurelyDoesNotFitIsNotSent) {
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->failure_class, llm::FailureClass::kRequest);
   EXPECT_EQ(failure->code, "context_length_exceeded");
-  EXPECT_THAT(failure->message, AllOf(HasSubstr("108 tokens at least"), HasSubstr("context of 100"),
-                                      HasSubstr("OLLAMA_CONTEXT_LENGTH"), HasSubstr("num_ctx")));
+  EXPECT_THAT(failure->message,
+              AllOf(HasSubstr("at least 108"), HasSubstr("maximum context length is 100 tokens"),
+                    HasSubstr("OLLAMA_CONTEXT_LENGTH"), HasSubstr("num_ctx")));
+  EXPECT_EQ(failure->prompt_excess, (llm::PromptExcess{.tokens = 108, .tokens_max = 100}));
   EXPECT_FALSE(too_long(chat(text(99'000)), {}, "http://h"));
 }
 

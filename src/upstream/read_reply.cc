@@ -50,10 +50,10 @@ bool contains(std::string_view text, std::string_view part) {
 
 // Servers have no common code for it.
 bool context_exceeded(const Told& told) {
-  constexpr std::array<std::string_view, 7> kWords = {
+  constexpr std::array<std::string_view, 7> kContextWords = {
       "context_length_exceeded", "maximum context length", "context size",     "context window",
       "exceeds the available",   "prompt is too long",     "input is too long"};
-  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view words) {
+  return std::any_of(kContextWords.begin(), kContextWords.end(), [&](std::string_view words) {
     return contains(told.code, words) || contains(told.type, words) ||
            contains(told.message, words);
   });
@@ -88,7 +88,7 @@ std::string advice(int32_t status, const Asked& asked, const Told& told, bool js
              : has_list(asked)
                  ? fmt::format("; {}, and --model-alias NAME=THEIRS names one of them",
                                *asked.models)
-                 : fmt::format("; does it have the model {}?", quoted(asked.model));
+                 : fmt::format("; does it have the model {}?", in_quotes(asked.model));
     case 413:
       return "; the server takes no request of this size";
     case 429:
@@ -167,7 +167,7 @@ llm::Failure refused(const Asked& asked, const http::ClientReply& reply, int64_t
   } else if (reply.body.empty()) {
     failure.message = fmt::format("{} answered {} without a reason", who, status);
   } else {
-    failure.message = fmt::format("{} answered {}: {}", who, status, quoted(reply.body));
+    failure.message = fmt::format("{} answered {}: {}", who, status, in_quotes(reply.body));
   }
   failure.message += advice(status, asked, told, body != nullptr);
   return failure;
@@ -179,7 +179,7 @@ llm::Failure no_answer(const Asked& asked, const http::ClientReply& reply, std::
                       .status = 502,
                       .code = std::move(code),
                       .message = fmt::format("{} answered {} with {}: {}", asked.server,
-                                             reply.head.status, why, quoted(reply.body)),
+                                             reply.head.status, why, in_quotes(reply.body)),
                       .param = {},
                       .overloaded = false,
                       .retry_after_ms = {},

@@ -59,7 +59,7 @@ std::string one_line(std::string_view body) {
   return is_one ? std::string(body) : llm::json_without_space(body);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string line(text.substr(0, kQuoteBytesMax));
   std::replace_if(
       line.begin(), line.end(), [](char byte) { return static_cast<unsigned char>(byte) < ' '; },

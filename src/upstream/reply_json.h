@@ -33,7 +33,7 @@ class ReplyJson {
 std::string one_line(std::string_view body);
 
 // The beginning of a foreign text, in quotes, for a message.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // Of a member "usage"; what is not told is 0.
 llm::Usage usage_of(const boost::json::object& body);

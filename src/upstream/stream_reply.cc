@@ -105,7 +105,7 @@ std::optional<llm::Outcome> StreamReply::take(SseEvent event, std::vector<std::s
   const ReplyJson parsed(event.data);
   const json::object* body = parsed.value() == nullptr ? nullptr : parsed.value()->if_object();
   if (body == nullptr) {
-    return broken(fmt::format("an event is no JSON object: {}", quoted(event.data)));
+    return broken(fmt::format("an event is no JSON object: {}", in_quotes(event.data)));
   }
   if (tells_error(event, *body)) return told(event, *parsed.value());
   note(*body);
@@ -171,7 +171,7 @@ llm::Failure StreamReply::told(const SseEvent& event, const json::value& body) c
     reply.body = event.data;
     return std::get<llm::Failure>(read_reply(asked_, std::move(reply), 0));
   }
-  llm::Failure failure = broken(told.message.empty() ? quoted(event.data) : told.message);
+  llm::Failure failure = broken(told.message.empty() ? in_quotes(event.data) : told.message);
   int32_t number = 0;
   const bool is_number =
       std::from_chars(told.code.data(), told.code.data() + told.code.size(), number).ec ==

@@ -14,22 +14,22 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kQuoteBytesMax = 80;
+constexpr size_t kAnswerQuoteBytesMax = 80;
 
-const json::value* member(const json::value* value, std::string_view name) {
+const json::value* answer_member(const json::value* value, std::string_view name) {
   const json::object* object = value == nullptr ? nullptr : value->if_object();
   return object == nullptr ? nullptr : object->if_contains(name);
 }
 
 bool ended_by(const json::value& choice, std::string_view why) {
-  const json::value* reason = member(&choice, "finish_reason");
+  const json::value* reason = answer_member(&choice, "finish_reason");
   return reason != nullptr && reason->is_string() && reason->get_string() == why;
 }
 
 // The text of a choice of a chat or of a completion.
-const json::string* text_of(const json::value& choice) {
-  const json::value* text = member(&choice, "text");
-  if (text == nullptr) text = member(member(&choice, "message"), "content");
+const json::string* answer_text(const json::value& choice) {
+  const json::value* text = answer_member(&choice, "text");
+  if (text == nullptr) text = answer_member(answer_member(&choice, "message"), "content");
   return text == nullptr ? nullptr : text->if_string();
 }
 
@@ -41,9 +41,9 @@ const schema::Validator& any_of_form(llm::Structure form) {
   return form == llm::Structure::kJsonObject ? kObject : kAny;
 }
 
-std::string quoted(std::string_view text) {
-  return fmt::format("\"{}{}\"", utf8_repair(text.substr(0, kQuoteBytesMax)),
-                     text.size() > kQuoteBytesMax ? "..." : "");
+std::string quoted_answer(std::string_view text) {
+  return fmt::format("\"{}{}\"", utf8_repair(text.substr(0, kAnswerQuoteBytesMax)),
+                     text.size() > kAnswerQuoteBytesMax ? "..." : "");
 }
 
 }  // namespace
@@ -56,10 +56,10 @@ std::optional<std::string> structure_fault(const WantedStructure& wanted, std::s
   const bool object = wanted.form == llm::Structure::kJsonObject;
   if (violation->kind == schema::Violation::Kind::kNotJson || wanted.validator == nullptr) {
     return fmt::format("the answer is no JSON{}, which {} asked for: {}", object ? " object" : "",
-                       wanted.field, quoted(text));
+                       wanted.field, quoted_answer(text));
   }
   return fmt::format("the answer does not fit the schema in {}: {}; it begins {}", wanted.field,
-                     violation->message, quoted(text));
+                     violation->message, quoted_answer(text));
 }
 
 StructureFinding judge_structure(const WantedStructure& wanted, std::string_view reply_body) {
@@ -67,10 +67,10 @@ StructureFinding judge_structure(const WantedStructure& wanted, std::string_view
   if (wanted.form == llm::Structure::kText) return finding;
   boost::system::error_code error;
   const json::value body = json::parse(reply_body, error);
-  const json::value* choices = error ? nullptr : member(&body, "choices");
+  const json::value* choices = error ? nullptr : answer_member(&body, "choices");
   if (choices == nullptr || !choices->is_array()) return finding;
   for (const json::value& choice : choices->get_array()) {
-    const json::string* text = text_of(choice);
+    const json::string* text = answer_text(choice);
     if (text == nullptr) continue;
     if (ended_by(choice, "stop") && !finding.fault) {
       finding.fault = structure_fault(wanted, *text);

@@ -216,10 +216,10 @@ TEST_F(UpstreamBackendTest, AnAnswerThatDoesNotFitItsSchemaMayComeRightTheNextTi
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"maximum":200})"))));
   EXPECT_TRUE(refused.empty());
 
-  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"format":"tartan"})"))));
-  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"format":"tartan"})"))));
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"type":"tartan"})"))));
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(asking(R"({"type":"tartan"})"))));
   ASSERT_EQ(refused.size(), 1U);
-  EXPECT_THAT(refused[0], HasSubstr("/format: \"tartan\" is a format that cannot be judged"));
+  EXPECT_THAT(refused[0], HasSubstr("/type: must be null, boolean"));
 }
 
 TEST_F(UpstreamBackendTest, AStructureThatALimitCutOffIsTruncated) {

@@ -75,6 +75,16 @@ head -c 2000000 /dev/zero | tr '\0' ' ' >"$folder/large"
 expect "a large body" 413 "$(status "$chats" --data-binary "@$folder/large")"
 expect "a large body in chunks" 413 \
   "$(status "$chats" -H 'Transfer-Encoding: chunked' --data-binary "@$folder/large")"
+printf '%s' "$chat}" | gzip >"$folder/packed"
+expect "a packed body" 200 \
+  "$(status "$chats" -H 'Content-Encoding: gzip' --data-binary "@$folder/packed")"
+gzip -9 <"$folder/large" >"$folder/bomb"
+expect "a body that unpacks to much" 413 \
+  "$(status "$chats" -H 'Content-Encoding: gzip' --data-binary "@$folder/bomb")"
+expect "a body packed otherwise" 415 \
+  "$(status "$chats" -H 'Content-Encoding: br' --data-binary "@$folder/packed")"
+expect "a base URL that has /v1 twice" 404 "$(status "$url/v1/v1/models")"
+body_has "such as $url/v1"
 deep=$(printf '[%.0s' {1..5000})
 expect "a deep body" 400 "$(status "$chats" -d "{\"messages\":$deep")"
 

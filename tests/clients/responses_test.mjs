@@ -22,7 +22,7 @@ test('a response says what a chat says', async () => {
   const response = await client.responses.create(
       { ...greedy, instructions: 'You are brief.', input: 'Count to five' });
   assert.equal(response.object, 'response');
-  assert.equal(response.store, false);
+  assert.equal(response.store, true);
   assert.equal(response.instructions, 'You are brief.');
   const chat = await client.chat.completions.create({
     model: 'chat', temperature: 0, max_completion_tokens: 24,
@@ -46,6 +46,38 @@ test('what was answered goes back as input', async () => {
   });
   assert.equal(typeof second.output_text, 'string');
   assert.ok(second.usage.input_tokens > first.usage.input_tokens);
+});
+
+test('a conversation goes on by the id of its last response', async () => {
+  const first = await client.responses.create({ ...greedy, input: 'Say something' });
+  const whole = await client.responses.create({
+    ...greedy, store: false,
+    input: [{ role: 'user', content: 'Say something' }, ...first.output,
+            { role: 'user', content: 'And more' }],
+  });
+  const continued = await client.responses.create(
+      { ...greedy, previous_response_id: first.id, input: 'And more' });
+  assert.equal(continued.output_text, whole.output_text);
+  assert.equal(continued.usage.input_tokens, whole.usage.input_tokens);
+  const referred = await client.responses.create({
+    ...greedy,
+    input: [{ role: 'user', content: 'Say something' },
+            ...first.output.map(({ id }) => ({ type: 'item_reference', id })),
+            { role: 'user', content: 'And more' }],
+  });
+  assert.equal(referred.output_text, whole.output_text);
+
+  assert.deepEqual((await client.responses.retrieve(continued.id)).output, continued.output);
+  const items = [];
+  for await (const item of client.responses.inputItems.list(continued.id, { limit: 1 })) items.push(item);
+  assert.equal(items.at(-1).content[0].text, 'Say something');
+  assert.equal(items[0].content[0].text, 'And more');
+  await client.responses.delete(continued.id);
+  await assert.rejects(client.responses.retrieve(continued.id), (error) => error.status === 404);
+  await assert.rejects(client.responses.retrieve(whole.id), (error) => error.status === 404);
+  await assert.rejects(
+      client.responses.create({ ...greedy, previous_response_id: continued.id, input: 'x' }),
+      (error) => error.code === 'previous_response_not_found');
 });
 
 test('events and the helper that gathers them agree', async () => {

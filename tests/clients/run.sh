@@ -16,7 +16,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp "$here"/*.mjs "$work"
 ln -s "$packages" "$work/node_modules"
-export WINDROW_DOCS=$here/../../docs
+export WINDROW_DOCS=$here/../../docs WINDROW_MODELS=$here/../../models
+export WINDROW_TEMPLATES=$here/../templates/corpus
 exit_code=0
 "$node" --test-timeout=90000 --test-reporter=spec "$work/$script" || exit_code=$?
 exit "$exit_code"

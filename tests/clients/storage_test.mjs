@@ -121,6 +121,27 @@ test('a batch from its file to its results', async () => {
       (error) => error.code === 'batch_not_cancellable');
 });
 
+test('rows are answered in the words of their url', async () => {
+  const words = (url, body) => ({ custom_id: 'a', method: 'POST', url, body: { model: 'sim', ...body } });
+  const messages = [{ role: 'user', content: 'Row' }];
+  const bodies = [];
+  for (const row of [words('/v1/responses', { input: 'Row', max_output_tokens: 4 }),
+                     words('/v1/messages', { messages, max_tokens: 4 })]) {
+    const done = await until(await begin([row]), ended);
+    assert.equal(done.status, 'completed');
+    assert.equal(done.endpoint, row.url);
+    assert.ok(done.usage.output_tokens > 0);
+    bodies.push((await rowsOf(done.output_file_id))[0].response.body);
+  }
+  assert.equal(bodies[0].object, 'response');
+  assert.equal(bodies[0].store, false);
+  assert.equal(bodies[1].type, 'message');
+  const refused = await until(await begin(
+      [words('/v1/responses', { input: 'Row', previous_response_id: 'resp_1' })]), ended);
+  const [failed] = await rowsOf(refused.error_file_id);
+  assert.equal(failed.response.body.error.param, 'previous_response_id');
+});
+
 test('real models answer batches as they answer requests', async () => {
   const body = { model: 'chat', temperature: 0, max_tokens: 6,
                  messages: [{ role: 'user', content: 'Name a colour' }] };

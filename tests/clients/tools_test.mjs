@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { betaZodTool } from '@anthropic-ai/sdk/helpers/beta/zod';
-import { zodFunction, zodResponsesFunction } from 'openai/helpers/zod';
+import { zodFunction, zodResponseFormat, zodResponsesFunction, zodTextFormat } from
+    'openai/helpers/zod';
 import { z } from 'zod';
 
 import { anthropicOf, callers, openaiOf, Server, user } from './server.mjs';
@@ -100,6 +101,104 @@ test('arguments are parsed by a strict schema', async () => {
   });
   assert.deepEqual(completion.choices[0].message.tool_calls[0].function.parsed_arguments,
       { city: 'Bern' });
+});
+
+test('an answer with what the client added to it is sent back as it came', async () => {
+  const body = {
+    model: 'sim', temperature: 0, messages: user('call weather {"city": "Bern"}'),
+    tools: [zodFunction({ name: 'weather', parameters: z.object({ city: z.string() }) })],
+  };
+  const { message } = (await openai.chat.completions.parse(body)).choices[0];
+  assert.ok(message.tool_calls[0].function.parsed_arguments);
+  const second = await openai.chat.completions.create({
+    ...body,
+    messages: [
+      { ...user('call weather {"city": "Bern"}')[0], name: 'ann' },
+      { ...message, id: 'm1', name: 'planner', reasoning_details: [{ type: 'x' }] },
+      { role: 'tool', tool_call_id: message.tool_calls[0].id, content: '21 degrees' },
+      { role: 'assistant', content: [{ type: 'text', text: 'Warm.', annotations: [{}] }] },
+      ...user('Thanks.'),
+    ],
+  });
+  assert.ok(second.choices[0].message.content.length > 0);
+
+  const asked = { model: 'sim', max_tokens: 200, temperature: 0, tools: anthropicTools };
+  const first = user('call weather {"city": "Bern"}');
+  const reply = await anthropic.messages.create({ ...asked, messages: first });
+  const call = reply.content.find(({ type }) => type === 'tool_use');
+  const last = await anthropic.messages.create({
+    ...asked,
+    messages: [...first, reply, { role: 'user', content: [
+      { type: 'tool_result', tool_use_id: call.id, content: '21 degrees' }] }],
+  });
+  assert.ok(last.usage.output_tokens > 0);
+});
+
+// What the packages parse is put into the answer, and goes back with it.
+const Weather = { name: 'weather', parameters: z.object({ city: z.string() }) };
+const Place = z.object({ city: z.enum(['Bern', 'Rome']) });
+
+for (const stream of [false, true]) {
+  test(`parsed answers go back as they came${stream ? ', from streams' : ''}`, async () => {
+    const messages = user('call weather {"city": "Bern"}');
+    const plain = user('call weather {"city": "Bern"}');
+    const ask = async (more) => {
+      const body = { model: 'sim', temperature: 0, messages, ...more,
+                     ...(stream && { stream_options: { include_usage: true } }) };
+      const { choices: [{ message }], usage } = stream
+          ? await openai.chat.completions.stream(body).finalChatCompletion()
+          : await openai.chat.completions.parse(body);
+      messages.push(message);
+      const { role, content, tool_calls: calls } = message;
+      plain.push({ role, content, ...(calls && { tool_calls: calls.map(
+        ({ id, type, function: { name, arguments: text } }) =>
+          ({ id, type, function: { name, arguments: text } })) }) });
+      return { message, usage };
+    };
+    const say = (message) => { messages.push(message); plain.push(message); };
+
+    const { message: { tool_calls: [call] } } = await ask({ tools: [zodFunction(Weather)] });
+    assert.deepEqual(call.function.parsed_arguments, { city: 'Bern' });
+    say({ role: 'tool', tool_call_id: call.id, content: 'rain' });
+    await ask({ tools: [zodFunction(Weather)] });
+    say({ role: 'user', content: 'Where?' });
+    const { message: place } = await ask({ response_format: zodResponseFormat(Place, 'place') });
+    Place.parse(place.parsed);
+    say({ role: 'user', content: 'Thank you' });
+    const bare = await openai.chat.completions.create({ model: 'sim', messages: plain });
+    const { usage } = await ask({});
+    assert.equal(usage.prompt_tokens, bare.usage.prompt_tokens);
+  });
+}
+
+test('responses: parsed answers go back as they came', async () => {
+  const input = user('call weather {"city": "Bern"}');
+  const ask = async (more) => {
+    const response = await openai.responses.parse({ model: 'sim', temperature: 0, input, ...more });
+    input.push(...response.output);
+    return response;
+  };
+  const { output: [call] } = await ask({ tools: [zodResponsesFunction(Weather)] });
+  assert.deepEqual(call.parsed_arguments, { city: 'Bern' });
+  input.push({ type: 'function_call_output', call_id: call.call_id, output: 'rain' });
+  await ask({ tools: [zodResponsesFunction(Weather)] });
+  input.push(...user('Where?'));
+  Place.parse((await ask({ text: { format: zodTextFormat(Place, 'place') } })).output_parsed);
+  input.push(...user('Thank you'));
+  assert.ok((await ask({})).output_text.length > 0);
+});
+
+test('messages: a whole answer goes back as it came', async () => {
+  const body = { model: 'sim', max_tokens: 200, temperature: 0, tools: anthropicTools };
+  const messages = user(twoCalls);
+  const answer = await anthropic.messages.create({ ...body, messages });
+  const results = { role: 'user', content: answer.content.map(({ id }) =>
+    ({ type: 'tool_result', tool_use_id: id, content: 'fine' })) };
+  const { role, content } = answer;
+  const [whole, bare] = await Promise.all([answer, { role, content }].map((echo) =>
+    anthropic.messages.countTokens({ model: 'sim', tools: anthropicTools,
+                                     messages: [...messages, echo, results] })));
+  assert.equal(whole.input_tokens, bare.input_tokens);
 });
 
 test('a real model reads tools and results, and answers', async () => {

@@ -100,11 +100,13 @@ std::vector<BadLine> bad_lines() {
       {R"({"custom_id":"bad","method":"GET","url":"/v1/completions","body":{}})", 400,
        "invalid_method", "method", "method must be \"POST\""},
       {R"({"custom_id":"bad","method":"POST","body":{}})", 400, "missing_url", "url",
-       "the line has no url; it must be /v1/chat/completions, /v1/completions, /v1/embeddings or "
+       "the line has no url; it must be /v1/responses, /v1/messages, /v1/chat/completions, "
+       "/v1/completions, /v1/embeddings or "
        "/v1/rerank"},
-      {R"({"custom_id":"bad","method":"POST","url":"/v1/responses","body":{}})", 404, "unknown_url",
+      {R"({"custom_id":"bad","method":"POST","url":"/v1/images","body":{}})", 404, "unknown_url",
        "url",
-       "url is \"/v1/responses\"; it must be /v1/chat/completions, /v1/completions, /v1/embeddings "
+       "url is \"/v1/images\"; it must be /v1/responses, /v1/messages, /v1/chat/completions, "
+       "/v1/completions, /v1/embeddings "
        "or "
        "/v1/rerank"},
       {R"({"custom_id":"bad","method":"POST","url":"/v1/completions"})", 400, "missing_body",
@@ -210,8 +212,8 @@ std::vector<BadLine> bad_lines() {
       // digits are one token each
       bad_completion(fmt::format(R"("prompt":"{}")", std::string(5000, '7')),
                      "context_length_exceeded", "prompt",
-                     "the prompt has 5000 tokens; with one token to answer, at most 4095 fit the "
-                     "context of 4096 (--ctx raises it up to what the model was trained for)"),
+                     "this model's maximum context length is 4096 tokens, and the prompt has 5000 "
+                     "tokens, of which at most 4095 fit beside an answer; shorten it"),
   };
 }
 
@@ -273,7 +275,7 @@ Input make_input() {
 
 const Words kRun = {"run", "requests.jsonl", "-o", "results.jsonl", "--model", "tiny=model.gguf"};
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   return boost::json::serialize(boost::json::string(text));
 }
 
@@ -298,12 +300,12 @@ TEST(BadLines, CostOneLineEach) {
     const BadLine& bad = input.bad[i];
     const boost::json::object& line = errors[i].json;
     const std::string number = std::to_string(input.bad_numbers[i]);
-    const std::string param = bad.param.empty() ? "null" : quoted(bad.param);
+    const std::string param = bad.param.empty() ? "null" : in_quotes(bad.param);
     SCOPED_TRACE(bad.line.substr(0, 200));
     EXPECT_EQ(member(line, "windrow.line"), number);
     EXPECT_EQ(member(line, "error.line"), number);
-    EXPECT_EQ(member(line, "error.code"), quoted(bad.code));
-    EXPECT_EQ(member(line, "error.message"), quoted(bad.message));
+    EXPECT_EQ(member(line, "error.code"), in_quotes(bad.code));
+    EXPECT_EQ(member(line, "error.message"), in_quotes(bad.message));
     EXPECT_EQ(member(line, "error.param"), param);
     if (bad.status == 0) {
       EXPECT_EQ(member(line, "response"), "null");
@@ -312,8 +314,8 @@ TEST(BadLines, CostOneLineEach) {
     }
     EXPECT_EQ(member(line, "custom_id"), fmt::format("\"bad-{}\"", number));
     EXPECT_EQ(member(line, "response.status_code"), std::to_string(bad.status));
-    EXPECT_EQ(member(line, "response.body.error.code"), quoted(bad.code));
-    EXPECT_EQ(member(line, "response.body.error.message"), quoted(bad.message));
+    EXPECT_EQ(member(line, "response.body.error.code"), in_quotes(bad.code));
+    EXPECT_EQ(member(line, "response.body.error.message"), in_quotes(bad.message));
     EXPECT_EQ(member(line, "response.body.error.param"), param);
     EXPECT_EQ(member(line, "response.body.error.type"),
               bad.status == 404 ? "\"not_found_error\"" : "\"invalid_request_error\"");

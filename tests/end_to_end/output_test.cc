@@ -105,8 +105,8 @@ void expect_result(const json::object& line, bool chat, int64_t earliest_s) {
   }
 
   const json::object& usage = body.at("usage").as_object();
-  EXPECT_THAT(keys(usage), ElementsAre("completion_tokens", "prompt_tokens",
-                                       "prompt_tokens_details", "total_tokens"));
+  EXPECT_THAT(keys(usage), ElementsAre("completion_tokens", "completion_tokens_details",
+                                       "prompt_tokens", "prompt_tokens_details", "total_tokens"));
   EXPECT_GT(usage.at("prompt_tokens").as_int64(), 0);
   EXPECT_GT(usage.at("completion_tokens").as_int64(), 0);
   EXPECT_EQ(usage.at("total_tokens").as_int64(),

@@ -211,6 +211,83 @@ TEST(ServeTools, ACallThatIsWantedComesInEachDialect) {
   EXPECT_EQ(items[0].at("arguments"), R"({"a": 5})");
 }
 
+constexpr std::string_view kFormSchema =
+    R"({"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]})";
+constexpr std::string_view kDigitSchema =
+    R"({"type":"object","properties":{"a":{"type":"integer","minimum":1,"maximum":9}},)"
+    R"("required":["a"]})";
+
+// The model writes calls where it is asked to, and words otherwise.
+TEST(ServeTools, BesideAFormTheModelCallsOrKeepsToTheForm) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:instant,answer-tokens=8"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const std::string members =
+      fmt::format(R"("tools":[{{"type":"function","function":{{"name":"add","parameters":{}}}}}],)"
+                  R"("temperature":0,"response_format":{{"type":"json_schema","json_schema":)"
+                  R"({{"name":"f","schema":{}}}}})",
+                  kDigitSchema, kFormSchema);
+  const auto ask = [&](std::string_view asked, std::string_view choice) {
+    const std::string body = fmt::format(R"({},"tool_choice":"{}")", members, choice);
+    const HttpReply whole = served.post("/v1/chat/completions", chat_body(asked, body));
+    EXPECT_EQ(whole.status, 200) << whole.body;
+    const HttpReply stream =
+        served.post("/v1/chat/completions", chat_body(asked, body + R"(,"stream":true)"));
+    json::value answer = json::parse(whole.body).at_pointer("/choices/0");
+    EXPECT_EQ(answer.at("structure"), "valid") << whole.body;
+    const json::object streamed = message_in(stream.body);
+    EXPECT_EQ(streamed.at("finish"), answer.at("finish_reason"));
+    EXPECT_EQ(streamed.at("tool_calls").as_array().size(), calls_in(answer.at("message")).size());
+    const json::value& content = answer.at_pointer("/message/content");
+    EXPECT_EQ(streamed.at("content"), content.is_null() ? json::value("") : content);
+    return answer;
+  };
+  const std::string call = R"(call add {\"a\": 1})";
+  const auto is_form = [](const json::value& answer) {
+    const json::value text = answer.at_pointer("/message/content");
+    return answer.at("finish_reason") == "stop" && calls_in(answer.at("message")).empty() &&
+           json::parse(text.as_string()).at("ok").is_bool();
+  };
+  const json::value called = ask(call, "auto");
+  EXPECT_EQ(called.at("finish_reason"), "tool_calls") << called;
+  ASSERT_EQ(calls_in(called.at("message")).size(), 1U) << called;
+  EXPECT_EQ(calls_in(called.at("message"))[0].at_pointer("/function/arguments"), R"({"a": 1})");
+  EXPECT_TRUE(called.at_pointer("/message/content").is_null());
+  EXPECT_TRUE(is_form(ask("hello", "auto")));
+  EXPECT_TRUE(is_form(ask(call, "none")));
+  EXPECT_EQ(ask("hello", "required").at("finish_reason"), "tool_calls");
+}
+
+TEST(ServeTools, BesideAFormTheModelCallsInEachDialect) {
+  const JobFolder folder;
+  Served served(folder, {"--model", "sim:instant,answer-tokens=8"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  for (const std::string_view asked : {"hello", R"(call add {\"a\": 1})"}) {
+    const bool calls = asked != "hello";
+    const HttpReply message = served.post(
+        "/v1/messages",
+        fmt::format(R"({{"model":"sim","max_tokens":200,"temperature":0,"messages":)"
+                    R"([{{"role":"user","content":"{}"}}],"tools":[{{"name":"add","input_schema":)"
+                    R"({}}}],"output_config":{{"format":{{"type":"json_schema","schema":{}}}}}}})",
+                    asked, kDigitSchema, kFormSchema));
+    ASSERT_EQ(message.status, 200) << message.body;
+    const json::value said = json::parse(message.body);
+    EXPECT_EQ(said.at("stop_reason"), calls ? "tool_use" : "end_turn") << message.body;
+    EXPECT_EQ(said.at_pointer("/content/0/type"), calls ? "tool_use" : "text") << message.body;
+
+    const HttpReply response = served.post(
+        "/v1/responses",
+        fmt::format(R"({{"model":"sim","input":"{}","temperature":0,"tools":[{{"type":"function",)"
+                    R"("name":"add","parameters":{}}}],)"
+                    R"("text":{{"format":{{"type":"json_schema","name":"f","schema":{}}}}}}})",
+                    asked, kDigitSchema, kFormSchema));
+    ASSERT_EQ(response.status, 200) << response.body;
+    const json::array items = json::parse(response.body).at("output").as_array();
+    ASSERT_EQ(items.size(), 1U) << response.body;
+    EXPECT_EQ(items[0].at("type"), calls ? "function_call" : "message") << response.body;
+  }
+}
+
 TEST(ServeTools, AToolWhoseArgumentsCannotBeEnforcedIsRefusedWhereACallIsWanted) {
   const JobFolder folder;
   Served served(folder, {"--model", "sim:instant,answer-tokens=8"});

@@ -83,6 +83,17 @@ class GrammarMasksTest : public ::testing::Test {
     return bytes.starts_with('\0') || (has_negated_class && utf8_incomplete_tail(bytes) > 0);
   }
 
+  // Line breaks behind a whole answer end it here; libllama takes none. A token of nothing else is
+  // then allowed where libllama allows the end.
+  bool ends_with_breaks(grammar::Matcher ours, Token token, const std::vector<bool>& left) const {
+    if (!ours.accept(token) || ours.bytes_behind_end() == 0) return false;
+    if (ours.bytes_behind_end() < bytes_[static_cast<size_t>(token)].size()) return true;
+    for (Token end = 0; end < static_cast<Token>(left.size()); ++end) {
+      if (left[static_cast<size_t>(end)] && llama_vocab_is_eog(vocabulary(), end)) return true;
+    }
+    return false;
+  }
+
   std::unique_ptr<PlainModel> model_;
   std::vector<std::string> bytes_;
   std::shared_ptr<const grammar::TokenTables> tables_;
@@ -138,6 +149,7 @@ TEST_F(GrammarMasksTest, OursAndLibllamasLeaveTheSameTokens) {
           ++compared;
           if (allowed == left[static_cast<size_t>(token)]) continue;
           ++differences;
+          if (allowed && ends_with_breaks(ours, token, left)) continue;
           ASSERT_TRUE(is_known_difference(answer, token, allowed, has_negated_class))
               << "behind \"" << answer << "\" token " << token << " \""
               << bytes_[static_cast<size_t>(token)] << "\" is " << (allowed ? "" : "not ")

@@ -1,5 +1,5 @@
 // Scored prompts (`echo` with log-probabilities): every position as plain libllama has it, however
-// the prompt was cut into chunks and preempted.
+// the prompt was cut into chunks and preempted, and whoever computed it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -138,6 +138,74 @@ TEST_P(Scoring, EveryTokenOfAPromptHasTheProbabilityItHasAlone) {
       expect_scored(plain, rows[i], answers.at(i).choices.at(0));
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+// Contexts with continuations of their own, as evaluation harnesses ask for them, in a memory that
+// is too small for all, beside rows that answer.
+TEST_P(Scoring, AScoreThatAnotherRowComputedIsTheSame) {
+  const std::string path = test_model(GetParam(), "f32");
+  const auto model = LlamaModel::load(library(), path, {}).value();
+  const PlainModel plain(path);
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    std::vector<std::vector<Token>> contexts(3);
+    for (std::vector<Token>& context : contexts) {
+      context.resize(static_cast<size_t>(random.between(40, 90)));
+      for (Token& token : context)
+        token = static_cast<Token>(random.below(500));
+    }
+    std::vector<Row> rows(18);
+    for (Row& row : rows) {
+      row.prompt = contexts[static_cast<size_t>(random.below(contexts.size()))];
+      for (int64_t own = random.between(1, 12); own > 0; --own)
+        row.prompt.push_back(static_cast<Token>(random.below(500)));
+      row.output_tokens = random.chance(0.2) ? static_cast<int32_t>(random.between(1, 60)) : 0;
+      row.top = static_cast<int32_t>(random.below(3));
+    }
+    const auto answers = [&](bool share) {
+      FewOutputs runner(model
+                            ->make_runner({.cells_max = 300,
+                                           .rows_max = 4,
+                                           .step_tokens_max = 64,
+                                           .threads = 1,
+                                           .kv_type = engine::KvType::kF32,
+                                           .flash_attention = engine::FlashAttention::kOff,
+                                           .share = share})
+                            .value(),
+                        20);
+      const windrow::testing::ManualClock clock;
+      std::vector<llm::Answer> answers(rows.size());
+      engine::StepLoop loop(runner, model->vocabulary(), clock);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        loop.add(EngineRequest{.prompt = rows[i].prompt,
+                               .output_tokens_max = rows[i].output_tokens,
+                               .sampling = {.temperature = 0},
+                               .ignore_eos = true,
+                               .logprobs_top = rows[i].top,
+                               .score_prompt = true,
+                               .urgency = static_cast<llm::Urgency>(i % 3),
+                               .done = [&answers, i](llm::Outcome outcome) {
+                                 answers[i] = std::get<llm::Answer>(std::move(outcome));
+                               }});
+      }
+      while (loop.step()) {
+      }
+      return answers;
+    };
+    const std::vector<llm::Answer> shared = answers(true);
+    const std::vector<llm::Answer> unshared = answers(false);
+    int32_t cached = 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      SCOPED_TRACE(::testing::Message() << "row " << i);
+      cached += shared[i].usage.cached_tokens;
+      EXPECT_EQ(unshared[i].usage.cached_tokens, 0);
+      expect_scored(plain, rows[i], shared[i].choices.at(0));
+      expect_scored(plain, rows[i], unshared[i].choices.at(0));
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(cached, 300);
   }
 }
 

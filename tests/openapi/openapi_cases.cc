@@ -11,12 +11,17 @@
 #include <vector>
 
 #include "api/call_reply.h"
+#include "api/catalogue.h"
 #include "api/dialects/messages_reply.h"
+#include "api/dialects/ollama_reply.h"
 #include "api/dialects/responses_reply.h"
 #include "api/error_reply.h"
 #include "api/live_requests.h"
 #include "api/models_page.h"
+#include "api/ollama_pages.h"
 #include "api/openapi.h"
+#include "api/response_pages.h"
+#include "api/response_store.h"
 #include "api/stream_text.h"
 #include "batches/batch_json.h"
 #include "batches/file_json.h"
@@ -156,6 +161,39 @@ void add_pages() {
   add("Error", json::parse(error_reply(404, "no such path").body));
 }
 
+// Pages of kept responses, and those of Ollama's API.
+void add_kept_and_ollama() {
+  ResponseStore store(size_t{1} << 20);
+  store.keep("", {.id = "resp_1",
+                  .body = R"({"output":[{"type":"message","id":"msg_1"}]})",
+                  .input_items = {{{"type", "message"}, {"role", "user"}, {"content", "hi"}}}});
+  add("ResponseInputItems", json::parse(show_input_items(store, "", "resp_1", "").body));
+  add("ResponseDeleted", json::parse(delete_response(store, "", "resp_1").body));
+
+  const std::vector<ServedModel> models = {
+      {.name = "chat", .endpoints = {Endpoint::kChatCompletions}, .context_tokens = 4096},
+      {.name = "a/b"}};
+  add("OllamaModels", json::parse(ollama_tags(models)));
+  add("OllamaModels", json::parse(ollama_ps(models)));
+  add("OllamaVersion", {{"version", "1"}});
+  Catalogue catalogue;
+  for (const ServedModel& model : models)
+    catalogue.add(model);
+  const auto shown = ollama_show(catalogue, R"({"model":"chat"})");
+  add("OllamaModel", json::parse(std::get<std::string>(shown)));
+  for (const llm::Answer& answer : answers()) {
+    const ChatFacts said{.id = "1", .model = "m", .created_unix_s = 1'700'000'000};
+    const auto reply = [&](Dialect dialect) {
+      return json::parse(ollama_reply(dialect, said, answer));
+    };
+    add("OllamaChat", reply(Dialect::kOllamaChat));
+    add("OllamaGeneration", reply(Dialect::kOllamaGenerate));
+    add("OllamaEmbeddings", reply(Dialect::kOllamaEmbed));
+    add("OllamaEmbedding", reply(Dialect::kOllamaEmbeddings));
+  }
+  add("OllamaError", json::parse(ollama_error({.message = "what"})));
+}
+
 // Files and batches at their least and at their most. Lists and what is said of a file that was
 // taken away are judged as a running server says them: tests/clients/storage_test.mjs.
 void add_storage() {
@@ -194,6 +232,7 @@ int main() {
   api::add_streams(llm::Endpoint::kCompletions, "Completion");
   api::add_dialects();
   api::add_pages();
+  api::add_kept_and_ollama();
   api::add_storage();
   for (const char* state : {"ok", "ready"})
     api::add("State", {{"status", state}});

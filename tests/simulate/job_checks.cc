@@ -10,10 +10,10 @@
 namespace windrow::simulate {
 namespace {
 
-using Kind = InputLine::Kind;
+using LineKind = InputLine::Kind;
 
 // Rows that go out while the thread that has the one before them is not drawn.
-constexpr size_t kUnluckyMax = 32;
+constexpr size_t kUnluckyChecksMax = 32;
 
 // Between the last thing that happened and the return of a run that was told to stop: a few turns
 // of its threads and some syncs, on a machine that may have other things to do.
@@ -21,8 +21,8 @@ Duration stop_time_max(const ThreadOptions& threads) {
   return std::chrono::seconds(threads.hiccup > 0 ? 60 : 2);
 }
 
-bool is_reported_as_line(Kind kind) {
-  return kind == Kind::kUnnamed || kind == Kind::kSecond;
+bool is_reported_as_line(LineKind kind) {
+  return kind == LineKind::kUnnamed || kind == LineKind::kSecond;
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ JobChecks::JobChecks(const JobInput& input, const ThreadOptions& threads)
   int64_t number = 0;
   for (const InputLine& line : input.lines) {
     ++number;
-    if (line.kind == Kind::kBlank || is_reported_as_line(line.kind)) continue;
+    if (line.kind == LineKind::kBlank || is_reported_as_line(line.kind)) continue;
     rows_[line.custom_id] = &line;
     if (!line.word.empty()) rows_of_words_[line.word].insert(line.custom_id);
     lines_of_words_[line.word] = number;
@@ -69,7 +69,7 @@ void JobChecks::check_result(const LogEntry& entry, JobState& state) const {
   INVARIANT(row != rows_.end(), "results are of rows", "\"{}\" is no row", entry.custom_id);
   INVARIANT(entry.answer == row->second->word, "every answer belongs to its row",
             "\"{}\" asked for {} and got \"{}\"", entry.custom_id, row->second->word, entry.answer);
-  INVARIANT(row->second->kind == Kind::kRow, "what cannot be answered fails",
+  INVARIANT(row->second->kind == LineKind::kRow, "what cannot be answered fails",
             "\"{}\" has an answer", entry.custom_id);
   INVARIANT(state.results.emplace(entry.custom_id, entry.answer).second, "every row once",
             "\"{}\" is there twice", entry.custom_id);
@@ -89,7 +89,8 @@ void JobChecks::check_error(const LogEntry& entry, JobState& state) const {
   }
   const auto row = rows_.find(entry.custom_id);
   INVARIANT(row != rows_.end(), "errors are of rows", "\"{}\" is no row", entry.custom_id);
-  const bool may_pass = row->second->kind == Kind::kRow || row->second->kind == Kind::kTooLong;
+  const bool may_pass =
+      row->second->kind == LineKind::kRow || row->second->kind == LineKind::kTooLong;
   INVARIANT(entry.code == row->second->error || may_pass, "every failure belongs to its row",
             "\"{}\" failed with {}, not {}", entry.custom_id, entry.code, row->second->error);
   if (state.has(entry.custom_id)) state.settled = false;
@@ -122,9 +123,9 @@ JobDisk JobChecks::read(const store::testing::MemoryDisk& disk) const {
 void JobChecks::complete(const JobState& state) const {
   INVARIANT(state.settled, "every row once", "some line of the errors counts no more");
   for (const auto& [custom_id, row] : rows_) {
-    INVARIANT(row->kind != Kind::kRow || state.results.contains(custom_id), "every row once",
+    INVARIANT(row->kind != LineKind::kRow || state.results.contains(custom_id), "every row once",
               "\"{}\" has no result", custom_id);
-    INVARIANT(row->kind == Kind::kRow || state.errors.contains(custom_id), "every row once",
+    INVARIANT(row->kind == LineKind::kRow || state.errors.contains(custom_id), "every row once",
               "\"{}\" has no failure", custom_id);
   }
   for (size_t i = 0; i < input_.lines.size(); ++i) {
@@ -166,12 +167,12 @@ void JobChecks::check_end(const Generation& generation, const JobDisk& found, co
   if (end.stopped_at) {
     INVARIANT(end.returned_at <= *end.stopped_at + generation.grace + stop_time_max_,
               "no stop takes longer than it may", "it took {:.1f} s",
-              seconds(end.returned_at - *end.stopped_at));
+              windrow::seconds(end.returned_at - *end.stopped_at));
   }
   if (end.stopped_now_at) {
     INVARIANT(end.returned_at <= *end.stopped_now_at + stop_time_max_,
               "no stop takes longer than it may", "it took {:.1f} s",
-              seconds(end.returned_at - *end.stopped_now_at));
+              windrow::seconds(end.returned_at - *end.stopped_now_at));
   }
   if (!result) return;
   // What it never opened is as it was.
@@ -281,7 +282,7 @@ void JobChecks::check_failures(const Generation& generation, const JobState& fou
 void JobChecks::check_order(const Generation& generation, const Ledger& ledger) const {
   if (generation.servers.size() > 1 || interleaving_ != Interleaving::kAny) return;
   const size_t bound = generation.look_ahead.overtaken_max() +
-                       static_cast<size_t>(generation.dispatch.waiting_max) + kUnluckyMax;
+                       static_cast<size_t>(generation.dispatch.waiting_max) + kUnluckyChecksMax;
   std::vector<int64_t> lines;
   std::set<std::string_view> seen;
   for (const Sending& sending : ledger.sendings()) {

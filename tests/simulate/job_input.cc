@@ -70,7 +70,6 @@ int64_t JobInput::equal_rows() const {
 }
 
 JobInput draw_input(Random& random, int64_t rows) {
-  using Kind = InputLine::Kind;
   JobInput input;
   std::vector<std::string> named;
   const uint64_t shared_words = 1 + random.below(4);
@@ -78,21 +77,22 @@ JobInput draw_input(Random& random, int64_t rows) {
     const std::string custom_id = fmt::format("row {}", i);
     switch (random.below(20)) {
       case 0:
-        input.lines.push_back({.kind = Kind::kBlank, .text = random.chance(0.5) ? "\n" : "  \r\n"});
+        input.lines.push_back(
+            {.kind = InputLine::Kind::kBlank, .text = random.chance(0.5) ? "\n" : "  \r\n"});
         break;
       case 1:
-        input.lines.push_back({.kind = Kind::kUnnamed,
+        input.lines.push_back({.kind = InputLine::Kind::kUnnamed,
                                .text = fmt::format("rubbish {}\n", i),
                                .error = "invalid_json_line"});
         break;
       case 2:
-        input.lines.push_back({.kind = Kind::kUnnamed,
+        input.lines.push_back({.kind = InputLine::Kind::kUnnamed,
                                .text = fmt::format("{{\"method\":\"POST\",\"n\":{}}}\n", i),
                                .error = "missing_custom_id"});
         break;
       case 3:
         input.lines.push_back(
-            {.kind = Kind::kNoUrl,
+            {.kind = InputLine::Kind::kNoUrl,
              .text = fmt::format(
                  "{{\"custom_id\":\"{}\",\"method\":\"POST\",\"url\":\"/v2\",\"body\":{{}}}}\n",
                  custom_id),
@@ -104,7 +104,7 @@ JobInput draw_input(Random& random, int64_t rows) {
         if (named.empty()) break;
         input.lines.push_back(row(random, named[random.below(named.size())],
                                   fmt::format("word-{}", 1000 + i), false));
-        input.lines.back().kind = Kind::kSecond;
+        input.lines.back().kind = InputLine::Kind::kSecond;
         input.lines.back().error = "duplicate_custom_id";
         break;
       case 5:

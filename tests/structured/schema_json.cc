@@ -49,6 +49,14 @@ class Writer {
     if (shape.annotated) {
       object["$comment"] = "reviewed";
       object["examples"] = json::array{1, "two", nullptr};
+      // Words of other vocabularies.
+      if (!closed_) {
+        object["unit"] = "km";
+        object["readonly"] = true;
+        object["_format"] = "house-number";
+        object["links"] = json::array{json::object{{"rel", "self"}}};
+        if (!object.contains("format")) object["format"] = "house-number";
+      }
     }
     return object;
   }

@@ -58,7 +58,7 @@ struct Shape {
   Nullable nullable = Nullable::kNo;
   std::string title;
   std::string description;
-  bool annotated = false;  // has other keywords that mean nothing
+  bool annotated = false;  // has keywords, names and a format that mean nothing
 
   // kObject. `additional`: what members of other names are; none: there are none.
   std::vector<Member> members;

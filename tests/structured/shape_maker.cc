@@ -14,7 +14,7 @@
 namespace windrow::structured {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   return boost::json::serialize(boost::json::string(text));
 }
 
@@ -143,8 +143,8 @@ class Maker {
                            : level_ >= 6 && random_.chance(0.1) ? 20 + random_.below(200)
                                                                 : 2 + random_.below(7);
     for (uint64_t tries = 0; shape.values.size() < count && tries < 3 * count; ++tries) {
-      std::string value = quoted(count > 12 ? names_.value(random_) + std::to_string(tries)
-                                            : names_.value(random_));
+      std::string value = in_quotes(count > 12 ? names_.value(random_) + std::to_string(tries)
+                                               : names_.value(random_));
       if (level_ >= 4 && random_.chance(0.08)) {
         constexpr auto kOthers =
             std::to_array<std::string_view>({"null", "true", "false", "0", "1", "-7", "42", "1.5",
@@ -263,7 +263,7 @@ class Maker {
       for (uint64_t ways = 2 + random_.below(4); ways > 0; --ways) {
         Shape way{.kind = Kind::kObject};
         Shape constant{.kind = Kind::kValues, .is_const = true};
-        constant.values = {quoted(names_.value(random_) + std::to_string(ways))};
+        constant.values = {in_quotes(names_.value(random_) + std::to_string(ways))};
         constant.is_const = random_.chance(0.8);
         if (!first) add_member(way, "about", scalar(), random_.chance(0.5));
         add_member(way, tag, shared(std::move(constant)), true);
@@ -299,7 +299,8 @@ class Maker {
     if (random_.chance(0.3)) {  // says one of them more closely
       add_member(base, "stage", shared({.kind = Kind::kString}), false);
       Shape closer{.kind = Kind::kValues};
-      closer.values = {quoted("early"), quoted("late"), quoted("final_" + names_.value(random_))};
+      closer.values = {in_quotes("early"), in_quotes("late"),
+                       in_quotes("final_" + names_.value(random_))};
       add_member(more, "stage", shared(std::move(closer)), random_.chance(0.5));
     }
     for (int64_t left = random_.between(1, 3); left > 0; --left) {
@@ -395,9 +396,9 @@ class Maker {
       add_member(spec, name, std::move(of), random_.chance(0.05));
     }
     Shape version{.kind = Kind::kValues, .is_const = true};
-    version.values = {quoted("apps/v" + std::to_string(random_.between(1, 3)))};
+    version.values = {in_quotes("apps/v" + std::to_string(random_.between(1, 3)))};
     Shape kind{.kind = Kind::kValues};
-    kind.values = {quoted(names_.type(random_)), quoted("List")};
+    kind.values = {in_quotes(names_.type(random_)), in_quotes("List")};
     Shape root{.kind = Kind::kObject};
     add_member(root, "apiVersion", shared(std::move(version)), true);
     add_member(root, "kind", shared(std::move(kind)), true);

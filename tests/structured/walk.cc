@@ -150,6 +150,8 @@ Walk random_walk(Matcher matcher, const Vocabulary& vocabulary, Random& random, 
     if (is_end(vocabulary, token)) return walk;
     const std::string& bytes = vocabulary.bytes[static_cast<size_t>(token)];
     walk.text += bytes;
+    walk.text.resize(walk.text.size() - matcher.bytes_behind_end());
+    if (matcher.bytes_behind_end() > 0) return walk;
     quotes.add(bytes);
   }
   walk.fault = fmt::format("it has no end: ...{:?}", walk.text.substr(walk.text.size() - 300));
@@ -166,7 +168,7 @@ bool accepted(Matcher matcher, const Vocabulary& vocabulary, const std::string& 
       const std::string& bytes = vocabulary.bytes[static_cast<size_t>(drawn)];
       if (!bytes.empty() && text.compare(at, bytes.size(), bytes) == 0) token = drawn;
     }
-    if (!matcher.accept(token)) return false;
+    if (!matcher.accept(token) || matcher.bytes_behind_end() > 0) return false;
     at += vocabulary.bytes[static_cast<size_t>(token)].size();
   }
   return matcher.can_end();

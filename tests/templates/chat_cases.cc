@@ -21,7 +21,7 @@ namespace json = boost::json;
 
 constexpr int64_t kNow = 1'783'260'189;  // 5 July 2026, 14:03:09
 
-json::object answer(const json::object& request, const Result<ChatTemplate>& made) {
+json::object chat_answer(const json::object& request, const Result<ChatTemplate>& made) {
   if (!made) return {{"failed", made.error().message}};
   const json::value* tools = request.if_contains("tools");
   const json::value* arguments = request.if_contains("arguments");
@@ -49,7 +49,7 @@ int main() try {
     const std::string source(request.at("template").as_string());
     const auto [made, is_new] =
         templates.try_emplace(source, ChatTemplate::make(source, {.begin = "<s>", .end = "</s>"}));
-    std::cout << json::serialize(answer(request, made->second)) << '\n';
+    std::cout << json::serialize(chat_answer(request, made->second)) << '\n';
   }
   return 0;
 } catch (const std::exception& error) {

@@ -46,6 +46,10 @@ REQUESTS = {
     "two-systems": ([system("Tersely"), system("Gently"), user("Whither")], None),
     "turns": ([user("Whither"), assistant("Yonder"), user("Wherefore")], None),
     "named": ([{**user("Whither"), "name": "Annabel"}], None),
+    "named-call": ([{**user("Whither"), "name": "Annabel"},
+                    {**assistant(None, tool_calls=[call()]), "name": "Planner"}, result(),
+                    {**assistant("Yonder"), "name": "Planner"},
+                    {**user("Wherefore"), "name": "Belinda"}], TOOLS),
     "tools": ([user("Whither")], TOOLS),
     "call": ([user("Whither"), assistant(None, tool_calls=[call()]), result()], TOOLS),
     "empty-call": ([user("Whither"), assistant("", tool_calls=[call()]), result()], TOOLS),
@@ -95,7 +99,7 @@ def texts_of(messages):
             yield f"messages[{index}].tool_calls", json.loads(function["arguments"])["city"]
         if message.get("content"):
             yield f"messages[{index}].content", message["content"]
-        if "name" in message and message["role"] != "tool":
+        if "name" in message and message["role"] not in ("assistant", "tool"):
             yield f"messages[{index}].name", message["name"]
 
 
@@ -146,8 +150,11 @@ def is_told(source, messages, tools):
                            any("tool_calls" in message for message in messages))
 
 
-def in_form(messages, as_text, null, short=False, one_each=False):
+def in_form(messages, as_text, null, short=False, one_each=False, named=False):
     messages = copy.deepcopy(parted(messages) if one_each else messages)
+    for message in messages:
+        if named and "name" in message and message["role"] not in ("assistant", "tool"):
+            message["content"] = f"{message.pop('name')}: {message['content']}"
     if short:
         shorten(messages)
     for message in messages:
@@ -173,8 +180,8 @@ def fault_of(source, messages, tools, answer):
         missing = "text" in answer and [word for _, word in texts_of(messages)
                                         if word not in answer["text"]]
         return f"left out: {missing}" if missing else None
-    forms = [in_form(messages, as_text, null, short, one_each)
-             for one_each in (False, True) for short in (False, True)
+    forms = [in_form(messages, as_text, null, short, one_each, named)
+             for named in (False, True) for one_each in (False, True) for short in (False, True)
              for null in (False, True) for as_text in (False, True)]
     wanted = [oracle.render(source, {**SETTINGS, "messages": form, "tools": tools})
               for form in forms]

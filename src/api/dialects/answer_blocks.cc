@@ -24,12 +24,15 @@ std::vector<AnswerBlock> blocks_of(const llm::Choice& choice) {
 }
 
 AnswerEnding ending_of(const llm::Answer& answer) {
-  AnswerEnding ending{.usage = answer.usage};
+  AnswerEnding ending{.structure_warnings = answer.structure_warnings,
+                      .usage = answer.usage,
+                      .timings = answer.timings};
   if (answer.choices.empty()) return ending;
   const llm::Choice& choice = answer.choices.front();
   ending.reason = choice.finish_reason;
   ending.stopped_by = choice.stopped_by;
   ending.structure = choice.structure;
+  ending.cut_character = choice.cut_character;
   return ending;
 }
 

@@ -35,7 +35,10 @@ struct AnswerEnding {
   llm::FinishReason reason = llm::FinishReason::kStop;
   std::optional<std::string> stopped_by;
   std::optional<llm::StructureLabel> structure;
+  bool cut_character = false;
+  std::vector<std::string> structure_warnings;
   llm::Usage usage;
+  llm::Timings timings;
 };
 
 // Of an answer's only choice, in the order in which a model makes them.

@@ -19,7 +19,7 @@ llm::Failure mixed_up() {
 }
 
 // What is beyond the bytes that were said.
-std::string_view rest_of(std::string_view text, size_t said) {
+std::string_view rest_of_block(std::string_view text, size_t said) {
   return said < text.size() ? text.substr(said) : std::string_view();
 }
 
@@ -40,6 +40,7 @@ void BlockStream::end(const llm::Answer& answer, std::string& events) {
     ending_ = ending_of(answer);
   }
   ending_.usage = answer.usage;
+  ending_.timings = answer.timings;
   if (mixed_) return fail(mixed_up(), events);
   // Not all servers say so.
   const bool calls = from_elsewhere_ && !argument_bytes_.empty();
@@ -116,14 +117,14 @@ void BlockStream::say_call(const llm::ToolCallPiece& call, std::string& events) 
 
 void BlockStream::say_rest(const llm::Choice& choice, std::string& events) {
   llm::Piece rest{
-      .text = std::string(rest_of(choice.text, text_bytes_)),
-      .reasoning = std::string(rest_of(choice.reasoning.value_or(""), reasoning_bytes_)),
-      .refusal = std::string(rest_of(choice.refusal.value_or(""), refusal_bytes_))};
+      .text = std::string(rest_of_block(choice.text, text_bytes_)),
+      .reasoning = std::string(rest_of_block(choice.reasoning.value_or(""), reasoning_bytes_)),
+      .refusal = std::string(rest_of_block(choice.refusal.value_or(""), refusal_bytes_))};
   for (size_t i = 0; i < choice.tool_calls.size(); ++i) {
     const llm::ToolCall& call = choice.tool_calls[i];
     const bool known = i < argument_bytes_.size();
-    const std::string_view arguments =
-        known ? rest_of(call.arguments, argument_bytes_[i]) : std::string_view(call.arguments);
+    const std::string_view arguments = known ? rest_of_block(call.arguments, argument_bytes_[i])
+                                             : std::string_view(call.arguments);
     if (known && arguments.empty()) continue;
     rest.tool_calls.push_back({.index = static_cast<int32_t>(i),
                                .id = call.id,

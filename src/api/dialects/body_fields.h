@@ -16,8 +16,11 @@ namespace windrow::api {
 struct TranslationDraft {
   Translation made;
   boost::json::array messages;  // of the chat
-  bool counts_only = false;
+  TranslationContext context;
   bool lists_logprobs = false;
+  bool stores = true;    // kResponses: the field `store`
+  bool asks = false;     // Ollama's: there is a prompt
+  bool unloads = false;  // Ollama's: keep_alive is 0
 
   // A message of the chat, which stands at `sent` in the body. Returns its name, "messages[2]", for
   // the origins of its parts.
@@ -50,9 +53,15 @@ llm::Problem wish_effort(std::string_view place, const boost::json::value& value
 
 std::span<const TranslatedField> responses_fields();
 std::span<const TranslatedField> messages_fields();
+std::span<const TranslatedField> ollama_chat_fields();
+std::span<const TranslatedField> ollama_generate_fields();
+std::span<const TranslatedField> ollama_embed_fields();
+std::span<const TranslatedField> ollama_embeddings_fields();
 
 // What several fields say together, and what must be there.
 llm::Problem settle_responses(const boost::json::object& body, TranslationDraft& draft);
 llm::Problem settle_messages(const boost::json::object& body, TranslationDraft& draft);
+llm::Problem settle_ollama(Dialect dialect, const boost::json::object& body,
+                           TranslationDraft& draft);
 
 }  // namespace windrow::api

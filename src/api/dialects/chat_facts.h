@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/clock.h"
+
 namespace windrow::api {
 
 struct ChatFacts {
@@ -13,6 +15,10 @@ struct ChatFacts {
   int64_t created_unix_s = 0;
   std::string service_tier;  // empty: none
   bool logprobs = false;     // kResponses: they are listed
+
+  // Ollama's: what says how long the answer took.
+  const Clock* clock = nullptr;
+  TimePoint arrived_at{};
 
   // kResponses: what of the request the answer repeats, as members of an object, each with a comma
   // behind it.

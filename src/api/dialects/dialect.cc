@@ -9,7 +9,9 @@ namespace {
 
 using llm::Endpoint;
 
-constexpr std::array kOfChats = {Dialect::kResponses, Dialect::kMessages};
+constexpr std::array kOfChats = {Dialect::kResponses, Dialect::kMessages, Dialect::kOllamaChat,
+                                 Dialect::kOllamaGenerate};
+constexpr std::array kOfEmbeddings = {Dialect::kOllamaEmbed, Dialect::kOllamaEmbeddings};
 
 bool is_below(std::string_view path, std::string_view root) {
   return path == root ||
@@ -26,17 +28,27 @@ std::string_view url_of(Endpoint endpoint, Dialect dialect) {
       return kResponsesPath;
     case Dialect::kMessages:
       return kMessagesPath;
+    case Dialect::kOllamaChat:
+      return "/api/chat";
+    case Dialect::kOllamaGenerate:
+      return "/api/generate";
+    case Dialect::kOllamaEmbed:
+      return "/api/embed";
+    case Dialect::kOllamaEmbeddings:
+      return "/api/embeddings";
   }
   return llm::url_of(endpoint);
 }
 
 std::span<const Dialect> dialects_of(Endpoint endpoint) {
   if (endpoint == Endpoint::kChatCompletions) return kOfChats;
+  if (endpoint == Endpoint::kEmbeddings) return kOfEmbeddings;
   return {};
 }
 
 Dialect dialect_of_path(std::string_view path) {
   if (is_below(path, kResponsesPath)) return Dialect::kResponses;
+  if (is_below(path, kOllamaRoot)) return Dialect::kOllamaChat;
   return is_below(path, kMessagesPath) ? Dialect::kMessages : Dialect::kOwn;
 }
 

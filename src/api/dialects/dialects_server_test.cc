@@ -74,7 +74,7 @@ TEST_F(Dialects, AResponseIsAskedAsAChatAndAnsweredInItsOwnShape) {
   EXPECT_EQ(body.at("object"), "response");
   EXPECT_EQ(body.at("status"), "completed");
   EXPECT_EQ(body.at("instructions"), "be brief");
-  EXPECT_EQ(body.at("store"), false);
+  EXPECT_EQ(body.at("store"), true);
   EXPECT_NE(reply.body.find(R"("temperature":1.0,"top_p":1.0,)"), std::string::npos)
       << "numbers as they are usually written";
   const json::array& output = body.at("output").as_array();
@@ -127,6 +127,28 @@ TEST_F(Dialects, AnErrorNamesTheFieldThatWasSent) {
                            .param = "messages"});
   EXPECT_EQ(reply.error().at("param"), "input");
   EXPECT_EQ(reply.error().at("message"), "input has 9000 tokens");
+}
+
+// Clients cut their conversation when they read these words.
+TEST_F(Dialects, APromptThatIsTooLongIsSaidInTheWordsOfTheDialect) {
+  const auto told = [&](const char* path, const std::string& body, llm::Failure failure) {
+    failure.status = 400;
+    failure.code = "context_length_exceeded";
+    const Reply reply = ask(path, body, std::move(failure));
+    EXPECT_EQ(reply.status, 400);
+    return std::string(reply.error().at("message").as_string());
+  };
+  const llm::Failure counted{.message = "this model's maximum context length is 100 tokens",
+                             .prompt_excess = llm::PromptExcess{.tokens = 120, .tokens_max = 99}};
+  const std::string asked = R"({"max_tokens":9,"messages":[{"role":"user","content":"hi"}]})";
+  EXPECT_EQ(told(kMessages, asked, counted),
+            "prompt is too long: 120 tokens > 99 maximum; this model's maximum context length is "
+            "100 tokens");
+  EXPECT_EQ(told(kResponses, kInput, counted), counted.message);
+  EXPECT_EQ(told(kMessages, asked, {.message = "http://h answered 400: too many"}),
+            "prompt is too long: http://h answered 400: too many");
+  EXPECT_EQ(told(kMessages, asked, {.message = "http://h: prompt is too long"}),
+            "http://h: prompt is too long");
 }
 
 TEST_F(Dialects, AModelThatCannotChatDoesNotAnswerWhereItWasAsked) {
@@ -221,16 +243,8 @@ TEST_F(Dialects, AStreamOfAMessageIsTheMessage) {
   EXPECT_NE(reply.body.find("event: message_start\ndata: "), std::string::npos);
 }
 
-TEST_F(Dialects, NoResponseIsStored) {
-  for (const std::string method : {"GET", "DELETE"}) {
-    const Reply reply =
-        rig_.ask(method + " /v1/responses/resp_1 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
-    EXPECT_EQ(reply.status, 404);
-    EXPECT_EQ(reply.error().at("code"), "not_found");
-  }
-  Reply reply = rig_.ask(post(kResponses, R"({"input":"a","previous_response_id":"resp_1"})"));
-  EXPECT_EQ(reply.error().at("param"), "previous_response_id");
-  reply = rig_.ask(post(kResponses, R"({"input":"a","background":true})"));
+TEST_F(Dialects, AResponseIsMadeWhileItsClientWaits) {
+  const Reply reply = rig_.ask(post(kResponses, R"({"input":"a","background":true})"));
   EXPECT_EQ(reply.error().at("param"), "background");
 }
 

@@ -31,7 +31,7 @@ json::object text_part(std::string text) {
 }
 
 // One text is the same as a string, which every server knows.
-json::value content_of(json::array parts) {
+json::value block_content(json::array parts) {
   if (parts.empty()) return "";
   return parts.size() == 1 ? parts[0].at("text") : json::value(std::move(parts));
 }
@@ -70,7 +70,7 @@ Problem read_texts(const std::string& place, const json::value& value, json::val
     if (Problem problem = block.rest("a text block has type and text")) return problem;
     parts.push_back(text_part(std::move(text)));
   }
-  content = content_of(std::move(parts));
+  content = block_content(std::move(parts));
   return std::nullopt;
 }
 
@@ -99,7 +99,10 @@ class TurnReader {
           fmt::format("{} has no content; it must be a string or an array of content blocks",
                       place_));
     }
-    if (Problem problem = turn.rest("a message has role and content")) return problem;
+    // An answer may be sent back as a whole, with its id, its usage and whatever a client adds.
+    if (role_ != "assistant") {
+      if (Problem problem = turn.rest("a message has role and content")) return problem;
+    }
     return role_ == "assistant" ? read_assistant(turn.place("content"), *content)
                                 : read_user(turn.place("content"), *content);
   }
@@ -137,7 +140,9 @@ class TurnReader {
   Problem read_text(ObjectReader& block) {
     std::string text;
     if (Problem problem = block.need("text", text)) return problem;
-    if (Problem problem = block.rest("a text block has type and text")) return problem;
+    if (role_ != "assistant") {
+      if (Problem problem = block.rest("a text block has type and text")) return problem;
+    }
     parts_.push_back(text_part(std::move(text)));
     return std::nullopt;
   }
@@ -164,7 +169,7 @@ class TurnReader {
   // The texts so far are a message.
   void say_parts() {
     if (parts_.empty()) return;
-    draft_.add_message({{"role", role_}, {"content", content_of(std::exchange(parts_, {}))}},
+    draft_.add_message({{"role", role_}, {"content", block_content(std::exchange(parts_, {}))}},
                        place_);
   }
 
@@ -181,7 +186,7 @@ class TurnReader {
         return problem;
       }
     }
-    json::object message{{"role", role_}, {"content", content_of(std::move(parts_))}};
+    json::object message{{"role", role_}, {"content", block_content(std::move(parts_))}};
     if (!thoughts_.empty()) message["reasoning_content"] = thoughts_;
     if (!calls_.empty()) message["tool_calls"] = std::move(calls_);
     const std::string made = draft_.add_message(std::move(message), place_);
@@ -194,13 +199,13 @@ class TurnReader {
     return std::nullopt;
   }
 
+  // Members of its blocks that are not known say nothing, as those of the message.
   Problem read_assistant_block(const std::string& at, const json::value& value) {
     const json::object* object = nullptr;
     if (Problem problem = read_object(value, at, kBlock, object)) return problem;
     ObjectReader block(at, *object);
     std::string type;
     if (Problem problem = block.need("type", type)) return problem;
-    skip_asides(block);
     if (type == "text") return read_text(block);
     if (type == "tool_use") return read_call(block);
     // What is encrypted nobody here can read, nor has made.
@@ -208,10 +213,9 @@ class TurnReader {
     if (type != "thinking")
       return unknown_block(block, type, "\"text\", \"thinking\" or \"tool_use\"");
     std::string thoughts;
-    block.skip({"signature"});
     if (Problem problem = block.need("thinking", thoughts)) return problem;
     thoughts_ += thoughts;
-    return block.rest("a thinking block has thinking and a signature");
+    return std::nullopt;
   }
 
   Problem read_call(ObjectReader& block) {
@@ -222,8 +226,6 @@ class TurnReader {
     const json::value* input = block.take("input");
     if (input != nullptr && !input->is_object())
       return llm::wrong_kind(block.place("input"), "an object", *input);
-    block.skip({"caller"});
-    if (Problem problem = block.rest("a tool_use has id, name and input")) return problem;
     const std::string arguments = input == nullptr ? "{}" : json::serialize(*input);
     calls_.emplace_back(
         json::object{{"id", id},

@@ -18,11 +18,11 @@ namespace {
 using llm::Problem;
 using llm::shown;
 
-constexpr llm::FieldUse kHonoured = llm::FieldUse::kHonoured;
-constexpr llm::FieldUse kWithoutEffect = llm::FieldUse::kWithoutEffect;
-constexpr llm::FieldUse kRefused = llm::FieldUse::kRefused;
+constexpr llm::FieldUse kMessagesHonoured = llm::FieldUse::kHonoured;
+constexpr llm::FieldUse kMessagesWithoutEffect = llm::FieldUse::kWithoutEffect;
+constexpr llm::FieldUse kMessagesRefused = llm::FieldUse::kRefused;
 
-constexpr std::string_view kAsChat = "as of a chat";
+constexpr std::string_view kMessagesAsChat = "as of a chat";
 
 Problem read_stops(std::string_view name, const json::value& value, TranslationDraft& draft) {
   if (!value.is_array()) return llm::wrong_kind(name, "an array of strings", value);
@@ -30,8 +30,8 @@ Problem read_stops(std::string_view name, const json::value& value, TranslationD
   return std::nullopt;
 }
 
-Problem read_tool(const std::string& place, const json::value& value, TranslationDraft& draft,
-                  json::array& tools) {
+Problem read_messages_tool(const std::string& place, const json::value& value,
+                           TranslationDraft& draft, json::array& tools) {
   const json::object* object = nullptr;
   if (Problem problem =
           read_object(value, place, "an object, {\"name\": ..., \"input_schema\": ...}", object)) {
@@ -75,12 +75,14 @@ Problem read_tool(const std::string& place, const json::value& value, Translatio
   return std::nullopt;
 }
 
-Problem read_tools(std::string_view name, const json::value& value, TranslationDraft& draft) {
+Problem read_messages_tools(std::string_view name, const json::value& value,
+                            TranslationDraft& draft) {
   const json::array* given = value.if_array();
   if (given == nullptr) return llm::wrong_kind(name, "an array of tools", value);
   json::array tools;
   for (size_t i = 0; i < given->size(); ++i) {
-    if (Problem problem = read_tool(fmt::format("{}[{}]", name, i), (*given)[i], draft, tools)) {
+    if (Problem problem =
+            read_messages_tool(fmt::format("{}[{}]", name, i), (*given)[i], draft, tools)) {
       return problem;
     }
   }
@@ -88,7 +90,8 @@ Problem read_tools(std::string_view name, const json::value& value, TranslationD
   return std::nullopt;
 }
 
-Problem read_choice(std::string_view name, const json::value& value, TranslationDraft& draft) {
+Problem read_messages_choice(std::string_view name, const json::value& value,
+                             TranslationDraft& draft) {
   const json::object* object = nullptr;
   if (Problem problem =
           read_object(value, name, "an object, such as {\"type\": \"auto\"}", object)) {
@@ -182,7 +185,8 @@ Problem read_output_config(std::string_view name, const json::value& value,
   return config.rest("output_config has format and effort");
 }
 
-Problem read_metadata(std::string_view name, const json::value& value, TranslationDraft& draft) {
+Problem read_messages_metadata(std::string_view name, const json::value& value,
+                               TranslationDraft& draft) {
   const json::object* object = nullptr;
   if (Problem problem = read_object(value, name, "an object with a user_id", object)) {
     return problem;
@@ -194,68 +198,72 @@ Problem read_metadata(std::string_view name, const json::value& value, Translati
 }
 
 // Anthropic's words for what is never before or behind others.
-Problem read_tier(std::string_view name, const json::value& value, TranslationDraft& draft) {
+Problem read_messages_tier(std::string_view name, const json::value& value,
+                           TranslationDraft& draft) {
   draft.made.chat[name] = value == "standard_only" ? json::value("default") : value;
   return std::nullopt;
 }
 
-constexpr auto kFields = std::to_array<TranslatedField>({
-    {{"model", kHonoured, "a string", ""}, pass_on},
-    {{"system", kHonoured, "a string, or text blocks", ""}, read_system},
-    {{"messages", kHonoured,
+constexpr auto kMessagesFields = std::to_array<TranslatedField>({
+    {{"model", kMessagesHonoured, "a string", ""}, pass_on},
+    {{"system", kMessagesHonoured, "a string, or text blocks", ""}, read_system},
+    {{"messages", kMessagesHonoured,
       "an array of {role, content}; content is a string or blocks: text, tool_use, tool_result "
       "(`is_error` without effect: the content says it), thinking; redacted_thinking is left out",
       ""},
      read_turns},
-    {{"max_tokens", kHonoured, "1 and more", ""}, pass_on},
-    {{"stop_sequences", kHonoured, "an array of at most 16 strings", ""}, read_stops},
-    {{"temperature", kHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
-    {{"top_p", kHonoured, "above 0, to 1", ""}, pass_on},
-    {{"top_k", kHonoured, "1 and more; 0 or -1 for all", ""}, pass_on},
-    {{"tools", kHonoured, "an array of {name, description, input_schema, strict}", ""}, read_tools},
-    {{"tool_choice", kHonoured,
+    {{"max_tokens", kMessagesHonoured, "1 and more", ""}, pass_on},
+    {{"stop_sequences", kMessagesHonoured, "an array of at most 16 strings", ""}, read_stops},
+    {{"temperature", kMessagesHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
+    {{"top_p", kMessagesHonoured, "above 0, to 1", ""}, pass_on},
+    {{"top_k", kMessagesHonoured, "1 and more; 0 or -1 for all", ""}, pass_on},
+    {{"tools", kMessagesHonoured, "an array of {name, description, input_schema, strict}", ""},
+     read_messages_tools},
+    {{"tool_choice", kMessagesHonoured,
       "`type` auto, any, tool (with `name`) or none; `disable_parallel_tool_use`", ""},
-     read_choice},
-    {{"thinking", kHonoured,
+     read_messages_choice},
+    {{"thinking", kMessagesHonoured,
       "`type` enabled or disabled: `enable_thinking` where the model's template knows that, else "
-      "without effect; adaptive: the template's default; `budget_tokens` without effect",
+      "without effect; adaptive: as the effort says, or the template's default; `budget_tokens` "
+      "without effect",
       ""},
      read_thinking},
-    {{"output_config", kHonoured,
-      "`format` of type json_schema; `effort`: a string, `reasoning_effort` where the model's "
-      "template knows that, else without effect",
-      ""},
+    {{"output_config", kMessagesHonoured,
+      "`format` of type json_schema; `effort`: as `reasoning_effort` of a chat", ""},
      read_output_config},
-    {{"stream", kHonoured, "true or false", ""}, pass_on},
-    {{"service_tier", kHonoured,
+    {{"stream", kMessagesHonoured, "true or false", ""}, pass_on},
+    {{"service_tier", kMessagesHonoured,
       "\"auto\", \"standard_only\"; \"flex\" or \"priority\" as of a chat", ""},
-     read_tier},
-    {{"priority", kHonoured, kAsChat, ""}, pass_on},
-    {{"seed", kHonoured, kAsChat, ""}, pass_on},
-    {{"min_p", kHonoured, kAsChat, ""}, pass_on},
-    {{"presence_penalty", kHonoured, kAsChat, ""}, pass_on},
-    {{"frequency_penalty", kHonoured, kAsChat, ""}, pass_on},
-    {{"repetition_penalty", kHonoured, kAsChat, ""}, pass_on},
-    {{"logit_bias", kHonoured, kAsChat, ""}, pass_on},
-    {{"chat_template_kwargs", kHonoured, kAsChat, ""}, pass_on},
+     read_messages_tier},
+    {{"priority", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"seed", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"min_p", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"presence_penalty", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"frequency_penalty", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"repetition_penalty", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"logit_bias", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"chat_template_kwargs", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
 
-    {{"metadata", kWithoutEffect, "`user_id`", ""}, read_metadata},
-    {{"cache_control", kWithoutEffect,
+    {{"metadata", kMessagesWithoutEffect, "`user_id`", ""}, read_messages_metadata},
+    {{"cache_control", kMessagesWithoutEffect,
       "anything, also of blocks and tools: what prompts have in common is shared anyway", ""},
      ignore_field},
-    {{"context_management", kWithoutEffect, "anything: nothing is cut from a conversation", ""},
+    {{"context_management", kMessagesWithoutEffect, "anything: nothing is cut from a conversation",
+      ""},
      ignore_field},
 
-    {{"thread", kRefused, "", "no state is kept; send the whole conversation in messages"}},
-    {{"container", kRefused, "", "nothing is run here"}},
-    {{"inference_geo", kRefused, "", "it is computed where this server is"}},
-    {{"mcp_servers", kRefused, "[]", "nothing is asked elsewhere; give tools"}},
-    {{"speed", kRefused, "\"standard\"", "give service_tier, or the header X-Windrow-Priority"}},
-    {{"output_format", kRefused, "", "give output_config.format"}},
-    {{"response_format", kRefused, "", "give output_config.format"}},
-    {{"stop", kRefused, "", "stop_sequences is its name here"}},
-    {{"n", kRefused, "1", "a message has one answer"}},
-    {{"logprobs", kRefused, "false", "a message has no place for them; /v1/chat/completions has"}},
+    {{"thread", kMessagesRefused, "", "no state is kept; send the whole conversation in messages"}},
+    {{"container", kMessagesRefused, "", "nothing is run here"}},
+    {{"inference_geo", kMessagesRefused, "", "it is computed where this server is"}},
+    {{"mcp_servers", kMessagesRefused, "[]", "nothing is asked elsewhere; give tools"}},
+    {{"speed", kMessagesRefused, "\"standard\"",
+      "give service_tier, or the header X-Windrow-Priority"}},
+    {{"output_format", kMessagesRefused, "", "give output_config.format"}},
+    {{"response_format", kMessagesRefused, "", "give output_config.format"}},
+    {{"stop", kMessagesRefused, "", "stop_sequences is its name here"}},
+    {{"n", kMessagesRefused, "1", "a message has one answer"}},
+    {{"logprobs", kMessagesRefused, "false",
+      "a message has no place for them; /v1/chat/completions has"}},
 });
 
 Problem need(const json::object& body, std::string_view name) {
@@ -268,12 +276,12 @@ Problem need(const json::object& body, std::string_view name) {
 }  // namespace
 
 std::span<const TranslatedField> messages_fields() {
-  return kFields;
+  return kMessagesFields;
 }
 
 Problem settle_messages(const json::object& body, TranslationDraft& draft) {
   if (Problem problem = need(body, "messages")) return problem;
-  return draft.counts_only ? std::nullopt : need(body, "max_tokens");
+  return draft.context.counts_only ? std::nullopt : need(body, "max_tokens");
 }
 
 }  // namespace windrow::api

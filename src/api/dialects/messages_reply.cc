@@ -1,11 +1,14 @@
 #include "api/dialects/messages_reply.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <span>
 #include <vector>
 
+#include "llm/answer_json.h"
 #include "llm/json_members.h"
 #include "llm/json_parts.h"
 #include "llm/json_text.h"
@@ -21,7 +24,7 @@ using llm::append_json;
 
 namespace {
 
-constexpr size_t kDepthMax = 512;
+constexpr size_t kArgumentsDepthMax = 512;
 
 void append_head(const ChatFacts& facts, std::string& text) {
   append(text, R"({{"id":"msg_{}","type":"message","role":"assistant","model":)", facts.id);
@@ -29,12 +32,12 @@ void append_head(const ChatFacts& facts, std::string& text) {
   text += R"(,"content":)";
 }
 
-// The object that a call's arguments are the text of. What is none - a call that was cut - is
-// shown as it came.
-void append_input(std::string_view arguments, std::string& text) {
+}  // namespace
+
+void append_call_input(std::string_view arguments, std::string& text) {
   boost::system::error_code error;
   const json::value value = json::parse(json::string_view(arguments.data(), arguments.size()),
-                                        error, {}, {.max_depth = kDepthMax});
+                                        error, {}, {.max_depth = kArgumentsDepthMax});
   if (!error && value.is_object()) {
     text += llm::json_without_space(arguments);
   } else if (arguments.empty()) {
@@ -45,6 +48,8 @@ void append_input(std::string_view arguments, std::string& text) {
     text += '}';
   }
 }
+
+namespace {
 
 std::string_view tier_of(std::string_view service_tier) {
   if (service_tier == "flex") return "batch";
@@ -74,6 +79,16 @@ std::string_view error_type(int status) {
   return status >= 500 ? "api_error" : "invalid_request_error";
 }
 
+// A prompt that is too long is said in the words by which Anthropic's clients know it.
+std::string failure_text(const llm::Failure& failure) {
+  constexpr std::string_view kTooLong = "prompt is too long";
+  const bool known = failure.message.find(kTooLong) != std::string::npos;
+  if (failure.code != "context_length_exceeded" || known) return failure.message;
+  if (!failure.prompt_excess) return fmt::format("{}: {}", kTooLong, failure.message);
+  return fmt::format("{}: {} tokens > {} maximum; {}", kTooLong, failure.prompt_excess->tokens,
+                     failure.prompt_excess->tokens_max, failure.message);
+}
+
 }  // namespace
 
 std::string message_of(const ChatFacts& facts, const llm::Answer& answer) {
@@ -99,7 +114,7 @@ std::string message_of(const ChatFacts& facts, const llm::Answer& answer) {
 std::string message_error(int status, const llm::Failure& failure, std::string_view request_id) {
   std::string text;
   append(text, R"({{"type":"error","error":{{"type":"{}","message":)", error_type(status));
-  append_json(failure.message, text);
+  append_json(failure_text(failure), text);
   // Who wants a thread and hears this sends the whole conversation instead.
   if (failure.param == "thread" && failure.code == "unsupported_parameter")
     text += R"(,"details":{"error_code":"thread_unsupported_request"})";
@@ -134,6 +149,8 @@ void append_stop(const AnswerEnding& ending, bool refused, std::string& text) {
     text += "null";
   }
   if (ending.structure) append(text, R"(,"structure":"{}")", llm::to_string(*ending.structure));
+  if (ending.cut_character) text += R"(,"cut_character":true)";
+  llm::append_structure_warnings(ending.structure_warnings, text);
 }
 
 void append_message_usage(const ChatFacts& facts, const llm::Usage& usage, std::string& text) {
@@ -167,7 +184,7 @@ void append_content_block(const ChatFacts& facts, const AnswerBlock& block, size
   text += R"(,"name":)";
   append_json(block.call_name, text);
   text += R"(,"input":)";
-  append_input(said, text);
+  append_call_input(said, text);
   text += '}';
 }
 

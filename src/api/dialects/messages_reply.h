@@ -27,6 +27,10 @@ std::string token_count_of(int64_t tokens);
 // Before anything is said.
 void append_message_start(const ChatFacts& facts, std::string& text);
 
+// The arguments of a call as a JSON object on one line. Text that is no object, as of a call that
+// was cut, becomes the member "unparsed_arguments".
+void append_call_input(std::string_view arguments, std::string& text);
+
 // "stop_reason" and "stop_sequence", members of an object. `refused`: a block says so.
 void append_stop(const AnswerEnding& ending, bool refused, std::string& text);
 

@@ -21,7 +21,7 @@ struct DeltaNames {
   std::string_view member;
 };
 
-DeltaNames delta_of(Kind kind) {
+DeltaNames messages_delta(Kind kind) {
   switch (kind) {
     case Kind::kThoughts:
       return {"thinking_delta", "thinking"};
@@ -64,7 +64,7 @@ void MessagesStream::open(const AnswerBlock& block, size_t index, std::string& e
 
 void MessagesStream::more(const AnswerBlock& block, size_t index, std::string_view text,
                           std::span<const llm::ScoredToken>, std::string& events) {
-  const DeltaNames names = delta_of(block.kind);
+  const DeltaNames names = messages_delta(block.kind);
   begin_event("content_block_delta", events);
   append(events, R"(,"index":{},"delta":{{"type":"{}","{}":)", index, names.type, names.member);
   append_json(text, events);

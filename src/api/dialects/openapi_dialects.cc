@@ -22,37 +22,38 @@ struct Form {
   std::string_view schema;  // as JSON
 };
 
-constexpr std::string_view kString = R"({"type":["string","null"]})";
-constexpr std::string_view kBool = R"({"type":["boolean","null"]})";
+constexpr std::string_view kDialectString = R"({"type":["string","null"]})";
+constexpr std::string_view kDialectBool = R"({"type":["boolean","null"]})";
 constexpr std::string_view kObject = R"({"type":["object","null"]})";
-constexpr std::string_view kFromOne = R"({"type":["integer","null"],"minimum":1})";
-constexpr std::string_view kUpToOne =
+constexpr std::string_view kDialectFromOne = R"({"type":["integer","null"],"minimum":1})";
+constexpr std::string_view kDialectUpToOne =
     R"({"type":["number","null"],"exclusiveMinimum":0,"maximum":1})";
-constexpr std::string_view kPenalty = R"({"type":["number","null"],"minimum":-2,"maximum":2})";
+constexpr std::string_view kDialectPenalty =
+    R"({"type":["number","null"],"minimum":-2,"maximum":2})";
 constexpr std::string_view kObjects = R"({"type":["array","null"],"items":{"type":"object"}})";
 constexpr std::string_view kTexts = R"({"type":["array","null"],"items":{"type":"string"}})";
 
 // What both dialects have under one name has one form; fields that are not listed may be anything
 // their description allows.
-constexpr auto kForms = std::to_array<Form>({
-    {"model", kString},
-    {"instructions", kString},
+constexpr auto kDialectForms = std::to_array<Form>({
+    {"model", kDialectString},
+    {"instructions", kDialectString},
     {"input", R"({"anyOf":[{"type":"string"},
       {"type":"array","minItems":1,"items":{"type":"object"}}]})"},
     {"system", R"({"anyOf":[{"type":["string","null"]},
       {"type":"array","items":{"type":"object"}}]})"},
     {"messages", R"({"type":"array","minItems":1,"items":{"type":"object",
       "required":["role","content"]}})"},
-    {"max_output_tokens", kFromOne},
+    {"max_output_tokens", kDialectFromOne},
     {"max_tokens", R"({"type":"integer","minimum":1})"},
     {"stop_sequences", R"({"type":["array","null"],"maxItems":16,"items":{"type":"string"}})"},
     {"temperature", R"({"type":["number","null"],"minimum":0,"maximum":2})"},
-    {"top_p", kUpToOne},
+    {"top_p", kDialectUpToOne},
     {"top_k", R"({"type":["integer","null"],"minimum":-1})"},
     {"min_p", R"({"type":["number","null"],"minimum":0,"maximum":1})"},
     {"seed", R"({"type":["integer","null"]})"},
-    {"presence_penalty", kPenalty},
-    {"frequency_penalty", kPenalty},
+    {"presence_penalty", kDialectPenalty},
+    {"frequency_penalty", kDialectPenalty},
     {"repetition_penalty", R"({"type":["number","null"],"minimum":0.01,"maximum":10})"},
     {"logit_bias", kObject},
     {"chat_template_kwargs", kObject},
@@ -63,12 +64,25 @@ constexpr auto kForms = std::to_array<Form>({
     {"metadata", kObject},
     {"tools", kObjects},
     {"include", kTexts},
-    {"parallel_tool_calls", kBool},
-    {"stream", kBool},
+    {"parallel_tool_calls", kDialectBool},
+    {"stream", kDialectBool},
+    {"store", kDialectBool},
+    {"previous_response_id", kDialectString},
     {"top_logprobs", R"({"type":["integer","null"],"minimum":0,"maximum":20})"},
 });
 
-constexpr std::string_view kSchemas = R"json({
+// Of Ollama's, where the same name means another form or is no other's.
+constexpr auto kOllamaForms = std::to_array<Form>({
+    {"messages", R"({"type":["array","null"],"items":{"type":"object","required":["role"]}})"},
+    {"prompt", kDialectString},
+    {"input", R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]})"},
+    {"raw", kDialectBool},
+    {"logprobs", kDialectBool},
+    {"options", kObject},
+    {"dimensions", kDialectFromOne},
+});
+
+constexpr std::string_view kDialectSchemas = R"json({
 "Response": {
   "type": "object",
   "required": ["id", "object", "created_at", "status", "error", "incomplete_details", "model",
@@ -82,7 +96,8 @@ constexpr std::string_view kSchemas = R"json({
     "error": {"type": ["object", "null"], "required": ["code", "message"]},
     "incomplete_details": {"type": ["object", "null"], "required": ["reason"]},
     "model": {"type": "string"},
-    "store": {"const": false},
+    "store": {"type": "boolean"},
+    "previous_response_id": {"type": ["string", "null"]},
     "output": {"type": "array", "items": {"$ref": "#/components/schemas/ResponseItem"}},
     "usage": {
       "type": ["object", "null"],
@@ -98,7 +113,9 @@ constexpr std::string_view kSchemas = R"json({
     "id": {"type": "string"},
     "type": {"enum": ["message", "reasoning", "function_call"]},
     "status": {"enum": ["in_progress", "completed", "incomplete"]},
-    "structure": {"$ref": "#/components/schemas/StructureLabel"}
+    "structure_warnings": {"$ref": "#/components/schemas/StructureWarnings"},
+    "structure": {"$ref": "#/components/schemas/StructureLabel"},
+    "cut_character": {"$ref": "#/components/schemas/CutCharacter"}
   },
   "oneOf": [
     {"required": ["role", "content"], "properties": {"type": {"const": "message"}}},
@@ -106,6 +123,26 @@ constexpr std::string_view kSchemas = R"json({
     {"required": ["call_id", "name", "arguments"],
      "properties": {"type": {"const": "function_call"}}}
   ]
+},
+"ResponseDeleted": {
+  "type": "object",
+  "required": ["id", "object", "deleted"],
+  "properties": {
+    "id": {"type": "string", "pattern": "^resp_"},
+    "object": {"const": "response"},
+    "deleted": {"const": true}
+  }
+},
+"ResponseInputItems": {
+  "type": "object",
+  "required": ["object", "data", "first_id", "last_id", "has_more"],
+  "properties": {
+    "object": {"const": "list"},
+    "data": {"type": "array", "items": {"type": "object", "required": ["id", "type"]}},
+    "first_id": {"type": ["string", "null"]},
+    "last_id": {"type": ["string", "null"]},
+    "has_more": {"type": "boolean"}
+  }
 },
 "ResponseEvent": {
   "description": "the data of one event; the last one has the whole response",
@@ -139,7 +176,9 @@ constexpr std::string_view kSchemas = R"json({
     "stop_reason": {"enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal",
                              null]},
     "stop_sequence": {"type": ["string", "null"]},
+    "structure_warnings": {"$ref": "#/components/schemas/StructureWarnings"},
     "structure": {"$ref": "#/components/schemas/StructureLabel"},
+    "cut_character": {"$ref": "#/components/schemas/CutCharacter"},
     "usage": {
       "type": "object",
       "required": ["input_tokens", "cache_read_input_tokens", "output_tokens"]
@@ -169,6 +208,96 @@ constexpr std::string_view kSchemas = R"json({
     "request_id": {"type": "string"}
   }
 },
+"OllamaEnd": {
+  "description": "what an answer that is whole has besides; durations are in nanoseconds",
+  "type": "object",
+  "properties": {
+    "done_reason": {"enum": ["stop", "length", "load", "unload"]},
+    "total_duration": {"type": "integer"},
+    "load_duration": {"type": "integer"},
+    "prompt_eval_count": {"type": "integer"},
+    "prompt_eval_duration": {"type": "integer"},
+    "eval_count": {"type": "integer"},
+    "eval_duration": {"type": "integer"},
+    "structure": {"$ref": "#/components/schemas/StructureLabel"}
+  }
+},
+"OllamaChat": {
+  "type": "object",
+  "required": ["model", "created_at", "message", "done"],
+  "allOf": [{"$ref": "#/components/schemas/OllamaEnd"}],
+  "properties": {
+    "model": {"type": "string"},
+    "created_at": {"type": "string"},
+    "message": {
+      "type": "object",
+      "required": ["role", "content"],
+      "properties": {
+        "role": {"const": "assistant"},
+        "content": {"type": "string"},
+        "thinking": {"type": "string"},
+        "tool_calls": {"type": "array", "items": {"type": "object", "required": ["function"]}}
+      }
+    },
+    "logprobs": {"type": "array"},
+    "done": {"type": "boolean"}
+  }
+},
+"OllamaGeneration": {
+  "type": "object",
+  "required": ["model", "created_at", "response", "done"],
+  "allOf": [{"$ref": "#/components/schemas/OllamaEnd"}],
+  "properties": {
+    "model": {"type": "string"},
+    "created_at": {"type": "string"},
+    "response": {"type": "string"},
+    "thinking": {"type": "string"},
+    "logprobs": {"type": "array"},
+    "done": {"type": "boolean"}
+  }
+},
+"OllamaEmbeddings": {
+  "type": "object",
+  "required": ["model", "embeddings"],
+  "properties": {
+    "model": {"type": "string"},
+    "embeddings": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+    "total_duration": {"type": "integer"},
+    "load_duration": {"type": "integer"},
+    "prompt_eval_count": {"type": "integer"}
+  }
+},
+"OllamaEmbedding": {
+  "type": "object",
+  "required": ["embedding"],
+  "properties": {"embedding": {"type": "array", "items": {"type": "number"}}}
+},
+"OllamaModels": {
+  "type": "object",
+  "required": ["models"],
+  "properties": {"models": {"type": "array", "items": {
+    "type": "object", "required": ["name", "model", "size", "digest", "details"]}}}
+},
+"OllamaModel": {
+  "type": "object",
+  "required": ["details", "model_info", "capabilities"],
+  "properties": {"capabilities": {"type": "array", "items": {"type": "string"}}}
+},
+"OllamaShowRequest": {
+  "type": "object",
+  "required": ["model"],
+  "properties": {"model": {"type": "string"}}
+},
+"OllamaVersion": {
+  "type": "object",
+  "required": ["version"],
+  "properties": {"version": {"type": "string"}}
+},
+"OllamaError": {
+  "type": "object",
+  "required": ["error"],
+  "properties": {"error": {"type": "string"}}
+},
 "TokenCount": {
   "type": "object",
   "required": ["input_tokens"],
@@ -176,17 +305,23 @@ constexpr std::string_view kSchemas = R"json({
 }
 })json";
 
-json::object form_of(std::string_view name) {
-  const auto form = std::ranges::find_if(kForms, [&](const Form& one) { return one.name == name; });
-  if (form == kForms.end()) return {};
+json::object dialect_form(Dialect dialect, std::string_view name) {
+  if (is_ollama(dialect)) {
+    const auto own =
+        std::ranges::find_if(kOllamaForms, [&](const Form& one) { return one.name == name; });
+    if (own != kOllamaForms.end()) return json::parse(own->schema).as_object();
+  }
+  const auto form =
+      std::ranges::find_if(kDialectForms, [&](const Form& one) { return one.name == name; });
+  if (form == kDialectForms.end()) return {};
   return json::parse(form->schema).as_object();
 }
 
-json::object property_of(const TranslatedRule& rule) {
+json::object dialect_property(Dialect dialect, const TranslatedRule& rule) {
   json::object schema;
   switch (rule.use) {
     case llm::FieldUse::kHonoured:
-      schema = form_of(rule.name);
+      schema = dialect_form(dialect, rule.name);
       schema["description"] = rule.values;
       break;
     case llm::FieldUse::kWithoutEffect:
@@ -203,28 +338,62 @@ json::object property_of(const TranslatedRule& rule) {
   return schema;
 }
 
+json::array required_fields(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kMessages:
+      return {"messages", "max_tokens"};
+    case Dialect::kOllamaChat:
+    case Dialect::kOllamaGenerate:
+      return {};
+    case Dialect::kOllamaEmbeddings:
+      return {"prompt"};
+    case Dialect::kResponses:
+    case Dialect::kOllamaEmbed:
+    case Dialect::kOwn:
+      break;
+  }
+  return {"input"};
+}
+
 }  // namespace
 
 std::string_view body_schema_name(Dialect dialect) {
-  return dialect == Dialect::kMessages ? "AnthropicMessageRequest" : "ResponseRequest";
+  switch (dialect) {
+    case Dialect::kMessages:
+      return "AnthropicMessageRequest";
+    case Dialect::kOllamaChat:
+      return "OllamaChatRequest";
+    case Dialect::kOllamaGenerate:
+      return "OllamaGenerationRequest";
+    case Dialect::kOllamaEmbed:
+      return "OllamaEmbeddingsRequest";
+    case Dialect::kOllamaEmbeddings:
+      return "OllamaEmbeddingRequest";
+    case Dialect::kResponses:
+    case Dialect::kOwn:
+      break;
+  }
+  return "ResponseRequest";
 }
 
 json::object body_schema(Dialect dialect) {
   json::object properties;
   for (const TranslatedRule& rule : translated_rules(dialect))
-    properties[rule.name] = property_of(rule);
-  const json::array required =
-      dialect == Dialect::kMessages ? json::array{"messages", "max_tokens"} : json::array{"input"};
+    properties[rule.name] = dialect_property(dialect, rule);
   return {{"type", "object"},
-          {"description", "A field that is not listed is refused by name."},
-          {"required", required},
+          {"description",
+           "A field that is not listed is refused by name, unless the server was started with "
+           "--unknown-fields ignore."},
+          {"required", required_fields(dialect)},
           {"properties", std::move(properties)}};
 }
 
 json::object dialect_schemas() {
-  json::object schemas = json::parse(kSchemas).as_object();
-  for (const Dialect dialect : {Dialect::kResponses, Dialect::kMessages})
-    schemas[body_schema_name(dialect)] = body_schema(dialect);
+  json::object schemas = json::parse(kDialectSchemas).as_object();
+  for (const llm::Endpoint endpoint : llm::endpoints()) {
+    for (const Dialect dialect : dialects_of(endpoint))
+      schemas[body_schema_name(dialect)] = body_schema(dialect);
+  }
   // Whose tokens are counted need not say how long its answer may be.
   json::object counted = body_schema(Dialect::kMessages);
   counted["required"] = json::array{"messages"};

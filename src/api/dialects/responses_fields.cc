@@ -20,20 +20,37 @@ namespace {
 using llm::Problem;
 using llm::shown;
 
-constexpr llm::FieldUse kHonoured = llm::FieldUse::kHonoured;
-constexpr llm::FieldUse kWithoutEffect = llm::FieldUse::kWithoutEffect;
-constexpr llm::FieldUse kRefused = llm::FieldUse::kRefused;
+constexpr llm::FieldUse kResponsesHonoured = llm::FieldUse::kHonoured;
+constexpr llm::FieldUse kResponsesWithoutEffect = llm::FieldUse::kWithoutEffect;
+constexpr llm::FieldUse kResponsesRefused = llm::FieldUse::kRefused;
 
-constexpr std::string_view kNoState = "no state is kept; send the whole conversation in input";
-constexpr std::string_view kAsChat = "as of a chat";
+constexpr std::string_view kResponsesAsChat = "as of a chat";
 
 Problem read_instructions(std::string_view name, const json::value& value,
                           TranslationDraft& draft) {
   std::string text;
   if (Problem problem = llm::read_string(value, name, text)) return problem;
   draft.made.echo["instructions"] = value;
-  draft.add_message({{"role", "system"}, {"content", text}}, name);
+  // Clients that have none send an empty text, perhaps with a system message in the input.
+  if (!text.empty()) draft.add_message({{"role", "system"}, {"content", text}}, name);
   return std::nullopt;
+}
+
+Problem read_previous(std::string_view name, const json::value& value, TranslationDraft& draft) {
+  if (Problem problem = llm::read_filled_string(value, name, draft.made.turn.previous_id))
+    return problem;
+  if (draft.context.earlier == nullptr) {
+    return llm::unsupported(name, fmt::format("{} is not supported in batches: no responses are "
+                                              "kept for them; send the whole conversation in input",
+                                              name));
+  }
+  draft.made.echo[name] = value;
+  return std::nullopt;
+}
+
+// Keeping is the default; settle_responses decides.
+Problem read_store(std::string_view name, const json::value& value, TranslationDraft& draft) {
+  return llm::read_bool(value, name, draft.stores);
 }
 
 Problem read_output_tokens(std::string_view name, const json::value& value,
@@ -106,8 +123,8 @@ Problem read_text(std::string_view name, const json::value& value, TranslationDr
   return text.rest("text has format and verbosity");
 }
 
-Problem read_tool(const std::string& place, const json::value& value, TranslationDraft& draft,
-                  json::array& tools) {
+Problem read_responses_tool(const std::string& place, const json::value& value,
+                            TranslationDraft& draft, json::array& tools) {
   const json::object* object = nullptr;
   if (Problem problem = read_object(
           value, place, "an object, {\"type\": \"function\", \"name\": ..., \"parameters\": ...}",
@@ -140,12 +157,14 @@ Problem read_tool(const std::string& place, const json::value& value, Translatio
   return std::nullopt;
 }
 
-Problem read_tools(std::string_view name, const json::value& value, TranslationDraft& draft) {
+Problem read_responses_tools(std::string_view name, const json::value& value,
+                             TranslationDraft& draft) {
   const json::array* given = value.if_array();
   if (given == nullptr) return llm::wrong_kind(name, "an array of functions", value);
   json::array tools;
   for (size_t i = 0; i < given->size(); ++i) {
-    if (Problem problem = read_tool(fmt::format("{}[{}]", name, i), (*given)[i], draft, tools)) {
+    if (Problem problem =
+            read_responses_tool(fmt::format("{}[{}]", name, i), (*given)[i], draft, tools)) {
       return problem;
     }
   }
@@ -155,7 +174,8 @@ Problem read_tools(std::string_view name, const json::value& value, TranslationD
 }
 
 // "auto", or {"type": "function", "name": ...}.
-Problem read_choice(std::string_view name, const json::value& value, TranslationDraft& draft) {
+Problem read_responses_choice(std::string_view name, const json::value& value,
+                              TranslationDraft& draft) {
   draft.made.echo[name] = value;
   const json::object* object = value.if_object();
   if (object == nullptr) return pass_on(name, value, draft);
@@ -200,7 +220,8 @@ Problem read_reasoning(std::string_view name, const json::value& value, Translat
 }
 
 // Kept with the answer by whoever asked.
-Problem read_metadata(std::string_view name, const json::value& value, TranslationDraft& draft) {
+Problem read_responses_metadata(std::string_view name, const json::value& value,
+                                TranslationDraft& draft) {
   const json::object* object = nullptr;
   if (Problem problem = read_object(value, name, "an object of strings", object)) return problem;
   for (const auto& [key, member] : *object) {
@@ -222,81 +243,96 @@ Problem echo_and_pass_on(std::string_view name, const json::value& value, Transl
   return pass_on(name, value, draft);
 }
 
-constexpr auto kFields = std::to_array<TranslatedField>({
-    {{"model", kHonoured, "a string", ""}, pass_on},
-    {{"instructions", kHonoured, "a string, which goes before the input", ""}, read_instructions},
-    {{"input", kHonoured,
-      "a string, or items: message with texts, function_call, function_call_output, reasoning", ""},
+constexpr auto kResponsesFields = std::to_array<TranslatedField>({
+    {{"model", kResponsesHonoured, "a string", ""}, pass_on},
+    {{"instructions", kResponsesHonoured, "a string, which goes before the input", ""},
+     read_instructions},
+    {{"previous_response_id", kResponsesHonoured,
+      "the id of a response that is kept: its conversation goes before the input", ""},
+     read_previous},
+    {{"input", kResponsesHonoured,
+      "a string, or items: message with texts, function_call, function_call_output, reasoning, "
+      "item_reference",
+      ""},
      read_input},
-    {{"max_output_tokens", kHonoured, "1 and more", ""}, read_output_tokens},
-    {{"temperature", kHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
-    {{"top_p", kHonoured, "above 0, to 1", ""}, pass_on},
-    {{"text", kHonoured,
+    {{"max_output_tokens", kResponsesHonoured, "1 and more", ""}, read_output_tokens},
+    {{"temperature", kResponsesHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
+    {{"top_p", kResponsesHonoured, "above 0, to 1", ""}, pass_on},
+    {{"text", kResponsesHonoured,
       "`format` of type text, json_schema or json_object; `verbosity` without effect: ask for it "
       "in "
       "the input",
       ""},
      read_text},
-    {{"tools", kHonoured, "functions: {\"type\": \"function\", \"name\", \"parameters\", ...}", ""},
-     read_tools},
-    {{"tool_choice", kHonoured,
+    {{"tools", kResponsesHonoured,
+      "functions: {\"type\": \"function\", \"name\", \"parameters\", ...}", ""},
+     read_responses_tools},
+    {{"tool_choice", kResponsesHonoured,
       "\"auto\", \"none\", \"required\" or {\"type\": \"function\", \"name\"}", ""},
-     read_choice},
-    {{"parallel_tool_calls", kHonoured, "true or false", ""}, read_parallel},
-    {{"include", kHonoured,
+     read_responses_choice},
+    {{"parallel_tool_calls", kResponsesHonoured, "true or false", ""}, read_parallel},
+    {{"include", kResponsesHonoured,
       "message.output_text.logprobs; reasoning.encrypted_content adds nothing, thoughts are sent "
       "as they are",
       ""},
      read_include},
-    {{"top_logprobs", kHonoured, "0 to 20, with the logprobs included", ""}, read_top_logprobs},
-    {{"reasoning", kHonoured,
-      "`effort`: a string, `reasoning_effort` where the model's template knows that, else without "
-      "effect; `summary` without effect: thoughts come as they are",
+    {{"top_logprobs", kResponsesHonoured, "0 to 20, with the logprobs included", ""},
+     read_top_logprobs},
+    {{"reasoning", kResponsesHonoured,
+      "`effort`: as `reasoning_effort` of a chat; `summary` without effect: thoughts come as they "
+      "are",
       ""},
      read_reasoning},
-    {{"metadata", kHonoured, "an object of strings, which the answer repeats", ""}, read_metadata},
-    {{"stream", kHonoured, "true or false", ""}, pass_on},
-    {{"service_tier", kHonoured, "\"auto\", \"default\", \"flex\" or \"priority\"", ""}, pass_on},
-    {{"priority", kHonoured, kAsChat, ""}, pass_on},
-    {{"seed", kHonoured, kAsChat, ""}, pass_on},
-    {{"stop", kHonoured, kAsChat, ""}, pass_on},
-    {{"top_k", kHonoured, kAsChat, ""}, pass_on},
-    {{"min_p", kHonoured, kAsChat, ""}, pass_on},
-    {{"presence_penalty", kHonoured, kAsChat, ""}, pass_on},
-    {{"frequency_penalty", kHonoured, kAsChat, ""}, pass_on},
-    {{"repetition_penalty", kHonoured, kAsChat, ""}, pass_on},
-    {{"logit_bias", kHonoured, kAsChat, ""}, pass_on},
-    {{"chat_template_kwargs", kHonoured, kAsChat, ""}, pass_on},
+    {{"metadata", kResponsesHonoured, "an object of strings, which the answer repeats", ""},
+     read_responses_metadata},
+    {{"stream", kResponsesHonoured, "true or false", ""}, pass_on},
+    {{"store", kResponsesHonoured,
+      "true, which it is, or false: whether the response is kept for later turns; the answer says "
+      "what was done",
+      ""},
+     read_store},
+    {{"service_tier", kResponsesHonoured, "\"auto\", \"default\", \"flex\" or \"priority\"", ""},
+     pass_on},
+    {{"priority", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"seed", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"stop", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"top_k", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"min_p", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"presence_penalty", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"frequency_penalty", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"repetition_penalty", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"logit_bias", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"chat_template_kwargs", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
 
-    {{"store", kWithoutEffect, "anything: nothing is stored, and the answer says so", ""},
-     ignore_field},
-    {{"user", kWithoutEffect, "anything; the answer repeats it", ""}, echo_and_pass_on},
-    {{"safety_identifier", kWithoutEffect, "anything; the answer repeats it", ""}, echo},
-    {{"prompt_cache_key", kWithoutEffect, "anything; the answer repeats it", ""}, echo},
-    {{"prompt_cache_retention", kWithoutEffect, "anything", ""}, ignore_field},
-    {{"prompt_cache_options", kWithoutEffect, "anything", ""}, ignore_field},
-    {{"stream_options", kWithoutEffect, "anything", ""}, ignore_field},
-    {{"client_metadata", kWithoutEffect, "anything: what a client tells of itself", ""},
+    {{"user", kResponsesWithoutEffect, "anything; the answer repeats it", ""}, echo_and_pass_on},
+    {{"safety_identifier", kResponsesWithoutEffect, "anything; the answer repeats it", ""}, echo},
+    {{"prompt_cache_key", kResponsesWithoutEffect, "anything; the answer repeats it", ""}, echo},
+    {{"prompt_cache_retention", kResponsesWithoutEffect, "anything", ""}, ignore_field},
+    {{"prompt_cache_options", kResponsesWithoutEffect, "anything", ""}, ignore_field},
+    {{"stream_options", kResponsesWithoutEffect, "anything", ""}, ignore_field},
+    {{"client_metadata", kResponsesWithoutEffect, "anything: what a client tells of itself", ""},
      ignore_field},
 
-    {{"truncation", kRefused, "\"disabled\"", "what is too long fails; cut it before"}},
-    {{"previous_response_id", kRefused, "", kNoState}},
-    {{"conversation", kRefused, "", kNoState}},
-    {{"background", kRefused, "false", "no state is kept, so nobody could fetch the answer later"}},
-    {{"prompt", kRefused, "", "no prompt is stored here; write it into instructions and input"}},
-    {{"max_tool_calls", kRefused, "", "it counts calls of tools that run at a server; none does"}},
-    {{"context_management", kRefused, "[]", "nothing is cut from a conversation"}},
-    {{"moderation", kRefused, "", "nothing is moderated here"}},
-    {{"max_tokens", kRefused, "", "max_output_tokens is its name here"}},
-    {{"messages", kRefused, "", "input is its name here"}},
-    {{"response_format", kRefused, "", "give text.format"}},
-    {{"reasoning_effort", kRefused, "", "give reasoning.effort"}},
+    {{"truncation", kResponsesRefused, "\"disabled\"", "what is too long fails; cut it before"}},
+    {{"conversation", kResponsesRefused, "",
+      "there are no conversations here; give previous_response_id, or send all of it in input"}},
+    {{"background", kResponsesRefused, "false", "an answer is made while its client waits for it"}},
+    {{"prompt", kResponsesRefused, "",
+      "no prompt is stored here; write it into instructions and input"}},
+    {{"max_tool_calls", kResponsesRefused, "",
+      "it counts calls of tools that run at a server; none does"}},
+    {{"context_management", kResponsesRefused, "[]", "nothing is cut from a conversation"}},
+    {{"moderation", kResponsesRefused, "", "nothing is moderated here"}},
+    {{"max_tokens", kResponsesRefused, "", "max_output_tokens is its name here"}},
+    {{"messages", kResponsesRefused, "", "input is its name here"}},
+    {{"response_format", kResponsesRefused, "", "give text.format"}},
+    {{"reasoning_effort", kResponsesRefused, "", "give reasoning.effort"}},
 });
 
 }  // namespace
 
 std::span<const TranslatedField> responses_fields() {
-  return kFields;
+  return kResponsesFields;
 }
 
 Problem settle_responses(const json::object& body, TranslationDraft& draft) {
@@ -304,6 +340,9 @@ Problem settle_responses(const json::object& body, TranslationDraft& draft) {
   if (input == nullptr || input->is_null()) {
     return llm::missing_parameter("input", "the body has no input, which /v1/responses needs");
   }
+  const EarlierItems* earlier = draft.context.earlier;
+  draft.made.turn.store = draft.stores && earlier != nullptr && earlier->keeps();
+  draft.made.echo["store"] = draft.made.turn.store;
   if (draft.lists_logprobs) {
     draft.made.chat["logprobs"] = true;
   } else if (const json::value* top = draft.made.chat.if_contains("top_logprobs")) {

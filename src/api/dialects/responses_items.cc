@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "api/dialects/object_reader.h"
 
@@ -21,11 +24,17 @@ using llm::shown;
 constexpr std::array<std::string_view, 4> kRoles = {"user", "assistant", "system", "developer"};
 
 constexpr std::string_view kItem =
-    "an item: a message, function_call, function_call_output or reasoning";
+    "an item: a message, function_call, function_call_output, reasoning or item_reference";
 
-// A text in a content; nothing of what stands beside it would be heard.
-Problem read_part(const std::string& place, const json::value& value, json::array& parts,
-                  std::string& refusal) {
+// Where messages of earlier turns stand in the body.
+constexpr std::string_view kPrevious = "previous_response_id";
+
+// The author of a content. Unknown members are ignored where the model is the author, because
+// clients add their own to an answer before they send it back.
+enum class Speaker : uint8_t { kModel, kOther };
+
+Problem read_part(const std::string& place, const json::value& value, Speaker speaker,
+                  json::array& parts, std::string& refusal) {
   const json::object* object = nullptr;
   if (Problem problem = read_object(
           value, place, "a part, such as {\"type\": \"input_text\", \"text\": ...}", object)) {
@@ -43,14 +52,17 @@ Problem read_part(const std::string& place, const json::value& value, json::arra
   }
   std::string text;
   if (Problem problem = part.need("text", text)) return problem;
-  part.skip({"annotations", "logprobs", "parsed", "prompt_cache_breakpoint"});
-  if (Problem problem = part.rest("a part has type and text")) return problem;
+  if (speaker != Speaker::kModel) {
+    part.skip({"annotations", "logprobs", "parsed", "prompt_cache_breakpoint"});
+    if (Problem problem = part.rest("a part has type and text")) return problem;
+  }
   parts.emplace_back(json::object{{"type", "text"}, {"text", std::move(text)}});
   return std::nullopt;
 }
 
 // A string, or parts. A refusal is what the model said instead, so it counts as text.
-Problem read_content(const std::string& place, const json::value& value, json::value& content) {
+Problem read_content(const std::string& place, const json::value& value, Speaker speaker,
+                     json::value& content) {
   if (value.is_string()) {
     content = value;
     return std::nullopt;
@@ -60,9 +72,9 @@ Problem read_content(const std::string& place, const json::value& value, json::v
   json::array parts;
   for (size_t i = 0; i < array->size(); ++i) {
     std::string refusal;
-    if (Problem problem = read_part(fmt::format("{}[{}]", place, i), (*array)[i], parts, refusal)) {
-      return problem;
-    }
+    Problem problem =
+        read_part(fmt::format("{}[{}]", place, i), (*array)[i], speaker, parts, refusal);
+    if (problem) return problem;
     if (!refusal.empty()) parts.emplace_back(json::object{{"type", "text"}, {"text", refusal}});
   }
   // One text is the same as a string, which every server knows.
@@ -70,11 +82,58 @@ Problem read_content(const std::string& place, const json::value& value, json::v
   return std::nullopt;
 }
 
+// An item of the input in the form in which it is kept and listed: with its type, and a message's
+// content as parts.
+json::object listed_item(const json::object& given) {
+  json::object item = given;
+  item.erase("type");
+  item["type"] = given.contains("type") ? given.at("type") : json::value("message");
+  if (item["type"].is_null()) item["type"] = "message";
+  if (item["type"] != "message") return item;
+  item.emplace("status", "completed");
+  if (const json::value content = item["content"]; content.is_string()) {
+    const bool answered = item["role"] == "assistant";
+    json::object part{{"type", answered ? "output_text" : "input_text"}, {"text", content}};
+    if (answered) part["annotations"] = json::array();
+    item["content"] = json::array{std::move(part)};
+  }
+  return item;
+}
+
+// Items of an answer that is sent back - the assistant's messages, function_call and reasoning -
+// may have any members beside those that are read: clients add their own.
 class ItemsReader {
  public:
   explicit ItemsReader(TranslationDraft& draft) : draft_(draft) {}
 
+  // The items of the turns before this one.
+  Problem read_earlier() {
+    const std::string& previous = draft_.made.turn.previous_id;
+    if (previous.empty()) return std::nullopt;
+    auto found = draft_.context.earlier->conversation(previous);
+    if (auto* failure = std::get_if<llm::Failure>(&found)) {
+      failure->param = kPrevious;
+      return std::move(*failure);
+    }
+    for (const json::value& item : std::get<json::array>(found)) {
+      if (Problem problem = read_item(std::string(kPrevious), item)) return problem;
+      if (const json::value* id = item.as_object().if_contains("id"); id != nullptr)
+        earlier_ids_.emplace(id->as_string());
+    }
+    return std::nullopt;
+  }
+
+  // An item of this turn, or a reference to one of an earlier turn.
   Problem read(const std::string& place, const json::value& value) {
+    const json::object* object = nullptr;
+    if (Problem problem = read_object(value, place, kItem, object)) return problem;
+    if (is_reference(*object)) return read_reference(place, *object);
+    if (Problem problem = read_item(place, value)) return problem;
+    draft_.made.turn.input_items.emplace_back(listed_item(*object));
+    return std::nullopt;
+  }
+
+  Problem read_item(const std::string& place, const json::value& value) {
     const json::object* object = nullptr;
     if (Problem problem = read_object(value, place, kItem, object)) return problem;
     ObjectReader item(place, *object);
@@ -87,12 +146,6 @@ class ItemsReader {
     if (type == "function_call") return read_call(item);
     if (type == "function_call_output") return read_output(item);
     if (type == "reasoning") return read_thoughts(item);
-    if (type == "item_reference") {
-      return llm::unsupported(item.place("type"),
-                              fmt::format("{} is \"item_reference\"; no item is kept here: send "
-                                          "the item itself",
-                                          item.place("type")));
-    }
     return llm::unsupported(
         item.place("type"),
         fmt::format("{} is \"{}\"; it must be {}", item.place("type"), shown(type), kItem));
@@ -115,6 +168,40 @@ class ItemsReader {
   }
 
  private:
+  // Its type may be absent: then it has nothing but an id.
+  static bool is_reference(const json::object& object) {
+    const json::value* type = object.if_contains("type");
+    if (type == nullptr || type->is_null()) return object.contains("id") && object.size() == 1;
+    return *type == "item_reference";
+  }
+
+  // Some clients refer to items of the response that they continue; these are read already.
+  Problem read_reference(const std::string& place, const json::object& object) {
+    ObjectReader reference(place, object);
+    std::string id;
+    reference.skip({"type"});
+    if (Problem problem = reference.need("id", id)) return problem;
+    if (Problem problem = reference.rest("an item_reference has type and id")) return problem;
+    if (earlier_ids_.contains(id)) return std::nullopt;
+    if (draft_.context.earlier == nullptr) {
+      return llm::unsupported(
+          place, fmt::format("{} is an item_reference, and no items are kept for batches; send the "
+                             "item itself",
+                             place));
+    }
+    auto found = draft_.context.earlier->item(id);
+    if (auto* failure = std::get_if<llm::Failure>(&found)) {
+      failure->param = reference.place("id");
+      return std::move(*failure);
+    }
+    const auto& item = std::get<json::value>(found);
+    if (Problem problem = read_item(place, item)) return problem;
+    draft_.made.turn.input_items.push_back(item);
+    // A second reference to it adds nothing, and must not cost its size again.
+    earlier_ids_.insert(id);
+    return std::nullopt;
+  }
+
   void begin_turn(const std::string& place) {
     if (!std::exchange(turn_open_, true)) turn_place_ = place;
   }
@@ -134,11 +221,15 @@ class ItemsReader {
           item.place("content"),
           fmt::format("{} has no content; it must be a string or an array of parts", item.place()));
     }
+    const bool echoed = role == "assistant";
     json::value content;
-    if (Problem problem = read_content(item.place("content"), *given, content)) return problem;
-    item.skip({"phase", "structure"});  // answers here have the second one
-    if (Problem problem = item.rest("a message has type, role and content")) return problem;
-    if (role != "assistant") {
+    if (Problem problem = read_content(item.place("content"), *given,
+                                       echoed ? Speaker::kModel : Speaker::kOther, content)) {
+      return problem;
+    }
+    if (!echoed) {
+      item.skip({"phase", "structure", "structure_warnings"});
+      if (Problem problem = item.rest("a message has type, role and content")) return problem;
       finish_turn();
       draft_.add_message({{"role", role}, {"content", std::move(content)}}, item.place());
       return std::nullopt;
@@ -156,10 +247,6 @@ class ItemsReader {
     if (Problem problem = item.need("call_id", id)) return problem;
     if (Problem problem = item.need("name", name)) return problem;
     if (Problem problem = item.need("arguments", arguments)) return problem;
-    item.skip({"parsed_arguments"});  // OpenAI's clients add it
-    if (Problem problem = item.rest("a function_call has call_id, name and arguments")) {
-      return problem;
-    }
     begin_turn(item.place());
     calls_.emplace_back(
         json::object{{"id", id},
@@ -179,7 +266,9 @@ class ItemsReader {
           fmt::format("{} has no output; it must be a string or an array of parts", item.place()));
     }
     json::value content;
-    if (Problem problem = read_content(item.place("output"), *given, content)) return problem;
+    if (Problem problem = read_content(item.place("output"), *given, Speaker::kOther, content)) {
+      return problem;
+    }
     if (Problem problem = item.rest("a function_call_output has call_id and output")) {
       return problem;
     }
@@ -194,7 +283,6 @@ class ItemsReader {
   // {"summary": [...], "content": [{"type": "reasoning_text", "text"}]}. A summary is not what was
   // thought, and what is encrypted nobody here can read: both are left out.
   Problem read_thoughts(ObjectReader& item) {
-    item.skip({"summary", "encrypted_content"});
     std::string thoughts;
     if (const json::value* content = item.take("content")) {
       const json::array* parts = content->if_array();
@@ -208,13 +296,9 @@ class ItemsReader {
         }
         ObjectReader part(place, *object);
         std::string text;
-        part.skip({"type"});
         if (Problem problem = part.need("text", text)) return problem;
         thoughts += text;
       }
-    }
-    if (Problem problem = item.rest("an item of reasoning has summary and content")) {
-      return problem;
     }
     if (thoughts.empty()) return std::nullopt;
     if (!content_.is_null() || !calls_.empty()) finish_turn();
@@ -232,6 +316,7 @@ class ItemsReader {
   }
 
   TranslationDraft& draft_;
+  std::set<std::string, std::less<>> earlier_ids_;
   bool turn_open_ = false;
   std::string turn_place_;
   std::string thoughts_;
@@ -244,14 +329,18 @@ class ItemsReader {
 
 Problem read_input(std::string_view name, const json::value& value, TranslationDraft& draft) {
   draft.made.origins.add("messages", std::string(name));
+  ItemsReader reader(draft);
+  if (Problem problem = reader.read_earlier()) return problem;
   if (value.is_string()) {
-    draft.add_message({{"role", "user"}, {"content", value}}, name);
+    reader.finish_turn();
+    const json::object message{{"role", "user"}, {"content", value}};
+    draft.add_message(message, name);
+    draft.made.turn.input_items.emplace_back(listed_item(message));
     return std::nullopt;
   }
   const json::array* items = value.if_array();
   if (items == nullptr || items->empty())
     return llm::wrong_kind(name, "a string, or an array with at least one item", value);
-  ItemsReader reader(draft);
   for (size_t i = 0; i < items->size(); ++i) {
     if (Problem problem = reader.read(fmt::format("{}[{}]", name, i), (*items)[i])) return problem;
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "llm/answer_json.h"
 #include "llm/json_parts.h"
 #include "llm/json_text.h"
 #include "llm/logprobs_json.h"
@@ -52,7 +53,7 @@ bool is_json(std::string_view text) {
   return !error;
 }
 
-void append_usage(const llm::Usage& usage, std::string& text) {
+void append_token_counts(const llm::Usage& usage, std::string& text) {
   append(text,
          R"({{"input_tokens":{},"input_tokens_details":{{"cached_tokens":{}}},)"
          R"("output_tokens":{},"output_tokens_details":{{"reasoning_tokens":{}}},)"
@@ -164,7 +165,7 @@ void append_response(const ChatFacts& facts, ResponseStatus status,
   if (ending == nullptr) {
     text += "null";
   } else {
-    append_usage(ending->usage, text);
+    append_token_counts(ending->usage, text);
   }
   text += '}';
 }
@@ -203,8 +204,12 @@ void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index,
   // An item that was just added has no part yet.
   if (!state.in_progress || !block.text.empty()) append_part(facts, block, text);
   text += ']';
-  const bool labelled = state.ending != nullptr && state.ending->structure && !thoughts;
-  if (labelled) append(text, R"(,"structure":"{}")", llm::to_string(*state.ending->structure));
+  if (state.ending != nullptr && !thoughts) {
+    const std::optional<llm::StructureLabel> label = state.ending->structure;
+    if (label) append(text, R"(,"structure":"{}")", llm::to_string(*label));
+    if (state.ending->cut_character) text += R"(,"cut_character":true)";
+    llm::append_structure_warnings(state.ending->structure_warnings, text);
+  }
   text += '}';
 }
 

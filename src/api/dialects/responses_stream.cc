@@ -42,7 +42,8 @@ bool has_parts(Kind kind) {
 
 }  // namespace
 
-ResponsesStream::ResponsesStream(ChatFacts facts) : facts_(std::move(facts)) {}
+ResponsesStream::ResponsesStream(ChatFacts facts, KeepResponse keep)
+    : facts_(std::move(facts)), keep_(std::move(keep)) {}
 
 void ResponsesStream::begin_event(std::string_view type, std::string& events) {
   append(events, "event: {}\ndata: {{\"type\":\"{}\",\"sequence_number\":{}", type, type,
@@ -128,7 +129,9 @@ void ResponsesStream::finish(const AnswerEnding& ending, std::string& events) {
   begin_event(status == ResponseStatus::kIncomplete ? "response.incomplete" : "response.completed",
               events);
   events += R"(,"response":)";
+  const size_t begin = events.size();
   append_response(facts_, status, blocks(), &ending, nullptr, events);
+  if (keep_) keep_(std::string_view(events).substr(begin));
   end_event(events);
 }
 

@@ -11,14 +11,20 @@
 // sequence_number counts them.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "api/dialects/block_stream.h"
 #include "api/dialects/chat_facts.h"
 
 namespace windrow::api {
 
+// Hears the whole response before its last event is said; not of one that failed.
+using KeepResponse = std::function<void(std::string_view body)>;
+
 class ResponsesStream final : public BlockStream {
  public:
-  explicit ResponsesStream(ChatFacts facts);
+  explicit ResponsesStream(ChatFacts facts, KeepResponse keep = {});
 
   void keep_alive(std::string& events) override { events += ": waiting\n\n"; }
 
@@ -40,6 +46,7 @@ class ResponsesStream final : public BlockStream {
   static void end_event(std::string& events) { events += "}\n\n"; }
 
   const ChatFacts facts_;
+  const KeepResponse keep_;
   int64_t sequence_ = 0;
 };
 

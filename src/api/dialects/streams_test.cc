@@ -405,10 +405,12 @@ TEST(DialectReplies, AnAnswerThatSaysNothingIsOneAllTheSame) {
 
 TEST(DialectReplies, AnAnswerFromElsewhereIsReadOrRefused) {
   const llm::Outcome read = in_own_form(
-      {},
+      llm::Endpoint::kChatCompletions, {},
       llm::Answer{.raw = R"({"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]})"});
   EXPECT_EQ(std::get<llm::Answer>(read).choices.at(0).text, "a");
-  EXPECT_EQ(std::get<llm::Failure>(in_own_form({}, llm::Answer{.raw = "{}"})).code,
+  EXPECT_EQ(std::get<llm::Failure>(
+                in_own_form(llm::Endpoint::kChatCompletions, {}, llm::Answer{.raw = "{}"}))
+                .code,
             "invalid_reply");
 }
 

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/dialects/body_fields.h"
+#include "llm/chat_fields.h"
 
 namespace windrow::api {
 
@@ -19,7 +22,27 @@ namespace {
 using llm::Problem;
 
 std::span<const TranslatedField> fields_of(Dialect dialect) {
-  return dialect == Dialect::kMessages ? messages_fields() : responses_fields();
+  switch (dialect) {
+    case Dialect::kMessages:
+      return messages_fields();
+    case Dialect::kOllamaChat:
+      return ollama_chat_fields();
+    case Dialect::kOllamaGenerate:
+      return ollama_generate_fields();
+    case Dialect::kOllamaEmbed:
+      return ollama_embed_fields();
+    case Dialect::kOllamaEmbeddings:
+      return ollama_embeddings_fields();
+    case Dialect::kResponses:
+    case Dialect::kOwn:
+      break;
+  }
+  return responses_fields();
+}
+
+Problem settle(Dialect dialect, const json::object& body, TranslationDraft& draft) {
+  if (dialect == Dialect::kMessages) return settle_messages(body, draft);
+  return is_ollama(dialect) ? settle_ollama(dialect, body, draft) : settle_responses(body, draft);
 }
 
 // 1 and 1.0 are the same number.
@@ -38,14 +61,15 @@ Problem refuse(const TranslatedRule& rule, const json::value& value) {
       rule.name, fmt::format("{} must be {}, or absent: {}", rule.name, rule.values, rule.instead));
 }
 
+bool is_field(Dialect dialect, std::string_view name) {
+  return std::ranges::any_of(fields_of(dialect),
+                             [&](const TranslatedField& field) { return field.rule.name == name; });
+}
+
 Problem find_unknown(Dialect dialect, const json::object& body) {
   for (const auto& [name, value] : body) {
-    const std::string_view key = name;
-    if (value.is_null()) continue;
-    if (std::ranges::any_of(fields_of(dialect),
-                            [&](const TranslatedField& field) { return field.rule.name == key; }))
-      continue;
-    const std::string param = llm::shown(key);
+    if (value.is_null() || is_field(dialect, name)) continue;
+    const std::string param = llm::shown(name);
     return llm::unsupported(param,
                             fmt::format("{} is not a field that {} supports; take it out", param,
                                         url_of(llm::Endpoint::kChatCompletions, dialect)));
@@ -86,14 +110,14 @@ void pass_as(std::string_view made, std::string_view sent, const json::value& va
 
 Problem wish_effort(std::string_view place, const json::value& value, TranslationDraft& draft) {
   std::string effort;
-  if (Problem problem = llm::read_filled_string(value, place, effort)) return problem;
+  if (Problem problem = llm::read_effort(value, place, effort)) return problem;
   draft.made.wishes["reasoning_effort"] = effort;
   return std::nullopt;
 }
 
 std::variant<Translation, llm::Failure> translate(Dialect dialect, const json::object& body,
-                                                  bool counts_only) {
-  TranslationDraft draft{.counts_only = counts_only};
+                                                  const TranslationContext& context) {
+  TranslationDraft draft{.context = context};
   if (Problem problem = find_unknown(dialect, body)) return *std::move(problem);
   for (const TranslatedField& field : fields_of(dialect)) {
     const json::value* value = body.if_contains(field.rule.name);
@@ -102,17 +126,53 @@ std::variant<Translation, llm::Failure> translate(Dialect dialect, const json::o
                                             : field.read(field.rule.name, *value, draft);
     if (problem) return *std::move(problem);
   }
-  Problem problem =
-      dialect == Dialect::kMessages ? settle_messages(body, draft) : settle_responses(body, draft);
-  if (problem) return *std::move(problem);
-  draft.made.chat["messages"] = std::move(draft.messages);
+  if (Problem problem = settle(dialect, body, draft)) return *std::move(problem);
+  if (!draft.messages.empty()) draft.made.chat["messages"] = std::move(draft.messages);
   return std::move(draft.made);
 }
 
+std::vector<std::string> take_unknown_fields(Dialect dialect, json::object& body) {
+  std::vector<std::string> names;
+  json::object known(body.storage());
+  for (auto& [name, value] : body) {
+    if (is_field(dialect, name)) {
+      known.emplace(name, std::move(value));
+    } else if (!value.is_null()) {
+      names.emplace_back(name);
+    }
+  }
+  body = std::move(known);
+  return names;
+}
+
+void add_wishes(const json::object& wishes, json::object& body) {
+  for (const auto& [name, value] : wishes) {
+    if (std::string_view(name) == "reasoning_effort") {
+      body.emplace(name, value);
+      continue;
+    }
+    json::value& arguments = body["chat_template_kwargs"];
+    if (!arguments.is_object()) arguments = json::object();
+    arguments.get_object().emplace(name, value);
+  }
+}
+
+std::string whole_text(const Translation& translation) {
+  json::object body = translation.chat;
+  add_wishes(translation.wishes, body);
+  return json::serialize(body);
+}
+
 std::span<const TranslatedRule> translated_rules(Dialect dialect) {
-  static const std::vector<TranslatedRule> of_responses = rules_of(Dialect::kResponses);
-  static const std::vector<TranslatedRule> of_messages = rules_of(Dialect::kMessages);
-  return dialect == Dialect::kMessages ? of_messages : of_responses;
+  static const auto all = [] {
+    std::map<Dialect, std::vector<TranslatedRule>> rules;
+    for (const llm::Endpoint endpoint : llm::endpoints()) {
+      for (const Dialect one : dialects_of(endpoint))
+        rules[one] = rules_of(one);
+    }
+    return rules;
+  }();
+  return all.at(dialect);
 }
 
 }  // namespace windrow::api

@@ -58,6 +58,12 @@ TEST(ResponsesBody, AStringIsAMessageOfTheUser) {
             json::parse(R"([{"role":"system","content":"b"},{"role":"user","content":"a"}])"));
 }
 
+TEST(ResponsesBody, EmptyInstructionsAddNoMessage) {
+  EXPECT_EQ(messages_of(Dialect::kResponses,
+                        R"({"input":[{"role":"system","content":"b"}],"instructions":""})"),
+            json::parse(R"([{"role":"system","content":"b"}])"));
+}
+
 TEST(ResponsesBody, ItemsOfOneTurnAreOneMessage) {
   EXPECT_EQ(messages_of(Dialect::kResponses, R"({"input":[
           {"role":"user","content":[{"type":"input_text","text":"a"}]},
@@ -83,6 +89,22 @@ TEST(ResponsesBody, ItemsOfOneTurnAreOneMessage) {
                                                         {"type":"text","text":"wo"}]},
           {"role":"assistant","content":"c"},{"role":"assistant","content":"d"},
           {"role":"developer","content":"e"}])"));
+}
+
+// Clients add members of their own to what was answered.
+TEST(ResponsesBody, AnswersMayBeSentBackAsTheyCame) {
+  EXPECT_EQ(messages_of(Dialect::kResponses, R"({"input":[
+          {"type":"reasoning","id":"rs_1","summary":[],"provider_data":{"a":1},
+           "content":[{"type":"reasoning_text","text":"hm","signature":"s"}]},
+          {"type":"message","id":"msg_1","role":"assistant","phase":"final","x_vendor":1,
+           "content":[{"type":"output_text","text":"b","annotations":[],"parsed":{},"role":"x"}]},
+          {"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}",
+           "parsed_arguments":{},"namespace":"n"},
+          {"type":"function_call_output","call_id":"c1","output":"one"}]})"),
+            json::parse(R"([
+          {"role":"assistant","content":"b","reasoning_content":"hm","tool_calls":[
+            {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+          {"role":"tool","tool_call_id":"c1","content":"one"}])"));
 }
 
 TEST(ResponsesBody, FieldsHaveOtherNamesAndShapes) {
@@ -130,8 +152,8 @@ TEST(ResponsesBody, WhatIsWrongIsSaidInItsOwnWords) {
   EXPECT_EQ(response_refused(R"("text":{"format":{"type":"json_schema","name":"n"}})"),
             "text.format.schema: text.format.schema is not there; text.format needs it");
   EXPECT_EQ(response_refused(R"("conversation":"c")"),
-            "conversation: conversation is not supported: no state is kept; send the whole "
-            "conversation in input; take it out");
+            "conversation: conversation is not supported: there are no conversations here; give "
+            "previous_response_id, or send all of it in input; take it out");
   EXPECT_EQ(response_refused(R"("previous_response_id":null)"), "nothing is wrong");
   EXPECT_EQ(response_refused(R"("background":false)"), "nothing is wrong");
   EXPECT_EQ(response_refused(R"("tools":[{"type":"web_search"}])"),
@@ -144,8 +166,11 @@ TEST(ResponsesBody, WhatIsWrongIsSaidInItsOwnWords) {
             "input[0].arguments: input[0].arguments is \"[\", which is not a JSON object; it must "
             "be one, as text");
   EXPECT_EQ(refused(Dialect::kResponses, R"({"input":[{"type":"item_reference","id":"x"}]})"),
-            "input[0].type: input[0].type is \"item_reference\"; no item is kept here: send the "
+            "input[0]: input[0] is an item_reference, and no items are kept for batches; send the "
             "item itself");
+  EXPECT_EQ(response_refused(R"("previous_response_id":"resp_1")"),
+            "previous_response_id: previous_response_id is not supported in batches: no responses "
+            "are kept for them; send the whole conversation in input");
   EXPECT_EQ(response_refused(R"("include":["file_search_call.results"])"),
             "include[0]: include[0] is \"file_search_call.results\"; only "
             "message.output_text.logprobs can be included");
@@ -158,6 +183,23 @@ TEST(ResponsesBody, WhatIsWrongIsSaidInItsOwnWords) {
 }
 
 // --- /v1/messages ---
+
+// Clients send the whole reply as the message it is.
+TEST(MessagesBody, AnswersMayBeSentBackAsTheyCame) {
+  EXPECT_EQ(messages_of(Dialect::kMessages, R"({"max_tokens":1,"messages":[
+          {"id":"msg_1","type":"message","role":"assistant","model":"m","stop_reason":"tool_use",
+           "stop_sequence":null,"usage":{"input_tokens":1},"container":null,"structure":"valid",
+           "content":[{"type":"thinking","thinking":"hm","signature":"","index":0},
+             {"type":"text","text":"b","citations":[],"parsed_output":{},"partial":true},
+             {"type":"tool_use","id":"c1","name":"f","input":{},"caller":{"type":"direct"},
+              "parsed_input":{}}]},
+          {"role":"user","content":[
+             {"type":"tool_result","tool_use_id":"c1","content":"one"}]}]})"),
+            json::parse(R"([
+          {"role":"assistant","content":"b","reasoning_content":"hm","tool_calls":[
+            {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+          {"role":"tool","tool_call_id":"c1","content":"one"}])"));
+}
 
 TEST(MessagesBody, BlocksBecomeMessagesOfAChat) {
   EXPECT_EQ(messages_of(Dialect::kMessages, R"({"max_tokens":1,
@@ -242,7 +284,8 @@ TEST(MessagesBody, WhatIsWrongIsSaidInItsOwnWords) {
 TEST(MessagesBody, WhoseTokensAreCountedNeedNotSayHowLongItsAnswerMayBe) {
   const auto result =
       translate(Dialect::kMessages,
-                json::parse(R"({"messages":[{"role":"user","content":"a"}]})").as_object(), true);
+                json::parse(R"({"messages":[{"role":"user","content":"a"}]})").as_object(),
+                {.counts_only = true});
   EXPECT_TRUE(std::holds_alternative<Translation>(result));
 }
 

@@ -22,6 +22,7 @@ struct ModelUpstreamOptions {
   double batching_cost = 0;       // each further busy slot makes all slower by this part
   double noise = 0;               // of a request's pace, as a part of it, up or down
   int32_t queue_max = std::numeric_limits<int32_t>::max();  // more than these are refused
+  double refused_by_chance = 0;  // of all requests, whatever else is there
 };
 
 struct ModelReply {
@@ -36,7 +37,9 @@ class ModelUpstream {
   void send(uint64_t id, double work) {
     const auto in_queue = static_cast<int64_t>(queue_.size());
     const bool slot_is_free = std::ssize(busy_) < options_.slots;
-    if (!slot_is_free && in_queue >= options_.queue_max) {
+    const bool unlucky =
+        options_.refused_by_chance > 0 && random_.chance(options_.refused_by_chance);
+    if (unlucky || (!slot_is_free && in_queue >= options_.queue_max)) {
       refused_.push_back(id);
       return;
     }

@@ -66,8 +66,9 @@ bool has_head(const llama_model& model, const std::string& path) {
   return false;
 }
 
-llama_context_params context_params(const EmbeddingSizes& sizes, const ModelFacts& facts,
-                                    Pooling pooling, const LlamaEmbeddingOptions& options) {
+llama_context_params embedding_context_params(const EmbeddingSizes& sizes, const ModelFacts& facts,
+                                              Pooling pooling,
+                                              const LlamaEmbeddingOptions& options) {
   const int32_t threads = options.threads != 0 ? options.threads : usable_cores();
   llama_context_params params = llama_context_default_params();
   params.embeddings = true;
@@ -89,9 +90,9 @@ llama_context_params context_params(const EmbeddingSizes& sizes, const ModelFact
   return params;
 }
 
-Result<void> check_options(const llama_model& model, const std::string& path,
-                           const ModelFacts& facts, Pooling pooling,
-                           const LlamaEmbeddingOptions& options) {
+Result<void> check_embedding_options(const llama_model& model, const std::string& path,
+                                     const ModelFacts& facts, Pooling pooling,
+                                     const LlamaEmbeddingOptions& options) {
   if (options.input_tokens_max < 0 || options.input_tokens_max > facts.context_trained) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("inputs of {} tokens were asked for; {} was trained for {}",
@@ -136,14 +137,14 @@ Result<std::unique_ptr<EmbeddingRunner>> LlamaEmbeddingRunner::make(
     const LlamaEmbeddingOptions& options) {
   const Pooling pooling =
       options.pooling.value_or(parse_pooling(facts.pooling).value_or(Pooling::kMean));
-  if (Result<void> usable = check_options(model, path, facts, pooling, options); !usable)
+  if (Result<void> usable = check_embedding_options(model, path, facts, pooling, options); !usable)
     return usable.error();
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   ggml_backend_dev_memory(&device, &free_bytes, &total_bytes);
   const EmbeddingSizes sizes =
       embedding_sizes(facts, pooling, options, usable_bytes(free_bytes, options.memory_bytes));
-  const llama_context_params params = context_params(sizes, facts, pooling, options);
+  const llama_context_params params = embedding_context_params(sizes, facts, pooling, options);
   llama_context* context = nullptr;
   const std::string reason =
       library.reason_of_failure([&] { context = llama_init_from_model(&model, params); });

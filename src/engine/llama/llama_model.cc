@@ -51,7 +51,7 @@ std::string pooling_name(int32_t type) {
   return std::string(kNames.at(static_cast<size_t>(type)));
 }
 
-std::string text_of(const llama_vocab* vocabulary, llama_token token) {
+std::string metadata_text(const llama_vocab* vocabulary, llama_token token) {
   const char* text = token < 0 ? nullptr : llama_vocab_get_text(vocabulary, token);
   return text == nullptr ? "" : text;
 }
@@ -68,8 +68,8 @@ void add_texts(const llama_model* model, ModelFacts& facts) {
   const char* chat_template = llama_model_chat_template(model, nullptr);
   if (chat_template != nullptr) facts.chat_template = chat_template;
   const llama_vocab* vocabulary = llama_model_get_vocab(model);
-  facts.begin_text = text_of(vocabulary, llama_vocab_bos(vocabulary));
-  facts.end_text = text_of(vocabulary, llama_vocab_eos(vocabulary));
+  facts.begin_text = metadata_text(vocabulary, llama_vocab_bos(vocabulary));
+  facts.end_text = metadata_text(vocabulary, llama_vocab_eos(vocabulary));
 }
 
 ModelFacts read_facts(const llama_model* model) {

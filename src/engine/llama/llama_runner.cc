@@ -69,7 +69,7 @@ Result<void> check_memory(const ModelFacts& facts, const LlamaRunnerOptions& opt
                            to_string(options.kv_type), human_bytes(free_bytes))};
 }
 
-Sharing sharing_of(const ModelFacts& facts, const LlamaRunnerOptions& options) {
+Sharing runner_sharing(const ModelFacts& facts, const LlamaRunnerOptions& options) {
   // A part of a sequence shared in a split cache ends the process.
   return options.share && options.kv_cache == KvCache::kUnified ? facts.sharing : Sharing::kNothing;
 }
@@ -90,9 +90,10 @@ int32_t prefixes_max(Sharing sharing, int32_t rows_max) {
 
 // A context of fewer cells, or with smaller steps, than sequences kills the process.
 int32_t sequences_max(const ModelFacts& facts, const LlamaRunnerOptions& options) {
-  return std::min({options.rows_max + prefixes_max(sharing_of(facts, options), options.rows_max),
-                   static_cast<int32_t>(llama_max_parallel_sequences()), options.step_tokens_max,
-                   kCellsGranularity});
+  return std::min(
+      {options.rows_max + prefixes_max(runner_sharing(facts, options), options.rows_max),
+       static_cast<int32_t>(llama_max_parallel_sequences()), options.step_tokens_max,
+       kCellsGranularity});
 }
 
 int32_t compact_cells_max(ggml_backend_device& device, const ModelFacts& facts,
@@ -221,8 +222,9 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
       .step_outputs_max = step_outputs_max(facts, options),
       .row_tokens_max = std::min(static_cast<int32_t>(llama_n_ctx_seq(context)),
                                  std::max(facts.context_trained, 1)),
+      .row_tokens_trained = facts.context_trained,
       .vocabulary_size = facts.vocabulary_size,
-      .sharing = sharing_of(facts, options),
+      .sharing = runner_sharing(facts, options),
       .compact_cells_max = compact_cells_max(device, facts, options),
       .mixes = options.kv_cache == KvCache::kUnified};
   return std::unique_ptr<ModelRunner>(new LlamaRunner(library, context, device, limits));

@@ -5,7 +5,7 @@
 namespace windrow::engine {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kKeptInfinity = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
@@ -19,8 +19,9 @@ double weigh_kept(const LogitBlocks& blocks, size_t block, const Kept& kept, flo
                     .lowest = kept.lowest.logit,
                     .highest = kept.highest.logit};
   // Behind the edge's token its logit is not kept either.
-  if (kept.lowest.token < first) weighing.lowest = std::nextafter(weighing.lowest, kInfinity);
-  if (kept.highest.token < first) weighing.highest = std::nextafter(weighing.highest, -kInfinity);
+  if (kept.lowest.token < first) weighing.lowest = std::nextafter(weighing.lowest, kKeptInfinity);
+  if (kept.highest.token < first)
+    weighing.highest = std::nextafter(weighing.highest, -kKeptInfinity);
   const double sum = blocks.weigh(block, weighing, weights);
   const auto inside = [&](const Edge& edge) { return edge.token >= first && edge.token < end - 1; };
   if (!inside(kept.lowest) && !inside(kept.highest)) return sum;

@@ -8,7 +8,7 @@
 namespace windrow::engine {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNearestInfinity = std::numeric_limits<float>::infinity();
 
 // So many sums of each band, used in turns: neighbours that fall into one band do not wait for each
 // other.
@@ -46,7 +46,7 @@ float border(const BandScale& scale, size_t band, float end) {
 }
 
 float largest_up_to(const LogitBlocks& blocks, float limit) {
-  float largest = -kInfinity;
+  float largest = -kNearestInfinity;
   for (size_t block = 0; block < blocks.count(); ++block) {
     const float max = blocks.maxima()[block];
     if (max <= limit) {
@@ -107,7 +107,7 @@ void Nearest::list_band(const LogitBlocks& blocks, const Kept& before, uint16_t 
 Kept Nearest::find(const LogitBlocks& blocks, const Kept& before, const Wanted& wanted) {
   // Never so narrow that adding it changes nothing, and a little wider than what it is to hold.
   const float smallest =
-      std::nextafter(std::abs(wanted.middle), kInfinity) - std::abs(wanted.middle);
+      std::nextafter(std::abs(wanted.middle), kNearestInfinity) - std::abs(wanted.middle);
   const float range = 1.001F * std::max({wanted.range, smallest, 1e-6F});
   const BandScale scale{.middle = wanted.middle,
                         .bands_per_logit = static_cast<float>(kBands) / range};

@@ -28,6 +28,7 @@ SimRunner::SimRunner(const SimVocabulary& vocabulary, const SimOptions& model,
   limits_.step_tokens_max = options.step_tokens_max;
   limits_.step_outputs_max = std::max(options.rows_max, kOutputsMin);
   limits_.row_tokens_max = std::min(model.context, limits_.cells_max);
+  limits_.row_tokens_trained = model.context;
   limits_.vocabulary_size = vocabulary.size();
   limits_.sharing = options.share ? Sharing::kAnyRange : Sharing::kNothing;
   sequences_.resize(static_cast<size_t>(limits_.sequences_max));

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "grammar/plain_facts.h"
+
 namespace windrow::engine {
 
-using Part = ThoughtGate::Part;
+using ThoughtPart = ThoughtGate::Part;
 
 namespace {
 
@@ -23,10 +25,25 @@ uint32_t node_of(const grammar::TokenTrie& trie, std::string_view bytes) {
   return node;
 }
 
+// Whether a token is what leads to a node and line breaks behind that.
+bool breaks_off(const grammar::TokenTrie& trie, uint32_t from) {
+  const auto nodes = trie.nodes();
+  for (uint32_t node = from + 1; node < nodes[from].end;) {
+    if (!grammar::is_line_break(static_cast<char>(nodes[node].byte))) {
+      node = nodes[node].end;
+      continue;
+    }
+    if (!trie.own_tokens(node).empty()) return true;
+    ++node;
+  }
+  return false;
+}
+
 // Whether a token begins with `bytes`, is longer, and may come, where they have come already.
 bool goes_on(const grammar::TokenTrie& trie, std::string_view bytes, grammar::Matcher& behind) {
   const uint32_t from = node_of(trie, bytes);
   if (from == grammar::TokenTrie::kNone) return false;
+  if (behind.can_end() && breaks_off(trie, from)) return true;
   const auto nodes = trie.nodes();
   size_t taken = 0;  // bytes beyond `bytes`
   bool found = false;
@@ -63,9 +80,10 @@ AnswerGuide::AnswerGuide(std::shared_ptr<const AnswerForm> form)
 
 std::shared_ptr<const grammar::TokenMask> AnswerGuide::mask_within(size_t nodes_max) {
   if (free_) return free_->mask();
-  const Part part = gate_.part();
-  if (part == Part::kSpeech) return matcher_.mask_within(nodes_max);
-  const bool beside = part == Part::kBetween || (part == Part::kOpening && may_be_said_);
+  const ThoughtPart part = gate_.part();
+  if (part == ThoughtPart::kSpeech) return matcher_.mask_within(nodes_max);
+  const bool beside =
+      part == ThoughtPart::kBetween || (part == ThoughtPart::kOpening && may_be_said_);
   if (!beside) {
     // It lives as long as the form.
     return {form_, &form_->thought_masks->at(part, gate_.progress())};
@@ -79,7 +97,7 @@ std::shared_ptr<const grammar::TokenMask> AnswerGuide::beside_thoughts(
   const ThoughtMasks& masks = *form_->thought_masks;
   auto both = std::make_shared<grammar::TokenMask>(said);
   const auto words = both->words();
-  if (gate_.part() == Part::kBetween) {
+  if (gate_.part() == ThoughtPart::kBetween) {
     const auto not_first = masks.begins_with_break().words();
     for (size_t w = 0; w < words.size(); ++w)
       words[w] &= ~not_first[w];
@@ -102,10 +120,11 @@ bool AnswerGuide::accept(Token token, std::string_view text) {
     accept_free(token, text);
     return true;
   }
-  if (gate_.part() == Part::kSpeech) return matcher_.accept(token);
-  if (gate_.part() == Part::kOpening) return accept_opening(token, text);
+  if (gate_.part() == ThoughtPart::kSpeech) return matcher_.accept(token);
+  if (gate_.part() == ThoughtPart::kThoughts) ++thought_tokens_;
+  if (gate_.part() == ThoughtPart::kOpening) return accept_opening(token, text);
   const bool free = form_->thought_masks->at(gate_.part(), gate_.progress()).allows(token);
-  const bool first_word = gate_.part() == Part::kBetween && !free &&
+  const bool first_word = gate_.part() == ThoughtPart::kBetween && !free &&
                           !form_->thought_masks->begins_with_break().allows(token);
   if (!free && !(first_word && matcher_.accept(token))) return false;
   gate_.take(text);
@@ -115,11 +134,11 @@ bool AnswerGuide::accept(Token token, std::string_view text) {
 // What has come may be the mark, or said, or one of the two.
 bool AnswerGuide::accept_opening(Token token, std::string_view text) {
   const bool said = may_be_said_ && matcher_.accept(token);
-  const bool mark = form_->thought_masks->at(Part::kOpening, gate_.progress()).allows(token);
+  const bool mark = form_->thought_masks->at(ThoughtPart::kOpening, gate_.progress()).allows(token);
   if (!said && !mark) return false;
   may_be_said_ = said;
   gate_.take(text);
-  if (gate_.part() != Part::kOpening && gate_.part() != Part::kSpeech) {
+  if (gate_.part() != ThoughtPart::kOpening && gate_.part() != ThoughtPart::kSpeech) {
     // It was the mark.
     matcher_.rollback(matcher_.accepted_count());
     may_be_said_ = true;
@@ -129,20 +148,30 @@ bool AnswerGuide::accept_opening(Token token, std::string_view text) {
 
 bool AnswerGuide::can_end() const {
   if (free_) return true;
-  const Part part = gate_.part();
-  const bool may_be = part == Part::kSpeech || part == Part::kBetween;
-  return (may_be || (part == Part::kOpening && may_be_said_)) && matcher_.can_end();
+  const ThoughtPart part = gate_.part();
+  const bool may_be = part == ThoughtPart::kSpeech || part == ThoughtPart::kBetween;
+  return (may_be || (part == ThoughtPart::kOpening && may_be_said_)) && matcher_.can_end();
 }
 
 bool AnswerGuide::must_end() const {
   if (free_) return false;
-  if (gate_.part() == Part::kSpeech) return matcher_.must_end();
+  if (gate_.part() == ThoughtPart::kSpeech) return matcher_.must_end();
   // A text that may turn out to be thought leaves a choice.
   return false;
 }
 
+std::string AnswerGuide::closing_text() const {
+  const bool full = form_->thought_tokens_max && thought_tokens_ >= *form_->thought_tokens_max;
+  if (free_ || !full || gate_.part() != ThoughtPart::kThoughts) return {};
+  // The next message would otherwise think again.
+  if (form_->reasoning.kind == chat::ReasoningFormat::Kind::kChannels)
+    return "<|end|><|start|>assistant<|channel|>final<|message|>";
+  return form_->reasoning.close;
+}
+
 std::string AnswerGuide::forced_text(size_t bytes_max) const {
-  return gate_.part() == Part::kSpeech && !free_ ? matcher_.forced_bytes(bytes_max) : std::string();
+  return gate_.part() == ThoughtPart::kSpeech && !free_ ? matcher_.forced_bytes(bytes_max)
+                                                        : std::string();
 }
 
 bool AnswerGuide::ends_behind(std::string_view text) const {
@@ -161,15 +190,16 @@ bool AnswerGuide::may_cross_end(std::string_view text, size_t at) const {
 }
 
 std::optional<size_t> AnswerGuide::speech_begin() const {
-  if (gate_.part() == Part::kOpening) return std::nullopt;
+  if (gate_.part() == ThoughtPart::kOpening) return std::nullopt;
   return gate_.speech_begin();
 }
 
 chat::SplitAnswer AnswerGuide::split(std::string_view text) const {
-  const Part part = gate_.part();
-  if (part == Part::kSpeech && gate_.speech_begin() == 0)
+  const ThoughtPart part = gate_.part();
+  if (part == ThoughtPart::kSpeech && gate_.speech_begin() == 0)
     return {.reasoning = std::nullopt, .content = std::string(text)};
-  if (part == Part::kOpening) return {.reasoning = std::nullopt, .content = std::string(text)};
+  if (part == ThoughtPart::kOpening)
+    return {.reasoning = std::nullopt, .content = std::string(text)};
   const size_t begin = std::min(gate_.speech_begin(), text.size());
   chat::SplitAnswer split =
       chat::split_reasoning(form_->reasoning, form_->prompt_end, text.substr(0, begin));

@@ -37,6 +37,9 @@ struct AnswerForm {
   // on behind it, but for an answer that thinks first.
   std::string said_before;
 
+  // Thoughts are closed after so many tokens; none: they may take all there is.
+  std::optional<int32_t> thought_tokens_max;
+
   // With one of these the grammar begins, and all before it is free; none: it holds from the first
   // word that is said.
   std::shared_ptr<const CallMarks> call_marks;
@@ -63,8 +66,15 @@ class AnswerGuide {
   bool can_end() const;
   bool must_end() const;
 
+  // grammar::Matcher::bytes_behind_end: the last so many bytes of the answer are not said.
+  size_t bytes_behind_end() const { return matcher_.bytes_behind_end(); }
+
   // grammar::Matcher::too_complex.
   bool too_complex() const { return matcher_.too_complex(); }
+
+  // The thoughts have had their tokens: what has to come next, with control tokens written out, so
+  // that something is said. Empty: they may go on, or there are none.
+  std::string closing_text() const;
 
   // What is said next in any case, control tokens spelled; at most so many bytes.
   std::string forced_text(size_t bytes_max) const;
@@ -90,6 +100,7 @@ class AnswerGuide {
 
   std::shared_ptr<const AnswerForm> form_;
   ThoughtGate gate_;
+  int32_t thought_tokens_ = 0;
   grammar::Matcher matcher_;
   std::optional<CallGate> free_;  // until a call begins
 

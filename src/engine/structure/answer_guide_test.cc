@@ -143,12 +143,33 @@ TEST_F(AnswerGuideTest, AForkGoesOnByItself) {
   EXPECT_EQ(refused(fork, {"no"}), "");
 }
 
+TEST_F(AnswerGuideTest, ThoughtsAreClosedWhenTheyHaveHadTheirTokens) {
+  const AnswerGuide any = yes_or_no("assistant\n<think>\n");
+  AnswerForm form = any.form();
+  form.thought_tokens_max = 2;
+  AnswerGuide guide(std::make_shared<const AnswerForm>(form));
+  EXPECT_EQ(refused(guide, {"a"}), "");
+  EXPECT_EQ(guide.closing_text(), "");
+  EXPECT_EQ(refused(guide, {"b"}), "");
+  EXPECT_EQ(guide.closing_text(), "</think>");
+  EXPECT_EQ(refused(guide, {"</think>"}), "");
+  EXPECT_EQ(guide.closing_text(), "");
+  EXPECT_EQ(refused(guide, {"yes"}), "");
+  EXPECT_TRUE(guide.must_end());
+
+  form.thought_tokens_max = 0;
+  EXPECT_EQ(AnswerGuide(std::make_shared<const AnswerForm>(form)).closing_text(), "</think>");
+  form.prompt_end = "assistant\n";
+  EXPECT_EQ(AnswerGuide(std::make_shared<const AnswerForm>(form)).closing_text(), "")
+      << "nothing is thought yet";
+}
+
 class CrossingTest : public AnswerGuideTest {
  protected:
   CrossingTest()
-      : AnswerGuideTest({"{\"",  "\":",    "\":\"", "\",\"", "\"}",    "e\":", "me",
-                         "name", "ye",     "yes",   "s\"",   "s\",\"", "\":1", "10",
-                         "1}",   "\":10}", ",\"",   "ag",    "age\":", "},{",  "}]"}) {}
+      : AnswerGuideTest({"{\"", "\":", "\":\"",  "\",\"",  "\"}",  "e\":", "me",     "name",
+                         "ye",  "yes", "s\"",    "s\",\"", "\":1", "10",   "1}",     "\":10}",
+                         ",\"", "ag",  "age\":", "},{",    "}]",   "}\n",  "}]\n\n", "ge\r\n"}) {}
 
   // Every token tried on a matcher of its own.
   bool crosses(const AnswerGuide& guide, const std::string& said, std::string_view text,
@@ -232,6 +253,17 @@ TEST_F(HarmonyGuideTest, OnlyWhatIsSaidHasAStructure) {
   EXPECT_TRUE(guide.must_end());
   EXPECT_EQ(guide.split(text_).reasoning, "json");
   EXPECT_EQ(guide.split(text_).content, "yes");
+  AnswerForm form = guide.form();
+  form.thought_tokens_max = 1;
+  AnswerGuide bounded(std::make_shared<const AnswerForm>(form));
+  EXPECT_EQ(refused(bounded, {"<|channel|>", "analysis", "<|message|>"}), "");
+  EXPECT_EQ(bounded.closing_text(), "");
+  EXPECT_EQ(refused(bounded, {"json"}), "");
+  EXPECT_EQ(bounded.closing_text(), "<|end|><|start|>assistant<|channel|>final<|message|>");
+  EXPECT_EQ(refused(bounded, {"<|end|>", "<|start|>", "assistant", "<|channel|>", "final",
+                              "<|message|>", "yes"}),
+            "");
+  EXPECT_TRUE(bounded.must_end());
   AnswerGuide header = this->guide("<|start|>assistant", spec, kHarmony);
   EXPECT_EQ(refused(header, {"<|channel|>", "final", "<|end|>"}), "<|end|>");
   const std::vector<std::string> long_header(100, "x");

@@ -3,18 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/value.hpp>
 #include <utility>
 
 #include "base/utf8.h"
 
 namespace windrow::engine {
 
-using Fault = std::optional<std::string>;
+using CallFault = std::optional<std::string>;
 
 Result<CallCheck> CallCheck::make(std::span<const CalledTool> tools, bool several) {
   Validators validators;
   for (const CalledTool& tool : tools) {
-    auto validator = schema::Validator::compile(tool.schema, {.closed_by_default = true});
+    const boost::json::value any = {{"type", "object"}};
+    auto validator =
+        schema::Validator::compile(tool.strict ? tool.schema : any, {.closed_by_default = true});
     if (!validator) {
       return Error{ErrorKind::kInvalid,
                    fmt::format("{}: {}", tool.place, validator.error().message)};
@@ -24,10 +27,10 @@ Result<CallCheck> CallCheck::make(std::span<const CalledTool> tools, bool severa
   return CallCheck(std::move(validators), several);
 }
 
-Fault CallCheck::fault_of(const llm::ToolCall& call) const {
+CallFault CallCheck::fault_of(const llm::ToolCall& call) const {
   const auto found = tools_.find(call.name);
   if (found == tools_.end()) return fmt::format("\"{}\" is none of the tools", call.name);
-  Fault fault;
+  CallFault fault;
   for (const schema::Validator& validator : found->second) {
     const std::optional<schema::Violation> violation = validator.check(call.arguments);
     // What would take too long to judge is not wrong for that.
@@ -37,22 +40,24 @@ Fault CallCheck::fault_of(const llm::ToolCall& call) const {
   return fault;
 }
 
-Fault CallCheck::fault(std::span<const llm::ToolCall> calls) const {
+CallFault CallCheck::fault(std::span<const llm::ToolCall> calls) const {
   if (calls.empty()) return "there is no call";
   if (calls.size() > 1 && !several_) return fmt::format("there are {} calls", calls.size());
   for (const llm::ToolCall& call : calls) {
-    if (Fault fault = fault_of(call)) return fault;
+    if (CallFault fault = fault_of(call)) return fault;
   }
   return std::nullopt;
 }
 
-llm::Outcome judged_calls(const CallCheck& check, llm::Answer answer) {
+llm::Outcome judged_calls(const CallCheck& check, llm::Answer answer, bool has_to_call) {
   for (size_t i = 0; i < answer.choices.size(); ++i) {
     const llm::Choice& choice = answer.choices[i];
-    const bool by_itself = choice.finish_reason == llm::FinishReason::kToolCalls ||
-                           (choice.finish_reason == llm::FinishReason::kStop && !choice.stopped_by);
+    const bool said_nothing_else =
+        has_to_call && choice.finish_reason == llm::FinishReason::kStop && !choice.stopped_by;
+    const bool by_itself =
+        choice.finish_reason == llm::FinishReason::kToolCalls || said_nothing_else;
     if (!by_itself) continue;
-    const Fault fault = check.fault(choice.tool_calls);
+    const CallFault fault = check.fault(choice.tool_calls);
     if (!fault) continue;
     return llm::Failure{
         .status = 500,

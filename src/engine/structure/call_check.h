@@ -19,8 +19,8 @@ namespace windrow::engine {
 // Const and thread-safe.
 class CallCheck {
  public:
-  // kInvalid: a schema that cannot be judged, its place first. `several`: there may be more than
-  // one call.
+  // kInvalid: a schema that cannot be judged, its place first. Of a tool that is not strict any
+  // arguments will do. `several`: there may be more than one call.
   static Result<CallCheck> make(std::span<const CalledTool> tools, bool several);
 
   // What is wrong with them, or nothing.
@@ -37,8 +37,8 @@ class CallCheck {
   const bool several_;
 };
 
-// Choices that ended by themselves are checked. What is wrong then is our fault, and a failure that
-// says so.
-llm::Outcome judged_calls(const CallCheck& check, llm::Answer answer);
+// Choices that ended by themselves are checked; where `has_to_call` is false those that call. What
+// is wrong then is our fault, and a failure that says so.
+llm::Outcome judged_calls(const CallCheck& check, llm::Answer answer, bool has_to_call);
 
 }  // namespace windrow::engine

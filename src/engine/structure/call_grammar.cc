@@ -33,8 +33,13 @@ bool has_channels(const ToolSyntax& syntax) {
 
 class CallWriter {
  public:
-  CallWriter(GrammarBuilder& builder, const CallSpelling& spelling, const grammar::GiveUp& give_up)
-      : builder_(builder), spelling_(spelling), syntax_(spelling.syntax), give_up_(give_up) {}
+  CallWriter(GrammarBuilder& builder, const CallSpelling& spelling, const grammar::GiveUp& give_up,
+             const SchemaWords& words)
+      : builder_(builder),
+        spelling_(spelling),
+        syntax_(spelling.syntax),
+        give_up_(give_up),
+        words_(words) {}
 
   Part text(std::string_view text) { return builder_.text(spelling_.marks.spell(text)); }
 
@@ -66,6 +71,13 @@ class CallWriter {
                    builder_.sequence({text(" to=functions."), one_of(std::move(tool_first))})});
   }
 
+  // The message that answers, from its role on.
+  Part final_message(Part text_of_it) {
+    const Part header = one_of({text("<|channel|>final<|message|>"),
+                                text("<|channel|>final <|constrain|>json<|message|>")});
+    return builder_.sequence({header, text_of_it});
+  }
+
  private:
   Part one_of(std::vector<Part> parts) {
     return parts.size() == 1 ? parts.front() : builder_.choice(std::move(parts));
@@ -78,13 +90,21 @@ class CallWriter {
   }
 
   Result<Part> arguments(const CalledTool& tool) {
-    const grammar::SchemaOptions options{.whitespace = syntax_.blanks_vary
-                                                           ? grammar::Whitespace::kFlexible
-                                                           : grammar::Whitespace::kSpaced};
+    const grammar::SchemaOptions options{
+        .whitespace =
+            syntax_.blanks_vary ? grammar::Whitespace::kFlexible : grammar::Whitespace::kSpaced,
+        .unknown = words_.unknown,
+        .warn = [&](const std::string& warning) {
+          if (words_.warn) words_.warn(fmt::format("{}: {}", tool.place, warning));
+        }};
     Result<Part> part = arguments(tool, tool.schema, options);
     if (part || part.error().kind != ErrorKind::kInvalid) return part;
     if (tool.strict)
       return Error{ErrorKind::kInvalid, fmt::format("{}: {}", tool.place, part.error().message)};
+    if (words_.warn) {
+      words_.warn(fmt::format("{}: {}; not enforced: its arguments are any JSON object", tool.place,
+                              part.error().message));
+    }
     return arguments(tool, json::object{{"type", "object"}}, options);
   }
 
@@ -119,6 +139,7 @@ class CallWriter {
   const CallSpelling& spelling_;
   const ToolSyntax& syntax_;
   const grammar::GiveUp& give_up_;
+  const SchemaWords& words_;
 };
 
 }  // namespace
@@ -157,34 +178,46 @@ std::vector<CallMarks::Mark> marks_of_calls(const CallSpelling& spelling) {
           {.text = spell(tool_first), .next = ".", .begun = spell(tool_first)}};
 }
 
-Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const CalledTool> tools,
-                                                             const CallSpelling& spelling,
-                                                             bool several,
-                                                             const grammar::GiveUp& give_up) {
-  const ToolSyntax& syntax = spelling.syntax;
-  GrammarBuilder builder;
-  CallWriter writer(builder, spelling, give_up);
-  if (has_channels(syntax)) {
-    Result<Part> message = writer.message(tools);
-    if (!message) return message.error();
-    return builder.finish(builder.sequence({writer.text(kTurn), *message}));
-  }
+namespace {
+
+// Calls, behind what is said before them.
+Result<Part> calls_part(GrammarBuilder& builder, CallWriter& writer,
+                        std::span<const CalledTool> tools, const ToolSyntax& syntax) {
+  if (has_channels(syntax)) return writer.message(tools);
   Result<Part> calls = writer.calls(tools);
-  if (!calls) return calls.error();
-  if (!several || !syntax.several) {
-    // Between tags the first that closes the call says that the arguments are complete.
-    const std::string_view close =
-        std::string_view(syntax.close)
-            .substr(0, syntax.form == Form::kTagged ? syntax.close.find('>') + 1 : 0);
-    return builder.finish(
-        builder.sequence({writer.text(syntax.begin + syntax.open), *calls, writer.text(close)}));
-  }
+  if (!calls) return calls;
   const Part first = builder.sequence(
       {writer.text(syntax.begin + syntax.open), *calls, writer.text(syntax.close)});
+  if (!syntax.several) return builder.sequence({first, writer.text(syntax.end)});
   const Part next = builder.sequence(
       {writer.text(syntax.between + syntax.open), *calls, writer.text(syntax.close)});
-  return builder.finish(
-      builder.sequence({first, builder.repeat(next, 0, std::nullopt), writer.text(syntax.end)}));
+  return builder.sequence({first, builder.repeat(next, 0, std::nullopt), writer.text(syntax.end)});
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const CalledTool> tools,
+                                                             const CallSpelling& spelling,
+                                                             const grammar::GiveUp& give_up,
+                                                             const SchemaWords& words) {
+  GrammarBuilder builder;
+  CallWriter writer(builder, spelling, give_up, words);
+  Result<Part> calls = calls_part(builder, writer, tools, spelling.syntax);
+  if (!calls) return calls.error();
+  const Part before = writer.text(said_before_calls(spelling.syntax));
+  return builder.finish(builder.sequence({before, *calls}));
+}
+
+Result<std::shared_ptr<const grammar::Grammar>> call_or_form_grammar(
+    GrammarBuilder& builder, Part form, std::span<const CalledTool> tools,
+    const CallSpelling& spelling, const grammar::GiveUp& give_up, const SchemaWords& words) {
+  const ToolSyntax& syntax = spelling.syntax;
+  CallWriter writer(builder, spelling, give_up, words);
+  Result<Part> calls = calls_part(builder, writer, tools, syntax);
+  if (!calls) return calls.error();
+  if (has_channels(syntax)) form = writer.final_message(form);
+  const Part before = writer.text(said_before_calls(syntax));
+  return builder.finish(builder.sequence({before, builder.choice({*calls, form})}));
 }
 
 }  // namespace windrow::engine

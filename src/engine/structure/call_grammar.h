@@ -3,8 +3,10 @@
 //
 //   begin  open NAME middle ARGUMENTS close  (between  open ... close)*  end
 //
-// Where an answer may call once, it is over behind the arguments, as for whoever reads it
-// (chat::ToolContext::several).
+// An answer that may have one call is held to the same grammar and ends where its first call is
+// whole (engine/call_text.h). A grammar that stopped behind the arguments would have no token that
+// joins their last brace with the text behind it, and models are trained to write such tokens:
+// without them the model writes something else into the arguments.
 //
 // Harmony has one call in an answer, a message whose header names the tool, in one of two orders
 // (chat/harmony.h): behind "<|start|>assistant", which the prompt may have said.
@@ -49,11 +51,22 @@ chat::ReasoningFormat thoughts_before_calls(const chat::ToolSyntax& syntax,
 // there. Of channels in the spelling of tokens, else as text shows it.
 std::vector<CallMarks::Mark> marks_of_calls(const CallSpelling& spelling);
 
+// What becomes of words in the tools' schemas that are not known.
+struct SchemaWords {
+  grammar::UnknownWords unknown = grammar::UnknownWords::kAnnotate;
+  grammar::Warn warn = nullptr;  // "tools[1].function.parameters: at #/properties/a/unit: ..."
+};
+
 // `tools` is not empty and the syntax is one that can be enforced. kInvalid: a schema that cannot
 // be, its place first. kUnavailable: `give_up` said so.
 Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const CalledTool> tools,
                                                              const CallSpelling& spelling,
-                                                             bool several,
-                                                             const grammar::GiveUp& give_up);
+                                                             const grammar::GiveUp& give_up,
+                                                             const SchemaWords& words = {});
+
+// The same of answers that are calls or `form`, a part of `builder`, which is used up.
+Result<std::shared_ptr<const grammar::Grammar>> call_or_form_grammar(
+    grammar::GrammarBuilder& builder, grammar::Part form, std::span<const CalledTool> tools,
+    const CallSpelling& spelling, const grammar::GiveUp& give_up, const SchemaWords& words = {});
 
 }  // namespace windrow::engine

@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <fstream>
 #include <iterator>
 
+#include "chat/marks.h"
 #include "grammar/matcher.h"
 
 namespace windrow::engine {
@@ -42,26 +43,36 @@ llm::StructureSpec spec(const llm::ToolChoice& choice, std::string_view tools = 
           .tool_choice = choice};
 }
 
-// Text by text, on a vocabulary of bytes.
+// Text by text, on a vocabulary of bytes and maybe longer tokens.
 class Language {
  public:
-  Language(const ToolSyntax& syntax, const llm::StructureSpec& spec, SpelledMarks marks = {})
+  Language(const ToolSyntax& syntax, const llm::StructureSpec& spec, SpelledMarks marks = {},
+           const std::vector<std::string>& longer_tokens = {})
       : spelling_{.syntax = syntax, .marks = std::move(marks)} {
     const auto tools = called_tools(spec);
     if (!tools) {
       error_ = tools.error().message;
       return;
     }
-    auto made = call_grammar(*tools, spelling_, spec.tool_choice.parallel, {});
+    auto made = call_grammar(*tools, spelling_, {});
     if (!made) {
       error_ = made.error().message;
       return;
     }
-    std::array<std::string, 256> bytes;
-    for (size_t i = 0; i < bytes.size(); ++i)
-      bytes[i] = static_cast<char>(i);
+    for (size_t i = 0; i < 256; ++i)
+      tokens_.emplace_back(1, static_cast<char>(i));
+    tokens_.insert(tokens_.end(), longer_tokens.begin(), longer_tokens.end());
     grammar_ = std::make_shared<grammar::CompiledGrammar>(*std::move(made),
-                                                          grammar::TokenTables::make(bytes, {}));
+                                                          grammar::TokenTables::make(tokens_, {}));
+  }
+
+  // Whether the mask behind `text` has a token, and whether it is accepted there.
+  bool may_follow(std::string_view text, std::string_view token) const {
+    grammar::Matcher matcher(grammar_);
+    if (!matcher.accept_bytes(spelling_.marks.spell(text))) return false;
+    const auto id =
+        static_cast<grammar::Token>(std::ranges::find(tokens_, token) - tokens_.begin());
+    return matcher.mask()->allows(id) && matcher.accept(id);
   }
 
   bool has(std::string_view text) const {
@@ -73,6 +84,7 @@ class Language {
 
  private:
   CallSpelling spelling_;
+  std::vector<std::string> tokens_;
   std::shared_ptr<grammar::CompiledGrammar> grammar_;
   std::string error_;
 };
@@ -106,12 +118,6 @@ const std::vector<std::string>& families() {
   return kNames;
 }
 
-// Of a syntax whose answers are over behind the arguments, without what closes the call.
-std::string as_enforced(const ToolSyntax& syntax, std::string text) {
-  if (!syntax.several) text.resize(text.size() - (syntax.close + syntax.end).size());
-  return text;
-}
-
 TEST(CallGrammar, TakesWhatEachFamilyWrites) {
   for (const std::string& name : families()) {
     SCOPED_TRACE(name);
@@ -120,7 +126,7 @@ TEST(CallGrammar, TakesWhatEachFamilyWrites) {
     const Language language(syntax, spec({.use = ToolUse::kRequired}));
     ASSERT_EQ(language.error(), "");
     for (const WrittenCall& call : {kAdd, kAddAll, kNow})
-      EXPECT_TRUE(language.has(as_enforced(syntax, written(syntax, {call})))) << call.name;
+      EXPECT_TRUE(language.has(written(syntax, {call}))) << call.name;
     const std::string several = written(syntax, {kAdd, kNow, kAddAll});
     EXPECT_EQ(language.has(several), syntax.several) << several;
     EXPECT_FALSE(language.has(""));
@@ -141,8 +147,7 @@ TEST(CallGrammar, TakesNoOtherToolAndNoOtherArguments) {
           WrittenCall{"add", R"({"a": 1, "b": "long"})"},
           WrittenCall{"add", R"({"a": 1, "b": "x", "d": 1})"},
           WrittenCall{"add", R"({"a": 1, "b": "x", "c": 1})"}, WrittenCall{"now", R"({"a": 1})"}}) {
-      EXPECT_FALSE(language.has(as_enforced(syntax, written(syntax, {call}))))
-          << call.name << call.arguments;
+      EXPECT_FALSE(language.has(written(syntax, {call}))) << call.name << call.arguments;
     }
   }
 }
@@ -156,20 +161,28 @@ TEST(CallGrammar, ANamedToolIsTheOnlyOne) {
   EXPECT_EQ(language.begins_with(), written(syntax, {kNow}));
 }
 
-TEST(CallGrammar, WhereOneCallIsWantedItIsOverBehindTheArguments) {
-  const ToolSyntax syntax = syntax_of("qwen3-0.6b");
-  const Language language(syntax, spec({.use = ToolUse::kRequired, .parallel = false}));
-  const std::string one = written(syntax, {kNow});
-  EXPECT_FALSE(language.has(one));
-  EXPECT_TRUE(language.has(one.substr(0, one.size() - syntax.close.size())));
-}
-
-TEST(CallGrammar, BetweenTagsTheFirstThatClosesACallEndsIt) {
-  const ToolSyntax syntax = syntax_of("qwen3-coder");
-  const Language language(syntax, spec({.use = ToolUse::kRequired, .parallel = false}));
-  const std::string one = written(syntax, {kAdd});
-  EXPECT_FALSE(language.has(one));
-  EXPECT_TRUE(language.has(one.substr(0, one.find("</function>") + 11)));
+// A model writes the end of the arguments and the text behind it with one token where its
+// vocabulary has that token, whether it may call once or several times. So in each family every
+// token that joins the last brace, or the last tag of a value, with what follows may come.
+TEST(CallGrammar, TokensMayJoinTheEndOfTheArgumentsWithWhatFollows) {
+  for (const std::string& name : families()) {
+    SCOPED_TRACE(name);
+    const ToolSyntax syntax = syntax_of(name);
+    const std::string one = written(syntax, {kAddAll});
+    std::vector<std::string> followed = {one};
+    if (syntax.several) followed.push_back(written(syntax, {kAddAll, kNow}));
+    const size_t closed = one.size() - (syntax.close + syntax.end).size();
+    const size_t joined = one.find_last_not_of(chat::kSpace, closed - 1);
+    for (const std::string& text : followed) {
+      for (size_t end = joined + 2; end <= std::min(text.size(), joined + 24); ++end) {
+        const std::string token = text.substr(joined, end - joined);
+        const Language language(syntax, spec({.use = ToolUse::kRequired, .parallel = false}), {},
+                                {token});
+        ASSERT_EQ(language.error(), "");
+        EXPECT_TRUE(language.may_follow(text.substr(0, joined), token)) << token;
+      }
+    }
+  }
 }
 
 TEST(CallGrammar, ControlTokensAreSpelled) {
@@ -197,7 +210,9 @@ TEST(CallGrammar, AMessageCallsOneTool) {
   const Language language(syntax, spec({.use = ToolUse::kRequired}));
   const std::string turn(said_before_calls(syntax));
   const std::string arguments = R"({"a":-7, "b":  "x\n"})";
-  EXPECT_TRUE(language.has(turn + as_enforced(syntax, written(syntax, {kAdd}))));
+  std::string call = written(syntax, {kAdd});
+  call.resize(call.size() - syntax.close.size());  // a token that ends the answer
+  EXPECT_TRUE(language.has(turn + call));
   for (const std::string_view header :
        {"<|channel|>commentary to=functions.add <|constrain|>json<|message|>",
         " to=functions.add<|channel|>commentary json<|message|>",

@@ -15,7 +15,7 @@ namespace json = boost::json;
 namespace {
 
 // As deep as a line of the input may be nested.
-constexpr size_t kDepthMax = 128;
+constexpr size_t kToolDepthMax = 128;
 
 Error fault(const CalledTool& tool, std::string_view what) {
   return {ErrorKind::kInvalid, fmt::format("{}: {}", tool.place, what)};
@@ -56,7 +56,9 @@ bool says_strict(const json::object& function) {
 
 json::array tools_of(const llm::StructureSpec& spec) {
   // The edge has looked at them (llm/tools_json.h).
-  return json::parse(spec.text, {}, {.max_depth = kDepthMax}).as_array();
+  const bool beside_form = spec.kind != llm::StructureSpec::Kind::kToolCalls;
+  return json::parse(beside_form ? spec.tools : spec.text, {}, {.max_depth = kToolDepthMax})
+      .as_array();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "base/utf8.h"
 #include "chat/harmony.h"
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
@@ -23,22 +24,52 @@ using Built = Result<std::shared_ptr<const grammar::Grammar>>;
 // As deep as a line of the input may be nested.
 constexpr size_t kDepthMax = 128;
 
-Built of_schema(const llm::StructureSpec& spec, const grammar::GiveUp& give_up) {
+// A schema may have thousands of them, and names of any length.
+constexpr size_t kWarningsMax = 20;
+constexpr size_t kWarningBytesMax = 400;
+
+void add_warning(std::vector<std::string>& warnings, std::string_view warning) {
+  if (warnings.size() > kWarningsMax) return;
+  if (warnings.size() == kWarningsMax) {
+    warnings.emplace_back("more words without effect are not listed");
+  } else if (warning.size() <= kWarningBytesMax) {
+    warnings.emplace_back(warning);
+  } else {
+    warnings.push_back(utf8_repair(warning.substr(0, kWarningBytesMax)) + "...");
+  }
+}
+
+grammar::UnknownWords words_of(const llm::StructureSpec& spec) {
+  return spec.unknown == llm::UnknownWords::kRefuse ? grammar::UnknownWords::kRefuse
+                                                    : grammar::UnknownWords::kAnnotate;
+}
+
+Result<json::value> parsed_schema(const llm::StructureSpec& spec) {
   boost::system::error_code error;
-  const json::value schema = json::parse(spec.text, error, {}, {.max_depth = kDepthMax});
+  json::value schema = json::parse(spec.text, error, {}, {.max_depth = kDepthMax});
   if (error) return Error{ErrorKind::kInvalid, "the schema is no JSON: " + error.message()};
+  return schema;
+}
+
+Built of_schema(const llm::StructureSpec& spec, const grammar::GiveUp& give_up,
+                std::vector<std::string>& warnings) {
+  const Result<json::value> schema = parsed_schema(spec);
+  if (!schema) return schema.error();
   return grammar::schema_grammar(
-      schema,
+      *schema,
       {.whitespace = spec.flexible_whitespace ? grammar::Whitespace::kFlexible
                                               : grammar::Whitespace::kCompact,
-       .open = spec.open},
+       .open = spec.open,
+       .unknown = words_of(spec),
+       .warn = [&](const std::string& warning) { add_warning(warnings, warning); }},
       give_up);
 }
 
-Built grammar_of(const llm::StructureSpec& spec, const grammar::GiveUp& give_up) {
+Built grammar_of(const llm::StructureSpec& spec, const grammar::GiveUp& give_up,
+                 std::vector<std::string>& warnings) {
   switch (spec.kind) {
     case Kind::kJsonSchema:
-      return of_schema(spec, give_up);
+      return of_schema(spec, give_up, warnings);
     case Kind::kJsonObject:
       return grammar::json_grammar(
           spec.flexible_whitespace ? grammar::Whitespace::kFlexible : grammar::Whitespace::kCompact,
@@ -53,6 +84,37 @@ Built grammar_of(const llm::StructureSpec& spec, const grammar::GiveUp& give_up)
       break;
   }
   return grammar::choice_grammar(spec.choices);
+}
+
+// The same as a part of a grammar that has calls, too.
+Result<grammar::Part> form_part(grammar::GrammarBuilder& builder, const llm::StructureSpec& spec,
+                                const grammar::GiveUp& give_up, const SchemaWords& words) {
+  const auto whitespace =
+      spec.flexible_whitespace ? grammar::Whitespace::kFlexible : grammar::Whitespace::kCompact;
+  switch (spec.kind) {
+    case Kind::kJsonSchema: {
+      const Result<json::value> schema = parsed_schema(spec);
+      if (!schema) return schema.error();
+      return grammar::schema_part(builder, *schema,
+                                  {.whitespace = whitespace,
+                                   .open = spec.open,
+                                   .unknown = words.unknown,
+                                   .warn = words.warn},
+                                  give_up);
+    }
+    case Kind::kJsonObject:
+      return grammar::schema_part(builder, json::object{{"type", "object"}},
+                                  {.whitespace = whitespace, .open = true}, give_up);
+    case Kind::kRegex:
+      return grammar::regex_part(builder, spec.text);
+    case Kind::kGrammar:
+      return grammar::gbnf_part(builder, spec.text);
+    case Kind::kToolCalls:
+      ENSURE(false, "calls are no form beside themselves");
+    case Kind::kChoice:
+      break;
+  }
+  return grammar::choice_part(builder, spec.choices);
 }
 
 // Control tokens that belong to calls, spelled; then no other token may have the sign of that.
@@ -114,6 +176,20 @@ std::shared_ptr<const ThoughtMasks> thought_masks(const Vocabulary& vocabulary,
   return std::make_shared<const ThoughtMasks>(texts.bytes, texts.ends, reasoning);
 }
 
+// With the field of the request in front, as the place of a tool stands in front.
+Error in_field(const llm::StructureSpec& spec, const Error& error) {
+  return {error.kind, spec.param + ": " + error.message};
+}
+
+Built grammar_beside_form(const llm::StructureSpec& spec, std::span<const CalledTool> tools,
+                          const CallSpelling& spelling, const grammar::GiveUp& give_up,
+                          const SchemaWords& words) {
+  grammar::GrammarBuilder builder;
+  const Result<grammar::Part> form = form_part(builder, spec, give_up, words);
+  if (!form) return in_field(spec, form.error());
+  return call_or_form_grammar(builder, *form, tools, spelling, give_up, words);
+}
+
 // Of a message of thoughts, which the beginning of another would end.
 std::shared_ptr<const ThoughtMasks> message_masks(VocabularyTexts shown,
                                                   const chat::ReasoningFormat& reasoning) {
@@ -161,7 +237,8 @@ CallTables make_call_tables(const Vocabulary& vocabulary, const chat::ReasoningF
 Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec& spec,
                                                         const VocabularyTables& tables,
                                                         const grammar::GiveUp& give_up) {
-  Built grammar = grammar_of(spec, give_up);
+  std::vector<std::string> warnings;
+  Built grammar = grammar_of(spec, give_up, warnings);
   if (!grammar) return grammar.error();
   auto check = make_check(spec);
   if (!check) return check.error();
@@ -171,7 +248,8 @@ Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec
       .calls = nullptr,
       .marks = {},
       .thoughts = tables.thoughts,
-      .call_marks = nullptr});
+      .call_marks = nullptr,
+      .warnings = std::move(warnings)});
 }
 
 Result<std::shared_ptr<const Structure>> make_call_structure(const llm::StructureSpec& spec,
@@ -179,9 +257,15 @@ Result<std::shared_ptr<const Structure>> make_call_structure(const llm::Structur
                                                              const grammar::GiveUp& give_up) {
   const llm::ToolChoice& choice = spec.tool_choice;
   const bool several = choice.parallel && tables.spelling.syntax.several;
+  const bool beside_form = spec.kind != Kind::kToolCalls;
   Result<std::vector<CalledTool>> tools = called_tools(spec);
   if (!tools) return tools.error();
-  auto grammar = call_grammar(*tools, tables.spelling, several, give_up);
+  std::vector<std::string> warnings;
+  const SchemaWords words{.unknown = words_of(spec), .warn = [&](const std::string& warning) {
+                            add_warning(warnings, warning);
+                          }};
+  auto grammar = beside_form ? grammar_beside_form(spec, *tools, tables.spelling, give_up, words)
+                             : call_grammar(*tools, tables.spelling, give_up, words);
   if (!grammar) return grammar.error();
   Structure structure{.grammar = std::make_shared<grammar::CompiledGrammar>(
                           *std::move(grammar), tables.vocabulary.tokens),
@@ -189,8 +273,14 @@ Result<std::shared_ptr<const Structure>> make_call_structure(const llm::Structur
                       .calls = nullptr,
                       .marks = tables.spelling.marks,
                       .thoughts = tables.vocabulary.thoughts,
-                      .call_marks = nullptr};
-  if (choice.use == llm::ToolUse::kAuto) {
+                      .call_marks = nullptr,
+                      .warnings = std::move(warnings)};
+  if (beside_form) {
+    auto check = make_check(spec);
+    if (!check) return in_field(spec, check.error());
+    structure.check = *std::move(check);
+  }
+  if (choice.use == llm::ToolUse::kAuto && !beside_form) {
     structure.call_marks = tables.marks;
   } else {
     Result<CallCheck> check = CallCheck::make(*tools, several);

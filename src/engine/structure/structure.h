@@ -49,11 +49,12 @@ CallTables make_call_tables(const Vocabulary& vocabulary, const chat::ReasoningF
 
 struct Structure {
   std::shared_ptr<grammar::CompiledGrammar> grammar;
-  std::shared_ptr<const AnswerCheck> check;  // not of calls
-  std::shared_ptr<const CallCheck> calls;    // of those that have to come
+  std::shared_ptr<const AnswerCheck> check;  // of an answer without calls; none: it has to call
+  std::shared_ptr<const CallCheck> calls;    // of those that have to come, or may instead of a form
   SpelledMarks marks;                        // in the grammar
   std::shared_ptr<const ThoughtMasks> thoughts;
   std::shared_ptr<const CallMarks> call_marks;  // of calls that need not come
+  std::vector<std::string> warnings;            // what of its schemas has no effect
 };
 
 // kInvalid: why it cannot be enforced, in words for people. kUnavailable: `give_up` said so.
@@ -61,7 +62,8 @@ Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec
                                                         const VocabularyTables& tables,
                                                         const grammar::GiveUp& give_up);
 
-// The same of kToolCalls; what is at fault comes first in the message.
+// The same of kToolCalls, and of a form beside which tools may be called; what is at fault comes
+// first in the message.
 Result<std::shared_ptr<const Structure>> make_call_structure(const llm::StructureSpec& spec,
                                                              const CallTables& tables,
                                                              const grammar::GiveUp& give_up);

@@ -10,19 +10,21 @@ namespace {
 // All that two specs must have alike. Texts are told apart by their lengths.
 std::string key_of(const llm::StructureSpec& spec) {
   std::string key =
-      fmt::format("{}{}{} {} ", static_cast<int>(spec.kind), spec.flexible_whitespace ? 'f' : 'c',
-                  spec.open ? 'o' : 'c', spec.text.size());
+      fmt::format("{}{}{}{} {} ", static_cast<int>(spec.kind), spec.flexible_whitespace ? 'f' : 'c',
+                  spec.open ? 'o' : 'c', spec.unknown == llm::UnknownWords::kRefuse ? 'r' : 'a',
+                  spec.text.size());
   key += spec.text;
   const llm::ToolChoice& calls = spec.tool_choice;
   key += fmt::format(" {}{} {} ", static_cast<int>(calls.use), calls.parallel ? 's' : 'o',
                      calls.name.size());
   key += calls.name;
+  key += fmt::format(" {} {}", spec.tools.size(), spec.tools);
   for (const std::string& choice : spec.choices)
     key += fmt::format(" {} {}", choice.size(), choice);
   return key;
 }
 
-size_t bytes_of(const std::string& key, const StructureCache::Made& made) {
+size_t spec_bytes(const std::string& key, const StructureCache::Made& made) {
   return 2 * key.size() + (made ? (*made)->grammar->memory_bytes() : 0);
 }
 
@@ -92,7 +94,7 @@ void StructureCache::compile(const llm::StructureSpec& spec, Entries::iterator e
 void StructureCache::drop_oldest() {
   size_t bytes = 0;
   for (Entry& entry : entries_) {
-    if (entry.made) bytes += entry.bytes = bytes_of(entry.key, *entry.made);
+    if (entry.made) bytes += entry.bytes = spec_bytes(entry.key, *entry.made);
   }
   for (auto entry = entries_.end(); entry != entries_.begin();) {
     --entry;
@@ -109,7 +111,7 @@ size_t StructureCache::bytes() const {
   const std::scoped_lock lock(mutex_);
   size_t bytes = 0;
   for (const Entry& entry : entries_) {
-    if (entry.made) bytes += bytes_of(entry.key, *entry.made);
+    if (entry.made) bytes += spec_bytes(entry.key, *entry.made);
   }
   return bytes;
 }

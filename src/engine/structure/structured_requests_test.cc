@@ -147,6 +147,44 @@ TEST_F(StructuredRequestsTest, WhatCannotBeCompiledIsRefusedWithItsField) {
   EXPECT_EQ(model.structure_fault(completion(choice())), std::nullopt);
 }
 
+TEST_F(StructuredRequestsTest, WordsOfASchemaThatAreNotKnownAreToldOrRefused) {
+  constexpr const char* kSchema =
+      R"({"type":"object","properties":{"name":{"enum":["yes","no"],"unit":"m"}},)"
+      R"("required":["name"]})";
+  GenerationBackend model = backend();
+  llm::Request request = completion({.kind = Kind::kJsonSchema, .text = kSchema});
+  const llm::Answer given = answer(ask(model, request));
+  EXPECT_EQ(given.choices.at(0).structure, llm::StructureLabel::kValid);
+  EXPECT_EQ(given.structure_warnings,
+            std::vector<std::string>{"at #/properties/name/unit: this is no keyword of JSON "
+                                     "Schema, and has no effect"});
+  EXPECT_TRUE(answer(ask(model, completion(choice()))).structure_warnings.empty());
+  request.schema_unknown = llm::UnknownWords::kRefuse;
+  const llm::Outcome refused = ask(model, request);
+  ASSERT_TRUE(std::holds_alternative<llm::Failure>(refused));
+  EXPECT_NE(std::get<llm::Failure>(refused).message.find("at #/properties/name/unit: "),
+            std::string::npos);
+}
+
+TEST_F(StructuredRequestsTest, OfManyWarningsTheFirstAreTold) {
+  std::string schema = R"({"enum":["yes"])";
+  for (int i = 0; i < 50; ++i)
+    schema += fmt::format(R"(,"word{}":1)", i);
+  schema += fmt::format(R"(,"{}":1}})", std::string(5000, 'w'));
+  GenerationBackend model = backend();
+  const std::vector<std::string> warnings =
+      answer(ask(model, completion({.kind = Kind::kJsonSchema, .text = schema})))
+          .structure_warnings;
+  ASSERT_EQ(warnings.size(), 21U);
+  EXPECT_EQ(warnings.back(), "more words without effect are not listed");
+  const llm::Answer one = answer(ask(
+      model,
+      completion({.kind = Kind::kJsonSchema,
+                  .text = fmt::format(R"({{"enum":["yes"],"{}":1}})", std::string(5000, 'w'))})));
+  ASSERT_EQ(one.structure_warnings.size(), 1U);
+  EXPECT_LT(one.structure_warnings.front().size(), 500U);
+}
+
 TEST_F(StructuredRequestsTest, ThoughtsStandApart) {
   // The template opens the thoughts; they last until the limit or until the mark comes by chance.
   GenerationBackend opens = backend("{{ '</think>' }}{{ messages[0].content }}<think>");

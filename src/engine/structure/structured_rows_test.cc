@@ -126,6 +126,7 @@ class StructuredRowsTest : public ::testing::Test {
       }
       vocabulary_.append_bytes(token, choice.text);
       EXPECT_TRUE(matcher.accept(token));
+      choice.text.resize(choice.text.size() - matcher.bytes_behind_end());
       size_t stop = std::string::npos;
       for (const std::string& one : request.stop)
         stop = std::min(stop, choice.text.find(one));

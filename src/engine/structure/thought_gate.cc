@@ -7,7 +7,7 @@
 namespace windrow::engine {
 namespace {
 
-using Kind = chat::ReasoningFormat::Kind;
+using FormatKind = chat::ReasoningFormat::Kind;
 namespace harmony = chat::harmony;
 
 constexpr std::string_view kWhitespace = " \t\r\n";
@@ -19,12 +19,12 @@ constexpr std::string_view kEnd = "<|end|>";
 
 ThoughtGate::ThoughtGate(const chat::ReasoningFormat& format, std::string_view prompt)
     : format_(format) {
-  if (format.kind == Kind::kTags) {
+  if (format.kind == FormatKind::kTags) {
     prompt = prompt.substr(0, prompt.find_last_not_of(kWhitespace) + 1);
     part_ = Part::kOpening;
     if (prompt.ends_with(format.close)) part_ = Part::kSpeech;
     if (prompt.ends_with(format.open)) part_ = Part::kThoughts;
-  } else if (format.kind == Kind::kChannels) {
+  } else if (format.kind == FormatKind::kChannels) {
     const size_t start = prompt.rfind(harmony::kStart);
     const std::string_view open =
         start == std::string_view::npos ? "" : prompt.substr(start + harmony::kStart.size());
@@ -93,7 +93,7 @@ std::string_view ThoughtGate::take_opening(std::string_view bytes) {
 }
 
 std::string_view ThoughtGate::take_thoughts(std::string_view bytes) {
-  const bool tags = format_.kind == Kind::kTags;
+  const bool tags = format_.kind == FormatKind::kTags;
   const std::string_view mark = tags ? std::string_view(format_.close) : kEnd;
   const Found found = find(mark, progress_, bytes);
   go_on(bytes, found.bytes);

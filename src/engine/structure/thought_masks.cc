@@ -9,13 +9,13 @@
 namespace windrow::engine {
 namespace {
 
-using Kind = chat::ReasoningFormat::Kind;
-using Part = ThoughtGate::Part;
+using FormatKind = chat::ReasoningFormat::Kind;
+using ThoughtPart = ThoughtGate::Part;
 
-constexpr std::string_view kLineBreaks = "\r\n";
+constexpr std::string_view kMaskLineBreaks = "\r\n";
 
 bool only_line_breaks(std::string_view text) {
-  return text.find_first_not_of(kLineBreaks) == std::string_view::npos;
+  return text.find_first_not_of(kMaskLineBreaks) == std::string_view::npos;
 }
 
 bool any(const grammar::TokenMask& mask) {
@@ -33,8 +33,8 @@ ThoughtMasks::ThoughtMasks(std::span<const std::string> texts, std::span<const T
       message_(breaks_),
       start_(breaks_),
       nothing_(breaks_) {
-  if (format.kind == Kind::kNone) return;
-  const bool tags = format.kind == Kind::kTags;
+  if (format.kind == FormatKind::kNone) return;
+  const bool tags = format.kind == FormatKind::kTags;
   const std::string_view close = tags ? std::string_view(format.close) : "<|end|>";
   const Mask none(static_cast<int32_t>(texts.size()));
   if (tags) opening_.assign(format.open.size(), none);
@@ -56,7 +56,8 @@ ThoughtMasks::ThoughtMasks(std::span<const std::string> texts, std::span<const T
     }
     if (text.empty()) continue;
     if (breaks_behind && only_line_breaks(text)) breaks_.allow(token);
-    if (kLineBreaks.find(text.front()) != std::string_view::npos) begins_with_break_.allow(token);
+    if (kMaskLineBreaks.find(text.front()) != std::string_view::npos)
+      begins_with_break_.allow(token);
     const bool mark = std::ranges::find(marks, text) != marks.end();
     if (text == "<|channel|>") header_begin_.allow(token);
     if (text == "<|message|>") message_.allow(token);
@@ -84,20 +85,20 @@ void ThoughtMasks::fill_opening(std::span<const std::string> texts, const std::v
   }
 }
 
-const grammar::TokenMask& ThoughtMasks::at(Part part, size_t progress) const {
+const grammar::TokenMask& ThoughtMasks::at(ThoughtPart part, size_t progress) const {
   switch (part) {
-    case Part::kOpening:
+    case ThoughtPart::kOpening:
       return opening_.at(progress);
-    case Part::kThoughts:
+    case ThoughtPart::kThoughts:
       return thoughts_.at(progress);
-    case Part::kBetween:
+    case ThoughtPart::kBetween:
       return progress < ThoughtGate::kLineBreaksMax ? breaks_ : nothing_;
-    case Part::kHeader:
+    case ThoughtPart::kHeader:
       if (progress == 0) return header_begin_;
       return progress < ThoughtGate::kHeaderMax ? header_ : message_;
-    case Part::kEnded:
+    case ThoughtPart::kEnded:
       return start_;
-    case Part::kSpeech:
+    case ThoughtPart::kSpeech:
       break;
   }
   ENSURE(false, "what is said is not for thoughts to allow");

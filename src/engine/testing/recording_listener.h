@@ -36,6 +36,7 @@ class RecordingListener final : public llm::Listener {
     }
     said.whole.tokens.insert(said.whole.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     said.whole.finish_reason = piece.finish_reason;
+    said.whole.cut_character = piece.cut_character;
   }
 
   // Called by the request's Done.
@@ -53,6 +54,7 @@ class RecordingListener final : public llm::Listener {
       EXPECT_EQ(choices_[static_cast<int32_t>(i)].calls, choice.tool_calls) << "choice " << i;
       EXPECT_EQ(whole.tokens, choice.tokens) << "choice " << i;
       EXPECT_EQ(whole.finish_reason, choice.finish_reason) << "choice " << i;
+      EXPECT_EQ(whole.cut_character, choice.cut_character) << "choice " << i;
     }
   }
 

@@ -16,4 +16,17 @@ std::string ipv6_pattern();
 std::string uri_pattern();
 std::string uuid_pattern();
 
+std::string uri_reference_pattern();
+std::string uri_template_pattern();
+std::string iri_pattern();
+std::string iri_reference_pattern();
+std::string json_pointer_pattern();
+std::string relative_json_pointer_pattern();
+std::string byte_pattern();
+std::string regex_pattern();
+
+// Beyond those of hostname and email.
+std::string idn_hostname_pattern();
+std::string idn_email_pattern();
+
 }  // namespace windrow::grammar

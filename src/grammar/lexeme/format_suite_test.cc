@@ -40,7 +40,8 @@ TEST(FormatSuite, NoInvalidTextIsAccepted) {
   int refused = 0;
   for (const std::string& format : known_formats()) {
     const fs::path path = kFormats / (format + ".json");
-    if (format == "uuid" || format == "duration") continue;  // these are younger than the draft
+    // These are younger than the draft or of others.
+    if (format == "uuid" || format == "duration" || format == "byte") continue;
     const json::value groups = read(path);
     for (const json::value& group : groups.as_array()) {
       for (const json::value& test : group.at("tests").as_array()) {
@@ -61,7 +62,7 @@ TEST(FormatSuite, NoInvalidTextIsAccepted) {
   }
   RecordProperty("right", right);
   RecordProperty("refused", refused);
-  EXPECT_GE(right, 40);
+  EXPECT_GE(right, 100);
 }
 
 }  // namespace

@@ -2,15 +2,22 @@
 // asked for, and shared by all threads.
 //
 // Each is a part of what its standard allows, such that validators agree on it:
-// - date, time, date-time: RFC 3339 with the days of months and leap years, years from 0001, `T`
-// and
-//   `Z` in capitals, up to 9 digits of a second's fraction; the second 60 only as 23:59:60Z.
+// - date, time, date-time: RFC 3339 with the days of months and leap years, years from 0001,
+//   `T` and `Z` in capitals, up to 9 digits of a second's fraction; the second 60 only as
+//   23:59:60Z.
 // - duration: RFC 3339, appendix A; numbers of up to 9 digits.
 // - email: dot-atoms of RFC 5321 up to 64 characters, at a domain of two labels or more.
 // - hostname: RFC 1123, no label with `--` in third place (those are reserved: xn--...), up to 253
 //   characters: 3 labels of 63, 8 of 30 or 31 of 7.
 // - ipv4, ipv6: RFC 3986, with `::` and an ipv4 at the end, no zones.
-// - uri: RFC 3986 with a scheme and something behind it, in ASCII.
+// - uri, uri-reference: RFC 3986 in ASCII; a scheme has something behind it.
+// - iri, iri-reference: RFC 3987, without what changes the direction of writing.
+// - uri-template: RFC 6570, with names of letters, digits and `_`.
+// - json-pointer, relative-json-pointer: RFC 6901; numbers of up to 9 digits.
+// - idn-hostname, idn-email: hostname and email; and labels of up to 11 small letters, kana, Han
+//   and Hangul, at most three labels, and mailboxes of up to 21 characters.
+// - regex: ECMA-262, groups within groups up to three deep, without look-around and references.
+// - byte: OpenAPI's, base64 as RFC 4648 has it.
 // - uuid: RFC 4122, in small or capital letters.
 #pragma once
 

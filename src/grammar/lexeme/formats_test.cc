@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "grammar/lexeme/testing/automata.h"
 
@@ -16,16 +17,18 @@ bool is(std::string_view format, std::string_view text) {
 }
 
 TEST(Formats, AreKnownByName) {
-  EXPECT_EQ(known_formats().size(), 10u);
+  EXPECT_EQ(known_formats().size(), 20u);
+  const std::set<std::string> may_be_empty = {"uri-reference", "iri-reference", "uri-template",
+                                              "json-pointer",  "regex",         "byte"};
   for (const std::string& name : known_formats()) {
     ASSERT_NE(format_dfa(name), nullptr) << name;
     EXPECT_FALSE(format_dfa(name)->empty()) << name;
-    EXPECT_FALSE(is(name, "")) << name;
+    EXPECT_EQ(is(name, ""), may_be_empty.contains(name)) << name;
     EXPECT_FALSE(is(name, "\n")) << name;
     EXPECT_EQ(useless_states(*json_string_dfa(*format_dfa(name))), 0u) << name;
     EXPECT_LT(format_dfa(name)->states_count(), 2000u) << name;
   }
-  EXPECT_EQ(format_dfa("idn-email"), nullptr);
+  EXPECT_EQ(format_dfa("tartan"), nullptr);
   EXPECT_EQ(format_dfa(""), nullptr);
   EXPECT_EQ(format_dfa("date"), format_dfa("date"));
 }
@@ -128,7 +131,7 @@ TEST(Formats, TakeAndRefuse) {
         "ldap://[2001:db8::7]/c=GB?objectClass?one", "mailto:John.Doe@example.com",
         "news:comp.infosystems.www.servers.unix", "tel:+1-816-555-1212",
         "urn:oasis:names:specification:docbook:dtd:xml:4.1.2", "https://example.com:8080/a//b",
-        "file:/etc/hosts"},
+        "file:/etc/hosts", "file:///etc/hosts", "file:///", "about:blank"},
        {"//foo.bar/?baz=qux#quux",
         "/abc",
         "\\\\WINDOWS\\fileshare",
@@ -150,7 +153,47 @@ TEST(Formats, TakeAndRefuse) {
         "http://x/<>",
         "http://x/{}",
         "http://x/^`",
-        "file:///etc"}},
+        "http://"}},
+      {"uri-reference",
+       {"http://foo.bar/?baz=qux#quux", "//foo.bar/?baz=qux#quux", "/abc", "abc", "#fragment", "?q",
+        "", "../a/b;c=1", "./a:b", "file:///etc/hosts"},
+       {"\\\\WINDOWS\\fileshare", "#frag\\ment", "1a:b", "a b", "/%zz", "é", "#a#b", "//[::1"}},
+      {"iri",
+       {"http://ƒøø.ßår/?∂éœ=πîx#πîüx", "http://ƒøø.com/blah_(wîkïpédiå)_blah#ßité-1",
+        "http://[2001:0db8:85a3:0000:0000:8a2e:0370:7334]", "urn:例え", "http://x/?\uE000"},
+       {"http://2001:0db8:85a3:0000:0000:8a2e:0370:7334", "/abc", "\\\\WINDOWS\\filëßåré", "âππ",
+        "http://x/\u200E", "http://x/\uE000", "é:x"}},
+      {"iri-reference",
+       {"http://ƒøø.ßår/?∂éœ=πîx#πîüx", "//ƒøø.ßår/", "/âππ", "âππ", "#ƒrägmênt", ""},
+       {"\\\\WINDOWS\\filëßåré", "#ƒräg\\mênt", "é:x"}},
+      {"uri-template",
+       {"http://example.com/dictionary/{term:1}/{term}", "{?q,lang*}", "{+path}/here", "{%41}",
+        "dictionary", "", "/ä"},
+       {"http://example.com/{term", "}", "{}", "{a:}", "{a:0}", "{a:10000}", "{a,}", "{a-b}", "a b",
+        "%4", "{{a}}", "\"", "{a*:3}"}},
+      {"json-pointer",
+       {"", "/", "/foo/bar~0/baz~1/%a", "/foo//bar", "/é", "/~1~0", "/ ", "/\""},
+       {"a", "#", "#/", "/~", "/~2", "/~0~", "0", "a/a"}},
+      {"relative-json-pointer",
+       {"0", "1", "0/foo/bar", "2/0/baz/1/zip", "0#", "120/foo"},
+       {"/foo/bar", "", "-1/foo", "+1/foo", "0##", "01/a", "01#", "#", "1~0"}},
+      {"idn-email",
+       {"실례@실례.테스트", "joe.bloggs@example.com", "jörg@müller.de", "用户@例え.jp",
+        std::string(64, 'a') + "@example.com"},
+       {"2962", "@例え.jp", "a@b@c.jp", "ж@1", "ж..ж@xn.com", "ж@example", "ж ж@example.com"}},
+      {"idn-hostname",
+       {"실례.테스트", "www.example.com", "münchen", "пример.испытание", "例え.jp"},
+       {"〮실례.테스트", "실〮례.테스트", "München", "a..b", ".münchen", "münchen.", "-ü", "ü_",
+        "실실실실실실실실실실실실실실실실실실실실실실실실"}},
+      {"regex",
+       {"", "([abc])+\\s+$", "^[a-z0-9]+(?:-[a-z0-9]+)*$", "a|b|", "\\d{3}-\\d{4,}", "x{2,10}?",
+        "[^\\s\\-]", "[-+]?[0-9]*\\.?[0-9]+", "((a)(b(c)))", "é*", "\\u0041\\x41", "[.*+]", "()",
+        "^\\/a$"},
+       {"^(abc]", "(", ")", "*a", "a**", "a{2,1}", "[z-a]", "[a", "\\", "\\q", "a{", "(?<a", "^*",
+        "\\Z", "a{,3}", "[\\", "(?a)"}},
+      {"byte",
+       {"", "TQ==", "TWE=", "TWFu", "SGVsbG8gd29ybGQ="},
+       {"T", "TQ", "TQ=", "TQ===", "TW Fu", "TWFu\n", "TR==", "T_-u", "====", "TQ==TQ=="}},
       {"uuid",
        {"2EB8AA08-AA98-11EA-B4AA-73B441D16380", "2eb8aa08-aa98-11ea-b4aa-73b441d16380",
         "00000000-0000-0000-0000-000000000000"},

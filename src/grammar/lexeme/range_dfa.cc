@@ -7,10 +7,7 @@
 
 namespace windrow::grammar {
 
-using State = RangeDfa::State;
-using Edge = RangeDfa::Edge;
-
-State RangeDfa::next(State state, char32_t symbol) const {
+RangeDfa::State RangeDfa::next(State state, char32_t symbol) const {
   const auto of_state = edges_of(state);
   const auto behind =
       std::upper_bound(of_state.begin(), of_state.end(), symbol,
@@ -36,25 +33,28 @@ void RangeDfa::add_edge(CharRange on, State to) {
 
 namespace {
 
+using DfaState = RangeDfa::State;
+using DfaEdge = RangeDfa::Edge;
+
 // Who goes to a state: of state i, sources[from[i]] up to sources[from[i + 1]].
 struct Reverse {
   std::vector<uint32_t> from;
-  std::vector<State> sources;
+  std::vector<DfaState> sources;
 
   explicit Reverse(const RangeDfa& dfa)
       : from(dfa.states_count() + 1, 0), sources(dfa.edges.size()) {
-    for (const Edge& edge : dfa.edges)
+    for (const DfaEdge& edge : dfa.edges)
       ++from[edge.to];
     uint32_t sum = 0;
     for (uint32_t& start : from)
       start = sum += start;  // where it ends; filling it backwards makes it the start
-    for (State state = 0; state < dfa.states_count(); ++state) {
-      for (const Edge& edge : dfa.edges_of(state))
+    for (DfaState state = 0; state < dfa.states_count(); ++state) {
+      for (const DfaEdge& edge : dfa.edges_of(state))
         sources[--from[edge.to]] = state;
     }
   }
 
-  std::span<const State> of(State state) const {
+  std::span<const DfaState> of(DfaState state) const {
     return std::span(sources).subspan(from[state], from[state + 1] - from[state]);
   }
 };
@@ -62,14 +62,14 @@ struct Reverse {
 // The states from which an accepting one can be reached.
 std::vector<bool> useful_states(const RangeDfa& dfa, const Reverse& reverse) {
   std::vector<bool> useful = dfa.accepting;
-  std::vector<State> open;
-  for (State state = 0; state < dfa.states_count(); ++state) {
+  std::vector<DfaState> open;
+  for (DfaState state = 0; state < dfa.states_count(); ++state) {
     if (useful[state]) open.push_back(state);
   }
   while (!open.empty()) {
-    const State state = open.back();
+    const DfaState state = open.back();
     open.pop_back();
-    for (const State source : reverse.of(state)) {
+    for (const DfaState source : reverse.of(state)) {
       if (useful[source]) continue;
       useful[source] = true;
       open.push_back(source);
@@ -87,7 +87,7 @@ class Partition {
     place_of_.resize(dfa.states_count());
     for (const bool accepts : {false, true}) {
       const auto begin = static_cast<uint32_t>(order_.size());
-      for (State state = 0; state < dfa.states_count(); ++state) {
+      for (DfaState state = 0; state < dfa.states_count(); ++state) {
         if (useful[state] && dfa.accepting[state] == accepts) place(state);
       }
       if (order_.size() > begin) add_block(begin, static_cast<uint32_t>(order_.size()), true);
@@ -100,7 +100,7 @@ class Partition {
   }
 
   // kDead for a state that is not useful.
-  uint32_t block_of(State state) const { return block_of_[state]; }
+  uint32_t block_of(DfaState state) const { return block_of_[state]; }
   size_t blocks_count() const { return blocks_.size(); }
 
  private:
@@ -110,7 +110,7 @@ class Partition {
     uint32_t marked = 0;  // so many at its beginning are to be looked at
   };
 
-  void place(State state) {
+  void place(DfaState state) {
     place_of_[state] = static_cast<uint32_t>(order_.size());
     order_.push_back(state);
   }
@@ -123,7 +123,7 @@ class Partition {
     if (marked) open_.push_back(block);
   }
 
-  void mark(State state) {
+  void mark(DfaState state) {
     const uint32_t number = block_of_[state];
     if (number == RangeDfa::kDead) return;
     Block& block = blocks_[number];
@@ -137,9 +137,9 @@ class Partition {
   }
 
   // The edges of a state as seen through the partition.
-  void write_signature(State state) {
+  void write_signature(DfaState state) {
     signature_.clear();
-    for (const Edge& edge : dfa_.edges_of(state)) {
+    for (const DfaEdge& edge : dfa_.edges_of(state)) {
       const uint32_t to = block_of_[edge.to];
       if (to == RangeDfa::kDead) continue;
       const size_t size = signature_.size();
@@ -176,8 +176,8 @@ class Partition {
 
   void mark_sources(uint32_t begin, uint32_t end) {
     moved_.assign(order_.begin() + begin, order_.begin() + end);  // marking changes the order
-    for (const State state : moved_) {
-      for (const State source : reverse_.of(state))
+    for (const DfaState state : moved_) {
+      for (const DfaState source : reverse_.of(state))
         mark(source);
     }
   }
@@ -210,14 +210,14 @@ class Partition {
   const RangeDfa& dfa_;
   const Reverse& reverse_;
   std::vector<uint32_t> block_of_;
-  std::vector<State> order_;
+  std::vector<DfaState> order_;
   std::vector<uint32_t> place_of_;  // of a state in order_
   std::vector<Block> blocks_;
   std::vector<uint32_t> open_;  // blocks with marked states
   std::vector<Part> parts_;
   std::vector<uint32_t> signature_;
-  std::vector<std::pair<uint32_t, State>> keyed_;
-  std::vector<State> moved_;
+  std::vector<std::pair<uint32_t, DfaState>> keyed_;
+  std::vector<DfaState> moved_;
 };
 
 }  // namespace
@@ -232,11 +232,11 @@ RangeDfa minimal(const RangeDfa& dfa) {
   // Blocks as a breadth-first walk meets them, each by the state it was met with.
   RangeDfa small;
   std::vector<uint32_t> number_of(partition.blocks_count(), RangeDfa::kDead);
-  std::vector<State> met{0};
+  std::vector<DfaState> met{0};
   number_of[partition.block_of(0)] = 0;
   for (uint32_t i = 0; i < met.size(); ++i) {
     small.begin_state(dfa.accepting[met[i]]);
-    for (const Edge& edge : dfa.edges_of(met[i])) {
+    for (const DfaEdge& edge : dfa.edges_of(met[i])) {
       const uint32_t block = partition.block_of(edge.to);
       if (block == RangeDfa::kDead) continue;
       if (number_of[block] == RangeDfa::kDead) {
@@ -257,8 +257,8 @@ class Product {
   Product(const RangeDfa& a, const RangeDfa& b, Combination what) : a_(a), b_(b), what_(what) {}
 
   std::optional<RangeDfa> run(size_t states_max) {
-    const State a = a_.states_count() == 0 ? RangeDfa::kDead : 0;
-    const State b = b_.states_count() == 0 ? RangeDfa::kDead : 0;
+    const DfaState a = a_.states_count() == 0 ? RangeDfa::kDead : 0;
+    const DfaState b = b_.states_count() == 0 ? RangeDfa::kDead : 0;
     if (is_wanted(a, b)) number_of(a, b);
     for (uint32_t i = 0; i < pairs_.size(); ++i) {
       if (pairs_.size() > states_max) return std::nullopt;
@@ -269,7 +269,7 @@ class Product {
   }
 
  private:
-  bool is_wanted(State a, State b) const {
+  bool is_wanted(DfaState a, DfaState b) const {
     switch (what_) {
       case Combination::kBoth:
         return a != RangeDfa::kDead && b != RangeDfa::kDead;
@@ -281,7 +281,7 @@ class Product {
     return a != RangeDfa::kDead;
   }
 
-  bool accepts(State a, State b) const {
+  bool accepts(DfaState a, DfaState b) const {
     const bool in_a = a != RangeDfa::kDead && a_.accepting[a];
     const bool in_b = b != RangeDfa::kDead && b_.accepting[b];
     switch (what_) {
@@ -295,12 +295,12 @@ class Product {
     return in_a && !in_b;
   }
 
-  uint32_t number_of(State a, State b) { return pairs_.intern(std::array{a, b}).first; }
+  uint32_t number_of(DfaState a, DfaState b) { return pairs_.intern(std::array{a, b}).first; }
 
-  void expand(State a, State b) {
+  void expand(DfaState a, DfaState b) {
     result_.begin_state(accepts(a, b));
-    const auto of_a = a == RangeDfa::kDead ? std::span<const Edge>() : a_.edges_of(a);
-    const auto of_b = b == RangeDfa::kDead ? std::span<const Edge>() : b_.edges_of(b);
+    const auto of_a = a == RangeDfa::kDead ? std::span<const DfaEdge>() : a_.edges_of(a);
+    const auto of_b = b == RangeDfa::kDead ? std::span<const DfaEdge>() : b_.edges_of(b);
     size_t i = 0;
     size_t j = 0;
     char32_t at = 0;  // what lies before is done
@@ -314,8 +314,8 @@ class Product {
       const bool in_b = on_b.first <= at;
       const char32_t last =
           std::min(in_a ? on_a.last : on_a.first - 1, in_b ? on_b.last : on_b.first - 1);
-      const State to_a = in_a ? of_a[i].to : RangeDfa::kDead;
-      const State to_b = in_b ? of_b[j].to : RangeDfa::kDead;
+      const DfaState to_a = in_a ? of_a[i].to : RangeDfa::kDead;
+      const DfaState to_b = in_b ? of_b[j].to : RangeDfa::kDead;
       if (is_wanted(to_a, to_b)) result_.add_edge({at, last}, number_of(to_a, to_b));
       at = last + 1;
       if (in_a && on_a.last == last) ++i;

@@ -11,8 +11,8 @@
 namespace windrow::grammar {
 namespace {
 
-constexpr int kDepthMax = 200;
-constexpr uint32_t kCountMax = 1'000'000;  // more would need as many states
+constexpr int kRegexDepthMax = 200;
+constexpr uint32_t kRegexCountMax = 1'000'000;  // more would need as many states
 
 using Kind = RegexNode::Kind;
 
@@ -101,8 +101,8 @@ class RegexParser {
                                                 "write the smaller first",
                                                 *min, *max));
     }
-    if (*min > kCountMax || max.value_or(0) > kCountMax)
-      return regex_error(repeat.at, fmt::format("at most {} repetitions", kCountMax));
+    if (*min > kRegexCountMax || max.value_or(0) > kRegexCountMax)
+      return regex_error(repeat.at, fmt::format("at most {} repetitions", kRegexCountMax));
     repeat.min = *min;
     repeat.max = max;
     return true;
@@ -112,7 +112,7 @@ class RegexParser {
   std::optional<uint32_t> take_number() {
     std::optional<uint32_t> number;
     for (; !cursor_.at_end() && next() >= U'0' && next() <= U'9'; ++cursor_.next)
-      number = std::min(number.value_or(0) * 10 + (next() - U'0'), kCountMax + 1);
+      number = std::min(number.value_or(0) * 10 + (next() - U'0'), kRegexCountMax + 1);
     return number;
   }
 
@@ -174,8 +174,9 @@ class RegexParser {
         if (auto name = skip_name(group.at); !name) return name.error();
       }
     }
-    if (++depth_ > kDepthMax)
-      return regex_error(group.at, fmt::format("more than {} groups in each other", kDepthMax));
+    if (++depth_ > kRegexDepthMax)
+      return regex_error(group.at,
+                         fmt::format("more than {} groups in each other", kRegexDepthMax));
     auto inner = parse_choice();
     --depth_;
     if (!inner) return inner;

@@ -10,12 +10,12 @@
 namespace windrow::grammar {
 namespace {
 
-constexpr size_t kNodesMax = 20'000;
+constexpr size_t kConjunctionNodesMax = 20'000;
 constexpr size_t kMembersMax = 1'000'000;  // of all objects
-constexpr size_t kDepthMax = 400;
-constexpr size_t kStepsBetweenQuestions = 32;
+constexpr size_t kConjunctionDepthMax = 400;
+constexpr size_t kConjunctionSteps = 32;
 
-char32_t key_of(const Term& term) {
+char32_t conjunction_key(const Term& term) {
   return static_cast<char32_t>(term.schema.value() * 2 + (term.judging ? 1 : 0));
 }
 
@@ -40,7 +40,7 @@ NodeId Conjunctions::add_node(std::string pointer) {
 }
 
 Result<void> Conjunctions::ask_to_go_on() {
-  if (asked_++ % kStepsBetweenQuestions == 0 && give_up_ && give_up_()) {
+  if (asked_++ % kConjunctionSteps == 0 && give_up_ && give_up_()) {
     return Error{ErrorKind::kUnavailable, "working out the schema took too long"};
   }
   return {};
@@ -53,7 +53,7 @@ Conjunctions::Expanded Conjunctions::expand(const Terms& terms) const {
   while (!open.empty()) {
     const Term term = open.back();
     open.pop_back();
-    if (!seen.insert(key_of(term)).second) continue;
+    if (!seen.insert(conjunction_key(term)).second) continue;
     const SchemaNode& node = schema_[term.schema];
     if (node.kind == SchemaNode::Kind::kAlways) continue;
     if (node.kind == SchemaNode::Kind::kNever && !result.never) result.never = term.schema;
@@ -65,7 +65,7 @@ Conjunctions::Expanded Conjunctions::expand(const Terms& terms) const {
     result.terms.push_back(term);
   }
   std::erase_if(result.terms, [&](const Term& term) {
-    return term.judging && seen.contains(key_of({term.schema, false}));
+    return term.judging && seen.contains(conjunction_key({term.schema, false}));
   });
   return result;
 }
@@ -75,20 +75,20 @@ Result<NodeId> Conjunctions::find(const Terms& terms) {
   if (expanded.never) expanded.terms = {{*expanded.never, false}};
   std::u32string key;
   for (const Term& term : expanded.terms)
-    key += key_of(term);
+    key += conjunction_key(term);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
 
   const std::string pointer =
       expanded.terms.empty() ? "#" : schema_[expanded.terms.front().schema].pointer;
-  if (nodes_.size() > kNodesMax || members_count_ > kMembersMax) {
+  if (nodes_.size() > kConjunctionNodesMax || members_count_ > kMembersMax) {
     return schema_error(pointer,
                         "allOf, anyOf, oneOf and $ref have more combinations here than "
                         "are handled; make the branches fewer or the schema simpler");
   }
-  if (depth_ > kDepthMax) {
-    return schema_error(
-        pointer,
-        fmt::format("more than {} parts that must be there lie within each other", kDepthMax));
+  if (depth_ > kConjunctionDepthMax) {
+    return schema_error(pointer,
+                        fmt::format("more than {} parts that must be there lie within each other",
+                                    kConjunctionDepthMax));
   }
   if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on.error();
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kScaledDigitsMax = 18;  // any such number is an int64_t
 constexpr int64_t kScaledZerosMax = 1'000;
-constexpr int64_t kExponentMax = 1'000'000;
+constexpr int64_t kDecimalExponentMax = 1'000'000;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -68,7 +68,7 @@ std::optional<Decimal> Decimal::parse(std::string_view text) {
     const std::string power = digits();
     if (power.empty() || power.size() > 7) return std::nullopt;
     const int64_t shift = std::strtoll(power.c_str(), nullptr, 10);
-    if (shift > kExponentMax) return std::nullopt;
+    if (shift > kDecimalExponentMax) return std::nullopt;
     exponent += down ? -shift : shift;
   }
   if (at != text.size()) return std::nullopt;

@@ -1,8 +1,12 @@
 #include "grammar/schema/harmless.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
 
 #include "grammar/schema/decimal.h"
+#include "grammar/schema/keywords.h"
 
 namespace windrow::grammar {
 namespace {
@@ -24,9 +28,41 @@ bool is_zero(const json::value& value) {
   return number && number->is_zero();
 }
 
-bool at_most_one(const json::value& value) {
+bool at_most(const json::value& value, size_t limit) {
   const auto number = Decimal::of(value);
-  return number && *number <= Decimal(1);
+  return number && *number <= Decimal(static_cast<int64_t>(limit));
+}
+
+// A schema that demands nothing of a name but that it is a string, which it is.
+bool allows_every_name(const json::value& schema) {
+  if (allows_all(schema)) return true;
+  const json::object* object = schema.if_object();
+  return object != nullptr && std::ranges::all_of(*object, [](const auto& member) {
+           if (member.key() == "type") return member.value() == "string";
+           const Keyword* keyword = find_keyword(member.key());
+           return keyword != nullptr && keyword->use == KeywordUse::kIgnored;
+         });
+}
+
+// How many members an object has at least that has those of `required`.
+size_t count_required(const json::value* required) {
+  const json::array* names = required == nullptr ? nullptr : required->if_array();
+  if (names == nullptr) return 0;
+  std::set<std::string_view> different;
+  for (const json::value& name : *names) {
+    if (name.is_string()) different.insert(name.get_string());
+  }
+  return different.size();
+}
+
+// How many it has at most that may have no others than those of `properties`; nothing: any number.
+std::optional<size_t> count_allowed(const json::object& schema) {
+  const json::value* additional = schema.if_contains("additionalProperties");
+  if (additional == nullptr || !allows_none(*additional)) return std::nullopt;
+  if (schema.contains("patternProperties")) return std::nullopt;
+  const json::value* properties = schema.if_contains("properties");
+  const json::object* names = properties == nullptr ? nullptr : properties->if_object();
+  return names == nullptr ? 0 : names->size();
 }
 
 // A member for each name: nothing is demanded of any.
@@ -47,10 +83,15 @@ bool constrains_nothing(std::string_view keyword, const json::value& value,
   if (keyword == "uniqueItems") {
     if (value.is_bool() && !value.get_bool()) return true;
     const json::value* most = beside("maxItems");
-    return most != nullptr && at_most_one(*most);
+    return most != nullptr && at_most(*most, 1);
   }
-  if (keyword == "minProperties") return is_zero(value);
-  if (keyword == "propertyNames") return allows_all(value);
+  if (keyword == "minProperties") return at_most(value, count_required(beside("required")));
+  if (keyword == "maxProperties") {
+    const std::optional<size_t> most = count_allowed(siblings);
+    return most && Decimal::of(value) &&
+           !(*Decimal::of(value) < Decimal(static_cast<int64_t>(*most)));
+  }
+  if (keyword == "propertyNames") return allows_every_name(value);
   if (keyword == "unevaluatedItems" || keyword == "unevaluatedProperties") {
     return allows_all(value);
   }

@@ -17,11 +17,29 @@ enum class KeywordUse : uint8_t {
   kRefused,  // unless it constrains nothing where it stands
 };
 
+// What a keyword's value is.
+enum class ValueShape : uint8_t {
+  kAny,
+  kTypeNames,  // "string", or a list of such names
+  kText,
+  kReference,  // a text that says where to go: "#/$defs/a"
+  kNumber,
+  kFlag,
+  kFlagOrNumber,
+  kList,
+  kListOfTexts,
+  kListOfSchemas,
+  kSchema,
+  kSchemaOrList,
+  kMap,  // an object, a member for each of the names that it is about
+};
+
 struct Keyword {
   std::string_view name;
   KeywordUse use = KeywordUse::kEnforced;
   Types types = kAllTypes;  // those it says something of
   std::string_view advice;  // of refused ones: what to write instead
+  ValueShape shape = ValueShape::kAny;
 };
 
 std::span<const Keyword> keywords();

@@ -7,6 +7,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "grammar/schema/drafts.h"
+#include "grammar/schema/keywords.h"
 #include "grammar/schema/references.h"
 #include "grammar/schema/rules_reader.h"
 
@@ -22,8 +24,9 @@ constexpr size_t kStepsBetweenQuestions = 256;
 // depth of a schema costs no stack.
 class SchemaReader final : public Places {
  public:
-  SchemaReader(const json::value& root, References references, bool open)
-      : root_(root), references_(std::move(references)), open_(open) {}
+  SchemaReader(const json::value& root, Draft draft, References references,
+               const SchemaOptions& options)
+      : root_(root), draft_(draft), references_(std::move(references)), options_(options) {}
 
   Result<Schema> read(const GiveUp& give_up) {
     schema_.root = place(root_, "#");
@@ -88,9 +91,11 @@ class SchemaReader final : public Places {
   Result<void> read_object(const json::object& object, SchemaNode& node) {
     const bool is_root = current_.value == &root_;
     if (Result<void> checked = check_names(object, is_root); !checked) return checked.error();
+    if (reference_stands_alone(draft_, object)) return read_lone_reference(object, node);
     Result<std::optional<Rules>> rules = read_rules(
         object, current_.pointer,
-        {.open = open_,
+        {.schema = options_,
+         .draft = draft_,
          .container =
              [&](std::string_view name) { return is_root && references_.leads_into(name); }},
         *this);
@@ -123,8 +128,28 @@ class SchemaReader final : public Places {
     return {};
   }
 
+  Result<void> read_lone_reference(const json::object& object, SchemaNode& node) {
+    for (const auto& [name, value] : object) {
+      const Keyword* keyword = find_keyword(name);
+      if (name == "$ref" || keyword == nullptr || keyword->use == KeywordUse::kIgnored) continue;
+      if (!options_.warn) break;
+      options_.warn(schema_error(fmt::format("{}/{}", current_.pointer, pointer_step(name)),
+                                 "beside $ref it has no effect in the draft that $schema names; "
+                                 "put both into an allOf")
+                        .message);
+    }
+    Result<std::optional<SchemaId>> target = read_applicator("$ref", object.at("$ref"));
+    if (!target) return target.error();
+    node.kind = SchemaNode::Kind::kAll;
+    node.parts = {**target};
+    return {};
+  }
+
   Result<void> check_names(const json::object& object, bool is_root) const {
-    for (const std::string_view name : {"$id", "$anchor"}) {
+    if (reference_stands_alone(draft_, object)) return {};
+    const auto identifier = identifier_of(draft_, object);
+    for (const std::string_view name : {identifier ? identifier->keyword : std::string_view("$id"),
+                                        std::string_view("$anchor")}) {
       if (!object.contains(name) || references_.is_named(*current_.value)) continue;
       return schema_error(
           fmt::format("{}/{}", current_.pointer, name),
@@ -198,8 +223,9 @@ class SchemaReader final : public Places {
   }
 
   const json::value& root_;
+  Draft draft_;
   References references_;
-  bool open_;
+  const SchemaOptions& options_;
   Schema schema_;
   std::unordered_map<const json::value*, SchemaId> place_of_;
   std::vector<Waiting> waiting_;
@@ -212,10 +238,28 @@ Error schema_error(std::string_view pointer, std::string_view what) {
   return {ErrorKind::kInvalid, fmt::format("at {}: {}", pointer, what)};
 }
 
-Result<Schema> read_schema(const json::value& schema, bool open, const GiveUp& give_up) {
-  Result<References> references = References::collect(schema);
+Result<Schema> read_schema(const json::value& schema, const SchemaOptions& options,
+                           const GiveUp& give_up) {
+  const std::optional<Draft> draft = draft_of(schema);
+  if (names_old_draft(schema)) {
+    return schema_error("#/$schema",
+                        "drafts before 04 have other keywords for what is demanded, which are not "
+                        "enforced here; convert the schema to draft 07 or later");
+  }
+  if (!draft) {
+    constexpr std::string_view kUnknown = "this is no version of JSON Schema that is known here";
+    if (options.unknown == UnknownWords::kRefuse)
+      return schema_error("#/$schema", fmt::format("{}; name one, or leave it out", kUnknown));
+    if (options.warn) {
+      options.warn(schema_error("#/$schema",
+                                fmt::format("{}; the schema is read as draft 2020-12", kUnknown))
+                       .message);
+    }
+  }
+  const Draft read_as = draft.value_or(Draft::k2020);
+  Result<References> references = References::collect(schema, read_as);
   if (!references) return references.error();
-  return SchemaReader(schema, *std::move(references), open).read(give_up);
+  return SchemaReader(schema, read_as, *std::move(references), options).read(give_up);
 }
 
 }  // namespace windrow::grammar

@@ -1,5 +1,5 @@
-// A schema becomes nodes: every keyword of every part that is reached is enforced, known to say
-// nothing of what is valid, or refused. Pure.
+// A schema becomes nodes: every keyword of every part that is reached is enforced, without effect
+// on what is valid, or refused. Pure.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -16,6 +16,7 @@ Error schema_error(std::string_view pointer, std::string_view what);
 // The result refers to values of `schema`, which must outlive it. kInvalid: a keyword that cannot
 // be enforced or is not written right, a reference that leads nowhere or to itself, or more parts
 // than are handled. kUnavailable: `give_up` said so.
-Result<Schema> read_schema(const boost::json::value& schema, bool open, const GiveUp& give_up);
+Result<Schema> read_schema(const boost::json::value& schema, const SchemaOptions& options,
+                           const GiveUp& give_up);
 
 }  // namespace windrow::grammar

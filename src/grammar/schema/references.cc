@@ -117,8 +117,8 @@ std::string resolve_uri(std::string_view base, std::string_view reference) {
   return std::string(host) + without_dots(folder + std::string(reference));
 }
 
-Result<References> References::collect(const json::value& root) {
-  References references;
+Result<References> References::collect(const json::value& root, Draft draft) {
+  References references(draft);
   references.resources_.push_back({"", &root, "#"});
   references.resource_at_[&root] = kRoot;
   references.look_through({&root, "#", kRoot}, true);
@@ -172,14 +172,15 @@ void References::look_through(Target from, bool named) {
 
 void References::read_names(Target& place, const json::object& object) {
   named_.insert(place.value);
-  if (const json::value* id = object.if_contains("$id"); id != nullptr && id->is_string()) {
-    const auto [uri, fragment] = split_fragment(id->get_string());
+  if (reference_stands_alone(draft_, object)) return;
+  if (const auto identifier = identifier_of(draft_, object)) {
+    const auto [uri, fragment] = split_fragment(identifier->text);
     if (place.resource == kRoot && place.value == resources_[kRoot].value) {
       resources_[kRoot].uri = uri;
     } else if (!uri.empty()) {
       const std::string full = resolve_uri(resources_[place.resource].uri, uri);
       const auto other = std::ranges::find(resources_, full, &Known::uri);
-      if (other != resources_.end()) note_twice(place, full, other->pointer);
+      if (other != resources_.end()) note_twice(place, full, other->pointer, full);
       resources_.push_back({full, place.value, place.pointer});
       place.resource = static_cast<Resource>(resources_.size() - 1);
       resource_at_[place.value] = place.resource;
@@ -196,11 +197,16 @@ void References::add_anchor(const Target& place, std::string_view name) {
   std::string full = fmt::format("{}#{}", resources_[place.resource].uri, name);
   const auto [found, is_new] = anchors_.try_emplace(std::move(full), place);
   if (!is_new && found->second.value != place.value) {
-    note_twice(place, name, found->second.pointer);
+    note_twice(place, name, found->second.pointer, found->first);
   }
 }
 
-void References::note_twice(const Target& place, std::string_view name, std::string_view other) {
+void References::note_twice(const Target& place, std::string_view name, std::string_view other,
+                            const std::string& full) {
+  if (draft_ == Draft::k04) {
+    ambiguous_.insert(full);
+    return;
+  }
   if (twice_) return;
   twice_ =
       Error{ErrorKind::kInvalid,
@@ -221,8 +227,16 @@ Result<References::Target> References::find(std::string_view reference, Resource
   const auto [relative, fragment] = split_fragment(reference);
   const std::string uri = resolve_uri(resources_[from].uri, relative);
   const std::string anchor = percent_decoded(fragment.value_or(""));
+  const std::string full = fmt::format("{}#{}", uri, anchor);
+  if (ambiguous_.contains(full) || (!relative.empty() && ambiguous_.contains(uri))) {
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("several parts of this schema have the name \"{}\"; give each its own, "
+                    "or refer to \"#/definitions/NAME\"",
+                    reference)};
+  }
   if (!anchor.empty() && !anchor.starts_with('/')) {
-    const auto found = anchors_.find(fmt::format("{}#{}", uri, anchor));
+    const auto found = anchors_.find(full);
     if (found != anchors_.end()) return found->second;
     return Error{ErrorKind::kInvalid, fmt::format("no $anchor of this schema is called \"{}\"; "
                                                   "write \"#/$defs/...\" for a path in it",

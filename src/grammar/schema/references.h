@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/schema/drafts.h"
 
 namespace windrow::grammar {
 
@@ -37,8 +38,9 @@ class References {
     Resource resource = kRoot;
   };
 
-  // `root` outlives this. kInvalid: two schemas have one name.
-  static Result<References> collect(const boost::json::value& root);
+  // `root` outlives this. kInvalid: two schemas have one name; in draft 04, whose names are often
+  // copied along with what they are in, only a reference to it is at fault.
+  static Result<References> collect(const boost::json::value& root, Draft draft = Draft::k2020);
 
   // Whether an identifier of this part counts: those in values, and in members that are no
   // keywords, do not.
@@ -61,15 +63,17 @@ class References {
     std::string pointer;
   };
 
-  References() = default;
+  explicit References(Draft draft) : draft_(draft) {}
 
   void look_through(Target from, bool named);
   void read_names(Target& place, const boost::json::object& object);
   void add_anchor(const Target& place, std::string_view name);
-  void note_twice(const Target& place, std::string_view name, std::string_view other);
+  void note_twice(const Target& place, std::string_view name, std::string_view other,
+                  const std::string& full);
   Result<Target> walk(const Known& from, Resource resource, std::string_view pointer,
                       std::string_view reference) const;
 
+  Draft draft_;
   std::vector<Known> resources_;
   std::unordered_map<const boost::json::value*, Resource> resource_at_;
   std::unordered_map<std::string, Target> anchors_;  // "uri#name"
@@ -78,6 +82,7 @@ class References {
   std::vector<std::pair<std::string, Resource>> references_;  // all that schemas have, in what
   std::set<std::string, std::less<>> first_steps_;            // from the root, of their targets
   std::optional<Error> twice_;
+  std::unordered_set<std::string> ambiguous_;  // in draft 04: identifiers and "uri#name"
 };
 
 }  // namespace windrow::grammar

@@ -1,14 +1,14 @@
 #include "grammar/schema/rules_reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
-#include "grammar/lexeme/formats.h"
+#include "grammar/schema/format_meaning.h"
 #include "grammar/schema/harmless.h"
 #include "grammar/schema/keywords.h"
+#include "grammar/schema/misspelt_keyword.h"
 #include "grammar/schema/read_schema.h"
 #include "grammar/schema/references.h"
 #include "grammar/schema/value_set.h"
@@ -24,30 +24,13 @@ struct TypeName {
   std::string_view name;
   Types types;
 };
-constexpr auto kTypeNames = std::to_array<TypeName>({{"null", kNullType},
-                                                     {"boolean", kBooleanType},
-                                                     {"integer", kIntegerType},
-                                                     {"number", kNumberTypes},
-                                                     {"string", kStringType},
-                                                     {"array", kArrayType},
-                                                     {"object", kObjectType}});
-
-// OpenAPI's, of integers.
-struct IntegerFormat {
-  std::string_view name;
-  std::string_view min;
-  std::string_view max;
-};
-constexpr auto kIntegerFormats = std::to_array<IntegerFormat>({
-    {"int8", "-128", "127"},
-    {"int16", "-32768", "32767"},
-    {"int32", "-2147483648", "2147483647"},
-    {"int64", "-9223372036854775808", "9223372036854775807"},
-    {"uint8", "0", "255"},
-    {"uint16", "0", "65535"},
-    {"uint32", "0", "4294967295"},
-    {"uint64", "0", "18446744073709551615"},
-});
+constexpr auto kNamesOfTypes = std::to_array<TypeName>({{"null", kNullType},
+                                                        {"boolean", kBooleanType},
+                                                        {"integer", kIntegerType},
+                                                        {"number", kNumberTypes},
+                                                        {"string", kStringType},
+                                                        {"array", kArrayType},
+                                                        {"object", kObjectType}});
 
 class RulesReader {
  public:
@@ -64,7 +47,7 @@ class RulesReader {
     }
     if (!says_something_) return std::optional<Rules>();
     ObjectRules& objects = rules_.objects;
-    objects.closed = !options_.open && !objects.additional &&
+    objects.closed = !options_.schema.open && !objects.additional &&
                      (object_.contains("properties") || object_.contains("patternProperties"));
     return std::optional(std::move(rules_));
   }
@@ -84,13 +67,7 @@ class RulesReader {
   Result<void> read_keyword(std::string_view name, const json::value& value) {
     keyword_ = name;
     const Keyword* keyword = find_keyword(name);
-    if (keyword == nullptr) {
-      if (options_.container(name)) return {};
-      return wrong(
-          fmt::format("\"{}\" is no keyword that is known, and ignoring it could let "
-                      "through what it forbids; remove it, or call it \"x-{}\"",
-                      name, name));
-    }
+    if (keyword == nullptr) return read_unknown(name, value);
     if (keyword->use == KeywordUse::kIgnored) return {};
     if (keyword->use == KeywordUse::kRefused) {
       if (constrains_nothing(name, value, object_)) return {};
@@ -130,14 +107,46 @@ class RulesReader {
     return (this->*entry->reading)(value);
   }
 
+  Result<void> read_unknown(std::string_view name, const json::value& value) const {
+    if (options_.container(name)) return {};
+    if (const auto id = identifier_of(options_.draft, object_); id && id->keyword == name)
+      return {};
+    if (options_.schema.unknown == UnknownWords::kRefuse) {
+      return wrong(
+          fmt::format("\"{}\" is no keyword that is known, and ignoring it could let "
+                      "through what it forbids; remove it, or call it \"x-{}\"",
+                      name, name));
+    }
+    if (const Keyword* meant = misspelt_keyword(name, value)) {
+      return wrong(
+          fmt::format("\"{}\" is no keyword; if \"{}\" is meant, write it so, and if the "
+                      "name is right, call it \"x-{}\"",
+                      name, meant->name, name));
+    }
+    warn("this is no keyword of JSON Schema, and has no effect");
+    return {};
+  }
+
+  // Of a format: a warning or a refusal.
+  Result<void> without_effect(std::string_view what, std::string_view advice) const {
+    if (options_.schema.unknown == UnknownWords::kRefuse)
+      return wrong(fmt::format("{}; {}", what, advice));
+    warn(fmt::format("{}, and has no effect; {}", what, advice));
+    return {};
+  }
+
+  void warn(std::string_view what) const {
+    if (options_.schema.warn) options_.schema.warn(wrong(what).message);
+  }
+
   Result<void> read_type(const json::value& value) {
     keyword_ = "type";
     Types types = 0;
     const auto add = [&](const json::value& name) {
       if (!name.is_string()) return false;
       const auto found =
-          std::ranges::find(kTypeNames, std::string_view(name.get_string()), &TypeName::name);
-      if (found == kTypeNames.end()) return false;
+          std::ranges::find(kNamesOfTypes, std::string_view(name.get_string()), &TypeName::name);
+      if (found == kNamesOfTypes.end()) return false;
       types |= found->types;
       return true;
     };
@@ -202,14 +211,29 @@ class RulesReader {
     rules_.numbers.lower_max(*bound, false);
     return {};
   }
+  // In draft 04 a switch of the bound beside it.
+  Result<bool> is_switched(const json::value& value, std::string_view bound) const {
+    if (!value.is_bool()) return false;
+    if (options_.draft == Draft::k04) return value.get_bool() && object_.contains(bound);
+    return wrong(
+        fmt::format("{0} is a number; true and false are draft 04's: write {0} in place of {1}, or "
+                    "name draft 04 in $schema",
+                    keyword_, bound));
+  }
   Result<void> read_exclusive_minimum(const json::value& value) {
-    auto bound = number(value);
+    const Result<bool> switched = is_switched(value, "minimum");
+    if (!switched) return switched.error();
+    if (value.is_bool() && !*switched) return {};
+    auto bound = number(*switched ? object_.at("minimum") : value);
     if (!bound) return bound.error();
     rules_.numbers.raise_min(*bound, true);
     return {};
   }
   Result<void> read_exclusive_maximum(const json::value& value) {
-    auto bound = number(value);
+    const Result<bool> switched = is_switched(value, "maximum");
+    if (!switched) return switched.error();
+    if (value.is_bool() && !*switched) return {};
+    auto bound = number(*switched ? object_.at("maximum") : value);
     if (!bound) return bound.error();
     rules_.numbers.lower_max(*bound, true);
     return {};
@@ -259,29 +283,25 @@ class RulesReader {
   Result<void> read_format(const json::value& value) {
     if (!value.is_string()) return wrong("format is a text");
     const std::string name(value.get_string());
-    if (format_dfa(name) != nullptr) {
-      rules_.strings.formats.push_back(name);
-      return {};
+    const FormatMeaning meaning = format_meaning(name, rules_.types, object_);
+    switch (meaning.use) {
+      case FormatMeaning::Use::kTexts:
+        rules_.strings.formats.push_back(name);
+        return {};
+      case FormatMeaning::Use::kIntegers:
+        rules_.numbers.raise_min(*Decimal::parse(meaning.min), false);
+        rules_.numbers.lower_max(*Decimal::parse(meaning.max), false);
+        return {};
+      case FormatMeaning::Use::kNothing:
+        return {};
+      case FormatMeaning::Use::kNeedsInteger:
+        return without_effect(fmt::format("the format \"{}\" is one of integers", name),
+                              "write \"type\": \"integer\" beside it");
+      case FormatMeaning::Use::kUnknown:
+        break;
     }
-    if (const auto* width = std::ranges::find(kIntegerFormats, name, &IntegerFormat::name);
-        width != kIntegerFormats.end()) {
-      if ((rules_.types & kIntegerType) == 0 || (rules_.types & kFractionType) != 0) {
-        return wrong(
-            fmt::format("the format \"{}\" is one of integers; write \"type\": "
-                        "\"integer\" beside it",
-                        name));
-      }
-      rules_.numbers.raise_min(*Decimal::parse(width->min), false);
-      rules_.numbers.lower_max(*Decimal::parse(width->max), false);
-      return {};
-    }
-    // How precise a number is says nothing of which are valid.
-    const bool number = object_.contains("type") && (rules_.types & kNumberTypes) != 0;
-    if (number && (name == "float" || name == "double")) return {};
-    return wrong(
-        fmt::format("the format \"{}\" cannot be enforced; those that can are {}; or say "
-                    "what you mean with pattern, minimum and maximum",
-                    name, fmt::join(known_formats(), ", ")));
+    return without_effect(fmt::format("the format \"{}\" is not known", name),
+                          "say with pattern what it means");
   }
 
   // --- arrays ---
@@ -294,6 +314,11 @@ class RulesReader {
   }
   Result<void> read_prefix_items(const json::value& value) {
     if (!value.is_array()) return wrong(fmt::format("{} is a list of schemas", keyword_));
+    if (keyword_ == "prefixItems" && options_.draft < Draft::k2020 && object_.contains("items")) {
+      return wrong(
+          "what items means beside it depends on the draft, and $schema names one without "
+          "prefixItems; name draft 2020-12");
+    }
     size_t index = 0;
     for (const json::value& item : value.get_array()) {
       rules_.arrays.prefix.push_back(

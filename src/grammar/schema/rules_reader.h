@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "grammar/schema/drafts.h"
+#include "grammar/schema/schema_grammar.h"
 #include "grammar/schema/schema_node.h"
 
 namespace windrow::grammar {
@@ -23,14 +25,15 @@ class Places {
 };
 
 struct RulesOptions {
-  bool open = false;  // see SchemaOptions
+  const SchemaOptions& schema;
+  Draft draft = Draft::k2020;
 
   // Whether an unknown member only holds what references lead to.
   std::function<bool(std::string_view)> container;
 };
 
-// Nothing: the object demands nothing by itself. kInvalid: a keyword is unknown, cannot be
-// enforced, or is not written right.
+// Nothing: the object demands nothing by itself. kInvalid: a keyword cannot be enforced, is not
+// written right, or is unknown and options.schema or the looks of it refuse it.
 Result<std::optional<Rules>> read_rules(const boost::json::object& object, std::string_view pointer,
                                         const RulesOptions& options, Places& places);
 

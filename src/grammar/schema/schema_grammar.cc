@@ -10,7 +10,7 @@ namespace json = boost::json;
 Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
                                                       const SchemaOptions& options,
                                                       const GiveUp& give_up) {
-  Result<Schema> read = read_schema(schema, options.open, give_up);
+  Result<Schema> read = read_schema(schema, options, give_up);
   if (!read) return read.error();
   Conjunctions conjunctions(*read, give_up);
   Result<NodeId> root = possible_root(conjunctions, *read);
@@ -28,7 +28,7 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
 
 Result<Part> schema_part(GrammarBuilder& builder, const json::value& schema,
                          const SchemaOptions& options, const GiveUp& give_up) {
-  Result<Schema> read = read_schema(schema, options.open, give_up);
+  Result<Schema> read = read_schema(schema, options, give_up);
   if (!read) return read.error();
   Conjunctions conjunctions(*read, give_up);
   Result<NodeId> root = possible_root(conjunctions, *read);

@@ -1,14 +1,15 @@
 // A JSON Schema as a grammar of the compact JSON texts that are valid under it, their properties in
 // the order of the schema. docs/structured.md has the keywords. Pure.
 //
-// A keyword that cannot be enforced is refused with its JSON pointer; nothing is ignored but the
-// annotations of a list.
+// A keyword that cannot be enforced is refused with its JSON pointer. Names that are no keyword
+// have no effect, as the standard says, unless they look like a misspelt one (misspelt_keyword.h).
 #pragma once
 
 #include <boost/json/value.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "grammar/grammar.h"
@@ -21,12 +22,24 @@ enum class Whitespace : uint8_t {
   kFlexible,  // up to 8 blanks, tabs and line breaks between two words
 };
 
+// What becomes of keywords and formats that are not known.
+enum class UnknownWords : uint8_t {
+  kAnnotate,  // they have no effect, and there is a warning; misspelt keywords are refused
+  kRefuse,
+};
+
+// Takes a warning: "at #/properties/a/unit: ...".
+using Warn = std::function<void(std::string warning)>;
+
 struct SchemaOptions {
   Whitespace whitespace = Whitespace::kCompact;
 
   // What `additionalProperties` means where it is absent beside `properties` or
   // `patternProperties`: nothing else may be there; or, as in the standard, anything.
   bool open = false;
+
+  UnknownWords unknown = UnknownWords::kAnnotate;
+  Warn warn = nullptr;  // nothing: warnings are dropped
 
   GrammarLimits limits;
 };

@@ -34,8 +34,8 @@ std::string error_of(const std::string& schema, const SchemaOptions& options = {
   return language.made() ? "no error" : language.error();
 }
 
-constexpr SchemaOptions kOpen{.open = true};
-constexpr SchemaOptions kFlexible{.whitespace = Whitespace::kFlexible};
+const SchemaOptions kOpen{.open = true};
+const SchemaOptions kFlexible{.whitespace = Whitespace::kFlexible};
 
 TEST(SchemaGrammar, KnowsTheTypes) {
   const Texts all{"null", "true", "0", "-1.5", "\"\"", "[]", "{}"};
@@ -145,8 +145,6 @@ TEST(SchemaGrammar, BoundsStrings) {
                   {R"("2023-02-28")", R"("2024-02-30")"});
   expect_language(R"({"allOf":[{"type":"string","pattern":"a"},{"pattern":"b"}]})", {R"("xba")"},
                   {R"("xa")", R"("b")"});
-  EXPECT_THAT(error_of(R"({"type":"string","format":"colour"})"),
-              HasSubstr("at #/format: the format \"colour\" cannot be enforced"));
   EXPECT_THAT(error_of(R"x({"properties":{"a":{"pattern":"(?=a)"}}})x"),
               HasSubstr("at #/properties/a/pattern: "));
 }
@@ -279,7 +277,7 @@ TEST(SchemaGrammar, SaysWhatCanNeverBe) {
 }
 
 TEST(SchemaGrammar, WritesOneBlankBehindCommasAndColonsWhereItIsAsked) {
-  constexpr SchemaOptions kSpaced{.whitespace = Whitespace::kSpaced};
+  const SchemaOptions kSpaced{.whitespace = Whitespace::kSpaced};
   expect_language(R"({"type":"object","properties":{"a":{"enum":[1,{"x":[2,[],{}]}]},"b":true},)"
                   R"("required":["a"]})",
                   {R"({"a": 1})", R"({"a": {"x": [2, [], {}]}, "b": {"y": [1, "z"], "w": {}}})"},
@@ -339,8 +337,6 @@ TEST(SchemaGrammar, FormatsOfIntegersAreRanges) {
   expect_language(of("uint32"), {"0", "4294967295"}, {"-5", "4294967296"});
   expect_language(of("uint64"), {"18446744073709551615"}, {"18446744073709551616", "-1"});
   expect_language(R"({"type":"number","format":"double"})", {"1.5"}, {});
-  EXPECT_THAT(error_of(R"({"type":"number","format":"int32"})"), HasSubstr("is one of integers"));
-  EXPECT_THAT(error_of(R"({"format":"double"})"), HasSubstr("cannot be enforced"));
 }
 
 // Pydantic's HttpUrl.

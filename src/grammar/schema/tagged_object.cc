@@ -180,7 +180,7 @@ class TagWriter {
 Result<Part> tagged_object_part(GrammarBuilder& builder, const json::value& schema,
                                 const TagForm& form, const SchemaOptions& options,
                                 const GiveUp& give_up) {
-  Result<Schema> read = read_schema(schema, options.open, give_up);
+  Result<Schema> read = read_schema(schema, options, give_up);
   if (!read) return read.error();
   Conjunctions conjunctions(*read, give_up);
   Result<NodeId> root = possible_root(conjunctions, *read);

@@ -13,13 +13,13 @@ namespace windrow::grammar {
 namespace {
 
 // A state for each length and each state of a pattern.
-constexpr size_t kStatesMax = 40'000;
+constexpr size_t kTextStatesMax = 40'000;
 
 // Finding the lengths of texts is not worth more than this.
 constexpr size_t kLevelsMax = 300;
 
 // The same for rules that mean the same, as long as they are in the same order.
-std::string key_of(const StringRules& rules) {
+std::string automaton_key(const StringRules& rules) {
   std::string key = fmt::format("{} {}\n", rules.length_min,
                                 rules.length_max ? std::to_string(*rules.length_max) : "");
   for (const std::string& format : rules.formats)
@@ -79,7 +79,7 @@ Result<const CharDfa*> TextAutomata::pattern(const std::string& pattern) {
 }
 
 Result<const CharDfa*> TextAutomata::texts(const StringRules& rules) {
-  const std::string key = key_of(rules);
+  const std::string key = automaton_key(rules);
   const auto found = texts_.find(key);
   if (found != texts_.end()) return &found->second;
   Result<CharDfa> made = join(rules);
@@ -118,19 +118,19 @@ Result<CharDfa> TextAutomata::join(const StringRules& rules) {
       ErrorKind::kInvalid,
       fmt::format("together with this pattern or format, lengths can be enforced up to about {}, "
                   "not {}; leave minLength and maxLength out, or make them smaller",
-                  kStatesMax / std::max<size_t>(all->states_count(), 1),
+                  kTextStatesMax / std::max<size_t>(all->states_count(), 1),
                   std::max(min, max.value_or(0)))};
-  Result<CharDfa> length = CharDfa::length(min, max, kStatesMax);
+  Result<CharDfa> length = CharDfa::length(min, max, kTextStatesMax);
   if (length) {
-    Result<CharDfa> both = all->intersect(*length, kStatesMax);
+    Result<CharDfa> both = all->intersect(*length, kTextStatesMax);
     if (both) return both;
   }
   // A large maxLength is kept by never writing texts as long as that. None at all is no answer.
-  const auto handled = static_cast<uint32_t>(kStatesMax / (all->states_count() + 1));
+  const auto handled = static_cast<uint32_t>(kTextStatesMax / (all->states_count() + 1));
   if (!max || handled >= *max || handled < min || handled == 0) return too_long;
-  length = CharDfa::length(min, handled, kStatesMax);
+  length = CharDfa::length(min, handled, kTextStatesMax);
   if (!length) return too_long;
-  Result<CharDfa> shorter = all->intersect(*length, kStatesMax);
+  Result<CharDfa> shorter = all->intersect(*length, kTextStatesMax);
   if (!shorter || shorter->empty()) return too_long;
   return shorter;
 }

@@ -46,7 +46,7 @@ bool add_key(const json::value& value, std::string& key) {
   return true;
 }
 
-std::optional<std::string> key_of(const json::value& value) {
+std::optional<std::string> value_key(const json::value& value) {
   std::string key;
   if (!add_key(value, key)) return std::nullopt;
   return key;
@@ -56,12 +56,12 @@ std::optional<std::string> key_of(const json::value& value) {
 
 ValueSet::ValueSet(const std::vector<const json::value*>& values) {
   for (const json::value* value : values) {
-    if (auto key = key_of(*value)) keys_.insert(*std::move(key));
+    if (auto key = value_key(*value)) keys_.insert(*std::move(key));
   }
 }
 
 bool ValueSet::contains(const json::value& value) const {
-  const auto key = key_of(value);
+  const auto key = value_key(value);
   return key && keys_.contains(*key);
 }
 

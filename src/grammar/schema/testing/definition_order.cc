@@ -20,7 +20,8 @@ using Places = std::vector<Place>;
 class Order {
  public:
   // Of a schema that compiles, so its references are in order.
-  explicit Order(const json::value& root) : references_(*References::collect(root)) {}
+  explicit Order(const json::value& root)
+      : references_(*References::collect(root, draft_of(root).value_or(Draft::k2020))) {}
 
   json::value of(const Places& places, const json::value& value, int depth) {
     Places all;

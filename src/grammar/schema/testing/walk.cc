@@ -42,9 +42,11 @@ Walk random_walk(Matcher matcher, Random& random, int bytes_free) {
     walk.end = Walk::End::kStuck;
     if (mask->allows(kEndToken) != can_end || allowed.empty()) return walk;
     const char next = choose(allowed, free, random);
-    if (!matcher.accept_bytes(std::string_view(&next, 1))) return walk;
-    walk.text += next;
+    if (!matcher.accept(static_cast<Token>(static_cast<unsigned char>(next)))) return walk;
     walk.end = Walk::End::kText;
+    // A line break behind a whole text ends it and is no part of it.
+    if (matcher.bytes_behind_end() > 0) return walk;
+    walk.text += next;
   }
   walk.end = Walk::End::kLong;
   return walk;

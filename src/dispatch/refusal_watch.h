@@ -1,0 +1,68 @@
+// RefusalWatch: whether the refusals of an upstream mean that it has too much to do. Pure.
+//
+// Servers, and the proxies before them, refuse a request now and then for reasons that have nothing
+// to do with the load (429, 503, no answer in time). Such a refusal costs its own row a back-off
+// and nothing else. A server with too much to do refuses most of what it is given, because each
+// refusal makes room for the next request at once. The two are told apart by a cumulative sum
+// (CUSUM; Page, Continuous Inspection Schemes, 1954): each end adds the logarithm of how much
+// likelier it is when most requests are refused than when the usual share is. The sum never falls
+// below 0, and is an overload once it reaches a threshold: four refusals in a row where they are
+// rare, eight where every fifth request is refused, and more when answers come between them.
+//
+// A refusal comes back sooner than an answer, so ends come in another order than requests were
+// sent: of many that are sent together the refused ones end first. Therefore it is the order of
+// sending that counts: a request that is still out when a later one is refused was taken.
+//
+// The usual share is learnt from ends that came to nothing more, within bounds: a server that
+// always refuses most of its requests is never taken for a usual one.
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+namespace windrow::dispatch {
+
+class RefusalWatch {
+ public:
+  // Names a request, in the order they were sent.
+  using Ticket = uint64_t;
+
+  RefusalWatch();
+
+  // A request goes out. One of the other three tells its end.
+  Ticket sent();
+
+  void answered(Ticket request);
+
+  // Refused, or not answered in time. True: with it an overload is noticed. What was out at that
+  // moment belongs to that overload and makes no second one.
+  bool refused(Ticket request);
+
+  // It ended in another way, which says nothing about the load.
+  void ended_otherwise(Ticket request);
+
+  // Of all requests, as a part of 1; between kUsualMin and kUsualMax.
+  double usual_share() const;
+
+  static constexpr double kUsualMin = 0.05;
+  static constexpr double kUsualMax = 0.25;
+
+ private:
+  void count_taken();
+  void add(double evidence, bool refusal);
+
+  Ticket last_ = 0;
+  Ticket last_of_overload_ = 0;  // sent before the last overload was noticed
+  std::set<Ticket> out_;         // those that are not known to be taken
+
+  double evidence_ = 0;  // that it is overloaded, in nats
+
+  // Ends that count as usual, and those since the evidence was last 0, which may turn out
+  // otherwise.
+  double ends_;
+  double refusals_;
+  double new_ends_ = 0;
+  double new_refusals_ = 0;
+};
+
+}  // namespace windrow::dispatch
