@@ -32,7 +32,7 @@ struct ToolContext {
   bool several = true;  // else the answer is over behind its first call
 
   // An answer that does not begin with a call has none: it has a form of its own, in which a mark
-  // is text.
+  // is text. Where calls have no mark, one is told when its object has ended.
   bool at_begin_only = false;
 };
 
@@ -128,6 +128,8 @@ class ToolCallStream {
   bool end_object(Told& told);
   bool take_name(std::string name, Told& told);
   bool take_arguments(std::string arguments, Told& told);
+  void tell_whole_call(std::string_view arguments, Told& told);
+  bool is_beside_form() const;
   bool is_arguments_key() const;
 
   // A call as tags (tool_call_stream_tags.cc).

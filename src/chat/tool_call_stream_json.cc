@@ -84,12 +84,20 @@ bool ToolCallStream::is_arguments_key() const {
   return key_ == syntax_.arguments_key || key_ == "arguments" || key_ == "parameters";
 }
 
+// Whether a call beside a form is read: one without a mark is an object as the form's own answer
+// may be. It counts when it is nothing but a name and arguments, which its end shows.
+bool ToolCallStream::is_beside_form() const {
+  return context_->at_begin_only && syntax_.mark.empty();
+}
+
 bool ToolCallStream::begin_member(Told& told) {
   in_value_ = true;
   telling_ = false;
   value_.clear();
   scan_ = {};
   if (told_) return true;
+  if (is_beside_form())
+    return named_ ? is_arguments_key() && !arguments_ : key_ == syntax_.name_key;
   // Without a mark, an answer that is another object is not held back for long.
   const bool known = key_ == syntax_.name_key || is_arguments_key() || key_ == "function" ||
                      key_ == "type" || key_ == "id";
@@ -161,14 +169,18 @@ bool ToolCallStream::take_name(std::string name, Told& told) {
 
 bool ToolCallStream::take_arguments(std::string arguments, Told& told) {
   if (!is_object(without_space(arguments))) return false;
-  if (!named_) {
+  if (!named_ || is_beside_form()) {
     arguments_ = std::move(arguments);
     return true;
   }
+  tell_whole_call(arguments, told);
+  return true;
+}
+
+void ToolCallStream::tell_whole_call(std::string_view arguments, Told& told) {
   commit(told);
   add_arguments(without_space(arguments), told);
   end_arguments(told);
-  return true;
 }
 
 bool ToolCallStream::read_comma(Told& told) {
@@ -183,11 +195,10 @@ bool ToolCallStream::read_comma(Told& told) {
 bool ToolCallStream::end_object(Told& told) {
   consume(1);
   if (!told_) {
+    const bool complete = is_beside_form() && arguments_;
     // What a mark announced needs no arguments.
-    if (!named_ || syntax_.mark.empty()) return fail(told);
-    commit(told);
-    add_arguments("{}", told);
-    end_arguments(told);
+    if (!named_ || (syntax_.mark.empty() && !complete)) return fail(told);
+    tell_whole_call(arguments_.value_or("{}"), told);
   }
   end_call(std::string_view(syntax_.close).substr(1));
   return true;

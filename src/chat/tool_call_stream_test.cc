@@ -85,6 +85,24 @@ TEST(ToolCallStream, WhereCallsAreAllOfAnAnswerAMarkWithinItIsText) {
   }
 }
 
+// A call without a mark looks like an answer in the form that was asked for.
+TEST(ToolCallStream, BesideAFormACallWithoutAMarkIsANameAndArgumentsAndNothingElse) {
+  auto beside_form = *kLlama;
+  beside_form.at_begin_only = true;
+  const auto context = std::make_shared<const ToolContext>(beside_form);
+  EXPECT_EQ(read(context, R"({"name": "add", "parameters": {"a": 1}})"), R"(|add{"a": 1})");
+  for (const char* text : {R"({"name": "add", "parameters": {"a": 1}, "unit": "m"})",
+                           R"({"name": "add", "parameters": {"a": 1}, "parameters": {"a": 2}})",
+                           R"({"unit": "m", "name": "add", "parameters": {"a": 1}})",
+                           R"({"parameters": {"a": 1}, "name": "add"})",
+                           R"({"name": "add", "id": 7, "parameters": {"a": 1}})",
+                           R"({"name": "add", "parameters": ["a"]})",
+                           R"({"name": "other", "parameters": {}})", R"({"name": "add"})"}) {
+    EXPECT_EQ(read(context, text), text);
+    EXPECT_EQ(shown(split_calls(context, text, Telling::kWhenWhole)), text);
+  }
+}
+
 TEST(ToolCallStream, CallsBetweenTags) {
   EXPECT_EQ(read(kHermes,
                  "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n"

@@ -380,6 +380,8 @@ TEST_F(ForcedCallsTest, BesideAFormWhatIsWrongIsSaidWithItsField) {
   ASSERT_TRUE(form);
   EXPECT_EQ(form->param, "guided_regex");
   EXPECT_TRUE(form->message.starts_with("guided_regex: ")) << form->message;
+  odd.structured->param = "response_format";
+  EXPECT_EQ(model->structure_fault(odd)->param, "response_format") << "the same in another field";
   odd.structured->text = "a";
   EXPECT_EQ(model->structure_fault(odd), std::nullopt);
   odd.chat.tools[0].at("function").as_object()["parameters"] = {{"minProperties", 2}};

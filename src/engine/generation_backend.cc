@@ -276,13 +276,12 @@ void GenerationBackend::submit(llm::Request request, Done done) {
       spec, [this, id](const StructureCache::Made& structure) { structure_made(id, structure); });
 }
 
+// Structures are shared by requests that ask for the same in other fields, so their errors name
+// tools at most.
 llm::Failure GenerationBackend::not_enforceable(const llm::StructureSpec& spec,
                                                 const Error& error) {
-  if (has_calls(spec)) {
-    return {.code = "invalid_value",
-            .message = error.message,
-            .param = place_in_message(error.message)};
-  }
+  if (std::optional<std::string> tool = tool_at_fault(error.message))
+    return {.code = "invalid_value", .message = error.message, .param = *std::move(tool)};
   return {.code = "invalid_value",
           .message = fmt::format("{}: {}", spec.param, error.message),
           .param = spec.param};
@@ -309,6 +308,8 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
   waiting_.erase(found);
   asked.when_unwanted.reset();
   if (!made && may_go_unenforced(*asked.structure)) {
+    const llm::Failure why = not_enforceable(*asked.structure, made.error());
+    asked.done = with_warnings({why.message + "; calls are not enforced"}, std::move(asked.done));
     run(std::move(asked), nullptr);
     return;
   }

@@ -38,6 +38,7 @@ KeptScores KeptScores::split(size_t place) {
   const auto from = scores_.begin() + static_cast<std::ptrdiff_t>(place);
   behind.scores_.assign(std::make_move_iterator(from), std::make_move_iterator(scores_.end()));
   scores_.erase(from, scores_.end());
+  scores_.shrink_to_fit();
   return behind;
 }
 

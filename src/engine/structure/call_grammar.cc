@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -90,22 +91,24 @@ class CallWriter {
   }
 
   Result<Part> arguments(const CalledTool& tool) {
+    std::vector<std::string> warnings;
     const grammar::SchemaOptions options{
         .whitespace =
             syntax_.blanks_vary ? grammar::Whitespace::kFlexible : grammar::Whitespace::kSpaced,
         .unknown = words_.unknown,
-        .warn = [&](const std::string& warning) {
-          if (words_.warn) words_.warn(fmt::format("{}: {}", tool.place, warning));
-        }};
+        .warn = [&](std::string warning) { warnings.push_back(std::move(warning)); }};
     Result<Part> part = arguments(tool, tool.schema, options);
-    if (part || part.error().kind != ErrorKind::kInvalid) return part;
-    if (tool.strict)
+    if (!part && part.error().kind != ErrorKind::kInvalid) return part;
+    if (!part && tool.strict)
       return Error{ErrorKind::kInvalid, fmt::format("{}: {}", tool.place, part.error().message)};
-    if (words_.warn) {
-      words_.warn(fmt::format("{}: {}; not enforced: its arguments are any JSON object", tool.place,
-                              part.error().message));
+    if (!part) {
+      warnings = {part.error().message + "; not enforced: its arguments are any JSON object"};
+      part = arguments(tool, json::object{{"type", "object"}}, options);
     }
-    return arguments(tool, json::object{{"type", "object"}}, options);
+    for (const std::string& warning : warnings) {
+      if (words_.warn) words_.warn(fmt::format("{}: {}", tool.place, warning));
+    }
+    return part;
   }
 
   Result<Part> arguments(const CalledTool& tool, const json::value& schema,

@@ -237,7 +237,8 @@ TEST(CallGrammar, ASchemaThatCannotBeEnforcedIsRefusedWithItsPlace) {
   const Language refused(syntax, spec({.use = ToolUse::kRequired}, kOdd));
   EXPECT_TRUE(refused.error().starts_with("tools[1].function.parameters: at #/properties/a/not"))
       << refused.error();
-  EXPECT_EQ(place_in_message(refused.error()), "tools[1].function.parameters");
+  EXPECT_EQ(tool_at_fault(refused.error()), "tools[1].function.parameters");
+  EXPECT_EQ(tool_at_fault("at #/properties/a: of tools[1].function.parameters: no"), std::nullopt);
 
   // Another one is wanted.
   EXPECT_EQ(Language(syntax, spec({.use = ToolUse::kNamed, .name = "f"}, kOdd)).error(), "");

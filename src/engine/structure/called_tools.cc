@@ -17,6 +17,8 @@ namespace {
 // As deep as a line of the input may be nested.
 constexpr size_t kToolDepthMax = 128;
 
+constexpr std::string_view kToolPlace = "tools[";
+
 Error fault(const CalledTool& tool, std::string_view what) {
   return {ErrorKind::kInvalid, fmt::format("{}: {}", tool.place, what)};
 }
@@ -70,7 +72,7 @@ Result<std::vector<CalledTool>> called_tools(const llm::StructureSpec& spec) {
   for (size_t i = 0; i < array.size(); ++i) {
     const json::object& function = function_of(array[i]);
     CalledTool tool{.name = std::string(function.at("name").as_string()),
-                    .place = fmt::format("tools[{}].function.parameters", i),
+                    .place = fmt::format("{}{}].function.parameters", kToolPlace, i),
                     .schema = {},
                     .strict = choice.use != llm::ToolUse::kAuto || says_strict(function)};
     if (choice.use == llm::ToolUse::kNamed && tool.name != choice.name) continue;
@@ -90,7 +92,8 @@ bool may_go_unenforced(const llm::StructureSpec& spec) {
       tools, [](const json::value& tool) { return says_strict(function_of(tool)); });
 }
 
-std::string place_in_message(std::string_view message) {
+std::optional<std::string> tool_at_fault(std::string_view message) {
+  if (!message.starts_with(kToolPlace)) return std::nullopt;
   return std::string(message.substr(0, message.find(": ")));
 }
 

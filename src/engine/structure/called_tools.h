@@ -3,7 +3,9 @@
 #pragma once
 
 #include <boost/json/value.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -28,7 +30,8 @@ Result<std::vector<CalledTool>> called_tools(const llm::StructureSpec& spec);
 // without enforcing any.
 bool may_go_unenforced(const llm::StructureSpec& spec);
 
-// "tools[1].function.parameters" of a message that begins with that and ": ".
-std::string place_in_message(std::string_view message);
+// The tool schema that an error of called_tools, call_grammar or CallCheck begins with:
+// "tools[1].function.parameters". Nothing: the error is of something else.
+std::optional<std::string> tool_at_fault(std::string_view message);
 
 }  // namespace windrow::engine

@@ -39,9 +39,11 @@ void add_warning(std::vector<std::string>& warnings, std::string_view warning) {
   }
 }
 
-grammar::UnknownWords words_of(const llm::StructureSpec& spec) {
-  return spec.unknown == llm::UnknownWords::kRefuse ? grammar::UnknownWords::kRefuse
-                                                    : grammar::UnknownWords::kAnnotate;
+// `warnings` outlives it.
+SchemaWords words_of(const llm::StructureSpec& spec, std::vector<std::string>& warnings) {
+  return {.unknown = spec.unknown == llm::UnknownWords::kRefuse ? grammar::UnknownWords::kRefuse
+                                                                : grammar::UnknownWords::kAnnotate,
+          .warn = [&](const std::string& warning) { add_warning(warnings, warning); }};
 }
 
 Result<json::value> parsed_schema(const llm::StructureSpec& spec) {
@@ -51,66 +53,30 @@ Result<json::value> parsed_schema(const llm::StructureSpec& spec) {
   return schema;
 }
 
-Built of_schema(const llm::StructureSpec& spec, const grammar::GiveUp& give_up,
-                std::vector<std::string>& warnings) {
-  const Result<json::value> schema = parsed_schema(spec);
-  if (!schema) return schema.error();
-  return grammar::schema_grammar(
-      *schema,
-      {.whitespace = spec.flexible_whitespace ? grammar::Whitespace::kFlexible
-                                              : grammar::Whitespace::kCompact,
-       .open = spec.open,
-       .unknown = words_of(spec),
-       .warn = [&](const std::string& warning) { add_warning(warnings, warning); }},
-      give_up);
-}
-
-Built grammar_of(const llm::StructureSpec& spec, const grammar::GiveUp& give_up,
-                 std::vector<std::string>& warnings) {
-  switch (spec.kind) {
-    case Kind::kJsonSchema:
-      return of_schema(spec, give_up, warnings);
-    case Kind::kJsonObject:
-      return grammar::json_grammar(
-          spec.flexible_whitespace ? grammar::Whitespace::kFlexible : grammar::Whitespace::kCompact,
-          /*object_only=*/true);
-    case Kind::kRegex:
-      return grammar::regex_grammar(spec.text);
-    case Kind::kGrammar:
-      return grammar::parse_gbnf(spec.text);
-    case Kind::kToolCalls:
-      ENSURE(false, "calls have a grammar of their own");
-    case Kind::kChoice:
-      break;
-  }
-  return grammar::choice_grammar(spec.choices);
-}
-
-// The same as a part of a grammar that has calls, too.
+// A form as a part of a grammar, which may have calls of tools, too.
 Result<grammar::Part> form_part(grammar::GrammarBuilder& builder, const llm::StructureSpec& spec,
                                 const grammar::GiveUp& give_up, const SchemaWords& words) {
-  const auto whitespace =
-      spec.flexible_whitespace ? grammar::Whitespace::kFlexible : grammar::Whitespace::kCompact;
+  grammar::SchemaOptions options{.whitespace = spec.flexible_whitespace
+                                                   ? grammar::Whitespace::kFlexible
+                                                   : grammar::Whitespace::kCompact,
+                                 .open = spec.open,
+                                 .unknown = words.unknown,
+                                 .warn = words.warn};
   switch (spec.kind) {
     case Kind::kJsonSchema: {
       const Result<json::value> schema = parsed_schema(spec);
       if (!schema) return schema.error();
-      return grammar::schema_part(builder, *schema,
-                                  {.whitespace = whitespace,
-                                   .open = spec.open,
-                                   .unknown = words.unknown,
-                                   .warn = words.warn},
-                                  give_up);
+      return grammar::schema_part(builder, *schema, options, give_up);
     }
     case Kind::kJsonObject:
-      return grammar::schema_part(builder, json::object{{"type", "object"}},
-                                  {.whitespace = whitespace, .open = true}, give_up);
+      options.open = true;
+      return grammar::schema_part(builder, json::object{{"type", "object"}}, options, give_up);
     case Kind::kRegex:
       return grammar::regex_part(builder, spec.text);
     case Kind::kGrammar:
       return grammar::gbnf_part(builder, spec.text);
     case Kind::kToolCalls:
-      ENSURE(false, "calls are no form beside themselves");
+      ENSURE(false, "calls have a grammar of their own");
     case Kind::kChoice:
       break;
   }
@@ -176,9 +142,14 @@ std::shared_ptr<const ThoughtMasks> thought_masks(const Vocabulary& vocabulary,
   return std::make_shared<const ThoughtMasks>(texts.bytes, texts.ends, reasoning);
 }
 
-// With the field of the request in front, as the place of a tool stands in front.
-Error in_field(const llm::StructureSpec& spec, const Error& error) {
-  return {error.kind, spec.param + ": " + error.message};
+Built form_grammar(const llm::StructureSpec& spec, const grammar::GiveUp& give_up,
+                   const SchemaWords& words) {
+  grammar::GrammarBuilder builder;
+  const Result<grammar::Part> form = form_part(builder, spec, give_up, words);
+  if (!form) return form.error();
+  grammar::GrammarLimits limits;
+  limits.parts_max += 1;  // the root, beside as many choices as there may be
+  return builder.finish(*form, limits);
 }
 
 Built grammar_beside_form(const llm::StructureSpec& spec, std::span<const CalledTool> tools,
@@ -186,7 +157,7 @@ Built grammar_beside_form(const llm::StructureSpec& spec, std::span<const Called
                           const SchemaWords& words) {
   grammar::GrammarBuilder builder;
   const Result<grammar::Part> form = form_part(builder, spec, give_up, words);
-  if (!form) return in_field(spec, form.error());
+  if (!form) return form.error();
   return call_or_form_grammar(builder, *form, tools, spelling, give_up, words);
 }
 
@@ -238,7 +209,7 @@ Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec
                                                         const VocabularyTables& tables,
                                                         const grammar::GiveUp& give_up) {
   std::vector<std::string> warnings;
-  Built grammar = grammar_of(spec, give_up, warnings);
+  Built grammar = form_grammar(spec, give_up, words_of(spec, warnings));
   if (!grammar) return grammar.error();
   auto check = make_check(spec);
   if (!check) return check.error();
@@ -261,9 +232,7 @@ Result<std::shared_ptr<const Structure>> make_call_structure(const llm::Structur
   Result<std::vector<CalledTool>> tools = called_tools(spec);
   if (!tools) return tools.error();
   std::vector<std::string> warnings;
-  const SchemaWords words{.unknown = words_of(spec), .warn = [&](const std::string& warning) {
-                            add_warning(warnings, warning);
-                          }};
+  const SchemaWords words = words_of(spec, warnings);
   auto grammar = beside_form ? grammar_beside_form(spec, *tools, tables.spelling, give_up, words)
                              : call_grammar(*tools, tables.spelling, give_up, words);
   if (!grammar) return grammar.error();
@@ -277,7 +246,7 @@ Result<std::shared_ptr<const Structure>> make_call_structure(const llm::Structur
                       .warnings = std::move(warnings)};
   if (beside_form) {
     auto check = make_check(spec);
-    if (!check) return in_field(spec, check.error());
+    if (!check) return check.error();
     structure.check = *std::move(check);
   }
   if (choice.use == llm::ToolUse::kAuto && !beside_form) {

@@ -30,7 +30,8 @@ using Kind = llm::StructureSpec::Kind;
 
 const std::vector<std::string> kWords = {
     "{\"", "\":", "\":\"", "\",\"", "\"}", "name", "na", "me",  "age", "yes", "no", "true", "false",
-    "10",  "20",  "},{",   "[{\"",  "}]",  "ab",   "bc", "abc", "the", "an",  "in", "on",   "at"};
+    "10",  "20",  "},{",   "[{\"",  "}]",  "ab",   "bc", "abc", "the", "an",  "in", "on",   "at",
+    "}\n", "e}\n\n", "c\n", "0\n", ")\n"};
 
 const std::vector<llm::StructureSpec>& specs() {
   static const std::vector<llm::StructureSpec> kSpecs = {
@@ -151,7 +152,7 @@ class StructuredRowsTest : public ::testing::Test {
   }
 
   // The tokens of the choice make up its text, and each has the model's own log-probability.
-  void expect_scores(const EngineRequest& request, const llm::Choice& choice) const {
+  void expect_scores(const EngineRequest& request, const llm::Choice& choice) {
     std::vector<Token> tokens = request.prompt;
     std::string text;
     for (const llm::ScoredToken& one : choice.tokens) {
@@ -167,6 +168,10 @@ class StructuredRowsTest : public ::testing::Test {
     }
     EXPECT_TRUE(is_cut(choice.text) || text.starts_with(choice.text))
         << text << " and " << choice.text;
+    // Of a token that ended the structure and went on with line breaks, these are not said.
+    if (choice.structure != llm::StructureLabel::kValid || text == choice.text) return;
+    EXPECT_EQ(text.find_first_not_of('\n', choice.text.size()), std::string::npos) << text;
+    ++with_breaks_behind_;
   }
 
   ManualClock clock_;
@@ -175,6 +180,7 @@ class StructuredRowsTest : public ::testing::Test {
   std::vector<std::shared_ptr<const Structure>> structures_;
   std::map<int, llm::Outcome> outcomes_;
   bool listens_ = false;  // to the rows that are added
+  int with_breaks_behind_ = 0;
 };
 
 // Whatever happens around a row, and however late its masks are: without forced runs it has the
@@ -269,6 +275,7 @@ TEST_F(StructuredRowsTest, NothingThatHappensAroundARowChangesItsAnswer) {
     EXPECT_EQ(loop.stats().rows_running + loop.stats().rows_waiting, 0);
     if (HasFailure()) return;
   }
+  EXPECT_GT(with_breaks_behind_, 10);
 }
 
 constexpr RunnerLimits kLimits{.cells_max = 400,
@@ -277,7 +284,7 @@ constexpr RunnerLimits kLimits{.cells_max = 400,
                                .step_tokens_max = 64,
                                .step_outputs_max = 4,
                                .row_tokens_max = 100,
-                               .vocabulary_size = 257 + 26};
+                               .vocabulary_size = 257 + 31};
 
 TEST_F(StructuredRowsTest, WhatLeavesNoChoiceTakesNoSteps) {
   ASSERT_EQ(kLimits.vocabulary_size, vocabulary_.size());
