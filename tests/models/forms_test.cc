@@ -35,21 +35,21 @@ struct HeldTask {
   std::string_view regex;
 };
 
-constexpr HeldTask kHeldTasks[] = {
-    {"screening", 6, 4,
-     R"({"type": "object", "properties": {"years": {"type": "integer"},
+constexpr HeldTask kScreening = {"screening", 6, 4,
+                                 R"({"type": "object", "properties": {"years": {"type": "integer"},
          "missing": {"type": "array", "items": {"type": "string"}},
          "fit": {"enum": ["strong", "possible", "weak"]}},
          "required": ["years", "missing", "fit"]})",
-     ""},
-    {"extraction", 6, 4,
-     R"({"type": "object", "properties": {"facts": {"type": "array", "items": {"type": "object",
+                                 ""};
+constexpr HeldTask kExtraction = {
+    "extraction", 6, 4,
+    R"({"type": "object", "properties": {"facts": {"type": "array", "items": {"type": "object",
          "properties": {"entity": {"type": "string"}, "fact": {"type": "string"},
                         "time": {"type": "string"}},
          "required": ["entity", "fact", "time"]}}}, "required": ["facts"]})",
-     ""},
-    {"consolidation", 5, 3,
-     R"({"type": "object", "properties": {
+    ""};
+constexpr HeldTask kConsolidation = {"consolidation", 5, 3,
+                                     R"({"type": "object", "properties": {
          "creates": {"type": "array", "items": {"type": "object", "properties": {
            "text": {"type": "string"}, "source_fact_ids": {"type": "array",
            "items": {"type": "string"}}, "reason": {"type": "string"}},
@@ -63,25 +63,23 @@ constexpr HeldTask kHeldTasks[] = {
            "observation_id": {"type": "string"}, "reason": {"type": "string"}},
            "required": ["observation_id", "reason"]}}},
          "required": ["creates", "updates", "deletes"]})",
-     ""},
-    {"sum", 12, 9,
-     R"({"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "integer"}},
+                                     ""};
+constexpr HeldTask kSum = {
+    "sum", 12, 9,
+    R"({"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "integer"}},
          "sum": {"type": "integer"}}, "required": ["steps", "sum"]})",
-     ""},
-    {"sort", 12, 9, "", "[0-9]( [0-9]){7}"},
-    {"merge", 6, 4, "", "[0-9]( [0-9])*"},
-};
-
-constexpr HeldTask kSum = kHeldTasks[3];
-constexpr HeldTask kSort = kHeldTasks[4];
-constexpr HeldTask kMerge = kHeldTasks[5];
-
+    ""};
+constexpr HeldTask kSort = {"sort", 12, 9, "", "[0-9]( [0-9]){7}"};
+constexpr HeldTask kMerge = {"merge", 6, 4, "", "[0-9]( [0-9])*"};
 constexpr HeldTask kCalling = {"tool_calling", 25, 20, "", ""};
+
+constexpr HeldTask kHeldTasks[] = {kScreening, kExtraction, kConsolidation, kSum, kSort, kMerge};
 
 // The name of the rows of each job that have no form.
 constexpr std::string_view kWithout = "without a form";
 
-// Judges answers of chats only: a message of /v1/messages becomes one, with its first call.
+// The line of an answer as check_answers reads it, which knows chats only: a message of
+// /v1/messages becomes one, with its first call.
 std::string as_chat(const LogLine& line) {
   const json::value value = line.json;
   boost::system::error_code absent;
@@ -153,7 +151,7 @@ class HeldJob {
     }
   }
 
-  // The rows without a form have to be right often enough, and those with one as often as them.
+  // The rows without a form have to be right often enough, and the rows with it as often.
   void expect_no_worse(const HeldTask& task, std::string_view form) const {
     const int64_t without = right_.at(name_of(task, kWithout));
     ASSERT_GE(without, task.right_min) << "of " << task.rows << " rows of " << task.name;
@@ -276,7 +274,7 @@ TEST(HeldForms, ASingleCallOrOneThatHasToComeHasTheSameArguments) {
          request.at("body").as_object()["tool_choice"] = {
              {"type", "function"}, {"function", {{"name", called_tool(key)}}}};
        }},
-      {"beside a form", with_field("response_format", form_of(kHeldTasks[0]))},
+      {"beside a form", with_field("response_format", form_of(kScreening))},
       {"single and required",
        [](json::object& request, const json::object&) {
          json::object& body = request.at("body").as_object();
