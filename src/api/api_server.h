@@ -83,10 +83,11 @@ class ApiServer {
   // http::Server::arriving.
   int64_t arriving() const;
 
-  // What it answers: for those who hold a description to it.
+  // Returns the routes that the server answers, to be compared with its description.
   const ServedRoutes& routes() const;
 
-  // What is inside is cancelled now, and told that the server stops. Any thread but the loop's.
+  // Cancels the calls that are inside, whose clients are told that the server stops. Any thread but
+  // the loop's.
   void give_up();
 
   // Takes no more; what is inside is finished within `grace`, the rest cancelled. Blocks; not on

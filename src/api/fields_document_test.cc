@@ -161,7 +161,7 @@ std::string sources() {
   return all;
 }
 
-// What stands between each `mark` and the quote after it.
+// Returns the texts between each `mark` and the next quote.
 std::set<std::string> literals_behind(std::string_view text, std::string_view mark) {
   std::set<std::string> found;
   for (size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at)) {

@@ -32,7 +32,7 @@ llm::Failure wrong_key() {
               "server makes keys with `windrow keys add`"};
 }
 
-// Whose key it is, by its place in the ring; or why it is nobody's.
+// Returns the place in the ring of the key that these headers present, or why there is none.
 std::variant<size_t, llm::Failure> holder(const KeyRing& keys, const http::Headers& headers) {
   const std::string_view presented = presented_key(headers);
   if (presented.empty()) return no_key();

@@ -15,7 +15,7 @@ namespace windrow::api {
 // {"models": [{"name", "model", "modified_at", "size", "digest", "details"}]}
 std::string ollama_tags(std::span<const ServedModel> models);
 
-// The same of those that are in memory, with "expires_at" and "size_vram".
+// Lists only the models in memory, with "expires_at" and "size_vram" beside the members above.
 std::string ollama_ps(std::span<const ServedModel> models);
 
 // Of the model that `body` names: {"details", "model_info", "capabilities", ...}.

@@ -413,7 +413,7 @@ json::object request_body(const Route& route) {
   return {{"required", true}, {"content", content_of("application/json", std::move(schema))}};
 }
 
-// What a stream says; empty: there is none.
+// Describes the events of a route's stream; empty where it has none.
 std::string events_of(const Route& route) {
   if (route.kind != PathKind::kCall || !route.body.empty()) return "";
   if (route.dialect == Dialect::kResponses) return "the data of each event is a ResponseEvent";

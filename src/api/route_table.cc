@@ -7,7 +7,7 @@
 namespace windrow::api {
 namespace {
 
-// What is also answered without the /v1, which the base URLs of some clients lack.
+// Paths that are answered without the /v1, too: the base URLs of some clients lack it.
 constexpr auto kWithoutVersion = std::to_array<std::string_view>(
     {"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/models",
      "/v1/models/{a}", "/v1/models/{a}/{b}", "/v1/models/{a}/{b}/{c}"});

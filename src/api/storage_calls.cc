@@ -40,7 +40,7 @@ constexpr int32_t kThreads = 2;
 // So much of a file lies in memory for a client who fetches it.
 constexpr size_t kPieceBytes = size_t{256} << 10;
 
-// What a form is larger than its file, at most: more is no form of ours.
+// A form may be so many bytes larger than the file in it.
 constexpr int64_t kFormBytesMax = int64_t{1} << 20;
 
 // Of a client who left in the middle, for the log.

@@ -46,7 +46,7 @@ std::string chunk_head(const StreamShape& shape) {
   return head;
 }
 
-// What of a call has not been said yet: its name, too, if that is all of it.
+// Returns the part of a call that has not been said: all of it, with its name, if nothing was.
 llm::ToolCallPiece rest_of(const llm::Choice& choice, size_t index,
                            const std::vector<size_t>& said) {
   const llm::ToolCall& call = choice.tool_calls[index];

@@ -30,7 +30,7 @@ std::string_view kind_of(const engine::ModelFacts& facts) {
   return "decoder";
 }
 
-// What `windrow run` can ask of it.
+// Says whether a model can answer chats.
 std::string chat_of(const engine::ModelFacts& facts) {
   if (facts.encoder_only) return "no: an encoder generates no text";
   const Result<chat::ChatTemplate> own = own_chat_template(facts);

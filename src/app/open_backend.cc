@@ -187,7 +187,7 @@ struct ModelTraits {
   bool ranks = false;
 };
 
-// What a model can be asked, by what it is.
+// Returns the endpoints that a model with these traits can answer.
 llm::EndpointSet endpoints_of(const ModelTraits& traits) {
   using llm::Endpoint;
   const Endpoint vectors = traits.ranks ? Endpoint::kRerank : Endpoint::kEmbeddings;

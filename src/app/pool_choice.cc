@@ -13,7 +13,7 @@
 namespace windrow::app {
 namespace {
 
-// Who says less has forgotten a unit.
+// Less memory than this (in bytes) is taken for a number whose unit was forgotten.
 constexpr uint64_t kMemoryMin = 1'000'000;
 
 Error invalid_pool_choice(std::string message) {

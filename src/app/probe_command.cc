@@ -48,7 +48,8 @@ constexpr Duration kCountedStepMax = std::chrono::minutes(10);
 // or failures by chance.
 constexpr int kFirstTries = 3;
 
-// What ended on the client's thread, for the one that probes; and the wish to stop.
+// Passes requests that ended, and the wish to stop, from the client's thread to the one that
+// probes.
 class Ends {
  public:
   struct One {
@@ -192,7 +193,7 @@ Result<upstream::UpstreamOptions> upstream_options(const ProbeCommand& command,
   return options;
 }
 
-// What to ask for; empty: the rows of a file say it.
+// Returns the name of the model to ask; empty where the rows of a file name it.
 Result<std::string> model_to_ask(const ProbeCommand& command,
                                  const upstream::UpstreamFacts& facts) {
   if (!command.model.empty() || !command.input.empty()) return command.model;

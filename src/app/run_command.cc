@@ -94,7 +94,7 @@ batch::RunHooks hooks_for(Answerers& answerers, const std::string& input, Consol
   return hooks;
 }
 
-// What a signal does while rows run.
+// Tells a signal how to stop the job while rows run.
 StopRelay::Target stop_target(batch::JobRunner& job, const Settings& settings, Console& console) {
   return {.stop =
               [&job, &console, grace_s = settings.grace_s] {

@@ -45,8 +45,8 @@ Error unknown_field(const ResolvedSettings& settings, const std::string& field) 
                   did_you_mean(field, names, "; docs/formats.md lists them"))};
 }
 
-// What is wrong with a default, or nothing where one endpoint at least takes it. Of several
-// endpoints that do not, one that honours the field knows best what it would take.
+// Fails where no endpoint takes this default. The error is of an endpoint that honours the field,
+// if there is one: it knows what the field would take.
 Result<void> check_default(const ResolvedSettings& settings, const std::string& field,
                            const json::value& value) {
   std::optional<llm::Failure> problem;
@@ -74,7 +74,8 @@ std::string job_value(const Settings& settings, const SettingRow& row) {
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
 }
 
-// What was chosen for a model besides its file, with the contents of the files that were named.
+// Describes the options of a model besides its file; files that they name are known by their
+// contents.
 Result<std::string> options_identity(const ModelChoice& choice) {
   std::vector<std::string> parts;
   if (choice.chat_template_text) {
@@ -190,7 +191,7 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
 
 namespace {
 
-// What is the same for everybody who answers.
+// Makes the options of a job that do not depend on who answers it.
 batch::JobOptions common_options(const RunCommand& command, const Settings& settings,
                                  std::vector<batch::JobSetting> job_settings) {
   batch::JobOptions options{.input_name = command.input,

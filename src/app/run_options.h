@@ -18,18 +18,19 @@ namespace windrow::app {
 // By which name rows find the model; that of the file where --model gave none.
 std::string served_name(const ModelChoice& choice);
 
-// What --unknown-fields says.
+// Returns the setting --unknown-fields.
 llm::UnknownFields unknown_fields_of(const Settings& settings);
 
 // kInvalid for a default (--set) of a field that no body has, or of a value that no row could have.
 Result<void> check_body_defaults(const ResolvedSettings& settings);
 
-// What a job that is continued must find unchanged, as far as it is known before a model is loaded.
-// kNotFound when a model's file cannot be read.
+// Returns the settings that a continued job must find unchanged, as far as they are known before a
+// model is loaded. kNotFound when a model's file cannot be read.
 Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
                                                     const std::vector<ModelChoice>& choices);
 
-// The same for servers elsewhere, of which any may be exchanged.
+// Returns the settings that a continued job must find unchanged where servers elsewhere answer. Any
+// of these may be exchanged.
 std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings,
                                                      const std::vector<UpstreamChoice>& choices);
 
@@ -39,8 +40,7 @@ batch::JobOptions job_options(const RunCommand& command, const Settings& setting
 batch::JobOptions upstream_job_options(const RunCommand& command, const Settings& settings,
                                        std::vector<batch::JobSetting> job_settings);
 
-// What was asked for by flag and means nothing for who answers: "--rows-max has no effect with
-// --upstream".
+// Lists the flags that mean nothing for who answers: "--rows-max has no effect with --upstream".
 std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command);
 
 // Every setting with its source, for the summary; each body default is one of its own, "set.seed".

@@ -58,7 +58,7 @@ int fail_serve(Console& console, const Error& error) {
   return batch::exit_code(error);
 }
 
-// What a signal asked for, and what else the main thread waits for.
+// The main thread waits here for signals and for the end of the server.
 class Wishes {
  public:
   void stop() { set(stop_); }
@@ -175,7 +175,7 @@ void fill(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
   }
 }
 
-// What is offered otherwise than before: models that came, or are at other servers now.
+// Adds models that are new, or at other servers than before.
 void fill_again(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
   for (const OfferedModel& offered : models) {
     const api::ServedModel* before = catalogue.find(offered.model.name);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kStorageMebibyte = int64_t{1} << 20;
 
-// What the largest file may be unpacked, in files of that size.
+// A packed file may become so many times the largest file's size.
 constexpr uint64_t kUnpackedTimes = 4;
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What a server that batches well still takes.
+// A server that batches well takes about so many requests at a time.
 constexpr int32_t kInFlightMax = 1024;
 
 // Rows that lie ready beyond what is in flight, so that each server has some of its own groups.
@@ -242,7 +242,7 @@ void UpstreamAnswerers::add_server(const UpstreamChoice& choice, const Facts& fa
   servers_.push_back(std::move(server));
 }
 
-// What servers of its kind want, once that is known.
+// Puts the backend for Ollama before a server that turned out to be one.
 void UpstreamAnswerers::add_care(Server& server) {
   if (server.identity.kind != upstream::ServerKind::kOllama) return;
   server.ollama = std::make_unique<upstream::OllamaBackend>(

@@ -39,15 +39,15 @@
 
 namespace windrow::batch {
 
-// What a job needs of the world. Everything outlives the JobRunner.
+// The disk, clock and input of a job. They outlive the JobRunner.
 struct JobEnvironment {
   store::Disk& disk;
   const Clock& clock;
   Input& input;
 };
 
-// Who answers which model. Outlives run(), after which it admits nothing more when the run did not
-// come to its end.
+// The dispatcher that answers the rows of a model. It outlives run(); after a run that did not come
+// to its end it admits nothing more.
 struct ModelRoute {
   std::string
       name;  // one of JobOptions::models; with any_model there is one route and it takes all
@@ -61,7 +61,7 @@ struct LineFault {
   llm::Failure failure;
 };
 
-// What run() gets besides the routes; every member may stay as it is.
+// Options of run(); every member may stay as it is.
 struct RunHooks {
   // Settings that are known only now that the model is loaded (a context size chosen to fit). They
   // follow JobOptions::settings in the job record and are compared in the same way.
@@ -78,7 +78,7 @@ struct RunHooks {
   // Which servers have a model (WorkItem::upstreams). Called on the submitter's thread.
   std::function<uint64_t(const std::string& model)> upstreams_of;
 
-  // What a request will cost at most, where costs are limited; a Failure ends its row unsent.
+  // Returns the highest cost of a request, where costs are limited; a Failure ends its row unsent.
   // Called on the submitter's thread.
   std::function<std::variant<dispatch::Cost, llm::Failure>(const llm::Request&)> expected_cost;
 

@@ -16,7 +16,7 @@ namespace {
 // Part of the time that may pass until a row that was answered is safe.
 constexpr std::chrono::milliseconds kGather(10);
 
-// What a group adds to the counters once it is safe.
+// The sums that are added to the counters when a group is safe on disk.
 struct GroupSums {
   int64_t succeeded = 0;
   int64_t failed = 0;

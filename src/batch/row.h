@@ -16,9 +16,9 @@
 
 namespace windrow::batch {
 
-// What tells a row from every other, between runs too. A row that can be named goes by its
-// custom_id, wherever in the input it stands. A line that cannot (malformed, no custom_id, or one
-// that an earlier line has) goes by its number and its bytes, so that it is reported once.
+// The identity of a row, in this run and in later ones. A row with a custom_id is known by that,
+// wherever in the input it stands. A line that has none, is malformed or repeats that of an earlier
+// line is known by its number and its bytes, so that it is reported once.
 struct RowKey {
   uint64_t line = 0;         // counted from 1
   std::string custom_id;     // empty when the line has none

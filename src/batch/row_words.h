@@ -21,8 +21,8 @@ class RowWords {
  public:
   virtual ~RowWords() = default;
 
-  // What a backend made of the row, as it is told: a failure names the fields that were sent, and
-  // the answer of a server elsewhere is in our own form, or a failure.
+  // Returns the outcome of a row as its client is told it: a failure names the fields that were
+  // sent, and the answer of a server elsewhere is in our own form, or a failure.
   virtual llm::Outcome in_own_words(llm::Outcome outcome) const = 0;
 
   // The body of an answer, one line of JSON. `id` without a prefix.
@@ -33,7 +33,7 @@ class RowWords {
 // One such API. Immutable; any thread.
 class RowApi {
  public:
-  // What is known of a row's body.
+  // The body of a row, translated into the words of an endpoint.
   struct Translated {
     llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
     boost::json::object body;    // of the endpoint
@@ -47,7 +47,7 @@ class RowApi {
 
   virtual std::string_view url() const = 0;
 
-  // What its rows become, for who looks for a model that answers them.
+  // Returns the endpoint whose words the rows are put into: a model has to answer that.
   virtual llm::Endpoint endpoint() const = 0;
 
   // `defaults` are laid under the translated body later. `raw`: a server elsewhere answers.

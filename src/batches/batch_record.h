@@ -15,7 +15,7 @@
 
 namespace windrow::batches {
 
-// What is asked; made from the body of a creation by batch_request.h.
+// The request that created a batch; batch_request.h reads it from a body.
 struct BatchRequest {
   std::string input_file_id;
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;

@@ -51,10 +51,10 @@ struct BatchOptions {
   batch::RowApis apis = {};   // in whose words rows may be asked, too
   BatchKeys* keys = nullptr;  // outlives the service; null: the server demands no keys
 
-  // What could not go on is tried again after so long.
+  // A batch that could not go on is tried again after so long.
   Duration retry_after = std::chrono::seconds(10);
 
-  // What people should know who run the server: what was damaged, what cannot go on. Any thread.
+  // Tells the people who run the server of damage and of batches that cannot go on. Any thread.
   std::function<void(const std::string&)> warn;
 };
 

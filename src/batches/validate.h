@@ -49,7 +49,7 @@ struct ValidationRules {
   std::function<std::variant<std::string, llm::Failure>(const std::string& name)> find_model;
 };
 
-// What a good input has.
+// The facts of an input without faults.
 struct CheckedInput {
   int64_t rows = 0;
   std::vector<std::string> models;  // as rows name them, in the order of their first; may have ""

@@ -20,7 +20,7 @@ struct MessageForm {
   friend bool operator==(const MessageForm&, const MessageForm&) = default;
 };
 
-// Those in which these messages differ, in the order in which to try them.
+// Lists the forms in which these messages differ, in the order in which to try them.
 std::vector<MessageForm> forms_of(const boost::json::array& messages);
 
 // Whether a template has to write the name of this message: assistants are told apart by the role,

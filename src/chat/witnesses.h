@@ -17,7 +17,7 @@
 
 namespace windrow::chat {
 
-// What vanishes.
+// A part of a request that a template leaves out of the prompt.
 struct Vanished {
   std::string field;   // of the body: "messages[1].content"
   std::string advice;  // what to do about it

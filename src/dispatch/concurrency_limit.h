@@ -68,7 +68,7 @@ enum class ConcurrencyKind : uint8_t {
   kUnlimited,  // limit_max still brings more than less does
 };
 
-// What is known of an upstream, for people.
+// The speed of an upstream and the requests in flight at which it was measured, for people.
 struct ConcurrencyFinding {
   ConcurrencyKind kind = ConcurrencyKind::kMeasuring;
   int32_t in_flight = 0;

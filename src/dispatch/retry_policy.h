@@ -40,7 +40,7 @@ enum class Fault : uint8_t {
   kBackend,  // nothing can be answered any more
 };
 
-// What happened to a row so far.
+// The attempts at a row so far.
 struct Attempts {
   int32_t used = 0;  // those that were not refused for load, the present one included
   int32_t refused = 0;

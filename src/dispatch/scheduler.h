@@ -134,14 +134,14 @@ struct CallEnd {
   Cost cost = 0;
 };
 
-// Those who wait for an upstream to have room, by Urgency. Not those who wait for a time to come or
-// for the answer of an equal one.
+// Items that wait for an upstream to have room, by Urgency. Items that wait for a time to come or
+// for the answer of an equal one are not counted.
 struct QueueReading {
   std::array<int32_t, 3> waiting = {};
   std::array<Duration, 3> oldest_age = {};  // since they were submitted; 0 where none waits
 };
 
-// What of an owner is here, of those who have something.
+// The items of an owner who has any here.
 struct OwnerReading {
   uint64_t owner = 0;
   int64_t waiting = 0;  // for room, a time to come, or the answer of an equal one
@@ -211,8 +211,8 @@ class Scheduler {
   // It is here and nobody has been asked for its answer, or not again since the last one failed.
   bool is_waiting(ItemId item) const;
 
-  // Of those unfinished, items that wait for the answer of an equal one, and items and calls that
-  // are out.
+  // Counts of unfinished items: those that wait for the answer of an equal one, those that are out,
+  // and the calls that took them.
   size_t followers() const { return coalescer_.followers(); }
   size_t items_out() const { return items_out_; }
   size_t calls_out() const { return calls_.size(); }

@@ -67,8 +67,8 @@ class PrefixTree {
   // The longest beginning of `tokens` that a path could take over.
   Match longest_match(std::span<const Token> tokens) const;
 
-  // The same for a row that scores these tokens. The last of them is not taken over: no token is
-  // behind it yet.
+  // The longest beginning that a row which scores these tokens could take over. It has not the last
+  // of them: no token is behind that yet.
   Match longest_match(std::span<const Token> tokens, const ScoresWanted& scores) const;
 
   // None when all ids are taken; a lower id first.

@@ -14,7 +14,7 @@ namespace windrow::grammar {
 Result<std::shared_ptr<const Grammar>> parse_gbnf(std::string_view text,
                                                   const GrammarLimits& limits = {});
 
-// The same as a part of a larger grammar.
+// Makes the text a part of a larger grammar. kInvalid: as above.
 Result<Part> gbnf_part(GrammarBuilder& builder, std::string_view text,
                        const GrammarLimits& limits = {});
 

@@ -21,7 +21,7 @@ Result<std::shared_ptr<const Grammar>> choice_grammar(std::span<const std::strin
 Result<std::shared_ptr<const Grammar>> regex_grammar(std::string_view pattern,
                                                      const GrammarLimits& limits = {});
 
-// The same as parts of larger grammars.
+// Make a choice and an expression parts of larger grammars.
 Result<Part> choice_part(GrammarBuilder& builder, std::span<const std::string> texts,
                          const GrammarLimits& limits = {});
 Result<Part> regex_part(GrammarBuilder& builder, std::string_view pattern);

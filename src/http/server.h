@@ -162,7 +162,7 @@ class Handler {
   explicit(false) Handler(Function whole) : whole_(std::move(whole)) {}
   static Handler in_pieces(InPieces handler) { return Handler(std::move(handler), 0); }
 
-  // The same, for bodies that may be packed by gzip. Others are refused with 415.
+  // Makes the handler take bodies that are packed by gzip. Without this they are refused with 415.
   Handler taking_gzip() && {
     takes_gzip_ = true;
     return std::move(*this);

@@ -1,12 +1,10 @@
 // A job as an evaluation harness makes it: each question with every choice of an answer behind it,
-// scored and not continued.
+// scored and not continued. How much of it is shared is counted here; tests/exactness holds the
+// scores, shared or not, to libllama's.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <boost/json/parse.hpp>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -85,7 +83,7 @@ class ScoringJob : public ::testing::Test {
     return static_cast<double>(cached) / static_cast<double>(prompt);
   }
 
-  // What `--dry-run` finds that prompts share.
+  // Returns the share of prompts that `--dry-run` says have been computed already.
   double dry_run_share(const std::string& name) {
     const Ended ended =
         folder_.windrow(exact_run(name + ".jsonl", name + ".out.jsonl", {"--dry-run", "--json"}));
@@ -99,7 +97,7 @@ class ScoringJob : public ::testing::Test {
   JobFolder folder_;
 };
 
-TEST_F(ScoringJob, SharesAsMuchAsTheSamePromptsAnswered) {
+TEST_F(ScoringJob, SharesAsMuchAsTheSamePromptsAnsweredUnlessToldNotTo) {
   const auto scored = run_job("scored");
   ASSERT_EQ(scored.size(), static_cast<size_t>(kQuestions * kChoices));
   const double answered_share = cached_share(run_job("answered"));
@@ -107,23 +105,9 @@ TEST_F(ScoringJob, SharesAsMuchAsTheSamePromptsAnswered) {
   EXPECT_NEAR(cached_share(scored), answered_share, 0.02);
   EXPECT_NEAR(dry_run_share("scored"), answered_share, 0.02);
 
-  const auto alone = run_job("scored", {"--no-share", "--limit", "40"});
-  ASSERT_EQ(alone.size(), 40U);
+  const auto alone = run_job("scored", {"--no-share", "--limit", "8"});
+  ASSERT_EQ(alone.size(), 8U);
   EXPECT_EQ(cached_share(alone), 0);
-  for (const auto& [id, body] : alone) {
-    const json::object& own_scores = body.at("choices").at(0).at("logprobs").as_object();
-    const json::object& shared_scores =
-        scored.at(id).at("choices").at(0).at("logprobs").as_object();
-    ASSERT_EQ(shared_scores.at("tokens"), own_scores.at("tokens"));
-    ASSERT_EQ(shared_scores.at("text_offset"), own_scores.at("text_offset"));
-    const json::array& shared_numbers = shared_scores.at("token_logprobs").as_array();
-    const json::array& own_numbers = own_scores.at("token_logprobs").as_array();
-    ASSERT_EQ(shared_numbers.size(), own_numbers.size());
-    for (size_t i = 1; i < own_numbers.size(); ++i) {
-      ASSERT_NEAR(shared_numbers[i].to_number<double>(), own_numbers[i].to_number<double>(), 1e-4)
-          << id << ", token " << i;
-    }
-  }
 }
 
 }  // namespace

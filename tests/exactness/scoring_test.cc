@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/random.h"
 #include "base/testing/manual_clock.h"
@@ -81,24 +80,56 @@ void expect_scored(const PlainModel& plain, const Row& row, const llm::Choice& c
   }
 }
 
-class Scoring : public ::testing::TestWithParam<const char*> {};
+class Scoring : public ::testing::TestWithParam<const char*> {
+ protected:
+  Scoring()
+      : path_(test_model(GetParam(), "f32")),
+        model_(LlamaModel::load(library(), path_, {}).value()),
+        plain_(path_) {}
+
+  // The number format of the cache is exact, and one thread adds in one order.
+  FewOutputs runner(engine::LlamaRunnerOptions options, int32_t step_outputs_max) const {
+    options.step_tokens_max = 64;
+    options.threads = 1;
+    options.kv_type = engine::KvType::kF32;
+    options.flash_attention = engine::FlashAttention::kOff;
+    return {model_->make_runner(options).value(), step_outputs_max};
+  }
+
+  // Its answer goes to `answer`.
+  static EngineRequest request(const Row& row, llm::Answer& answer) {
+    return {.prompt = row.prompt,
+            .output_tokens_max = row.output_tokens,
+            .sampling = {.temperature = 0},
+            .ignore_eos = true,
+            .logprobs_top = row.top,
+            .score_prompt = true,
+            .done = [&answer](llm::Outcome outcome) {
+              answer = std::get<llm::Answer>(std::move(outcome));
+            }};
+  }
+
+  void expect_scored_as_alone(const std::vector<Row>& rows,
+                              const std::vector<llm::Answer>& answers) const {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      SCOPED_TRACE(::testing::Message() << "row " << i);
+      ASSERT_EQ(answers[i].choices.size(), 1U) << "not answered";
+      expect_scored(plain_, rows[i], answers[i].choices[0]);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  const std::string path_;
+  const std::unique_ptr<LlamaModel> model_;
+  const PlainModel plain_;
+};
 
 TEST_P(Scoring, EveryTokenOfAPromptHasTheProbabilityItHasAlone) {
-  const std::string path = test_model(GetParam(), "f32");
-  const auto model = LlamaModel::load(library(), path, {}).value();
-  const PlainModel plain(path);
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
-    FewOutputs runner(model
-                          ->make_runner({.cells_max = 256,
-                                         .rows_max = 6,
-                                         .step_tokens_max = 64,
-                                         .threads = 1,
-                                         .kv_type = engine::KvType::kF32,
-                                         .flash_attention = engine::FlashAttention::kOff})
-                          .value(),
-                      static_cast<int32_t>(random.between(6, 30)));
+    FewOutputs few =
+        runner({.cells_max = 256, .rows_max = 6}, static_cast<int32_t>(random.between(6, 30)));
     std::vector<Row> rows(14);
     for (Row& row : rows) {
       row.prompt.resize(static_cast<size_t>(random.chance(0.3) ? random.between(60, 120)
@@ -109,21 +140,13 @@ TEST_P(Scoring, EveryTokenOfAPromptHasTheProbabilityItHasAlone) {
       row.output_tokens = random.chance(0.4) ? 0 : static_cast<int32_t>(random.between(80, 130));
       row.top = static_cast<int32_t>(random.below(6));
     }
-    std::map<size_t, llm::Answer> answers;
+    std::vector<llm::Answer> answers(rows.size());
     windrow::testing::ManualClock clock;
-    engine::StepLoop loop(runner, model->vocabulary(), clock,
+    engine::StepLoop loop(few, model_->vocabulary(), clock,
                           {.step_target = std::chrono::milliseconds(50),
                            .sampling_threads = {.count = 2, .logits_min = 0}});
     for (size_t i = 0; i < rows.size(); ++i) {
-      loop.add(EngineRequest{.prompt = rows[i].prompt,
-                             .output_tokens_max = rows[i].output_tokens,
-                             .sampling = {.temperature = 0},
-                             .ignore_eos = true,
-                             .logprobs_top = rows[i].top,
-                             .score_prompt = true,
-                             .done = [&answers, i](llm::Outcome outcome) {
-                               answers[i] = std::get<llm::Answer>(std::move(outcome));
-                             }});
+      loop.add(request(rows[i], answers[i]));
       for (int64_t steps = random.between(0, 3); steps > 0; --steps) {
         clock.advance(std::chrono::milliseconds(random.below(200)));
         loop.step();
@@ -132,21 +155,14 @@ TEST_P(Scoring, EveryTokenOfAPromptHasTheProbabilityItHasAlone) {
     while (loop.step()) {
     }
     EXPECT_GT(loop.stats().preemptions, 0) << "the memory was not small enough to test anything";
-    ASSERT_EQ(answers.size(), rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) {
-      SCOPED_TRACE(::testing::Message() << "row " << i);
-      expect_scored(plain, rows[i], answers.at(i).choices.at(0));
-      if (HasFatalFailure()) return;
-    }
+    expect_scored_as_alone(rows, answers);
+    if (HasFatalFailure()) return;
   }
 }
 
 // Contexts with continuations of their own, as evaluation harnesses ask for them, in a memory that
 // is too small for all, beside rows that answer.
 TEST_P(Scoring, AScoreThatAnotherRowComputedIsTheSame) {
-  const std::string path = test_model(GetParam(), "f32");
-  const auto model = LlamaModel::load(library(), path, {}).value();
-  const PlainModel plain(path);
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -165,30 +181,14 @@ TEST_P(Scoring, AScoreThatAnotherRowComputedIsTheSame) {
       row.top = static_cast<int32_t>(random.below(3));
     }
     const auto answers = [&](bool share) {
-      FewOutputs runner(model
-                            ->make_runner({.cells_max = 300,
-                                           .rows_max = 4,
-                                           .step_tokens_max = 64,
-                                           .threads = 1,
-                                           .kv_type = engine::KvType::kF32,
-                                           .flash_attention = engine::FlashAttention::kOff,
-                                           .share = share})
-                            .value(),
-                        20);
+      FewOutputs few = runner({.cells_max = 300, .rows_max = 4, .share = share}, 20);
       const windrow::testing::ManualClock clock;
       std::vector<llm::Answer> answers(rows.size());
-      engine::StepLoop loop(runner, model->vocabulary(), clock);
+      engine::StepLoop loop(few, model_->vocabulary(), clock);
       for (size_t i = 0; i < rows.size(); ++i) {
-        loop.add(EngineRequest{.prompt = rows[i].prompt,
-                               .output_tokens_max = rows[i].output_tokens,
-                               .sampling = {.temperature = 0},
-                               .ignore_eos = true,
-                               .logprobs_top = rows[i].top,
-                               .score_prompt = true,
-                               .urgency = static_cast<llm::Urgency>(i % 3),
-                               .done = [&answers, i](llm::Outcome outcome) {
-                                 answers[i] = std::get<llm::Answer>(std::move(outcome));
-                               }});
+        EngineRequest asked = request(rows[i], answers[i]);
+        asked.urgency = static_cast<llm::Urgency>(i % 3);
+        loop.add(std::move(asked));
       }
       while (loop.step()) {
       }
@@ -196,14 +196,13 @@ TEST_P(Scoring, AScoreThatAnotherRowComputedIsTheSame) {
     };
     const std::vector<llm::Answer> shared = answers(true);
     const std::vector<llm::Answer> unshared = answers(false);
+    expect_scored_as_alone(rows, shared);
+    expect_scored_as_alone(rows, unshared);
+    if (HasFatalFailure()) return;
     int32_t cached = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
-      SCOPED_TRACE(::testing::Message() << "row " << i);
       cached += shared[i].usage.cached_tokens;
       EXPECT_EQ(unshared[i].usage.cached_tokens, 0);
-      expect_scored(plain, rows[i], shared[i].choices.at(0));
-      expect_scored(plain, rows[i], unshared[i].choices.at(0));
-      if (HasFatalFailure()) return;
     }
     EXPECT_GT(cached, 300);
   }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what the compiler does not: layers, banned calls, leftovers, dead files, plain form.
+"""Checks what the compiler does not: layers, banned calls, leftovers, dead files, plain form, and
+names that would meet in a unity build.
 
 usage: check.py [ROOT]      ROOT: the source tree, by default the one this file lies in
 
@@ -110,6 +111,149 @@ def code_only(text):
     return TOKEN.sub(blank, text)
 
 
+# The sources of a module: windrow_module(NAME x SOURCES a.cc b.cc DEPENDS y).
+MODULE = re.compile(r"\bwindrow_module\s*\(([^)]*)\)")
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.M)
+NAMESPACE = re.compile(r"(?:inline\s+)?namespace(?P<name>\s+[\w:]+)?\s*$")
+TEMPLATE = re.compile(r"\s*template\s*<")
+TYPE = re.compile(r"(?:class|struct|union|enum(?:\s+(?:class|struct))?)\b(?:\s*\[\[[^\]]*\]\])?"
+                  r"\s+(?P<name>\w+)\s*(?:final\s*)?(?=$|:[^:])")
+ALIAS = re.compile(r"(?:using|concept)\s+(?P<name>\w+)\s*(?=\[\[|=)")
+CONSTANT = re.compile(r"\b(?P<name>k[A-Z]\w*)\s*(?=$|=|\[|\()")
+FUNCTION = re.compile(r"(?<![\w:])(?!(?:noexcept|requires|decltype|alignas|sizeof)\b)"
+                      r"(?P<name>operator\s*[^\s\w(]+|\w+)\s*\(")
+# Words that are no type by themselves: what follows them is no name of a parameter.
+PART_OF_TYPE = {"const", "volatile", "unsigned", "signed", "long", "short", "struct", "enum"}
+
+
+def cmake_modules(text):
+    """The sources of each windrow_module of a CMakeLists.txt."""
+    for match in MODULE.finditer(re.sub(r"#.*", "", text)):
+        words = match.group(1).split()
+        if "SOURCES" in words:
+            words = words[words.index("SOURCES") + 1:]
+            keywords = [at for at, word in enumerate(words) if re.fullmatch(r"[A-Z_]+", word)]
+            yield [word for word in words[:min(keywords, default=len(words))]
+                   if word.endswith(".cc")]
+
+
+def closing(text, start):
+    """The place behind the bracket that closes the one at `start`."""
+    pairs = {"{": "}", "(": ")", "[": "]", "<": ">"}
+    opening, closes = text[start], pairs[text[start]]
+    depth = 0
+    for at in range(start, len(text)):
+        if text[at] == opening:
+            depth += 1
+        elif text[at] == closes and (closes != ">" or text[at - 1] != "-"):
+            depth -= 1
+            if depth == 0:
+                return at + 1
+    return len(text)
+
+
+def at_top(text):
+    """The text with what lies in brackets of any kind blanked, but for the brackets."""
+    kept = []
+    at = 0
+    while at < len(text):
+        before = text[max(0, at - 16):at].rstrip()
+        is_list = text[at] == "<" and before[-1:].isalnum() and not before.endswith("operator")
+        if is_list or text[at] in "({[":
+            end = closing(text, at)
+            kept.append(text[at] + " " * (end - at - 2) + text[end - 1])
+            at = end
+        else:
+            kept.append(text[at])
+            at += 1
+    return "".join(kept)
+
+
+def parameter_types(text):
+    """The parameters of a function without their names and defaults, in one spelling."""
+    types = []
+    flat = at_top(text)
+    begin = 0
+    for end in [match.start() for match in re.finditer(",", flat)] + [len(text)]:
+        equals = flat.find("=", begin, end)
+        words = re.findall(r"\w+|[^\s\w]+", text[begin:end if equals < 0 else equals])
+        named = len(words) > 1 and re.match(r"[A-Za-z_]", words[-1]) and words[-2] != "::"
+        if named and not all(word in PART_OF_TYPE for word in words[:-1]):
+            words.pop()
+        types.append(" ".join(words))
+        begin = end + 1
+    return ", ".join(types)
+
+
+def anonymous_names(text):
+    """(key, meaning, place) of each type, alias, constant and function that an anonymous namespace
+    of a source declares. The key is the scope, the name and, of a function, its parameters: others
+    may have the same name. The meaning is that of an alias, which may be declared twice."""
+    text = DIRECTIVE.sub(blank, code_only(text))
+    scopes = []  # names of namespaces, "" for anonymous ones
+    at = begin = 0
+    while at < len(text):
+        char = text[at]
+        if char == "}" and scopes:
+            scopes.pop()
+            begin = at + 1
+        elif char in "([":
+            at = closing(text, at)
+            continue
+        elif char == "{":
+            space = NAMESPACE.match(text[begin:at].strip())
+            if space:
+                scopes.append((space.group("name") or "").strip())
+                begin = at + 1
+            else:
+                head = text[begin:at]
+                end = closing(text, at)
+                is_body = "(" in head and "=" not in re.sub("operator\\s*\\W+", "", at_top(head))
+                if is_body or text[end:].lstrip()[:1] == ";":
+                    yield from declared(head, begin, scopes)
+                    begin = end
+                at = end
+                continue
+        elif char == ";":
+            yield from declared(text[begin:at], begin, scopes)
+            begin = at + 1
+        at += 1
+
+
+def declared(head, begin, scopes):
+    """What one declaration at the scope of namespaces declares, if they are anonymous."""
+    if not scopes or scopes[-1] != "":
+        return
+    scope = "::".join(scopes)
+    while TEMPLATE.match(head):
+        end = closing(head, head.index("<"))
+        head = " " * end + head[end:]
+    stripped = head.strip()
+    start = begin + head.index(stripped) if stripped else begin
+    if re.match(r"(namespace|static_assert|friend|extern|using\s+(namespace\b|enum\b))", stripped):
+        return
+    flat = at_top(stripped)
+    for pattern in (TYPE, ALIAS):
+        match = pattern.match(flat)
+        if match:
+            meaning = stripped[match.end():] if pattern is ALIAS else None
+            yield (scope, match.group("name"), None), meaning, start + match.start("name")
+            return
+    if re.match(r"(using|class|struct|union|enum)\b", stripped) and "(" not in flat:
+        return  # a using-declaration, a specialisation, or without a name
+    constant = CONSTANT.search(flat)
+    equals = flat.find("=")
+    if constant and (equals < 0 or constant.start() < equals) and "operator" not in flat:
+        yield (scope, constant.group("name"), None), None, start + constant.start("name")
+        return
+    match = FUNCTION.search(flat)
+    if match and (equals < 0 or "operator" in flat or match.start() < equals):
+        opens = match.end() - 1
+        parameters = parameter_types(stripped[opens + 1:closing(stripped, opens) - 1])
+        name = re.sub(r"\s", "", match.group("name"))
+        yield (scope, name, parameters), None, start + match.start("name")
+
+
 def starts_with(path, places):
     """Whether a path lies in one of the folders, or is one of the files ("x." for x.h and x.cc)."""
     return any(path == p or path.startswith(p if p.endswith(".") else p + "/") for p in places)
@@ -172,6 +316,7 @@ class Checker:
             self.check_banned(path, code_only(text))
         self.check_dead_files()
         self.check_modules()
+        self.check_anonymous_names()
         return sorted(self.found)
 
     def check_form(self, path, text):
@@ -266,6 +411,27 @@ class Checker:
             if module not in self.table.level:
                 self.report(f"src/{module}", 1, "layer", "this module has no layer: give it one in "
                             "tests/tidy/layers.txt")
+
+    def check_anonymous_names(self):
+        """Unity builds compile several sources of a module as one."""
+        for cmake, text in self.texts.items():
+            if os.path.basename(cmake) != "CMakeLists.txt":
+                continue
+            for sources in cmake_modules(text):
+                first = {}
+                for source in sources:
+                    path = os.path.normpath(os.path.join(os.path.dirname(cmake), source))
+                    self.check_names_of_source(path, first)
+
+    def check_names_of_source(self, path, first):
+        code = self.code.get(path, "")
+        for key, meaning, place in anonymous_names(code):
+            line = code.count("\n", 0, place) + 1
+            other, other_line, other_meaning = first.setdefault(key, (path, line, meaning))
+            if other != path and (meaning is None or meaning != other_meaning):
+                self.report(path, line, "unique-name", f"'{key[1]}' is in the anonymous namespace "
+                            f"of {other}:{other_line} too, and a unity build compiles both as one: "
+                            "give one of them a name of its own, or share it in a header")
 
 
 def check(root):

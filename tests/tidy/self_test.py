@@ -34,8 +34,60 @@ foreign llama*.h    in tests/facts
     "src/store/log.cc": '#include "store/log.h"\n\n#include <sqlite3.h>\n',
     "src/engine/plan.h": "#pragma once\n",
     "src/engine/plan.cc": '#include "engine/plan.h"\n\n#include "llm/answer.h"\n',
+    "src/engine/sim/CMakeLists.txt": """
+windrow_module(
+  NAME sim
+  SOURCES rows.cc steps.cc  # words.cc
+  DEPENDS engine)
+windrow_module(NAME others SOURCES words.cc)
+windrow_test(NAME sim_tests SOURCES rows_test.cc)
+""",
+    "src/engine/sim/rows.cc": """#include <string>
+
+namespace windrow::engine {
+namespace {
+
+namespace json = boost::json;
+using std::string;
+
+constexpr int kRowsMax = 8;
+const std::array<std::pair<int, int>, 2> kPairs{{{1, 2}, {3, 4}}};
+using Rows = std::vector<int>;
+enum class Way : uint8_t { kHere, kThere };
+template <class Value>
+struct Row final : public Base {
+  int size() const { return kSize; }
+  static constexpr int kSize = 1;
+};
+
+int sum_of(const Rows& rows, int first = 0);
+int sum_of(const Rows& rows, int first) {
+  const auto kLocal = [](int more) { return more; };
+  for (const int row : rows) first += kLocal(row);
+  return first;
+}
+bool operator==(const Rows& a, int b) { return sum_of(a) == b; }
+bool operator<(const Rows& a, int b) { return sum_of(a) < b; }
+
+}  // namespace
+
+int Rows::count(int start) { return start; }
+constexpr int kShown = 3;
+
+}  // namespace windrow::engine
+""",
+    "src/engine/sim/steps.cc": "int step;\n",
+    "src/engine/sim/words.cc": "int word;\n",
+    "src/engine/sim/rows_test.cc": "int test;\n",
     "src/engine/plan_test.cc": '#include "base/testing/fake_id.h"\n#include "engine/plan.h"\n',
 }
+
+
+def unnamed(text, space="windrow::engine"):
+    return f"namespace {space} {{\nnamespace {{\n{text}\n}}\n}}\n"
+
+
+STEPS = "src/engine/sim/steps.cc"
 
 # Rule, file, text added to it (or the whole text of a new file).
 BAD = [
@@ -88,6 +140,21 @@ BAD = [
     ("utf8", "src/base/id.cc", b"// \xff\n"),
     ("new", "src/base/id.cc", "auto* thing = new Thing;  // tidy-allow print: another rule\n"),
     ("new", "src/base/id.cc", "auto* thing = new Thing;  // tidy-allow new:\n"),  # no reason
+    ("unique-name", STEPS, unnamed("constexpr int kRowsMax = 9;")),
+    ("unique-name", STEPS, unnamed("constexpr int kRowsMax[] = {9, 8};")),
+    ("unique-name", STEPS, unnamed("const std::vector<int> kPairs = {};")),
+    ("unique-name", STEPS, unnamed("using Rows = std::vector<long>;")),  # another meaning
+    ("unique-name", STEPS, unnamed("class Rows {};")),
+    ("unique-name", STEPS, unnamed("struct Row {\n  int size;\n};")),
+    ("unique-name", STEPS, unnamed("enum class Way { kFar };")),
+    ("unique-name", STEPS, unnamed("struct Way : Row {};")),
+    ("unique-name", STEPS, unnamed("int sum_of(const Rows& rows, int first) { return 1; }")),
+    ("unique-name", STEPS, unnamed("long sum_of(\n    const Rows& all, int from = 1) {}")),
+    ("unique-name", STEPS, unnamed("bool operator==(const Rows& one, int two) { return 1; }")),
+    ("unique-name", STEPS, unnamed("bool operator<(const Rows& one, int two) { return 1; }")),
+    ("unique-name", STEPS, unnamed("int x;\n}\nnamespace {\nint f() {}\nclass Row;")),
+    ("unique-name", STEPS, unnamed("namespace inner {\n}\nconstexpr int kRowsMax = 9;")),
+    ("unique-name", STEPS, "namespace windrow {\n" + unnamed("class Row;", "engine") + "}\n"),
 ]
 
 # What looks like a finding and is none.
@@ -105,6 +172,22 @@ FINE = [
     ("src/base/id.cc", "#include <boost/system/result.hpp>\n"),
     ("docs/formats.md", "A line of " + 100 * "x" + " and a break:  \n"),
     ("build/dev/generated.cc", "int generated;\n"),
+    (STEPS, unnamed("using Rows = std::vector<int>;")),  # the same may be said twice
+    (STEPS, unnamed("using std::string;\nnamespace json = boost::json;")),
+    (STEPS, unnamed("int sum_of(const Rows& rows, long first) { return 1; }")),  # an overload
+    (STEPS, unnamed("int sum_of(const Rows& rows) { return 1; }")),
+    (STEPS, unnamed("bool operator<=(const Rows& a, int b) { return 1; }")),
+    (STEPS, unnamed("class Row;", "windrow::llm")),
+    (STEPS, unnamed("namespace inner {\nclass Row;\n}")),
+    (STEPS, unnamed("// class Row;\nint f() {\n  constexpr int kRowsMax = 1;\n}")),
+    (STEPS, unnamed("struct Other {\n  class Row;\n  int kRowsMax = 1;\n};")),
+    (STEPS, unnamed("const int kOther = kRowsMax;\nconst auto kLambda = [] { return Row(); }();")),
+    (STEPS, unnamed("class Row;  // tidy-allow unique-name: these two are never in one unit")),
+    (STEPS, unnamed("constexpr int kSize = 2;\nconst int kLocal = 2;\nconst int kHere = 1;")),
+    (STEPS, "namespace windrow::engine {\nclass Row;\n}\n"),  # not anonymous
+    (STEPS, unnamed("constexpr int kShown = 4;\nint count(int start) { return start; }")),
+    ("src/engine/sim/words.cc", unnamed("class Row;")),  # of another module
+    ("src/engine/sim/rows_test.cc", unnamed("class Row;")),  # compiled alone
 ]
 
 

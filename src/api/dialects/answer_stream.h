@@ -18,7 +18,7 @@ class AnswerStream {
 
   virtual void say(const llm::Piece& piece, std::string& events) = 0;
 
-  // What the answer has and no piece said is said now.
+  // Says the rest of the answer, which no piece has said, and its end.
   virtual void end(const llm::Answer& answer, std::string& events) = 0;
 
   virtual void fail(const llm::Failure& failure, std::string& events) = 0;

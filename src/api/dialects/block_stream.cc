@@ -18,7 +18,7 @@ llm::Failure mixed_up() {
               "stream, or for one call at a time"};
 }
 
-// What is beyond the bytes that were said.
+// Returns the end of a text of which so many bytes have been said.
 std::string_view rest_of_block(std::string_view text, size_t said) {
   return said < text.size() ? text.substr(said) : std::string_view();
 }

@@ -43,7 +43,7 @@ llm::Problem pass_on(std::string_view name, const boost::json::value& value,
 llm::Problem ignore_field(std::string_view name, const boost::json::value& value,
                           TranslationDraft& draft);
 
-// The same under another name of the chat's.
+// Passes on a field that was sent under one name and has another in a chat.
 void pass_as(std::string_view made, std::string_view sent, const boost::json::value& value,
              TranslationDraft& draft);
 
@@ -58,7 +58,7 @@ std::span<const TranslatedField> ollama_generate_fields();
 std::span<const TranslatedField> ollama_embed_fields();
 std::span<const TranslatedField> ollama_embeddings_fields();
 
-// What several fields say together, and what must be there.
+// Reads the fields that depend on each other, and says which are missing.
 llm::Problem settle_responses(const boost::json::object& body, TranslationDraft& draft);
 llm::Problem settle_messages(const boost::json::object& body, TranslationDraft& draft);
 llm::Problem settle_ollama(Dialect dialect, const boost::json::object& body,

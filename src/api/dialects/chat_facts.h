@@ -1,4 +1,4 @@
-// What of a call its answer in another API's shape is made of.
+// ChatFacts: the facts of a call from which its answer in another API's shape is made.
 #pragma once
 
 #include <cstdint>

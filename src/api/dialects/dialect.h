@@ -43,7 +43,7 @@ std::span<const Dialect> dialects_of(llm::Endpoint endpoint);
 // In whose words a path is answered, also where nothing is at that path.
 Dialect dialect_of_path(std::string_view path);
 
-// What the id of an answer begins with: "chatcmpl-", "resp_".
+// Returns the beginning of an answer's id: "chatcmpl-", "resp_".
 std::string_view id_prefix(llm::Endpoint endpoint, Dialect dialect);
 
 }  // namespace windrow::api

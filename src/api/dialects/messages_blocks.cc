@@ -21,7 +21,8 @@ using llm::shown;
 constexpr std::string_view kBlock =
     "a content block, such as {\"type\": \"text\", \"text\": \"...\"}";
 
-// What blocks may have beside what they say. Prefixes are shared here without being asked to.
+// Skips members of a block that say nothing to a model. cache_control is one: prefixes are shared
+// without it.
 void skip_asides(ObjectReader& block) {
   block.skip({"cache_control", "citations", "parsed_output"});
 }

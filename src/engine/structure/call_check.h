@@ -23,7 +23,7 @@ class CallCheck {
   // arguments will do. `several`: there may be more than one call.
   static Result<CallCheck> make(std::span<const CalledTool> tools, bool several);
 
-  // What is wrong with them, or nothing.
+  // Says what is wrong with these calls; nothing where they are valid.
   std::optional<std::string> fault(std::span<const llm::ToolCall> calls) const;
 
  private:

@@ -64,7 +64,7 @@ Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const Cal
                                                              const grammar::GiveUp& give_up,
                                                              const SchemaWords& words = {});
 
-// The same of answers that are calls or `form`, a part of `builder`, which is used up.
+// Makes the grammar of answers that are calls or `form`, a part of `builder`, which is used up.
 Result<std::shared_ptr<const grammar::Grammar>> call_or_form_grammar(
     grammar::GrammarBuilder& builder, grammar::Part form, std::span<const CalledTool> tools,
     const CallSpelling& spelling, const grammar::GiveUp& give_up, const SchemaWords& words = {});

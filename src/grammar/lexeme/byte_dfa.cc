@@ -10,15 +10,14 @@
 namespace windrow::grammar {
 namespace {
 
-using State = ByteDfa::State;
-
 // Which bytes lead to the same states everywhere. Bytes between two places where some edge begins
 // or ends are alike from the start; the classes of such intervals are split state by state.
 class ByteClasses {
  public:
   explicit ByteClasses(const RangeDfa& dfa) {
     find_intervals(dfa);
-    for (State state = 0; state < dfa.states_count() && sizes_.size() < class_of_.size(); ++state)
+    RangeDfa::State state = 0;
+    for (; state < dfa.states_count() && sizes_.size() < class_of_.size(); ++state)
       split_by(dfa.edges_of(state));
     number_in_order();
   }
@@ -182,8 +181,8 @@ std::shared_ptr<const ByteDfa> byte_dfa(const RangeDfa& dfa) {
     result->class_of[byte] = classes.class_of(byte);
   result->classes_count = classes.count();
   result->next_of.assign(dfa.states_count() * classes.count(), ByteDfa::kDead);
-  for (State state = 0; state < dfa.states_count(); ++state) {
-    State* next = &result->next_of[size_t{state} * classes.count()];
+  for (RangeDfa::State state = 0; state < dfa.states_count(); ++state) {
+    ByteDfa::State* next = &result->next_of[size_t{state} * classes.count()];
     for (const RangeDfa::Edge& edge : dfa.edges_of(state))
       classes.for_classes(edge.on, [next, &edge](uint32_t number) { next[number] = edge.to; });
   }
