@@ -8,14 +8,17 @@
 # Names in anonymous namespaces are therefore unique within a module. The preset `dev` compiles each
 # source alone, which is faster after a small change.
 #
-# Tests are compiled alone and without optimisation: most of their code runs once. In a build with
-# sanitizers they are without UBSan, which is for the code under test.
+# Code that runs once is compiled without optimisation in Debug builds: tests, which are also compiled
+# alone and without UBSan, as that is for the code under test; the wiring in app; and programs of
+# bench and tools, which are built there to see that they compile.
 #
 # Each file still includes what it uses: the preset `gcc` builds with neither.
-add_library(windrow_test_options INTERFACE)
+add_library(windrow_unoptimised INTERFACE)
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-  target_compile_options(windrow_test_options INTERFACE -O0)
+  target_compile_options(windrow_unoptimised INTERFACE -O0)
 endif()
+add_library(windrow_test_options INTERFACE)
+target_link_libraries(windrow_test_options INTERFACE windrow_unoptimised)
 if(WINDROW_SANITIZE MATCHES "undefined")
   target_compile_options(windrow_test_options INTERFACE -fno-sanitize=undefined)
 endif()
@@ -52,13 +55,19 @@ if(WINDROW_PRECOMPILED)
     ${_windrow_headers} <gmock/gmock.h> <gtest/gtest.h>)
 endif()
 
-# windrow_compile_faster(TARGET [TESTS]): for a module or a program; with TESTS for tests.
+# windrow_compile_faster(TARGET [TESTS | RUNS_ONCE]): for a module or a program. TESTS: of tests;
+# RUNS_ONCE: not optimised in Debug builds.
 function(windrow_compile_faster target)
   set(precompiled windrow_precompiled)
   if("TESTS" IN_LIST ARGN)
-    set(precompiled windrow_precompiled_for_tests)
     target_link_libraries(${target} PRIVATE windrow_test_options)
-  elseif(WINDROW_UNITY)
+  elseif("RUNS_ONCE" IN_LIST ARGN)
+    target_link_libraries(${target} PRIVATE windrow_unoptimised)
+  endif()
+  if("TESTS" IN_LIST ARGN OR ("RUNS_ONCE" IN_LIST ARGN AND CMAKE_BUILD_TYPE STREQUAL "Debug"))
+    set(precompiled windrow_precompiled_for_tests)
+  endif()
+  if(WINDROW_UNITY AND NOT "TESTS" IN_LIST ARGN)
     set_target_properties(${target} PROPERTIES
       UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${WINDROW_UNITY_SOURCES})
   endif()

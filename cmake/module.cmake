@@ -1,13 +1,17 @@
-# windrow_module(NAME base SOURCES a.cc b.cc DEPENDS other)
+# windrow_module(NAME base SOURCES a.cc b.cc DEPENDS other [RUNS_ONCE])
 # A static library of one folder under src/. Includes are written from src/ ("base/result.h");
 # tests/tidy holds which module may include which.
 function(windrow_module)
-  cmake_parse_arguments(M "" "NAME" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(M "RUNS_ONCE" "NAME" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${M_NAME} STATIC ${M_SOURCES})
   target_include_directories(${M_NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(
     ${M_NAME} PUBLIC ${M_DEPENDS} PRIVATE ${M_PRIVATE_DEPENDS} windrow_warnings)
-  windrow_compile_faster(${M_NAME})
+  if(M_RUNS_ONCE)
+    windrow_compile_faster(${M_NAME} RUNS_ONCE)
+  else()
+    windrow_compile_faster(${M_NAME})
+  endif()
 endfunction()
 
 # windrow_test(NAME base_tests SOURCES a_test.cc DEPENDS base [LLAMA] [LABELS x])
