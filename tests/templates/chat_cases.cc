@@ -47,8 +47,11 @@ int main() try {
   for (std::string line; std::getline(std::cin, line);) {
     const json::object request = json::parse(line).as_object();
     const std::string source(request.at("template").as_string());
-    const auto [made, is_new] =
-        templates.try_emplace(source, ChatTemplate::make(source, {.begin = "<s>", .end = "</s>"}));
+    auto made = templates.find(source);
+    if (made == templates.end()) {
+      made = templates.emplace(source, ChatTemplate::make(source, {.begin = "<s>", .end = "</s>"}))
+                 .first;
+    }
     std::cout << json::serialize(chat_answer(request, made->second)) << '\n';
   }
   return 0;

@@ -52,7 +52,9 @@ int main() try {
     options.max_depth = 100;
     const json::object request = json::parse(line, {}, options).as_object();
     const std::string source(request.at("template").as_string());
-    const auto [parsed, is_new] = templates.try_emplace(source, Template::parse(source));
+    auto parsed = templates.find(source);
+    if (parsed == templates.end())
+      parsed = templates.emplace(source, Template::parse(source)).first;
     std::cout << json::serialize(answer(request, parsed->second)) << '\n';
   }
   return 0;

@@ -29,9 +29,9 @@ using windrow::testing::ManualClock;
 using Kind = llm::StructureSpec::Kind;
 
 const std::vector<std::string> kWords = {
-    "{\"", "\":", "\":\"", "\",\"", "\"}", "name", "na", "me",  "age", "yes", "no", "true", "false",
-    "10",  "20",  "},{",   "[{\"",  "}]",  "ab",   "bc", "abc", "the", "an",  "in", "on",   "at",
-    "}\n", "e}\n\n", "c\n", "0\n", ")\n"};
+    "{\"",  "\":",   "\":\"", "\",\"", "\"}", "name",   "na",  "me",  "age", "yes", "no",
+    "true", "false", "10",    "20",    "},{", "[{\"",   "}]",  "ab",  "bc",  "abc", "the",
+    "an",   "in",    "on",    "at",    "}\n", "e}\n\n", "c\n", "0\n", ")\n"};
 
 const std::vector<llm::StructureSpec>& specs() {
   static const std::vector<llm::StructureSpec> kSpecs = {
