@@ -162,8 +162,8 @@ std::variant<json::array, llm::Failure> ResponseStore::items_up_to(std::string_v
     std::string next(id);
     while (!next.empty()) {
       const std::optional<Place> place = shelf == nullptr ? std::nullopt : find(*shelf, next);
-      if (!place && turns.empty() && !with_output) return no_response(next);
-      if (!place) return no_previous(next);
+      if (!place && with_output) return no_previous(next);
+      if (!place) return turns.empty() ? no_response(next) : no_earlier_turn(id, next);
       if (turns.empty()) use(*shelf, *place);
       const bool answered = with_output || !turns.empty();
       text_bytes += (*place)->input.size() + (answered ? (*place)->body.size() : 0);
@@ -268,10 +268,19 @@ llm::Failure ResponseStore::no_response(std::string_view id) const {
 
 llm::Failure ResponseStore::no_previous(std::string_view id) const {
   return store_failure(
-      400, "previous_response_not_found",
+      404, "previous_response_not_found",
       fmt::format("there is no response \"{}\" to continue: {}; send the whole conversation in "
                   "input instead",
                   llm::shown(id), why_not_there()));
+}
+
+llm::Failure ResponseStore::no_earlier_turn(std::string_view id, std::string_view earlier) const {
+  return store_failure(
+      404, "response_not_found",
+      fmt::format("the input of the response \"{}\" cannot be listed as a whole: it continues "
+                  "\"{}\", which is not kept any more: {}; the items of later turns can be read "
+                  "from their own input, as it was sent with each of them",
+                  llm::shown(id), llm::shown(earlier), why_not_there()));
 }
 
 llm::Failure ResponseStore::no_item(std::string_view id) const {

@@ -96,6 +96,7 @@ class ResponseStore {
   std::variant<boost::json::array, llm::Failure> items_up_to(std::string_view key,
                                                              std::string_view id, bool with_output);
   llm::Failure no_previous(std::string_view id) const;
+  llm::Failure no_earlier_turn(std::string_view id, std::string_view earlier) const;
   llm::Failure no_item(std::string_view id) const;
   std::string why_not_there() const;
 

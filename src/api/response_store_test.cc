@@ -179,10 +179,31 @@ TEST(ResponseStore, AConversationWithADeletedTurnIsNotContinued) {
   store.keep("k", response("2", "1"));
   ASSERT_TRUE(store.erase("k", "resp_1"));
   const auto failure = std::get<llm::Failure>(store.conversation("k", "resp_2"));
+  EXPECT_EQ(failure.status, 404);
   EXPECT_EQ(failure.code, "previous_response_not_found");
   EXPECT_NE(failure.message.find("\"resp_1\""), std::string::npos) << failure.message;
   ASSERT_TRUE(store.erase("k", "resp_2"));
   EXPECT_EQ(store.bytes(), 0U);
+}
+
+TEST(ResponseStore, AnInputWithoutItsFirstTurnIsNotListedAndItsReaderIsNotToldToSendAnything) {
+  ResponseStore store(kPlenty);
+  store.keep("k", response("1"));
+  store.keep("k", response("2", "1"));
+  store.keep("k", response("3", "2"));
+  ASSERT_TRUE(store.erase("k", "resp_1"));
+  const auto failure = std::get<llm::Failure>(store.input_items("k", "resp_3"));
+  EXPECT_EQ(failure.status, 404);
+  EXPECT_EQ(failure.code, "response_not_found");
+  EXPECT_EQ(failure.message,
+            "the input of the response \"resp_3\" cannot be listed as a whole: it continues "
+            "\"resp_1\", which is not kept any more: it was not stored under this key, was too "
+            "large to keep, was deleted, or was evicted for newer ones: responses are kept in 1 MB "
+            "of memory, which --keep-items-mb sets, until the server stops; the items of later "
+            "turns can be read from their own input, as it was sent with each of them");
+  EXPECT_EQ(std::get<llm::Failure>(store.input_items("k", "resp_1")).message.find("whole"),
+            std::string::npos)
+      << "one that is not there itself";
 }
 
 // Against a plain model of each key's rows: what the store has is a part of what was kept and not

@@ -152,7 +152,7 @@ TEST_F(ResponsesServer, AKeptResponseIsShownListedAndDeleted) {
 
 TEST_F(ResponsesServer, WhatIsNotThereIsSaidByTheFieldThatNamedIt) {
   Reply reply = refused({{"input", "a"}, {"previous_response_id", "resp_x"}});
-  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.status, 404);
   EXPECT_EQ(reply.error().at("code"), "previous_response_not_found");
   EXPECT_EQ(reply.error().at("param"), "previous_response_id");
   EXPECT_NE(reply.body.find("256 MB"), std::string::npos) << reply.body;
