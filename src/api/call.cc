@@ -185,7 +185,7 @@ void Call::read_and_offer() {
   parsed_bytes_ += earlier.bytes();
   auto& plan = std::get<CallPlan>(read);
   origins_ = std::move(plan.origins);
-  turn_ = std::move(plan.turn);
+  kept_ = std::move(plan.kept);
   if (auto failure = host_.refusal_of(*plan.model))
     return put([&](Inbox& inbox) { inbox.outcome = *std::move(failure); });
   if (input_.counts_only) return count_tokens(plan);
@@ -251,9 +251,11 @@ void Call::offer(CallPlan plan) {
                         .ignored_tokens = plan.ignored_tokens,
                         .ignored_fields = header_list(plan.ignored_fields)};
   if (plan.envelope.stream) {
-    understood.stream = make_stream(plan, facts_, [call = weak_from_this()](std::string_view body) {
-      if (const auto self = call.lock()) self->keep_response(std::string(body));
-    });
+    understood.stream = make_stream(
+        plan, facts_,
+        [call = weak_from_this()](std::string_view body, std::vector<std::string> item_ids) {
+          if (const auto self = call.lock()) self->keep_response(body, std::move(item_ids));
+        });
   }
   auto ticket = host_.live().add({.id = input_.call_id,
                                   .key = input_.key,
@@ -379,11 +381,11 @@ void Call::fetch() {
 }
 
 // Any thread. What one answer does to the server must not be done to the others.
-std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& answer) const {
+std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& answer) {
   llm::Failure failure;
   try {
     http::ServerReply reply{.body = reply_body(facts_, answer)};
-    keep_response(reply.body);
+    if (kept_) keep_response(reply.body, output_ids(facts_, answer));
     return reply;
   } catch (const std::bad_alloc&) {
     failure = no_memory("to write this answer");
@@ -394,14 +396,13 @@ std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& a
   return failure;
 }
 
-// Any thread. A response that cannot be kept is answered all the same.
-void Call::keep_response(const std::string& body) const {
-  if (!turn_.store) return;
+// Any thread, once. A response that cannot be kept is answered all the same.
+void Call::keep_response(std::string_view body, std::vector<std::string> item_ids) {
+  if (!kept_) return;
   try {
-    host_.responses().keep(input_.key, {.id = input_.call_id,
-                                        .body = body,
-                                        .previous_id = turn_.previous_id,
-                                        .input_items = turn_.input_items});
+    kept_->body = body;
+    kept_->output_ids = std::move(item_ids);
+    host_.responses().keep(input_.key, std::move(*kept_));
   } catch (const std::exception&) {
     return;
   }

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -134,8 +135,8 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void note(Understood understood);
   void note(const llm::Outcome& outcome);
   void note(const std::vector<llm::Piece>& pieces);
-  std::variant<http::ServerReply, llm::Failure> written(const llm::Answer& answer) const;
-  void keep_response(const std::string& body) const;
+  std::variant<http::ServerReply, llm::Failure> written(const llm::Answer& answer);
+  void keep_response(std::string_view body, std::vector<std::string> item_ids);
   void carry_out(CallSteps steps);
   void wait_for_reader();
   void add_headers(http::Headers& headers);
@@ -164,7 +165,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   size_t parsed_bytes_ = 0;
   ReplyFacts facts_;
   Origins origins_;
-  ResponseTurn turn_;  // what its response is kept with
+  std::optional<StoredResponse> kept_;  // who writes the answer completes it and gives it away
   const ServedModel* model_ = nullptr;
   dispatch::Dispatcher* dispatcher_ = nullptr;
 

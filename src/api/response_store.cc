@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <iterator>
 #include <ranges>
 #include <utility>
 
@@ -27,24 +27,6 @@ llm::Failure store_failure(int32_t status, std::string code, std::string message
           .status = status,
           .code = std::move(code),
           .message = std::move(message)};
-}
-
-std::string_view prefix_of(const json::object& item) {
-  const json::value& type = item.at("type");
-  if (type == "function_call") return "fc";
-  if (type == "function_call_output") return "fco";
-  return type == "reasoning" ? "rs" : "msg";
-}
-
-// Each item has an id, by which it can be referred to and listed.
-void name_items(std::string_view response_id, json::array& items) {
-  const std::string_view chance = response_id.substr(response_id.find('_') + 1);
-  for (size_t i = 0; i < items.size(); ++i) {
-    json::object& item = items[i].as_object();
-    const json::value* id = item.if_contains("id");
-    if (id != nullptr && id->is_string() && !id->get_string().empty()) continue;
-    item["id"] = fmt::format("{}_{}in{}", prefix_of(item), chance, i);
-  }
 }
 
 // Bodies may be as deep as a call's, with an envelope around what they repeat of it.
@@ -69,11 +51,6 @@ json::array output_of(const std::string& body) {
   return parse_kept(body).at("output").as_array();
 }
 
-void add_ids(const json::array& items, std::vector<std::string>& ids) {
-  for (const json::value& item : items)
-    ids.emplace_back(item.at("id").as_string());
-}
-
 const json::value* item_in(const json::array& items, std::string_view id) {
   const auto found = std::ranges::find_if(
       items, [&](const json::value& item) { return item.at("id").as_string() == id; });
@@ -88,13 +65,12 @@ size_t ResponseStore::bytes() const {
 }
 
 void ResponseStore::keep(std::string_view key, StoredResponse response) {
-  name_items(response.id, response.input_items);
   Kept kept{.id = std::move(response.id),
             .previous_id = std::move(response.previous_id),
             .body = std::move(response.body),
-            .input = json::serialize(response.input_items)};
-  add_ids(response.input_items, kept.item_ids);
-  add_ids(output_of(kept.body), kept.item_ids);
+            .input = std::move(response.input.text),
+            .item_ids = std::move(response.input.ids)};
+  std::ranges::move(response.output_ids, std::back_inserter(kept.item_ids));
   kept.bytes = kEntryBytes + kept.body.size() + kept.input.size();
   for (const std::string& id : kept.item_ids)
     kept.bytes += kItemBytes + 2 * id.size();

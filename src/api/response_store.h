@@ -24,18 +24,10 @@
 #include <vector>
 
 #include "api/dialects/earlier_items.h"
+#include "api/stored_response.h"
 #include "llm/answer.h"
 
 namespace windrow::api {
-
-struct StoredResponse {
-  std::string id;           // "resp_..."
-  std::string body;         // as it was answered: a JSON object with "output"
-  std::string previous_id;  // the response that it continues; empty: none
-
-  // Its own input; items without an id get one. Not of what it continues.
-  boost::json::array input_items;
-};
 
 // Thread-safe. `key` is the name of an API key; empty where the server demands none.
 class ResponseStore {
@@ -46,7 +38,8 @@ class ResponseStore {
   size_t bytes_max() const { return bytes_max_; }
   size_t bytes() const;
 
-  // One that is larger than the whole store is not kept.
+  // One that is larger than the whole store is not kept. Reads no text: it may be called on the
+  // loop's thread.
   void keep(std::string_view key, StoredResponse response);
 
   // False: there is none.

@@ -166,7 +166,9 @@ void add_kept_and_ollama() {
   ResponseStore store(size_t{1} << 20);
   store.keep("", {.id = "resp_1",
                   .body = R"({"output":[{"type":"message","id":"msg_1"}]})",
-                  .input_items = {{{"type", "message"}, {"role", "user"}, {"content", "hi"}}}});
+                  .input = stored_items(
+                      "resp_1", {{{"type", "message"}, {"role", "user"}, {"content", "hi"}}}),
+                  .output_ids = {"msg_1"}});
   add("ResponseInputItems", json::parse(show_input_items(store, "", "resp_1", "").body));
   add("ResponseDeleted", json::parse(delete_response(store, "", "resp_1").body));
 
