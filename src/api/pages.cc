@@ -156,11 +156,6 @@ http::ServerReply Pages::delete_response(const Asked& asked, const Admitted& by)
                                        decode_part(asked.parts.front()));
 }
 
-http::ServerReply Pages::response_input(const Asked& asked, const Admitted& by) const {
-  return show_input_items(sources_.responses, by.record().key, decode_part(asked.parts.front()),
-                          asked.query);
-}
-
 http::ServerReply Pages::compacted_response(const Asked&, const Admitted&) const {
   return error_reply(nothing_compacted());
 }
