@@ -172,6 +172,21 @@ TEST(ResponseStore, WhatIsLargerThanTheStoreIsNotKeptAndEvictsNothing) {
   EXPECT_TRUE(std::holds_alternative<std::string>(store.body("k", "resp_1")));
 }
 
+// Clients put members of their own into items that they send back; these are kept as they came.
+TEST(ResponseStore, MembersThatNobodyReadsCountLikeAllOthers) {
+  const auto bytes_with = [](const std::string& own) {
+    ResponseStore store(kPlenty);
+    StoredResponse one = response("1");
+    one.input = stored_items("resp_1", {{{"type", "message"}, {"mine", {{"deep", own}}}}});
+    store.keep("k", std::move(one));
+    EXPECT_EQ(std::get<json::value>(store.item("k", "msg_1in0")).at("mine").at("deep"),
+              json::value(own));
+    return store.bytes();
+  };
+  constexpr size_t kMore = 5000;
+  EXPECT_EQ(bytes_with(std::string(kMore, 'x')), bytes_with("") + kMore);
+}
+
 TEST(ResponseStore, OneWithoutMemoryKeepsNothingAndSaysSo) {
   ResponseStore store(0);
   store.keep("k", response("1"));
