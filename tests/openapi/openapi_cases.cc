@@ -141,7 +141,8 @@ void add_dialects() {
     }
   }
   add("TokenCount", json::parse(token_count_of(7)));
-  add("AnthropicError", json::parse(error_reply(404, "no such path", Dialect::kMessages).body));
+  add("AnthropicError",
+      json::parse(error_reply(404, "no such path", Dialect::kMessages, "req_1").body));
 }
 
 void add_pages() {
