@@ -147,6 +147,20 @@ TEST_F(PagesTest, OrdersAreForAdminsAndForAServerThatIsReady) {
   EXPECT_EQ(show(&Pages::load, {.query = {}, .part = "else", .key = "admin"}).status, 404);
 }
 
+TEST_F(PagesTest, MetricsSayWhatIsKeptOfResponses) {
+  make();
+  EXPECT_THAT(show(&Pages::metrics).body, HasSubstr("\nwindrow_responses_kept 0\n"));
+  responses_.keep("", {.id = "resp_1", .body = "{}"});
+  const std::string kept = show(&Pages::metrics).body;
+  EXPECT_THAT(kept, HasSubstr("\nwindrow_responses_kept 1\n"));
+  EXPECT_THAT(kept,
+              HasSubstr(fmt::format("\nwindrow_responses_kept_bytes {}\n", responses_.bytes())));
+  ASSERT_TRUE(responses_.erase("", "resp_1"));
+  const std::string erased = show(&Pages::metrics).body;
+  EXPECT_THAT(erased, HasSubstr("\nwindrow_responses_kept 0\n"));
+  EXPECT_THAT(erased, HasSubstr("\nwindrow_responses_kept_bytes 0\n"));
+}
+
 TEST_F(PagesTest, KeysSeeWhatIsTheirs) {
   make(two_keys());
   catalogue_.set_state(ServeState::kReady);

@@ -64,6 +64,11 @@ size_t ResponseStore::bytes() const {
   return bytes_;
 }
 
+size_t ResponseStore::count() const {
+  const std::scoped_lock lock(mutex_);
+  return count_;
+}
+
 void ResponseStore::keep(std::string_view key, StoredResponse response) {
   Kept kept{.id = std::move(response.id),
             .previous_id = std::move(response.previous_id),
@@ -87,6 +92,7 @@ void ResponseStore::keep(std::string_view key, StoredResponse response) {
     its.by_item.emplace(id, place);
   its.bytes += place->bytes;
   bytes_ += place->bytes;
+  ++count_;
   use(its, place);
   evict();
 }
@@ -212,6 +218,7 @@ void ResponseStore::remove(Shelf& shelf, Place place) {
   shelf.by_id.erase(place->id);
   shelf.bytes -= place->bytes;
   bytes_ -= place->bytes;
+  --count_;
   shelf.by_use.erase(place);
 }
 

@@ -36,7 +36,10 @@ class ResponseStore {
   explicit ResponseStore(size_t bytes_max) : bytes_max_(bytes_max) {}
 
   size_t bytes_max() const { return bytes_max_; }
+
+  // What all keys keep together.
   size_t bytes() const;
+  size_t count() const;
 
   // One that is larger than the whole store is not kept. Reads no text: it may be called on the
   // loop's thread.
@@ -97,6 +100,7 @@ class ResponseStore {
   mutable std::mutex mutex_;
   std::map<std::string, Shelf, std::less<>> shelves_;  // by key; none is empty
   size_t bytes_ = 0;
+  size_t count_ = 0;
 };
 
 // What one key keeps, for the translation of one body. It adds up what it hands out.

@@ -205,8 +205,10 @@ TEST(ResponseStore, AConversationWithADeletedTurnIsNotContinued) {
   EXPECT_EQ(failure.status, 404);
   EXPECT_EQ(failure.code, "previous_response_not_found");
   EXPECT_NE(failure.message.find("\"resp_1\""), std::string::npos) << failure.message;
+  EXPECT_EQ(store.count(), 1U);
   ASSERT_TRUE(store.erase("k", "resp_2"));
   EXPECT_EQ(store.bytes(), 0U);
+  EXPECT_EQ(store.count(), 0U);
 }
 
 TEST(ResponseStore, AnInputWithoutItsFirstTurnIsNotListedAndItsReaderIsNotToldToSendAnything) {
