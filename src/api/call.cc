@@ -228,6 +228,8 @@ void Call::order_model(const CallPlan& plan) {
 void Call::offer(CallPlan plan) {
   model_ = plan.model;
   dispatcher_ = model_->dispatcher;
+  // Who may not order it away asks as everybody does: the model stays.
+  unloads_after_ = plan.unloads_after && input_.is_admin && model_->residence;
   facts_ = {
       .endpoint = plan.endpoint,
       .dialect = input_.dialect,
@@ -314,6 +316,7 @@ void Call::on_piece(llm::Piece piece) {
 }
 
 void Call::done(dispatch::DispatchResult result) {
+  if (unloads_after_) model_->residence->unload_when_unused();
   llm::Outcome outcome = std::move(result.outcome);
   if (input_.dialect != Dialect::kOwn)
     outcome = in_own_form(facts_.endpoint, origins_, std::move(outcome));

@@ -167,6 +167,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   Origins origins_;
   std::optional<StoredResponse> kept_;  // who writes the answer completes it and gives it away
   const ServedModel* model_ = nullptr;
+  bool unloads_after_ = false;  // its model is to leave when it is answered
   dispatch::Dispatcher* dispatcher_ = nullptr;
 
   // --- the thread that brings pieces ---

@@ -316,6 +316,7 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
                                .input = stored_items(input.call_id, std::move(turn.input_items))};
   }
   plan.wish = translation.wish;
+  plan.unloads_after = translation.unloads_after;
   return read;
 }
 

@@ -66,6 +66,7 @@ struct Anywhere final : Residence {
   ResidenceReading read() const override { return {}; }
   void load() override {}
   Unloading unload() override { return Unloading::kLeaves; }
+  void unload_when_unused() override {}
 };
 
 TEST_F(CallReaderTest, OnlyAModelThatComesAndGoesIsWaitedFor) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -34,6 +35,25 @@ std::vector<json::value> lines_of(std::string_view body) {
     body.remove_prefix(end == std::string_view::npos ? body.size() : end + 1);
   }
   return lines;
+}
+
+// A model that comes and goes as a test says.
+struct Guest final : Residence {
+  ResidenceReading read() const override { return {.state = ResidenceState::kLoaded}; }
+  void load() override {}
+  Unloading unload() override { return Unloading::kInUse; }
+  void unload_when_unused() override { ++dismissals; }
+
+  std::atomic<int> dismissals = 0;
+};
+
+std::shared_ptr<Guest> add_guest(ServerRig& rig) {
+  auto guest = std::make_shared<Guest>();
+  rig.catalogue.add({.name = "guest",
+                     .dispatcher = &rig.dispatcher,
+                     .endpoints = testing::kAllEndpoints,
+                     .residence = guest});
+  return guest;
 }
 
 class OllamaApi : public ::testing::Test {
@@ -232,6 +252,24 @@ TEST_F(OllamaApi, WithoutAPromptAModelIsLoaded) {
               HasSubstr("neither loaded nor unloaded"));
 }
 
+TEST_F(OllamaApi, AModelThatIsNotKeptAliveLeavesAfterTheAnswer) {
+  const std::shared_ptr<Guest> guest = add_guest(rig_);
+  int dismissals = 0;
+  for (const auto& [path, body] :
+       {std::pair("/api/chat", R"("messages":[{"role":"user","content":"a"}])"),
+        std::pair("/api/generate", R"("prompt":"a")"), std::pair("/api/embed", R"("input":"a")"),
+        std::pair("/api/embeddings", R"("prompt":"a")")}) {
+    const std::string start = R"({"model":"guest",)" + std::string(body);
+    EXPECT_EQ(ask(path, start + R"(,"keep_alive":"5m"})", said("b")).status, 200) << path;
+    EXPECT_EQ(guest->dismissals, dismissals) << path;
+    EXPECT_EQ(ask(path, start + R"(,"keep_alive":0})", said("b")).status, 200) << path;
+    EXPECT_EQ(guest->dismissals, ++dismissals) << path << ": while it is answered";
+  }
+  // One that is always there stays.
+  EXPECT_EQ(ask("/api/generate", R"({"model":"m","prompt":"a","keep_alive":0})", said("b")).status,
+            200);
+}
+
 TEST_F(OllamaApi, ModelsAreListedAndShown) {
   EXPECT_EQ(rig_.ask(get("/api/tags")).json().at("models").at(0).at("model"), "m");
   EXPECT_EQ(rig_.ask(get("/api/ps")).json().at("models").at(0).at("name"), "m");
@@ -266,6 +304,16 @@ TEST(OllamaOfAServerWithKeys, WantsOne) {
     EXPECT_EQ(reply.status, 401);
     EXPECT_TRUE(reply.json().at("error").is_string()) << reply.body;
   }
+
+  // Only an admin's unloads a model; the others' may still say how long they need it.
+  const std::shared_ptr<Guest> guest = add_guest(rig);
+  RawClient client(rig.server->port());
+  client.send(post("/api/generate", R"({"model":"guest","prompt":"a","keep_alive":0})",
+                   "Authorization: Bearer wr-key\r\n"));
+  rig.backend.wait_for(1);
+  rig.backend.end(said("b"));
+  EXPECT_EQ(read_reply(client).status, 200);
+  EXPECT_EQ(guest->dismissals, 0);
 }
 
 class OllamaElsewhere : public OllamaApi {

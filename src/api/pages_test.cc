@@ -39,6 +39,7 @@ struct Failing final : Residence {
   }
   void load() override { ++loads; }
   Unloading unload() override { return Unloading::kLeaves; }
+  void unload_when_unused() override {}
   std::string error;
   int loads = 0;
 };

@@ -57,6 +57,9 @@ class Residence {
   virtual void load() = 0;
 
   virtual Unloading unload() = 0;
+
+  // As soon as no request is inside, unless one comes before that. One that never leaves stays.
+  virtual void unload_when_unused() = 0;
 };
 
 }  // namespace windrow::api

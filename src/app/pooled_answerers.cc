@@ -108,6 +108,8 @@ class PooledAnswerers::Place final : public api::Residence {
     return api::Unloading::kLeaves;
   }
 
+  void unload_when_unused() override { keeper_.unload_when_unused(id_); }
+
  private:
   engine::ModelKeeper& keeper_;
   const engine::PooledModelId id_;

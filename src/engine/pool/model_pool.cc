@@ -157,6 +157,13 @@ Dismissal ModelPool::dismiss(TimePoint now, PooledModelId id, PoolActions& actio
   return absent ? Dismissal::kAbsent : Dismissal::kLeaves;
 }
 
+void ModelPool::dismiss_when_unused(TimePoint now, PooledModelId id, PoolActions& actions) {
+  Model& model = at(id);
+  if (model.pinned || model.presence != Presence::kLoaded || model.waiting > 0) return;
+  model.dismissed = true;
+  if (model.inside == 0) decide(now, actions);
+}
+
 // --- what is known ------------------------------------------------------------------------------
 
 bool ModelPool::in_line(const Model& model) const {

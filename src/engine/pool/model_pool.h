@@ -126,6 +126,9 @@ class ModelPool {
   void want(TimePoint now, PooledModelId model, PoolActions& actions);
   Dismissal dismiss(TimePoint now, PooledModelId model, PoolActions& actions);
 
+  // One that is loaded leaves as soon as nobody uses it; whoever asks for it before that keeps it.
+  void dismiss_when_unused(TimePoint now, PooledModelId model, PoolActions& actions);
+
   // Time has passed: to be told at next_at() if nothing happens before; absent: not needed.
   void tick(TimePoint now, PoolActions& actions) { decide(now, actions); }
   std::optional<TimePoint> next_at(TimePoint now) const;
