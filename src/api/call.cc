@@ -17,7 +17,6 @@
 #include "api/model_control.h"
 #include "api/refusals.h"
 #include "api/stream_text.h"
-#include "base/format.h"
 #include "http/gunzip.h"
 
 namespace windrow::api {
@@ -28,39 +27,6 @@ constexpr size_t kLongBodyBytes = size_t{64} * 1024;
 
 // Answers up to this are written on the loop's thread: it takes less time than to hand them on.
 constexpr size_t kWrittenAtOnceBytes = size_t{32} << 10;
-
-llm::Failure unreadable() {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 413,
-          .code = "request_too_large",
-          .message = "there is not memory enough to read this body; send less at once"};
-}
-
-llm::Failure unpackable(const Error& why) {
-  const bool too_large = why.kind == ErrorKind::kNoSpace;
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = too_large ? 413 : 400,
-          .code = too_large ? "request_too_large" : "bad_request",
-          .message = fmt::format("the body cannot be unpacked as its Content-Encoding says: {}",
-                                 why.message)};
-}
-
-llm::Failure too_many_values(size_t values) {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 413,
-          .code = "request_too_large",
-          .message = fmt::format("the body has about {} JSON values; at most {} are accepted, so "
-                                 "spread them over several requests",
-                                 with_thousands(static_cast<int64_t>(values)),
-                                 with_thousands(static_cast<int64_t>(kJsonValuesMax)))};
-}
-
-llm::Failure unexpected(std::string_view what) {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 500,
-          .code = "internal_error",
-          .message = fmt::format("this server could not {}; that is a defect of the server", what)};
-}
 
 llm::Failure not_wanted() {
   return {.failure_class = llm::FailureClass::kCancelled,
@@ -137,7 +103,7 @@ void Call::read() {
   try {
     read_and_offer();
   } catch (const std::bad_alloc&) {
-    put([](Inbox& inbox) { inbox.outcome = unreadable(); });
+    put([](Inbox& inbox) { inbox.outcome = unreadable_body(); });
   } catch (const std::exception&) {
     put([](Inbox& inbox) { inbox.outcome = unexpected("read this request"); });
   }
@@ -147,7 +113,7 @@ void Call::read() {
 std::optional<llm::Failure> Call::unpack_body() {
   if (!input_.gzip) return std::nullopt;
   Result<std::string> body = http::gunzip(input_.body, host_.rules().body_bytes_max);
-  if (!body) return unpackable(body.error());
+  if (!body) return unpackable_body(body.error());
   if (!host_.grow(body->size())) return no_room_for_body();
   parsed_bytes_ += body->size();
   input_.body = *std::move(body);
@@ -207,21 +173,27 @@ void Call::count_tokens(const CallPlan& plan) {
   });
 }
 
-// Ollama orders are answered at once; the reply does not wait until the model is loaded.
+// An order to load is answered when the model is there, one to unload at once.
 void Call::order_model(const CallPlan& plan) {
   const bool unload = plan.wish == ModelWish::kUnload;
-  if (unload || plan.model->residence) {
+  if (unload) {
     const auto ordered =
-        give_order(host_.catalogue(), plan.model->name,
-                   unload ? ModelOrder::kUnload : ModelOrder::kLoad, !unload || input_.is_admin);
+        give_order(host_.catalogue(), plan.model->name, ModelOrder::kUnload, input_.is_admin);
     if (const auto* failure = std::get_if<llm::Failure>(&ordered))
       return put([&](Inbox& inbox) { inbox.outcome = *failure; });
   }
   http::ServerReply reply{.body = ollama_order_reply(input_.dialect, plan.model_name,
                                                      loop_.clock().unix_seconds(), plan.wish)};
+  std::optional<OrderedLoad> ordered_load;
+  if (!unload && plan.model->residence) {
+    const Duration most = host_.rules().load_wait;
+    const auto until = most > Duration{} ? std::optional(arrived_at_ + most) : std::nullopt;
+    ordered_load = OrderedLoad{AwaitedLoad(*plan.model, until), std::move(reply)};
+  }
   put([&](Inbox& inbox) {
     inbox.understood = Understood{.model = plan.model->name};
-    inbox.reply = std::move(reply);
+    inbox.ordered_load = std::move(ordered_load);
+    if (!inbox.ordered_load) inbox.reply = std::move(reply);
   });
 }
 
@@ -359,6 +331,10 @@ void Call::fetch() {
     carry_out(flow_.say(std::move(inbox.pieces), exchange_.unsent_bytes() > 0, now));
     wait_for_reader();
   }
+  if (inbox.ordered_load) {
+    ordered_load_ = std::move(inbox.ordered_load);
+    return look_at_load(now);
+  }
   if (inbox.reply) return carry_out(flow_.end(std::move(*inbox.reply)));
   if (!inbox.outcome) return;
   const auto* answer = std::get_if<llm::Answer>(&*inbox.outcome);
@@ -381,6 +357,26 @@ void Call::fetch() {
       }
     });
   });
+}
+
+void Call::tick(TimePoint now) {
+  look_at_load(now);
+  carry_out(flow_.tick(now));
+}
+
+// Its end is that of the request: who left does not wait for it.
+void Call::look_at_load(TimePoint now) {
+  if (!ordered_load_) return;
+  const bool unwanted = [&] {
+    const std::scoped_lock lock(mutex_);
+    return unwanted_;
+  }();
+  const auto end = unwanted ? AwaitedLoad::End{not_wanted()} : ordered_load_->load.look(now);
+  if (!end) return;
+  http::ServerReply reply = std::move(ordered_load_->reply);
+  ordered_load_.reset();
+  if (end->failure) return carry_out(flow_.end(llm::Outcome(*end->failure)));
+  carry_out(flow_.end(std::move(reply)));
 }
 
 // Any thread. What one answer does to the server must not be done to the others.

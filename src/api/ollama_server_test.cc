@@ -6,13 +6,16 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/testing/server_rig.h"
 #include "base/sha256.h"
+#include "base/testing/eventually.h"
 
 namespace windrow::api {
 namespace {
@@ -38,13 +41,28 @@ std::vector<json::value> lines_of(std::string_view body) {
 }
 
 // A model that comes and goes as a test says.
-struct Guest final : Residence {
-  ResidenceReading read() const override { return {.state = ResidenceState::kLoaded}; }
+class Guest final : public Residence {
+ public:
+  ResidenceReading read() const override {
+    ++looks;
+    const std::scoped_lock lock(mutex_);
+    return reading_;
+  }
   void load() override {}
   Unloading unload() override { return Unloading::kInUse; }
   void unload_when_unused() override { ++dismissals; }
 
+  void set(ResidenceReading reading) {
+    const std::scoped_lock lock(mutex_);
+    reading_ = std::move(reading);
+  }
+
+  mutable std::atomic<int> looks = 0;
   std::atomic<int> dismissals = 0;
+
+ private:
+  mutable std::mutex mutex_;
+  ResidenceReading reading_{.state = ResidenceState::kLoaded};
 };
 
 std::shared_ptr<Guest> add_guest(ServerRig& rig) {
@@ -250,6 +268,51 @@ TEST_F(OllamaApi, WithoutAPromptAModelIsLoaded) {
               HasSubstr("neither loaded nor unloaded"));
   EXPECT_THAT(refused("/api/generate", R"({"model":"m","keep_alive":"0s"})"),
               HasSubstr("neither loaded nor unloaded"));
+}
+
+class OllamaLoads : public OllamaApi {
+ protected:
+  // What a client gets who has it loaded; `then` is what becomes of it while the client waits.
+  Reply load(const ResidenceReading& then) {
+    guest_->set({.state = ResidenceState::kLoading});
+    RawClient client(rig_.server->port());
+    client.send(post("/api/generate", R"({"model":"guest"})"));
+    wait_for_looks();
+    guest_->set(then);
+    return read_reply(client);
+  }
+
+  void wait_for_looks() {
+    const int before = guest_->looks;
+    windrow::testing::eventually([&] { return guest_->looks.load(); }, ::testing::Gt(before + 2));
+  }
+
+  const std::shared_ptr<Guest> guest_ = add_guest(rig_);
+};
+
+TEST_F(OllamaLoads, AreAnsweredWhenTheModelIsThere) {
+  const Reply there = load({.state = ResidenceState::kLoaded, .loads = 1});
+  EXPECT_EQ(there.status, 200);
+  EXPECT_EQ(there.json().at("done_reason"), "load");
+  const Reply broken = load({.loads_failed = 1, .load_error = "no such file"});
+  EXPECT_EQ(broken.status, 503);
+  EXPECT_THAT(broken.json().at("error").as_string().c_str(), HasSubstr("no such file"));
+}
+
+TEST_F(OllamaLoads, EndWithTheirClientsAndWithTheServer) {
+  guest_->set({.state = ResidenceState::kLoading});
+  RawClient leaver(rig_.server->port());
+  RawClient waiter(rig_.server->port());
+  for (RawClient* client : {&leaver, &waiter})
+    client->send(post("/api/generate", R"({"model":"guest"})"));
+  wait_for_looks();
+  // Both have come when another connection that was opened later has been served.
+  rig_.ask(get("/health"));
+  leaver.close();
+  auto stopped = std::async(std::launch::async, [&] { rig_.server->stop({}); });
+  EXPECT_EQ(read_reply(waiter).status, 503);
+  waiter.close();
+  stopped.get();
 }
 
 TEST_F(OllamaApi, AModelThatIsNotKeptAliveLeavesAfterTheAnswer) {

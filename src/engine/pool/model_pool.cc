@@ -307,6 +307,7 @@ PoolReading ModelPool::reading(PooledModelId id) const {
   return {.presence = model.presence,
           .bytes = model.bytes,
           .pinned = model.pinned,
+          .wanted = model.presence != Presence::kLoaded && in_line(model),
           .inside = model.inside,
           .waiting = model.waiting,
           .refused_until = model.refused_until};

@@ -91,6 +91,7 @@ struct PoolReading {
   Presence presence = Presence::kAbsent;
   uint64_t bytes = 0;  // of one that is absent: what it is likely to need
   bool pinned = false;
+  bool wanted = false;  // it is to be loaded, for a request or without one, and is not yet there
   int32_t inside = 0;
   int32_t waiting = 0;
   std::optional<TimePoint> refused_until;  // after a failure
