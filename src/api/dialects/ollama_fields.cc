@@ -16,12 +16,9 @@ namespace json = boost::json;
 
 namespace {
 
+using enum llm::FieldUse;
 using llm::Problem;
 using llm::shown;
-
-constexpr llm::FieldUse kHonoured = llm::FieldUse::kHonoured;
-constexpr llm::FieldUse kWithoutEffect = llm::FieldUse::kWithoutEffect;
-constexpr llm::FieldUse kRefused = llm::FieldUse::kRefused;
 
 Problem read_ollama_system(std::string_view name, const json::value& value,
                            TranslationDraft& draft) {
@@ -177,7 +174,7 @@ constexpr auto kChatFields = std::to_array<TranslatedField>({
       ""},
      read_ollama_turns},
     kStream,
-    {{"tools", kHonoured, "as of a chat", ""}, read_ollama_tools},
+    {{"tools", kHonoured, kAsOfChat, ""}, read_ollama_tools},
     kFormat,
     kThink,
     kOptionsField,
