@@ -8,9 +8,9 @@
 # Names in anonymous namespaces are therefore unique within a module. The preset `dev` compiles each
 # source alone, which is faster after a small change.
 #
-# Code that runs once is compiled without optimisation in Debug builds: tests, which are also compiled
-# alone and without UBSan, as that is for the code under test; the wiring in app; and programs of
-# bench and tools, which are built there to see that they compile.
+# Code that runs once is compiled without optimisation in Debug builds: tests, which are also
+# compiled alone and without UBSan, as that is for the code under test; the wiring in app; and
+# programs of bench and tools, which are built there to see that they compile.
 #
 # Each file still includes what it uses: the preset `gcc` builds with neither.
 add_library(windrow_unoptimised INTERFACE)

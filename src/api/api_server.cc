@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "api/admission.h"
@@ -14,8 +15,10 @@
 #include "api/front.h"
 #include "api/inside_count.h"
 #include "api/live_requests.h"
+#include "api/models_page.h"
 #include "api/pages.h"
 #include "api/refusals.h"
+#include "api/response_pages.h"
 #include "api/response_store.h"
 #include "llm/request_json.h"
 
@@ -56,6 +59,7 @@ class ApiServer::Core {
                                 http::Exchange& exchange);
   void take(const CallRoute& route, const http::ServerRequest& request, http::Exchange exchange);
   void show(Page page, Access access, const http::ServerRequest& request, http::Exchange exchange);
+  void show_input(const http::ServerRequest& request, http::Exchange exchange);
 
   http::Loop& loop_;
   const ApiOptions options_;
@@ -204,7 +208,10 @@ void ApiServer::Core::add_pages(RouteTable& table) {
   page("POST", "/v1/responses/compact", Access::kKey, &Pages::compacted_response);
   page("GET", "/v1/responses/{id}", Access::kKey, &Pages::response);
   page("DELETE", "/v1/responses/{id}", Access::kKey, &Pages::delete_response);
-  page("GET", "/v1/responses/{id}/input_items", Access::kKey, &Pages::response_input);
+  table.add("GET", "/v1/responses/{id}/input_items",
+            [this](const http::ServerRequest& request, http::Exchange to) {
+              show_input(request, std::move(to));
+            });
   page("GET", "/api/tags", Access::kKey, &Pages::ollama_tags);
   page("GET", "/api/ps", Access::kKey, &Pages::ollama_ps);
   page("POST", "/api/show", Access::kKey, &Pages::ollama_show);
@@ -239,6 +246,17 @@ void ApiServer::Core::show(Page page, Access access, const http::ServerRequest& 
   if (!admitted) return;
   http::ServerReply reply = (pages_.*page)(request, *admitted);
   send_reply(*std::move(admitted), std::move(reply), "", std::move(exchange));
+}
+
+// What a conversation was made of may be megabytes, and is parsed to be listed.
+void ApiServer::Core::show_input(const http::ServerRequest& request, http::Exchange exchange) {
+  std::optional<Admitted> admitted = admit(request, Access::kKey, exchange);
+  if (!admitted) return;
+  auto list = [this, key = admitted->record().key, id = decode_part(request.parts.front()),
+               query = std::string(request.query)] {
+    return show_input_items(responses_, key, id, query);
+  };
+  calls_.show_later(*std::move(admitted), std::move(exchange), std::move(list));
 }
 
 // --- the end ------------------------------------------------------------------------------------

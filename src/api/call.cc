@@ -17,7 +17,6 @@
 #include "api/model_control.h"
 #include "api/refusals.h"
 #include "api/stream_text.h"
-#include "base/format.h"
 #include "http/gunzip.h"
 
 namespace windrow::api {
@@ -28,39 +27,6 @@ constexpr size_t kLongBodyBytes = size_t{64} * 1024;
 
 // Answers up to this are written on the loop's thread: it takes less time than to hand them on.
 constexpr size_t kWrittenAtOnceBytes = size_t{32} << 10;
-
-llm::Failure unreadable() {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 413,
-          .code = "request_too_large",
-          .message = "there is not memory enough to read this body; send less at once"};
-}
-
-llm::Failure unpackable(const Error& why) {
-  const bool too_large = why.kind == ErrorKind::kNoSpace;
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = too_large ? 413 : 400,
-          .code = too_large ? "request_too_large" : "bad_request",
-          .message = fmt::format("the body cannot be unpacked as its Content-Encoding says: {}",
-                                 why.message)};
-}
-
-llm::Failure too_many_values(size_t values) {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 413,
-          .code = "request_too_large",
-          .message = fmt::format("the body has about {} JSON values; at most {} are accepted, so "
-                                 "spread them over several requests",
-                                 with_thousands(static_cast<int64_t>(values)),
-                                 with_thousands(static_cast<int64_t>(kJsonValuesMax)))};
-}
-
-llm::Failure unexpected(std::string_view what) {
-  return {.failure_class = llm::FailureClass::kRequest,
-          .status = 500,
-          .code = "internal_error",
-          .message = fmt::format("this server could not {}; that is a defect of the server", what)};
-}
 
 llm::Failure not_wanted() {
   return {.failure_class = llm::FailureClass::kCancelled,
@@ -137,7 +103,7 @@ void Call::read() {
   try {
     read_and_offer();
   } catch (const std::bad_alloc&) {
-    put([](Inbox& inbox) { inbox.outcome = unreadable(); });
+    put([](Inbox& inbox) { inbox.outcome = unreadable_body(); });
   } catch (const std::exception&) {
     put([](Inbox& inbox) { inbox.outcome = unexpected("read this request"); });
   }
@@ -147,7 +113,7 @@ void Call::read() {
 std::optional<llm::Failure> Call::unpack_body() {
   if (!input_.gzip) return std::nullopt;
   Result<std::string> body = http::gunzip(input_.body, host_.rules().body_bytes_max);
-  if (!body) return unpackable(body.error());
+  if (!body) return unpackable_body(body.error());
   if (!host_.grow(body->size())) return no_room_for_body();
   parsed_bytes_ += body->size();
   input_.body = *std::move(body);
@@ -185,7 +151,7 @@ void Call::read_and_offer() {
   parsed_bytes_ += earlier.bytes();
   auto& plan = std::get<CallPlan>(read);
   origins_ = std::move(plan.origins);
-  turn_ = std::move(plan.turn);
+  kept_ = std::move(plan.kept);
   if (auto failure = host_.refusal_of(*plan.model))
     return put([&](Inbox& inbox) { inbox.outcome = *std::move(failure); });
   if (input_.counts_only) return count_tokens(plan);
@@ -207,27 +173,35 @@ void Call::count_tokens(const CallPlan& plan) {
   });
 }
 
-// Ollama orders are answered at once; the reply does not wait until the model is loaded.
+// An order to load is answered when the model is there, one to unload at once.
 void Call::order_model(const CallPlan& plan) {
   const bool unload = plan.wish == ModelWish::kUnload;
-  if (unload || plan.model->residence) {
+  if (unload) {
     const auto ordered =
-        give_order(host_.catalogue(), plan.model->name,
-                   unload ? ModelOrder::kUnload : ModelOrder::kLoad, !unload || input_.is_admin);
+        give_order(host_.catalogue(), plan.model->name, ModelOrder::kUnload, input_.is_admin);
     if (const auto* failure = std::get_if<llm::Failure>(&ordered))
       return put([&](Inbox& inbox) { inbox.outcome = *failure; });
   }
   http::ServerReply reply{.body = ollama_order_reply(input_.dialect, plan.model_name,
                                                      loop_.clock().unix_seconds(), plan.wish)};
+  std::optional<OrderedLoad> ordered_load;
+  if (!unload && plan.model->residence) {
+    const Duration most = host_.rules().load_wait;
+    const auto until = most > Duration{} ? std::optional(arrived_at_ + most) : std::nullopt;
+    ordered_load = OrderedLoad{AwaitedLoad(*plan.model, until), std::move(reply)};
+  }
   put([&](Inbox& inbox) {
     inbox.understood = Understood{.model = plan.model->name};
-    inbox.reply = std::move(reply);
+    inbox.ordered_load = std::move(ordered_load);
+    if (!inbox.ordered_load) inbox.reply = std::move(reply);
   });
 }
 
 void Call::offer(CallPlan plan) {
   model_ = plan.model;
   dispatcher_ = model_->dispatcher;
+  // Who may not order it away asks as everybody does: the model stays.
+  unloads_after_ = plan.unloads_after && input_.is_admin && model_->residence;
   facts_ = {
       .endpoint = plan.endpoint,
       .dialect = input_.dialect,
@@ -251,9 +225,11 @@ void Call::offer(CallPlan plan) {
                         .ignored_tokens = plan.ignored_tokens,
                         .ignored_fields = header_list(plan.ignored_fields)};
   if (plan.envelope.stream) {
-    understood.stream = make_stream(plan, facts_, [call = weak_from_this()](std::string_view body) {
-      if (const auto self = call.lock()) self->keep_response(std::string(body));
-    });
+    understood.stream = make_stream(
+        plan, facts_,
+        [call = weak_from_this()](std::string_view body, std::vector<std::string> item_ids) {
+          if (const auto self = call.lock()) self->keep_response(body, std::move(item_ids));
+        });
   }
   auto ticket = host_.live().add({.id = input_.call_id,
                                   .key = input_.key,
@@ -312,6 +288,7 @@ void Call::on_piece(llm::Piece piece) {
 }
 
 void Call::done(dispatch::DispatchResult result) {
+  if (unloads_after_) model_->residence->unload_when_unused();
   llm::Outcome outcome = std::move(result.outcome);
   if (input_.dialect != Dialect::kOwn)
     outcome = in_own_form(facts_.endpoint, origins_, std::move(outcome));
@@ -354,6 +331,10 @@ void Call::fetch() {
     carry_out(flow_.say(std::move(inbox.pieces), exchange_.unsent_bytes() > 0, now));
     wait_for_reader();
   }
+  if (inbox.ordered_load) {
+    ordered_load_ = std::move(inbox.ordered_load);
+    return look_at_load(now);
+  }
   if (inbox.reply) return carry_out(flow_.end(std::move(*inbox.reply)));
   if (!inbox.outcome) return;
   const auto* answer = std::get_if<llm::Answer>(&*inbox.outcome);
@@ -378,12 +359,32 @@ void Call::fetch() {
   });
 }
 
+void Call::tick(TimePoint now) {
+  look_at_load(now);
+  carry_out(flow_.tick(now));
+}
+
+// Its end is that of the request: who left does not wait for it.
+void Call::look_at_load(TimePoint now) {
+  if (!ordered_load_) return;
+  const bool unwanted = [&] {
+    const std::scoped_lock lock(mutex_);
+    return unwanted_;
+  }();
+  const auto end = unwanted ? AwaitedLoad::End{not_wanted()} : ordered_load_->load.look(now);
+  if (!end) return;
+  http::ServerReply reply = std::move(ordered_load_->reply);
+  ordered_load_.reset();
+  if (end->failure) return carry_out(flow_.end(llm::Outcome(*end->failure)));
+  carry_out(flow_.end(std::move(reply)));
+}
+
 // Any thread. What one answer does to the server must not be done to the others.
-std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& answer) const {
+std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& answer) {
   llm::Failure failure;
   try {
     http::ServerReply reply{.body = reply_body(facts_, answer)};
-    keep_response(reply.body);
+    if (kept_) keep_response(reply.body, output_ids(facts_, answer));
     return reply;
   } catch (const std::bad_alloc&) {
     failure = no_memory("to write this answer");
@@ -394,14 +395,13 @@ std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& a
   return failure;
 }
 
-// Any thread. A response that cannot be kept is answered all the same.
-void Call::keep_response(const std::string& body) const {
-  if (!turn_.store) return;
+// Any thread, once. A response that cannot be kept is answered all the same.
+void Call::keep_response(std::string_view body, std::vector<std::string> item_ids) {
+  if (!kept_) return;
   try {
-    host_.responses().keep(input_.key, {.id = input_.call_id,
-                                        .body = body,
-                                        .previous_id = turn_.previous_id,
-                                        .input_items = turn_.input_items});
+    kept_->body = body;
+    kept_->output_ids = std::move(item_ids);
+    host_.responses().keep(input_.key, std::move(*kept_));
   } catch (const std::exception&) {
     return;
   }

@@ -14,9 +14,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "api/awaited_load.h"
 #include "api/call_flow.h"
 #include "api/call_reader.h"
 #include "api/call_reply.h"
@@ -78,7 +80,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
 
   // The server gives up on it.
   void give_up(const llm::Failure& reason) { carry_out(flow_.give_up(reason)); }
-  void tick(TimePoint now) { carry_out(flow_.tick(now)); }
+  void tick(TimePoint now);
 
   // What it asks, once it is with a dispatcher; nullptr before.
   const ServedModel* offered() const;
@@ -108,6 +110,12 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
     std::string ignored_fields;  // as the header lists them; empty: none
   };
 
+  // A model that its client had loaded, and what is answered when it is there.
+  struct OrderedLoad {
+    AwaitedLoad load;
+    http::ServerReply reply;
+  };
+
   // What other threads have to say.
   struct Inbox {
     std::optional<Understood> understood;
@@ -117,7 +125,8 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
     std::optional<llm::Outcome> outcome;
     bool was_sent = false;                   // the outcome is that of something that was sent
     std::optional<http::ServerReply> reply;  // made of an outcome
-    bool fetching = false;                   // the loop has been told
+    std::optional<OrderedLoad> ordered_load;
+    bool fetching = false;  // the loop has been told
   };
 
   void read();  // on a worker
@@ -127,6 +136,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void offer(CallPlan plan);
   void count_tokens(const CallPlan& plan);
   void order_model(const CallPlan& plan);
+  void look_at_load(TimePoint now);
   void done(dispatch::DispatchResult result);
   template <class Write>
   void put(Write write);
@@ -134,8 +144,8 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void note(Understood understood);
   void note(const llm::Outcome& outcome);
   void note(const std::vector<llm::Piece>& pieces);
-  std::variant<http::ServerReply, llm::Failure> written(const llm::Answer& answer) const;
-  void keep_response(const std::string& body) const;
+  std::variant<http::ServerReply, llm::Failure> written(const llm::Answer& answer);
+  void keep_response(std::string_view body, std::vector<std::string> item_ids);
   void carry_out(CallSteps steps);
   void wait_for_reader();
   void add_headers(http::Headers& headers);
@@ -152,6 +162,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   // --- the loop's thread ---
   http::Exchange exchange_;
   CallFlow flow_;
+  std::optional<OrderedLoad> ordered_load_;  // its client waits for it
   bool waits_for_reader_ = false;
   int32_t pieces_said_ = 0;
   bool raw_ = false;
@@ -164,8 +175,9 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   size_t parsed_bytes_ = 0;
   ReplyFacts facts_;
   Origins origins_;
-  ResponseTurn turn_;  // what its response is kept with
+  std::optional<StoredResponse> kept_;  // who writes the answer completes it and gives it away
   const ServedModel* model_ = nullptr;
+  bool unloads_after_ = false;  // its model is to leave when it is answered
   dispatch::Dispatcher* dispatcher_ = nullptr;
 
   // --- the thread that brings pieces ---

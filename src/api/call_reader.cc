@@ -310,8 +310,13 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
   auto& plan = std::get<CallPlan>(read);
   plan.origins = std::move(translation.origins);
   plan.ignored_fields = std::move(ignored);
-  plan.turn = std::move(translation.turn);
+  if (ResponseTurn& turn = translation.turn; turn.store) {
+    plan.kept = StoredResponse{.id = input.call_id,
+                               .previous_id = std::move(turn.previous_id),
+                               .input = stored_items(input.call_id, std::move(turn.input_items))};
+  }
   plan.wish = translation.wish;
+  plan.unloads_after = translation.unloads_after;
   return read;
 }
 

@@ -9,6 +9,7 @@
 
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -19,6 +20,7 @@
 #include "api/dialects/origins.h"
 #include "api/dialects/translation.h"
 #include "api/envelope.h"
+#include "api/stored_response.h"
 #include "dispatch/work_item.h"
 #include "http/headers.h"
 #include "llm/answer.h"
@@ -59,6 +61,7 @@ struct CallPlan {
   const ServedModel* model = nullptr;
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;  // what the request is one of
   ModelWish wish = ModelWish::kAnswer;                       // else `request` is empty
+  bool unloads_after = false;                                // Translation
   Envelope envelope;
   llm::Request request;
   dispatch::WorkItem item;
@@ -74,7 +77,9 @@ struct CallPlan {
   Origins origins;
   std::string echo;
   bool lists_logprobs = false;
-  ResponseTurn turn;
+
+  // Of a response that is to be kept: what is known of it before its answer.
+  std::optional<StoredResponse> kept;
 };
 
 // Of a lane of this key's; 0: `lane` is empty.

@@ -5,7 +5,12 @@
 
 #include <boost/json/parse.hpp>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/response_store.h"
 
 namespace windrow::api {
 namespace {
@@ -61,6 +66,7 @@ struct Anywhere final : Residence {
   ResidenceReading read() const override { return {}; }
   void load() override {}
   Unloading unload() override { return Unloading::kLeaves; }
+  void unload_when_unused() override {}
 };
 
 TEST_F(CallReaderTest, OnlyAModelThatComesAndGoesIsWaitedFor) {
@@ -237,6 +243,26 @@ TEST_F(CallReaderTest, ABodyOfAnotherDialectBecomesAChat) {
   EXPECT_EQ(echo.at("max_output_tokens"), 7);
   EXPECT_EQ(echo.at("temperature"), 1.0);
   EXPECT_EQ(echo.at("reasoning").at("effort"), "low");
+}
+
+// While the body is read: the thread that keeps the response serves everybody.
+TEST_F(CallReaderTest, TheInputOfAResponseIsReadyToBeKept) {
+  ResponseStore store(size_t{1} << 20);
+  const KeyedResponses earlier(store, "");
+  input_.dialect = Dialect::kResponses;
+  input_.call_id = "resp_5c0e";
+  const auto kept = [&](std::string_view more) {
+    input_.body = fmt::format(R"({{"model":"m","input":"hi"{}}})", more);
+    return std::get<CallPlan>(read_call(input_, rules_, catalogue_, &earlier)).kept;
+  };
+  const std::optional<StoredResponse> response = kept("");
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->id, "resp_5c0e");
+  EXPECT_EQ(response->previous_id, "");
+  EXPECT_EQ(response->input.ids, (std::vector<std::string>{"msg_5c0ein0"}));
+  EXPECT_EQ(json::parse(response->input.text), json::parse(R"([{"role":"user","type":"message",
+      "content":[{"type":"input_text","text":"hi"}],"status":"completed","id":"msg_5c0ein0"}])"));
+  EXPECT_FALSE(kept(R"(,"store":false)").has_value());
 }
 
 TEST_F(CallReaderTest, AnEffortIsTheSameInEveryDialect) {

@@ -114,6 +114,11 @@ std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
   return body;
 }
 
+std::vector<std::string> output_ids(const ReplyFacts& facts, const llm::Answer& answer) {
+  const std::optional<llm::Answer> whole = llm::as_whole(answer);
+  return output_ids(facts.id, whole ? *whole : answer);
+}
+
 std::string header_list(std::span<const std::string> names) {
   constexpr size_t kBytesMax = 1000;
   std::string list;

@@ -1,11 +1,11 @@
 // CallWorkers: a few threads for what takes longer than the loop may be held up: reading bodies,
-// handing requests to a dispatcher, which makes their prompts, and writing long answers.
+// handing requests to a dispatcher, which makes their prompts, and writing long answers and pages.
 //
 // Tasks that may take long have a queue of their own and at most half of the threads at a time: who
 // sends bodies of megabytes makes those wait who do the same.
 //
-// Its queue has no bound of its own: what may be inside is Admission's to say, and what comes out
-// of a dispatcher was let in.
+// Its queue has no bound of its own: what may be inside is Admission's to say, what comes out of a
+// dispatcher was let in, and of pages there is one for each connection.
 #pragma once
 
 #include <condition_variable>

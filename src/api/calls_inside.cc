@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -67,6 +68,30 @@ void CallsInside::take(const CallRoute& route, Admitted admitted,
   call->place = calls_.begin();
   around_.inside.come();
   call->begin();
+}
+
+void CallsInside::show_later(Admitted admitted, http::Exchange exchange,
+                             std::function<http::ServerReply()> make) {
+  struct Asked {
+    Admitted admitted;
+    http::Exchange exchange;
+  };
+  auto asked = std::make_shared<Asked>(Asked{std::move(admitted), std::move(exchange)});
+  around_.inside.come();
+  workers_.post(
+      [this, asked = std::move(asked), make = std::move(make)]() mutable {
+        http::ServerReply reply;
+        // What one page does to the server must not be done to the others.
+        try {
+          reply = make();
+        } catch (const std::bad_alloc&) {
+          reply = error_reply(no_memory("to make this page"));
+        }
+        send_reply(std::move(asked->admitted), std::move(reply), "", std::move(asked->exchange));
+        asked.reset();
+        around_.inside.go();
+      },
+      CallWorkers::Length::kLong);
 }
 
 void CallsInside::over(Call& call) {

@@ -1,8 +1,9 @@
 // CallsInside: the calls of models that are inside the server. It takes them, as far as there is
 // room for their bodies, counts them, looks after their deadlines, and ends those that nobody will
-// answer any more.
+// answer any more. Pages that take long to make are inside with them, on the same workers.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -60,6 +61,11 @@ class CallsInside final : public CallHost {
   // A call, or why there is none; either is answered.
   void take(const CallRoute& route, Admitted admitted, const http::ServerRequest& request,
             http::Exchange exchange);
+
+  // A page that may take longer to make than the loop has time. `make` is called on a worker; the
+  // server's stop waits for it.
+  void show_later(Admitted admitted, http::Exchange exchange,
+                  std::function<http::ServerReply()> make);
 
   void give_up_all(const llm::Failure& why);
 

@@ -24,7 +24,8 @@ namespace windrow::api {
 // Anthropic's status for too much to do is 529, for all who ask together; 429 is a limit of a key.
 int status_of(const llm::Failure& failure, Dialect dialect = Dialect::kOwn);
 
-// The body, one line. A server elsewhere is quoted where it spoke in this shape.
+// The body, one line. A server elsewhere is quoted where it spoke in this shape. An empty
+// request_id is left out.
 std::string error_body(const llm::Failure& failure, Dialect dialect = Dialect::kOwn,
                        std::string_view request_id = "");
 

@@ -284,8 +284,10 @@ std::variant<CallPlan, llm::Failure> read(Asked asked, std::string_view text) {
                  .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions,
                                Endpoint::kEmbeddings, Endpoint::kRerank}});
   ResponseStore store(size_t{1} << 20);
-  store.keep("", {.id = "resp_1", .body = R"({"output":[{"id":"msg_1","type":"message",
-                  "role":"assistant","content":[{"type":"output_text","text":"b"}]}]})"});
+  store.keep("", {.id = "resp_1",
+                  .body = R"({"output":[{"id":"msg_1","type":"message",
+                  "role":"assistant","content":[{"type":"output_text","text":"b"}]}]})",
+                  .output_ids = {"msg_1"}});
   const KeyedResponses earlier(store, "");
   return read_call(input, {}, catalogue, &earlier);
 }

@@ -105,6 +105,11 @@ void add_server(const PageReadings& now, Page& page) {
   page.sample({}, now.bytes_inside);
   page.family("windrow_body_bytes_inside_max", "gauge", "Above so many a request is refused.");
   page.sample({}, now.bytes_inside_max);
+  page.family("windrow_responses_kept", "gauge", "Responses of /v1/responses that are kept.");
+  page.sample({}, now.responses_kept);
+  page.family("windrow_responses_kept_bytes", "gauge",
+              "What they take, of the memory that --keep-items-mb gives them.");
+  page.sample({}, now.responses_kept_bytes);
 }
 
 void add_keys(const std::vector<KeyReading>& keys, Page& page) {

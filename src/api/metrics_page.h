@@ -57,6 +57,8 @@ struct PageReadings {
   std::vector<KeyReading> keys;
   int64_t bytes_inside = 0;
   int64_t bytes_inside_max = 0;
+  int64_t responses_kept = 0;  // ResponseStore
+  int64_t responses_kept_bytes = 0;
   std::vector<ModelReading> models;
   StorageReading storage = {};  // zeros where there is none
 };

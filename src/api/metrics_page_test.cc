@@ -267,6 +267,8 @@ TEST(MetricsPage, SaysWhatWasCounted) {
                                                               .keys = {alice_reading},
                                                               .bytes_inside = 1'000,
                                                               .bytes_inside_max = 1'000'000'000'000,
+                                                              .responses_kept = 8,
+                                                              .responses_kept_bytes = 3'000'000'000,
                                                               .models = {model}}));
   const std::string odd = "an \"odd\" \\ name\nwith \xEF\xBF\xBD";
   EXPECT_EQ(page.value("windrow_requests_total",
@@ -321,6 +323,8 @@ TEST(MetricsPage, SaysWhatWasCounted) {
             0);
   EXPECT_EQ(page.value("windrow_ready"), 1);
   EXPECT_EQ(page.value("windrow_body_bytes_inside_max"), 1e12);
+  EXPECT_EQ(page.value("windrow_responses_kept"), 8);
+  EXPECT_EQ(page.value("windrow_responses_kept_bytes"), 3e9);
   EXPECT_EQ(page.value("windrow_calls_live"), 3);
   const Labels alice{{"key", "alice"}};
   EXPECT_EQ(page.value("windrow_key_calls_live", alice), 2);

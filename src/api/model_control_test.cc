@@ -17,6 +17,7 @@ struct Told final : Residence {
     reading.state = ResidenceState::kUnloading;
     return Unloading::kLeaves;
   }
+  void unload_when_unused() override {}
 
   ResidenceReading reading;
 };

@@ -38,6 +38,7 @@ struct Loading final : Residence {
   }
   void load() override {}
   Unloading unload() override { return Unloading::kLeaves; }
+  void unload_when_unused() override {}
 
   std::string error;
 };

@@ -2,16 +2,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/testing/server_rig.h"
 #include "base/sha256.h"
+#include "base/testing/eventually.h"
 
 namespace windrow::api {
 namespace {
@@ -34,6 +38,40 @@ std::vector<json::value> lines_of(std::string_view body) {
     body.remove_prefix(end == std::string_view::npos ? body.size() : end + 1);
   }
   return lines;
+}
+
+// A model that comes and goes as a test says.
+class Guest final : public Residence {
+ public:
+  ResidenceReading read() const override {
+    ++looks;
+    const std::scoped_lock lock(mutex_);
+    return reading_;
+  }
+  void load() override {}
+  Unloading unload() override { return Unloading::kInUse; }
+  void unload_when_unused() override { ++dismissals; }
+
+  void set(ResidenceReading reading) {
+    const std::scoped_lock lock(mutex_);
+    reading_ = std::move(reading);
+  }
+
+  mutable std::atomic<int> looks = 0;
+  std::atomic<int> dismissals = 0;
+
+ private:
+  mutable std::mutex mutex_;
+  ResidenceReading reading_{.state = ResidenceState::kLoaded};
+};
+
+std::shared_ptr<Guest> add_guest(ServerRig& rig) {
+  auto guest = std::make_shared<Guest>();
+  rig.catalogue.add({.name = "guest",
+                     .dispatcher = &rig.dispatcher,
+                     .endpoints = testing::kAllEndpoints,
+                     .residence = guest});
+  return guest;
 }
 
 class OllamaApi : public ::testing::Test {
@@ -232,6 +270,69 @@ TEST_F(OllamaApi, WithoutAPromptAModelIsLoaded) {
               HasSubstr("neither loaded nor unloaded"));
 }
 
+class OllamaLoads : public OllamaApi {
+ protected:
+  // What a client gets who has it loaded; `then` is what becomes of it while the client waits.
+  Reply load(const ResidenceReading& then) {
+    guest_->set({.state = ResidenceState::kLoading});
+    RawClient client(rig_.server->port());
+    client.send(post("/api/generate", R"({"model":"guest"})"));
+    wait_for_looks();
+    guest_->set(then);
+    return read_reply(client);
+  }
+
+  void wait_for_looks() {
+    const int before = guest_->looks;
+    windrow::testing::eventually([&] { return guest_->looks.load(); }, ::testing::Gt(before + 2));
+  }
+
+  const std::shared_ptr<Guest> guest_ = add_guest(rig_);
+};
+
+TEST_F(OllamaLoads, AreAnsweredWhenTheModelIsThere) {
+  const Reply there = load({.state = ResidenceState::kLoaded, .loads = 1});
+  EXPECT_EQ(there.status, 200);
+  EXPECT_EQ(there.json().at("done_reason"), "load");
+  const Reply broken = load({.loads_failed = 1, .load_error = "no such file"});
+  EXPECT_EQ(broken.status, 503);
+  EXPECT_THAT(broken.json().at("error").as_string().c_str(), HasSubstr("no such file"));
+}
+
+TEST_F(OllamaLoads, EndWithTheirClientsAndWithTheServer) {
+  guest_->set({.state = ResidenceState::kLoading});
+  RawClient leaver(rig_.server->port());
+  RawClient waiter(rig_.server->port());
+  for (RawClient* client : {&leaver, &waiter})
+    client->send(post("/api/generate", R"({"model":"guest"})"));
+  wait_for_looks();
+  // Both have come when another connection that was opened later has been served.
+  rig_.ask(get("/health"));
+  leaver.close();
+  auto stopped = std::async(std::launch::async, [&] { rig_.server->stop({}); });
+  EXPECT_EQ(read_reply(waiter).status, 503);
+  waiter.close();
+  stopped.get();
+}
+
+TEST_F(OllamaApi, AModelThatIsNotKeptAliveLeavesAfterTheAnswer) {
+  const std::shared_ptr<Guest> guest = add_guest(rig_);
+  int dismissals = 0;
+  for (const auto& [path, body] :
+       {std::pair("/api/chat", R"("messages":[{"role":"user","content":"a"}])"),
+        std::pair("/api/generate", R"("prompt":"a")"), std::pair("/api/embed", R"("input":"a")"),
+        std::pair("/api/embeddings", R"("prompt":"a")")}) {
+    const std::string start = R"({"model":"guest",)" + std::string(body);
+    EXPECT_EQ(ask(path, start + R"(,"keep_alive":"5m"})", said("b")).status, 200) << path;
+    EXPECT_EQ(guest->dismissals, dismissals) << path;
+    EXPECT_EQ(ask(path, start + R"(,"keep_alive":0})", said("b")).status, 200) << path;
+    EXPECT_EQ(guest->dismissals, ++dismissals) << path << ": while it is answered";
+  }
+  // One that is always there stays.
+  EXPECT_EQ(ask("/api/generate", R"({"model":"m","prompt":"a","keep_alive":0})", said("b")).status,
+            200);
+}
+
 TEST_F(OllamaApi, ModelsAreListedAndShown) {
   EXPECT_EQ(rig_.ask(get("/api/tags")).json().at("models").at(0).at("model"), "m");
   EXPECT_EQ(rig_.ask(get("/api/ps")).json().at("models").at(0).at("name"), "m");
@@ -266,6 +367,16 @@ TEST(OllamaOfAServerWithKeys, WantsOne) {
     EXPECT_EQ(reply.status, 401);
     EXPECT_TRUE(reply.json().at("error").is_string()) << reply.body;
   }
+
+  // Only an admin's unloads a model; the others' may still say how long they need it.
+  const std::shared_ptr<Guest> guest = add_guest(rig);
+  RawClient client(rig.server->port());
+  client.send(post("/api/generate", R"({"model":"guest","prompt":"a","keep_alive":0})",
+                   "Authorization: Bearer wr-key\r\n"));
+  rig.backend.wait_for(1);
+  rig.backend.end(said("b"));
+  EXPECT_EQ(read_reply(client).status, 200);
+  EXPECT_EQ(guest->dismissals, 0);
 }
 
 class OllamaElsewhere : public OllamaApi {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "api/dialects/openapi_dialects.h"
-#include "api/metrics_page.h"
 #include "api/openapi_bodies.h"
+#include "api/openapi_routes.h"
 #include "api/openapi_schemas.h"
 #include "api/openapi_storage.h"
 #include "llm/request_json.h"
@@ -27,223 +27,6 @@ namespace {
 
 using llm::Endpoint;
 
-enum class PathKind : uint8_t {
-  kCall,     // of a model
-  kPage,     // needs a key where keys are demanded
-  kOpen,     // needs none
-  kModels,   // a page that is not there while models load
-  kOrder,    // to a model, by an admin
-  kStorage,  // files and batches, where there is a folder for them
-  kKept,     // of a response that is kept
-  kNothing,  // there is never anything
-};
-
-struct Route {
-  DescribedRoute route;
-  std::string_view id;
-  PathKind kind = PathKind::kPage;
-  std::string_view summary;
-  std::string_view reply;  // a schema; empty: text of `content_type`
-  Endpoint endpoint = Endpoint::kChatCompletions;
-  std::string_view content_type = "application/json";
-  Dialect dialect = Dialect::kOwn;
-  std::string_view body = "";  // kCall: a schema; empty: the endpoint's or the dialect's own
-};
-
-constexpr auto kRoutes = std::to_array<Route>({
-    {{"POST", "/v1/chat/completions"},
-     "createChatCompletion",
-     PathKind::kCall,
-     "Answer a chat.",
-     "ChatCompletion",
-     Endpoint::kChatCompletions},
-    {{"POST", "/v1/completions"},
-     "createCompletion",
-     PathKind::kCall,
-     "Go on from a prompt.",
-     "Completion",
-     Endpoint::kCompletions},
-    {{"POST", "/v1/embeddings"},
-     "createEmbedding",
-     PathKind::kCall,
-     "Texts as vectors.",
-     "EmbeddingList",
-     Endpoint::kEmbeddings},
-    {{"POST", "/v1/rerank"},
-     "createRanking",
-     PathKind::kCall,
-     "Documents by how well they answer a query.",
-     "Ranking",
-     Endpoint::kRerank},
-    {{"POST", "/v2/rerank"},
-     "createRankingV2",
-     PathKind::kCall,
-     "The same under Cohere's second version, with scores from 0 to 1.",
-     "Ranking",
-     Endpoint::kRerank},
-    {{"POST", "/rerank"},
-     "createRankingTei",
-     PathKind::kCall,
-     "The same; with `texts` for `documents`, in the form of text-embeddings-inference.",
-     "Ranking",
-     Endpoint::kRerank},
-    {.route = {"POST", kResponsesPath},
-     .id = "createResponse",
-     .kind = PathKind::kCall,
-     .summary = "Answer a chat, asked in the words of OpenAI's Responses API.",
-     .reply = "Response",
-     .dialect = Dialect::kResponses},
-    {.route = {"GET", "/v1/responses/{id}"},
-     .id = "retrieveResponse",
-     .kind = PathKind::kKept,
-     .summary = "A response that is kept, as it was answered.",
-     .reply = "Response"},
-    {.route = {"DELETE", "/v1/responses/{id}"},
-     .id = "deleteResponse",
-     .kind = PathKind::kKept,
-     .summary = "Take it away.",
-     .reply = "ResponseDeleted"},
-    {.route = {"GET", "/v1/responses/{id}/input_items"},
-     .id = "listInputItems",
-     .kind = PathKind::kKept,
-     .summary = "The items that it was made from, those of earlier turns included.",
-     .reply = "ResponseInputItems"},
-    {.route = {"POST", "/v1/responses/compact"},
-     .id = "compactResponse",
-     .kind = PathKind::kNothing,
-     .summary = "No conversation is compacted."},
-    {.route = {"POST", kMessagesPath},
-     .id = "createMessage",
-     .kind = PathKind::kCall,
-     .summary = "Answer a chat, asked in the words of Anthropic's Messages API.",
-     .reply = "AnthropicMessage",
-     .dialect = Dialect::kMessages},
-    {.route = {"POST", kCountTokensPath},
-     .id = "countTokens",
-     .kind = PathKind::kCall,
-     .summary = "How many tokens the prompt of a message has.",
-     .reply = "TokenCount",
-     .dialect = Dialect::kMessages,
-     .body = "TokenCountRequest"},
-    {.route = {"POST", "/api/chat"},
-     .id = "ollamaChat",
-     .kind = PathKind::kCall,
-     .summary = "Answer a chat, asked in the words of Ollama's API.",
-     .reply = "OllamaChat",
-     .dialect = Dialect::kOllamaChat},
-    {.route = {"POST", "/api/generate"},
-     .id = "ollamaGenerate",
-     .kind = PathKind::kCall,
-     .summary = "Answer a prompt, asked in the words of Ollama's API.",
-     .reply = "OllamaGeneration",
-     .dialect = Dialect::kOllamaGenerate},
-    {.route = {"POST", "/api/embed"},
-     .id = "ollamaEmbed",
-     .kind = PathKind::kCall,
-     .summary = "Texts as vectors, asked in the words of Ollama's API.",
-     .reply = "OllamaEmbeddings",
-     .endpoint = Endpoint::kEmbeddings,
-     .dialect = Dialect::kOllamaEmbed},
-    {.route = {"POST", "/api/embeddings"},
-     .id = "ollamaEmbeddings",
-     .kind = PathKind::kCall,
-     .summary = "One text as a vector, as Ollama's clients asked before.",
-     .reply = "OllamaEmbedding",
-     .endpoint = Endpoint::kEmbeddings,
-     .dialect = Dialect::kOllamaEmbeddings},
-    {.route = {"GET", "/api/tags"},
-     .id = "ollamaTags",
-     .kind = PathKind::kModels,
-     .summary = "The models there are, as Ollama's clients list them.",
-     .reply = "OllamaModels",
-     .dialect = Dialect::kOllamaChat},
-    {.route = {"GET", "/api/ps"},
-     .id = "ollamaPs",
-     .kind = PathKind::kPage,
-     .summary = "Those of them that are in memory.",
-     .reply = "OllamaModels",
-     .dialect = Dialect::kOllamaChat},
-    {.route = {"POST", "/api/show"},
-     .id = "ollamaShow",
-     .kind = PathKind::kModels,
-     .summary = "One of them, with what it can be asked.",
-     .reply = "OllamaModel",
-     .dialect = Dialect::kOllamaChat,
-     .body = "OllamaShowRequest"},
-    {.route = {"GET", "/api/version"},
-     .id = "ollamaVersion",
-     .kind = PathKind::kPage,
-     .summary = "The version of this server.",
-     .reply = "OllamaVersion",
-     .dialect = Dialect::kOllamaChat},
-    {{"GET", "/v1/models"}, "listModels", PathKind::kModels, "The models there are.", "ModelList"},
-    {{"GET", "/v1/models/{model}"},
-     "retrieveModel",
-     PathKind::kModels,
-     "One of them; its name may have slashes.",
-     "Model"},
-    {{"POST", "/v1/windrow/models/{model}/load"},
-     "loadModel",
-     PathKind::kOrder,
-     "Load a model; for an admin's key. The reply does not wait for it.",
-     "Model"},
-    {{"POST", "/v1/windrow/models/{model}/unload"},
-     "unloadModel",
-     PathKind::kOrder,
-     "Unload a model that nobody uses; for an admin's key.",
-     "Model"},
-    {{"POST", "/v1/files"},
-     "createFile",
-     PathKind::kStorage,
-     "Send a file of requests for a batch.",
-     "File"},
-    {{"GET", "/v1/files"}, "listFiles", PathKind::kStorage, "The files there are.", "FileList"},
-    {{"GET", "/v1/files/{id}"}, "retrieveFile", PathKind::kStorage, "One of them.", "File"},
-    {{"DELETE", "/v1/files/{id}"},
-     "deleteFile",
-     PathKind::kStorage,
-     "Take it away.",
-     "FileDeleted"},
-    {{"GET", "/v1/files/{id}/content"},
-     "downloadFile",
-     PathKind::kStorage,
-     "Its bytes, or a Range of them.",
-     "",
-     Endpoint::kChatCompletions,
-     "application/octet-stream"},
-    {{"POST", "/v1/batches"},
-     "createBatch",
-     PathKind::kStorage,
-     "Have the requests of a file answered.",
-     "Batch"},
-    {{"GET", "/v1/batches"},
-     "listBatches",
-     PathKind::kStorage,
-     "The batches there are.",
-     "BatchList"},
-    {{"GET", "/v1/batches/{id}"}, "retrieveBatch", PathKind::kStorage, "One of them.", "Batch"},
-    {{"POST", "/v1/batches/{id}/cancel"},
-     "cancelBatch",
-     PathKind::kStorage,
-     "End it with the results it has.",
-     "Batch"},
-    {{"GET", "/v1/windrow/requests"},
-     "listRequests",
-     PathKind::kPage,
-     "What runs and waits now: of one's own key, or of all for an admin's.",
-     "LiveRequestList"},
-    {{"GET", "/health"}, "health", PathKind::kOpen, "The process lives.", "State"},
-    {{"GET", "/ready"}, "ready", PathKind::kOpen, "It takes requests.", "State"},
-    {{"GET", "/metrics"},
-     "metrics",
-     PathKind::kPage,
-     "Counters for Prometheus.",
-     "",
-     Endpoint::kChatCompletions,
-     kMetricsContentType},
-    {{"GET", "/openapi.json"}, "describe", PathKind::kPage, "This document.", "Document"},
-});
-
 struct ErrorKind {
   int status;
   std::string_view when;
@@ -253,7 +36,6 @@ constexpr auto kErrors = std::to_array<ErrorKind>({
     {400, "The body cannot be used: `param` names the field."},
     {401, "A key is demanded, and the request has none or a wrong one."},
     {403, "The key is no admin's."},
-    {404, "There is no such model."},
     {404, "There is no such model, file, batch, response or item."},
     {408, "The request did not come in time, or its deadline is over."},
     {409, "The model is used, or kept loaded."},
@@ -275,7 +57,7 @@ constexpr auto kAnthropicErrors = std::to_array<ErrorKind>({
     {529, "Too much is inside, models are being loaded, or the server is being stopped."},
 });
 
-std::vector<int> errors_of(const Route& route) {
+std::vector<int> errors_of(const OpenapiRoute& route) {
   switch (route.kind) {
     case PathKind::kNothing:
       return {401, 404};
@@ -396,7 +178,7 @@ json::object any_of(std::initializer_list<std::string_view> names) {
   return {{"anyOf", std::move(forms)}};
 }
 
-json::object request_body(const Route& route) {
+json::object request_body(const OpenapiRoute& route) {
   if (route.id == "createFile") {
     return {{"required", true},
             {"content", content_of("multipart/form-data", reference("schemas", "FileUpload"))}};
@@ -414,7 +196,7 @@ json::object request_body(const Route& route) {
 }
 
 // Describes the events of a route's stream; empty where it has none.
-std::string events_of(const Route& route) {
+std::string events_of(const OpenapiRoute& route) {
   if (route.kind != PathKind::kCall || !route.body.empty()) return "";
   if (route.dialect == Dialect::kResponses) return "the data of each event is a ResponseEvent";
   if (route.dialect == Dialect::kMessages) return "the data of each event is an AnthropicEvent";
@@ -425,7 +207,7 @@ std::string events_of(const Route& route) {
                      chat ? "ChatCompletionChunk" : "Completion");
 }
 
-json::object success(const Route& route) {
+json::object success(const OpenapiRoute& route) {
   json::object response{{"description", "It is answered."}};
   json::object schema{{"type", "string"}};
   if (!route.reply.empty()) schema = reference("schemas", route.reply);
@@ -448,7 +230,7 @@ json::object success(const Route& route) {
   return response;
 }
 
-json::object operation(const Route& route, bool demands_keys) {
+json::object operation(const OpenapiRoute& route, bool demands_keys) {
   json::object operation{{"operationId", route.id}, {"summary", route.summary}};
   json::array parameters;
   if (route.kind == PathKind::kCall) {
@@ -502,8 +284,8 @@ std::string method_name(std::string_view method) {
 std::span<const DescribedRoute> described_routes() {
   static const std::vector<DescribedRoute> routes = [] {
     std::vector<DescribedRoute> all;
-    all.reserve(kRoutes.size());
-    for (const Route& route : kRoutes)
+    all.reserve(openapi_routes().size());
+    for (const OpenapiRoute& route : openapi_routes())
       all.push_back(route.route);
     return all;
   }();
@@ -512,7 +294,7 @@ std::span<const DescribedRoute> described_routes() {
 
 json::object openapi_document(std::string_view version, bool demands_keys) {
   json::object paths;
-  for (const Route& route : kRoutes) {
+  for (const OpenapiRoute& route : openapi_routes()) {
     json::value& path = paths[route.route.path];
     if (path.is_null()) path = json::object();
     path.as_object()[method_name(route.route.method)] = operation(route, demands_keys);

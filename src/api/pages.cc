@@ -132,7 +132,9 @@ http::ServerReply Pages::metrics(const Asked&, const Admitted& by) const {
                         .calls_live = sources_.live.count(),
                         .keys = keys_shown_to(by),
                         .bytes_inside = static_cast<int64_t>(sources_.admission.bytes()),
-                        .bytes_inside_max = static_cast<int64_t>(sources_.admission.bytes_max())};
+                        .bytes_inside_max = static_cast<int64_t>(sources_.admission.bytes_max()),
+                        .responses_kept = static_cast<int64_t>(sources_.responses.count()),
+                        .responses_kept_bytes = static_cast<int64_t>(sources_.responses.bytes())};
   if (sources_.models) readings.models = sources_.models();
   if (sources_.storage) readings.storage = sources_.storage();
   return {.content_type = kMetricsContentType,
@@ -154,11 +156,6 @@ http::ServerReply Pages::response(const Asked& asked, const Admitted& by) const 
 http::ServerReply Pages::delete_response(const Asked& asked, const Admitted& by) const {
   return windrow::api::delete_response(sources_.responses, by.record().key,
                                        decode_part(asked.parts.front()));
-}
-
-http::ServerReply Pages::response_input(const Asked& asked, const Admitted& by) const {
-  return show_input_items(sources_.responses, by.record().key, decode_part(asked.parts.front()),
-                          asked.query);
 }
 
 http::ServerReply Pages::compacted_response(const Asked&, const Admitted&) const {

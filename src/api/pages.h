@@ -67,7 +67,6 @@ class Pages {
   http::ServerReply requests(const Asked& asked, const Admitted& by) const;
   http::ServerReply response(const Asked& asked, const Admitted& by) const;
   http::ServerReply delete_response(const Asked& asked, const Admitted& by) const;
-  http::ServerReply response_input(const Asked& asked, const Admitted& by) const;
   http::ServerReply compacted_response(const Asked& asked, const Admitted& by) const;
   http::ServerReply openapi(const Asked& asked, const Admitted& by) const;
 

@@ -39,6 +39,7 @@ struct Failing final : Residence {
   }
   void load() override { ++loads; }
   Unloading unload() override { return Unloading::kLeaves; }
+  void unload_when_unused() override {}
   std::string error;
   int loads = 0;
 };
@@ -145,6 +146,20 @@ TEST_F(PagesTest, OrdersAreForAdminsAndForAServerThatIsReady) {
   EXPECT_EQ(residence_->loads, 1);
   EXPECT_EQ(show(&Pages::unload, by_admin).status, 200);
   EXPECT_EQ(show(&Pages::load, {.query = {}, .part = "else", .key = "admin"}).status, 404);
+}
+
+TEST_F(PagesTest, MetricsSayWhatIsKeptOfResponses) {
+  make();
+  EXPECT_THAT(show(&Pages::metrics).body, HasSubstr("\nwindrow_responses_kept 0\n"));
+  responses_.keep("", {.id = "resp_1", .body = "{}"});
+  const std::string kept = show(&Pages::metrics).body;
+  EXPECT_THAT(kept, HasSubstr("\nwindrow_responses_kept 1\n"));
+  EXPECT_THAT(kept,
+              HasSubstr(fmt::format("\nwindrow_responses_kept_bytes {}\n", responses_.bytes())));
+  ASSERT_TRUE(responses_.erase("", "resp_1"));
+  const std::string erased = show(&Pages::metrics).body;
+  EXPECT_THAT(erased, HasSubstr("\nwindrow_responses_kept 0\n"));
+  EXPECT_THAT(erased, HasSubstr("\nwindrow_responses_kept_bytes 0\n"));
 }
 
 TEST_F(PagesTest, KeysSeeWhatIsTheirs) {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "api/json_weight.h"
+#include "base/format.h"
 #include "llm/json_values.h"
 
 namespace windrow::api {
@@ -47,11 +49,61 @@ llm::Failure load_failed(std::string_view model, std::string_view why) {
                      5000);
 }
 
+llm::Failure not_loaded(std::string_view model) {
+  return unavailable("model_unavailable",
+                     fmt::format("the model {} was not loaded: it was ordered away meanwhile, or "
+                                 "there is no room for it beside those that are kept loaded; try "
+                                 "again later",
+                                 llm::shown(model)),
+                     5000);
+}
+
+llm::Failure still_loading(std::string_view model) {
+  return unavailable("model_loading",
+                     fmt::format("the model {} is not loaded after as long as --load-wait-s lets "
+                                 "anybody wait; try again later",
+                                 llm::shown(model)),
+                     5000);
+}
+
 llm::Failure no_memory(std::string_view what) {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 500,
           .code = "out_of_memory",
           .message = fmt::format("there is not memory enough {}; ask for less at once", what)};
+}
+
+llm::Failure unreadable_body() {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 413,
+          .code = "request_too_large",
+          .message = "there is not memory enough to read this body; send less at once"};
+}
+
+llm::Failure unpackable_body(const Error& why) {
+  const bool too_large = why.kind == ErrorKind::kNoSpace;
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = too_large ? 413 : 400,
+          .code = too_large ? "request_too_large" : "bad_request",
+          .message = fmt::format("the body cannot be unpacked as its Content-Encoding says: {}",
+                                 why.message)};
+}
+
+llm::Failure too_many_values(size_t values) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 413,
+          .code = "request_too_large",
+          .message = fmt::format("the body has about {} JSON values; at most {} are accepted, so "
+                                 "spread them over several requests",
+                                 with_thousands(static_cast<int64_t>(values)),
+                                 with_thousands(static_cast<int64_t>(kJsonValuesMax)))};
+}
+
+llm::Failure unexpected(std::string_view what) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 500,
+          .code = "internal_error",
+          .message = fmt::format("this server could not {}; that is a defect of the server", what)};
 }
 
 llm::Failure no_model(std::string_view name) {

@@ -1,8 +1,10 @@
 // Why the server takes no call, or not this one, for reasons of its own. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
+#include "base/result.h"
 #include "llm/answer.h"
 
 namespace windrow::api {
@@ -17,8 +19,21 @@ llm::Failure unreachable(std::string_view model);
 // Its last load failed; why, in words for clients.
 llm::Failure load_failed(std::string_view model, std::string_view why);
 
+// It was to be loaded: nobody does so any more, and it did not fail; or it takes too long.
+llm::Failure not_loaded(std::string_view model);
+llm::Failure still_loading(std::string_view model);
+
 // `what`: "to write this answer".
 llm::Failure no_memory(std::string_view what);
+
+// Of a body: there is no memory for what it says; it is not packed as it claims, or too large when
+// it is unpacked; it has more than kJsonValuesMax values.
+llm::Failure unreadable_body();
+llm::Failure unpackable_body(const Error& why);
+llm::Failure too_many_values(size_t values);
+
+// A defect of the server; `what` it could not do: "write this answer".
+llm::Failure unexpected(std::string_view what);
 
 llm::Failure no_model(std::string_view name);
 

@@ -30,6 +30,7 @@ struct ResidenceReading {
   ResidenceState state = ResidenceState::kAbsent;
   uint64_t memory_bytes = 0;  // of one that is not there: what it is likely to need
   bool kept = false;          // it never leaves
+  bool wanted = false;        // it is to be loaded, as soon as that can be
   int32_t requests = 0;       // inside it
   int32_t waiting = 0;        // requests that wait for it to come
   int64_t loads = 0;
@@ -57,6 +58,9 @@ class Residence {
   virtual void load() = 0;
 
   virtual Unloading unload() = 0;
+
+  // As soon as no request is inside, unless one comes before that. One that never leaves stays.
+  virtual void unload_when_unused() = 0;
 };
 
 }  // namespace windrow::api

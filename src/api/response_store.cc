@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <iterator>
 #include <ranges>
 #include <utility>
 
@@ -27,24 +27,6 @@ llm::Failure store_failure(int32_t status, std::string code, std::string message
           .status = status,
           .code = std::move(code),
           .message = std::move(message)};
-}
-
-std::string_view prefix_of(const json::object& item) {
-  const json::value& type = item.at("type");
-  if (type == "function_call") return "fc";
-  if (type == "function_call_output") return "fco";
-  return type == "reasoning" ? "rs" : "msg";
-}
-
-// Each item has an id, by which it can be referred to and listed.
-void name_items(std::string_view response_id, json::array& items) {
-  const std::string_view chance = response_id.substr(response_id.find('_') + 1);
-  for (size_t i = 0; i < items.size(); ++i) {
-    json::object& item = items[i].as_object();
-    const json::value* id = item.if_contains("id");
-    if (id != nullptr && id->is_string() && !id->get_string().empty()) continue;
-    item["id"] = fmt::format("{}_{}in{}", prefix_of(item), chance, i);
-  }
 }
 
 // Bodies may be as deep as a call's, with an envelope around what they repeat of it.
@@ -69,11 +51,6 @@ json::array output_of(const std::string& body) {
   return parse_kept(body).at("output").as_array();
 }
 
-void add_ids(const json::array& items, std::vector<std::string>& ids) {
-  for (const json::value& item : items)
-    ids.emplace_back(item.at("id").as_string());
-}
-
 const json::value* item_in(const json::array& items, std::string_view id) {
   const auto found = std::ranges::find_if(
       items, [&](const json::value& item) { return item.at("id").as_string() == id; });
@@ -87,14 +64,18 @@ size_t ResponseStore::bytes() const {
   return bytes_;
 }
 
+size_t ResponseStore::count() const {
+  const std::scoped_lock lock(mutex_);
+  return count_;
+}
+
 void ResponseStore::keep(std::string_view key, StoredResponse response) {
-  name_items(response.id, response.input_items);
   Kept kept{.id = std::move(response.id),
             .previous_id = std::move(response.previous_id),
             .body = std::move(response.body),
-            .input = json::serialize(response.input_items)};
-  add_ids(response.input_items, kept.item_ids);
-  add_ids(output_of(kept.body), kept.item_ids);
+            .input = std::move(response.input.text),
+            .item_ids = std::move(response.input.ids)};
+  std::ranges::move(response.output_ids, std::back_inserter(kept.item_ids));
   kept.bytes = kEntryBytes + kept.body.size() + kept.input.size();
   for (const std::string& id : kept.item_ids)
     kept.bytes += kItemBytes + 2 * id.size();
@@ -111,6 +92,7 @@ void ResponseStore::keep(std::string_view key, StoredResponse response) {
     its.by_item.emplace(id, place);
   its.bytes += place->bytes;
   bytes_ += place->bytes;
+  ++count_;
   use(its, place);
   evict();
 }
@@ -162,8 +144,8 @@ std::variant<json::array, llm::Failure> ResponseStore::items_up_to(std::string_v
     std::string next(id);
     while (!next.empty()) {
       const std::optional<Place> place = shelf == nullptr ? std::nullopt : find(*shelf, next);
-      if (!place && turns.empty() && !with_output) return no_response(next);
-      if (!place) return no_previous(next);
+      if (!place && with_output) return no_previous(next);
+      if (!place) return turns.empty() ? no_response(next) : no_earlier_turn(id, next);
       if (turns.empty()) use(*shelf, *place);
       const bool answered = with_output || !turns.empty();
       text_bytes += (*place)->input.size() + (answered ? (*place)->body.size() : 0);
@@ -236,6 +218,7 @@ void ResponseStore::remove(Shelf& shelf, Place place) {
   shelf.by_id.erase(place->id);
   shelf.bytes -= place->bytes;
   bytes_ -= place->bytes;
+  --count_;
   shelf.by_use.erase(place);
 }
 
@@ -268,10 +251,19 @@ llm::Failure ResponseStore::no_response(std::string_view id) const {
 
 llm::Failure ResponseStore::no_previous(std::string_view id) const {
   return store_failure(
-      400, "previous_response_not_found",
+      404, "previous_response_not_found",
       fmt::format("there is no response \"{}\" to continue: {}; send the whole conversation in "
                   "input instead",
                   llm::shown(id), why_not_there()));
+}
+
+llm::Failure ResponseStore::no_earlier_turn(std::string_view id, std::string_view earlier) const {
+  return store_failure(
+      404, "response_not_found",
+      fmt::format("the input of the response \"{}\" cannot be listed as a whole: it continues "
+                  "\"{}\", which is not kept any more: {}; the items of later turns can be read "
+                  "from their own input, as it was sent with each of them",
+                  llm::shown(id), llm::shown(earlier), why_not_there()));
 }
 
 llm::Failure ResponseStore::no_item(std::string_view id) const {

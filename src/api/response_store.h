@@ -24,18 +24,10 @@
 #include <vector>
 
 #include "api/dialects/earlier_items.h"
+#include "api/stored_response.h"
 #include "llm/answer.h"
 
 namespace windrow::api {
-
-struct StoredResponse {
-  std::string id;           // "resp_..."
-  std::string body;         // as it was answered: a JSON object with "output"
-  std::string previous_id;  // the response that it continues; empty: none
-
-  // Its own input; items without an id get one. Not of what it continues.
-  boost::json::array input_items;
-};
 
 // Thread-safe. `key` is the name of an API key; empty where the server demands none.
 class ResponseStore {
@@ -44,9 +36,13 @@ class ResponseStore {
   explicit ResponseStore(size_t bytes_max) : bytes_max_(bytes_max) {}
 
   size_t bytes_max() const { return bytes_max_; }
-  size_t bytes() const;
 
-  // One that is larger than the whole store is not kept.
+  // What all keys keep together.
+  size_t bytes() const;
+  size_t count() const;
+
+  // One that is larger than the whole store is not kept. Reads no text: it may be called on the
+  // loop's thread.
   void keep(std::string_view key, StoredResponse response);
 
   // False: there is none.
@@ -96,6 +92,7 @@ class ResponseStore {
   std::variant<boost::json::array, llm::Failure> items_up_to(std::string_view key,
                                                              std::string_view id, bool with_output);
   llm::Failure no_previous(std::string_view id) const;
+  llm::Failure no_earlier_turn(std::string_view id, std::string_view earlier) const;
   llm::Failure no_item(std::string_view id) const;
   std::string why_not_there() const;
 
@@ -103,6 +100,7 @@ class ResponseStore {
   mutable std::mutex mutex_;
   std::map<std::string, Shelf, std::less<>> shelves_;  // by key; none is empty
   size_t bytes_ = 0;
+  size_t count_ = 0;
 };
 
 // What one key keeps, for the translation of one body. It adds up what it hands out.

@@ -26,7 +26,8 @@ StoredResponse response(const std::string& id, const std::string& previous = "",
   return {.id = "resp_" + id,
           .body = fmt::format(R"({{"id":"resp_{0}","output":[{{"id":"msg_{0}"}}]}})", id),
           .previous_id = previous.empty() ? "" : "resp_" + previous,
-          .input_items = {item}};
+          .input = stored_items("resp_" + id, {item}),
+          .output_ids = {"msg_" + id}};
 }
 
 std::vector<std::string> ids_of(const std::variant<json::array, llm::Failure>& items) {
@@ -43,16 +44,25 @@ TEST(ResponseStore, WhatIsNestedAsDeepAsABodyMayBeIsKept) {
   ResponseStore store(1 << 20);
   std::string deep(60, '[');
   deep.append(60, ']');
-  StoredResponse response{
-      .id = "resp_deep",
-      .body = R"({"output":[{"type":"message","id":"msg_a"}],"tools":)" + deep + "}",
-      .input_items = {}};
   json::object item{{"type", "message"}, {"role", "user"}};
   item["content"] = json::parse(deep, {}, {.max_depth = 256});
-  response.input_items.emplace_back(std::move(item));
-  store.keep("k", std::move(response));
+  store.keep("k", {.id = "resp_deep",
+                   .body = R"({"output":[{"type":"message","id":"msg_a"}],"tools":)" + deep + "}",
+                   .input = stored_items("resp_deep", {std::move(item)}),
+                   .output_ids = {"msg_a"}});
   EXPECT_TRUE(std::holds_alternative<json::array>(store.conversation("k", "resp_deep")));
   EXPECT_TRUE(std::holds_alternative<json::value>(store.item("k", "msg_a")));
+}
+
+// It happens on the thread that serves everybody.
+TEST(ResponseStore, KeepingReadsNoText) {
+  ResponseStore store(kPlenty);
+  store.keep("k", {.id = "resp_1",
+                   .body = "never read",
+                   .input = {.text = "nor this", .ids = {"msg_1in0"}},
+                   .output_ids = {"msg_1"}});
+  EXPECT_EQ(std::get<std::string>(store.body("k", "resp_1")), "never read");
+  EXPECT_GT(store.bytes(), 0U);
 }
 
 TEST(ResponseStore, AConversationThatIsTooLongToReadIsRefusedBeforeItIsRead) {
@@ -62,8 +72,7 @@ TEST(ResponseStore, AConversationThatIsTooLongToReadIsRefusedBeforeItIsRead) {
     const std::string id = "resp_" + std::to_string(turn);
     store.keep("k", {.id = id,
                      .body = R"({"output":[],"text":")" + std::string(8 << 20, 'a') + "\"}",
-                     .previous_id = previous,
-                     .input_items = {}});
+                     .previous_id = previous});
     previous = id;
   }
   EXPECT_TRUE(std::holds_alternative<json::array>(store.conversation("k", "resp_2")));
@@ -87,12 +96,11 @@ TEST(ResponseStore, AConversationIsTheItemsOfAllTurnsInOrder) {
 
 TEST(ResponseStore, ItemsAreFoundByTheirIdsAndTheNewestOfOneIdCounts) {
   ResponseStore store(kPlenty);
-  StoredResponse first = response("1");
-  first.input_items[0].as_object()["id"] = "mine";
-  store.keep("k", first);
-  StoredResponse second = response("2", "", "newer");
-  second.input_items[0].as_object()["id"] = "mine";
-  store.keep("k", second);
+  for (const auto& [id, said] : {std::pair("1", "hi"), std::pair("2", "newer")}) {
+    StoredResponse mine = response(id);
+    mine.input = stored_items("resp_", {{{"type", "message"}, {"id", "mine"}, {"content", said}}});
+    store.keep("k", std::move(mine));
+  }
   EXPECT_EQ(std::get<json::value>(store.item("k", "mine")).at("content"), "newer");
   EXPECT_EQ(std::get<json::value>(store.item("k", "msg_1")).at("id"), "msg_1");
   ASSERT_TRUE(store.erase("k", "resp_2"));
@@ -164,6 +172,21 @@ TEST(ResponseStore, WhatIsLargerThanTheStoreIsNotKeptAndEvictsNothing) {
   EXPECT_TRUE(std::holds_alternative<std::string>(store.body("k", "resp_1")));
 }
 
+// Clients put members of their own into items that they send back; these are kept as they came.
+TEST(ResponseStore, MembersThatNobodyReadsCountLikeAllOthers) {
+  const auto bytes_with = [](const std::string& own) {
+    ResponseStore store(kPlenty);
+    StoredResponse one = response("1");
+    one.input = stored_items("resp_1", {{{"type", "message"}, {"mine", {{"deep", own}}}}});
+    store.keep("k", std::move(one));
+    EXPECT_EQ(std::get<json::value>(store.item("k", "msg_1in0")).at("mine").at("deep"),
+              json::value(own));
+    return store.bytes();
+  };
+  constexpr size_t kMore = 5000;
+  EXPECT_EQ(bytes_with(std::string(kMore, 'x')), bytes_with("") + kMore);
+}
+
 TEST(ResponseStore, OneWithoutMemoryKeepsNothingAndSaysSo) {
   ResponseStore store(0);
   store.keep("k", response("1"));
@@ -179,10 +202,33 @@ TEST(ResponseStore, AConversationWithADeletedTurnIsNotContinued) {
   store.keep("k", response("2", "1"));
   ASSERT_TRUE(store.erase("k", "resp_1"));
   const auto failure = std::get<llm::Failure>(store.conversation("k", "resp_2"));
+  EXPECT_EQ(failure.status, 404);
   EXPECT_EQ(failure.code, "previous_response_not_found");
   EXPECT_NE(failure.message.find("\"resp_1\""), std::string::npos) << failure.message;
+  EXPECT_EQ(store.count(), 1U);
   ASSERT_TRUE(store.erase("k", "resp_2"));
   EXPECT_EQ(store.bytes(), 0U);
+  EXPECT_EQ(store.count(), 0U);
+}
+
+TEST(ResponseStore, AnInputWithoutItsFirstTurnIsNotListedAndItsReaderIsNotToldToSendAnything) {
+  ResponseStore store(kPlenty);
+  store.keep("k", response("1"));
+  store.keep("k", response("2", "1"));
+  store.keep("k", response("3", "2"));
+  ASSERT_TRUE(store.erase("k", "resp_1"));
+  const auto failure = std::get<llm::Failure>(store.input_items("k", "resp_3"));
+  EXPECT_EQ(failure.status, 404);
+  EXPECT_EQ(failure.code, "response_not_found");
+  EXPECT_EQ(failure.message,
+            "the input of the response \"resp_3\" cannot be listed as a whole: it continues "
+            "\"resp_1\", which is not kept any more: it was not stored under this key, was too "
+            "large to keep, was deleted, or was evicted for newer ones: responses are kept in 1 MB "
+            "of memory, which --keep-items-mb sets, until the server stops; the items of later "
+            "turns can be read from their own input, as it was sent with each of them");
+  EXPECT_EQ(std::get<llm::Failure>(store.input_items("k", "resp_1")).message.find("whole"),
+            std::string::npos)
+      << "one that is not there itself";
 }
 
 // Against a plain model of each key's rows: what the store has is a part of what was kept and not

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <chrono>
+#include <future>
+#include <latch>
 #include <memory>
 #include <string>
 #include <utility>
@@ -152,7 +156,7 @@ TEST_F(ResponsesServer, AKeptResponseIsShownListedAndDeleted) {
 
 TEST_F(ResponsesServer, WhatIsNotThereIsSaidByTheFieldThatNamedIt) {
   Reply reply = refused({{"input", "a"}, {"previous_response_id", "resp_x"}});
-  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.status, 404);
   EXPECT_EQ(reply.error().at("code"), "previous_response_not_found");
   EXPECT_EQ(reply.error().at("param"), "previous_response_id");
   EXPECT_NE(reply.body.find("256 MB"), std::string::npos) << reply.body;
@@ -206,6 +210,56 @@ TEST_F(ResponsesServer, AStreamThatFailsOrWhoseClientLeavesIsNotKept) {
   }
   rig_.backend.wait_unwanted();
   EXPECT_EQ(show(id).status, 404);
+}
+
+// A worker that is busy holds up the list, and the list holds up nobody.
+class ResponsesServerWithOneWorker : public ResponsesServer {
+ protected:
+  using Count = std::shared_ptr<std::atomic<int>>;
+
+  explicit ResponsesServerWithOneWorker(Count listed = std::make_shared<std::atomic<int>>(0))
+      : ResponsesServer({.worker_threads = 1,
+                         .log =
+                             [listed](const std::string& line) {
+                               if (line.find("/input_items") != std::string::npos) ++*listed;
+                             }}),
+        listed_(std::move(listed)) {}
+
+  const Count listed_;  // lists that were answered
+};
+
+TEST_F(ResponsesServerWithOneWorker, ListsItemsOutsideOfTheLoopAndItsStopWaitsForThat) {
+  const std::string id = id_of(ask({{"input", "one"}}, said("1")));
+  std::latch entered(1);
+  std::latch released(1);
+  rig_.backend.before_submit = [&] {
+    entered.count_down();
+    released.wait();
+  };
+  RawClient caller(rig_.server->port());
+  caller.send(post("/v1/responses", R"({"input":"two"})"));
+  entered.wait();  // the one worker is busy
+  RawClient lister(rig_.server->port());
+  lister.send(get("/v1/responses/" + id + "/input_items"));
+  // It has come when another connection that was opened later has been served.
+  RawClient resting(rig_.server->port());
+  resting.send(get("/health"));
+  EXPECT_EQ(read_reply(resting).status, 200);
+  EXPECT_EQ(*listed_, 0);
+
+  auto stopped = std::async(std::launch::async, [&] { rig_.server->stop(std::chrono::hours(1)); });
+  resting.read_all();  // it is closed when the stop begins
+  released.count_down();
+  const Reply reply = read_reply(lister);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.json().at("data").at(0).at("content").at(0).at("text"), "one");
+  rig_.backend.wait_for(++count_);
+  rig_.backend.end(said("2"));
+  EXPECT_EQ(read_reply(caller).status, 200);
+  for (RawClient* client : {&caller, &lister, &resting})
+    client->close();
+  stopped.get();
+  EXPECT_EQ(*listed_, 1);
 }
 
 class ResponsesServerWithoutMemory : public ResponsesServer {

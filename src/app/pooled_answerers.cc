@@ -84,6 +84,7 @@ class PooledAnswerers::Place final : public api::Residence {
     return {.state = state_of(reading.presence),
             .memory_bytes = reading.bytes,
             .kept = reading.pinned,
+            .wanted = reading.wanted,
             .requests = reading.inside,
             .waiting = reading.waiting,
             .loads = reading.loads,
@@ -107,6 +108,8 @@ class PooledAnswerers::Place final : public api::Residence {
     }
     return api::Unloading::kLeaves;
   }
+
+  void unload_when_unused() override { keeper_.unload_when_unused(id_); }
 
  private:
   engine::ModelKeeper& keeper_;

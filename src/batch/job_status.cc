@@ -10,25 +10,16 @@
 #include "batch/log_lines.h"
 #include "batch/standing_failures.h"
 #include "batch/summary.h"
+#include "llm/json_values.h"
 
 namespace windrow::batch {
 namespace {
 
 namespace json = boost::json;
 
-const json::object* status_object(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
 int64_t status_number(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value == nullptr || !value->is_int64() ? -1 : value->get_int64();
-}
-
-std::string status_text(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr || !value->is_string() ? std::string() : std::string(value->get_string());
 }
 
 struct Walked {
@@ -135,14 +126,14 @@ std::optional<LastRun> read_last_run(std::string_view summary) {
   boost::system::error_code not_json;
   const json::value parsed = json::parse(summary, not_json);
   const json::object* object = not_json ? nullptr : parsed.if_object();
-  const json::object* rows = object == nullptr ? nullptr : status_object(*object, "rows");
+  const json::object* rows = object == nullptr ? nullptr : llm::object_in(*object, "rows");
   if (rows == nullptr) return std::nullopt;
-  LastRun last{.end = status_text(*object, "end"),
-               .error = status_text(*object, "error"),
+  LastRun last{.end = std::string(llm::text_in(*object, "end")),
+               .error = std::string(llm::text_in(*object, "error")),
                .rows_total = status_number(*rows, "total"),
                .rows_left = status_number(*rows, "left")};
   if (last.end.empty()) return std::nullopt;
-  if (const json::object* bytes = status_object(*object, "log_bytes")) {
+  if (const json::object* bytes = llm::object_in(*object, "log_bytes")) {
     last.results_bytes = status_number(*bytes, "results");
     last.errors_bytes = status_number(*bytes, "errors");
   }

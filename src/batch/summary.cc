@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "batch/pretty_json.h"
+#include "llm/json_values.h"
 
 namespace windrow::batch {
 namespace {
@@ -103,11 +104,6 @@ constexpr std::array<std::string_view, 6> kFigures = {"windrow",  "runtime",  "s
                                                       "ended_at", "this_run", "settings"};
 constexpr std::array<std::string_view, 2> kRowFigures = {"earlier_runs", "this_run"};
 
-const json::object* object_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
 void copy_members(const json::object& from, std::span<const std::string_view> names,
                   json::object& to) {
   for (const std::string_view name : names) {
@@ -123,9 +119,9 @@ void keep_figures(store::Disk& disk, const std::string& path, json::object& summ
   boost::system::error_code not_json;
   const json::value parsed = json::parse(*text, not_json);
   const json::object* before = not_json ? nullptr : parsed.if_object();
-  if (before == nullptr || object_in(*before, "this_run") == nullptr) return;
-  const json::object* rows = object_in(*before, "rows");
-  const json::object* files = object_in(*before, "files");
+  if (before == nullptr || llm::object_in(*before, "this_run") == nullptr) return;
+  const json::object* rows = llm::object_in(*before, "rows");
+  const json::object* files = llm::object_in(*before, "files");
   if (rows == nullptr || files == nullptr) return;
   copy_members(*before, kFigures, summary);
   copy_members(*rows, kRowFigures, summary["rows"].as_object());

@@ -151,4 +151,20 @@ Problem read_filled_string(const json::value& value, std::string_view param, std
   return std::nullopt;
 }
 
+const json::object* object_in(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+std::string_view text_in(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  const json::string* text = value == nullptr ? nullptr : value->if_string();
+  return text == nullptr ? std::string_view() : std::string_view(*text);
+}
+
+const json::value* member_in(const json::value* value, std::string_view name) {
+  const json::object* object = value == nullptr ? nullptr : value->if_object();
+  return object == nullptr ? nullptr : object->if_contains(name);
+}
+
 }  // namespace windrow::llm

@@ -1,7 +1,9 @@
 // Values of a request body, read with texts that name the field, what it is and what would be
-// accepted. Every function returns the problem, or nothing when `target` was set.
+// accepted. Every function that reads returns the problem, or nothing when `target` was set. And
+// members of what others wrote, where one that is absent or of another kind says nothing.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <cstdint>
 #include <limits>
@@ -45,5 +47,12 @@ Problem read_bool(const boost::json::value& value, std::string_view param, bool&
 Problem read_string(const boost::json::value& value, std::string_view param, std::string& target);
 Problem read_filled_string(const boost::json::value& value, std::string_view param,
                            std::string& target);
+
+// A member; null, or an empty text, where there is none of this kind.
+const boost::json::object* object_in(const boost::json::object& object, std::string_view name);
+std::string_view text_in(const boost::json::object& object, std::string_view name);
+
+// Of any value: null where it is null itself, no object, or has no such member.
+const boost::json::value* member_in(const boost::json::value* value, std::string_view name);
 
 }  // namespace windrow::llm

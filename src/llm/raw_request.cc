@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "llm/json_members.h"
+#include "llm/json_values.h"
 #include "llm/request_json.h"
 
 namespace windrow::llm {
@@ -41,11 +42,6 @@ size_t inputs_of(const json::value* input) {
   return array->size();
 }
 
-const json::value* request_member(const json::value* value, std::string_view name) {
-  const json::object* object = value == nullptr ? nullptr : value->if_object();
-  return object == nullptr ? nullptr : object->if_contains(name);
-}
-
 void set_schema(const json::value* schema, std::string_view field, Request& request) {
   request.structure = Structure::kJson;
   request.structure_field = field;
@@ -56,12 +52,11 @@ void set_schema(const json::value* schema, std::string_view field, Request& requ
 void read_structure(const json::object& members, const json::object& defaults, Request& request) {
   constexpr std::string_view kFormat = "response_format";
   const json::value* format = field(members, defaults, kFormat);
-  const json::value* type = request_member(format, "type");
+  const json::value* type = member_in(format, "type");
   if (type != nullptr && *type == "json_schema")
-    return set_schema(request_member(request_member(format, "json_schema"), "schema"), kFormat,
-                      request);
+    return set_schema(member_in(member_in(format, "json_schema"), "schema"), kFormat, request);
   const json::value* guided = field(members, defaults, "guided_json");
-  const json::value* newer = request_member(field(members, defaults, "structured_outputs"), "json");
+  const json::value* newer = member_in(field(members, defaults, "structured_outputs"), "json");
   const json::value* schema = guided != nullptr ? guided : newer;
   if (schema != nullptr && !schema->is_null()) {
     set_schema(schema, guided != nullptr ? "guided_json" : "structured_outputs", request);
@@ -118,13 +113,13 @@ Request raw_request(Endpoint endpoint, std::string_view body, const json::object
     request.raw = body;
   } else {
     Writer writer;
-    for (const JsonMember& request_member : json_members(body)) {
-      if (means_any(request_member.key, {"stream", "stream_options"})) continue;
-      const bool replaced = request_member.value == "null" &&
+    for (const JsonMember& member : json_members(body)) {
+      if (means_any(member.key, {"stream", "stream_options"})) continue;
+      const bool replaced = member.value == "null" &&
                             std::any_of(defaults.begin(), defaults.end(), [&](const auto& one) {
-                              return json_key_is(request_member.key, one.key());
+                              return json_key_is(member.key, one.key());
                             });
-      if (!replaced) writer.add(request_member.key, request_member.value);
+      if (!replaced) writer.add(member.key, member.value);
     }
     for (const json::key_value_pair& one : defaults) {
       if (wants_default(one)) writer.add(in_quotes(one.key()), json::serialize(one.value()));
@@ -158,10 +153,10 @@ Request raw_request(Endpoint endpoint, std::string_view body, const json::object
 std::string with_member(std::string_view body, std::string_view name, std::string_view value) {
   Writer writer;
   bool there = false;
-  for (const JsonMember& request_member : json_members(body)) {
-    const bool own = json_key_is(request_member.key, name);
+  for (const JsonMember& member : json_members(body)) {
+    const bool own = json_key_is(member.key, name);
     if (own && there) continue;
-    writer.add(request_member.key, own ? value : request_member.value);
+    writer.add(member.key, own ? value : member.value);
     there = there || own;
   }
   if (!there) writer.add(in_quotes(name), value);

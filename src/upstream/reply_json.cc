@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "llm/json_members.h"
+#include "llm/json_values.h"
 
 namespace windrow::upstream {
 
@@ -38,11 +39,6 @@ int32_t count_of(const json::object* object, std::string_view name) {
   return static_cast<int32_t>(std::clamp<int64_t>(number, 0, std::numeric_limits<int32_t>::max()));
 }
 
-const json::object* object_of(const json::object& parent, std::string_view name) {
-  const json::value* value = parent.if_contains(name);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
 }  // namespace
 
 ReplyJson::ReplyJson(std::string_view body) {
@@ -68,14 +64,15 @@ std::string in_quotes(std::string_view text) {
 }
 
 llm::Usage usage_of(const json::object& body) {
-  const json::object* usage = object_of(body, "usage");
+  const json::object* usage = llm::object_in(body, "usage");
   llm::Usage result{.prompt_tokens = count_of(usage, "prompt_tokens"),
                     .completion_tokens = count_of(usage, "completion_tokens"),
                     .cached_tokens = 0};
   if (usage != nullptr) {
-    result.cached_tokens = count_of(object_of(*usage, "prompt_tokens_details"), "cached_tokens");
+    result.cached_tokens =
+        count_of(llm::object_in(*usage, "prompt_tokens_details"), "cached_tokens");
     result.reasoning_tokens =
-        count_of(object_of(*usage, "completion_tokens_details"), "reasoning_tokens");
+        count_of(llm::object_in(*usage, "completion_tokens_details"), "reasoning_tokens");
   }
   return result;
 }
@@ -89,7 +86,7 @@ Told told_by(const json::value* body) {
   if (std::string text = text_of(*top, "detail"); !text.empty()) {
     return {.message = std::move(text), .code = {}, .type = {}, .param = {}};
   }
-  const json::object* error = object_of(*top, "error");
+  const json::object* error = llm::object_in(*top, "error");
   const json::object& from = error == nullptr ? *top : *error;
   return {.message = text_of(from, "message"),
           .code = text_of(from, "code"),

@@ -7,6 +7,8 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
+#include "llm/json_values.h"
+
 namespace windrow::upstream {
 
 namespace json = boost::json;
@@ -20,18 +22,13 @@ std::optional<json::object> object_in(std::string_view text) {
   return std::move(value.get_object());
 }
 
-std::string text_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
-}
-
 // Who owns the first model, as many servers say in their own name.
 std::string owner_in(std::string_view models) {
   const std::optional<json::object> body = object_in(models);
   const json::value* data = body ? body->if_contains("data") : nullptr;
   if (data == nullptr || !data->is_array() || data->get_array().empty()) return "";
   const json::object* first = data->get_array().front().if_object();
-  return first == nullptr ? "" : text_in(*first, "owned_by");
+  return first == nullptr ? "" : std::string(llm::text_in(*first, "owned_by"));
 }
 
 ServerKind kind_of_owner(std::string_view owner) {
@@ -47,7 +44,7 @@ ServerKind kind_of_owner(std::string_view owner) {
 
 ServerIdentity identity_of(const ServerSigns& signs) {
   if (const std::optional<json::object> version = object_in(signs.ollama_version)) {
-    if (std::string text = text_in(*version, "version"); !text.empty())
+    if (std::string text(llm::text_in(*version, "version")); !text.empty())
       return {.kind = ServerKind::kOllama, .version = std::move(text)};
   }
   if (const ServerKind kind = kind_of_owner(owner_in(signs.models)); kind != ServerKind::kUnknown)

@@ -8,6 +8,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/utf8.h"
+#include "llm/json_values.h"
 
 namespace windrow::upstream {
 namespace {
@@ -16,20 +17,15 @@ namespace json = boost::json;
 
 constexpr size_t kAnswerQuoteBytesMax = 80;
 
-const json::value* answer_member(const json::value* value, std::string_view name) {
-  const json::object* object = value == nullptr ? nullptr : value->if_object();
-  return object == nullptr ? nullptr : object->if_contains(name);
-}
-
 bool ended_by(const json::value& choice, std::string_view why) {
-  const json::value* reason = answer_member(&choice, "finish_reason");
+  const json::value* reason = llm::member_in(&choice, "finish_reason");
   return reason != nullptr && reason->is_string() && reason->get_string() == why;
 }
 
 // The text of a choice of a chat or of a completion.
 const json::string* answer_text(const json::value& choice) {
-  const json::value* text = answer_member(&choice, "text");
-  if (text == nullptr) text = answer_member(answer_member(&choice, "message"), "content");
+  const json::value* text = llm::member_in(&choice, "text");
+  if (text == nullptr) text = llm::member_in(llm::member_in(&choice, "message"), "content");
   return text == nullptr ? nullptr : text->if_string();
 }
 
@@ -67,7 +63,7 @@ StructureFinding judge_structure(const WantedStructure& wanted, std::string_view
   if (wanted.form == llm::Structure::kText) return finding;
   boost::system::error_code error;
   const json::value body = json::parse(reply_body, error);
-  const json::value* choices = error ? nullptr : answer_member(&body, "choices");
+  const json::value* choices = error ? nullptr : llm::member_in(&body, "choices");
   if (choices == nullptr || !choices->is_array()) return finding;
   for (const json::value& choice : choices->get_array()) {
     const json::string* text = answer_text(choice);

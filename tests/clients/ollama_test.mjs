@@ -114,3 +114,9 @@ test('what is wrong is said', async () => {
                        /options.mirostat must be 0/);
   await assert.rejects(ollama.pull({ model: 'x' }), (error) => error.status_code === 404);
 });
+
+test('a model that is not kept alive leaves after its answer', async () => {
+  const { message } = await ollama.chat({ model: 'chat', messages, options, keep_alive: 0 });
+  assert.equal(message.role, 'assistant');
+  await server.until('/api/ps', ({ text }) => !text.includes('"chat"'));
+});

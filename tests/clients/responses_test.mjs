@@ -77,7 +77,7 @@ test('a conversation goes on by the id of its last response', async () => {
   await assert.rejects(client.responses.retrieve(whole.id), (error) => error.status === 404);
   await assert.rejects(
       client.responses.create({ ...greedy, previous_response_id: continued.id, input: 'x' }),
-      (error) => error.code === 'previous_response_not_found');
+      (error) => error.status === 404 && error.code === 'previous_response_not_found');
 });
 
 test('events and the helper that gathers them agree', async () => {

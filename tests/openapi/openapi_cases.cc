@@ -141,7 +141,8 @@ void add_dialects() {
     }
   }
   add("TokenCount", json::parse(token_count_of(7)));
-  add("AnthropicError", json::parse(error_reply(404, "no such path", Dialect::kMessages).body));
+  add("AnthropicError",
+      json::parse(error_reply(404, "no such path", Dialect::kMessages, "req_1").body));
 }
 
 void add_pages() {
@@ -166,7 +167,9 @@ void add_kept_and_ollama() {
   ResponseStore store(size_t{1} << 20);
   store.keep("", {.id = "resp_1",
                   .body = R"({"output":[{"type":"message","id":"msg_1"}]})",
-                  .input_items = {{{"type", "message"}, {"role", "user"}, {"content", "hi"}}}});
+                  .input = stored_items(
+                      "resp_1", {{{"type", "message"}, {"role", "user"}, {"content", "hi"}}}),
+                  .output_ids = {"msg_1"}});
   add("ResponseInputItems", json::parse(show_input_items(store, "", "resp_1", "").body));
   add("ResponseDeleted", json::parse(delete_response(store, "", "resp_1").body));
 

@@ -37,6 +37,9 @@ struct TranslatedField {
   TranslatingReader read = nullptr;
 };
 
+// TranslatedRule::values of fields that are passed on.
+constexpr std::string_view kAsOfChat = "as of a chat";
+
 // Readers that several fields have. The same field of a chat, with the same meaning:
 llm::Problem pass_on(std::string_view name, const boost::json::value& value,
                      TranslationDraft& draft);

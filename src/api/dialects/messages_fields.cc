@@ -15,14 +15,9 @@ namespace json = boost::json;
 
 namespace {
 
+using enum llm::FieldUse;
 using llm::Problem;
 using llm::shown;
-
-constexpr llm::FieldUse kMessagesHonoured = llm::FieldUse::kHonoured;
-constexpr llm::FieldUse kMessagesWithoutEffect = llm::FieldUse::kWithoutEffect;
-constexpr llm::FieldUse kMessagesRefused = llm::FieldUse::kRefused;
-
-constexpr std::string_view kMessagesAsChat = "as of a chat";
 
 Problem read_stops(std::string_view name, const json::value& value, TranslationDraft& draft) {
   if (!value.is_array()) return llm::wrong_kind(name, "an array of strings", value);
@@ -205,65 +200,62 @@ Problem read_messages_tier(std::string_view name, const json::value& value,
 }
 
 constexpr auto kMessagesFields = std::to_array<TranslatedField>({
-    {{"model", kMessagesHonoured, "a string", ""}, pass_on},
-    {{"system", kMessagesHonoured, "a string, or text blocks", ""}, read_system},
-    {{"messages", kMessagesHonoured,
+    {{"model", kHonoured, "a string", ""}, pass_on},
+    {{"system", kHonoured, "a string, or text blocks", ""}, read_system},
+    {{"messages", kHonoured,
       "an array of {role, content}; content is a string or blocks: text, tool_use, tool_result "
       "(`is_error` without effect: the content says it), thinking; redacted_thinking is left out",
       ""},
      read_turns},
-    {{"max_tokens", kMessagesHonoured, "1 and more", ""}, pass_on},
-    {{"stop_sequences", kMessagesHonoured, "an array of at most 16 strings", ""}, read_stops},
-    {{"temperature", kMessagesHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
-    {{"top_p", kMessagesHonoured, "above 0, to 1", ""}, pass_on},
-    {{"top_k", kMessagesHonoured, "1 and more; 0 or -1 for all", ""}, pass_on},
-    {{"tools", kMessagesHonoured, "an array of {name, description, input_schema, strict}", ""},
+    {{"max_tokens", kHonoured, "1 and more", ""}, pass_on},
+    {{"stop_sequences", kHonoured, "an array of at most 16 strings", ""}, read_stops},
+    {{"temperature", kHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
+    {{"top_p", kHonoured, "above 0, to 1", ""}, pass_on},
+    {{"top_k", kHonoured, "1 and more; 0 or -1 for all", ""}, pass_on},
+    {{"tools", kHonoured, "an array of {name, description, input_schema, strict}", ""},
      read_messages_tools},
-    {{"tool_choice", kMessagesHonoured,
+    {{"tool_choice", kHonoured,
       "`type` auto, any, tool (with `name`) or none; `disable_parallel_tool_use`", ""},
      read_messages_choice},
-    {{"thinking", kMessagesHonoured,
+    {{"thinking", kHonoured,
       "`type` enabled or disabled: `enable_thinking` where the model's template knows that, else "
       "without effect; adaptive: as the effort says, or the template's default; `budget_tokens` "
       "without effect",
       ""},
      read_thinking},
-    {{"output_config", kMessagesHonoured,
+    {{"output_config", kHonoured,
       "`format` of type json_schema; `effort`: as `reasoning_effort` of a chat", ""},
      read_output_config},
-    {{"stream", kMessagesHonoured, "true or false", ""}, pass_on},
-    {{"service_tier", kMessagesHonoured,
+    {{"stream", kHonoured, "true or false", ""}, pass_on},
+    {{"service_tier", kHonoured,
       "\"auto\", \"standard_only\"; \"flex\" or \"priority\" as of a chat", ""},
      read_messages_tier},
-    {{"priority", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
-    {{"seed", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
-    {{"min_p", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
-    {{"presence_penalty", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
-    {{"frequency_penalty", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
-    {{"repetition_penalty", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
-    {{"logit_bias", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
-    {{"chat_template_kwargs", kMessagesHonoured, kMessagesAsChat, ""}, pass_on},
+    {{"priority", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"seed", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"min_p", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"presence_penalty", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"frequency_penalty", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"repetition_penalty", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"logit_bias", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"chat_template_kwargs", kHonoured, kAsOfChat, ""}, pass_on},
 
-    {{"metadata", kMessagesWithoutEffect, "`user_id`", ""}, read_messages_metadata},
-    {{"cache_control", kMessagesWithoutEffect,
+    {{"metadata", kWithoutEffect, "`user_id`", ""}, read_messages_metadata},
+    {{"cache_control", kWithoutEffect,
       "anything, also of blocks and tools: what prompts have in common is shared anyway", ""},
      ignore_field},
-    {{"context_management", kMessagesWithoutEffect, "anything: nothing is cut from a conversation",
-      ""},
+    {{"context_management", kWithoutEffect, "anything: nothing is cut from a conversation", ""},
      ignore_field},
 
-    {{"thread", kMessagesRefused, "", "no state is kept; send the whole conversation in messages"}},
-    {{"container", kMessagesRefused, "", "nothing is run here"}},
-    {{"inference_geo", kMessagesRefused, "", "it is computed where this server is"}},
-    {{"mcp_servers", kMessagesRefused, "[]", "nothing is asked elsewhere; give tools"}},
-    {{"speed", kMessagesRefused, "\"standard\"",
-      "give service_tier, or the header X-Windrow-Priority"}},
-    {{"output_format", kMessagesRefused, "", "give output_config.format"}},
-    {{"response_format", kMessagesRefused, "", "give output_config.format"}},
-    {{"stop", kMessagesRefused, "", "stop_sequences is its name here"}},
-    {{"n", kMessagesRefused, "1", "a message has one answer"}},
-    {{"logprobs", kMessagesRefused, "false",
-      "a message has no place for them; /v1/chat/completions has"}},
+    {{"thread", kRefused, "", "no state is kept; send the whole conversation in messages"}},
+    {{"container", kRefused, "", "nothing is run here"}},
+    {{"inference_geo", kRefused, "", "it is computed where this server is"}},
+    {{"mcp_servers", kRefused, "[]", "nothing is asked elsewhere; give tools"}},
+    {{"speed", kRefused, "\"standard\"", "give service_tier, or the header X-Windrow-Priority"}},
+    {{"output_format", kRefused, "", "give output_config.format"}},
+    {{"response_format", kRefused, "", "give output_config.format"}},
+    {{"stop", kRefused, "", "stop_sequences is its name here"}},
+    {{"n", kRefused, "1", "a message has one answer"}},
+    {{"logprobs", kRefused, "false", "a message has no place for them; /v1/chat/completions has"}},
 });
 
 Problem need(const json::object& body, std::string_view name) {

@@ -118,8 +118,11 @@ std::string message_error(int status, const llm::Failure& failure, std::string_v
   // Who wants a thread and hears this sends the whole conversation instead.
   if (failure.param == "thread" && failure.code == "unsupported_parameter")
     text += R"(,"details":{"error_code":"thread_unsupported_request"})";
-  text += R"(},"request_id":)";
-  append_json(request_id, text);
+  text += '}';
+  if (!request_id.empty()) {
+    text += R"(,"request_id":)";
+    append_json(request_id, text);
+  }
   text += '}';
   return text;
 }

@@ -16,7 +16,8 @@ namespace windrow::api {
 std::string message_of(const ChatFacts& facts, const llm::Answer& answer);
 
 // {"type": "error", "error": {"type", "message", "details"}, "request_id"}; `status` as the client
-// gets it. There are details where clients go by them: `thread` was refused.
+// gets it. There are details where clients go by them: `thread` was refused. An empty request_id is
+// left out: rows of batches have none.
 std::string message_error(int status, const llm::Failure& failure, std::string_view request_id);
 
 // {"input_tokens": 12}

@@ -16,12 +16,9 @@ namespace json = boost::json;
 
 namespace {
 
+using enum llm::FieldUse;
 using llm::Problem;
 using llm::shown;
-
-constexpr llm::FieldUse kHonoured = llm::FieldUse::kHonoured;
-constexpr llm::FieldUse kWithoutEffect = llm::FieldUse::kWithoutEffect;
-constexpr llm::FieldUse kRefused = llm::FieldUse::kRefused;
 
 Problem read_ollama_system(std::string_view name, const json::value& value,
                            TranslationDraft& draft) {
@@ -155,15 +152,12 @@ constexpr TranslatedField kLogprobs{{"logprobs", kHonoured, "true or false", ""}
                                     read_ollama_logprobs};
 constexpr TranslatedField kTop{{"top_logprobs", kHonoured, "0 to 20, with logprobs", ""},
                                read_ollama_top};
-constexpr TranslatedField kKeepAlive{
-    {"keep_alive", kHonoured,
-     "0 without a prompt unloads the model; else without effect: a model stays until its memory is "
-     "needed",
-     ""},
-    read_keep_alive};
-constexpr TranslatedField kStays{
-    {"keep_alive", kWithoutEffect, "anything: a model stays until its memory is needed", ""},
-    ignore_field};
+constexpr TranslatedField kKeepAlive{{"keep_alive", kHonoured,
+                                      "0 unloads the model: after the answer, when nobody else "
+                                      "uses it; else without effect: a model "
+                                      "stays until its memory is needed",
+                                      ""},
+                                     read_keep_alive};
 constexpr TranslatedField kTruncate{
     {"truncate", kWithoutEffect, "true or false: what is too long fails", ""}, ignore_switch};
 constexpr TranslatedField kShift{
@@ -180,7 +174,7 @@ constexpr auto kChatFields = std::to_array<TranslatedField>({
       ""},
      read_ollama_turns},
     kStream,
-    {{"tools", kHonoured, "as of a chat", ""}, read_ollama_tools},
+    {{"tools", kHonoured, kAsOfChat, ""}, read_ollama_tools},
     kFormat,
     kThink,
     kOptionsField,
@@ -218,14 +212,14 @@ constexpr auto kEmbedFields = std::to_array<TranslatedField>({
     {{"input", kHonoured, "a string, or an array of strings", ""}, pass_on},
     {{"dimensions", kHonoured, "1 and more", ""}, pass_on},
     kTruncate,
-    kStays,
+    kKeepAlive,
     kNoOptions,
 });
 
 constexpr auto kEmbeddingsFields = std::to_array<TranslatedField>({
     kModel,
     {{"prompt", kHonoured, "a string", ""}, read_text_to_embed},
-    kStays,
+    kKeepAlive,
     kNoOptions,
 });
 
@@ -247,6 +241,7 @@ Problem settle_embedding(Dialect dialect, const json::object& body, TranslationD
   }
   draft.made.endpoint = llm::Endpoint::kEmbeddings;
   draft.made.chat["encoding_format"] = "float";
+  draft.made.unloads_after = draft.unloads;
   return std::nullopt;
 }
 
@@ -275,6 +270,7 @@ Problem settle_ollama(Dialect dialect, const json::object& body, TranslationDraf
     wish_of_model(draft);
     return std::nullopt;
   }
+  draft.made.unloads_after = draft.unloads;
   if (draft.made.endpoint == llm::Endpoint::kCompletions) {
     if (!draft.messages.empty()) {
       return llm::bad_value("system",

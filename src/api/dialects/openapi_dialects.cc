@@ -197,7 +197,7 @@ constexpr std::string_view kDialectSchemas = R"json({
 },
 "AnthropicError": {
   "type": "object",
-  "required": ["type", "error", "request_id"],
+  "required": ["type", "error"],
   "properties": {
     "type": {"const": "error"},
     "error": {

@@ -17,14 +17,9 @@ namespace json = boost::json;
 
 namespace {
 
+using enum llm::FieldUse;
 using llm::Problem;
 using llm::shown;
-
-constexpr llm::FieldUse kResponsesHonoured = llm::FieldUse::kHonoured;
-constexpr llm::FieldUse kResponsesWithoutEffect = llm::FieldUse::kWithoutEffect;
-constexpr llm::FieldUse kResponsesRefused = llm::FieldUse::kRefused;
-
-constexpr std::string_view kResponsesAsChat = "as of a chat";
 
 Problem read_instructions(std::string_view name, const json::value& value,
                           TranslationDraft& draft) {
@@ -244,89 +239,83 @@ Problem echo_and_pass_on(std::string_view name, const json::value& value, Transl
 }
 
 constexpr auto kResponsesFields = std::to_array<TranslatedField>({
-    {{"model", kResponsesHonoured, "a string", ""}, pass_on},
-    {{"instructions", kResponsesHonoured, "a string, which goes before the input", ""},
-     read_instructions},
-    {{"previous_response_id", kResponsesHonoured,
+    {{"model", kHonoured, "a string", ""}, pass_on},
+    {{"instructions", kHonoured, "a string, which goes before the input", ""}, read_instructions},
+    {{"previous_response_id", kHonoured,
       "the id of a response that is kept: its conversation goes before the input", ""},
      read_previous},
-    {{"input", kResponsesHonoured,
+    {{"input", kHonoured,
       "a string, or items: message with texts, function_call, function_call_output, reasoning, "
       "item_reference",
       ""},
      read_input},
-    {{"max_output_tokens", kResponsesHonoured, "1 and more", ""}, read_output_tokens},
-    {{"temperature", kResponsesHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
-    {{"top_p", kResponsesHonoured, "above 0, to 1", ""}, pass_on},
-    {{"text", kResponsesHonoured,
+    {{"max_output_tokens", kHonoured, "1 and more", ""}, read_output_tokens},
+    {{"temperature", kHonoured, "0 to 2; 0 is greedy", ""}, pass_on},
+    {{"top_p", kHonoured, "above 0, to 1", ""}, pass_on},
+    {{"text", kHonoured,
       "`format` of type text, json_schema or json_object; `verbosity` without effect: ask for it "
       "in "
       "the input",
       ""},
      read_text},
-    {{"tools", kResponsesHonoured,
-      "functions: {\"type\": \"function\", \"name\", \"parameters\", ...}", ""},
+    {{"tools", kHonoured, "functions: {\"type\": \"function\", \"name\", \"parameters\", ...}", ""},
      read_responses_tools},
-    {{"tool_choice", kResponsesHonoured,
+    {{"tool_choice", kHonoured,
       "\"auto\", \"none\", \"required\" or {\"type\": \"function\", \"name\"}", ""},
      read_responses_choice},
-    {{"parallel_tool_calls", kResponsesHonoured, "true or false", ""}, read_parallel},
-    {{"include", kResponsesHonoured,
+    {{"parallel_tool_calls", kHonoured, "true or false", ""}, read_parallel},
+    {{"include", kHonoured,
       "message.output_text.logprobs; reasoning.encrypted_content adds nothing, thoughts are sent "
       "as they are",
       ""},
      read_include},
-    {{"top_logprobs", kResponsesHonoured, "0 to 20, with the logprobs included", ""},
-     read_top_logprobs},
-    {{"reasoning", kResponsesHonoured,
+    {{"top_logprobs", kHonoured, "0 to 20, with the logprobs included", ""}, read_top_logprobs},
+    {{"reasoning", kHonoured,
       "`effort`: as `reasoning_effort` of a chat; `summary` without effect: thoughts come as they "
       "are",
       ""},
      read_reasoning},
-    {{"metadata", kResponsesHonoured, "an object of strings, which the answer repeats", ""},
+    {{"metadata", kHonoured, "an object of strings, which the answer repeats", ""},
      read_responses_metadata},
-    {{"stream", kResponsesHonoured, "true or false", ""}, pass_on},
-    {{"store", kResponsesHonoured,
+    {{"stream", kHonoured, "true or false", ""}, pass_on},
+    {{"store", kHonoured,
       "true, which it is, or false: whether the response is kept for later turns; the answer says "
       "what was done",
       ""},
      read_store},
-    {{"service_tier", kResponsesHonoured, "\"auto\", \"default\", \"flex\" or \"priority\"", ""},
-     pass_on},
-    {{"priority", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"seed", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"stop", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"top_k", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"min_p", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"presence_penalty", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"frequency_penalty", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"repetition_penalty", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"logit_bias", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
-    {{"chat_template_kwargs", kResponsesHonoured, kResponsesAsChat, ""}, pass_on},
+    {{"service_tier", kHonoured, "\"auto\", \"default\", \"flex\" or \"priority\"", ""}, pass_on},
+    {{"priority", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"seed", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"stop", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"top_k", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"min_p", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"presence_penalty", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"frequency_penalty", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"repetition_penalty", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"logit_bias", kHonoured, kAsOfChat, ""}, pass_on},
+    {{"chat_template_kwargs", kHonoured, kAsOfChat, ""}, pass_on},
 
-    {{"user", kResponsesWithoutEffect, "anything; the answer repeats it", ""}, echo_and_pass_on},
-    {{"safety_identifier", kResponsesWithoutEffect, "anything; the answer repeats it", ""}, echo},
-    {{"prompt_cache_key", kResponsesWithoutEffect, "anything; the answer repeats it", ""}, echo},
-    {{"prompt_cache_retention", kResponsesWithoutEffect, "anything", ""}, ignore_field},
-    {{"prompt_cache_options", kResponsesWithoutEffect, "anything", ""}, ignore_field},
-    {{"stream_options", kResponsesWithoutEffect, "anything", ""}, ignore_field},
-    {{"client_metadata", kResponsesWithoutEffect, "anything: what a client tells of itself", ""},
+    {{"user", kWithoutEffect, "anything; the answer repeats it", ""}, echo_and_pass_on},
+    {{"safety_identifier", kWithoutEffect, "anything; the answer repeats it", ""}, echo},
+    {{"prompt_cache_key", kWithoutEffect, "anything; the answer repeats it", ""}, echo},
+    {{"prompt_cache_retention", kWithoutEffect, "anything", ""}, ignore_field},
+    {{"prompt_cache_options", kWithoutEffect, "anything", ""}, ignore_field},
+    {{"stream_options", kWithoutEffect, "anything", ""}, ignore_field},
+    {{"client_metadata", kWithoutEffect, "anything: what a client tells of itself", ""},
      ignore_field},
 
-    {{"truncation", kResponsesRefused, "\"disabled\"", "what is too long fails; cut it before"}},
-    {{"conversation", kResponsesRefused, "",
+    {{"truncation", kRefused, "\"disabled\"", "what is too long fails; cut it before"}},
+    {{"conversation", kRefused, "",
       "there are no conversations here; give previous_response_id, or send all of it in input"}},
-    {{"background", kResponsesRefused, "false", "an answer is made while its client waits for it"}},
-    {{"prompt", kResponsesRefused, "",
-      "no prompt is stored here; write it into instructions and input"}},
-    {{"max_tool_calls", kResponsesRefused, "",
-      "it counts calls of tools that run at a server; none does"}},
-    {{"context_management", kResponsesRefused, "[]", "nothing is cut from a conversation"}},
-    {{"moderation", kResponsesRefused, "", "nothing is moderated here"}},
-    {{"max_tokens", kResponsesRefused, "", "max_output_tokens is its name here"}},
-    {{"messages", kResponsesRefused, "", "input is its name here"}},
-    {{"response_format", kResponsesRefused, "", "give text.format"}},
-    {{"reasoning_effort", kResponsesRefused, "", "give reasoning.effort"}},
+    {{"background", kRefused, "false", "an answer is made while its client waits for it"}},
+    {{"prompt", kRefused, "", "no prompt is stored here; write it into instructions and input"}},
+    {{"max_tool_calls", kRefused, "", "it counts calls of tools that run at a server; none does"}},
+    {{"context_management", kRefused, "[]", "nothing is cut from a conversation"}},
+    {{"moderation", kRefused, "", "nothing is moderated here"}},
+    {{"max_tokens", kRefused, "", "max_output_tokens is its name here"}},
+    {{"messages", kRefused, "", "input is its name here"}},
+    {{"response_format", kRefused, "", "give text.format"}},
+    {{"reasoning_effort", kRefused, "", "give reasoning.effort"}},
 });
 
 }  // namespace

@@ -62,6 +62,14 @@ void append_token_counts(const llm::Usage& usage, std::string& text) {
          usage.prompt_tokens + usage.completion_tokens);
 }
 
+// One that says nothing has an empty text.
+std::vector<AnswerBlock> output_blocks(const llm::Answer& answer) {
+  std::vector<AnswerBlock> blocks;
+  if (!answer.choices.empty()) blocks = blocks_of(answer.choices.front());
+  if (blocks.empty()) blocks.push_back({.kind = Kind::kText});
+  return blocks;
+}
+
 // The codes that the API has for an error of a response.
 std::string_view error_code(const llm::Failure& failure) {
   if (failure.status == 429) return "rate_limit_exceeded";
@@ -108,13 +116,15 @@ std::string responses_echo(const json::object& echo, const json::object& chat, b
 }
 
 std::string response_of(const ChatFacts& facts, const llm::Answer& answer) {
-  std::vector<AnswerBlock> blocks;
-  if (!answer.choices.empty()) blocks = blocks_of(answer.choices.front());
-  if (blocks.empty()) blocks.push_back({.kind = Kind::kText});
+  const std::vector<AnswerBlock> blocks = output_blocks(answer);
   const AnswerEnding ending = ending_of(answer);
   std::string text;
   append_response(facts, status_of(ending), blocks, &ending, nullptr, text);
   return text;
+}
+
+std::vector<std::string> output_ids(std::string_view answer_id, const llm::Answer& answer) {
+  return item_ids(answer_id, output_blocks(answer));
 }
 
 ResponseStatus status_of(const AnswerEnding& ending) {
@@ -170,16 +180,24 @@ void append_response(const ChatFacts& facts, ResponseStatus status,
   text += '}';
 }
 
-std::string item_id(const ChatFacts& facts, const AnswerBlock& block, size_t index) {
+std::string item_id(std::string_view answer_id, const AnswerBlock& block, size_t index) {
   const std::string_view prefix = block.kind == Kind::kThoughts ? "rs"
                                   : block.kind == Kind::kCall   ? "fc"
                                                                 : "msg";
-  return fmt::format("{}_{}{}", prefix, facts.id, index);
+  return fmt::format("{}_{}{}", prefix, answer_id, index);
+}
+
+std::vector<std::string> item_ids(std::string_view answer_id, std::span<const AnswerBlock> blocks) {
+  std::vector<std::string> ids;
+  ids.reserve(blocks.size());
+  for (const AnswerBlock& block : blocks)
+    ids.push_back(item_id(answer_id, block, ids.size()));
+  return ids;
 }
 
 void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
                  std::string& text) {
-  append(text, R"({{"id":"{}",)", item_id(facts, block, index));
+  append(text, R"({{"id":"{}",)", item_id(facts.id, block, index));
   // A call that broke off in the middle is none, however the answer ended.
   if (block.kind == Kind::kCall && !state.in_progress && !block.text.empty() &&
       !is_json(block.text))

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/dialects/answer_blocks.h"
 #include "api/dialects/chat_facts.h"
@@ -21,6 +22,9 @@ std::string responses_echo(const boost::json::object& echo, const boost::json::o
 
 // One line: {"id": "resp_...", "object": "response", "output": [...], ...}
 std::string response_of(const ChatFacts& facts, const llm::Answer& answer);
+
+// Of the items of its output.
+std::vector<std::string> output_ids(std::string_view answer_id, const llm::Answer& answer);
 
 // --- parts of it, for streams ---
 
@@ -44,7 +48,9 @@ void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index,
 // An element of a message's or of a reasoning item's `content`.
 void append_part(const ChatFacts& facts, const AnswerBlock& block, std::string& text);
 
-std::string item_id(const ChatFacts& facts, const AnswerBlock& block, size_t index);
+// `answer_id` is ChatFacts::id.
+std::string item_id(std::string_view answer_id, const AnswerBlock& block, size_t index);
+std::vector<std::string> item_ids(std::string_view answer_id, std::span<const AnswerBlock> blocks);
 
 ResponseStatus status_of(const AnswerEnding& ending);
 

@@ -53,7 +53,7 @@ void ResponsesStream::begin_event(std::string_view type, std::string& events) {
 void ResponsesStream::begin_event_of(std::string_view type, const AnswerBlock& block, size_t index,
                                      std::string& events) {
   begin_event(type, events);
-  append(events, R"(,"item_id":"{}","output_index":{})", item_id(facts_, block, index), index);
+  append(events, R"(,"item_id":"{}","output_index":{})", item_id(facts_.id, block, index), index);
   if (has_parts(block.kind)) events += R"(,"content_index":0)";
 }
 
@@ -131,7 +131,7 @@ void ResponsesStream::finish(const AnswerEnding& ending, std::string& events) {
   events += R"(,"response":)";
   const size_t begin = events.size();
   append_response(facts_, status, blocks(), &ending, nullptr, events);
-  if (keep_) keep_(std::string_view(events).substr(begin));
+  if (keep_) keep_(std::string_view(events).substr(begin), item_ids(facts_.id, blocks()));
   end_event(events);
 }
 

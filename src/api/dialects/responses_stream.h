@@ -12,15 +12,18 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/dialects/block_stream.h"
 #include "api/dialects/chat_facts.h"
 
 namespace windrow::api {
 
-// Hears the whole response before its last event is said; not of one that failed.
-using KeepResponse = std::function<void(std::string_view body)>;
+// Hears the whole response and the ids of its items before its last event is said; not of one that
+// failed.
+using KeepResponse = std::function<void(std::string_view body, std::vector<std::string> item_ids)>;
 
 class ResponsesStream final : public BlockStream {
  public:

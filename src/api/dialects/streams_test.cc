@@ -7,6 +7,8 @@
 #include <boost/json/serialize.hpp>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/call_flow.h"
@@ -127,6 +129,13 @@ json::value read_response(const std::string& events) {
   return last.at("response");
 }
 
+std::vector<std::string> ids_of_output(const json::value& response) {
+  std::vector<std::string> ids;
+  for (const json::value& item : response.at("output").as_array())
+    ids.emplace_back(item.at("id").as_string());
+  return ids;
+}
+
 llm::ScoredToken scored(std::string bytes) {
   return {.chosen = {.bytes = std::move(bytes), .logprob = -1}};
 }
@@ -213,7 +222,13 @@ TEST(DialectStreams, JoinedTheyAreTheWholeReply) {
     const Told told = random_answer(random);
     const bool logprobs = random.chance(0.5) && told.answer.choices[0].tool_calls.empty();
     for (const Dialect dialect : {Dialect::kResponses, Dialect::kMessages}) {
-      const auto stream = stream_in_dialect(facts(dialect, logprobs));
+      json::value kept;
+      std::vector<std::string> kept_ids;
+      const auto keep = [&](std::string_view body, std::vector<std::string> ids) {
+        kept = json::parse(body);
+        kept_ids = std::move(ids);
+      };
+      const auto stream = stream_in_dialect(facts(dialect, logprobs), keep);
       std::string events;
       for (const llm::Piece& piece : told.pieces)
         stream->say(piece, events);
@@ -221,6 +236,10 @@ TEST(DialectStreams, JoinedTheyAreTheWholeReply) {
       const json::value read =
           dialect == Dialect::kMessages ? read_message(events) : read_response(events);
       ASSERT_EQ(read, whole(dialect, told.answer, logprobs));
+      if (dialect == Dialect::kMessages) continue;
+      ASSERT_EQ(kept, read);
+      ASSERT_EQ(kept_ids, ids_of_output(read));
+      ASSERT_EQ(kept_ids, output_ids(facts(dialect), told.answer));
     }
   }
 }

@@ -38,6 +38,7 @@ enum class ModelWish : uint8_t { kAnswer, kLoad, kUnload };
 struct Translation {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   ModelWish wish = ModelWish::kAnswer;  // of the others, `chat` has the model alone
+  bool unloads_after = false;           // kAnswer, Ollama's: then nobody needs the model any more
   boost::json::object chat;             // the envelope's fields (envelope.h) are in it, too
   Origins origins;
 

@@ -145,6 +145,13 @@ Dismissal ModelKeeper::unload(PooledModelId model) {
   return dismissal;
 }
 
+void ModelKeeper::unload_when_unused(PooledModelId model) {
+  const std::scoped_lock lock(mutex_);
+  PoolActions actions;
+  pool_.dismiss_when_unused(clock_.now(), model, actions);
+  note(actions);
+}
+
 KeeperReading ModelKeeper::reading(PooledModelId model) const {
   const std::scoped_lock lock(mutex_);
   KeeperReading reading = at(model).counts;

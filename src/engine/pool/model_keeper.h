@@ -99,9 +99,10 @@ class ModelKeeper {
   // the reason in full.
   Result<void> load_first(std::span<const PooledModelId> models);
 
-  // For somebody who wants it so. Neither waits.
+  // For somebody who wants it so. None of them waits.
   void load(PooledModelId model);
   Dismissal unload(PooledModelId model);
+  void unload_when_unused(PooledModelId model);  // ModelPool::dismiss_when_unused
 
   KeeperReading reading(PooledModelId model) const;
   uint64_t bytes_used() const;

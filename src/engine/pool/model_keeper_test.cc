@@ -291,6 +291,21 @@ TEST_F(ModelKeeperTest, OneWithRequestsInsideStaysUntilTheyEnd) {
   EXPECT_EQ(memory_.most, 1);
 }
 
+TEST_F(ModelKeeperTest, OneThatIsToLeaveWhenNobodyUsesItLeavesAfterTheLastAnswer) {
+  const auto keeper = keep({model("a", {}, false)});
+  const std::vector<PooledModelId> first = {kA};
+  ASSERT_TRUE(keeper->load_first(first).has_value());
+  auto inside = ask(*keeper, kA);
+  keeper->unload_when_unused(kA);
+  EXPECT_EQ(keeper->reading(kA).presence, Presence::kLoaded);
+  Answering* a = memory_.last;
+  a->answer_all();
+  EXPECT_EQ(text(std::move(inside)), "a");
+  windrow::testing::eventually([&] { return keeper->reading(kA).presence; }, Presence::kAbsent);
+  EXPECT_EQ(memory_.there, 0);
+  EXPECT_EQ(keeper->reading(kA).unloads, 1);
+}
+
 TEST_F(ModelKeeperTest, TheFirstOnesAreThereOrItIsSaidWhyNot) {
   std::vector<std::string> news;
   KeeperOptions options = kTwo;

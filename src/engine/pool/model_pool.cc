@@ -157,6 +157,13 @@ Dismissal ModelPool::dismiss(TimePoint now, PooledModelId id, PoolActions& actio
   return absent ? Dismissal::kAbsent : Dismissal::kLeaves;
 }
 
+void ModelPool::dismiss_when_unused(TimePoint now, PooledModelId id, PoolActions& actions) {
+  Model& model = at(id);
+  if (model.pinned || model.presence != Presence::kLoaded || model.waiting > 0) return;
+  model.dismissed = true;
+  if (model.inside == 0) decide(now, actions);
+}
+
 // --- what is known ------------------------------------------------------------------------------
 
 bool ModelPool::in_line(const Model& model) const {
@@ -300,6 +307,7 @@ PoolReading ModelPool::reading(PooledModelId id) const {
   return {.presence = model.presence,
           .bytes = model.bytes,
           .pinned = model.pinned,
+          .wanted = model.presence != Presence::kLoaded && in_line(model),
           .inside = model.inside,
           .waiting = model.waiting,
           .refused_until = model.refused_until};

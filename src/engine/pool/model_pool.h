@@ -91,6 +91,7 @@ struct PoolReading {
   Presence presence = Presence::kAbsent;
   uint64_t bytes = 0;  // of one that is absent: what it is likely to need
   bool pinned = false;
+  bool wanted = false;  // it is to be loaded, for a request or without one, and is not yet there
   int32_t inside = 0;
   int32_t waiting = 0;
   std::optional<TimePoint> refused_until;  // after a failure
@@ -125,6 +126,9 @@ class ModelPool {
   // Somebody who runs the server wants it loaded, or unloaded.
   void want(TimePoint now, PooledModelId model, PoolActions& actions);
   Dismissal dismiss(TimePoint now, PooledModelId model, PoolActions& actions);
+
+  // One that is loaded leaves as soon as nobody uses it; whoever asks for it before that keeps it.
+  void dismiss_when_unused(TimePoint now, PooledModelId model, PoolActions& actions);
 
   // Time has passed: to be told at next_at() if nothing happens before; absent: not needed.
   void tick(TimePoint now, PoolActions& actions) { decide(now, actions); }

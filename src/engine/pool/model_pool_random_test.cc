@@ -49,6 +49,7 @@ class World {
     pool_.emplace(facts_, options_);
     waits_.resize(count);
     clients_at_.resize(count);
+    sent_away_.resize(count);
   }
 
   void run(Duration how_long) {
@@ -61,6 +62,7 @@ class World {
         happen(next);
       }
       give_up_now_and_then();
+      send_away_now_and_then();
       // Only when it wants to be told.
       if (wake_at_ && *wake_at_ <= now_)
         tell([&](PoolActions& actions) { pool_->tick(now_, actions); });
@@ -117,6 +119,7 @@ class World {
   void arrive(PooledModelId id) {
     const Asker asker = random_.below(3) == 0 ? Asker::kBatch : Asker::kClient;
     if (asker == Asker::kClient) clients_at_[id.value()] = now_;
+    sent_away_[id.value()] = false;
     tell([&](PoolActions& actions) {
       // Before it is known what is done about it.
       waits_[id.value()].push_back({now_, asker});
@@ -140,6 +143,13 @@ class World {
     tell([&](PoolActions& actions) { pool_->leave(now_, id, asker, actions); });
   }
 
+  void send_away_now_and_then() {
+    if (random_.below(400) != 0) return;
+    const PooledModelId id(static_cast<uint32_t>(random_.below(facts_.size())));
+    sent_away_[id.value()] = true;
+    tell([&](PoolActions& actions) { pool_->dismiss_when_unused(now_, id, actions); });
+  }
+
   void carry_out(const PoolAction& action) {
     const size_t i = action.model.value();
     switch (action.kind) {
@@ -151,8 +161,8 @@ class World {
       case PoolAction::Kind::kUnload:
         EXPECT_EQ(pool_->reading(action.model).inside, 0);
         EXPECT_FALSE(facts_[i].pinned);
-        // For nobody but clients, or because nobody used it for long.
-        if (options_.unload_idle == Duration{} && clients_at_[i] &&
+        // For nobody but clients, or because nobody used it for long, or somebody sent it away.
+        if (options_.unload_idle == Duration{} && !sent_away_[i] && clients_at_[i] &&
             now_ - *clients_at_[i] < options_.clients_rest) {
           EXPECT_TRUE(client_waits()) << "a batch took the place of a model that clients use";
         }
@@ -224,6 +234,7 @@ class World {
   std::multimap<TimePoint, Happening> plan_;
   std::vector<std::vector<Waiting>> waits_;  // of each model
   std::vector<std::optional<TimePoint>> clients_at_;
+  std::vector<bool> sent_away_;  // and not asked for since
   std::optional<TimePoint> wake_at_;
   int64_t served_ = 0;
   int64_t loads_ = 0;

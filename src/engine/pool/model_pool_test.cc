@@ -268,6 +268,36 @@ TEST(ModelPool, SomebodyMaySendOneAway) {
   EXPECT_EQ(pool.loaded(2, kB, 4), "unload a");
 }
 
+TEST(ModelPool, OneMayBeToldToLeaveWhenNobodyUsesItAnyMore) {
+  Pool pool({{.bytes = 4}, {.bytes = 4, .pinned = true}});
+  const auto dismiss = [&](double when, PooledModelId model) {
+    return pool.told(&ModelPool::dismiss_when_unused, when, model);
+  };
+  EXPECT_EQ(dismiss(0, kA), "") << "it is not there";
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(dismiss(0, kA), "") << "somebody waits for it";
+  EXPECT_EQ(pool.loaded(0, kA, 4), "let in a");
+  EXPECT_EQ(pool.arrive(1, kA), "inside");
+  EXPECT_EQ(dismiss(2, kA), "") << "two use it";
+  EXPECT_EQ(pool.end(3, kA), "");
+  EXPECT_EQ(pool.end(4, kA), "unload a");
+  EXPECT_EQ(pool.unloaded(4, kA), "");
+
+  EXPECT_EQ(pool.arrive(5, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(5, kA, 4), "let in a");
+  EXPECT_EQ(dismiss(6, kA), "");
+  EXPECT_EQ(pool.arrive(7, kA), "inside") << "it is wanted again";
+  EXPECT_EQ(pool.end(8, kA), "");
+  EXPECT_EQ(pool.end(9, kA), "");
+  EXPECT_EQ(dismiss(10, kA), "unload a") << "nobody uses it";
+
+  EXPECT_EQ(pool.unloaded(10, kA), "");
+  EXPECT_EQ(pool.arrive(11, kB), "waits, load b");
+  EXPECT_EQ(pool.loaded(11, kB, 4), "let in b");
+  EXPECT_EQ(dismiss(12, kB), "");
+  EXPECT_EQ(pool.end(13, kB), "") << "it never leaves";
+}
+
 TEST(ModelPool, AtTheStartAsManyAsFit) {
   const auto chosen = [](const std::vector<PooledModelFacts>& models, uint64_t bytes_max) {
     std::string text;
