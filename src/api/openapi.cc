@@ -27,12 +27,12 @@ namespace {
 
 using llm::Endpoint;
 
-struct ErrorKind {
+struct ErrorStatus {
   int status;
   std::string_view when;
 };
 
-constexpr auto kErrors = std::to_array<ErrorKind>({
+constexpr auto kErrors = std::to_array<ErrorStatus>({
     {400, "The body cannot be used: `param` names the field."},
     {401, "A key is demanded, and the request has none or a wrong one."},
     {403, "The key is no admin's."},
@@ -52,7 +52,7 @@ constexpr auto kErrors = std::to_array<ErrorKind>({
 });
 
 // Of /v1/messages, where these are not as above.
-constexpr auto kAnthropicErrors = std::to_array<ErrorKind>({
+constexpr auto kAnthropicErrors = std::to_array<ErrorStatus>({
     {429, "A limit of the key is reached; Retry-After says when."},
     {529, "Too much is inside, models are being loaded, or the server is being stopped."},
 });
@@ -132,7 +132,7 @@ json::object content_of(std::string_view type, json::object schema) {
   return {{type, {{"schema", std::move(schema)}}}};
 }
 
-json::object error_response(const ErrorKind& error, std::string_view schema) {
+json::object error_response(const ErrorStatus& error, std::string_view schema) {
   json::object response{{"description", error.when},
                         {"content", content_of("application/json", reference("schemas", schema))}};
   if (error.status == 429 || error.status == 503 || error.status == 529) {
@@ -144,7 +144,7 @@ json::object error_response(const ErrorKind& error, std::string_view schema) {
 
 json::object error_responses() {
   json::object responses;
-  for (const ErrorKind& error : kErrors) {
+  for (const ErrorStatus& error : kErrors) {
     responses[fmt::format("Error{}", error.status)] = error_response(error, "Error");
     responses[fmt::format("OllamaError{}", error.status)] = error_response(error, "OllamaError");
     if (error.status != 503) {
@@ -152,7 +152,7 @@ json::object error_responses() {
           error_response(error, "AnthropicError");
     }
   }
-  for (const ErrorKind& error : kAnthropicErrors) {
+  for (const ErrorStatus& error : kAnthropicErrors) {
     responses[fmt::format("AnthropicError{}", error.status)] =
         error_response(error, "AnthropicError");
   }
