@@ -309,7 +309,9 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
   asked.when_unwanted.reset();
   if (!made && may_go_unenforced(*asked.structure)) {
     const llm::Failure why = not_enforceable(*asked.structure, made.error());
-    asked.done = with_warnings({why.message + "; calls are not enforced"}, std::move(asked.done));
+    std::vector<std::string> warnings;
+    add_warning(warnings, "calls are not enforced: " + why.message);
+    asked.done = with_warnings(std::move(warnings), std::move(asked.done));
     run(std::move(asked), nullptr);
     return;
   }

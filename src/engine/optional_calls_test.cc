@@ -1,6 +1,7 @@
 // Calls of tools that a model makes when it wants, beside a text of its own or a form that an
 // answer is held to: one that has begun is of a tool there is, with arguments that the validator
 // takes.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -89,6 +90,7 @@ TEST_F(OptionalCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
     // Some families' random calls seldom end within the limit, so these are counted together.
     all_called += called;
     all_formed += formed;
+    RecordProperty(fmt::format("called_{}", &family - kCallFamilies.data()), called);
   }
   EXPECT_GT(all_called, 60);
   EXPECT_GT(all_formed, 200);

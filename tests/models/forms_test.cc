@@ -151,13 +151,14 @@ class HeldJob {
     }
   }
 
-  // The rows without a form have to be right often enough, and the rows with it as often.
+  // The rows without a form have to be right often enough, and the rows with it as often. One may
+  // differ: which rows are computed together depends on timing, and a near tie may fall either way.
   void expect_no_worse(const HeldTask& task, std::string_view form) const {
     const int64_t without = right_.at(name_of(task, kWithout));
     ASSERT_GE(without, task.right_min) << "of " << task.rows << " rows of " << task.name;
     const int64_t held = right_.at(name_of(task, form));
     fmt::print("{}, {}: {} right without, {} with\n", task.name, form, without, held);
-    EXPECT_GE(held, without) << task.name << ", " << form;
+    EXPECT_GE(held + 1, without) << task.name << ", " << form;
   }
 
  private:

@@ -111,8 +111,11 @@ def code_only(text):
     return TOKEN.sub(blank, text)
 
 
-# The sources of a module: windrow_module(NAME x SOURCES a.cc b.cc DEPENDS y).
+# What is compiled as one: windrow_module(NAME x SOURCES a.cc b.cc DEPENDS y), and programs and
+# libraries that windrow_compile_faster() names without TESTS.
 MODULE = re.compile(r"\bwindrow_module\s*\(([^)]*)\)")
+TARGET = re.compile(r"\badd_(?:executable|library)\s*\(\s*(\w+)([^)]*)\)")
+FASTER = re.compile(r"\bwindrow_compile_faster\s*\(\s*(\w+)([^)]*)\)")
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.M)
 NAMESPACE = re.compile(r"(?:inline\s+)?namespace(?P<name>\s+[\w:]+)?\s*$")
 TEMPLATE = re.compile(r"\s*template\s*<")
@@ -127,8 +130,14 @@ PART_OF_TYPE = {"const", "volatile", "unsigned", "signed", "long", "short", "str
 
 
 def cmake_modules(text):
-    """The sources of each windrow_module of a CMakeLists.txt."""
-    for match in MODULE.finditer(re.sub(r"#.*", "", text)):
+    """The sources of each target of a CMakeLists.txt that is compiled in groups of sources."""
+    text = re.sub(r"#.*", "", text)
+    grouped = {match.group(1) for match in FASTER.finditer(text)
+               if "TESTS" not in match.group(2).split()}
+    for match in TARGET.finditer(text):
+        if match.group(1) in grouped:
+            yield [word for word in match.group(2).split() if word.endswith(".cc")]
+    for match in MODULE.finditer(text):
         words = match.group(1).split()
         if "SOURCES" in words:
             words = words[words.index("SOURCES") + 1:]

@@ -140,6 +140,8 @@ BAD = [
     ("utf8", "src/base/id.cc", b"// \xff\n"),
     ("new", "src/base/id.cc", "auto* thing = new Thing;  // tidy-allow print: another rule\n"),
     ("new", "src/base/id.cc", "auto* thing = new Thing;  // tidy-allow new:\n"),  # no reason
+    ("unique-name", "src/engine/sim/CMakeLists.txt",
+     "add_executable(one rows.cc words.cc)\nwindrow_compile_faster(one RUNS_ONCE)\n"),
     ("unique-name", STEPS, unnamed("constexpr int kRowsMax = 9;")),
     ("unique-name", STEPS, unnamed("constexpr int kRowsMax[] = {9, 8};")),
     ("unique-name", STEPS, unnamed("const std::vector<int> kPairs = {};")),

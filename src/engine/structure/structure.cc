@@ -28,17 +28,6 @@ constexpr size_t kDepthMax = 128;
 constexpr size_t kWarningsMax = 20;
 constexpr size_t kWarningBytesMax = 400;
 
-void add_warning(std::vector<std::string>& warnings, std::string_view warning) {
-  if (warnings.size() > kWarningsMax) return;
-  if (warnings.size() == kWarningsMax) {
-    warnings.emplace_back("more words without effect are not listed");
-  } else if (warning.size() <= kWarningBytesMax) {
-    warnings.emplace_back(warning);
-  } else {
-    warnings.push_back(utf8_repair(warning.substr(0, kWarningBytesMax)) + "...");
-  }
-}
-
 // `warnings` outlives it.
 SchemaWords words_of(const llm::StructureSpec& spec, std::vector<std::string>& warnings) {
   return {.unknown = spec.unknown == llm::UnknownWords::kRefuse ? grammar::UnknownWords::kRefuse
@@ -172,6 +161,17 @@ std::shared_ptr<const ThoughtMasks> message_masks(VocabularyTexts shown,
 }
 
 }  // namespace
+
+void add_warning(std::vector<std::string>& warnings, std::string_view warning) {
+  if (warnings.size() > kWarningsMax) return;
+  if (warnings.size() == kWarningsMax) {
+    warnings.emplace_back("more words without effect are not listed");
+  } else if (warning.size() <= kWarningBytesMax) {
+    warnings.emplace_back(warning);
+  } else {
+    warnings.push_back(utf8_repair(warning.substr(0, kWarningBytesMax)) + "...");
+  }
+}
 
 VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
                              std::span<const Token> shown_tokens) {

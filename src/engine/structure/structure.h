@@ -57,6 +57,9 @@ struct Structure {
   std::vector<std::string> warnings;            // what of its schemas has no effect
 };
 
+// Adds to the warnings of an answer: texts are cut to 400 bytes, and at most 20 are listed.
+void add_warning(std::vector<std::string>& warnings, std::string_view warning);
+
 // kInvalid: why it cannot be enforced, in words for people. kUnavailable: `give_up` said so.
 Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec& spec,
                                                         const VocabularyTables& tables,

@@ -164,7 +164,8 @@ class StructuredRowsTest : public ::testing::Test {
           static_cast<double>(logits[static_cast<size_t>(one.chosen.token)]) - std::log(sum);
       EXPECT_NEAR(one.chosen.logprob, logprob, 1e-4);
       tokens.push_back(one.chosen.token);
-      vocabulary_.append_bytes(one.chosen.token, text);
+      if (one.chosen.token != WordVocabulary::kEnd)
+        vocabulary_.append_bytes(one.chosen.token, text);
     }
     EXPECT_TRUE(is_cut(choice.text) || text.starts_with(choice.text))
         << text << " and " << choice.text;
