@@ -80,7 +80,8 @@ constexpr int kShown = 3;
 """,
     "src/engine/sim/steps.cc": "int step;\n",
     "src/engine/sim/words.cc": "int word;\n",
-    "src/engine/sim/program.cc": "namespace windrow::engine {\nnamespace {\nstruct Part {};\n}\n}\n",
+    "src/engine/sim/program.cc":
+        "namespace windrow::engine {\nnamespace {\nstruct Part {};\n}\n}\n",
     "src/engine/sim/rows_test.cc": "int test;\n",
     "src/engine/plan_test.cc": '#include "base/testing/fake_id.h"\n#include "engine/plan.h"\n',
 }
