@@ -99,6 +99,24 @@ llm::Failure too_many_values(size_t values) {
                                  with_thousands(static_cast<int64_t>(kJsonValuesMax)))};
 }
 
+llm::Failure too_many_pages() {
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 429,
+          .code = "server_overloaded",
+          .message =
+              "as many lists of items as this server makes at a time are being made; try again "
+              "later",
+          .overloaded = true,
+          .retry_after_ms = 1000};
+}
+
+llm::Failure client_left() {
+  return {.failure_class = llm::FailureClass::kCancelled,
+          .status = 499,
+          .code = "client_left",
+          .message = "the client left"};
+}
+
 llm::Failure unexpected(std::string_view what) {
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 500,

@@ -32,6 +32,12 @@ llm::Failure unreadable_body();
 llm::Failure unpackable_body(const Error& why);
 llm::Failure too_many_values(size_t values);
 
+// As many pages as may be are made at the moment (CallsInside::kPagesMax).
+llm::Failure too_many_pages();
+
+// Only the log says it: nobody is there to read it.
+llm::Failure client_left();
+
 // A defect of the server; `what` it could not do: "write this answer".
 llm::Failure unexpected(std::string_view what);
 
