@@ -184,7 +184,7 @@ void Call::order_model(const CallPlan& plan) {
     ordered_load = OrderedLoad{AwaitedLoad(*plan.model, until), std::move(reply)};
   }
   put([&](Inbox& inbox) {
-    inbox.understood = Understood{.model = plan.model->name};
+    inbox.understood = Understood{.model = plan.model->name, .deadline = plan.item.deadline};
     inbox.ordered_load = std::move(ordered_load);
     if (!inbox.ordered_load) inbox.reply = std::move(reply);
   });
