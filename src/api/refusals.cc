@@ -51,9 +51,10 @@ llm::Failure load_failed(std::string_view model, std::string_view why) {
 
 llm::Failure not_loaded(std::string_view model) {
   return unavailable("model_unavailable",
-                     fmt::format("the model {} was not loaded: it was ordered away meanwhile, or "
-                                 "there is no room for it beside those that are kept loaded; try "
-                                 "again later",
+                     fmt::format("the model {} was not loaded: an admin had it unloaded meanwhile, "
+                                 "or it has no room beside those that are kept loaded; try again, "
+                                 "and if it stays so, have --memory raised or fewer models named "
+                                 "by --keep-loaded",
                                  llm::shown(model)),
                      5000);
 }
