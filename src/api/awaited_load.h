@@ -16,21 +16,22 @@ namespace windrow::api {
 class AwaitedLoad {
  public:
   struct End {
-    std::optional<llm::Failure> failure;  // none: it is there
+    std::optional<llm::Failure> failure;  // nullopt: the model was loaded
   };
 
-  // Orders it. `model` is one that comes and goes; `until` absent: the client waits as long as it
-  // takes.
+  // Orders the model to be loaded. `model` is one that comes and goes; `until` absent: the client
+  // waits as long as it takes.
   AwaitedLoad(const ServedModel& model, std::optional<TimePoint> until);
 
-  // Nothing: it is still on its way. To be asked now and then; any thread.
+  // How the load ended; nullopt: the model is still on its way. To be asked now and then; any
+  // thread.
   std::optional<End> look(TimePoint now) const;
 
  private:
   std::string name_;
   std::shared_ptr<Residence> residence_;
   std::optional<TimePoint> until_;
-  ResidenceReading before_;  // the order
+  ResidenceReading before_;  // how the model was when it was ordered
 };
 
 }  // namespace windrow::api

@@ -78,8 +78,9 @@ TEST_F(AwaitedLoadTest, OneThatNobodyLoadsAnyMoreIsNotWaitedFor) {
   now().wanted = false;
   EXPECT_EQ(
       look(),
-      "model_unavailable: the model m was not loaded: it was ordered away meanwhile, or there "
-      "is no room for it beside those that are kept loaded; try again later");
+      "model_unavailable: the model m was not loaded: an admin had it unloaded meanwhile, or it "
+      "has no room beside those that are kept loaded; try again, and if it stays so, have --memory "
+      "raised or fewer models named by --keep-loaded");
 }
 
 TEST_F(AwaitedLoadTest, NobodyWaitsLongerThanTheServerLetsThem) {

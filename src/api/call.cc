@@ -28,13 +28,6 @@ constexpr size_t kLongBodyBytes = size_t{64} * 1024;
 // Answers up to this are written on the loop's thread: it takes less time than to hand them on.
 constexpr size_t kWrittenAtOnceBytes = size_t{32} << 10;
 
-llm::Failure not_wanted() {
-  return {.failure_class = llm::FailureClass::kCancelled,
-          .status = 499,
-          .code = "client_left",
-          .message = "the client left"};
-}
-
 // When to try again: the queue will have moved when those in front have gone, and the oldest one
 // says how long that took.
 llm::Failure overloaded(const dispatch::Dispatcher& dispatcher) {
@@ -137,7 +130,7 @@ void Call::read_and_offer() {
     const std::scoped_lock lock(mutex_);
     return unwanted_;
   }();
-  if (unwanted) return put([](Inbox& inbox) { inbox.outcome = not_wanted(); });
+  if (unwanted) return put([](Inbox& inbox) { inbox.outcome = client_left(); });
   auto refusal = unpack_body();
   if (!refusal) refusal = admit_body();
   if (refusal) return put([&](Inbox& inbox) { inbox.outcome = *std::move(refusal); });
@@ -191,7 +184,7 @@ void Call::order_model(const CallPlan& plan) {
     ordered_load = OrderedLoad{AwaitedLoad(*plan.model, until), std::move(reply)};
   }
   put([&](Inbox& inbox) {
-    inbox.understood = Understood{.model = plan.model->name};
+    inbox.understood = Understood{.model = plan.model->name, .deadline = plan.item.deadline};
     inbox.ordered_load = std::move(ordered_load);
     if (!inbox.ordered_load) inbox.reply = std::move(reply);
   });
@@ -371,7 +364,7 @@ void Call::look_at_load(TimePoint now) {
     const std::scoped_lock lock(mutex_);
     return unwanted_;
   }();
-  const auto end = unwanted ? AwaitedLoad::End{not_wanted()} : ordered_load_->load.look(now);
+  const auto end = unwanted ? AwaitedLoad::End{client_left()} : ordered_load_->load.look(now);
   if (!end) return;
   http::ServerReply reply = std::move(ordered_load_->reply);
   ordered_load_.reset();

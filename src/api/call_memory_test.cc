@@ -1,5 +1,6 @@
 // A server in which memory ends, or anything else goes wrong, while a body is read or an answer
 // written: that request fails, and the server goes on.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -51,6 +52,7 @@ namespace windrow::api {
 namespace {
 
 using http::testing::RawClient;
+using testing::get;
 using testing::kChat;
 using testing::post;
 using testing::read_reply;
@@ -65,7 +67,12 @@ class CallMemoryTest : public ::testing::TestWithParam<Trouble> {
  protected:
   CallMemoryTest() {
     rig_.load();
-    rig_.backend.before_submit = [] { trouble = GetParam(); };
+    set_trouble(GetParam());
+  }
+
+  // Of the worker, from now on.
+  void set_trouble(Trouble which) {
+    rig_.backend.before_submit = [which] { trouble = which; };
     answer_one();
     rig_.backend.before_submit = [] {};
   }
@@ -103,6 +110,25 @@ TEST_P(CallMemoryTest, WhileAnAnswerIsWritten) {
   rig_.backend.wait_for(++asked_);
   rig_.backend.end(llm::Answer{.embeddings = {std::vector<float>(1'000'000, 0.25F)}});
   const Reply reply = read_reply(client);
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_EQ(reply.error().at("code"),
+            GetParam() == Trouble::kNoMemory ? "out_of_memory" : "internal_error");
+  answer_one();
+}
+
+TEST_P(CallMemoryTest, WhileAPageIsMade) {
+  set_trouble(Trouble::kNone);
+  RawClient client(rig_.server->port());
+  client.send(post("/v1/responses", R"({"input":")" + std::string(4 * kManyBytes, 'x') + "\"}"));
+  rig_.backend.wait_for(++asked_);
+  rig_.backend.end(said("kept"));
+  const Reply kept = read_reply(client);
+  ASSERT_EQ(kept.status, 200) << kept.body;
+  const std::string items =
+      fmt::format("/v1/responses/{}/input_items", kept.json().at("id").as_string().c_str());
+  EXPECT_EQ(rig_.ask(get(items)).status, 200);
+  set_trouble(GetParam());
+  const Reply reply = rig_.ask(get(items));
   EXPECT_EQ(reply.status, 500);
   EXPECT_EQ(reply.error().at("code"),
             GetParam() == Trouble::kNoMemory ? "out_of_memory" : "internal_error");

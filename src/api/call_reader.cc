@@ -266,11 +266,15 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
 }
 
 // Of a body that has nothing but the name of a model.
-std::variant<CallPlan, llm::Failure> read_order(const CallInput& input, const json::object& body,
+std::variant<CallPlan, llm::Failure> read_order(const CallInput& input, json::object& body,
                                                 const Catalogue& catalogue) {
+  auto opened = open_envelope(input.endpoint, body, input.headers);
+  if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
   auto chosen = find_model(input.endpoint, input.dialect, body, catalogue);
   if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
-  CallPlan plan{.model = std::get<const ServedModel*>(chosen)};
+  CallPlan plan{.model = std::get<const ServedModel*>(chosen),
+                .envelope = std::move(std::get<Envelope>(opened))};
+  if (plan.envelope.deadline) plan.item.deadline = input.arrived_at + *plan.envelope.deadline;
   const json::value* name = body.if_contains("model");
   plan.model_name = name == nullptr ? plan.model->name : std::string(name->as_string());
   return plan;

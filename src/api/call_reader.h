@@ -61,7 +61,7 @@ struct CallPlan {
   const ServedModel* model = nullptr;
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;  // what the request is one of
   ModelWish wish = ModelWish::kAnswer;                       // else `request` is empty
-  bool unloads_after = false;                                // Translation
+  bool unloads_after = false;                                // as Translation::unloads_after
   Envelope envelope;
   llm::Request request;
   dispatch::WorkItem item;

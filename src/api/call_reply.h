@@ -43,7 +43,7 @@ std::string header_list(std::span<const std::string> names);
 // Of another dialect than the endpoint's own the answer is in our form (dialects/own_form.h).
 std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer);
 
-// Of the items of a response's output, as reply_body writes it.
+// The ids of the items of a response's output, as reply_body writes it.
 std::vector<std::string> output_ids(const ReplyFacts& facts, const llm::Answer& answer);
 
 // Of another dialect than the endpoint's own. `keep` hears a response that is whole.

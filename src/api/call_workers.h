@@ -5,7 +5,7 @@
 // sends bodies of megabytes makes those wait who do the same.
 //
 // Its queue has no bound of its own: what may be inside is Admission's to say, what comes out of a
-// dispatcher was let in, and of pages there is one for each connection.
+// dispatcher was let in, and CallsInside bounds the pages.
 #pragma once
 
 #include <condition_variable>

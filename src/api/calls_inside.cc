@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <exception>
 #include <map>
 #include <new>
 #include <string>
@@ -72,23 +74,45 @@ void CallsInside::take(const CallRoute& route, Admitted admitted,
 
 void CallsInside::show_later(Admitted admitted, http::Exchange exchange,
                              std::function<http::ServerReply()> make) {
+  if (pages_ >= kPagesMax) {
+    const llm::Failure failure = too_many_pages();
+    return send_reply(std::move(admitted), error_reply(failure), failure.code, std::move(exchange));
+  }
   struct Asked {
     Admitted admitted;
     http::Exchange exchange;
+    std::atomic<bool> unwanted = false;
   };
-  auto asked = std::make_shared<Asked>(Asked{std::move(admitted), std::move(exchange)});
+  auto asked = std::make_shared<Asked>(std::move(admitted), std::move(exchange));
+  asked->exchange.on_disconnect([asked = std::weak_ptr(asked)] {
+    if (const auto page = asked.lock()) page->unwanted = true;
+  });
+  ++pages_;
   around_.inside.come();
   workers_.post(
       [this, asked = std::move(asked), make = std::move(make)]() mutable {
         http::ServerReply reply;
+        std::string code;
+        const auto refuse = [&](const llm::Failure& failure) {
+          reply = error_reply(failure);
+          code = failure.code;
+        };
         // What one page does to the server must not be done to the others.
         try {
-          reply = make();
+          if (asked->unwanted) {
+            refuse(client_left());
+          } else {
+            reply = make();
+          }
         } catch (const std::bad_alloc&) {
-          reply = error_reply(no_memory("to make this page"));
+          refuse(no_memory("to make this page"));
+        } catch (const std::exception&) {
+          refuse(unexpected("make this page"));
         }
-        send_reply(std::move(asked->admitted), std::move(reply), "", std::move(asked->exchange));
+        send_reply(std::move(asked->admitted), std::move(reply), std::move(code),
+                   std::move(asked->exchange));
         asked.reset();
+        --pages_;
         around_.inside.go();
       },
       CallWorkers::Length::kLong);

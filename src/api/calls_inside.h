@@ -3,6 +3,8 @@
 // answer any more. Pages that take long to make are inside with them, on the same workers.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -62,8 +64,12 @@ class CallsInside final : public CallHost {
   void take(const CallRoute& route, Admitted admitted, const http::ServerRequest& request,
             http::Exchange exchange);
 
-  // A page that may take longer to make than the loop has time. `make` is called on a worker; the
-  // server's stop waits for it.
+  // At most so many pages wait for a worker or are made at a time. Each may take as much memory as
+  // a long conversation, and a client that leaves its page does not take it out of the queue.
+  static constexpr int32_t kPagesMax = 32;
+
+  // A page that may take longer to make than the loop has time; above kPagesMax, 429. `make` is
+  // called on a worker, unless the client has left by then; the server's stop waits for it.
   void show_later(Admitted admitted, http::Exchange exchange,
                   std::function<http::ServerReply()> make);
 
@@ -99,6 +105,7 @@ class CallsInside final : public CallHost {
   LaneReads lane_reads_;
   http::Timer tick_;
   std::list<std::shared_ptr<Call>> calls_;
+  std::atomic<int32_t> pages_ = 0;  // that wait or are made; any thread
 };
 
 }  // namespace windrow::api

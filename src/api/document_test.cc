@@ -73,8 +73,9 @@ Literals literals_of_sources() {
         if (literal.size() > 40) continue;
         found.all.insert(literal);
         const bool names_code = name == "error_reply.cc" && stands_behind(text, at, "return");
-        for (const char* before : {".code=", "failure(", "refused(400,", "refused(404,",
-                                   "unavailable(", "{502,", "{504,"}) {
+        for (const char* before :
+             {".code=", "failure(", "refused(400,", "refused(404,", "failure(404,", "failure(413,",
+              "unavailable(", "{502,", "{504,"}) {
           if (is_code(literal) && (names_code || stands_behind(text, at, before)))
             found.codes.insert(literal);
         }

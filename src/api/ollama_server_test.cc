@@ -1,4 +1,5 @@
 // Ollama's API over a real port: what comes in, goes out, streams and fails.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -297,6 +298,18 @@ TEST_F(OllamaLoads, AreAnsweredWhenTheModelIsThere) {
   const Reply broken = load({.loads_failed = 1, .load_error = "no such file"});
   EXPECT_EQ(broken.status, 503);
   EXPECT_THAT(broken.json().at("error").as_string().c_str(), HasSubstr("no such file"));
+}
+
+TEST_F(OllamaLoads, AreWaitedForUntilTheirDeadlines) {
+  guest_->set({.state = ResidenceState::kLoading});
+  const auto load_until = [this](const char* deadline) {
+    return rig_.ask(post("/api/generate", R"({"model":"guest"})",
+                         fmt::format("X-Windrow-Deadline-Ms: {}\r\n", deadline)));
+  };
+  const Reply late = load_until("1");
+  EXPECT_EQ(late.status, 408);
+  EXPECT_TRUE(late.json().at("error").is_string()) << late.body;
+  EXPECT_EQ(load_until("soon").status, 400);
 }
 
 TEST_F(OllamaLoads, EndWithTheirClientsAndWithTheServer) {

@@ -39,7 +39,7 @@ constexpr auto kErrors = std::to_array<ErrorStatus>({
     {404, "There is no such model, file, batch, response or item."},
     {408, "The request did not come in time, or its deadline is over."},
     {409, "The model is used, or kept loaded."},
-    {413, "The body is larger than bodies may be."},
+    {413, "The body, or the conversation it continues or that is listed, is larger than may be."},
     {415, "The body is compressed, and not by gzip."},
     {416, "The Range begins behind the end of the file."},
     {429, "A limit of the key is reached, or too much is inside; Retry-After says when."},
@@ -63,6 +63,7 @@ std::vector<int> errors_of(const OpenapiRoute& route) {
       return {401, 404};
     case PathKind::kKept:
       if (route.id == "deleteResponse") return {401, 404};
+      if (route.id == "listInputItems") return {400, 401, 404, 413, 429, 500};
       return {400, 401, 404};
     case PathKind::kCall:
       if (route.dialect == Dialect::kMessages)

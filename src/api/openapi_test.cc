@@ -12,9 +12,14 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "api/envelope.h"
 #include "api/openapi_bodies.h"
+#include "api/response_pages.h"
+#include "api/response_store.h"
+#include "api/stored_response.h"
 #include "api/testing/server_rig.h"
 #include "llm/request_json.h"
 
@@ -313,6 +318,30 @@ TEST(OpenApi, DescribesWhatTheServerAnswersAndNothingElse) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.json().at("openapi"), "3.1.0");
   EXPECT_FALSE(reply.json().as_object().contains("security"));
+}
+
+// The other statuses of this page have tests of their own: a busy server (429) and one without
+// memory (500).
+TEST(OpenApi, SaysWhichErrorsAListOfItemsMayHave) {
+  ResponseStore store(size_t{64} << 20);
+  json::array items{{{"type", "message"}, {"content", std::string(size_t{33} << 20, 'x')}}};
+  store.keep("k", {.id = "resp_long",
+                   .body = R"({"output":[]})",
+                   .input = stored_items("resp_long", std::move(items))});
+  std::set<int> described;
+  const json::value& page = document().at("paths").at("/v1/responses/{id}/input_items").at("get");
+  for (const auto& response : page.at("responses").as_object())
+    described.insert(std::stoi(std::string(response.key())));
+  EXPECT_EQ(described, (std::set{200, 400, 401, 404, 413, 429, 500}));
+
+  const auto answered = [&](std::string_view id, std::string_view query) {
+    const http::ServerReply reply = show_input_items(store, "k", id, query);
+    EXPECT_TRUE(described.contains(reply.status)) << reply.body;
+    return reply.status;
+  };
+  EXPECT_EQ(answered("resp_long", "limit=0"), 400);
+  EXPECT_EQ(answered("resp_gone", ""), 404);
+  EXPECT_EQ(answered("resp_long", ""), 413);
 }
 
 TEST(OpenApi, SaysWhetherKeysAreDemanded) {

@@ -51,9 +51,10 @@ llm::Failure load_failed(std::string_view model, std::string_view why) {
 
 llm::Failure not_loaded(std::string_view model) {
   return unavailable("model_unavailable",
-                     fmt::format("the model {} was not loaded: it was ordered away meanwhile, or "
-                                 "there is no room for it beside those that are kept loaded; try "
-                                 "again later",
+                     fmt::format("the model {} was not loaded: an admin had it unloaded meanwhile, "
+                                 "or it has no room beside those that are kept loaded; try again, "
+                                 "and if it stays so, have --memory raised or fewer models named "
+                                 "by --keep-loaded",
                                  llm::shown(model)),
                      5000);
 }
@@ -97,6 +98,24 @@ llm::Failure too_many_values(size_t values) {
                                  "spread them over several requests",
                                  with_thousands(static_cast<int64_t>(values)),
                                  with_thousands(static_cast<int64_t>(kJsonValuesMax)))};
+}
+
+llm::Failure too_many_pages() {
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 429,
+          .code = "server_overloaded",
+          .message =
+              "as many lists of items as this server makes at a time are being made; try again "
+              "later",
+          .overloaded = true,
+          .retry_after_ms = 1000};
+}
+
+llm::Failure client_left() {
+  return {.failure_class = llm::FailureClass::kCancelled,
+          .status = 499,
+          .code = "client_left",
+          .message = "the client left"};
 }
 
 llm::Failure unexpected(std::string_view what) {

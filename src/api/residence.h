@@ -59,7 +59,8 @@ class Residence {
 
   virtual Unloading unload() = 0;
 
-  // As soon as no request is inside, unless one comes before that. One that never leaves stays.
+  // The model leaves as soon as no request is inside it, unless one comes before that; requests
+  // that are inside already do not keep it. A model that never leaves stays.
   virtual void unload_when_unused() = 0;
 };
 

@@ -259,10 +259,11 @@ llm::Failure ResponseStore::no_previous(std::string_view id) const {
 
 llm::Failure ResponseStore::no_earlier_turn(std::string_view id, std::string_view earlier) const {
   return store_failure(
-      404, "response_not_found",
+      404, "previous_response_not_found",
       fmt::format("the input of the response \"{}\" cannot be listed as a whole: it continues "
-                  "\"{}\", which is not kept any more: {}; the items of later turns can be read "
-                  "from their own input, as it was sent with each of them",
+                  "\"{}\", which is not kept any more: {}; GET /v1/responses/ID still shows the "
+                  "answer of each response that is kept, and the input is only with the client "
+                  "that sent it",
                   llm::shown(id), llm::shown(earlier), why_not_there()));
 }
 

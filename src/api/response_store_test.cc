@@ -211,7 +211,7 @@ TEST(ResponseStore, AConversationWithADeletedTurnIsNotContinued) {
   EXPECT_EQ(store.count(), 0U);
 }
 
-TEST(ResponseStore, AnInputWithoutItsFirstTurnIsNotListedAndItsReaderIsNotToldToSendAnything) {
+TEST(ResponseStore, AnInputWithoutItsFirstTurnIsNotListedAndItsReaderIsToldWhatIsLeft) {
   ResponseStore store(kPlenty);
   store.keep("k", response("1"));
   store.keep("k", response("2", "1"));
@@ -219,15 +219,16 @@ TEST(ResponseStore, AnInputWithoutItsFirstTurnIsNotListedAndItsReaderIsNotToldTo
   ASSERT_TRUE(store.erase("k", "resp_1"));
   const auto failure = std::get<llm::Failure>(store.input_items("k", "resp_3"));
   EXPECT_EQ(failure.status, 404);
-  EXPECT_EQ(failure.code, "response_not_found");
+  EXPECT_EQ(failure.code, "previous_response_not_found") << "resp_3 itself is there";
+  EXPECT_TRUE(std::holds_alternative<std::string>(store.body("k", "resp_3")));
   EXPECT_EQ(failure.message,
             "the input of the response \"resp_3\" cannot be listed as a whole: it continues "
             "\"resp_1\", which is not kept any more: it was not stored under this key, was too "
             "large to keep, was deleted, or was evicted for newer ones: responses are kept in 1 MB "
-            "of memory, which --keep-items-mb sets, until the server stops; the items of later "
-            "turns can be read from their own input, as it was sent with each of them");
-  EXPECT_EQ(std::get<llm::Failure>(store.input_items("k", "resp_1")).message.find("whole"),
-            std::string::npos)
+            "of memory, which --keep-items-mb sets, until the server stops; GET /v1/responses/ID "
+            "still shows the answer of each response that is kept, and the input is only with the "
+            "client that sent it");
+  EXPECT_EQ(std::get<llm::Failure>(store.input_items("k", "resp_1")).code, "response_not_found")
       << "one that is not there itself";
 }
 

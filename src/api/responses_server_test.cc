@@ -1,28 +1,35 @@
 // Conversations of /v1/responses over a real port: kept responses are continued, referred to, shown
 // and deleted.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <chrono>
 #include <future>
 #include <latch>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "api/calls_inside.h"
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
+#include "base/testing/eventually.h"
 
 namespace windrow::api {
 namespace {
 
 namespace json = boost::json;
 using http::testing::RawClient;
+using ::testing::ElementsAre;
 using testing::events_in;
 using testing::get;
+using ::testing::IsEmpty;
 using testing::post;
 using testing::read_reply;
 using testing::Reply;
@@ -212,54 +219,109 @@ TEST_F(ResponsesServer, AStreamThatFailsOrWhoseClientLeavesIsNotKept) {
   EXPECT_EQ(show(id).status, 404);
 }
 
+// Lists that were answered, or left by their clients, as the log says it.
+class ListLog {
+ public:
+  void add(const std::string& line) {
+    if (line.find("/input_items") == std::string::npos) return;
+    const std::scoped_lock lock(mutex_);
+    statuses_.push_back(json::parse(line).at("status").to_number<int>());
+  }
+  std::vector<int> statuses() const {
+    const std::scoped_lock lock(mutex_);
+    return statuses_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<int> statuses_;
+};
+
 // A worker that is busy holds up the list, and the list holds up nobody.
 class ResponsesServerWithOneWorker : public ResponsesServer {
  protected:
-  using Count = std::shared_ptr<std::atomic<int>>;
+  explicit ResponsesServerWithOneWorker(
+      std::shared_ptr<ListLog> listed = std::make_shared<ListLog>())
+      : ResponsesServer(
+            {.worker_threads = 1, .log = [listed](const std::string& line) { listed->add(line); }}),
+        listed_(std::move(listed)),
+        path_("/v1/responses/" + id_of(ask({{"input", "one"}}, said("1"))) + "/input_items") {}
 
-  explicit ResponsesServerWithOneWorker(Count listed = std::make_shared<std::atomic<int>>(0))
-      : ResponsesServer({.worker_threads = 1,
-                         .log =
-                             [listed](const std::string& line) {
-                               if (line.find("/input_items") != std::string::npos) ++*listed;
-                             }}),
-        listed_(std::move(listed)) {}
+  // The one worker has something to do until it is released.
+  void occupy() {
+    rig_.backend.before_submit = [this] {
+      entered_.count_down();
+      released_.wait();
+    };
+    caller_.send(post("/v1/responses", R"({"input":"two"})"));
+    entered_.wait();
+  }
+  void release() {
+    released_.count_down();
+    rig_.backend.wait_for(++count_);
+    rig_.backend.end(said("2"));
+    EXPECT_EQ(read_reply(caller_).status, 200);
+  }
 
-  const Count listed_;  // lists that were answered
+  // What connections opened before did has come when one that is opened later has been served.
+  void wait_for_the_loop() { EXPECT_EQ(rig_.ask(get("/health")).status, 200); }
+
+  const std::shared_ptr<ListLog> listed_;
+  const std::string path_;  // of a list
+  std::latch entered_{1};
+  std::latch released_{1};
+  RawClient caller_{rig_.server->port()};
 };
 
 TEST_F(ResponsesServerWithOneWorker, ListsItemsOutsideOfTheLoopAndItsStopWaitsForThat) {
-  const std::string id = id_of(ask({{"input", "one"}}, said("1")));
-  std::latch entered(1);
-  std::latch released(1);
-  rig_.backend.before_submit = [&] {
-    entered.count_down();
-    released.wait();
-  };
-  RawClient caller(rig_.server->port());
-  caller.send(post("/v1/responses", R"({"input":"two"})"));
-  entered.wait();  // the one worker is busy
+  occupy();
   RawClient lister(rig_.server->port());
-  lister.send(get("/v1/responses/" + id + "/input_items"));
-  // It has come when another connection that was opened later has been served.
+  lister.send(get(path_));
   RawClient resting(rig_.server->port());
   resting.send(get("/health"));
   EXPECT_EQ(read_reply(resting).status, 200);
-  EXPECT_EQ(*listed_, 0);
+  EXPECT_THAT(listed_->statuses(), IsEmpty());
 
   auto stopped = std::async(std::launch::async, [&] { rig_.server->stop(std::chrono::hours(1)); });
   resting.read_all();  // it is closed when the stop begins
-  released.count_down();
+  release();
   const Reply reply = read_reply(lister);
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_EQ(reply.json().at("data").at(0).at("content").at(0).at("text"), "one");
-  rig_.backend.wait_for(++count_);
-  rig_.backend.end(said("2"));
-  EXPECT_EQ(read_reply(caller).status, 200);
-  for (RawClient* client : {&caller, &lister, &resting})
+  for (RawClient* client : {&caller_, &lister, &resting})
     client->close();
   stopped.get();
-  EXPECT_EQ(*listed_, 1);
+  EXPECT_THAT(listed_->statuses(), ElementsAre(200));
+}
+
+TEST_F(ResponsesServerWithOneWorker, RefusesListsAboveThoseThatMayWait) {
+  occupy();
+  std::list<RawClient> listers;
+  for (int i = 0; i <= CallsInside::kPagesMax; ++i)
+    listers.emplace_back(rig_.server->port()).send(get(path_));
+  windrow::testing::eventually([&] { return listed_->statuses(); }, ElementsAre(429));
+  release();
+  int refused = 0;
+  for (RawClient& lister : listers) {
+    const Reply reply = read_reply(lister);
+    if (reply.status == 200) continue;
+    ++refused;
+    EXPECT_EQ(reply.error().at("code"), "server_overloaded");
+    EXPECT_EQ(reply.header("Retry-After"), "1");
+  }
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(rig_.ask(get(path_)).status, 200) << "there is room again";
+}
+
+TEST_F(ResponsesServerWithOneWorker, MakesNoListForAClientThatLeft) {
+  occupy();
+  RawClient leaver(rig_.server->port());
+  leaver.send(get(path_));
+  wait_for_the_loop();
+  leaver.close();
+  wait_for_the_loop();
+  release();
+  windrow::testing::eventually([&] { return listed_->statuses(); }, ElementsAre(499));
 }
 
 class ResponsesServerWithoutMemory : public ResponsesServer {

@@ -24,7 +24,8 @@ struct StoredResponse {
   std::vector<std::string> output_ids;  // of the items of `body`
 };
 
-// Of objects with a type. Those without an id get one, by which they can be referred to and listed.
+// `items` are objects with a type. Those without an id get one, by which they can be referred to
+// and listed.
 StoredItems stored_items(std::string_view response_id, boost::json::array items);
 
 }  // namespace windrow::api

@@ -23,7 +23,7 @@ std::string responses_echo(const boost::json::object& echo, const boost::json::o
 // One line: {"id": "resp_...", "object": "response", "output": [...], ...}
 std::string response_of(const ChatFacts& facts, const llm::Answer& answer);
 
-// Of the items of its output.
+// The ids of the items of a response's output.
 std::vector<std::string> output_ids(std::string_view answer_id, const llm::Answer& answer);
 
 // --- parts of it, for streams ---

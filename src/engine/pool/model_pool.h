@@ -127,7 +127,8 @@ class ModelPool {
   void want(TimePoint now, PooledModelId model, PoolActions& actions);
   Dismissal dismiss(TimePoint now, PooledModelId model, PoolActions& actions);
 
-  // One that is loaded leaves as soon as nobody uses it; whoever asks for it before that keeps it.
+  // A model that is loaded leaves as soon as no request is inside it. A request that comes before
+  // that keeps it; those that are inside already do not. A pinned model stays.
   void dismiss_when_unused(TimePoint now, PooledModelId model, PoolActions& actions);
 
   // Time has passed: to be told at next_at() if nothing happens before; absent: not needed.

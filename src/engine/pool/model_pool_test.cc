@@ -278,7 +278,7 @@ TEST(ModelPool, OneMayBeToldToLeaveWhenNobodyUsesItAnyMore) {
   EXPECT_EQ(dismiss(0, kA), "") << "somebody waits for it";
   EXPECT_EQ(pool.loaded(0, kA, 4), "let in a");
   EXPECT_EQ(pool.arrive(1, kA), "inside");
-  EXPECT_EQ(dismiss(2, kA), "") << "two use it";
+  EXPECT_EQ(dismiss(2, kA), "") << "two use it, and do not keep it: they were inside before";
   EXPECT_EQ(pool.end(3, kA), "");
   EXPECT_EQ(pool.end(4, kA), "unload a");
   EXPECT_EQ(pool.unloaded(4, kA), "");
