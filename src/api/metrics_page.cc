@@ -140,7 +140,7 @@ void add_keys(const std::vector<KeyReading>& keys, Page& page) {
   total("windrow_key_prompt_tokens_total", "Tokens of prompts of each key, of calls and of rows.",
         &KeyUsage::prompt_tokens);
   total("windrow_key_cached_prompt_tokens_total",
-        "Of these, such as had been computed before for others.", &KeyUsage::cached_tokens);
+        "Prompt tokens served from the prefix cache, by key.", &KeyUsage::cached_tokens);
   total("windrow_key_completion_tokens_total", "Tokens of answers of each key.",
         &KeyUsage::completion_tokens);
 }
@@ -167,7 +167,7 @@ void add_calls(const ServeMetrics::Reading& counters, Page& page) {
   for (const auto& series : counters.tokens)
     page.sample({{"model", series.model}}, series.prompt);
   page.family("windrow_cached_prompt_tokens_total", "counter",
-              "Of these, such as had been computed before for others.");
+              "Prompt tokens served from the prefix cache.");
   for (const auto& series : counters.tokens)
     page.sample({{"model", series.model}}, series.cached);
   page.family("windrow_completion_tokens_total", "counter", "Tokens of answers that ended.");

@@ -35,7 +35,7 @@ std::string setting_line(const SettingRow& row) {
   const bool on_by_default = is_flag(row) && value_of(Settings{}, row) == boost::json::value(true);
   std::string flag = fmt::format("--{}{}", on_by_default ? "no-" : "", row.name);
   if (!row.value_name.empty()) flag += fmt::format(" {}", row.value_name);
-  std::string text = on_by_default ? fmt::format("without {}", row.help) : std::string(row.help);
+  std::string text(on_by_default ? row.help_off : row.help);
   if (!row.choices.empty()) {
     text += ": ";
     for (const std::string_view choice : row.choices) {
@@ -93,7 +93,7 @@ std::string help_text() {
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
   text += help_line("windrow keys add FILE NAME", "a key for somebody who may ask the server");
-  text += help_line("windrow probe --upstream URL", "how many requests in flight it is worth");
+  text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
   text += help_line("windrow sim-upstream", "a server to rehearse against, with faults by switch");
   text += help_line("windrow --version", "which Windrow and which libllama");
   text += "\n`windrow COMMAND --help` explains a command and its flags.\n";
@@ -202,9 +202,10 @@ std::string keys_help_text() {
          help_line("--priority WHICH",
                    "the most urgent it may ask for: interactive, normal, batch (default: "
                    "interactive)") +
-         help_line("--weight N",
-                   "of keys that want more than there is, each gets its weight's part, from 1 to "
-                   "1000 (default: 1)") +
+         help_line(
+             "--weight N",
+             "share of capacity relative to other keys when the server is saturated, from 1 to "
+             "1000 (default: 1)") +
          help_line("--admin", "sees the requests of others in /v1/windrow/requests") +
          help_line("--json", "the list as JSON");
 }

@@ -145,9 +145,10 @@ struct SettingRow {
   std::string_view name;  // "rows-max": --rows-max, WINDROW_ROWS_MAX and the key rows-max of a file
   SettingField field;
   SettingGroup group = SettingGroup::kRows;
-  std::string_view value_name;  // of the value in the help: "N"; empty for what is on or off
-  std::string_view help;        // one line, lower case, no full stop
-  int64_t value_min = 0;        // of numbers
+  std::string_view value_name;     // of the value in the help: "N"; empty for what is on or off
+  std::string_view help;           // one line, lower case, no full stop
+  std::string_view help_off = {};  // of --no-NAME, for what is on by default
+  int64_t value_min = 0;           // of numbers
   int64_t value_max = 0;
   std::span<const std::string_view> choices;  // of texts; empty: any text
   std::string_view default_words;             // instead of the value, where that is a stand-in

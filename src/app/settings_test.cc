@@ -16,6 +16,9 @@ TEST(Settings, NamesAreDifferentAndWritable) {
     EXPECT_FALSE(row.help.ends_with('.')) << row.name;
     EXPECT_EQ(row.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"), std::string_view::npos);
     EXPECT_EQ(is_flag(row), row.value_name.empty()) << row.name;
+    const bool on_by_default =
+        is_flag(row) && value_of(Settings{}, row) == boost::json::value(true);
+    EXPECT_EQ(on_by_default, !row.help_off.empty()) << row.name;
     EXPECT_EQ(find_setting(row.name), &row);
   }
   EXPECT_EQ(find_setting("nothing"), nullptr);

@@ -133,8 +133,7 @@ std::string state_text(const JobStatus& status) {
       return fmt::format("not finished: the last run ended early: {}",
                          status.last ? status.last->error : "");
     case JobState::kCutShort:
-      return "not finished: nobody is at work on it, and the last run ended without a word; the "
-             "same command continues";
+      return "not running; the last run was killed. Run the same command again to continue";
   }
   return "";
 }

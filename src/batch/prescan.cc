@@ -130,17 +130,17 @@ Error changed_rows_error(const Prescan& prescan, const std::string& input) {
   }
   const auto more = prescan.rows_changed - static_cast<int64_t>(prescan.changed.size());
   if (more > 0) named += fmt::format("\n  and {} more", with_thousands(more));
-  std::string advice = "\nput back what they were, or give what is new a new custom_id";
+  std::string advice = "\nrestore the original rows, or give the changed ones new custom_ids";
   if (prescan.rows_changed_failed > 0) {
-    advice += "; --retry-failed runs those that failed as they are now";
+    advice += "; --retry-failed reruns failed rows with their new content";
   }
-  advice += "; --fresh starts over and keeps the old files under another name";
+  advice += "; --fresh starts over and keeps the old files under new names";
   return Error{ErrorKind::kConflict,
-               fmt::format("{}: {} with a result changed since that result was made:{}{}", input,
+               fmt::format("{}: {} changed since {} been run:{}{}", input,
                            prescan.rows_changed == 1
                                ? std::string("a row")
                                : fmt::format("{} rows", with_thousands(prescan.rows_changed)),
-                           named, advice)};
+                           prescan.rows_changed == 1 ? "it has" : "they have", named, advice)};
 }
 
 }  // namespace windrow::batch

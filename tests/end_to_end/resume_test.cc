@@ -82,12 +82,13 @@ TEST_F(Resume, AChangedRowStopsTheJobAndIsNamed) {
   EXPECT_EQ(changed.code, 2) << changed;
   EXPECT_THAT(
       changed.errors,
-      HasSubstr("requests.jsonl: 2 rows with a result changed since that result was made:\n"
-                "  line 2, custom_id \"b\"\n"
-                "  line 3, custom_id \"c\" (failed before)\n"
-                "put back what they were, or give what is new a new custom_id; --retry-failed runs "
-                "those that failed as they are now; --fresh starts over and keeps the old files "
-                "under another name\n"));
+      HasSubstr(
+          "requests.jsonl: 2 rows changed since they have been run:\n"
+          "  line 2, custom_id \"b\"\n"
+          "  line 3, custom_id \"c\" (failed before)\n"
+          "restore the original rows, or give the changed ones new custom_ids; --retry-failed "
+          "reruns failed rows with their new content; --fresh starts over and keeps the old "
+          "files under new names\n"));
   EXPECT_EQ(folder_.read("results.jsonl"), results);
 
   const Ended fresh = run_job({"--fresh"});
@@ -104,9 +105,8 @@ TEST_F(Resume, AChangedRowOfAPipeStopsTheJobToo) {
                   completion_line("a", "another", {{"max_tokens", 1}});
   const Ended changed = run(command);
   EXPECT_EQ(changed.code, 2) << changed;
-  EXPECT_THAT(changed.errors,
-              HasSubstr("standard input: a row with a result changed since that result was made:\n"
-                        "  line 2, custom_id \"a\"\n"));
+  EXPECT_THAT(changed.errors, HasSubstr("standard input: a row changed since it has been run:\n"
+                                        "  line 2, custom_id \"a\"\n"));
 }
 
 TEST_F(Resume, OnlyTwentyOfManyChangedRowsAreNamed) {

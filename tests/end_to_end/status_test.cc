@@ -116,7 +116,7 @@ TEST_F(Status, WhileARunIsAtWork) {
   process.wait();
   EXPECT_EQ(status_json().at("state"), "cut_short");
   const Ended text = folder_.windrow({"status", "results.jsonl"});
-  EXPECT_THAT(text.output, HasSubstr("nobody is at work on it"));
+  EXPECT_THAT(text.output, HasSubstr("not running; the last run was killed"));
 }
 
 TEST_F(Status, WhatAStrangerWroteIsCountedAndCannotMoveTheCursor) {
