@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the manual page and the shell completions of flags.txt.
+"""Makes the manual page and the shell completions of what the program says in --help.
 
-usage: generate.py                 writes windrow.1, windrow.bash and _windrow beside this file
-       generate.py --check FOLDER  exits 1 when they are not up to date, or when flags.txt and the
-                                   help of a command (`windrow run --help` in the file FOLDER/run,
-                                   and so on) name other flags
+usage: generate.py WINDROW           writes windrow.1, windrow.bash and _windrow beside this file
+       generate.py WINDROW --check   exits 1 when they are not up to date
 """
 
 import os
 import re
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -25,17 +24,6 @@ COMMANDS = [
 ]
 
 
-# The flags that `retry` has besides those of `run`, and those of `status`: (flag, value, text).
-RETRY_FLAGS = [
-    ("--only", "CODE", "only failures with one of these codes or statuses"),
-    ("--input", "FILE", "where the rows are"),
-]
-STATUS_FLAGS = [
-    ("--prices", "FILE", "what tokens cost"),
-    ("--histogram", "", "draw the times also where the output is no terminal"),
-    ("--no-histogram", "", "draw nothing"),
-    ("--json", "", "as JSON"),
-]
 # Flags of `run` that make no sense for rows that ran already; `retry` takes all others.
 NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run"}
 # Flags of `run` that are about a job; `serve` takes all others.
@@ -49,22 +37,54 @@ def read(name):
         return file.read()
 
 
-def read_flags():
-    """{command: [(group, flag, value, text)]}"""
-    commands = {}
+FLAG = re.compile(r"  (?:-o, )?(--[a-z][a-z-]*)(?: (\S+))?(?:\s{2,}(.*))?")
+CHOICES = re.compile(r": ([a-z0-9_]+(?:, [a-z0-9_]+)+)(?= \(default|$)")
+
+
+def flags_in(help_text):
+    """[(group, flag, value, text)] of a command's help. `value` is "a,b" where it is one of these,
+    and FILE for paths; `text` has no default."""
+    flags = []
     group = ""
-    for line in read("flags.txt").splitlines():
-        if line.startswith("="):
-            flags = commands.setdefault(line.strip("= "), [])
-        elif line.startswith("["):
-            group = line.strip("[]")
-        elif line and not line.startswith("#"):
-            flags.append((group, *(part.strip() for part in line.split("|", 2))))
+    for line in help_text.splitlines():
+        match = FLAG.fullmatch(line)
+        if match:
+            flags.append([group, match[1], match[2] or "", match[3] or ""])
+        elif flags and line.startswith(" " * 20):
+            flags[-1][3] = f"{flags[-1][3]} {line.strip()}".strip()
+        elif line and not line.startswith(" "):
+            group = line
+    return [(group, flag, *value_and_text(value, text)) for group, flag, value, text in flags
+            if flag not in ("--help", "--output")]
+
+
+def value_and_text(value, text):
+    listed = CHOICES.search(text)
+    text = re.sub(r" \(default:.*\)$", "", text)
+    if listed and value:
+        return listed[1].replace(", ", ","), CHOICES.sub("", text)
+    return "FILE" if re.search("FILE|PATH|FOLDER", value) else value, text
+
+
+def read_flags(program):
+    """{command: its own flags}; those that `retry` and `serve` share with `run` are under run."""
+    commands = {}
+    for command in ("run", "serve", "retry", "status", "keys", "probe", "sim-upstream"):
+        said = subprocess.run([program, command, "--help"], capture_output=True, text=True,
+                              check=True).stdout
+        commands[command] = flags_in(said)
+        if not commands[command]:
+            sys.exit(f"generate.py: the help of windrow {command} names no flags")
+    shared = {flag for _, flag, _, _ in commands["run"]}
+    left_out = shared - {flag for _, flag, _, _ in commands["serve"]}
+    if left_out != NOT_OF_SERVE:
+        sys.exit(f"generate.py: NOT_OF_SERVE should be {sorted(left_out)}")
+    commands["serve"] = [flag for flag in commands["serve"] if flag[1] not in shared]
     return commands
 
 
 def choices(value):
-    return value.split(",") if "," in value else []
+    return value.split(",") if re.fullmatch(r"[a-z0-9_]+(,[a-z0-9_]+)+", value) else []
 
 
 def flags_of(commands, command):
@@ -138,7 +158,7 @@ def bash(commands):
     probe = " ".join([flag for _, flag, _, _ in commands["probe"]] + ["--help"])
     sim = " ".join([flag for _, flag, _, _ in commands["sim-upstream"]] + ["--help"])
     newline = "\n"
-    return f"""# bash completion for windrow. Made from flags.txt by generate.py.
+    return f"""# bash completion for windrow. Made of --help by generate.py.
 
 _windrow() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}}
@@ -190,7 +210,7 @@ complete -F _windrow windrow
 # --- zsh --------------------------------------------------------------------------------------
 
 def zsh_text(text):
-    return text.replace("'", "’").replace("[", "(").replace("]", ")").replace(":", ";")
+    return text.replace("'", "’").replace("[", "(").replace("]", ")").replace(":", "\\:")
 
 
 def zsh_flags(flags):
@@ -205,7 +225,7 @@ def zsh_flags(flags):
         elif choices(value):
             action = f":value:({' '.join(choices(value))})"
         else:
-            action = f":{value.lower()}: "
+            action = f":{zsh_text(value.lower())}: "
         lines.append(f"    '{repeat}{flag}[{text}]{action}'")
     return "\n".join(lines)
 
@@ -221,7 +241,7 @@ def zsh(commands):
     probe = zsh_flags(commands["probe"])
     sim = zsh_flags(commands["sim-upstream"])
     return f"""#compdef windrow
-# zsh completion for windrow. Made from flags.txt by generate.py.
+# zsh completion for windrow. Made of --help by generate.py.
 
 _windrow() {{
   local -a commands flags run_flags retry_flags serve_flags status_flags keys_flags probe_flags
@@ -286,37 +306,21 @@ _windrow "$@"
 """
 
 
-def compare(command, help_file, flags):
-    """What the help of a command and flags.txt do not agree on."""
-    with open(help_file, encoding="utf-8") as file:
-        shown = set(re.findall(r"^  (?:-o, )?(--[a-z][a-z-]*)", file.read(), re.M))
-    listed = {flag for _, flag, _, _ in flags} | ({"--output"} if command == "run" else set())
-    if not shown:
-        return [f"the help of windrow {command} names no flags at all"]
-    return ([f"{flag} is in the help of windrow {command}, but not in packaging/flags.txt"
-             for flag in sorted(shown - listed - {"--help"})]
-            + [f"{flag} is in packaging/flags.txt, but not in the help of windrow {command}"
-               for flag in sorted(listed - shown)])
-
-
 def main():
-    commands = read_flags()
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit(__doc__)
+    commands = read_flags(sys.argv[1])
     made = {"windrow.1": manual(commands), "windrow.bash": bash(commands),
             "_windrow": zsh(commands)}
-    if sys.argv[1:2] != ["--check"]:
-        for name, text in made.items():
-            with open(os.path.join(HERE, name), "w", encoding="utf-8") as file:
-                file.write(text)
-        return 0
-    faults = [f"packaging/{name} is not up to date: run packaging/generate.py"
-              for name, text in made.items() if read(name) != text]
-    for command in commands:
-        # The help of `retry` refers to that of `run` for what they share.
-        flags = flags_of(commands, command) if command == "serve" else commands[command]
-        faults += compare(command, os.path.join(sys.argv[2], command), flags)
-    for fault in faults:
-        print(fault)
-    return 1 if faults else 0
+    if sys.argv[2:] == ["--check"]:
+        faults = [name for name, text in made.items() if read(name) != text]
+        for name in faults:
+            print(f"packaging/{name} is not up to date: run packaging/generate.py")
+        return 1 if faults else 0
+    for name, text in made.items():
+        with open(os.path.join(HERE, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-# bash completion for windrow. Made from flags.txt by generate.py.
+# bash completion for windrow. Made of --help by generate.py.
 
 _windrow() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
@@ -29,19 +29,17 @@ _windrow() {
     --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0' -- "$word") && return ;;
     --flash-attn) mapfile -t COMPREPLY < <(compgen -W 'auto on off' -- "$word") && return ;;
     --kv-cache) mapfile -t COMPREPLY < <(compgen -W 'unified split' -- "$word") && return ;;
-    --pooling) mapfile -t COMPREPLY < <(compgen -W 'mean cls last rank' -- "$word") && return ;;
     --unknown-fields) mapfile -t COMPREPLY < <(compgen -W 'refuse ignore' -- "$word") && return ;;
     --schema-unknown) mapfile -t COMPREPLY < <(compgen -W 'annotate refuse' -- "$word") && return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$word") && return ;;
     --priority) mapfile -t COMPREPLY < <(compgen -W 'interactive normal batch' -- "$word") && return ;;
     --answer) mapfile -t COMPREPLY < <(compgen -W 'text echo json' -- "$word") && return ;;
-    --limit-headers) mapfile -t COMPREPLY < <(compgen -W 'retry-after x-ratelimit none' -- "$word") && return ;;
-    -o|--output|--chat-template|--lora|--cache|--report|--api-keys|--tls-cert|--tls-key|--log|--prices|--input|--model)
+    -o|--output|--chat-template|--lora|--cache|--report|--data-dir|--api-keys|--tls-cert|--tls-key|--log|--prices|--input|--model)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "${word#*=}")
       return
       ;;
-    --limit|--ctx|--device|--gpu-layers|--threads|--model-alias|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--set|--max-tokens-default|--call-reasoning|--rows-max|--batch-tokens|--step-ms|--grace|--load|--memory|--keep-loaded|--unload-idle-s|--load-wait-s|--listen|--data-dir|--max-batches|--max-batch-rows|--max-file-mb|--max-files-mb|--cors-origin|--max-body-mb|--keep-items-mb|--max-queue|--refusal-patience|--max-linger-us|--only|--weight|--upstream|--api-key-env|--in-flight|--seconds-each|--requests-each|--max-tokens|--prompt|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--rpm|--tpm|--seed) return ;;
+    --limit|--ctx|--device|--gpu-layers|--threads|--pooling|--model-alias|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--set|--max-tokens-default|--call-reasoning|--rows-max|--batch-tokens|--step-ms|--grace|--load|--memory|--keep-loaded|--unload-idle-s|--load-wait-s|--listen|--max-batches|--max-batch-rows|--max-file-mb|--max-files-mb|--cors-origin|--max-body-mb|--keep-items-mb|--max-queue|--refusal-patience|--max-linger-us|--only|--weight|--upstream|--api-key-env|--in-flight|--seconds-each|--requests-each|--max-tokens|--prompt|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--limit-headers|--rpm|--tpm|--seed) return ;;
   esac
   if [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
