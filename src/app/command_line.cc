@@ -14,6 +14,38 @@
 namespace windrow::app {
 namespace {
 
+// What people write who know llama-server, Ollama or vLLM, in our words; empty: nothing is known.
+std::string_view flag_of_other_programs(std::string_view word) {
+  struct OtherName {
+    std::string_view word;
+    std::string_view ours;
+  };
+  constexpr auto kOtherNames = std::to_array<OtherName>({
+      {"--port", "--listen HOST:PORT, as in --listen 127.0.0.1:8080"},
+      {"--host", "--listen HOST:PORT, as in --listen 0.0.0.0:8080"},
+      {"-m", "--model FILE"},
+      {"-c", "--ctx TOKENS"},
+      {"--ctx-size", "--ctx TOKENS"},
+      {"--max-model-len", "--ctx TOKENS"},
+      {"-ngl", "--gpu-layers N"},
+      {"--n-gpu-layers", "--gpu-layers N"},
+      {"-t", "--threads N"},
+      {"-np", "--rows-max N"},
+      {"--parallel", "--rows-max N"},
+      {"--max-num-seqs", "--rows-max N"},
+      {"-b", "--batch-tokens TOKENS"},
+      {"--max-num-batched-tokens", "--batch-tokens TOKENS"},
+      {"-fa", "--flash-attn WHEN"},
+      {"--api-key", "--api-keys FILE (windrow keys add makes it)"},
+      {"--served-model-name", "--model NAME=FILE"},
+      {"-i", "the input file as the first word"},
+      {"--input-file", "the input file as the first word"},
+      {"--output-file", "-o FILE"},
+  });
+  const auto* found = std::ranges::find(kOtherNames, word, &OtherName::word);
+  return found == kOtherNames.end() ? std::string_view() : found->ours;
+}
+
 // The flags of one command: CLI11 splits the words, the rest is ours.
 class FlagSet {
  public:
@@ -100,6 +132,10 @@ class FlagSet {
                      fmt::format("{} is a flag of windrow {} and means nothing to {}; leave it out "
                                  "(`{} --help` lists what there is)",
                                  word, other, command_, command_)};
+      }
+      if (const std::string_view ours = flag_of_other_programs(word); !ours.empty()) {
+        return Error{ErrorKind::kInvalid,
+                     fmt::format("{} is not a flag of {}; write {}", word, command_, ours)};
       }
       const std::vector<std::string_view> known(known_.begin(), known_.end());
       return Error{ErrorKind::kInvalid,
@@ -445,9 +481,9 @@ Result<Command> parse_command_line(std::span<const std::string> arguments) {
   if (asks_for_help(word) || word == "help") return Command(HelpCommand{help_text()});
   if (word == "--version" || word == "-V" || word == "version") return Command(VersionCommand{});
 
-  constexpr std::array<std::string_view, 11> kWords = {
-      "run",    "retry", "serve",        "status",    "inspect",
-      "config", "probe", "sim-upstream", "--version", "--help"};
+  constexpr auto kWords =
+      std::to_array<std::string_view>({"run", "retry", "serve", "status", "inspect", "config",
+                                       "keys", "probe", "sim-upstream", "--version", "--help"});
   return Error{ErrorKind::kInvalid,
                fmt::format("{} is not a command{}", word,
                            did_you_mean(word, kWords, "; windrow --help lists them"))};

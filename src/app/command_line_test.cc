@@ -115,6 +115,7 @@ TEST(CommandLine, MistakesAreExplained) {
   EXPECT_EQ(message_of(""), "no command was given; windrow --help lists them");
   EXPECT_EQ(message_of("rum"), "rum is not a command; did you mean run?");
   EXPECT_EQ(message_of("--verison"), "--verison is not a command; did you mean --version?");
+  EXPECT_EQ(message_of("kyes"), "kyes is not a command; did you mean keys?");
   EXPECT_EQ(message_of("download"), "download is not a command; windrow --help lists them");
   EXPECT_EQ(message_of("run"),
             "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for standard "
@@ -126,6 +127,11 @@ TEST(CommandLine, MistakesAreExplained) {
             "--rows_max is not a flag of windrow run; did you mean --rows-max?");
   EXPECT_EQ(message_of("run in -o out --retry-faild"),
             "--retry-faild is not a flag of windrow run; did you mean --retry-failed?");
+  EXPECT_EQ(message_of("serve --model x --port 80"),
+            "--port is not a flag of windrow serve; write --listen HOST:PORT, as in --listen "
+            "127.0.0.1:8080");
+  EXPECT_EQ(message_of("run in -o out -ngl 4"),
+            "-ngl is not a flag of windrow run; write --gpu-layers N");
   EXPECT_EQ(message_of("run in -o out --frobnicate"),
             "--frobnicate is not a flag of windrow run; `windrow run --help` lists them");
   EXPECT_EQ(message_of("run in -o out -x"),
