@@ -18,6 +18,7 @@ struct FailureCount {
   int32_t status = 0;  // as HTTP would say it; 0: the lines were no requests
   std::string code;
   int64_t rows = 0;
+  std::string example{};  // of the first of them: "custom_id "a": temperature is 9"; may be empty
 
   friend bool operator==(const FailureCount&, const FailureCount&) = default;
 };
@@ -33,13 +34,18 @@ inline constexpr size_t kFailureKindsMax = 50;
 // "others".
 class FailureCounter {
  public:
-  void add(int32_t status, std::string_view code);
+  void add(int32_t status, std::string_view code, std::string_view example = {});
 
   // The most frequent first.
   std::vector<FailureCount> counts() const;
 
  private:
-  std::map<std::pair<int32_t, std::string>, int64_t> counts_;
+  struct Seen {
+    int64_t rows = 0;
+    std::string example;
+  };
+
+  std::map<std::pair<int32_t, std::string>, Seen> kinds_;
 };
 
 // Nothing when there is no such file; a torn end does not count. kIo.

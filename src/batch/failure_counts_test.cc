@@ -39,6 +39,19 @@ TEST_F(FailureCountsTest, TheMostFrequentComeFirst) {
             (std::vector<FailureCount>{{404, "model_not_found", 2}, {400, "invalid_json", 1}}));
 }
 
+TEST_F(FailureCountsTest, TheFirstOfAKindIsItsExample) {
+  const auto failed = [](std::string_view id, std::string_view message) {
+    return fmt::format(R"({{"custom_id":"{}","response":{{"status_code":400}},)"
+                       R"("error":{{"code":"a","message":"{}"}}}}{})",
+                       id, message, "\n");
+  };
+  EXPECT_EQ(count(failed("r1", "temperature is 9") + failed("r2", "top_p is 2")),
+            (std::vector<FailureCount>{{400, "a", 2, "custom_id \"r1\": temperature is 9"}}));
+  const std::string cut = count(failed("r1", std::string(500, 'x'))).at(0).example;
+  EXPECT_EQ(cut.size(), 163U);
+  EXPECT_TRUE(cut.ends_with("xx...")) << cut;
+}
+
 TEST_F(FailureCountsTest, ATornEndDoesNotCount) {
   EXPECT_EQ(count(line(400, "a") + "\n" + line(400, "a")),
             (std::vector<FailureCount>{{400, "a", 1}}));

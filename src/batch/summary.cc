@@ -206,7 +206,9 @@ std::string summary_to_text(const Summary& summary) {
   table.row("rows", rows_text(summary));
   const size_t kinds = std::min(summary.failures.size(), kKindsShown);
   for (size_t i = 0; i < kinds; ++i) {
-    table.row(i == 0 ? "failures" : "", failure_text(summary.failures[i]));
+    const FailureCount& failure = summary.failures[i];
+    table.row(i == 0 ? "failures" : "", failure_text(failure));
+    if (!failure.example.empty()) table.row("", "  as " + failure.example);
   }
   if (summary.failures.size() > kinds) {
     table.row("", fmt::format("and {} other kinds", summary.failures.size() - kinds));
@@ -256,7 +258,10 @@ std::string summary_to_text(const Summary& summary) {
   }
   table.row("results", fmt::format("{}{}", summary.files.results,
                                    summary.ordered ? ", in the order of the input" : ""));
-  if (summary.rows_failed > 0) table.row("errors", summary.files.errors);
+  if (summary.rows_failed > 0) {
+    table.row("errors", fmt::format("{}; `windrow retry {}` runs these rows again",
+                                    summary.files.errors, summary.files.errors));
+  }
   table.row("summary", summary.files.summary);
   if (!summary.report.empty()) table.row("report", summary.report);
   return table.take();
