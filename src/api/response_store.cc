@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/json_weight.h"
+#include "base/json_depth.h"
 #include "llm/json_values.h"
 
 namespace windrow::api {
@@ -47,9 +48,6 @@ void name_items(std::string_view response_id, json::array& items) {
   }
 }
 
-// Bodies may be as deep as a call's, with an envelope around what they repeat of it.
-constexpr size_t kKeptDepthMax = 256;
-
 // Of the turns that are read for one request, and of the items that one refers to. The values take
 // several times as much memory as their text.
 constexpr size_t kConversationBytesMax = size_t{32} << 20;
@@ -62,7 +60,7 @@ llm::Failure too_long(std::string_view id) {
 }
 
 json::value parse_kept(const std::string& text) {
-  return json::parse(text, {}, {.max_depth = kKeptDepthMax});
+  return json::parse(text, {}, {.max_depth = kWrittenJsonDepthMax});
 }
 
 json::array output_of(const std::string& body) {

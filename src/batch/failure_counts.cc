@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/json_depth.h"
 #include "batch/log_lines.h"
 
 namespace windrow::batch {
@@ -27,7 +28,7 @@ const json::object* failure_object(const json::object& object, std::string_view 
 
 Kind failure_kind(std::string_view line) {
   boost::system::error_code not_json;
-  const json::value parsed = json::parse(line, not_json);
+  const json::value parsed = json::parse(line, not_json, {}, {.max_depth = kWrittenJsonDepthMax});
   Kind kind{0, "unreadable"};
   const json::object* object = not_json ? nullptr : parsed.if_object();
   if (object == nullptr) return kind;

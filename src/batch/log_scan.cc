@@ -9,6 +9,7 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
+#include "base/json_depth.h"
 #include "batch/log_lines.h"
 #include "batch/result_line.h"
 #include "batch/row.h"
@@ -98,7 +99,7 @@ Result<LogScan> scan_log(store::ReadFile& file, const std::string& path, LogKind
   LogLines lines(file, begin);
   std::array<unsigned char, size_t{1} << 14> arena = {};
   json::parse_options options;
-  options.max_depth = kLogDepthMax;
+  options.max_depth = kWrittenJsonDepthMax;
   for (;;) {
     const auto text = lines.next();
     if (!text) return text.error();

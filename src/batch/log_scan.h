@@ -16,9 +16,6 @@
 
 namespace windrow::batch {
 
-// How deep the JSON of a log may be nested: deeper than any line of ours.
-inline constexpr size_t kLogDepthMax = 32;
-
 enum class LogKind : uint8_t { kResults, kErrors };
 
 // What a line of a log says about its row.
