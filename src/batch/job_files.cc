@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -19,7 +18,8 @@ namespace {
 // The input would be taken for a log, or be moved away by --fresh.
 Result<void> check_input_is_another_file(const std::string& input, const JobPaths& paths) {
   if (input == "-") return {};
-  for (const std::string* path : {&paths.results, &paths.errors, &paths.summary, &paths.record}) {
+  for (const std::string* path :
+       {&paths.results, &paths.errors, &paths.summary, &paths.record, &paths.quarantine}) {
     std::error_code error;
     if (*path == input || std::filesystem::equivalent(*path, input, error)) {
       return Error{
@@ -57,42 +57,62 @@ struct ScannedLog {
   uint64_t whole_bytes = 0;
 };
 
+// Beside its record a log is ours, and an odd line of it costs itself only; a server has its own
+// way with damaged logs (salvage_logs.h).
+bool may_quarantine(const JobOptions& options, const Result<JobRecord>& record) {
+  return record.has_value() && !options.unattended;
+}
+
 Result<ScannedLog> read_log(store::Disk& disk, const std::string& path, LogKind kind,
-                            const std::function<Result<void>(const LogLine&)>& each,
-                            JobFiles& files) {
+                            bool quarantines, const LogVisit& each, JobFiles& files) {
   auto file = disk.open_read(path);
   if (!file) {
     if (file.error().kind == ErrorKind::kNotFound) return ScannedLog{};
     return file.error();
   }
-  const auto scan = scan_log(**file, path, kind, each);
+  StrayVisit stray;
+  if (quarantines) {
+    stray = [&](const LogLine& line, std::string_view why) {
+      files.quarantine.add(path, kind, line, why);
+    };
+  }
+  const auto scan = scan_log(**file, path, kind, each, 0, stray);
   if (!scan) return scan.error();
   files.start.torn_bytes += static_cast<int64_t>(scan->torn_bytes);
   return ScannedLog{.lines = scan->lines, .whole_bytes = scan->whole_bytes};
 }
 
-Result<ScannedLog> read_results(store::Disk& disk, JobFiles& files) {
+Result<ScannedLog> read_results(store::Disk& disk, bool quarantines, JobFiles& files) {
   const std::string& path = files.paths.results;
+  int64_t second = 0;
   const auto add = [&](const LogLine& line) -> Result<void> {
     if (files.index.add_result(line.identity, line.fingerprint)) return {};
+    if (quarantines) {
+      ++second;
+      files.quarantine.add(path, LogKind::kResults, line, "its row has a line before it");
+      return {};
+    }
     return Error{ErrorKind::kInvalid,
                  fmt::format("{}: line {} is the second one for custom_id \"{}\"; nothing was "
                              "changed. Delete one of the two, or use --fresh, which keeps the file "
                              "under another name and starts over",
                              path, line.number, line.custom_id)};
   };
-  return read_log(disk, path, LogKind::kResults, add, files);
+  Result<ScannedLog> read = read_log(disk, path, LogKind::kResults, quarantines, add, files);
+  if (read) read->lines -= second;
+  return read;
 }
 
 // After the results, which stand whatever failed before them.
-Result<ScannedLog> read_errors(store::Disk& disk, const JobOptions& options, JobFiles& files) {
+Result<ScannedLog> read_errors(store::Disk& disk, const JobOptions& options, bool quarantines,
+                               JobFiles& files) {
   const auto add = [&](const LogLine& line) -> Result<void> {
     const bool retried = options.retry_failed && options.retried.takes(line.status, line.code);
     if (!files.index.add_failure(line.identity, line.fingerprint, retried)) files.unsettled = true;
     if (retried && line.of_line) files.index.retry_line(line.input_line);
     return {};
   };
-  return read_log(disk, files.paths.errors, LogKind::kErrors, add, files);
+  return read_log(disk, files.paths.errors, LogKind::kErrors, quarantines, add, files);
 }
 
 // The record of the results that are there; they cannot be continued without one.
@@ -125,14 +145,16 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   if (!lock) return lock.error();
   files.lock = *std::move(lock);
 
+  Result<JobRecord> record = read_job_record_file(disk, files.paths);
   if (options.fresh) {
     files.moves = plan_job_aside(disk, files.paths);
   } else {
-    const auto results = read_results(disk, files);
+    const bool quarantines = may_quarantine(options, record);
+    const auto results = read_results(disk, quarantines, files);
     if (!results) return results.error();
     files.start.results_before = results->lines;
     files.results_bytes = results->whole_bytes;
-    const auto errors = read_errors(disk, options, files);
+    const auto errors = read_errors(disk, options, quarantines, files);
     if (!errors) return errors.error();
     files.errors_bytes = errors->whole_bytes;
     const RowIndex::Totals totals = files.index.totals();
@@ -143,10 +165,11 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   files.start.resumed = files.start.results_before + files.start.errors_before > 0;
   for (const Move& move : files.moves)
     files.start.put_aside.push_back(move.to);
+  files.start.quarantined = files.quarantine.lines();
+  files.start.quarantined_first = files.quarantine.first();
 
   files.start.began_unix_s = options.now_unix_s;
   if (files.start.resumed) {
-    auto record = read_job_record_file(disk, files.paths);
     if (!record) return record.error();
     const auto changes = changed_so_far(record->settings, settings_of(options));
     if (!changes.empty()) return changed_settings_error(changes, files.paths.results);
@@ -168,13 +191,21 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     auto done = disk.write_atomically(files.paths.record, job_record_text(dated));
     if (!done) return done.error();
   }
-  // Who was killed while it put the logs in order, settled or salvaged them, left these.
+  // Who was killed while it wrote a log anew left these.
   for (const std::string& temporary :
        {ordered_temporary(files.paths.results), ordered_temporary(files.paths.errors),
         settled_temporary(files.paths.errors), salvaged_temporary(files.paths.results),
-        salvaged_temporary(files.paths.errors)}) {
+        salvaged_temporary(files.paths.errors), quarantined_temporary(files.paths.results),
+        quarantined_temporary(files.paths.errors)}) {
     if (!disk.exists(temporary)) continue;
     if (auto done = disk.remove(temporary); !done) return done.error();
+  }
+  for (const auto& [kind, bytes] : {std::pair(LogKind::kResults, &files.results_bytes),
+                                    std::pair(LogKind::kErrors, &files.errors_bytes)}) {
+    if (!files.quarantine.has(kind)) continue;
+    const auto left = files.quarantine.take_out(kind, disk, files.paths, *bytes);
+    if (!left) return left.error();
+    *bytes = *left;
   }
   return ResultLog::open(disk, files.paths.results, files.results_bytes, files.paths.errors,
                          files.errors_bytes);

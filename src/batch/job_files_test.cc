@@ -103,11 +103,13 @@ TEST_F(JobFilesTest, AFileOfSomebodyElseIsNotTouched) {
   }
 }
 
-TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnError) {
+TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnErrorWhereNobodyMayTakeThemOut) {
   leave_a_job();
   const std::string results = memory_.get("r.jsonl");
   memory_.put("r.jsonl", results + results);
-  const Error error = error_of(job_options());
+  JobOptions options = job_options();
+  options.unattended = true;
+  const Error error = error_of(options);
   EXPECT_EQ(error.kind, ErrorKind::kInvalid);
   EXPECT_NE(error.message.find("r.jsonl: line 3 is the second one for custom_id \"a\""),
             std::string::npos)

@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kErrors = ".errors.jsonl";
 constexpr std::string_view kSummary = ".summary.json";
 constexpr std::string_view kRecord = ".job.json";
+constexpr std::string_view kQuarantine = ".quarantine.jsonl";
 constexpr std::string_view kLock = ".lock";
 
 // "out/results.jsonl" -> 11: where the ending begins that is known to be one.
@@ -30,6 +31,7 @@ JobPaths with_stem(std::string_view stem, std::string_view ending) {
                   .errors = fmt::format("{}{}", stem, kErrors),
                   .summary = fmt::format("{}{}", stem, kSummary),
                   .record = fmt::format("{}{}", stem, kRecord),
+                  .quarantine = fmt::format("{}{}", stem, kQuarantine),
                   .lock = fmt::format("{}{}", stem, kLock)};
 }
 
@@ -64,7 +66,7 @@ Result<JobPaths> job_paths(const std::string& output_path) {
   JobPaths paths = with_stem(std::string_view(output_path).substr(0, stem_size(output_path)),
                              std::string_view(output_path).substr(stem_size(output_path)));
   if (paths.results == paths.errors || paths.results == paths.summary ||
-      paths.results == paths.record) {
+      paths.results == paths.record || paths.results == paths.quarantine) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("the output {} has the name of another file of the job", output_path)};
   }

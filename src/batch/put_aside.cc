@@ -7,7 +7,7 @@ namespace {
 
 bool any_exists(const store::Disk& disk, const JobPaths& paths) {
   return disk.exists(paths.results) || disk.exists(paths.errors) || disk.exists(paths.summary) ||
-         disk.exists(paths.record);
+         disk.exists(paths.record) || disk.exists(paths.quarantine);
 }
 
 }  // namespace
@@ -25,6 +25,7 @@ std::vector<Move> plan_job_aside(const store::Disk& disk, const JobPaths& paths)
   add(paths.results, old.results);
   add(paths.errors, old.errors);
   add(paths.summary, old.summary);
+  add(paths.quarantine, old.quarantine);
   return moves;
 }
 
