@@ -52,9 +52,37 @@ Result<std::unique_ptr<store::FileLock>> lock_output(store::Disk& disk, const Jo
   }
 }
 
+// A symbolic link is followed once and for all: a log that is written anew takes the place of the
+// file, not of the link.
+std::string followed(std::string path) {
+  constexpr int kLinksMax = 40;
+  std::error_code error;
+  for (int i = 0; i < kLinksMax && std::filesystem::is_symlink(path, error); ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = (std::filesystem::path(path).parent_path() / target).string();
+  }
+  return path;
+}
+
+// The lock beside them holds against those who use the same name; this one against all.
+Result<void> lock_results(store::Disk& disk, JobFiles& files) {
+  const std::string& path = files.paths.results;
+  if (files.results_lock && files.results_lock->is_of(path)) return {};
+  auto lock = disk.lock_file(path);
+  if (lock) {
+    files.results_lock = *std::move(lock);
+    return {};
+  }
+  if (lock.error().kind != ErrorKind::kConflict) return lock.error();
+  return Error{ErrorKind::kConflict,
+               fmt::format("another run writes {}: {}", path, lock.error().message)};
+}
+
 struct ScannedLog {
   int64_t lines = 0;
   uint64_t whole_bytes = 0;
+  uint64_t torn_bytes = 0;
 };
 
 // Beside its record a log is ours, and an odd line of it costs itself only; a server has its own
@@ -79,7 +107,8 @@ Result<ScannedLog> read_log(store::Disk& disk, const std::string& path, LogKind 
   const auto scan = scan_log(**file, path, kind, each, 0, stray);
   if (!scan) return scan.error();
   files.start.torn_bytes += static_cast<int64_t>(scan->torn_bytes);
-  return ScannedLog{.lines = scan->lines, .whole_bytes = scan->whole_bytes};
+  return ScannedLog{
+      .lines = scan->lines, .whole_bytes = scan->whole_bytes, .torn_bytes = scan->torn_bytes};
 }
 
 Result<ScannedLog> read_results(store::Disk& disk, bool quarantines, JobFiles& files) {
@@ -146,6 +175,11 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   files.lock = *std::move(lock);
 
   Result<JobRecord> record = read_job_record_file(disk, files.paths);
+  // --fresh moves the link away, and what it leads to stays.
+  if (!options.fresh) files.paths.results = followed(files.paths.results);
+  auto locked = lock_results(disk, files);
+  if (!locked && locked.error().kind != ErrorKind::kNotFound) return locked.error();
+
   if (options.fresh) {
     files.moves = plan_job_aside(disk, files.paths);
   } else {
@@ -185,12 +219,6 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     if (!changes.empty()) return changed_settings_error(changes, files.paths.results);
   }
   if (auto done = move_all(disk, files.moves); !done) return done.error();
-  if (!files.record) {
-    JobRecord dated = record;
-    dated.began_unix_s = files.start.began_unix_s;
-    auto done = disk.write_atomically(files.paths.record, job_record_text(dated));
-    if (!done) return done.error();
-  }
   // Who was killed while it wrote a log anew left these.
   for (const std::string& temporary :
        {ordered_temporary(files.paths.results), ordered_temporary(files.paths.errors),
@@ -207,8 +235,19 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     if (!left) return left.error();
     *bytes = *left;
   }
-  return ResultLog::open(disk, files.paths.results, files.results_bytes, files.paths.errors,
-                         files.errors_bytes);
+  // What is locked has to be there.
+  if (auto begun = disk.open_append(files.paths.results); !begun) return begun.error();
+  if (auto locked = lock_results(disk, files); !locked) return locked.error();
+  auto log = ResultLog::open(disk, files.paths.results, files.results_bytes, files.paths.errors,
+                             files.errors_bytes);
+  if (!log) return log;
+  if (!files.record) {
+    JobRecord dated = record;
+    dated.began_unix_s = files.start.began_unix_s;
+    auto done = disk.write_atomically(files.paths.record, job_record_text(dated));
+    if (!done) return done.error();
+  }
+  return log;
 }
 
 }  // namespace windrow::batch

@@ -33,11 +33,15 @@ struct JobStart {
   // Lines of the logs that run() takes out first, as they are none of ours; the first of them.
   int64_t quarantined = 0;
   std::string quarantined_first;
+
 };
 
 struct JobFiles {
   JobPaths paths;
   std::unique_ptr<store::FileLock> lock;
+
+  // Of the results themselves, whatever names lead to them; null while there are none.
+  std::unique_ptr<store::FileLock> results_lock;
   JobStart start;
   RowIndex index;
 

@@ -103,6 +103,40 @@ TEST_F(JobFilesTest, AFileOfSomebodyElseIsNotTouched) {
   }
 }
 
+TEST_F(JobFilesTest, ResultsHaveOneHolderWhateverTheyAreCalled) {
+  leave_a_job();
+  memory_.link("r.jsonl", "same.jsonl");
+  memory_.put("same.job.json", memory_.get("r.job.json"));
+  JobOptions other = job_options();
+  other.output_path = "same.jsonl";
+  const auto first = open_job_files(job_options(), memory_);
+  ASSERT_TRUE(first.has_value());
+  const Error error = error_of(other);
+  EXPECT_EQ(error.kind, ErrorKind::kConflict);
+  EXPECT_NE(error.message.find("another run writes same.jsonl"), std::string::npos);
+}
+
+// Neither is there when both are opened.
+TEST_F(JobFilesTest, OfTwoNewJobsWithOneFileTheSecondIsRefused) {
+  const store::testing::TemporaryFolder folder;
+  std::filesystem::create_symlink("r.jsonl", folder / "link.jsonl");
+  store::PosixDisk disk;
+  JobOptions options = job_options();
+  options.output_path = folder / "r.jsonl";
+  JobOptions linked = options;
+  linked.output_path = folder / "link.jsonl";
+  auto first = open_job_files(options, disk);
+  auto second = open_job_files(linked, disk);
+  ASSERT_TRUE(first.has_value());
+  ASSERT_TRUE(second.has_value()) << second.error().message;
+  EXPECT_EQ(second->paths.results, options.output_path);
+  ASSERT_TRUE(begin_job_files(*first, {}, disk).has_value());
+  const auto refused = begin_job_files(*second, {}, disk);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kConflict);
+  EXPECT_FALSE(std::filesystem::exists(folder / "link.job.json"));
+}
+
 TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnErrorWhereNobodyMayTakeThemOut) {
   leave_a_job();
   const std::string results = memory_.get("r.jsonl");
