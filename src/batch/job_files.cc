@@ -79,6 +79,29 @@ Result<void> lock_results(store::Disk& disk, JobFiles& files) {
                fmt::format("another run writes {}: {}", path, lock.error().message)};
 }
 
+Error other_results_error(const JobPaths& paths, const std::string& other) {
+  return Error{
+      ErrorKind::kConflict,
+      fmt::format("{} belongs to the results in {}, and {} would have the same files beside it ({} "
+                  "too); name an output that differs in more than its ending",
+                  paths.record, other, paths.results, paths.errors)};
+}
+
+// Two results that differ only in their ending have one record.
+Result<void> check_record_is_of(store::Disk& disk, const JobPaths& paths, const std::string& input,
+                                const Result<JobRecord>& record) {
+  if (record && !record->results.empty()) {
+    const std::string named = paths.results_named(record->results);
+    return named == paths.results ? Result<void>() : other_results_error(paths, named);
+  }
+  // Early records do not name theirs.
+  if (!disk.exists(paths.record) || disk.exists(paths.results)) return {};
+  for (const std::string& other : paths.other_results()) {
+    if (other != input && disk.exists(other)) return other_results_error(paths, other);
+  }
+  return {};
+}
+
 struct ScannedLog {
   int64_t lines = 0;
   uint64_t whole_bytes = 0;
@@ -175,6 +198,8 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   files.lock = *std::move(lock);
 
   Result<JobRecord> record = read_job_record_file(disk, files.paths);
+  if (auto done = check_record_is_of(disk, files.paths, options.input_name, record); !done)
+    return done.error();
   // --fresh moves the link away, and what it leads to stays.
   if (!options.fresh) files.paths.results = followed(files.paths.results);
   auto locked = lock_results(disk, files);

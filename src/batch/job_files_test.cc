@@ -137,6 +137,43 @@ TEST_F(JobFilesTest, OfTwoNewJobsWithOneFileTheSecondIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(folder / "link.job.json"));
 }
 
+TEST_F(JobFilesTest, ResultsOfAnotherEndingAreRefused) {
+  leave_a_job();
+  const auto before = memory_.names();
+  for (const bool fresh : {false, true}) {
+    for (const bool named : {true, false}) {
+      JobRecord record = *parse_job_record(memory_.get("r.job.json"), "r.job.json");
+      EXPECT_EQ(record.results, "r.jsonl");
+      if (!named) record.results.clear();  // of the time before it was told
+      MemoryDisk disk;
+      for (const std::string& name : before)
+        disk.put(name, memory_.get(name));
+      disk.put("r.job.json", job_record_text(record));
+      for (const char* other : {"r.ndjson", "r.json", "r"}) {
+        JobOptions options = job_options();
+        options.output_path = other;
+        options.fresh = fresh;
+        const auto files = open_job_files(options, disk);
+        ASSERT_FALSE(files.has_value()) << other;
+        EXPECT_EQ(files.error().kind, ErrorKind::kConflict);
+        EXPECT_NE(files.error().message.find("belongs to the results in r.jsonl"),
+                  std::string::npos)
+            << files.error().message;
+      }
+      EXPECT_TRUE(open_job_files(job_options(), disk).has_value());
+    }
+  }
+}
+
+TEST_F(JobFilesTest, AJobMayMoveAsAWhole) {
+  leave_a_job();
+  for (const std::string& name : memory_.names())
+    memory_.put("s" + name.substr(1), memory_.get(name));
+  JobOptions options = job_options();
+  options.output_path = "s.jsonl";
+  EXPECT_TRUE(open_job_files(options, memory_).has_value());
+}
+
 TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnErrorWhereNobodyMayTakeThemOut) {
   leave_a_job();
   const std::string results = memory_.get("r.jsonl");

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -19,6 +21,11 @@ struct JobPaths {
 
   // The same six for "out/results.old-N.jsonl": a job put aside by --fresh.
   JobPaths old(int32_t n) const;
+
+  // The results that `name`, a file name, stands for beside these other files; and those of every
+  // other ending, which would have the same files beside them.
+  std::string results_named(std::string_view name) const;
+  std::vector<std::string> other_results() const;
 
   friend bool operator==(const JobPaths&, const JobPaths&) = default;
 };
