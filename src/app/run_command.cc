@@ -64,6 +64,13 @@ void say_what_was_there(const batch::JobStart& start, const batch::JobPaths& pat
                              with_thousands(start.results_before),
                              with_thousands(start.errors_before)));
   }
+  if (start.results_counted > 0) {
+    console.warn(
+        fmt::format("{} has {} rows with a result, and the last run counted {}: those that "
+                    "are gone are asked, and paid for, again",
+                    paths.results, with_thousands(start.results_before),
+                    with_thousands(start.results_counted)));
+  }
   say_what_is_retried(start, console);
   if (start.quarantined > 0) {
     console.warn(fmt::format(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "batch/log_scan.h"
+#include "batch/lost_results.h"
 #include "batch/ordered.h"
 #include "batch/output_file.h"
 #include "batch/salvage_logs.h"
@@ -77,6 +78,20 @@ Result<void> lock_results(store::Disk& disk, JobFiles& files) {
   if (lock.error().kind != ErrorKind::kConflict) return lock.error();
   return Error{ErrorKind::kConflict,
                fmt::format("another run writes {}: {}", path, lock.error().message)};
+}
+
+// Nobody but us writes to a log between the scan that read it and the first group.
+Result<void> check_as_it_was_read(store::Disk& disk, const std::string& path, uint64_t bytes) {
+  const auto file = disk.open_read(path);
+  if (!file && file.error().kind == ErrorKind::kNotFound && bytes == 0) return {};
+  if (!file) return file.error();
+  const auto size = (*file)->size();
+  if (!size) return size.error();
+  if (*size == bytes) return {};
+  return Error{ErrorKind::kConflict,
+               fmt::format("{} was changed by something else since it was read: it has {} bytes "
+                           "and had {}; nothing was changed. Run the same command again",
+                           path, *size, bytes)};
 }
 
 Error other_results_error(const JobPaths& paths, const std::string& other) {
@@ -213,9 +228,18 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
     if (!results) return results.error();
     files.start.results_before = results->lines;
     files.results_bytes = results->whole_bytes;
+    files.results_torn = results->torn_bytes;
     const auto errors = read_errors(disk, options, quarantines, files);
     if (!errors) return errors.error();
     files.errors_bytes = errors->whole_bytes;
+    files.errors_torn = errors->torn_bytes;
+    // A server knows what it has, and nobody reads its words.
+    if (!options.unattended) {
+      const auto counted = find_lost_results(
+          disk, files.paths, results->lines + files.quarantine.lines(LogKind::kResults));
+      if (!counted) return counted.error();
+      files.start.results_counted = *counted;
+    }
     const RowIndex::Totals totals = files.index.totals();
     files.start.errors_before = totals.failed;
     files.start.retried = totals.retried;
@@ -259,13 +283,20 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     const auto left = files.quarantine.take_out(kind, disk, files.paths, *bytes);
     if (!left) return left.error();
     *bytes = *left;
+    (kind == LogKind::kResults ? files.results_torn : files.errors_torn) = 0;
   }
   // What is locked has to be there.
   if (auto begun = disk.open_append(files.paths.results); !begun) return begun.error();
   if (auto locked = lock_results(disk, files); !locked) return locked.error();
+  for (const auto& [path, bytes] :
+       {std::pair(&files.paths.results, files.results_bytes + files.results_torn),
+        std::pair(&files.paths.errors, files.errors_bytes + files.errors_torn)}) {
+    if (auto same = check_as_it_was_read(disk, *path, bytes); !same) return same.error();
+  }
   auto log = ResultLog::open(disk, files.paths.results, files.results_bytes, files.paths.errors,
                              files.errors_bytes);
   if (!log) return log;
+  // Last, so that a record without results tells of results that somebody removed.
   if (!files.record) {
     JobRecord dated = record;
     dated.began_unix_s = files.start.began_unix_s;

@@ -34,6 +34,8 @@ struct JobStart {
   int64_t quarantined = 0;
   std::string quarantined_first;
 
+  // Rows with a result that the last run counted, where that is more than results_before.
+  int64_t results_counted = 0;
 };
 
 struct JobFiles {
@@ -47,6 +49,8 @@ struct JobFiles {
 
   uint64_t results_bytes = 0;  // up to which the logs are whole
   uint64_t errors_bytes = 0;
+  uint64_t results_torn = 0;  // and what stood behind that when they were read
+  uint64_t errors_torn = 0;
   bool unsettled = false;           // the errors hold lines that count no more
   std::vector<Move> moves;          // to do before anything is written
   Quarantine quarantine;            // likewise

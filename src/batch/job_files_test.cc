@@ -137,6 +137,21 @@ TEST_F(JobFilesTest, OfTwoNewJobsWithOneFileTheSecondIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(folder / "link.job.json"));
 }
 
+TEST_F(JobFilesTest, WhatAnotherProgramWroteMeanwhileIsNotCut) {
+  leave_a_job();
+  for (const char* name : {"r.jsonl", "r.errors.jsonl"}) {
+    auto files = open_job_files(job_options(), memory_);
+    ASSERT_TRUE(files.has_value());
+    const std::string before = memory_.get(name);
+    memory_.put(name, before + "more\n");
+    const auto begun = begin_job_files(*files, *files->record, memory_);
+    ASSERT_FALSE(begun.has_value());
+    EXPECT_EQ(begun.error().kind, ErrorKind::kConflict);
+    EXPECT_EQ(memory_.get(name), before + "more\n");
+    memory_.put(name, before);
+  }
+}
+
 TEST_F(JobFilesTest, ResultsOfAnotherEndingAreRefused) {
   leave_a_job();
   const auto before = memory_.names();

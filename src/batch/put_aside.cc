@@ -22,9 +22,9 @@ std::vector<Move> plan_job_aside(const store::Disk& disk, const JobPaths& paths)
     if (disk.exists(from)) moves.push_back({from, to});
   };
   add(paths.record, old.record);
+  add(paths.summary, old.summary);
   add(paths.results, old.results);
   add(paths.errors, old.errors);
-  add(paths.summary, old.summary);
   add(paths.quarantine, old.quarantine);
   return moves;
 }

@@ -26,6 +26,7 @@ class Quarantine {
   void add(const std::string& path, LogKind kind, const LogLine& line, std::string_view why);
 
   int64_t lines() const { return static_cast<int64_t>(results_.size() + errors_.size()); }
+  int64_t lines(LogKind kind) const { return static_cast<int64_t>(of(kind).size()); }
 
   // The first of them: "r.jsonl: line 5 (custom_id "a"): it has no object "windrow"".
   const std::string& first() const { return first_; }
