@@ -13,6 +13,7 @@
 #include "api/dialects/responses_reply.h"
 #include "api/dialects/translation.h"
 #include "base/hash.h"
+#include "base/json_depth.h"
 #include "dispatch/request_item.h"
 #include "llm/json_members.h"
 #include "llm/json_values.h"
@@ -26,8 +27,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr size_t kCallDepthMax = 64;
-
 llm::Failure refused(int32_t status, std::string code, std::string message,
                      std::string param = "") {
   return {.failure_class = llm::FailureClass::kRequest,
@@ -39,7 +38,7 @@ llm::Failure refused(int32_t status, std::string code, std::string message,
 
 std::variant<json::object, llm::Failure> parse(std::string_view body) {
   json::parse_options options;
-  options.max_depth = kCallDepthMax;
+  options.max_depth = kJsonDepthMax;
   std::array<unsigned char, 4096> stack;
   json::parser parser(json::storage_ptr(), options, stack.data(), stack.size());
   boost::system::error_code error;
@@ -50,7 +49,7 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
     if (error == json::error::too_deep) {
       return refused(
           400, "invalid_json",
-          fmt::format("the body is nested more than {} deep; flatten it", kCallDepthMax));
+          fmt::format("the body is nested more than {} deep; flatten it", kJsonDepthMax));
     }
     return refused(400, "invalid_json",
                    fmt::format("the body is not one JSON value in UTF-8: {} near byte {}",

@@ -12,6 +12,8 @@
 
 #include "api/response_store.h"
 
+#include "base/json_depth.h"
+
 namespace windrow::api {
 namespace {
 
@@ -217,9 +219,9 @@ TEST_F(CallReaderTest, JsonHasLimits) {
     return R"({"model":"far","a":)" + std::string(depth - 1, '[') + std::string(depth - 1, ']') +
            "}";
   };
-  EXPECT_TRUE(std::holds_alternative<CallPlan>(read(nested(64))));
-  EXPECT_EQ(failure(nested(65)).code, "invalid_json");
-  EXPECT_NE(failure(nested(65)).message.find("64"), std::string::npos);
+  EXPECT_TRUE(std::holds_alternative<CallPlan>(read(nested(kJsonDepthMax))));
+  EXPECT_EQ(failure(nested(kJsonDepthMax + 1)).code, "invalid_json");
+  EXPECT_NE(failure(nested(kJsonDepthMax + 1)).message.find("128"), std::string::npos);
   EXPECT_NE(failure("").message.find("empty"), std::string::npos);
   EXPECT_NE(failure("[]").message.find("array"), std::string::npos);
   for (const char* wrong : {"{", "{}}", "{\"a\":\"\xC3\"}", "{\"a\":01}", "\xEF\xBB\xBF{}", "nul"})

@@ -16,6 +16,7 @@
 #include "api/dialects/ollama_stream.h"
 #include "api/dialects/responses_reply.h"
 #include "api/dialects/responses_stream.h"
+#include "base/json_depth.h"
 #include "base/percent.h"
 #include "llm/answer_json.h"
 #include "llm/json_text.h"
@@ -30,7 +31,7 @@ namespace {
 std::vector<llm::RankedDocument> ranking_in(const std::string& raw) {
   std::vector<llm::RankedDocument> ranking;
   boost::system::error_code error;
-  const json::value reply = json::parse(raw, error);
+  const json::value reply = json::parse(raw, error, {}, {.max_depth = kJsonDepthMax});
   const json::value* results =
       error || !reply.is_object() ? nullptr : reply.get_object().if_contains("results");
   if (results == nullptr || !results->is_array()) return ranking;

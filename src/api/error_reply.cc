@@ -10,6 +10,7 @@
 
 #include "api/dialects/messages_reply.h"
 #include "api/dialects/ollama_reply.h"
+#include "base/json_depth.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {
@@ -27,7 +28,7 @@ bool is_fault(int status) {
 
 bool has_this_shape(const std::string& body) {
   boost::system::error_code error;
-  const json::value value = json::parse(body, error);
+  const json::value value = json::parse(body, error, {}, {.max_depth = kJsonDepthMax});
   if (error || !value.is_object()) return false;
   const json::value* inner = value.get_object().if_contains("error");
   return inner != nullptr && inner->is_object() && inner->get_object().contains("message");

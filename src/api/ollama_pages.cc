@@ -9,6 +9,7 @@
 
 #include "api/dialects/ollama_reply.h"
 #include "api/refusals.h"
+#include "base/json_depth.h"
 #include "llm/json_values.h"
 
 namespace windrow::api {
@@ -89,7 +90,7 @@ std::variant<std::string, llm::Failure> ollama_show(const Catalogue& catalogue,
                         .message = "the body must be {\"model\": ...} and no more"};
   }
   boost::system::error_code error;
-  const json::value parsed = json::parse(body, error);
+  const json::value parsed = json::parse(body, error, {}, {.max_depth = kJsonDepthMax});
   if (error || !parsed.is_object()) {
     return llm::Failure{.status = 400,
                         .code = "invalid_json",

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "api/json_weight.h"
+#include "base/json_depth.h"
 #include "llm/json_values.h"
 
 namespace windrow::api {
@@ -29,8 +30,6 @@ llm::Failure store_failure(int32_t status, std::string code, std::string message
           .message = std::move(message)};
 }
 
-// Bodies may be as deep as a call's, with an envelope around what they repeat of it.
-constexpr size_t kKeptDepthMax = 256;
 
 // Of the turns that are read for one request, and of the items that one refers to. The values take
 // several times as much memory as their text.
@@ -44,7 +43,7 @@ llm::Failure too_long(std::string_view id) {
 }
 
 json::value parse_kept(const std::string& text) {
-  return json::parse(text, {}, {.max_depth = kKeptDepthMax});
+  return json::parse(text, {}, {.max_depth = kWrittenJsonDepthMax});
 }
 
 json::array output_of(const std::string& body) {

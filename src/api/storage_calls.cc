@@ -24,6 +24,7 @@
 #include "api/models_page.h"
 #include "api/query.h"
 #include "api/refusals.h"
+#include "base/json_depth.h"
 #include "batches/batch_json.h"
 #include "batches/batch_request.h"
 #include "batches/file_json.h"
@@ -50,7 +51,6 @@ constexpr int kLeft = 499;
 constexpr int64_t kTransferAgainMs = 2000;
 
 constexpr size_t kBatchBodyMax = size_t{1} << 20;
-constexpr size_t kStorageDepthMax = 32;
 
 llm::Failure no_storage() {
   return {.failure_class = llm::FailureClass::kRequest,
@@ -424,7 +424,7 @@ void StorageCalls::send_file(const std::shared_ptr<Asked>& asked) {
 
 StorageCalls::Answered StorageCalls::create_batch(const Asked& asked) const {
   json::parse_options options;
-  options.max_depth = kStorageDepthMax;
+  options.max_depth = kJsonDepthMax;
   std::array<unsigned char, 4096> stack;
   json::parser parser(json::storage_ptr(), options, stack.data(), stack.size());
   boost::system::error_code error = json::error::incomplete;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "api/error_reply.h"
+#include "base/json_depth.h"
 #include "llm/answer_json.h"
 #include "llm/json_members.h"
 #include "llm/json_text.h"
@@ -181,7 +182,7 @@ void StreamText::say_raw(std::string_view raw, std::string& events) {
 // A whole reply of a server elsewhere, said at once: each message becomes the delta.
 void StreamText::say_raw_answer(const std::string& raw, std::string& events) {
   boost::system::error_code error;
-  json::value reply = json::parse(raw, error);
+  json::value reply = json::parse(raw, error, {}, {.max_depth = kJsonDepthMax});
   if (error || !reply.is_object()) return;
   json::object& chunk = reply.get_object();
   if (is_chat()) chunk["object"] = "chat.completion.chunk";

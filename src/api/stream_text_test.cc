@@ -10,6 +10,7 @@
 #include <map>
 
 #include "api/testing/events.h"
+#include "base/json_depth.h"
 #include "base/random.h"
 #include "llm/answer_json.h"
 
@@ -222,6 +223,19 @@ TEST(StreamText, ToolCallsOfAWholeAnswerHaveTheirPlaces) {
   EXPECT_EQ(choices.at(1).at("delta").at("tool_calls").at(0).at("index"), 7);
   EXPECT_EQ(choices.at(2).at("delta"), json::parse(R"({"role":"assistant","tool_calls":null})"));
   EXPECT_EQ(choices.at(3).at("delta"), json::object());
+}
+
+TEST(StreamText, AWholeAnswerMayBeAsDeepAsAReply) {
+  StreamText stream(shape(Endpoint::kChatCompletions));
+  const std::string deep =
+      std::string(kJsonDepthMax - 1, '[') + std::string(kJsonDepthMax - 1, ']');
+  std::string text;
+  stream.end(
+      {.raw = R"({"choices":[{"index":0,"message":{"content":"a"}}],"vendor":)" + deep + "}"},
+      text);
+  ASSERT_FALSE(events_in(text).empty());
+  EXPECT_NE(events_in(text).at(0).find(R"("content":"a")"), std::string::npos);
+  EXPECT_NE(events_in(text).at(0).find(deep), std::string::npos);
 }
 
 TEST(StreamText, AnErrorIsAnEvent) {

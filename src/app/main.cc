@@ -18,6 +18,7 @@
 #include "app/run_command.h"
 #include "app/serve_command.h"
 #include "app/sim_upstream_command.h"
+#include "app/standard_descriptors.h"
 #include "app/status_command.h"
 #include "engine/llama/llama_library.h"
 
@@ -71,6 +72,8 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace windrow::app
 
 int main(int argc, char** argv) try {
+  // Before anything is opened.
+  if (!windrow::app::hold_standard_descriptors()) return windrow::app::kExitUnusable;
   // Where ggml gives up it would otherwise start a debugger on the process.
   setenv("GGML_NO_BACKTRACE", "1", 1);
   const int exit_code = windrow::app::run(std::vector<std::string>(argv + 1, argv + argc));

@@ -50,7 +50,8 @@ int fail(Console& console, const Error& error) {
 
 // --- what is said at the start ---
 
-void say_what_was_there(const batch::JobStart& start, Console& console) {
+void say_what_was_there(const batch::JobStart& start, const batch::JobPaths& paths,
+                        Console& console) {
   if (!start.put_aside.empty()) {
     std::string names;
     for (const std::string& name : start.put_aside) {
@@ -63,7 +64,23 @@ void say_what_was_there(const batch::JobStart& start, Console& console) {
                              with_thousands(start.results_before),
                              with_thousands(start.errors_before)));
   }
+  if (start.results_counted > 0) {
+    console.warn(
+        fmt::format("{} has {} rows with a result, and the last run counted {}: those that "
+                    "are gone are asked, and paid for, again",
+                    paths.results, with_thousands(start.results_before),
+                    with_thousands(start.results_counted)));
+  }
   say_what_is_retried(start, console);
+  if (start.quarantined > 0) {
+    console.warn(fmt::format(
+        "{} of the results and errors {} not as Windrow wrote {}: {}; {} to {}, "
+        "and what has no other line runs again",
+        start.quarantined == 1 ? "1 line"
+                               : fmt::format("{} lines", with_thousands(start.quarantined)),
+        start.quarantined == 1 ? "is" : "are", start.quarantined == 1 ? "it" : "them",
+        start.quarantined_first, start.quarantined == 1 ? "it goes" : "they go", paths.quarantine));
+  }
   if (start.torn_bytes > 0) {
     console.note(
         fmt::format("an earlier run ended while it wrote; the last {} bytes are no whole "
@@ -217,7 +234,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   const Result<std::unique_ptr<batch::JobRunner>> job =
       batch::JobRunner::open(options, {disk, clock, **input}, counters);
   if (!job) return fail(console, job.error());
-  say_what_was_there((*job)->start(), console);
+  say_what_was_there((*job)->start(), (*job)->paths(), console);
 
   std::atomic<bool> budget_spent = false;
   dispatch::Cost dearest_row = 0;  // the submitter's, until the rows have ended

@@ -271,6 +271,7 @@ Result<void> check_files_differ(const RunCommand& command, const Settings& setti
       {"the errors of the job", job->errors, true},
       {"the summary of the job", job->summary, true},
       {"the record of the job", job->record, true},
+      {"the quarantine of the job", job->quarantine, true},
       {"the lock of the job", job->lock, true},
       {"--report", settings.report},
       {"--cache", settings.cache},

@@ -10,6 +10,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/json_depth.h"
+
 namespace windrow::app {
 namespace {
 
@@ -129,7 +131,7 @@ Result<std::pair<std::string, json::value>> parse_body_default(std::string_view 
   }
   const std::string_view value = text.substr(equals + 1);
   boost::system::error_code not_json;
-  json::value parsed = json::parse(value, not_json);
+  json::value parsed = json::parse(value, not_json, {}, {.max_depth = kJsonDepthMax});
   if (not_json) parsed = json::value(value);
   return std::pair(std::string(text.substr(0, equals)), std::move(parsed));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "batch/log_lines.h"
 
@@ -49,7 +50,7 @@ std::string example_of(const json::object& line, const json::object& error) {
 
 ReadFailure read_failure(std::string_view line) {
   boost::system::error_code not_json;
-  const json::value parsed = json::parse(line, not_json);
+  const json::value parsed = json::parse(line, not_json, {}, {.max_depth = kWrittenJsonDepthMax});
   ReadFailure failure;
   const json::object* object = not_json ? nullptr : parsed.if_object();
   if (object == nullptr) return failure;

@@ -127,7 +127,16 @@ class DescriptorInput final : public Input {
 }  // namespace
 
 Result<std::unique_ptr<Input>> open_input(const std::string& path) {
-  if (path == "-") return std::make_unique<DescriptorInput>(path, false, std::nullopt);
+  if (path == "-") {
+    // Who started us closed it; what stands in its place cannot be read.
+    const int flags = ::fcntl(STDIN_FILENO, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY) {
+      return Error{ErrorKind::kInvalid,
+                   "standard input is closed, so no rows can come from it; give the input as a "
+                   "file, or through a pipe"};
+    }
+    return std::make_unique<DescriptorInput>(path, false, std::nullopt);
+  }
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) {
     return Error{errno == ENOENT || errno == ENOTDIR ? ErrorKind::kNotFound : ErrorKind::kIo,

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -47,6 +48,24 @@ TEST_F(InputTest, WhatCannotBeReadIsNamed) {
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
   EXPECT_NE(missing.error().message.find("no.jsonl"), std::string::npos);
   EXPECT_EQ(open_input(folder_.path()).error().kind, ErrorKind::kInvalid);
+}
+
+// In a process of its own: closed, and with something in its place that cannot be read.
+TEST_F(InputTest, StandardInputThatIsClosedIsNamed) {
+  for (const bool taken : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      close(STDIN_FILENO);
+      if (taken && ::open("/dev/null", O_WRONLY) != STDIN_FILENO) _exit(10);
+      const auto input = open_input("-");
+      const bool named = !input && input.error().kind == ErrorKind::kInvalid &&
+                         input.error().message.starts_with("standard input is closed");
+      _exit(named ? 0 : 11);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  }
 }
 
 TEST_F(InputTest, ANamedPipeIsReadOnceAndWaitedFor) {

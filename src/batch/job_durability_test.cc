@@ -218,7 +218,8 @@ TEST(FailingDisk, ARecordThatCannotBeWrittenStopsTheJobBeforeItRuns) {
   const JobOutcome outcome = run_job(disk, {.input = kInput});
   EXPECT_EQ(outcome.result.error().kind, ErrorKind::kIo);
   EXPECT_EQ(outcome.submitted, 0);
-  EXPECT_TRUE(memory.names().empty());
+  EXPECT_EQ(memory.names(), (std::set<std::string>{"r.errors.jsonl", "r.jsonl"}));
+  EXPECT_EQ(memory.get("r.jsonl") + memory.get("r.errors.jsonl"), "");
 }
 
 TEST(FailingDisk, ALogThatCannotBeReadIsNotTakenForEmpty) {

@@ -71,6 +71,12 @@ Error with_what_is_safe(const Error& error, const JobOptions& options, const Job
         error.kind,
         error.message + "; results already written are safe, and the same command continues"};
   }
+  if (error.kind == ErrorKind::kConflict) {
+    return Error{error.kind, error.message +
+                                 "; the job stopped, so that no further rows are answered for "
+                                 "nothing. Put back what was there, then run the same command "
+                                 "again: rows whose lines are gone are asked again"};
+  }
   const int64_t rows = files.start.results_before + files.start.errors_before +
                        counters.rows_succeeded + counters.rows_failed;
   return Error{error.kind,

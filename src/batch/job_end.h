@@ -29,8 +29,8 @@ Result<void> settle_retried(store::Disk& disk, const JobOptions& options, const 
 // Why a retry does not start: of all rows that failed, the input has none.
 Error none_left_error(const JobFiles& files, const std::string& input);
 
-// The error of a disk, or of a backend that is gone, with what is on disk and what a person does
-// next; of a job that is unattended as it is.
+// The error of a disk, of logs that somebody changed, or of a backend that is gone, with what is on
+// disk and what a person does next; of a job that is unattended as it is.
 Error with_what_is_safe(const Error& error, const JobOptions& options, const JobFiles& files,
                         const JobCounters& counters);
 

@@ -103,11 +103,99 @@ TEST_F(JobFilesTest, AFileOfSomebodyElseIsNotTouched) {
   }
 }
 
-TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnError) {
+TEST_F(JobFilesTest, ResultsHaveOneHolderWhateverTheyAreCalled) {
+  leave_a_job();
+  memory_.link("r.jsonl", "same.jsonl");
+  memory_.put("same.job.json", memory_.get("r.job.json"));
+  JobOptions other = job_options();
+  other.output_path = "same.jsonl";
+  const auto first = open_job_files(job_options(), memory_);
+  ASSERT_TRUE(first.has_value());
+  const Error error = error_of(other);
+  EXPECT_EQ(error.kind, ErrorKind::kConflict);
+  EXPECT_NE(error.message.find("another run writes same.jsonl"), std::string::npos);
+}
+
+// Neither is there when both are opened.
+TEST_F(JobFilesTest, OfTwoNewJobsWithOneFileTheSecondIsRefused) {
+  const store::testing::TemporaryFolder folder;
+  std::filesystem::create_symlink("r.jsonl", folder / "link.jsonl");
+  store::PosixDisk disk;
+  JobOptions options = job_options();
+  options.output_path = folder / "r.jsonl";
+  JobOptions linked = options;
+  linked.output_path = folder / "link.jsonl";
+  auto first = open_job_files(options, disk);
+  auto second = open_job_files(linked, disk);
+  ASSERT_TRUE(first.has_value());
+  ASSERT_TRUE(second.has_value()) << second.error().message;
+  EXPECT_EQ(second->paths.results, options.output_path);
+  ASSERT_TRUE(begin_job_files(*first, {}, disk).has_value());
+  const auto refused = begin_job_files(*second, {}, disk);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kConflict);
+  EXPECT_FALSE(std::filesystem::exists(folder / "link.job.json"));
+}
+
+TEST_F(JobFilesTest, WhatAnotherProgramWroteMeanwhileIsNotCut) {
+  leave_a_job();
+  for (const char* name : {"r.jsonl", "r.errors.jsonl"}) {
+    auto files = open_job_files(job_options(), memory_);
+    ASSERT_TRUE(files.has_value());
+    const std::string before = memory_.get(name);
+    memory_.put(name, before + "more\n");
+    const auto begun = begin_job_files(*files, *files->record, memory_);
+    ASSERT_FALSE(begun.has_value());
+    EXPECT_EQ(begun.error().kind, ErrorKind::kConflict);
+    EXPECT_EQ(memory_.get(name), before + "more\n");
+    memory_.put(name, before);
+  }
+}
+
+TEST_F(JobFilesTest, ResultsOfAnotherEndingAreRefused) {
+  leave_a_job();
+  const auto before = memory_.names();
+  for (const bool fresh : {false, true}) {
+    for (const bool named : {true, false}) {
+      JobRecord record = *parse_job_record(memory_.get("r.job.json"), "r.job.json");
+      EXPECT_EQ(record.results, "r.jsonl");
+      if (!named) record.results.clear();  // of the time before it was told
+      MemoryDisk disk;
+      for (const std::string& name : before)
+        disk.put(name, memory_.get(name));
+      disk.put("r.job.json", job_record_text(record));
+      for (const char* other : {"r.ndjson", "r.json", "r"}) {
+        JobOptions options = job_options();
+        options.output_path = other;
+        options.fresh = fresh;
+        const auto files = open_job_files(options, disk);
+        ASSERT_FALSE(files.has_value()) << other;
+        EXPECT_EQ(files.error().kind, ErrorKind::kConflict);
+        EXPECT_NE(files.error().message.find("belongs to the results in r.jsonl"),
+                  std::string::npos)
+            << files.error().message;
+      }
+      EXPECT_TRUE(open_job_files(job_options(), disk).has_value());
+    }
+  }
+}
+
+TEST_F(JobFilesTest, AJobMayMoveAsAWhole) {
+  leave_a_job();
+  for (const std::string& name : memory_.names())
+    memory_.put("s" + name.substr(1), memory_.get(name));
+  JobOptions options = job_options();
+  options.output_path = "s.jsonl";
+  EXPECT_TRUE(open_job_files(options, memory_).has_value());
+}
+
+TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnErrorWhereNobodyMayTakeThemOut) {
   leave_a_job();
   const std::string results = memory_.get("r.jsonl");
   memory_.put("r.jsonl", results + results);
-  const Error error = error_of(job_options());
+  JobOptions options = job_options();
+  options.unattended = true;
+  const Error error = error_of(options);
   EXPECT_EQ(error.kind, ErrorKind::kInvalid);
   EXPECT_NE(error.message.find("r.jsonl: line 3 is the second one for custom_id \"a\""),
             std::string::npos)

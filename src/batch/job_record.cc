@@ -8,6 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <filesystem>
 #include <utility>
 
 namespace windrow::batch {
@@ -37,6 +38,8 @@ std::optional<JobRecord> read_record(const json::object& object) {
   if (!read_text(object, "input", record.input) || settings == nullptr || !settings->is_array()) {
     return std::nullopt;
   }
+  if (object.contains("results") && !read_text(object, "results", record.results))
+    return std::nullopt;
   for (const json::value& item : settings->get_array()) {
     JobSetting setting;
     const json::object* pair = item.if_object();
@@ -59,6 +62,8 @@ std::string job_record_text(const JobRecord& record) {
   // By hand as far as the lines go: people read this file, and compare two of them.
   std::string text = fmt::format("{{\n  \"windrow_job\": {},\n  \"input\": {},\n", kFormat,
                                  json::serialize(json::string(record.input)));
+  if (!record.results.empty())
+    text += fmt::format("  \"results\": {},\n", json::serialize(json::string(record.results)));
   if (record.began_unix_s) text += fmt::format("  \"began_unix_s\": {},\n", *record.began_unix_s);
   text += "  \"settings\": [";
   std::string_view separator = "\n";
@@ -130,6 +135,10 @@ Error changed_settings_error(const std::vector<SettingChange>& changes,
                   "continue, or --fresh to start over and keep the old files under another "
                   "name",
                   results, named)};
+}
+
+std::string results_name(const JobOptions& options) {
+  return std::filesystem::path(options.output_path).filename().string();
 }
 
 std::vector<JobSetting> settings_of(const JobOptions& options) {

@@ -15,6 +15,10 @@ namespace windrow::batch {
 
 struct JobRecord {
   std::string input;  // for people; another input is no reason to stop
+
+  // The file name of the results, without its folder; empty in early records. Results of another
+  // ending would have the same files beside them.
+  std::string results = {};
   std::vector<JobSetting> settings;
 
   // Prompts that tell the date tell this one, also on another day; absent in early records.
@@ -47,6 +51,9 @@ std::vector<SettingChange> changed_so_far(const std::vector<JobSetting>& before,
 
 // kConflict, each change named, old -> new. `results` is the name of the results.
 Error changed_settings_error(const std::vector<SettingChange>& changes, const std::string& results);
+
+// JobRecord::results of these options.
+std::string results_name(const JobOptions& options);
 
 // The settings of the options with the body defaults after them, as "set FIELD".
 std::vector<JobSetting> settings_of(const JobOptions& options);

@@ -368,7 +368,9 @@ Result<JobReport> Runner::run(std::span<const ModelRoute> routes, RunHooks hooks
     const auto checked = check_before(hooks_);
     if (!checked) return checked.error();
     if (!*checked || stopping() != Stop::kNo) return report(JobEnd::kInterrupted);
-    JobRecord record{.input = environment_.input.name(), .settings = settings_of(options_)};
+    JobRecord record{.input = environment_.input.name(),
+                     .results = results_name(options_),
+                     .settings = settings_of(options_)};
     for (JobSetting& setting : hooks_.late_settings)
       record.settings.push_back(std::move(setting));
     counters_.log_bytes = static_cast<int64_t>(files_.results_bytes + files_.errors_bytes);

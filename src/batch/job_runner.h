@@ -145,6 +145,8 @@ class JobRunner {
   //   kInvalid      the input ends in the middle of its compressed data (every whole line before
   //                 that was run); --strict found offending lines
   //   kConflict     rows that have a result changed, each named up to 20; late settings differ
+  //                 from those of the earlier run; a log was removed, renamed or cut by somebody
+  //                 else while it was written
   //   kDiskFull, kIo  the message says what is safe; the same command continues
   //   kUnavailable, kNoSpace  the backend can answer nothing any more
   // Results that came before a failure are on disk, and the logs are valid.

@@ -131,7 +131,8 @@ std::optional<LastRun> read_last_run(std::string_view summary) {
   LastRun last{.end = std::string(llm::text_in(*object, "end")),
                .error = std::string(llm::text_in(*object, "error")),
                .rows_total = status_number(*rows, "total"),
-               .rows_left = status_number(*rows, "left")};
+               .rows_left = status_number(*rows, "left"),
+               .rows_succeeded = status_number(*rows, "succeeded")};
   if (last.end.empty()) return std::nullopt;
   if (const json::object* bytes = llm::object_in(*object, "log_bytes")) {
     last.results_bytes = status_number(*bytes, "results");

@@ -36,6 +36,7 @@ struct LastRun {
   std::string error;
   int64_t rows_total = -1;  // -1: not known
   int64_t rows_left = -1;
+  int64_t rows_succeeded = -1;
 
   // How long the logs were then; -1 where the summary does not say.
   int64_t results_bytes = -1;

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
 
+#include "batch/line_json.h"
 #include "batch/log_lines.h"
 #include "batch/result_line.h"
 #include "batch/row.h"
@@ -25,9 +23,10 @@ constexpr uint64_t kStatusMax = 999;
 Error not_ours(const std::string& path, uint64_t number, std::string_view why) {
   return Error{
       ErrorKind::kInvalid,
-      fmt::format("{}: line {} is not one that Windrow wrote there ({}); nothing was changed. Give "
-                  "another output with -o, or put back what was there before it was edited, or use "
-                  "--fresh, which keeps the file under another name and starts over",
+      fmt::format("{}: line {} is not one that Windrow wrote there ({}); nothing was changed. Take "
+                  "the line out, so that its row runs again, or put back what was there before it "
+                  "was edited; or give another output with -o; or use --fresh, which keeps the "
+                  "file under another name and starts over",
                   path, number, why)};
 }
 
@@ -41,6 +40,16 @@ bool read_count(const json::object& object, std::string_view name, uint64_t& cou
   if (value == nullptr || !value->is_int64() || value->get_int64() < 0) return false;
   count = static_cast<uint64_t>(value->get_int64());
   return true;
+}
+
+// To name the row of a line that another version wrote.
+constexpr size_t kStrayDepthMax = 4096;
+
+// Empty when it has none that can be used.
+std::string_view custom_id_in(const json::value& value) {
+  const json::object* object = value.if_object();
+  const json::value* id = object == nullptr ? nullptr : object->if_contains("custom_id");
+  return id != nullptr && id->is_string() ? std::string_view(id->get_string()) : std::string_view();
 }
 
 // A torn end may be any beginning of a line, with blocks in it that never reached the disk: those
@@ -93,34 +102,40 @@ std::optional<std::string_view> read_log_line(const json::value& value, LogKind 
 }
 
 Result<LogScan> scan_log(store::ReadFile& file, const std::string& path, LogKind kind,
-                         const std::function<Result<void>(const LogLine&)>& each, uint64_t begin) {
+                         const LogVisit& each, uint64_t begin, const StrayVisit& stray) {
   LogScan scan{.whole_bytes = begin};
   LogLines lines(file, begin);
-  std::array<unsigned char, size_t{1} << 14> arena = {};
-  json::parse_options options;
-  options.max_depth = kLogDepthMax;
+  LineJson parsed;
+  uint64_t number = 0;
   for (;;) {
     const auto text = lines.next();
     if (!text) return text.error();
     if (!*text) break;
     LogLine line;
-    line.number = static_cast<uint64_t>(scan.lines) + 1;
+    line.number = ++number;
     line.offset = scan.whole_bytes;
     line.size = (*text)->size() + 1;
-    json::monotonic_resource resource(arena.data(), arena.size());
-    boost::system::error_code error;
-    const json::value value =
-        json::parse(json::string_view((*text)->data(), (*text)->size()), error, &resource, options);
-    if (error) return not_ours(path, line.number, "it is not JSON");
-    if (const auto why = read_log_line(value, kind, line)) {
-      return not_ours(path, line.number, *why);
-    }
-    if (auto done = each(line); !done) return done.error();
-    ++scan.lines;
     scan.whole_bytes = lines.offset();
+    const json::value* value = parsed.parse(**text);
+    std::optional<std::string_view> why;
+    if (value != nullptr) {
+      why = read_log_line(*value, kind, line);
+    } else if (parsed.too_deep()) {
+      value = parsed.parse(**text, kStrayDepthMax);
+      why = "it is nested too deep";
+    }
+    if (value == nullptr) return not_ours(path, number, "it is not JSON");
+    if (!why) {
+      if (auto done = each(line); !done) return done.error();
+      ++scan.lines;
+      continue;
+    }
+    line.custom_id = custom_id_in(*value);
+    if (!stray || line.custom_id.empty()) return not_ours(path, number, *why);
+    stray(line, *why);
   }
   if (!may_be_torn(lines.torn())) {
-    return not_ours(path, static_cast<uint64_t>(scan.lines) + 1, "it does not begin like one");
+    return not_ours(path, number + 1, "it does not begin like one");
   }
   scan.torn_bytes = lines.torn().size();
   return scan;

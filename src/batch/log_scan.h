@@ -16,9 +16,6 @@
 
 namespace windrow::batch {
 
-// How deep the JSON of a log may be nested: deeper than any line of ours.
-inline constexpr size_t kLogDepthMax = 32;
-
 enum class LogKind : uint8_t { kResults, kErrors };
 
 // What a line of a log says about its row.
@@ -43,21 +40,27 @@ std::optional<std::string_view> read_log_line(const boost::json::value& value, L
                                               LogLine& line);
 
 struct LogScan {
-  int64_t lines = 0;
+  int64_t lines = 0;         // stray ones not included
   uint64_t whole_bytes = 0;  // up to and with the last line end
   uint64_t torn_bytes =
       0;  // behind it: the beginning of a line whose writer did not live to end it
 };
 
-// Calls `each` for every whole line, in order, and stops at its first error. `path` is what
-// messages call the file. Of a log that was read before, the part from `begin` on, where a line
-// begins, may do; the numbers of lines count from there. Changes nothing.
+using LogVisit = std::function<Result<void>(const LogLine&)>;
+
+// A line that is JSON and has a custom_id, and is yet none that Windrow wrote into this kind of
+// log. Of `line` there are the place and the custom_id; `why`: "it is not ...".
+using StrayVisit = std::function<void(const LogLine& line, std::string_view why)>;
+
+// Calls `each` for every whole line, in order, and stops at its first error; for a stray one it
+// calls `stray` where there is one. `path` is what messages call the file. Of a log that was read
+// before, the part from `begin` on, where a line begins, may do; the numbers of lines count from
+// there. Changes nothing.
 //   kInvalid  a whole line that Windrow did not write into this kind of log, or a torn end that
-//   does
-//             not begin like one: the message names the line and says what to do
+//             does not begin like one: the message names the line and says what to do
 //   kIo
 Result<LogScan> scan_log(store::ReadFile& file, const std::string& path, LogKind kind,
-                         const std::function<Result<void>(const LogLine&)>& each,
-                         uint64_t begin = 0);
+                         const LogVisit& each, uint64_t begin = 0,
+                         const StrayVisit& stray = nullptr);
 
 }  // namespace windrow::batch

@@ -151,6 +151,46 @@ TEST_F(LogScanTest, ALineThatIsNotOursIsNamedWithWhatToDo) {
             std::string::npos);
 }
 
+// What names a row is told to who asks for it, and the rest of the log is read.
+TEST_F(LogScanTest, ALineThatNamesARowIsStray) {
+  const std::string edited = R"({"custom_id":"row-1","response":{},"error":null})";
+  const std::string deep =
+      R"({"custom_id":"row-2","response":)" + std::string(500, '[') + std::string(500, ']') + "}";
+  disk_.put("log", result(0) + edited + "\n" + deep + "\n" + error(4) + result(3));
+  std::vector<std::string> stray;
+  const auto file = disk_.open_read("log");
+  const auto scanned = scan_log(
+      **file, "log", LogKind::kResults,
+      [&](const LogLine& line) -> Result<void> {
+        ids_.emplace_back(line.custom_id);
+        return {};
+      },
+      0,
+      [&](const LogLine& line, std::string_view why) {
+        stray.push_back(fmt::format("{} {} {}: {}", line.number, line.size, line.custom_id, why));
+      });
+  ASSERT_TRUE(scanned.has_value()) << scanned.error().message;
+  EXPECT_EQ(scanned->lines, 2);
+  EXPECT_EQ(scanned->whole_bytes, disk_.get("log").size());
+  EXPECT_EQ(ids_, (std::vector<std::string>{"row-0", "row-3"}));
+  EXPECT_EQ(stray, (std::vector<std::string>{
+                       fmt::format("2 {} row-1: it has no object \"windrow\"", edited.size() + 1),
+                       fmt::format("3 {} row-2: it is nested too deep", deep.size() + 1),
+                       fmt::format("4 {} row-4: it is an error among results", error(4).size())}));
+}
+
+TEST_F(LogScanTest, WhatNamesNoRowIsNotStray) {
+  for (const char* line : {"hello", "{}", "[1]", R"({"custom_id":null})", R"({"custom_id":""})"}) {
+    disk_.put("log", result(0) + line + "\n");
+    const auto file = disk_.open_read("log");
+    const auto scanned = scan_log(
+        **file, "log", LogKind::kResults, [](const LogLine&) -> Result<void> { return {}; }, 0,
+        [](const LogLine&, std::string_view) {});
+    ASSERT_FALSE(scanned.has_value()) << line;
+    EXPECT_NE(scanned.error().message.find("Take the line out"), std::string::npos);
+  }
+}
+
 TEST_F(LogScanTest, StopsAtTheFirstErrorOfItsCaller) {
   disk_.put("log", result(0) + result(1));
   auto file = *disk_.open_read("log");

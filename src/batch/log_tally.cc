@@ -1,7 +1,6 @@
 #include "batch/log_tally.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <tuple>
 
 #include "llm/json_values.h"
@@ -79,16 +78,11 @@ std::string_view failure_class(int32_t status) {
 }
 
 std::optional<LogLine> LogTally::read(LogKind kind, uint64_t number, std::string_view text) {
-  json::parse_options options;
-  options.max_depth = kLogDepthMax;
-  boost::system::error_code not_json;
-  parsed_.reset();
-  memory_.release();
-  parsed_.emplace(json::parse(text, not_json, &memory_, options));
+  const json::value* const value = parsed_.parse(text);
   line_ = LogLine{.number = number, .size = text.size() + 1};
   const std::optional<std::string_view> why =
-      not_json ? std::optional<std::string_view>("it is not JSON")
-               : read_log_line(*parsed_, kind, line_);
+      value == nullptr ? std::optional<std::string_view>("it is not JSON")
+                       : read_log_line(*value, kind, line_);
   if (!why) return line_;
   OddLines& odd = odd_[static_cast<size_t>(kind)];
   if (odd.lines++ == 0) {
@@ -130,7 +124,7 @@ void LogTally::count_timings(const json::object& line) {
 
 void LogTally::count_result() {
   ++succeeded_;
-  const json::object& line = parsed_->get_object();
+  const json::object& line = parsed_.value()->get_object();
   count_timings(line);
   const json::object* response = llm::object_in(line, "response");
   const json::object* body = response == nullptr ? nullptr : llm::object_in(*response, "body");
@@ -148,7 +142,7 @@ void LogTally::count_result() {
 
 void LogTally::count_failure() {
   ++failed_;
-  const json::object& line = parsed_->get_object();
+  const json::object& line = parsed_.value()->get_object();
   count_attempts(line, 0);
   std::pair<int32_t, std::string> key(line_.status, line_.code);
   if (failures_.size() >= kFailureKindsMax && !failures_.contains(key)) key = {0, "others"};

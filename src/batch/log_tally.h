@@ -4,9 +4,7 @@
 #pragma once
 
 #include <array>
-#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/value.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "batch/latency_histogram.h"
+#include "batch/line_json.h"
 #include "batch/log_scan.h"
 #include "llm/prices.h"
 
@@ -93,10 +92,8 @@ class LogTally {
   int64_t count_attempts(const boost::json::object& line, int64_t answer_tokens);
   void count_timings(const boost::json::object& line);
 
-  // The line that was read last, in memory that is used again for each.
-  std::array<unsigned char, size_t{1} << 14> buffer_ = {};
-  boost::json::monotonic_resource memory_{buffer_.data(), buffer_.size()};
-  std::optional<boost::json::value> parsed_;
+  // The line that was read last.
+  LineJson parsed_;
   LogLine line_;
 
   int64_t succeeded_ = 0;

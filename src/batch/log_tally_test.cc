@@ -62,6 +62,14 @@ TEST_F(LogTallyTest, TokensOfFailedAttemptsAreLost) {
   EXPECT_EQ(tally_.lost_tokens(), 20 + 7);
 }
 
+// Each line in as much memory as it takes, however many there were before it.
+TEST_F(LogTallyTest, ManyLongLinesAreRead) {
+  const std::string text(40'000, 'x');
+  for (int i = 0; i < 200; ++i)
+    add_failure(failure("c", 500, "x", text));
+  EXPECT_EQ(tally_.failed(), 200);
+}
+
 TEST_F(LogTallyTest, AnAnswerThatWasKeptWasNotComputed) {
   const llm::Usage usage{.prompt_tokens = 10, .completion_tokens = 3};
   add_result(result("a", "m", usage));

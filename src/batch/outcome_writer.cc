@@ -44,7 +44,11 @@ void OutcomeWriter::write(ResultLog log) {
   counters_.log_bytes = static_cast<int64_t>(log.bytes());
   for (;;) {
     std::vector<RowOutcome> group = outcomes_.pop_all_gathered(kGather);
-    if (group.empty()) return;
+    if (group.empty()) {
+      // Whoever removed a log after its last group took what this run says is done.
+      if (auto still = log.check_in_place(); !still) out_.failed(still.error());
+      return;
+    }
     const auto size = static_cast<int64_t>(group.size());
     const bool written = write_group(log, std::move(group));
     counters_.rows_unwritten -= size;

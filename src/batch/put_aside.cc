@@ -7,7 +7,7 @@ namespace {
 
 bool any_exists(const store::Disk& disk, const JobPaths& paths) {
   return disk.exists(paths.results) || disk.exists(paths.errors) || disk.exists(paths.summary) ||
-         disk.exists(paths.record);
+         disk.exists(paths.record) || disk.exists(paths.quarantine);
 }
 
 }  // namespace
@@ -22,9 +22,10 @@ std::vector<Move> plan_job_aside(const store::Disk& disk, const JobPaths& paths)
     if (disk.exists(from)) moves.push_back({from, to});
   };
   add(paths.record, old.record);
+  add(paths.summary, old.summary);
   add(paths.results, old.results);
   add(paths.errors, old.errors);
-  add(paths.summary, old.summary);
+  add(paths.quarantine, old.quarantine);
   return moves;
 }
 

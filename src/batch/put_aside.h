@@ -20,7 +20,7 @@ struct Move {
 
 // --fresh: every file of the job, to the names of the first old(n) that is free. The record comes
 // first: what is left without one when the process ends in between is refused until --fresh is said
-// again.
+// again. The summary is next: it tells of results.
 std::vector<Move> plan_job_aside(const store::Disk& disk, const JobPaths& paths);
 
 // One by one, each safe before the next.

@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "llm/answer_json.h"
 #include "llm/json_text.h"
 
@@ -30,11 +31,16 @@ void append_number(Number number, std::string& text) {
   text.append(digits.data(), digits.size());
 }
 
+// What servers say may be no UTF-8, and nobody could read a line with it.
+void append_text(std::string_view value, std::string& text) {
+  llm::append_json(utf8_repair(value), text);
+}
+
 void append_text_or_null(std::string_view value, std::string& text) {
   if (value.empty()) {
     text += "null";
   } else {
-    llm::append_json(value, text);
+    append_text(value, text);
   }
 }
 
@@ -45,7 +51,11 @@ std::string begin_line(const RowKey& key, size_t response_bytes) {
   text += kLineStart;
   text += row_id(key);
   text += R"(","custom_id":)";
-  append_text_or_null(key.custom_id, text);
+  if (key.custom_id.empty()) {
+    text += "null";
+  } else {
+    llm::append_json(key.custom_id, text);  // it was read as JSON
+  }
   text += R"(,"response":)";
   return text;
 }
@@ -75,7 +85,7 @@ void append_about(const RowKey& key, const Tries& tries, std::string& text) {
   append_number(tries.tokens, text);
   if (tries.earlier_failure.empty()) return;
   text += R"(,"earlier_failure":)";
-  llm::append_json(tries.earlier_failure, text);
+  append_text(tries.earlier_failure, text);
 }
 
 }  // namespace
@@ -117,15 +127,15 @@ std::string error_line(const RowFault& fault, const Tries& tries) {
   if (fault.of_line || never_asked) {
     text += "null";
   } else if (failure.raw.empty()) {
-    append_response(fault.key, failure.status, json::serialize(llm::failure_to_json(failure)),
-                    text);
+    append_response(fault.key, failure.status,
+                    utf8_repair(json::serialize(llm::failure_to_json(failure))), text);
   } else {
     append_response(fault.key, failure.status, failure.raw, text);
   }
   text += R"(,"error":{"code":)";
   append_text_or_null(failure.code, text);
   text += R"(,"message":)";
-  llm::append_json(failure.message, text);
+  append_text(failure.message, text);
   text += R"(,"param":)";
   append_text_or_null(failure.param, text);
   text += R"(,"line":)";

@@ -1,5 +1,7 @@
 #include "batch/result_log.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/ensure.h"
@@ -16,8 +18,12 @@ Result<AppendLog> AppendLog::open(store::Disk& disk, const std::string& path,
   if (!file) return file.error();
   const auto size = (*file)->size();
   if (!size) return size.error();
-  ENSURE(*size >= whole_bytes, "{} shrank from {} to {} bytes while it was locked", path,
-         whole_bytes, *size);
+  if (*size < whole_bytes) {
+    return Error{ErrorKind::kConflict,
+                 fmt::format("{} was cut by something else since it was read: it has {} bytes and "
+                             "had {}; put back what was there and run the same command again",
+                             path, *size, whole_bytes)};
+  }
   if (*size > whole_bytes) {
     if (auto done = (*file)->truncate(whole_bytes); !done) return done.error();
   }
@@ -31,6 +37,11 @@ Result<AppendLog> AppendLog::open(store::Disk& disk, const std::string& path,
 Result<void> AppendLog::append_group(std::string_view lines) {
   if (poison_) return *poison_;
   ENSURE(lines.ends_with('\n'), "a group of {} must end with its last line", path_);
+  // Once it was changed by somebody else, neither its end nor what a cut would leave is known.
+  if (auto still = file_->check_in_place(whole_bytes_); !still) {
+    poison_ = still.error();
+    return *poison_;
+  }
   auto done = file_->append(lines);
   if (done) done = file_->sync();
   if (!done) {
@@ -41,6 +52,11 @@ Result<void> AppendLog::append_group(std::string_view lines) {
   }
   whole_bytes_ += lines.size();
   return {};
+}
+
+Result<void> AppendLog::check_in_place() const {
+  if (poison_ || whole_bytes_ == 0) return {};
+  return file_->check_in_place(whole_bytes_);
 }
 
 ResultLog::ResultLog(AppendLog results, AppendLog errors)
@@ -55,6 +71,11 @@ Result<ResultLog> ResultLog::open(store::Disk& disk, const std::string& results_
   if (!errors) return errors.error();
   if (auto done = disk.sync_folder_of(results_path); !done) return done.error();
   return ResultLog(*std::move(results), *std::move(errors));
+}
+
+Result<void> ResultLog::check_in_place() const {
+  if (auto still = results_.check_in_place(); !still) return still;
+  return errors_.check_in_place();
 }
 
 Result<void> ResultLog::commit(const Group& group, const std::function<void(LogKind)>& on_safe) {

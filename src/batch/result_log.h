@@ -23,12 +23,17 @@ namespace windrow::batch {
 class AppendLog {
  public:
   // Cuts what is behind `whole_bytes` (the torn end scan_log found) and goes on from there.
+  // kConflict where the file is shorter than that.
   static Result<AppendLog> open(store::Disk& disk, const std::string& path, uint64_t whole_bytes);
 
   // Appends `lines`, which are whole lines, and syncs. When this fails, the file is cut back to the
   // last whole group as far as the disk lets it, and every later call fails with the same error:
-  // what of the group is on disk is known only to a scan.
+  // what of the group is on disk is known only to a scan. kConflict, and nothing is written: the
+  // file is not as the last group left it.
   Result<void> append_group(std::string_view lines);
+
+  // The same question without a group; a file without a line may be what it wants.
+  Result<void> check_in_place() const;
 
   const std::string& path() const { return path_; }
   uint64_t whole_bytes() const { return whole_bytes_; }
@@ -59,6 +64,9 @@ class ResultLog {
   // Each file by itself: when the errors cannot be written, the results of the group are safe.
   // `on_safe` is called after each file that had lines was synced.
   Result<void> commit(const Group& group, const std::function<void(LogKind)>& on_safe);
+
+  // kConflict where one of the files is not as the last group left it: removed, renamed, cut.
+  Result<void> check_in_place() const;
 
   uint64_t bytes() const { return results_.whole_bytes() + errors_.whole_bytes(); }
 

@@ -126,5 +126,30 @@ TEST_F(ResultLogTest, OpeningFailsWithTheDisk) {
   EXPECT_EQ(ResultLog::open(disk_, "r", 2, "e", 0).error().kind, ErrorKind::kIo);
 }
 
+TEST_F(ResultLogTest, WhatSomebodyElseChangedTakesNothingMore) {
+  for (int change = 0; change < 4; ++change) {
+    SCOPED_TRACE(change);
+    MemoryDisk disk;
+    auto log = AppendLog::open(disk, "a.log", 0);
+    ASSERT_TRUE(log->check_in_place().has_value());
+    ASSERT_TRUE(log->append_group("one\n").has_value());
+    ASSERT_TRUE(log->check_in_place().has_value());
+    if (change == 0) ASSERT_TRUE(disk.remove("a.log").has_value());
+    if (change == 1) ASSERT_TRUE(disk.rename("a.log", "b.log").has_value());
+    if (change == 2) disk.put("a.log", "one\n");  // another file, with the same in it
+    if (change == 3) {
+      auto other = disk.open_append("a.log");
+      ASSERT_TRUE((*other)->truncate(1).has_value());
+    }
+    EXPECT_EQ(log->check_in_place().error().kind, ErrorKind::kConflict);
+    const std::string before = disk.get("a.log");
+    const auto appended = log->append_group("two\n");
+    ASSERT_FALSE(appended.has_value());
+    EXPECT_EQ(appended.error().kind, ErrorKind::kConflict);
+    EXPECT_TRUE(log->poisoned());
+    EXPECT_EQ(disk.get("a.log"), before);
+  }
+}
+
 }  // namespace
 }  // namespace windrow::batch

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "batch/fingerprint.h"
 #include "llm/json_members.h"
@@ -25,9 +26,6 @@ namespace windrow::batch {
 namespace json = boost::json;
 
 namespace {
-
-// Deeper than any schema people write, and far from what a stack holds.
-constexpr size_t kDepthMax = 128;
 
 // How much of a foreign text a message repeats.
 constexpr size_t kQuoteBytesMax = 80;
@@ -73,7 +71,7 @@ std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr me
                          "");
   }
   json::parse_options options;
-  options.max_depth = kDepthMax;
+  options.max_depth = kJsonDepthMax;
   std::array<unsigned char, 4096> stack;
   json::parser parser(std::move(memory), options, stack.data(), stack.size());
   boost::system::error_code error;

@@ -141,6 +141,7 @@ Result<Salvage> salvage_logs(const JobOptions& options, store::Disk& disk, Input
   const std::vector<Move> copies = plan_job_aside(disk, *paths);
   const JobRecord record{
       .input = options.input_name,
+      .results = results_name(options),
       .settings = settings_of(options),
       .began_unix_s = began(disk, paths->record).value_or(options.now_unix_s),
   };

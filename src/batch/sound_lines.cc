@@ -1,7 +1,6 @@
 #include "batch/sound_lines.h"
 
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <string>
 #include <variant>
 
@@ -60,13 +59,9 @@ void SoundLines::add_input(const Line& line) {
 }
 
 std::optional<std::string_view> SoundLines::judge(LogKind kind, std::string_view text) {
-  memory_.release();
-  json::parse_options options;
-  options.max_depth = kLogDepthMax;
-  boost::system::error_code error;
-  const json::value value = json::parse(text, error, &memory_, options);
-  if (error) return "it is not JSON";
-  return judge(kind, value);
+  const json::value* const value = parsed_.parse(text);
+  if (value == nullptr) return "it is not JSON";
+  return judge(kind, *value);
 }
 
 std::optional<std::string_view> SoundLines::judge(LogKind kind, const json::value& value) {

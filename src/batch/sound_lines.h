@@ -2,14 +2,13 @@
 // ours as a whole and answer a row of the input as it is now, the first of each row. Pure.
 #pragma once
 
-#include <array>
-#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/value.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "batch/line_json.h"
 #include "batch/line_source.h"
 #include "batch/log_scan.h"
 #include "batch/row.h"
@@ -35,9 +34,7 @@ class SoundLines {
   // What a line is known by does not depend on what its row may ask.
   const RowReader reader_{RowRules{.models = {"any"}, .any_model = true, .raw = true}};
   RowTable rows_;
-
-  std::array<unsigned char, size_t{1} << 14> buffer_ = {};
-  boost::json::monotonic_resource memory_{buffer_.data(), buffer_.size()};
+  LineJson parsed_;
 };
 
 }  // namespace windrow::batch

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "llm/request_json.h"
 
 namespace windrow::batches {
@@ -161,7 +162,7 @@ std::string record_text(const BatchRecord& record) {
 Result<void> read_record(std::string_view text, BatchRecord& record) {
   // Ours and whole, or damaged: which of its members is missing is of no use to anybody.
   try {
-    const json::value value = json::parse(text);
+    const json::value value = json::parse(text, {}, {.max_depth = kWrittenJsonDepthMax});
     const json::object& object = value.as_object();
     record.request = read_request(object.at("request").as_object());
     record.state = read_state(object.at("state").as_object());

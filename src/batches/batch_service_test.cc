@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/json_depth.h"
 #include "base/testing/eventually.h"
 #include "batches/batch_json.h"
 #include "batches/testing/service_rig.h"
@@ -80,6 +81,24 @@ TEST_F(BatchServiceTest, RunsABatchToItsEnd) {
     EXPECT_TRUE(std::holds_alternative<std::monostate>(files->remove(me, file)));
   EXPECT_FALSE(fs::exists(folder / batch_place(id)));
   EXPECT_EQ(view(id).record, record);
+}
+
+// Whatever an answer is that was accepted, its line counts, and its row is not asked again.
+TEST_F(BatchServiceTest, RepliesAsDeepAsTheyMayBeAreItsOutput) {
+  const std::string deep = R"({"choices":[{"text":"x"}],"vendor":)" +
+                           std::string(kJsonDepthMax - 1, '[') +
+                           std::string(kJsonDepthMax - 1, ']') + "}";
+  open([&](const llm::Request&) {
+    llm::Answer answer;
+    answer.raw = deep;
+    return llm::Outcome(answer);
+  });
+  start();
+  const BatchRecord done = wait_for(create(rows(3)), kCompleted);
+  EXPECT_EQ(done.counts, (RequestCounts{3, 3, 0}));
+  EXPECT_EQ(asked().size(), 3U);
+  EXPECT_NE(content(done.output_file_id).find(deep), std::string::npos);
+  EXPECT_TRUE(warnings().empty());
 }
 
 TEST_F(BatchServiceTest, AFileWithFaultsFailsWithTheirLines) {

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "base/json_depth.h"
 #include "chat/marks.h"
 
 namespace windrow::chat {
@@ -97,7 +98,7 @@ bool JsonScan::begin_value(char byte) {
   switch (byte) {
     case '{':
     case '[':
-      if (open_.size() == kDepthMax) return false;
+      if (open_.size() == kJsonDepthMax) return false;
       open_.push_back(byte);
       expect_ = byte == '{' ? Expect::kMemberOrEnd : Expect::kElementOrEnd;
       return true;

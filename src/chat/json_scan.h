@@ -57,8 +57,6 @@ class JsonScan {
   bool number_may_end() const;
   void end_value();
 
-  static constexpr size_t kDepthMax = 128;
-
   State state_ = State::kGoing;
   Expect expect_ = Expect::kValue;
   std::vector<char> open_;  // brackets

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "jinja/template.h"
 
 namespace windrow::chat {
@@ -18,9 +19,6 @@ namespace windrow::chat {
 namespace json = boost::json;
 
 namespace {
-
-// As deep as a request may be.
-constexpr size_t kDepthMax = 128;
 
 // Mistral's.
 constexpr size_t kShortId = 9;
@@ -120,10 +118,8 @@ void put_in_form(json::value& arguments, MessageForm form) {
   }
   const json::string* text = arguments.if_string();
   if (text == nullptr) return;
-  json::parse_options options;
-  options.max_depth = kDepthMax;
   boost::system::error_code error;
-  json::value parsed = json::parse(*text, error, json::storage_ptr(), options);
+  json::value parsed = json::parse(*text, error, {}, {.max_depth = kJsonDepthMax});
   if (!error) arguments = std::move(parsed);
 }
 

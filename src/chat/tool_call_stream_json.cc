@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "chat/marks.h"
 #include "chat/tool_call_stream.h"
 
@@ -17,10 +18,8 @@ namespace {
 
 // What the scan has passed, as a value; null where Boost is stricter than it.
 json::value parsed(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = 256;
   boost::system::error_code error;
-  json::value value = json::parse(text, error, json::storage_ptr(), options);
+  json::value value = json::parse(text, error, {}, {.max_depth = kJsonDepthMax});
   return error ? json::value() : value;
 }
 

@@ -6,6 +6,7 @@
 #include <boost/json/value.hpp>
 
 #include "base/ensure.h"
+#include "base/json_depth.h"
 #include "chat/harmony.h"
 
 namespace windrow::chat {
@@ -203,7 +204,7 @@ std::string write_calls(const ToolSyntax& syntax, std::span<const WrittenCall> c
     text += call.name;
     text += syntax.middle;
     if (syntax.form == Form::kTagged) {
-      const json::value arguments = json::parse(call.arguments);
+      const json::value arguments = json::parse(call.arguments, {}, {.max_depth = kJsonDepthMax});
       for (const auto& [key, value] : arguments.as_object()) {
         text.append(syntax.key_open).append(key).append(syntax.key_close);
         text.append(syntax_text(value)).append(syntax.value_close);

@@ -8,18 +8,17 @@
 #include <string>
 #include <utility>
 
+#include "base/json_depth.h"
+
 namespace windrow::llm {
 
 namespace json = boost::json;
 
 namespace {
 
-// Of arguments that are objects; whoever brought the text has parsed it already.
-constexpr size_t kDepthMax = 512;
-
 std::optional<json::value> parse(std::string_view text) {
   boost::system::error_code error;
-  json::value value = json::parse(text, error, {}, {.max_depth = kDepthMax});
+  json::value value = json::parse(text, error, {}, {.max_depth = kJsonDepthMax});
   if (error) return std::nullopt;
   return value;
 }

@@ -11,6 +11,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/json_depth.h"
+
 namespace windrow::llm {
 
 namespace json = boost::json;
@@ -22,9 +24,6 @@ using Kind = StructureSpec::Kind;
 // What is longer is no schema, expression or grammar that anybody wrote.
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 constexpr size_t kChoicesMax = 10'000;
-
-// As deep as a line of the input may be nested.
-constexpr size_t kSchemaDepthMax = 128;
 
 constexpr std::string_view kTypes =
     "\"text\", \"json_schema\", \"json_object\", \"regex\", \"grammar\" or \"choice\"";
@@ -45,7 +44,7 @@ Problem read_schema(std::string_view param, const json::value& value, StructureS
   const std::string_view text = value.get_string();
   if (Problem problem = too_long(param, text.size())) return problem;
   boost::system::error_code error;
-  const json::value schema = json::parse(text, error, {}, {.max_depth = kSchemaDepthMax});
+  const json::value schema = json::parse(text, error, {}, {.max_depth = kJsonDepthMax});
   if (error) {
     return bad_value(param, fmt::format("{} is a string that is no JSON ({}); give the schema as "
                                         "an object",

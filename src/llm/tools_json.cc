@@ -7,14 +7,13 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "base/json_depth.h"
+
 namespace windrow::llm {
 
 namespace json = boost::json;
 
 namespace {
-
-// As deep as a whole line may be.
-constexpr size_t kToolsDepthMax = 128;
 
 // {"type": "function", "function": {"name": ...}}
 Problem read_function(const std::string& param, const json::value& value,
@@ -54,10 +53,8 @@ Problem read_arguments(const std::string& param, const json::value* value, json:
   const json::string* text = value->if_string();
   if (text == nullptr) return wrong_kind(param, "a string of JSON, or an object", *value);
   if (text->empty()) return std::nullopt;
-  json::parse_options options;
-  options.max_depth = kToolsDepthMax;
   boost::system::error_code error;
-  const json::value parsed = json::parse(*text, error, json::storage_ptr(), options);
+  const json::value parsed = json::parse(*text, error, {}, {.max_depth = kJsonDepthMax});
   if (error || !parsed.is_object()) {
     return bad_value(
         param, fmt::format("{} is \"{}\", which is not a JSON object; it must be one, as text",

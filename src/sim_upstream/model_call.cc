@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "sim_upstream/prefix_cache.h"
 
 namespace windrow::sim_upstream {
@@ -120,7 +121,9 @@ void read_guidance(const json::object& body, ModelCall& call) {
   if (schema == nullptr) return;
   call.wants_json = true;
   boost::system::error_code error;
-  call.schema = schema->is_string() ? json::parse(view(schema->get_string()), error) : *schema;
+  call.schema = schema->is_string() ? json::parse(view(schema->get_string()), error, {},
+                                                  {.max_depth = kJsonDepthMax})
+                                    : *schema;
 }
 
 void read_format(const json::object& body, ModelCall& call) {
@@ -184,7 +187,7 @@ int64_t ModelCall::prompt_tokens() const {
 
 Result<ModelCall> read_call(Endpoint endpoint, std::string_view body) {
   boost::system::error_code error;
-  const json::value parsed = json::parse(body, error);
+  const json::value parsed = json::parse(body, error, {}, {.max_depth = kJsonDepthMax});
   if (error) return refusal(fmt::format("the body is no JSON: {}", error.message()));
   const json::object* object = parsed.if_object();
   if (object == nullptr) return refusal("the body must be a JSON object");

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/ensure.h"
+#include "base/json_depth.h"
 #include "sim_upstream/limit_headers.h"
 #include "sim_upstream/reply_body.h"
 
@@ -29,7 +30,8 @@ std::optional<Endpoint> endpoint_of(std::string_view path) {
 // {"model": NAME} of Ollama's requests; older clients write {"name": NAME}.
 std::string model_named_in(std::string_view body) {
   boost::system::error_code error;
-  const boost::json::value parsed = boost::json::parse(body, error);
+  const boost::json::value parsed =
+      boost::json::parse(body, error, {}, {.max_depth = kJsonDepthMax});
   if (error) return {};
   for (const std::string_view pointer : {"/model", "/name"}) {
     const boost::json::value* name = parsed.find_pointer(pointer, error);

@@ -27,6 +27,10 @@ class AppendFile {
 
   virtual Result<void> truncate(uint64_t size) = 0;
   virtual Result<uint64_t> size() const = 0;
+
+  // kConflict, saying what became of it, where its name does not lead to it any more (it was
+  // removed or renamed) or it is not `size` bytes long: somebody else changed it.
+  virtual Result<void> check_in_place(uint64_t size) const = 0;
 };
 
 // A file read from the front, or at an offset. Used by one thread at a time.
@@ -43,6 +47,9 @@ class ReadFile {
 class FileLock {
  public:
   virtual ~FileLock() = default;
+
+  // Whether `path` leads to the file that is locked.
+  virtual bool is_of(const std::string& path) const = 0;
 };
 
 // Thread-safe.
@@ -68,6 +75,10 @@ class Disk {
 
   // kConflict, naming the holder's process id, when another process or lock holds it.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
+
+  // The same for a file that is there and holds something else: nothing is written into it. It is
+  // locked under every name that it has. kNotFound.
+  virtual Result<std::unique_ptr<FileLock>> lock_file(const std::string& path) = 0;
 
   // Who holds that lock ("process 1234"); nothing when nobody does. Takes nothing and makes no
   // file. Only a lock() in the very same moment may be refused for it.

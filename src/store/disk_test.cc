@@ -123,6 +123,41 @@ TEST_P(DiskTest, ARenamedFileKeepsItsBytesAndItsOpenHandle) {
   EXPECT_FALSE(disk().exists(other));
 }
 
+TEST_P(DiskTest, WhatBecameOfAFileIsNoticed) {
+  auto file = disk().open_append(path_);
+  ASSERT_TRUE((*file)->append("four").has_value());
+  EXPECT_TRUE((*file)->check_in_place(4).has_value());
+  EXPECT_EQ((*file)->check_in_place(5).error().kind, ErrorKind::kConflict);
+  EXPECT_EQ((*file)->check_in_place(3).error().kind, ErrorKind::kConflict);
+  ASSERT_TRUE(disk().rename(path_, path_ + ".moved").has_value());
+  const auto moved = (*file)->check_in_place(4);
+  ASSERT_FALSE(moved.has_value());
+  EXPECT_EQ(moved.error().kind, ErrorKind::kConflict);
+  EXPECT_NE(moved.error().message.find(path_), std::string::npos);
+  write(path_, "four");
+  EXPECT_EQ((*file)->check_in_place(4).error().kind, ErrorKind::kConflict);
+  ASSERT_TRUE(disk().rename(path_ + ".moved", path_).has_value());
+  EXPECT_TRUE((*file)->check_in_place(4).has_value());
+}
+
+TEST_P(DiskTest, AFileIsLockedWhateverItHolds) {
+  EXPECT_EQ(disk().lock_file(path_).error().kind, ErrorKind::kNotFound);
+  write(path_, "text");
+  {
+    const auto first = disk().lock_file(path_);
+    ASSERT_TRUE(first.has_value()) << first.error().message;
+    EXPECT_EQ(read(path_), "text");
+    EXPECT_EQ(disk().lock_file(path_).error().kind, ErrorKind::kConflict);
+    EXPECT_TRUE((*first)->is_of(path_));
+    ASSERT_TRUE(disk().rename(path_, path_ + ".moved").has_value());
+    EXPECT_FALSE((*first)->is_of(path_));
+    EXPECT_TRUE((*first)->is_of(path_ + ".moved"));
+    EXPECT_EQ(disk().lock_file(path_ + ".moved").error().kind, ErrorKind::kConflict);
+  }
+  EXPECT_TRUE(disk().lock_file(path_ + ".moved").has_value());
+  EXPECT_EQ(read(path_ + ".moved"), "text");
+}
+
 TEST_P(DiskTest, ALockHasOneHolderAtATime) {
   auto first = disk().lock(path_);
   ASSERT_TRUE(first.has_value());

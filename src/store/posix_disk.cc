@@ -97,6 +97,16 @@ Result<uint64_t> size_of(int fd, const std::string& path) {
   return static_cast<uint64_t>(status.st_size);
 }
 
+bool is_same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool leads_to(const std::string& path, int fd) {
+  struct stat named = {};
+  struct stat open = {};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &open) == 0 && is_same_file(named, open);
+}
+
 class PosixAppendFile final : public AppendFile {
  public:
   PosixAppendFile(Descriptor file, std::string path)
@@ -121,6 +131,28 @@ class PosixAppendFile final : public AppendFile {
   }
 
   Result<uint64_t> size() const override { return size_of(file_.get(), path_); }
+
+  Result<void> check_in_place(uint64_t size) const override {
+    struct stat named = {};
+    if (::stat(path_.c_str(), &named) != 0) {
+      if (errno != ENOENT && errno != ENOTDIR) return failure("look at", path_, errno);
+      return Error{ErrorKind::kConflict,
+                   fmt::format("{} was removed or renamed while it was written", path_)};
+    }
+    struct stat open = {};
+    if (::fstat(file_.get(), &open) != 0) return failure("measure", path_, errno);
+    if (!is_same_file(named, open)) {
+      return Error{
+          ErrorKind::kConflict,
+          fmt::format("{} is another file now than the one that was being written", path_)};
+    }
+    const auto now = static_cast<uint64_t>(open.st_size);
+    if (now == size) return {};
+    return Error{ErrorKind::kConflict,
+                 fmt::format("{} was {} by something else meanwhile: it has {} bytes and should "
+                             "have {}",
+                             path_, now < size ? "cut" : "written to", now, size)};
+  }
 
  private:
   Descriptor file_;
@@ -160,6 +192,19 @@ class PosixLock final : public FileLock {
   ~PosixLock() override {
     if (::ftruncate(file_.get(), 0) != 0) return;
   }
+
+  bool is_of(const std::string& path) const override { return leads_to(path, file_.get()); }
+
+ private:
+  Descriptor file_;
+};
+
+// Of a file that holds something else.
+class PosixContentLock final : public FileLock {
+ public:
+  explicit PosixContentLock(Descriptor file) : file_(std::move(file)) {}
+
+  bool is_of(const std::string& path) const override { return leads_to(path, file_.get()); }
 
  private:
   Descriptor file_;
@@ -272,6 +317,20 @@ Result<std::unique_ptr<FileLock>> PosixDisk::lock(const std::string& path) {
   const std::string text = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file->get(), 0) == 0) (void)write_all(file->get(), text, path);
   return std::make_unique<PosixLock>(*std::move(file));
+}
+
+Result<std::unique_ptr<FileLock>> PosixDisk::lock_file(const std::string& path) {
+  // To write: some file systems of a network lock nothing else.
+  auto file = open_regular(path, O_RDWR, "lock");
+  if (!file) return file.error();
+  if (retried([&] { return ::flock(file->get(), LOCK_EX | LOCK_NB); }) != 0) {
+    if (errno != EWOULDBLOCK) return failure("lock", path, errno);
+    return Error{ErrorKind::kConflict,
+                 fmt::format("{} is held by another process, under this or another name that it "
+                             "has; wait until that ends, or stop it",
+                             path)};
+  }
+  return std::make_unique<PosixContentLock>(*std::move(file));
 }
 
 Result<std::optional<std::string>> PosixDisk::lock_holder(const std::string& path) const {

@@ -32,6 +32,7 @@ class PosixDisk final : public Disk {
   // removing it would let two processes lock two files of one name. While held it says who holds
   // it.
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+  Result<std::unique_ptr<FileLock>> lock_file(const std::string& path) override;
   Result<std::optional<std::string>> lock_holder(const std::string& path) const override;
 };
 

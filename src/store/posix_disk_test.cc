@@ -93,6 +93,33 @@ TEST_F(PosixDiskTest, ALockIsHeldAgainstOtherProcessesAndNamesItsHolder) {
   EXPECT_EQ(result, 0);
 }
 
+TEST_F(PosixDiskTest, AFileIsLockedUnderEveryName) {
+  ASSERT_TRUE(disk_.write_atomically(path("a"), "text").has_value());
+  std::filesystem::create_hard_link(path("a"), path("hard"));
+  std::filesystem::create_symlink("a", path("soft"));
+  const auto held = disk_.lock_file(path("a"));
+  ASSERT_TRUE(held.has_value());
+  for (const char* name : {"a", "hard", "soft"}) {
+    EXPECT_TRUE((*held)->is_of(path(name))) << name;
+    const auto second = disk_.lock_file(path(name));
+    ASSERT_FALSE(second.has_value()) << name;
+    EXPECT_EQ(second.error().kind, ErrorKind::kConflict);
+    EXPECT_NE(second.error().message.find("another name"), std::string::npos);
+  }
+  EXPECT_FALSE((*held)->is_of(path("b")));
+}
+
+TEST_F(PosixDiskTest, AFileThatWasCutOrRemovedIsNamed) {
+  auto file = disk_.open_append(path("a"));
+  ASSERT_TRUE((*file)->append("text").has_value());
+  std::filesystem::resize_file(path("a"), 1);
+  EXPECT_NE((*file)->check_in_place(4).error().message.find("cut by something else"),
+            std::string::npos);
+  std::filesystem::remove(path("a"));
+  EXPECT_NE((*file)->check_in_place(1).error().message.find("removed or renamed"),
+            std::string::npos);
+}
+
 TEST_F(PosixDiskTest, ALockEndsWithItsProcess) {
   const int result = in_child([&] {
     const auto held = disk_.lock(path("lock"));

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/json_depth.h"
+
 namespace windrow::upstream {
 namespace {
 
@@ -16,10 +18,8 @@ namespace json = boost::json;
 constexpr size_t kToldMax = 10;
 
 Result<schema::Validator> compile(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = 512;  // deeper than the compiler takes, so that it can say so
   boost::system::error_code error;
-  const json::value value = json::parse(text, error, {}, options);
+  const json::value value = json::parse(text, error, {}, {.max_depth = kJsonDepthMax});
   if (error) return Error{ErrorKind::kInvalid, fmt::format("it is no JSON ({})", error.message())};
   return schema::Validator::compile(value, {});
 }

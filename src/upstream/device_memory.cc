@@ -5,6 +5,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include "base/json_depth.h"
 #include "upstream/metrics_text.h"
 
 namespace windrow::upstream {
@@ -31,7 +32,7 @@ constexpr double kDeviceBytesMax = 1e15;
 
 MemoryReading memory_in_models(std::string_view loaded_models) {
   boost::system::error_code error;
-  const json::value body = json::parse(loaded_models, error);
+  const json::value body = json::parse(loaded_models, error, {}, {.max_depth = kJsonDepthMax});
   const json::object* object = error ? nullptr : body.if_object();
   const json::value* models = object == nullptr ? nullptr : object->if_contains("models");
   MemoryReading reading;

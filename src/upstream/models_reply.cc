@@ -9,6 +9,8 @@
 #include <boost/json/value.hpp>
 #include <span>
 
+#include "base/json_depth.h"
+
 namespace windrow::upstream {
 
 namespace json = boost::json;
@@ -21,7 +23,8 @@ constexpr size_t kNamedMax = 20;
 
 std::optional<std::vector<std::string>> models_of(std::string_view body) {
   boost::system::error_code error;
-  const json::value value = json::parse(json::string_view(body.data(), body.size()), error);
+  const json::value value = json::parse(json::string_view(body.data(), body.size()), error, {},
+                                        {.max_depth = kJsonDepthMax});
   if (error || !value.is_object()) return std::nullopt;
   const json::value* data = value.get_object().if_contains("data");
   if (data == nullptr || !data->is_array()) return std::nullopt;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/json_depth.h"
 #include "llm/json_members.h"
 #include "llm/json_values.h"
 
@@ -33,7 +34,8 @@ constexpr int64_t kMargin = 2;
 
 std::optional<json::value> parse(std::string_view text) {
   boost::system::error_code error;
-  json::value value = json::parse(json::string_view(text.data(), text.size()), error);
+  json::value value = json::parse(json::string_view(text.data(), text.size()), error, {},
+                                  {.max_depth = kJsonDepthMax});
   return error ? std::nullopt : std::optional(std::move(value));
 }
 

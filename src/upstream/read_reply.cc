@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/json_depth.h"
 #include "llm/request_json.h"
 #include "upstream/reply_json.h"
 #include "upstream/retry_after.h"
@@ -198,6 +199,14 @@ llm::Outcome answered(const Asked& asked, const http::ClientReply& reply) {
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   const ReplyJson parsed(text);
   const json::value* const body = parsed.value();
+  if (parsed.too_deep()) {
+    llm::Failure failure =
+        no_answer(asked, reply, "invalid_reply",
+                  fmt::format("JSON that is nested more than {} deep", kJsonDepthMax));
+    // The next one would be as deep, and is paid for, too.
+    failure.failure_class = llm::FailureClass::kRequest;
+    return failure;
+  }
   if (body == nullptr) {
     const auto type = reply.head.headers.get("content-type").value_or("");
     const bool page = type.starts_with("text/html");

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <variant>
 
+#include "base/json_depth.h"
+
 namespace windrow::upstream {
 namespace {
 
@@ -105,6 +107,19 @@ TEST(ReadReply, WhatIsNoAnswerMayBeOneNextTime) {
   }
   EXPECT_THAT(failure_of(reply(200, "<html>", {{"Content-Type", "text/html"}})).message,
               HasSubstr("the base URL may be wrong or a proxy in the way"));
+}
+
+// What is accepted here is read again by everybody else; what is not comes no better next time.
+TEST(ReadReply, JsonHasADepth) {
+  const auto nested = [](size_t depth) {
+    return R"({"choices":[{"message":{"content":"a"}}],"vendor":)" + std::string(depth - 1, '[') +
+           std::string(depth - 1, ']') + "}";
+  };
+  EXPECT_EQ(answer_of(reply(200, nested(kJsonDepthMax))).raw, nested(kJsonDepthMax));
+  const llm::Failure failure = failure_of(reply(200, nested(kJsonDepthMax + 1)));
+  EXPECT_EQ(failure.failure_class, llm::FailureClass::kRequest);
+  EXPECT_EQ(failure.code, "invalid_reply");
+  EXPECT_THAT(failure.message, HasSubstr("nested more than 128 deep"));
 }
 
 TEST(ReadReply, TheServersWordsAreRepeated) {

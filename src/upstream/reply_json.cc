@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json/error.hpp>
 #include <boost/json/parser.hpp>
 #include <cstdint>
 #include <limits>
 #include <utility>
 
+#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "llm/json_members.h"
 #include "llm/json_values.h"
@@ -20,8 +22,6 @@ namespace {
 
 // How much of a foreign text a message repeats.
 constexpr size_t kQuoteBytesMax = 200;
-
-constexpr size_t kDepthMax = 128;
 
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -43,11 +43,12 @@ int32_t count_of(const json::object* object, std::string_view name) {
 
 ReplyJson::ReplyJson(std::string_view body) {
   json::parse_options options;
-  options.max_depth = kDepthMax;
+  options.max_depth = kJsonDepthMax;
   json::parser parser(json::storage_ptr(&memory_), options, stack_.data(), stack_.size());
   boost::system::error_code error;
   parser.write(body.data(), body.size(), error);
   if (!error) value_.emplace(parser.release());
+  too_deep_ = error == json::error::too_deep;
 }
 
 std::string one_line(std::string_view body) {

@@ -19,14 +19,18 @@ class ReplyJson {
  public:
   explicit ReplyJson(std::string_view body);
 
-  // None: it is not one JSON value.
+  // None: it is not one JSON value, or too deep.
   const boost::json::value* value() const { return value_ ? &*value_ : nullptr; }
+
+  // It is nested deeper than kJsonDepthMax.
+  bool too_deep() const { return too_deep_; }
 
  private:
   std::array<unsigned char, 2048> stack_;
   std::array<unsigned char, 4096> begin_;
   boost::json::monotonic_resource memory_{begin_.data(), begin_.size()};
   std::optional<boost::json::value> value_;
+  bool too_deep_ = false;
 };
 
 // The body as one line; a line of a log holds it, or of an event.

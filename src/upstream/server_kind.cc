@@ -7,6 +7,7 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
+#include "base/json_depth.h"
 #include "llm/json_values.h"
 
 namespace windrow::upstream {
@@ -17,7 +18,8 @@ namespace {
 
 std::optional<json::object> object_in(std::string_view text) {
   boost::system::error_code error;
-  json::value value = json::parse(json::string_view(text.data(), text.size()), error);
+  json::value value = json::parse(json::string_view(text.data(), text.size()), error, {},
+                                  {.max_depth = kJsonDepthMax});
   if (error || !value.is_object()) return std::nullopt;
   return std::move(value.get_object());
 }

@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "llm/json_values.h"
 
@@ -62,7 +63,7 @@ StructureFinding judge_structure(const WantedStructure& wanted, std::string_view
   StructureFinding finding;
   if (wanted.form == llm::Structure::kText) return finding;
   boost::system::error_code error;
-  const json::value body = json::parse(reply_body, error);
+  const json::value body = json::parse(reply_body, error, {}, {.max_depth = kJsonDepthMax});
   const json::value* choices = error ? nullptr : llm::member_in(&body, "choices");
   if (choices == nullptr || !choices->is_array()) return finding;
   for (const json::value& choice : choices->get_array()) {

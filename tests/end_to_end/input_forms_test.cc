@@ -128,6 +128,21 @@ TEST_P(InputForms, GiveTheSameResults) {
   }
 }
 
+// Whatever is opened first does not become standard input, and a job that wants none runs.
+TEST(StandardInput, MayBeClosed) {
+  JobFolder folder;
+  folder.use_model(model_path("llama"));
+  folder.write("requests.jsonl", some_requests(2));
+  for (const std::string input : {"-", "requests.jsonl"}) {
+    Command command = folder.command(exact_run(input, "results.jsonl"));
+    const Words shell = {"/bin/sh", "-c", R"(exec "$0" "$@" <&-)"};
+    command.words.insert(command.words.begin(), shell.begin(), shell.end());
+    const Ended ended = run(command);
+    EXPECT_EQ(ended.code, input == "-" ? 2 : 0) << ended;
+    if (input == "-") EXPECT_THAT(ended.errors, HasSubstr("standard input is closed"));
+  }
+}
+
 TEST(InputThatEndsEarly, IsSaidAfterTheRowsBeforeIt) {
   for (const std::string name : {"gzip", "zstd"}) {
     const auto pack = name == "gzip" ? gzipped : zstd_packed;

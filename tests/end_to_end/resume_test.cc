@@ -297,14 +297,28 @@ TEST_F(Resume, ADeletedLineRunsAgain) {
   EXPECT_EQ(difference(before, outcomes_of_job(folder_)), "");
 }
 
-TEST_F(Resume, ADoubledLineIsNamed) {
+TEST_F(Resume, ADoubledLineIsTakenOut) {
   folder_.write("requests.jsonl", some_requests(2));
   EXPECT_EQ(run_job().code, 0);
   const std::string text = folder_.read("results.jsonl");
   folder_.write("results.jsonl", text + text);
   const Ended ended = run_job();
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_THAT(ended.errors, HasSubstr("2 lines of the results and errors are not as Windrow wrote "
+                                      "them: results.jsonl: line 3 (custom_id"));
+  EXPECT_EQ(folder_.read("results.jsonl"), text);
+  EXPECT_EQ(folder_.read("results.quarantine.jsonl"), text);
+}
+
+TEST_F(Resume, ResultsThatAreGoneAreNotPaidForAgainUnasked) {
+  folder_.write("requests.jsonl", some_requests(2));
+  EXPECT_EQ(run_job().code, 0);
+  std::filesystem::remove(folder_.path("results.jsonl"));
+  const Ended ended = run_job();
   EXPECT_EQ(ended.code, 2) << ended;
-  EXPECT_THAT(ended.errors, HasSubstr("results.jsonl: line 3 is the second one for custom_id"));
+  EXPECT_THAT(ended.errors, HasSubstr("results.summary.json counts 2 rows with a result, and "
+                                      "results.jsonl is not there"));
+  EXPECT_EQ(run_job({"--fresh"}).code, 0);
 }
 
 TEST_F(Resume, ResultsWithoutTheirRecordAreNotContinued) {

@@ -58,6 +58,10 @@ class SimDisk::Append final : public store::AppendFile {
 
   Result<uint64_t> size() const override { return beneath_->size(); }
 
+  Result<void> check_in_place(uint64_t size) const override {
+    return beneath_->check_in_place(size);
+  }
+
  private:
   SimDisk& disk_;
   std::unique_ptr<store::AppendFile> beneath_;
@@ -135,6 +139,10 @@ Result<void> SimDisk::sync_folder_of(const std::string& path) {
 
 Result<std::unique_ptr<store::FileLock>> SimDisk::lock(const std::string& path) {
   return beneath_.lock(path);
+}
+
+Result<std::unique_ptr<store::FileLock>> SimDisk::lock_file(const std::string& path) {
+  return beneath_.lock_file(path);
 }
 
 Result<std::optional<std::string>> SimDisk::lock_holder(const std::string& path) const {

@@ -40,6 +40,7 @@ class SimDisk final : public store::Disk {
   bool exists(const std::string& path) const override;
   Result<void> sync_folder_of(const std::string& path) override;
   Result<std::unique_ptr<store::FileLock>> lock(const std::string& path) override;
+  Result<std::unique_ptr<store::FileLock>> lock_file(const std::string& path) override;
   Result<std::optional<std::string>> lock_holder(const std::string& path) const override;
 
  private:

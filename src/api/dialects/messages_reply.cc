@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/json_depth.h"
 #include "llm/answer_json.h"
 #include "llm/json_members.h"
 #include "llm/json_parts.h"
@@ -24,8 +25,6 @@ using llm::append_json;
 
 namespace {
 
-constexpr size_t kArgumentsDepthMax = 512;
-
 void append_head(const ChatFacts& facts, std::string& text) {
   append(text, R"({{"id":"msg_{}","type":"message","role":"assistant","model":)", facts.id);
   append_json(facts.model, text);
@@ -37,7 +36,7 @@ void append_head(const ChatFacts& facts, std::string& text) {
 void append_call_input(std::string_view arguments, std::string& text) {
   boost::system::error_code error;
   const json::value value = json::parse(json::string_view(arguments.data(), arguments.size()),
-                                        error, {}, {.max_depth = kArgumentsDepthMax});
+                                        error, {}, {.max_depth = kJsonDepthMax});
   if (!error && value.is_object()) {
     text += llm::json_without_space(arguments);
   } else if (arguments.empty()) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_depth.h"
 #include "llm/answer_json.h"
 #include "llm/json_parts.h"
 #include "llm/json_text.h"
@@ -49,7 +50,7 @@ std::string_view status_of_item(ItemState state) {
 
 bool is_json(std::string_view text) {
   boost::system::error_code error;
-  boost::json::parse(text, error);
+  boost::json::parse(text, error, {}, {.max_depth = kJsonDepthMax});
   return !error;
 }
 

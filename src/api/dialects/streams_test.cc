@@ -16,6 +16,7 @@
 #include "api/dialects/own_form.h"
 #include "api/dialects/responses_reply.h"
 #include "api/testing/events.h"
+#include "base/json_depth.h"
 #include "base/random.h"
 #include "llm/answer_json.h"
 
@@ -398,6 +399,22 @@ TEST(DialectReplies, WhatWasCutIsIncomplete) {
   EXPECT_EQ(message.at("stop_reason"), "max_tokens");
   EXPECT_EQ(message.at("content").at(0).at("input"),
             json::parse(R"({"unparsed_arguments":"{\"a\":"})"));
+}
+
+// Where arguments stand as an object, a line of a log around them can be read again.
+TEST(DialectReplies, ArgumentsThatAreTooDeepStayAText) {
+  const auto input = [](size_t depth) {
+    const std::string arguments =
+        R"({"a":)" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
+    const std::string reply =
+        reply_body(facts(Dialect::kMessages),
+                   {.choices = {{.tool_calls = {{.id = "c", .name = "f", .arguments = arguments}},
+                                 .finish_reason = llm::FinishReason::kToolCalls}}});
+    const json::value message = json::parse(reply, {}, {.max_depth = kWrittenJsonDepthMax});
+    return message.at("content").at(0).at("input").as_object();
+  };
+  EXPECT_TRUE(input(kJsonDepthMax).contains("a"));
+  EXPECT_TRUE(input(kJsonDepthMax + 1).contains("unparsed_arguments"));
 }
 
 TEST(DialectReplies, AMessageSaysWhyItEnded) {

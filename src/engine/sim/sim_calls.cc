@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 #include <vector>
 
+#include "base/json_depth.h"
 #include "chat/marks.h"
 #include "chat/tool_syntax.h"
 
@@ -15,7 +16,8 @@ namespace {
 // Blanks of a JSON text as models write them; nothing else of it changes.
 std::string with_usual_blanks(std::string_view text) {
   boost::system::error_code error;
-  const boost::json::value value = boost::json::parse(text, error);
+  const boost::json::value value =
+      boost::json::parse(text, error, {}, {.max_depth = kJsonDepthMax});
   if (error || !value.is_object()) return std::string(text);
   std::string spaced;
   bool in_string = false;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/ensure.h"
+#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "grammar/gbnf.h"
 #include "grammar/matcher.h"
@@ -26,8 +27,7 @@ namespace {
 using Kind = llm::StructureSpec::Kind;
 using Fault = std::optional<std::string>;
 
-// As deep as a line of the input may be nested, and deeper than any answer gets.
-constexpr size_t kSchemaDepthMax = 128;
+// Deeper than any answer gets, which is a text of its own.
 constexpr size_t kAnswerDepthMax = 100'000;
 
 constexpr size_t kShownBytes = 300;
@@ -116,7 +116,7 @@ class GrammarCheck final : public AnswerCheck {
 
 Result<std::shared_ptr<const AnswerCheck>> schema_check(const llm::StructureSpec& spec) {
   boost::system::error_code error;
-  const json::value schema = json::parse(spec.text, error, {}, {.max_depth = kSchemaDepthMax});
+  const json::value schema = json::parse(spec.text, error, {}, {.max_depth = kJsonDepthMax});
   if (error) return Error{ErrorKind::kInvalid, "the schema is no JSON: " + error.message()};
   Result<schema::Validator> validator =
       schema::Validator::compile(schema, {.closed_by_default = !spec.open});

@@ -8,14 +8,13 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "base/json_depth.h"
+
 namespace windrow::engine {
 
 namespace json = boost::json;
 
 namespace {
-
-// As deep as a line of the input may be nested.
-constexpr size_t kToolDepthMax = 128;
 
 constexpr std::string_view kToolPlace = "tools[";
 
@@ -59,7 +58,7 @@ bool says_strict(const json::object& function) {
 json::array tools_of(const llm::StructureSpec& spec) {
   // The edge has looked at them (llm/tools_json.h).
   const bool beside_form = spec.kind != llm::StructureSpec::Kind::kToolCalls;
-  return json::parse(beside_form ? spec.tools : spec.text, {}, {.max_depth = kToolDepthMax})
+  return json::parse(beside_form ? spec.tools : spec.text, {}, {.max_depth = kJsonDepthMax})
       .as_array();
 }
 

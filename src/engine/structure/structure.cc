@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "chat/harmony.h"
 #include "grammar/gbnf.h"
@@ -21,9 +22,6 @@ namespace {
 using Kind = llm::StructureSpec::Kind;
 using Built = Result<std::shared_ptr<const grammar::Grammar>>;
 
-// As deep as a line of the input may be nested.
-constexpr size_t kDepthMax = 128;
-
 // A schema may have thousands of them, and names of any length.
 constexpr size_t kWarningsMax = 20;
 constexpr size_t kWarningBytesMax = 400;
@@ -37,7 +35,7 @@ SchemaWords words_of(const llm::StructureSpec& spec, std::vector<std::string>& w
 
 Result<json::value> parsed_schema(const llm::StructureSpec& spec) {
   boost::system::error_code error;
-  json::value schema = json::parse(spec.text, error, {}, {.max_depth = kDepthMax});
+  json::value schema = json::parse(spec.text, error, {}, {.max_depth = kJsonDepthMax});
   if (error) return Error{ErrorKind::kInvalid, "the schema is no JSON: " + error.message()};
   return schema;
 }

@@ -75,6 +75,10 @@ class FaultyDisk::Append final : public AppendFile {
 
   Result<uint64_t> size() const override { return beneath_->size(); }
 
+  Result<void> check_in_place(uint64_t size) const override {
+    return beneath_->check_in_place(size);
+  }
+
  private:
   FaultyDisk& disk_;
   std::unique_ptr<AppendFile> beneath_;
@@ -186,6 +190,10 @@ Result<void> FaultyDisk::sync_folder_of(const std::string& path) {
 
 Result<std::unique_ptr<FileLock>> FaultyDisk::lock(const std::string& path) {
   return beneath_.lock(path);
+}
+
+Result<std::unique_ptr<FileLock>> FaultyDisk::lock_file(const std::string& path) {
+  return beneath_.lock_file(path);
 }
 
 Result<std::optional<std::string>> FaultyDisk::lock_holder(const std::string& path) const {

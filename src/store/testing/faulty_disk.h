@@ -62,6 +62,7 @@ class FaultyDisk final : public Disk {
   bool exists(const std::string& path) const override;
   Result<void> sync_folder_of(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+  Result<std::unique_ptr<FileLock>> lock_file(const std::string& path) override;
   Result<std::optional<std::string>> lock_holder(const std::string& path) const override;
 
  private:

@@ -17,8 +17,8 @@ Error not_found(const std::string& path) {
 
 class MemoryDisk::Append final : public AppendFile {
  public:
-  Append(MemoryDisk& disk, std::shared_ptr<Content> content)
-      : disk_(disk), content_(std::move(content)) {}
+  Append(MemoryDisk& disk, std::shared_ptr<Content> content, std::string path)
+      : disk_(disk), content_(std::move(content)), path_(std::move(path)) {}
 
   Result<void> append(std::string_view bytes) override {
     const std::scoped_lock lock(disk_.mutex_);
@@ -43,9 +43,18 @@ class MemoryDisk::Append final : public AppendFile {
     return content_->now.size();
   }
 
+  Result<void> check_in_place(uint64_t size) const override {
+    const std::scoped_lock lock(disk_.mutex_);
+    const auto found = disk_.names_.find(path_);
+    if (found != disk_.names_.end() && found->second == content_ && content_->now.size() == size)
+      return {};
+    return Error{ErrorKind::kConflict, fmt::format("{} was changed while it was written", path_)};
+  }
+
  private:
   MemoryDisk& disk_;
   std::shared_ptr<Content> content_;  // shared with the disk's names: a renamed file stays open
+  const std::string path_;
 };
 
 class MemoryDisk::Read final : public ReadFile {
@@ -78,16 +87,36 @@ class MemoryDisk::Lock final : public FileLock {
       : locks_(std::move(locks)), path_(std::move(path)) {}
   ~Lock() override { locks_->erase(path_); }
 
+  bool is_of(const std::string& path) const override { return path == path_; }
+
  private:
   std::shared_ptr<std::set<std::string>> locks_;
   std::string path_;
+};
+
+class MemoryDisk::ContentLock final : public FileLock {
+ public:
+  ContentLock(const MemoryDisk& disk, std::shared_ptr<const Content> content)
+      : disk_(disk), locks_(disk.content_locks_), content_(std::move(content)) {}
+  ~ContentLock() override { locks_->erase(content_.get()); }
+
+  bool is_of(const std::string& path) const override {
+    const std::scoped_lock lock(disk_.mutex_);
+    const auto found = disk_.names_.find(path);
+    return found != disk_.names_.end() && found->second == content_;
+  }
+
+ private:
+  const MemoryDisk& disk_;
+  const std::shared_ptr<std::set<const Content*>> locks_;
+  const std::shared_ptr<const Content> content_;
 };
 
 Result<std::unique_ptr<AppendFile>> MemoryDisk::open_append(const std::string& path) {
   const std::scoped_lock lock(mutex_);
   std::shared_ptr<Content>& content = names_[path];
   if (content == nullptr) content = std::make_shared<Content>();
-  return std::make_unique<Append>(*this, content);
+  return std::make_unique<Append>(*this, content, path);
 }
 
 Result<std::unique_ptr<ReadFile>> MemoryDisk::open_read(const std::string& path) {
@@ -143,6 +172,22 @@ Result<std::unique_ptr<FileLock>> MemoryDisk::lock(const std::string& path) {
   return std::make_unique<Lock>(locks_, path);
 }
 
+Result<std::unique_ptr<FileLock>> MemoryDisk::lock_file(const std::string& path) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = names_.find(path);
+  if (found == names_.end()) return not_found(path);
+  if (!content_locks_->insert(found->second.get()).second) {
+    return Error{ErrorKind::kConflict, fmt::format("{} is held by another process", path)};
+  }
+  return std::make_unique<ContentLock>(*this, found->second);
+}
+
+void MemoryDisk::link(const std::string& path, const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  names_[name] = names_.at(path);
+  synced_names_[name] = names_[name];
+}
+
 Result<std::optional<std::string>> MemoryDisk::lock_holder(const std::string& path) const {
   const std::scoped_lock lock(mutex_);
   if (!locks_->contains(path)) return std::optional<std::string>();
@@ -152,6 +197,7 @@ Result<std::optional<std::string>> MemoryDisk::lock_holder(const std::string& pa
 void MemoryDisk::release_locks() {
   const std::scoped_lock lock(mutex_);
   locks_ = std::make_shared<std::set<std::string>>();
+  content_locks_ = std::make_shared<std::set<const Content*>>();
 }
 
 std::unique_ptr<MemoryDisk> MemoryDisk::copy() const {

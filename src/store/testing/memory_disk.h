@@ -28,7 +28,11 @@ class MemoryDisk final : public Disk {
   bool exists(const std::string& path) const override;
   Result<void> sync_folder_of(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+  Result<std::unique_ptr<FileLock>> lock_file(const std::string& path) override;
   Result<std::optional<std::string>> lock_holder(const std::string& path) const override;
+
+  // Another name for a file that is there, as a hard link.
+  void link(const std::string& path, const std::string& name);
 
   // As the end of whoever holds them does.
   void release_locks();
@@ -56,12 +60,15 @@ class MemoryDisk final : public Disk {
   class Append;
   class Read;
   class Lock;
+  class ContentLock;
   using Names = std::map<std::string, std::shared_ptr<Content>>;
 
   mutable std::mutex mutex_;
   Names names_;
   Names synced_names_;
   std::shared_ptr<std::set<std::string>> locks_ = std::make_shared<std::set<std::string>>();
+  std::shared_ptr<std::set<const Content*>> content_locks_ =
+      std::make_shared<std::set<const Content*>>();
 };
 
 }  // namespace windrow::store::testing
