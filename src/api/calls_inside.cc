@@ -100,7 +100,8 @@ void CallsInside::show_later(Admitted admitted, http::Exchange exchange,
         // What one page does to the server must not be done to the others.
         try {
           if (asked->unwanted) {
-            refuse(client_left());
+            reply.status = client_left().status;  // for the log: nobody reads it
+            code = client_left().code;
           } else {
             reply = make();
           }

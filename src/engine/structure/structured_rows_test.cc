@@ -172,7 +172,7 @@ class StructuredRowsTest : public ::testing::Test {
     // Of a token that ended the structure and went on with line breaks, these are not said.
     const bool ended = choice.structure == llm::StructureLabel::kValid && request.stop.empty();
     if (!ended || text == choice.text) return;
-    EXPECT_EQ(text.find_first_not_of('\n', choice.text.size()), std::string::npos) << text;
+    EXPECT_EQ(text.find_first_not_of("\r\n", choice.text.size()), std::string::npos) << text;
     ++with_breaks_behind_;
   }
 
