@@ -30,7 +30,6 @@ llm::Failure store_failure(int32_t status, std::string code, std::string message
           .message = std::move(message)};
 }
 
-
 // Of the turns that are read for one request, and of the items that one refers to. The values take
 // several times as much memory as their text.
 constexpr size_t kConversationBytesMax = size_t{32} << 20;
