@@ -27,7 +27,7 @@ const json::object* failure_object(const json::object& object, std::string_view 
   return value == nullptr ? nullptr : value->if_object();
 }
 
-constexpr size_t kExampleBytesMax = 160;
+constexpr size_t kExampleBytesMax = 76;  // in a line of the summary, on a narrow terminal
 
 struct ReadFailure {
   Kind kind{0, "unreadable"};

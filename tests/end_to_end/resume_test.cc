@@ -121,7 +121,7 @@ TEST_F(Resume, OnlyTwentyOfManyChangedRowsAreNamed) {
   folder_.write("requests.jsonl", after);
   const Ended changed = run_job();
   EXPECT_EQ(changed.code, 2) << changed;
-  EXPECT_THAT(changed.errors, HasSubstr("requests.jsonl: 23 rows with a result changed"));
+  EXPECT_THAT(changed.errors, HasSubstr("requests.jsonl: 23 rows changed"));
   EXPECT_THAT(changed.errors, HasSubstr("\n  line 20, custom_id \"20\"\n  and 3 more\n"));
 }
 

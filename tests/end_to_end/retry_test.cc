@@ -231,6 +231,7 @@ TEST_F(Retry, KilledWhileTheErrorsAreRewrittenTheyAreTheOldOnesOrTheNew) {
     ASSERT_LT(attempts, 60) << "the program is faster than its killer";
     folder_.write(kResults, "");
     folder_.write(kErrors, old);
+    std::filesystem::remove(folder_.path("results.summary.json"));  // of the retry before
     const uint64_t at = random.below(settled.size());
     Process process(folder_.command(words));
     const bool reached = process.wait_until(
