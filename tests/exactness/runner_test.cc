@@ -77,7 +77,7 @@ TEST_F(Runner, AModelWithoutMemoryGetsNoRunner) {
   const PlainModel bert(test_model("bert", "f32"));
   const auto runner = engine::LlamaRunner::make(
       started, *bert.get(), *ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), {},
-      {.architecture = "bert", .context_trained = 512}, {});
+      "bert.gguf", {.architecture = "bert", .context_trained = 512}, {});
   ASSERT_FALSE(runner);
   EXPECT_EQ(runner.error().message,
             "bert keeps no memory of what came before (it is an encoder): it cannot generate text; "

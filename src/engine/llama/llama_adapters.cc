@@ -4,6 +4,9 @@
 #include <llama.h>
 
 #include <filesystem>
+#include <optional>
+
+#include "engine/llama/abort_guard.h"
 
 namespace windrow::engine {
 
@@ -17,8 +20,12 @@ Result<LlamaAdapters> LlamaAdapters::load(LlamaLibrary& library, llama_model& mo
                    fmt::format("{}: there is no such adapter file", choice.path)};
     }
     llama_adapter_lora* adapter = nullptr;
-    const std::string reason = library.reason_of_failure(
-        [&] { adapter = llama_adapter_lora_init(&model, choice.path.c_str()); });
+    std::optional<std::string> aborted;
+    const std::string reason = library.reason_of_failure([&] {
+      aborted = guard_against_abort(
+          choice.path, [&] { adapter = llama_adapter_lora_init(&model, choice.path.c_str()); });
+    });
+    if (aborted) return abort_error("load this adapter", *aborted).in(choice.path);
     if (adapter == nullptr) {
       return Error{ErrorKind::kInvalid,
                    fmt::format("{}: libllama cannot use it as a LoRA adapter of this model: {}; it "

@@ -13,8 +13,10 @@
 #include "base/ensure.h"
 #include "base/format.h"
 #include "engine/cpu_count.h"
+#include "engine/llama/abort_guard.h"
 #include "engine/llama/context_size.h"
 #include "engine/llama/llama_types.h"
+#include "engine/llama/trial_step.h"
 
 namespace windrow::engine {
 namespace {
@@ -146,8 +148,11 @@ Result<std::unique_ptr<EmbeddingRunner>> LlamaEmbeddingRunner::make(
       embedding_sizes(facts, pooling, options, usable_bytes(free_bytes, options.memory_bytes));
   const llama_context_params params = embedding_context_params(sizes, facts, pooling, options);
   llama_context* context = nullptr;
-  const std::string reason =
-      library.reason_of_failure([&] { context = llama_init_from_model(&model, params); });
+  std::optional<std::string> aborted;
+  const std::string reason = library.reason_of_failure([&] {
+    aborted = guard_against_abort(path, [&] { context = llama_init_from_model(&model, params); });
+  });
+  if (aborted) return abort_error("make a context for this model", *aborted);
   if (context == nullptr) {
     return Error{ErrorKind::kUnavailable,
                  fmt::format("libllama cannot make a context for embeddings of {} tokens a pass: "
@@ -157,6 +162,10 @@ Result<std::unique_ptr<EmbeddingRunner>> LlamaEmbeddingRunner::make(
   if (Result<void> applied = adapters.apply_to(*context); !applied) {
     llama_free(context);
     return applied.error();
+  }
+  if (Result<void> ran = trial_step(*context, params.n_threads, path); !ran) {
+    llama_free(context);
+    return ran.error();
   }
   const bool rank = pooling == Pooling::kRank;
   EmbeddingLimits limits{
@@ -178,13 +187,14 @@ Result<std::unique_ptr<EmbeddingRunner>> LlamaEmbeddingRunner::make(
     limits.dimensions = llama_model_n_embd(&model);
 #endif
   }
-  return std::unique_ptr<EmbeddingRunner>(new LlamaEmbeddingRunner(library, context, limits));
+  return std::unique_ptr<EmbeddingRunner>(new LlamaEmbeddingRunner(library, context, path, limits));
 }
 
 LlamaEmbeddingRunner::LlamaEmbeddingRunner(LlamaLibrary& library, llama_context* context,
-                                           const EmbeddingLimits& limits)
+                                           const std::string& path, const EmbeddingLimits& limits)
     : library_(library),
       context_(context),
+      path_(path),
       limits_(limits),
       batch_(std::make_unique<Batch>(limits.batch_tokens_max)) {}
 
@@ -235,6 +245,7 @@ Result<void> LlamaEmbeddingRunner::run(std::span<const std::span<const Token>> i
 
 Result<void> LlamaEmbeddingRunner::run_batch() {
   const bool encodes = llama_get_memory(context_) == nullptr;
+  const ModelInUse in_use(path_);
   const int32_t code = library_.spins().timed([&] {
     return encodes ? llama_encode(context_, batch_->batch) : llama_decode(context_, batch_->batch);
   });

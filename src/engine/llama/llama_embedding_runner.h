@@ -26,7 +26,7 @@ namespace windrow::engine {
 class LlamaEmbeddingRunner final : public EmbeddingRunner {
  public:
   // `device`: whose memory the model fills. `path`: the model's file, which alone tells whether it
-  // has a classification head.
+  // has a classification head, and which an abort of libllama names.
   static Result<std::unique_ptr<EmbeddingRunner>> make(LlamaLibrary& library, llama_model& model,
                                                        ggml_backend_device& device,
                                                        const LlamaAdapters& adapters,
@@ -44,7 +44,7 @@ class LlamaEmbeddingRunner final : public EmbeddingRunner {
  private:
   struct Batch;  // llama_batch with its memory
 
-  LlamaEmbeddingRunner(LlamaLibrary& library, llama_context* context,
+  LlamaEmbeddingRunner(LlamaLibrary& library, llama_context* context, const std::string& path,
                        const EmbeddingLimits& limits);
 
   void check(std::span<const std::span<const Token>> inputs) const;
@@ -52,6 +52,7 @@ class LlamaEmbeddingRunner final : public EmbeddingRunner {
 
   LlamaLibrary& library_;
   llama_context* context_;
+  const std::string path_;
   EmbeddingLimits limits_;
   std::unique_ptr<Batch> batch_;
   size_t inputs_ = 0;  // of the last pass

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/llama/abort_guard.h"
 #include "engine/llama/spin_control.h"
 
 namespace windrow::engine {
@@ -55,6 +56,7 @@ class LlamaLibrary {
 
   void take_log_line(bool is_error, std::string_view text);
 
+  const AbortWatch aborts_;
   SpinControl spins_;
   std::mutex calls_mutex_;
   std::mutex log_mutex_;

@@ -9,9 +9,14 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 #include <thread>
 #include <utility>
 
+#include "engine/llama/abort_guard.h"
+#include "engine/llama/gguf_file.h"
+#include "engine/llama/gguf_header.h"
 #include "engine/llama/llama_embedding_runner.h"
 #include "engine/llama/llama_runner.h"
 #include "engine/llama/llama_vocabulary.h"
@@ -161,8 +166,73 @@ Result<void> check_file(const std::string& path) {
                              "formats must be converted first",
                              path)};
   }
+  file.close();
+  std::optional<GgufHeader> header;
+  const std::optional<std::string> aborted =
+      guard_against_abort(path, [&] { header = read_gguf_header(path); });
+  if (aborted) return abort_error("read the header of this file", *aborted).in(path);
+  if (!header) return {};  // libllama says why
+  if (Result<void> checked = check_header(*header); !checked) return checked.error().in(path);
   return {};
 }
+
+// A model that libllama loaded, or what it said instead.
+using LoadedByLlama = std::unique_ptr<llama_model, decltype(&llama_model_free)>;
+
+Result<LoadedByLlama> load_guarded(LlamaLibrary& library, const std::string& path,
+                                   const std::function<llama_model*()>& load) {
+  llama_model* model = nullptr;
+  std::optional<std::string> aborted;
+  const std::string reason = library.reason_of_failure(
+      [&] { aborted = guard_against_abort(path, [&] { model = load(); }); });
+  if (aborted) return abort_error("load this model", *aborted).in(path);
+  if (model != nullptr) return LoadedByLlama(model, &llama_model_free);
+  return Error{ErrorKind::kUnavailable, fmt::format("{}: libllama cannot load this model: {} ({})",
+                                                    path, reason, LlamaLibrary::version())};
+}
+
+// Kinds of models that Windrow does not run.
+Result<void> check_kind(const llama_model* model, const std::string& path) {
+  const std::string architecture = metadata(model, "general.architecture");
+  if (llama_vocab_type(llama_model_get_vocab(model)) == LLAMA_VOCAB_TYPE_NONE) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{}: the file has no vocabulary, so no text can be given to this {} "
+                             "model; convert it again with its tokeniser",
+                             path, architecture)};
+  }
+  if (llama_model_has_encoder(model) && llama_model_has_decoder(model)) {
+    return Error{
+        ErrorKind::kUnavailable,
+        fmt::format("{}: {} is an encoder-decoder model, which Windrow does not run; use a "
+                    "decoder-only one",
+                    path, architecture)};
+  }
+#if WINDROW_HAVE_LLAMA_MODEL_IS_DIFFUSION
+  if (llama_model_is_diffusion(model)) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("{}: {} is a diffusion model, which Windrow does not run; use an "
+                             "autoregressive one",
+                             path, architecture)};
+  }
+#endif
+  return {};
+}
+
+#if WINDROW_HAVE_NO_ALLOC && WINDROW_HAVE_LOAD_MODE
+// The smallest that every kind of model has.
+llama_context_params rehearsal_params(const ModelFacts& facts) {
+  constexpr uint32_t kTokens = 256;
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = kTokens;
+  params.n_batch = kTokens;
+  params.n_ubatch = kTokens;
+  params.n_threads = 1;
+  params.n_threads_batch = 1;
+  params.no_perf = true;
+  params.embeddings = facts.encoder_only || !facts.pooling.empty();
+  return params;
+}
+#endif
 
 Result<ggml_backend_dev_t> find_device(const LlamaLibrary& library, const std::string& name) {
   ggml_backend_dev_t device = ggml_backend_dev_by_name(name.c_str());
@@ -189,12 +259,7 @@ llama_model* load_weights(const std::string& path, llama_model_params params) {
       !llama_model_is_recurrent(vocabulary) && !llama_model_is_hybrid(vocabulary);
   llama_model_free(vocabulary);
 #endif
-  // Weights are laid out by several threads, and the OpenMP runtime keeps those for the thread that
-  // asked, as long as that lives. With the engine thread's own there would be more than cores, and
-  // every pass would have the short spin (spin_control.h): 1.4 times as long for one row.
-  llama_model* model = nullptr;
-  std::jthread([&] { model = llama_model_load_from_file(path.c_str(), params); }).join();
-  return model;
+  return llama_model_load_from_file(path.c_str(), params);
 }
 
 }  // namespace
@@ -219,40 +284,21 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
     return !static_cast<const std::stop_token*>(unwanted)->stop_requested();
   };
   params.progress_callback_user_data = &known.unwanted;
-  llama_model* raw = nullptr;
-  const std::string reason = library.reason_of_failure([&] { raw = load_weights(path, params); });
-  if (raw == nullptr && options.unwanted.stop_requested()) {
+  // Weights are laid out by several threads, and the OpenMP runtime keeps those for the thread that
+  // asked, as long as that lives. With the engine thread's own there would be more than cores, and
+  // every pass would have the short spin (spin_control.h): 1.4 times as long for one row.
+  std::optional<Result<LoadedByLlama>> loaded;
+  std::jthread([&] {
+    loaded = load_guarded(library, path, [&] { return load_weights(path, params); });
+  }).join();
+  if (!*loaded && options.unwanted.stop_requested()) {
     return Error{ErrorKind::kUnavailable, fmt::format("{}: not wanted any more", path)};
   }
-  if (raw == nullptr) {
-    return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
-                             LlamaLibrary::version())};
-  }
+  if (!*loaded) return loaded->error();
+  if (Result<void> usable = check_kind((*loaded)->get(), path); !usable) return usable.error();
+  llama_model* raw = (*loaded)->release();
   std::unique_ptr<LlamaModel> model(new LlamaModel(
       library, path, raw, ggml_backend_dev_get(memory_device(library.devices(), known))));
-  const std::string& architecture = model->facts().architecture;
-  if (llama_vocab_type(llama_model_get_vocab(raw)) == LLAMA_VOCAB_TYPE_NONE) {
-    return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: the file has no vocabulary, so no text can be given to this {} "
-                             "model; convert it again with its tokeniser",
-                             path, architecture)};
-  }
-  if (llama_model_has_encoder(raw) && llama_model_has_decoder(raw)) {
-    return Error{
-        ErrorKind::kUnavailable,
-        fmt::format("{}: {} is an encoder-decoder model, which Windrow does not run; use a "
-                    "decoder-only one",
-                    path, architecture)};
-  }
-#if WINDROW_HAVE_LLAMA_MODEL_IS_DIFFUSION
-  if (llama_model_is_diffusion(raw)) {
-    return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: {} is a diffusion model, which Windrow does not run; use an "
-                             "autoregressive one",
-                             path, architecture)};
-  }
-#endif
   Result<LlamaAdapters> adapters = LlamaAdapters::load(library, *raw, options.adapters);
   if (!adapters) return adapters.error();
   model->adapters_ = *std::move(adapters);
@@ -263,17 +309,39 @@ Result<ModelFacts> LlamaModel::read_header(LlamaLibrary& library, const std::str
   if (Result<void> usable = check_file(path); !usable) return usable.error();
   llama_model_params params = llama_model_default_params();
   params.vocab_only = true;
-  llama_model* model = nullptr;
-  const std::string reason =
-      library.reason_of_failure([&] { model = llama_model_load_from_file(path.c_str(), params); });
-  if (model == nullptr) {
+  const Result<LoadedByLlama> model =
+      load_guarded(library, path, [&] { return llama_model_load_from_file(path.c_str(), params); });
+  if (!model) return model.error();
+  return read_header_facts(model->get());
+}
+
+Result<void> LlamaModel::rehearse(LlamaLibrary& library, const std::string& path) {
+  if (Result<void> usable = check_file(path); !usable) return usable;
+#if WINDROW_HAVE_NO_ALLOC && WINDROW_HAVE_LOAD_MODE
+  llama_model_params params = llama_model_default_params();
+  params.n_gpu_layers = 0;
+  params.no_alloc = true;
+  params.load_mode = LLAMA_LOAD_MODE_NONE;
+  const Result<LoadedByLlama> model =
+      load_guarded(library, path, [&] { return llama_model_load_from_file(path.c_str(), params); });
+  if (!model) return model.error();
+  if (Result<void> usable = check_kind(model->get(), path); !usable) return usable;
+  llama_context* context = nullptr;
+  std::optional<std::string> aborted;
+  const std::string reason = library.reason_of_failure([&] {
+    aborted = guard_against_abort(path, [&] {
+      context = llama_init_from_model(model->get(), rehearsal_params(read_facts(model->get())));
+    });
+  });
+  if (context != nullptr) llama_free(context);
+  if (aborted) return abort_error("make a context for this model", *aborted).in(path);
+  if (context == nullptr) {
     return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
-                             LlamaLibrary::version())};
+                 fmt::format("{}: libllama cannot make a context for this model: {} ({})", path,
+                             reason, LlamaLibrary::version())};
   }
-  ModelFacts facts = read_header_facts(model);
-  llama_model_free(model);
-  return facts;
+#endif
+  return {};
 }
 
 LlamaModel::LlamaModel(LlamaLibrary& library, std::string path, llama_model* model,
@@ -297,7 +365,7 @@ Result<std::unique_ptr<ModelRunner>> LlamaModel::make_runner(
                              "this version answers only chat and completions",
                              facts_.architecture)};
   }
-  return LlamaRunner::make(library_, *model_, *device_, adapters_, facts_, options);
+  return LlamaRunner::make(library_, *model_, *device_, adapters_, path_, facts_, options);
 }
 
 Result<std::unique_ptr<EmbeddingRunner>> LlamaModel::make_embedding_runner(

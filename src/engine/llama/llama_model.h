@@ -95,11 +95,17 @@ struct ModelFacts {
 // Const and thread-safe once loaded.
 class LlamaModel {
  public:
-  // kNotFound and kInvalid for a file that is not there or not a GGUF model; kUnavailable for a
+  // kNotFound and kInvalid for a file that is not there, not a GGUF model, or one whose header
+  // libllama would end the process over (gguf_header.h, abort_guard.h); kUnavailable for a
   // model that libllama cannot load or that is of a kind Windrow does not run (encoder-decoder,
   // diffusion). `library` must outlive the model.
   static Result<std::unique_ptr<LlamaModel>> load(LlamaLibrary& library, const std::string& path,
                                                   const LlamaModelOptions& options);
+
+  // Looks whether libllama can load the file and make a context of it, as far as that shows without
+  // its weights being read: its header, its tensors' shapes, the graph of a pass. Takes about as
+  // long as reading the vocabulary twice. Errors as load.
+  static Result<void> rehearse(LlamaLibrary& library, const std::string& path);
 
   // What a file says of itself, without its weights being read: some milliseconds, and as much as a
   // vocabulary takes. Where heads differ from layer to layer cell_bytes_f16 is a bound. Errors as
@@ -116,12 +122,13 @@ class LlamaModel {
   // Files may carry further chat templates beside the default one, each under a name ("tool_use").
   std::optional<std::string> named_chat_template(const std::string& name) const;
 
-  // A context of its own on these weights, for generation. The model must outlive it. kInvalid for
-  // options that cannot be, kUnavailable when memory ends or the model answers nothing (an
+  // A context of its own on these weights, for generation, through which one token has run
+  // (trial_step.h). The model must outlive it. kInvalid for options that cannot be and for a model
+  // that cannot be computed, kUnavailable when memory ends or the model answers nothing (an
   // encoder).
   Result<std::unique_ptr<ModelRunner>> make_runner(const LlamaRunnerOptions& options) const;
 
-  // A context of its own on these weights, for embeddings, or with Pooling::kRank for reranking.
+  // The same for embeddings, or with Pooling::kRank for reranking.
   // The model must outlive it. kInvalid for options that cannot be and for kRank where the model
   // has no classification head, kUnavailable when memory ends.
   Result<std::unique_ptr<EmbeddingRunner>> make_embedding_runner(

@@ -9,8 +9,10 @@
 #include "base/ensure.h"
 #include "base/format.h"
 #include "engine/cpu_count.h"
+#include "engine/llama/abort_guard.h"
 #include "engine/llama/context_size.h"
 #include "engine/llama/llama_types.h"
+#include "engine/llama/trial_step.h"
 
 namespace windrow::engine {
 namespace {
@@ -185,6 +187,7 @@ struct LlamaRunner::Batch {
 Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, llama_model& model,
                                                        ggml_backend_device& device,
                                                        const LlamaAdapters& adapters,
+                                                       const std::string& path,
                                                        const ModelFacts& facts,
                                                        const LlamaRunnerOptions& options) {
   if (Result<void> usable = check_options(options); !usable) return usable.error();
@@ -192,8 +195,11 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
   if (Result<void> fits = check_memory(facts, options, free_bytes); !fits) return fits.error();
   const llama_context_params params = context_params(facts, options, free_bytes);
   llama_context* context = nullptr;
-  const std::string reason =
-      library.reason_of_failure([&] { context = llama_init_from_model(&model, params); });
+  std::optional<std::string> aborted;
+  const std::string reason = library.reason_of_failure([&] {
+    aborted = guard_against_abort(path, [&] { context = llama_init_from_model(&model, params); });
+  });
+  if (aborted) return abort_error("make a context for this model", *aborted);
   if (context == nullptr) {
     return Error{
         ErrorKind::kUnavailable,
@@ -213,6 +219,10 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
     llama_free(context);
     return applied.error();
   }
+  if (Result<void> ran = trial_step(*context, params.n_threads, path); !ran) {
+    llama_free(context);
+    return ran.error();
+  }
   const auto cells = static_cast<int32_t>(llama_n_ctx(context));
   const RunnerLimits limits{
       .cells_max = cells,
@@ -227,14 +237,15 @@ Result<std::unique_ptr<ModelRunner>> LlamaRunner::make(LlamaLibrary& library, ll
       .sharing = runner_sharing(facts, options),
       .compact_cells_max = compact_cells_max(device, facts, options),
       .mixes = options.kv_cache == KvCache::kUnified};
-  return std::unique_ptr<ModelRunner>(new LlamaRunner(library, context, device, limits));
+  return std::unique_ptr<ModelRunner>(new LlamaRunner(library, context, device, path, limits));
 }
 
 LlamaRunner::LlamaRunner(LlamaLibrary& library, llama_context* context, ggml_backend_device& device,
-                         const RunnerLimits& limits)
+                         const std::string& path, const RunnerLimits& limits)
     : library_(library),
       context_(context),
       device_(device),
+      path_(path),
       limits_(limits),
       batch_(std::make_unique<Batch>(limits.step_tokens_max)),
       ends_(static_cast<size_t>(limits.sequences_max), 0) {}
@@ -346,6 +357,7 @@ Result<void> LlamaRunner::run(std::span<const StepRow> step) {
       batch_->add(row.tokens[i], row.first + static_cast<Position>(i), row.sequence, wants_logits);
     }
   }
+  const ModelInUse in_use(path_);
   const int32_t code =
       library_.spins().timed([&] { return llama_decode(context_, batch_->batch); });
   if (code == 0) {

@@ -16,11 +16,11 @@ namespace windrow::engine {
 
 class LlamaRunner final : public ModelRunner {
  public:
-  // `device`: whose memory the model fills, and so do the cells.
+  // `device`: whose memory the model fills, and so do the cells. `path`: the model's file.
   static Result<std::unique_ptr<ModelRunner>> make(LlamaLibrary& library, llama_model& model,
                                                    ggml_backend_device& device,
                                                    const LlamaAdapters& adapters,
-                                                   const ModelFacts& facts,
+                                                   const std::string& path, const ModelFacts& facts,
                                                    const LlamaRunnerOptions& options);
   ~LlamaRunner() override;
   LlamaRunner(const LlamaRunner&) = delete;
@@ -36,7 +36,7 @@ class LlamaRunner final : public ModelRunner {
   struct Batch;  // llama_batch with its memory
 
   LlamaRunner(LlamaLibrary& library, llama_context* context, ggml_backend_device& device,
-              const RunnerLimits& limits);
+              const std::string& path, const RunnerLimits& limits);
 
   void check(std::span<const StepRow> step) const;
   Position& end_of(SequenceId sequence);
@@ -47,6 +47,7 @@ class LlamaRunner final : public ModelRunner {
   LlamaLibrary& library_;
   llama_context* context_;
   ggml_backend_device& device_;
+  const std::string path_;
   RunnerLimits limits_;
   std::unique_ptr<Batch> batch_;
   std::vector<int32_t> output_indices_;  // of the last step: where in the batch logits were wanted
