@@ -405,6 +405,7 @@ llm::Failure ModelKeeper::still_loading(PooledModelId id, TimePoint now) const {
 void ModelKeeper::note(const PoolActions& actions) {
   for (const PoolAction& action : actions) {
     switch (action.kind) {
+      case PoolAction::Kind::kLook:
       case PoolAction::Kind::kLoad:
       case PoolAction::Kind::kUnload:
         errands_.push_back(action);

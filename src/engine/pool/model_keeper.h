@@ -50,6 +50,10 @@ struct KeptModel {
   PooledModelFacts facts;
   int32_t in_flight_target = 1;  // Backend's, until the model was there
 
+  // Whether its file can be loaded, as far as that shows without loading it; errors as `load`.
+  // Asked before other models leave for it. May be empty: there is nothing to look at.
+  std::function<Result<void>()> look = {};
+
   // Takes as long as it takes, and gives up soon after `unwanted` was stopped.
   std::function<Result<std::unique_ptr<LoadedModel>>(std::stop_token unwanted)> load;
 
@@ -179,8 +183,10 @@ class ModelKeeper {
   void forget(PooledModelId id, uint64_t number);
   void look_after();
   void fetch_and_carry();
+  void look_at_one(PooledModelId id, std::unique_lock<std::mutex>& lock);
   void load_one(PooledModelId id, std::unique_lock<std::mutex>& lock);
   void unload_one(PooledModelId id, std::unique_lock<std::mutex>& lock);
+  KeeperNews failed(PooledModelId id, const Error& error);  // with the lock
   void tell(const KeeperNews& news) const;
 
   const KeeperOptions options_;
@@ -193,7 +199,7 @@ class ModelKeeper {
   ModelPool pool_;
   std::vector<State> states_;
   WaitLimits wait_limits_;          // of all that is held
-  std::deque<PoolAction> errands_;  // loads and unloads
+  std::deque<PoolAction> errands_;  // looks, loads and unloads
   std::deque<Deed> deeds_;
   uint64_t next_number_ = 0;
   bool news_ = false;  // for the one that looks after those who wait

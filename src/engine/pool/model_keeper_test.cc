@@ -227,6 +227,38 @@ TEST_F(ModelKeeperTest, WhoWaitsIsToldWhyItCannotBeLoadedAndItIsNotTriedAtOnce) 
   EXPECT_EQ(text(ask(*keeper, kA)), "a");
 }
 
+TEST_F(ModelKeeperTest, AFileThatCannotBeLoadedLeavesTheGoodModelWhereItIs) {
+  std::atomic<bool> good = false;
+  std::vector<KeptModel> models;
+  models.push_back(model("a"));
+  models.push_back(model("b"));
+  models.back().look = [&]() -> Result<void> {
+    if (!good) return Error{ErrorKind::kInvalid, "epsilon is nan"};
+    return {};
+  };
+  std::vector<std::string> news;
+  KeeperOptions options{.pool = {.bytes_max = 4}};
+  options.on_news = [&](const KeeperNews& it) {
+    if (it.kind == KeeperNews::Kind::kFailed) news.push_back(it.name + ": " + it.why);
+  };
+  const auto keeper = keep(std::move(models), options);
+  EXPECT_EQ(text(ask(*keeper, kA)), "a");
+  clock_.advance(seconds(100));
+  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kB)),
+            "model_unavailable: the model b cannot be loaded: hm: epsilon is nan");
+  EXPECT_EQ(keeper->reading(kA).presence, Presence::kLoaded);
+  EXPECT_EQ(keeper->reading(kA).unloads, 0);
+  EXPECT_EQ(text(ask(*keeper, kA)), "a");
+  EXPECT_EQ(memory_.loads, 1) << "it was never gone";
+  EXPECT_EQ(keeper->reading(kB).loads_failed, 1);
+
+  good = true;
+  clock_.advance(seconds(100));
+  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kB)), "b");
+  EXPECT_EQ(keeper->reading(kA).presence, Presence::kAbsent);
+  EXPECT_EQ(news, (std::vector<std::string>{"b: epsilon is nan"}));
+}
+
 TEST_F(ModelKeeperTest, NobodyWaitsLongerThanItMay) {
   std::promise<void> go;
   const std::shared_future<void> gone(go.get_future());

@@ -1,6 +1,7 @@
 // The two threads of a ModelKeeper.
 #include <utility>
 
+#include "base/ensure.h"
 #include "engine/pool/model_keeper.h"
 
 namespace windrow::engine {
@@ -66,13 +67,50 @@ void ModelKeeper::fetch_and_carry() {
     if (closing_) return;
     const PoolAction errand = errands_.front();
     errands_.pop_front();
-    if (errand.kind == PoolAction::Kind::kLoad) {
-      load_one(errand.model, lock);
-    } else {
-      unload_one(errand.model, lock);
+    switch (errand.kind) {
+      case PoolAction::Kind::kLook:
+        look_at_one(errand.model, lock);
+        break;
+      case PoolAction::Kind::kLoad:
+        load_one(errand.model, lock);
+        break;
+      case PoolAction::Kind::kUnload:
+        unload_one(errand.model, lock);
+        break;
+      case PoolAction::Kind::kLetIn:
+      case PoolAction::Kind::kRefuse:
+        ENSURE(false, "an errand is neither a look, a load nor an unload");
     }
     changed_.notify_all();
   }
+}
+
+// It failed, before or while it was loaded. Its news.
+KeeperNews ModelKeeper::failed(PooledModelId id, const Error& error) {
+  State& state = at(id);
+  state.error = error;
+  ++state.counts.loads_failed;
+  PoolActions actions;
+  pool_.load_failed(clock_.now(), id, actions);
+  note(actions);
+  return {.kind = KeeperNews::Kind::kFailed, .name = state.model.name, .why = error.message};
+}
+
+void ModelKeeper::look_at_one(PooledModelId id, std::unique_lock<std::mutex>& lock) {
+  const State& state = at(id);
+  lock.unlock();
+  const Result<void> looked = state.model.look ? state.model.look() : Result<void>();
+  lock.lock();
+  if (looked) {
+    PoolActions actions;
+    pool_.looked(clock_.now(), id, actions);
+    note(actions);
+    return;
+  }
+  const KeeperNews news = failed(id, looked.error());
+  lock.unlock();
+  tell(news);
+  lock.lock();
 }
 
 void ModelKeeper::load_one(PooledModelId id, std::unique_lock<std::mutex>& lock) {
@@ -85,9 +123,9 @@ void ModelKeeper::load_one(PooledModelId id, std::unique_lock<std::mutex>& lock)
   const uint64_t bytes = loaded ? (*loaded)->bytes() : 0;
   lock.lock();
   const TimePoint now = clock_.now();
-  PoolActions actions;
-  news.took = now - state.loading_since;
   if (loaded) {
+    PoolActions actions;
+    news.took = now - state.loading_since;
     state.loaded = *std::move(loaded);
     ++state.times;
     ++state.counts.loads;
@@ -97,14 +135,11 @@ void ModelKeeper::load_one(PooledModelId id, std::unique_lock<std::mutex>& lock)
     news.kind = KeeperNews::Kind::kLoaded;
     news.bytes = bytes;
     pool_.loaded(now, id, bytes, actions);
+    note(actions);
   } else {
-    state.error = loaded.error();
-    ++state.counts.loads_failed;
-    news.kind = KeeperNews::Kind::kFailed;
-    news.why = loaded.error().message;
-    pool_.load_failed(now, id, actions);
+    news = failed(id, loaded.error());
+    news.took = now - state.loading_since;
   }
-  note(actions);
   lock.unlock();
   tell(news);
   lock.lock();

@@ -89,6 +89,14 @@ void ModelPool::leave(TimePoint now, PooledModelId id, Asker asker, PoolActions&
   if (model.waiting == 0 || (client && !is_for_clients(model))) decide(now, actions);
 }
 
+void ModelPool::looked(TimePoint now, PooledModelId id, PoolActions& actions) {
+  Model& model = at(id);
+  ENSURE(model.looked_at, "model {} passed and was not looked at", id.value());
+  model.looked_at = false;
+  model.passed = true;
+  decide(now, actions);
+}
+
 void ModelPool::loaded(TimePoint now, PooledModelId id, uint64_t bytes, PoolActions& actions) {
   Model& model = at(id);
   ENSURE(model.presence == Presence::kLoading, "model {} is there and was not loaded", id.value());
@@ -105,8 +113,11 @@ void ModelPool::loaded(TimePoint now, PooledModelId id, uint64_t bytes, PoolActi
 
 void ModelPool::load_failed(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
-  ENSURE(model.presence == Presence::kLoading, "model {} failed and was not loaded", id.value());
+  ENSURE(model.presence == Presence::kLoading || model.looked_at,
+         "model {} failed and was neither loaded nor looked at", id.value());
   model.presence = Presence::kAbsent;
+  model.looked_at = false;
+  model.passed = false;
   model.refused_until = now + options_.retry_after;
   refuse(id, actions);
   decide(now, actions);
@@ -182,7 +193,8 @@ bool ModelPool::belongs_to_clients(TimePoint now, const Model& model) const {
 
 bool ModelPool::is_on_its_way() const {
   return std::ranges::any_of(models_, [](const Model& model) {
-    return model.presence == Presence::kLoading || model.presence == Presence::kUnloading;
+    return model.presence == Presence::kLoading || model.presence == Presence::kUnloading ||
+           model.looked_at;
   });
 }
 
@@ -315,8 +327,16 @@ PoolReading ModelPool::reading(PooledModelId id) const {
 
 // --- decisions ----------------------------------------------------------------------------------
 
+// What a file was is known for as long as its model is wanted: it may be another one by then.
+void ModelPool::forget_looks() {
+  for (Model& model : models_) {
+    if (!in_line(model)) model.passed = false;
+  }
+}
+
 void ModelPool::decide(TimePoint now, PoolActions& actions) {
   if (is_on_its_way()) return;
+  forget_looks();
   for (const PooledModelId id : line()) {
     if (has_no_place(id)) {
       refuse(id, actions);
@@ -344,6 +364,11 @@ bool ModelPool::make_room(PooledModelId coming, std::span<const PooledModelId> m
     ++count;
   const std::span<const PooledModelId> leaving = may_leave.first(count);
   if (!fits(at(coming).bytes, leaving)) return false;
+  if (!at(coming).passed) {
+    at(coming).looked_at = true;
+    actions.push_back({PoolAction::Kind::kLook, coming});
+    return true;
+  }
   reopen(leaving, actions);
   for (const PooledModelId id : leaving)
     at(id).closing = true;
@@ -396,6 +421,7 @@ void ModelPool::unload_resting(TimePoint now, PoolActions& actions) {
 void ModelPool::load(TimePoint now, PooledModelId id, PoolActions& actions) {
   Model& model = at(id);
   model.presence = Presence::kLoading;
+  model.passed = false;
   model.came_at = now;
   actions.push_back({PoolAction::Kind::kLoad, id});
 }

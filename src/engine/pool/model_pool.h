@@ -9,6 +9,9 @@
 // with the time slices of a scheduler behind it: two models that are always asked for and fit only
 // one at a time take turns that are long against what a change costs.
 //
+// Before models leave for another one, that one's file is looked at: a file that cannot be used
+// unloads nobody.
+//
 // Rows of batches are background: for them no model leaves that clients asked lately, and a model
 // that only they use leaves for a client's as soon as its rows have ended, turn or not.
 //
@@ -17,11 +20,12 @@
 //   model alone. (A model may turn out larger than was thought; then nothing comes in and models
 //   that nobody uses leave until it is so again.)
 // * A model leaves only when no request is inside it, and never when it is pinned.
+// * A model leaves for another one only after the look at that one's file has passed.
 // * Models come in the order in which they were first asked for, those that clients ask for before
 //   others; a later one overtakes only where no used model has to leave for it, and only until the
 //   one in front has waited for a turn. So every client's wait is bounded by turns, answers and
 //   loads, however busy the others are; that of a batch is not.
-// * At most one model is on its way, in or out, at a time.
+// * At most one model is on its way, in or out, or looked at, at a time.
 #pragma once
 
 #include <cstdint>
@@ -65,6 +69,7 @@ enum class Presence : uint8_t { kAbsent, kLoading, kLoaded, kUnloading };
 
 struct PoolAction {
   enum class Kind : uint8_t {
+    kLook,    // whether its file can be loaded, without loading it; then looked() or load_failed()
     kLoad,    // then loaded() or load_failed()
     kUnload,  // then unloaded()
     kLetIn,   // all that wait for it: they are inside now
@@ -112,7 +117,8 @@ class ModelPool {
   void end(TimePoint now, PooledModelId model, Asker asker, PoolActions& actions);
   void leave(TimePoint now, PooledModelId model, Asker asker, PoolActions& actions);
 
-  // What came of kLoad and kUnload. `bytes`: what it really needs.
+  // What came of kLook, kLoad and kUnload. `bytes`: what it really needs.
+  void looked(TimePoint now, PooledModelId model, PoolActions& actions);
   void loaded(TimePoint now, PooledModelId model, uint64_t bytes, PoolActions& actions);
   void load_failed(TimePoint now, PooledModelId model, PoolActions& actions);
   void unloaded(TimePoint now, PooledModelId model, PoolActions& actions);
@@ -150,6 +156,8 @@ class ModelPool {
     bool closing = false;    // loaded: nobody is let in any more, so that it can leave
     bool wanted = false;     // without a request
     bool dismissed = false;  // is to leave when nobody uses it
+    bool looked_at = false;  // absent: kLook is being done
+    bool passed = false;     // absent: it was, and the file can be loaded
     int32_t inside = 0;
     int32_t waiting = 0;
     int32_t clients_inside = 0;           // of `inside`
@@ -166,6 +174,7 @@ class ModelPool {
   const Model& at(PooledModelId id) const { return models_.at(id.value()); }
 
   void decide(TimePoint now, PoolActions& actions);
+  void forget_looks();
   bool make_room(PooledModelId coming, std::span<const PooledModelId> may_leave,
                  PoolActions& actions);
   void reopen(std::span<const PooledModelId> but, PoolActions& actions);

@@ -19,12 +19,13 @@ using std::chrono::milliseconds;
 
 constexpr Duration kStep = milliseconds(50);
 constexpr Duration kAnswerMax = std::chrono::seconds(8);
+constexpr Duration kLookMax = std::chrono::seconds(1);
 constexpr Duration kLoadMax = std::chrono::seconds(6);
 constexpr Duration kUnloadMax = std::chrono::seconds(1);
 
 // What happens at a time; in order of it.
 struct Happening {
-  enum class Kind : uint8_t { kArrives, kEnds, kLoaded, kFails, kUnloaded };
+  enum class Kind : uint8_t { kArrives, kEnds, kLooked, kLoaded, kFails, kUnloaded };
   Kind kind = Kind::kArrives;
   PooledModelId model;
   Asker asker = Asker::kClient;
@@ -50,6 +51,7 @@ class World {
     waits_.resize(count);
     clients_at_.resize(count);
     sent_away_.resize(count);
+    passed_.resize(count);
   }
 
   void run(Duration how_long) {
@@ -103,6 +105,10 @@ class World {
         if (what.asker == Asker::kClient) clients_at_[i] = now_;
         tell([&](PoolActions& actions) { pool_->end(now_, id, what.asker, actions); });
         break;
+      case Happening::Kind::kLooked:
+        passed_[i] = true;
+        tell([&](PoolActions& actions) { pool_->looked(now_, id, actions); });
+        break;
       case Happening::Kind::kLoaded:
         ++loads_;
         tell([&](PoolActions& actions) { pool_->loaded(now_, id, facts_[i].bytes, actions); });
@@ -153,7 +159,15 @@ class World {
   void carry_out(const PoolAction& action) {
     const size_t i = action.model.value();
     switch (action.kind) {
+      case PoolAction::Kind::kLook:
+        EXPECT_EQ(pool_->reading(action.model).presence, Presence::kAbsent);
+        passed_[i] = false;
+        plan(up_to(kLookMax),
+             {fails_ && random_.below(4) == 0 ? Happening::Kind::kFails : Happening::Kind::kLooked,
+              action.model});
+        break;
       case PoolAction::Kind::kLoad:
+        passed_[i] = false;
         plan(up_to(kLoadMax),
              {fails_ && random_.below(4) == 0 ? Happening::Kind::kFails : Happening::Kind::kLoaded,
               action.model});
@@ -165,6 +179,10 @@ class World {
         if (options_.unload_idle == Duration{} && !sent_away_[i] && clients_at_[i] &&
             now_ - *clients_at_[i] < options_.clients_rest) {
           EXPECT_TRUE(client_waits()) << "a batch took the place of a model that clients use";
+        }
+        if (options_.unload_idle == Duration{} && !sent_away_[i]) {
+          EXPECT_TRUE(std::ranges::find(passed_, true) != passed_.end())
+              << "a model leaves and no file was found good";
         }
         plan(up_to(kUnloadMax), {Happening::Kind::kUnloaded, action.model});
         break;
@@ -205,8 +223,8 @@ class World {
     // In front of it stand at most the others, each of which has its patience, the turns of those
     // who are there, their last answers, and the ways out and in.
     const Duration turn = std::max(options_.turn, 2 * kLoadMax);
-    const Duration change =
-        2 * turn + kAnswerMax + kLoadMax + static_cast<int>(facts_.size()) * (kUnloadMax + kStep);
+    const Duration change = 2 * turn + kAnswerMax + kLoadMax +
+                            static_cast<int>(facts_.size()) * (kLookMax + kUnloadMax + kStep);
     const Duration wait_max = static_cast<int>(facts_.size()) * change;
     for (const auto& waits : waits_) {
       for (const Waiting& waiting : waits) {
@@ -235,6 +253,7 @@ class World {
   std::vector<std::vector<Waiting>> waits_;  // of each model
   std::vector<std::optional<TimePoint>> clients_at_;
   std::vector<bool> sent_away_;  // and not asked for since
+  std::vector<bool> passed_;     // the last look, and not loaded since
   std::optional<TimePoint> wake_at_;
   int64_t served_ = 0;
   int64_t loads_ = 0;

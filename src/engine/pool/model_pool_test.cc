@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,17 +22,21 @@ TimePoint at(double s) {
   return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s)));
 }
 
+// What a pool's wish to look at a file brings.
+enum class Looks : uint8_t { kPassAtOnce, kAreTold };
+
 // A pool whose actions are read as text: "load a, let in b".
 class Pool {
  public:
-  explicit Pool(std::vector<PooledModelFacts> models, PoolOptions options = {.bytes_max = 10})
-      : pool_(models, options) {}
+  explicit Pool(std::vector<PooledModelFacts> models, PoolOptions options = {.bytes_max = 10},
+                Looks looks = Looks::kPassAtOnce)
+      : pool_(models, options), looks_(looks) {}
 
   template <class Event, class... Rest>
   std::string told(Event event, double when, PooledModelId model, const Rest&... rest) {
     PoolActions actions;
     (pool_.*event)(at(when), model, rest..., actions);
-    return text(actions);
+    return text(when, actions);
   }
 
   std::string arrive(double when, PooledModelId model, Asker asker = Asker::kClient) {
@@ -40,7 +45,7 @@ class Pool {
     const std::string_view word = arrival == Arrival::kInside  ? "inside"
                                   : arrival == Arrival::kWaits ? "waits"
                                                                : "refused";
-    const std::string more = text(actions);
+    const std::string more = text(when, actions);
     return std::string(word) + (more.empty() ? "" : ", " + more);
   }
   std::string end(double when, PooledModelId model, Asker asker = Asker::kClient) {
@@ -48,6 +53,9 @@ class Pool {
   }
   std::string leave(double when, PooledModelId model, Asker asker = Asker::kClient) {
     return told(&ModelPool::leave, when, model, asker);
+  }
+  std::string looked(double when, PooledModelId model) {
+    return told(&ModelPool::looked, when, model);
   }
   std::string loaded(double when, PooledModelId model, uint64_t bytes) {
     return told(&ModelPool::loaded, when, model, bytes);
@@ -62,12 +70,12 @@ class Pool {
   std::string tick(double when) {
     PoolActions actions;
     pool_.tick(at(when), actions);
-    return text(actions);
+    return text(when, actions);
   }
   Dismissal dismiss(double when, PooledModelId model, std::string* done = nullptr) {
     PoolActions actions;
     const Dismissal dismissal = pool_.dismiss(at(when), model, actions);
-    if (done != nullptr) *done = text(actions);
+    if (done != nullptr) *done = text(when, actions);
     return dismissal;
   }
   double next(double now) const {
@@ -78,8 +86,15 @@ class Pool {
   ModelPool& operator*() { return pool_; }
 
  private:
-  static std::string text(const PoolActions& actions) {
-    constexpr std::array<std::string_view, 4> kWords = {"load", "unload", "let in", "refuse"};
+  std::string text(double when, PoolActions actions) {
+    if (looks_ == Looks::kPassAtOnce && !actions.empty() &&
+        actions.back().kind == PoolAction::Kind::kLook) {
+      const PooledModelId model = actions.back().model;
+      actions.pop_back();
+      pool_.looked(at(when), model, actions);
+    }
+    constexpr std::array<std::string_view, 5> kWords = {"look at", "load", "unload", "let in",
+                                                        "refuse"};
     std::string text;
     for (const PoolAction& action : actions) {
       if (!text.empty()) text += ", ";
@@ -91,6 +106,7 @@ class Pool {
   }
 
   ModelPool pool_;
+  const Looks looks_;
 };
 
 TEST(ModelPool, OneThatIsAskedForIsLoadedOnceAndThenLetsAllIn) {
@@ -115,6 +131,40 @@ TEST(ModelPool, WhoWasNotUsedLongestLeavesForAnother) {
   EXPECT_EQ(pool.unloaded(100, kB), "load c");
   EXPECT_EQ(pool.loaded(101, kC, 4), "let in c");
   EXPECT_EQ(pool.arrive(102, kB), "waits, unload a") << "it was not used for longer than c";
+}
+
+TEST(ModelPool, NobodyLeavesForAFileThatCannotBeLoaded) {
+  Pool pool({{.bytes = 8}, {.bytes = 8}}, {.bytes_max = 10}, Looks::kAreTold);
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a") << "nobody has to leave for it";
+  EXPECT_EQ(pool.loaded(1, kA, 8), "let in a");
+  EXPECT_EQ(pool.end(2, kA), "");
+  EXPECT_EQ(pool.arrive(100, kB), "waits, look at b");
+  EXPECT_EQ(pool.arrive(101, kA), "inside") << "it is there meanwhile";
+  EXPECT_EQ(pool.arrive(101, kB), "waits") << "it is looked at once";
+  EXPECT_EQ(pool.end(101, kA), "");
+  EXPECT_EQ(pool.next(101), -1) << "what comes of the look is an event";
+  EXPECT_EQ(pool.failed(102, kB), "refuse b");
+  EXPECT_EQ((*pool).reading(kA).presence, Presence::kLoaded);
+  EXPECT_EQ(pool.arrive(103, kB), "refused");
+  EXPECT_EQ(pool.arrive(104, kA), "inside");
+  EXPECT_EQ(pool.end(104, kA), "");
+  EXPECT_EQ(pool.arrive(200, kB), "waits, look at b") << "the file may be another one by now";
+  EXPECT_EQ(pool.looked(201, kB), "unload a");
+  EXPECT_EQ(pool.unloaded(202, kA), "load b");
+}
+
+TEST(ModelPool, WhatWasSeenOfAFileIsKnownAsLongAsItsModelIsWanted) {
+  Pool pool({{.bytes = 8}, {.bytes = 8}}, {.bytes_max = 10}, Looks::kAreTold);
+  EXPECT_EQ(pool.arrive(0, kA), "waits, load a");
+  EXPECT_EQ(pool.loaded(1, kA, 8), "let in a");
+  EXPECT_EQ(pool.arrive(2, kB), "waits");
+  EXPECT_EQ(pool.tick(20), "look at b");
+  EXPECT_EQ(pool.looked(21, kB), "") << "a request is inside the other one";
+  EXPECT_EQ(pool.leave(22, kB), "");
+  EXPECT_EQ(pool.arrive(23, kB), "waits");
+  EXPECT_EQ(pool.tick(40), "look at b") << "nobody wanted it in between";
+  EXPECT_EQ(pool.looked(41, kB), "");
+  EXPECT_EQ(pool.end(42, kA), "unload a") << "it passed";
 }
 
 TEST(ModelPool, OneThatIsUsedKeepsItsPlaceForATurnAndThenLetsNobodyIn) {
