@@ -179,6 +179,11 @@ int inspect_command(const std::string& named, bool json, const Environment& envi
     fmt::print(stderr, "windrow: {}\n", library.error().message);
     return 3;
   }
+  // Whether it could be computed with, too.
+  if (const Result<void> usable = engine::LlamaModel::rehearse(**library, path); !usable) {
+    fmt::print(stderr, "windrow: {}\n", usable.error().message);
+    return usable.error().kind == ErrorKind::kUnavailable ? 3 : 2;
+  }
   // Nothing is computed, so nothing need go to a GPU.
   const auto model = engine::LlamaModel::load(**library, path, {.gpu_layers = 0});
   if (!model) {

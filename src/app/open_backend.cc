@@ -351,6 +351,12 @@ Result<ModelHeader> read_model_header(engine::LlamaLibrary* library, const Model
   return ModelHeader{.facts = *std::move(facts), .weights_bytes = bytes};
 }
 
+Result<void> look_at_model(engine::LlamaLibrary* library, const ModelChoice& choice) {
+  if (is_simulated(choice)) return {};
+  ENSURE(library != nullptr, "{} needs libllama", choice.path);
+  return engine::LlamaModel::rehearse(*library, choice.path);
+}
+
 ModelOutlook model_outlook(const ModelHeader& header, const ModelChoice& choice,
                            const Settings& settings, uint64_t context_memory_bytes) {
   ModelOutlook outlook{.bytes = header.weights_bytes, .context_memory_bytes = context_memory_bytes};

@@ -65,6 +65,10 @@ struct ModelHeader {
 // they show so early.
 Result<ModelHeader> read_model_header(engine::LlamaLibrary* library, const ModelChoice& choice);
 
+// Looks whether the model can be loaded, as far as its file shows that without its weights being
+// read (LlamaModel::rehearse): a server asks before another model leaves for it. Any thread.
+Result<void> look_at_model(engine::LlamaLibrary* library, const ModelChoice& choice);
+
 // What can be known of a model before it is loaded.
 struct ModelOutlook {
   llm::EndpointSet endpoints;

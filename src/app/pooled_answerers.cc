@@ -181,6 +181,7 @@ engine::KeptModel PooledAnswerers::kept_model(size_t index, const ModelOutlook& 
   engine::KeptModel model{.name = served_name(choice),
                           .facts = {.bytes = outlook.bytes, .pinned = pinned},
                           .in_flight_target = static_cast<int32_t>(settings_.rows_max)};
+  model.look = [this, &choice] { return look_at_model(library_.get(), choice); };
   model.load = [this, &choice,
                 how](std::stop_token unwanted) -> Result<std::unique_ptr<engine::LoadedModel>> {
     HowToOpen here = how;

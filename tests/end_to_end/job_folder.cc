@@ -61,6 +61,16 @@ std::string calls_model_path() {
   return WINDROW_END_TO_END_MODELS_DIR "/calls.gguf";
 }
 
+std::string with_header_value(std::string gguf, std::string_view key, uint32_t bits) {
+  const size_t found = gguf.find(key);
+  EXPECT_NE(found, std::string::npos) << key;
+  if (found == std::string::npos) return gguf;
+  const size_t value_at = found + key.size() + sizeof(uint32_t);  // behind its type
+  for (size_t i = 0; i < sizeof bits; ++i)
+    gguf.at(value_at + i) = static_cast<char>(bits >> (8 * i) & 0xff);
+  return gguf;
+}
+
 JobFolder::JobFolder() {
   std::string pattern = (fs::temp_directory_path() / "windrow-e2e-XXXXXX").string();
   path_ = ::mkdtemp(pattern.data());

@@ -28,6 +28,10 @@ std::string inst_model_path();
 // One whose prompts may describe tools letter by letter.
 std::string calls_model_path();
 
+// A GGUF file whose header has these four bytes (of a number, least significant first) as the value
+// of a key.
+std::string with_header_value(std::string gguf, std::string_view key, uint32_t bits);
+
 class JobFolder {
  public:
   JobFolder();

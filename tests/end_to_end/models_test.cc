@@ -1,7 +1,9 @@
 // Which model answers which row.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -118,6 +120,30 @@ TEST(Models, ATruncatedFileIsRefusedWithTheReason) {
     JobFolder folder;
     folder.write("model.gguf", bytes.substr(0, kept));
     expect_unusable(folder, "model.gguf: libllama cannot load this model: ");
+  }
+}
+
+TEST(Models, AnAbsurdHeaderIsRefusedByItsKeyAndEndsNoProcess) {
+  JobFolder whole;
+  whole.use_model(model_path("qwen3"));
+  const std::string bytes = whole.read("model.gguf");
+  JobFolder folder;
+  folder.write("requests.jsonl", chat_line("a", "hello"));
+  for (const uint32_t layers : {uint32_t{0}, uint32_t{123457}, uint32_t{1} << 31}) {
+    SCOPED_TRACE(layers);
+    folder.write("model.gguf", with_header_value(bytes, "qwen3.block_count", layers));
+    for (const Words& words :
+         {Words{"inspect", "model.gguf"}, exact_run("requests.jsonl", "results.jsonl"),
+          Words{"serve", "--listen", "127.0.0.1:0", "--model", "model.gguf"}}) {
+      const Ended ended = folder.windrow(words);
+      EXPECT_EQ(ended.code, 2) << ended;
+      EXPECT_THAT(ended.errors,
+                  HasSubstr(fmt::format("windrow: model.gguf: the header says qwen3.block_count = "
+                                        "{}, and libllama takes 1 to 512 layers",
+                                        layers)));
+      EXPECT_THAT(ended.errors, HasSubstr("get it again, or convert it again"));
+    }
+    EXPECT_FALSE(folder.has("results.jsonl"));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -273,6 +274,40 @@ TEST(ServePool, AFileThatIsSpoiltIsTheBusinessOfItsModelAlone) {
   EXPECT_THAT(served.get("/metrics").body,
               HasSubstr("windrow_model_load_failures_total{model=\"spoilt\"} 1\n"));
   ASSERT_TRUE(served.process().wait_for_errors("spoilt.gguf"));
+}
+
+constexpr uint32_t kNanBits = 0x7fc00000;
+
+// Room for one model. The file of the other one has become one that libllama would abort over.
+TEST(ServePool, AGoodModelStaysWhenTheFileOfTheNextOneIsAbsurd) {
+  const JobFolder folder;
+  folder.use_model(model_path("llama"), "good.gguf");
+  std::filesystem::copy_file(model_path("qwen3"), folder.path("next.gguf"));
+  const std::string whole = folder.read("next.gguf");
+  Served served(folder, {"--model", "good=good.gguf", "--model", "next=next.gguf", "--load", "good",
+                         "--memory", "1MB", "--ctx", "256", "--threads", "1", "--rows-max", "4"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  const std::string answer = text_of(served.post("/v1/completions", completion("good")));
+  folder.write("next.gguf",
+               with_header_value(whole, "qwen3.attention.layer_norm_rms_epsilon", kNanBits));
+  const HttpReply reply = served.post("/v1/completions", completion("next"));
+  EXPECT_EQ(reply.status, 503) << reply.body;
+  EXPECT_EQ(code_of(reply), "model_unavailable");
+  EXPECT_THAT(reply.body, HasSubstr("the model next cannot be loaded"));
+  EXPECT_THAT(reply.body, HasSubstr("qwen3.attention.layer_norm_rms_epsilon = nan"));
+  EXPECT_THAT(reply.body, HasSubstr("get it again, or convert it again"));
+  using States = std::map<std::string, std::string>;
+  EXPECT_EQ(states(served), (States{{"good", "loaded"}, {"next", "not_loaded"}}));
+  EXPECT_EQ(text_of(served.post("/v1/completions", completion("good"))), answer);
+  const std::string page = served.get("/metrics").body;
+  EXPECT_THAT(page, HasSubstr("windrow_model_unloads_total{model=\"good\"} 0\n"));
+  EXPECT_THAT(page, HasSubstr("windrow_model_load_failures_total{model=\"next\"} 1\n"));
+
+  // The whole file takes its place.
+  folder.write("next.gguf", whole);
+  EXPECT_EQ(served.post("/v1/windrow/models/next/load", "").status, 200);
+  ASSERT_TRUE(served.process().wait_until([&] { return states(served)["next"]; }, "loaded"));
+  EXPECT_EQ(states(served)["good"], "not_loaded");
 }
 
 }  // namespace
