@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "api/metrics_page.h"
-#include "api/openapi.h"
+#include "api/openapi/openapi.h"
 #include "api/testing/document.h"
 
 namespace windrow::api {

@@ -18,8 +18,8 @@
 
 #include "api/dialects/ollama_options.h"
 #include "api/dialects/translation.h"
-#include "api/openapi.h"
-#include "api/openapi_bodies.h"
+#include "api/openapi/body_schemas.h"
+#include "api/openapi/openapi.h"
 #include "api/testing/document.h"
 #include "batches/batch_request.h"
 #include "llm/request_json.h"
@@ -248,8 +248,10 @@ TEST(FieldsDocument, ListsTheHeadersThatAreRead) {
   EXPECT_GT(honoured.size(), 8U);
   for (const char* name : {"authorization", "x-api-key", "x-windrow-lane", "x-request-id"})
     EXPECT_TRUE(read.contains(name)) << "the sources are not written as this test reads them";
+  // The module http reads content-encoding, by a name of its library.
   for (const std::string& name : honoured) {
-    EXPECT_NE(letters.find(fmt::format("\"{}\"", name)), std::string::npos)
+    EXPECT_TRUE(letters.find(fmt::format("\"{}\"", name)) != std::string::npos ||
+                name == "content-encoding")
         << name << " is in docs/api.md and nowhere else";
   }
   for (const std::string& name : documented_headers("without effect"))

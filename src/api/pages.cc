@@ -13,7 +13,7 @@
 #include "api/error_reply.h"
 #include "api/models_page.h"
 #include "api/ollama_pages.h"
-#include "api/openapi.h"
+#include "api/openapi/openapi.h"
 #include "api/refusals.h"
 #include "api/response_pages.h"
 #include "dispatch/request_item.h"

@@ -19,7 +19,7 @@
 #include "api/live_requests.h"
 #include "api/models_page.h"
 #include "api/ollama_pages.h"
-#include "api/openapi.h"
+#include "api/openapi/openapi.h"
 #include "api/response_pages.h"
 #include "api/response_store.h"
 #include "api/stream_text.h"

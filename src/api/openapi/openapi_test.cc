@@ -1,4 +1,4 @@
-#include "api/openapi.h"
+#include "api/openapi/openapi.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "api/envelope.h"
-#include "api/openapi_bodies.h"
+#include "api/openapi/body_schemas.h"
 #include "api/response_pages.h"
 #include "api/response_store.h"
 #include "api/stored_response.h"
