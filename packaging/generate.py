@@ -28,8 +28,8 @@ COMMANDS = [
 NOT_OF_RETRY = {"--fresh", "--retry-failed", "--dry-run"}
 # Flags of `run` that are about a job; `serve` takes all others.
 NOT_OF_SERVE = {"--limit", "--strict", "--retry-failed", "--fresh", "--dry-run", "--max-cost",
-                "--prices", "--self-check", "--keep-truncated", "--cache", "--ordered", "--report",
-                "--no-summary"}
+                "--prices", "--self-check", "--reply-memory-mb", "--keep-truncated", "--cache",
+                "--ordered", "--report", "--no-summary"}
 
 
 def read(name):

@@ -342,7 +342,7 @@ void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
   each("windrow_upstream_answers_total", "counter", "Calls that it answered.",
        [](Upstream upstream) { return upstream.answers; });
   page.family("windrow_upstream_failures_total", "counter",
-              "Calls that failed: unreached, overloaded, timeout, broken, request.");
+              "Calls that failed: unreached, files, overloaded, timeout, broken, request.");
   for (const ModelReading& model : models) {
     for (const UpstreamSeries& upstream : model.upstreams) {
       for (const auto& [kind, count] : upstream.failures)

@@ -39,6 +39,11 @@ struct AnswerersOfRun {
   std::shared_ptr<api::ServeMetrics> metrics = nullptr;  // of the server, to count forward passes
   std::function<int64_t()> arriving = nullptr;           // requests it is just reading
 
+  // Servers elsewhere: how many files this process may have open, and how many of them are for
+  // requests, of all servers together.
+  uint64_t files_max = 0;
+  int32_t requests_max = 0;  // 0: as many as the servers take
+
   int64_t began_unix_s = 0;  // what chat templates take for today
 
   // Now and then while they are opened: why the run is refused already. May be empty.

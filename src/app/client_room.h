@@ -13,6 +13,7 @@ namespace windrow::app {
 struct ClientRoom {
   size_t connections_max = 0;  // 1 or more
   int32_t transfers_max = 1;   // files on their way at a time
+  int32_t requests_max = 1;    // to servers elsewhere, where these answer
   std::string warning;         // fewer than wanted, and what to do; empty: they are not
 };
 

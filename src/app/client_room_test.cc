@@ -29,7 +29,9 @@ TEST(ClientRoom, FollowsTheLimitAndSaysSo) {
 
 TEST(ClientRoom, OfServersElsewhereEachClientNeedsTwo) {
   EXPECT_EQ(room_for_clients(1024, 8192, true, false).connections_max, 480U);
+  EXPECT_EQ(room_for_clients(1024, 8192, true, false).requests_max, 480);
   EXPECT_EQ(room_for_clients(16'448, 8192, true, false).warning, "");
+  EXPECT_EQ(room_for_clients(20'000, 8192, true, false).requests_max, 20'000 - 64 - 8192);
 }
 
 TEST(ClientRoom, KeepsSomeForFilesThatComeAndGo) {
@@ -54,6 +56,9 @@ TEST(ClientRoom, LeavesSomeToTheProcessAndSomebodyCanAlwaysAsk) {
       const uint64_t left = std::min<uint64_t>(files / 2, 64) + transfers;
       if (files >= 4) {
         ASSERT_LE(room.connections_max * (elsewhere ? 2 : 1) + left, files);
+        if (elsewhere) {
+          ASSERT_LE(room.connections_max + static_cast<size_t>(room.requests_max) + left, files);
+        }
       }
       ASSERT_EQ(room.warning.empty(), room.connections_max == 8192U) << files;
     }

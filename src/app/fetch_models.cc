@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/client_options.h"
+#include "app/open_files.h"
 #include "base/format.h"
 #include "http/loop.h"
 #include "http/open_client.h"
@@ -114,6 +115,7 @@ Result<std::string> fetch_model(const std::string& text, const Environment& envi
                                          .token = trimmed(variable(environment, "HF_TOKEN"))};
   if (const std::string hub = variable(environment, "HF_ENDPOINT"); !hub.empty()) options.hub = hub;
 
+  if (const Result<uint64_t> files_max = raise_open_files(); !files_max) return files_max.error();
   http::Loop loop(clock);
   const std::unique_ptr<http::Client> client = http::open_client(loop, client_options(environment));
   DownloadReporter reporter(console, clock);

@@ -13,6 +13,7 @@
 #include "app/environment.h"
 #include "app/inspect_command.h"
 #include "app/keys_command.h"
+#include "app/open_files.h"
 #include "app/probe_command.h"
 #include "app/retry_command.h"
 #include "app/run_command.h"
@@ -84,6 +85,10 @@ int main(int argc, char** argv) try {
   }
   return exit_code;
 } catch (const std::exception& error) {
+  if (windrow::app::is_for_want_of_files(error)) {
+    fmt::print(stderr, "windrow: {}\n", windrow::app::no_file_left_text());
+    return windrow::app::kExitUnusable;
+  }
   fmt::print(stderr,
              "windrow: unexpected: {}\n"
              "windrow: this is a defect; results already written are safe, and the same command "

@@ -15,6 +15,7 @@
 
 #include "app/client_options.h"
 #include "app/console.h"
+#include "app/open_files.h"
 #include "app/probe_requests.h"
 #include "app/probe_text.h"
 #include "app/signals.h"
@@ -276,6 +277,8 @@ int probe_command(const ProbeCommand& command, const Environment& environment) {
 
   const Result<upstream::UpstreamOptions> options = upstream_options(command, environment);
   if (!options) return fail(options.error());
+  const Result<uint64_t> files_max = raise_open_files();
+  if (!files_max) return fail(files_max.error());
   http::Loop loop(clock);
   const std::unique_ptr<http::Client> client = http::open_client(loop, client_options(environment));
   const Result<upstream::UpstreamFacts> facts = upstream::ask_upstream(*client, *options);

@@ -16,6 +16,7 @@
 #include "app/dry_run_command.h"
 #include "app/fetch_models.h"
 #include "app/load_settings.h"
+#include "app/open_files.h"
 #include "app/progress_reporter.h"
 #include "app/retry_command.h"
 #include "app/run_options.h"
@@ -190,6 +191,9 @@ int run_command(const RunCommand& command, const Environment& environment) {
   for (const std::string& warning : resolved->warnings)
     console.warn(warning);
 
+  const Result<uint64_t> files_max = raise_open_files();
+  if (!files_max) return fail(console, files_max.error());
+
   // What can be known to be wrong without opening anything.
   for (const std::string& warning : warnings_of(*resolved, SettingsOf::kRun))
     console.warn(warning);
@@ -249,7 +253,9 @@ int run_command(const RunCommand& command, const Environment& environment) {
     reading.upstreams = answerers->upstreams();
     return reading;
   });
-  const Result<void> opened = answerers->open({.began_unix_s = (*job)->start().began_unix_s,
+  const Result<void> opened = answerers->open({.files_max = *files_max,
+                                               .requests_max = requests_for(*files_max),
+                                               .began_unix_s = (*job)->start().began_unix_s,
                                                .refusal = [&] { return (*job)->refusal(); },
                                                .on_budget_spent =
                                                    [&] {

@@ -28,6 +28,7 @@
 #include "app/key_watch.h"
 #include "app/line_log.h"
 #include "app/load_settings.h"
+#include "app/open_files.h"
 #include "app/run_options.h"
 #include "app/serve_options.h"
 #include "app/serve_storage.h"
@@ -38,7 +39,6 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
-#include "http/file_limit.h"
 #include "http/loop.h"
 #include "store/posix_disk.h"
 
@@ -267,6 +267,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     console.warn(warning);
   for (const std::string& warning : warnings_of(*resolved, SettingsOf::kServe))
     console.warn(warning);
+  const Result<uint64_t> files_max = raise_open_files();
+  if (!files_max) return fail_serve(console, files_max.error());
   const Result<ServeOptions> options = serve_options(settings);
   if (!options) return fail_serve(console, options.error());
   Result<Chosen> chosen = choose(*resolved, environment, disk);
@@ -294,7 +296,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   }
   say_who_may_ask(settings, key_file.get(), console);
   api::ApiOptions api = api_options(*options, settings);
-  const ClientRoom room = room_for_clients(http::raise_file_limit().now, api.http.connections_max,
+  const ClientRoom room = room_for_clients(*files_max, api.http.connections_max,
                                            !chosen->upstreams.empty(), !settings.data_dir.empty());
   api.http.connections_max = room.connections_max;
   if (!room.warning.empty()) console.warn(room.warning);
@@ -364,6 +366,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     return answerers->open({.serving = true,
                             .metrics = metrics,
                             .arriving = [&arriving] { return arriving.count(); },
+                            .files_max = *files_max,
+                            .requests_max = room.requests_max,
                             .began_unix_s = clock.unix_seconds(),
                             .refusal = {},
                             .on_budget_spent = {},

@@ -65,6 +65,7 @@ struct Settings {
   int64_t pack_rows_max = 256;
   int64_t pack_window_ms = 0;
   bool self_check = false;
+  int64_t reply_memory_mb = 0;  // 0: by the machine's memory (reply_memory.h)
 
   // A server of ours
   std::string listen = "127.0.0.1:8080";

@@ -9,9 +9,9 @@
 #include <latch>
 #include <string_view>
 
+#include "app/open_files.h"
 #include "app/signals.h"
 #include "base/clock.h"
-#include "http/file_limit.h"
 #include "http/loop.h"
 #include "sim_upstream/sim_server.h"
 #include "sim_upstream/sim_stats.h"
@@ -31,7 +31,10 @@ int sim_upstream_command(const SimUpstreamCommand& command) {
   // Signals first: threads made later inherit that they are watched.
   std::latch stop(1);
   const SignalWatch signals([&](std::string_view) { stop.count_down(); }, [] { std::_Exit(130); });
-  http::raise_file_limit();
+  if (const Result<uint64_t> files_max = raise_open_files(); !files_max) {
+    fmt::print(stderr, "windrow: {}\n", files_max.error().message);
+    return 2;
+  }
   const SystemClock clock;
   http::Loop loop(clock);
   const auto server = sim_upstream::SimServer::open(loop, command.server);

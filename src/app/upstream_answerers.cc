@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "app/client_options.h"
+#include "app/open_files.h"
+#include "app/reply_memory.h"
 #include "base/format.h"
 #include "base/hash.h"
 #include "http/open_client.h"
@@ -101,7 +103,8 @@ void UpstreamAnswerers::tell_failure(const std::string& server, const llm::Failu
 // would be to fail row after row, with ever longer pauses.
 bool UpstreamAnswerers::is_hopeless(const llm::Failure& failure) {
   const bool useless = failure.failure_class == llm::FailureClass::kTransient &&
-                       !failure.overloaded && !failure.unreached && !failure.answered;
+                       !failure.overloaded && !failure.unreached && !failure.short_of_files &&
+                       !failure.answered;
   if (!useless) return false;
   const bool answered = std::ranges::any_of(
       servers_, [](const auto& server) { return server->backend->counts().answers > 0; });
@@ -151,6 +154,10 @@ dispatch::DispatchOptions UpstreamAnswerers::dispatch_options(const AnswerersOfR
   options.coalesce = settings_.dedupe;
   options.cache = cache_.get();
   options.cache_scope = scope_of(choices_);
+  options.calls_max = run.requests_max;
+  options.on_calls_max = [this, files_max = run.files_max, requests_max = run.requests_max] {
+    console_.warn(requests_bound_text(files_max, requests_max));
+  };
   options.cost_max = spending_.cost_max;
   options.cost_of = [this](const llm::Request& request, const llm::Usage& usage) {
     return spending_.of(request, usage);
@@ -263,7 +270,14 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
   on_hopeless_ = run.on_hopeless;
   serving_ = run.serving;
   loop_ = std::make_unique<http::Loop>(clock_);
-  client_ = http::open_client(*loop_, client_options(environment_));
+  http::ClientOptions client = client_options(environment_);
+  // A few more for questions that are no rows.
+  if (run.requests_max > 0)
+    client.connections_max = static_cast<size_t>(run.requests_max) + own_files(run.files_max) / 4;
+  // Clients of a server hear most answers as streams, which are passed on.
+  if (!run.serving)
+    client.reply_room_bytes = reply_memory_bytes(settings_.reply_memory_mb, machine_memory_bytes());
+  client_ = http::open_client(*loop_, std::move(client));
   const Result<std::vector<Facts>> facts = ask_all(run.serving);
   if (!facts) return facts.error();
   if (run.refusal) {

@@ -139,7 +139,8 @@ std::string to_string(const ConcurrencyFinding& finding) {
 ConcurrencyLimit::ConcurrencyLimit(ConcurrencyOptions options)
     : options_(options),
       limit_(options.fixed > 0 ? options.fixed
-                               : std::clamp(options.initial, 1, std::max(options.limit_max, 1))) {}
+                               : std::clamp(options.initial, 1, std::max(options.limit_max, 1))),
+      most_(options.fixed > 0 ? options.fixed : std::max(options.limit_max, 1)) {}
 
 // --- events -------------------------------------------------------------------------------------
 
@@ -150,7 +151,7 @@ void ConcurrencyLimit::sent(TimePoint now, int32_t in_flight) {
 }
 
 std::optional<TimePoint> ConcurrencyLimit::wake_at() const {
-  const int32_t ramp_end = std::min(options_.unanswered_max, options_.limit_max);
+  const int32_t ramp_end = std::min(options_.unanswered_max, most_);
   const bool by_the_clock =
       options_.fixed == 0 && phase_ == Phase::kRamp && limit_reached_ && answers_ < limit_ / 2;
   if (!by_the_clock || limit_ >= ramp_end) return std::nullopt;
@@ -160,7 +161,7 @@ std::optional<TimePoint> ConcurrencyLimit::wake_at() const {
 void ConcurrencyLimit::wake(TimePoint now) {
   const std::optional<TimePoint> at = wake_at();
   if (!at || now < *at) return;
-  set_limit(now, std::min({2 * limit_, options_.unanswered_max, options_.limit_max}));
+  set_limit(now, std::min({2 * limit_, options_.unanswered_max, most_}));
 }
 
 void ConcurrencyLimit::ended(const Flight& flight) {
@@ -199,6 +200,17 @@ void ConcurrencyLimit::paused(TimePoint until) {
   paused_until_ = was_paused_ ? std::max(paused_until_, until) : until;
   was_paused_ = true;
   trial_.interrupt();
+}
+
+void ConcurrencyLimit::set_most(TimePoint now, int32_t most) {
+  const int32_t own = options_.fixed > 0 ? options_.fixed : std::max(options_.limit_max, 1);
+  most_ = std::clamp(most, 1, own);
+  if (options_.fixed > 0 || limit_ <= most_) return;
+  if (phase_ == Phase::kRamp) return set_limit(now, most_);
+  // What was found is out of reach, and what is best below it is not known.
+  best_ = 0;
+  peak_ = 0;
+  begin_trial(now, Phase::kClimb, most_);
 }
 
 // It was out in a pause.
@@ -240,7 +252,7 @@ void ConcurrencyLimit::overloaded(const Flight& flight) {
 
 bool ConcurrencyLimit::may_try(TimePoint now, int32_t limit) const {
   const bool refused = refused_at_ > 0 && limit >= refused_at_ && now < refused_until_;
-  return limit <= options_.limit_max && !refused;
+  return limit <= most_ && !refused;
 }
 
 // --- ramp ---------------------------------------------------------------------------------------
@@ -271,8 +283,8 @@ void ConcurrencyLimit::ramp(const Flight& flight) {
     }
   }
   if (high < octave_of(limit_) || !limit_reached_) return;
-  if (limit_ >= options_.limit_max) return end_ramp(flight.ended, limit_);
-  set_limit(flight.ended, std::min(2 * limit_, options_.limit_max));
+  if (limit_ >= most_) return end_ramp(flight.ended, limit_);
+  set_limit(flight.ended, std::min(2 * limit_, most_));
 }
 
 void ConcurrencyLimit::end_ramp(TimePoint now, int32_t limit) {
@@ -326,7 +338,7 @@ void ConcurrencyLimit::climb(TimePoint now, double work_per_s) {
   }
   best_ = limit_;
   peak_ = std::max(peak_, work_per_s);
-  int32_t more = std::min(2 * limit_, options_.limit_max);
+  int32_t more = std::min(2 * limit_, most_);
   if (!may_try(now, more)) more = step_up(limit_);
   if (more <= limit_ || !may_try(now, more) || busy(trial_) < kBusyPart * limit_) {
     return begin_bisect(now);
@@ -455,7 +467,7 @@ ConcurrencyFinding ConcurrencyLimit::found(TimePoint now) const {
     finding.kind = ConcurrencyKind::kSerial;
   } else if (refused_at_ > 0 && step_up(best_) >= refused_at_ && now < refused_until_) {
     finding.kind = ConcurrencyKind::kRefuses;
-  } else if (best_ >= options_.limit_max) {
+  } else if (best_ >= most_) {
     finding.kind = ConcurrencyKind::kUnlimited;
   }
   return finding;

@@ -24,6 +24,7 @@
 // longer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +87,11 @@ class ConcurrencyLimit {
  public:
   explicit ConcurrencyLimit(ConcurrencyOptions options = {});
 
-  int32_t limit() const { return limit_; }
+  int32_t limit() const { return std::min(limit_, most_); }
+
+  // No more than this from now on, though more may bring more; for what upstreams share
+  // (shared_limit.h). It looks for more again when it may.
+  void set_most(TimePoint now, int32_t most);
 
   // A request goes out; `in_flight` counts it.
   void sent(TimePoint now, int32_t in_flight);
@@ -145,6 +150,7 @@ class ConcurrencyLimit {
   const ConcurrencyOptions options_;
 
   int32_t limit_;
+  int32_t most_;  // where it is found, limit_ is no more than this
   Phase phase_ = Phase::kRamp;
   TimePoint limit_since_{};
   bool began_ = false;

@@ -273,5 +273,35 @@ INSTANTIATE_TEST_SUITE_P(All, Drift,
                          ::testing::Values(std::pair{4, 16}, std::pair{16, 4}, std::pair{1, 8},
                                            std::pair{32, 8}));
 
+// Of a server with 64 slots while others leave 20, and then 256.
+TEST(ConcurrencyLimit, KeepsToWhatItMayHaveAndGoesOnWhenThatGrows) {
+  ClosedLoop loop(slots_of(64, 0.2), {}, Lengths::kExponential, kWork, 4);
+  const auto at = [](double s) {
+    return TimePoint(std::chrono::seconds(1000)) +
+           std::chrono::milliseconds(std::llround(1000 * s));
+  };
+  loop.run_until(60);
+  EXPECT_GE(loop.limit().limit(), 48);
+  loop.limit().set_most(at(60), 20);
+  EXPECT_EQ(loop.limit().limit(), 20);
+  for (double until = 61; until < 300; ++until) {
+    loop.run_until(until);
+    ASSERT_LE(loop.limit().limit(), 20);
+  }
+  EXPECT_EQ(loop.limit().finding().in_flight, 20) << to_string(loop.limit().finding());
+  loop.limit().set_most(at(300), 256);
+  loop.run_until(1500);
+  EXPECT_GE(loop.limit().limit(), 48) << to_string(loop.limit().finding());
+}
+
+TEST(ConcurrencyLimit, AFixedNumberIsCutAndComesBack) {
+  ConcurrencyLimit limit({.fixed = 8192});
+  EXPECT_EQ(limit.limit(), 8192);
+  limit.set_most(TimePoint{}, 960);
+  EXPECT_EQ(limit.limit(), 960);
+  limit.set_most(TimePoint{}, 100'000);
+  EXPECT_EQ(limit.limit(), 8192);
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

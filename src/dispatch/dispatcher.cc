@@ -17,6 +17,7 @@ SchedulerOptions scheduler_options(const std::vector<DispatchUpstream>& upstream
                              .packer = options.packer,
                              .router = options.router,
                              .cost_max = options.cost_max,
+                             .calls_max = options.calls_max,
                              .seed = options.seed};
   for (const DispatchUpstream& upstream : upstreams) {
     scheduler.upstreams.push_back(
@@ -70,6 +71,7 @@ Dispatcher::Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions 
       cache_scope_(options.cache_scope),
       cost_of_(options.cost_of),
       on_budget_spent_(options.on_budget_spent),
+      on_calls_max_(options.on_calls_max),
       on_batch_(options.on_batch),
       own_waker_(waker == nullptr ? std::make_unique<ThreadWaker>(own_clock_) : nullptr),
       clock_(clock == nullptr ? own_clock_ : *clock),

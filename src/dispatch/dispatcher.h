@@ -61,6 +61,10 @@ struct DispatchOptions {
   ResponseCache* cache = nullptr;
   std::string cache_scope;
 
+  // SchedulerOptions::calls_max; told once, and not under a lock, when requests wait because of it.
+  int32_t calls_max = 0;
+  std::function<void()> on_calls_max;
+
   Cost cost_max = 0;
   std::function<Cost(const llm::Request&, const llm::Usage&)> cost_of;  // empty: all is free
 
@@ -237,8 +241,9 @@ class Dispatcher final : public Submitter {
     std::stop_source unwanted;
   };
   struct BudgetSpent {};
+  struct AtCallsMax {};
   using SharedOutcomes = std::unordered_map<ItemId, std::shared_ptr<const llm::Outcome>>;
-  using Deed = std::variant<Hand, Finish, StopCall, BudgetSpent>;
+  using Deed = std::variant<Hand, Finish, StopCall, BudgetSpent, AtCallsMax>;
   using Deeds = std::vector<Deed>;
   struct Running;
 
@@ -276,6 +281,7 @@ class Dispatcher final : public Submitter {
   void carry_out(Finish finish);
   void carry_out(StopCall stop);
   void carry_out(BudgetSpent);
+  void carry_out(AtCallsMax);
   void end(Finish& finish);
   void call_ended(const OpenCall& call, llm::Outcome outcome);
   void keep(const OpenCall& call, const std::vector<llm::Outcome>& outcomes);
@@ -291,6 +297,7 @@ class Dispatcher final : public Submitter {
   const std::string cache_scope_;
   const std::function<Cost(const llm::Request&, const llm::Usage&)> cost_of_;
   const std::function<void()> on_budget_spent_;
+  const std::function<void()> on_calls_max_;
   const std::function<void(const SentBatch&)> on_batch_;
   const SystemClock own_clock_;
   std::unique_ptr<Waker> own_waker_;
@@ -310,6 +317,7 @@ class Dispatcher final : public Submitter {
   int64_t cached_ = 0;
   int32_t in_flight_ = 0;
   bool told_of_budget_ = false;
+  bool told_of_calls_max_ = false;
   int32_t starting_ = 0;  // calls that are being handed over
   bool admitting_ = true;
   Cancel cancelled_ = Cancel::kNothing;  // the most that was asked for

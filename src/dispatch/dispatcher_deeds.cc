@@ -73,6 +73,8 @@ Dispatcher::Deeds Dispatcher::end_event(const Actions& actions) {
   Deeds deeds = deeds_of(actions);
   if (scheduler_.budget_is_spent() && !std::exchange(told_of_budget_, true))
     deeds.emplace_back(BudgetSpent{});
+  if (scheduler_.is_at_calls_max() && !std::exchange(told_of_calls_max_, true))
+    deeds.emplace_back(AtCallsMax{});
   return deeds;
 }
 
@@ -271,6 +273,10 @@ void Dispatcher::carry_out(StopCall stop) {
 
 void Dispatcher::carry_out(BudgetSpent) {
   if (on_budget_spent_) on_budget_spent_();
+}
+
+void Dispatcher::carry_out(AtCallsMax) {
+  if (on_calls_max_) on_calls_max_();
 }
 
 // --- ends ---------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ bool timed_out(const llm::Failure& failure) {
 Fault fault_of(const llm::Failure& failure) {
   switch (failure.failure_class) {
     case llm::FailureClass::kTransient:
+      if (failure.short_of_files) return Fault::kShortOfFiles;
       if (failure.unreached) return Fault::kUnreached;
       // Late answers are a sign of load too, but a row that is always late must end.
       return failure.overloaded && !timed_out(failure) ? Fault::kOverloaded : Fault::kTransient;

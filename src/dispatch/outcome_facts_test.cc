@@ -68,5 +68,13 @@ TEST(OutcomeFacts, AnAnswersWorkIsMostlyItsOwnTokens) {
   EXPECT_DOUBLE_EQ(facts_of(llm::Answer{}).work, 1);
 }
 
+TEST(OutcomeFacts, AShortageOfFilesSaysNothingOfTheServer) {
+  const CallEnd end =
+      facts_of(llm::Failure{.failure_class = FailureClass::kTransient, .short_of_files = true});
+  EXPECT_EQ(end.fault, Fault::kShortOfFiles);
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_FALSE(end.replied);
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

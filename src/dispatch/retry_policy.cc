@@ -9,6 +9,9 @@ namespace {
 // Even a model in this process is not asked again at once when it said that it has too much to do.
 constexpr Duration kOverloadBackoffMin = std::chrono::seconds(1);
 
+// A connection becomes free as soon as another call ends.
+constexpr Duration kFilesBackoff = std::chrono::milliseconds(100);
+
 // Longer than this a refused row does not keep away from everybody.
 constexpr Duration kRefusedBackoffMax = std::chrono::seconds(4);
 
@@ -40,6 +43,14 @@ RetryDecision decide_retry(const RetryOptions& options, Fault fault,
         if (at >= *attempts.refused_since + patience) return {};
       }
       return {.again = true, .at = at};
+    }
+    case Fault::kShortOfFiles: {
+      ++attempts.short_of_files;
+      if (!attempts.refused_since) attempts.refused_since = now;
+      const Duration patience = options.refusal_patience.value_or(options.overload_patience);
+      if (now - *attempts.refused_since >= patience) return {};
+      wait = full_jitter(kFilesBackoff, kRefusedBackoffMax, attempts.short_of_files, random);
+      break;
     }
     case Fault::kTransient:
       ++attempts.used;

@@ -3,6 +3,7 @@
 // A refusal because of load (429, 503) costs the row a back-off and no attempt, and only patience
 // ends it; whether other rows wait too is decided by refusal_watch.h and quota.h. A server that is
 // away costs no attempt either: otherwise those rows that look whether it is back would pay for it.
+// Nor does a shortage of files in this process, which ends when another call does.
 // Other passing failures use up attempts and wait an exponentially growing time of which a random
 // part is taken ("full jitter", Brooker, Exponential Backoff And Jitter, 2015), so that rows that
 // failed together do not come back together.
@@ -32,10 +33,11 @@ struct RetryOptions {
 };
 
 enum class Fault : uint8_t {
-  kOverloaded,  // it has too much to do; nothing is wrong with the row
-  kUnreached,   // there was nobody to give it to: it never left this machine
-  kTransient,   // timeouts, resets, 5xx, an answer that cannot be used
-  kRequest,     // the row cannot be answered as it is
+  kOverloaded,    // it has too much to do; nothing is wrong with the row
+  kUnreached,     // there was nobody to give it to: it never left this machine
+  kShortOfFiles,  // this process could open no connection for it: it never left this machine
+  kTransient,     // timeouts, resets, 5xx, an answer that cannot be used
+  kRequest,       // the row cannot be answered as it is
   kCancelled,
   kBackend,  // nothing can be answered any more
 };
@@ -44,7 +46,8 @@ enum class Fault : uint8_t {
 struct Attempts {
   int32_t used = 0;  // those that were not refused for load, the present one included
   int32_t refused = 0;
-  std::optional<TimePoint> refused_since;
+  int32_t short_of_files = 0;  // of these nobody heard, so they are not counted among the tries
+  std::optional<TimePoint> refused_since;  // or short of files
 };
 
 struct RetryDecision {

@@ -107,5 +107,26 @@ TEST(RetryPolicy, JitterIsFull) {
   }
 }
 
+TEST(RetryPolicy, AShortageOfFilesIsNoTryOfTheRow) {
+  Row row;
+  for (int i = 0; i < 100; ++i) {
+    const TimePoint now = kNow + seconds(i);
+    const RetryDecision decision = row.fails(Fault::kShortOfFiles, {}, now);
+    EXPECT_TRUE(decision.again);
+    EXPECT_LE(decision.at, now + seconds(4));
+  }
+  EXPECT_EQ(row.attempts.used, 0);
+  EXPECT_EQ(row.attempts.refused, 0);
+  EXPECT_FALSE(row.fails(Fault::kShortOfFiles, {}, kNow + minutes(30)).again);
+}
+
+TEST(RetryPolicy, WherePeopleWaitAShortageOfFilesIsSaidSoon) {
+  RetryOptions options = kOptions;
+  options.refusal_patience = seconds(5);
+  Row row;
+  EXPECT_TRUE(row.fails(Fault::kShortOfFiles, {}, kNow, options).again);
+  EXPECT_FALSE(row.fails(Fault::kShortOfFiles, {}, kNow + seconds(5), options).again);
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

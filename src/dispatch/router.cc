@@ -104,6 +104,11 @@ void Router::ended(TimePoint now, UpstreamId id, int64_t tokens, End end) {
   ENSURE(upstream.calls >= 0, "upstream {} ended more calls than it was given", id.value());
   if (options_.failures_max == 0) return;
   if (upstream.health == Health::kEjected) return;  // sent before; it says nothing new
+  if (end == End::kUnsent) {
+    // It is still to be seen whether it is back; the next row may look at once.
+    if (upstream.health == Health::kProbing) upstream.health = Health::kEjected;
+    return;
+  }
   if (end == End::kNeither) {
     // Somebody is there. Whether all is well the next row will show.
     if (upstream.health == Health::kProbing) upstream.health = Health::kGood;

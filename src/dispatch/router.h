@@ -63,6 +63,7 @@ class Router {
     kFailed,   // the upstream's fault
     kReplied,  // likewise, but it did answer, and the row may be at fault
     kNeither,  // says nothing about it: a bad row, a refusal for load, a cancel
+    kUnsent,   // nobody was asked: not even whether somebody is there is known
   };
   void ended(TimePoint now, UpstreamId upstream, int64_t tokens, End end);
 

@@ -182,5 +182,30 @@ TEST(Router, KeepsGroupsTogetherAndLoadsEven) {
   }
 }
 
+// No failure, and no sign of life either.
+TEST(Router, WhatWasNotSentChangesNothing) {
+  Router router(2, {}, 1);
+  const auto end = [&](Router::End how) {
+    router.sent(kStart, kA, 0, 1);
+    router.ended(kStart, kA, 1, how);
+  };
+  for (int i = 0; i < 1000; ++i)
+    end(Router::End::kUnsent);
+  EXPECT_EQ(router.health(kA), Health::kGood);
+  for (int i = 0; i < 5; ++i)
+    end(Router::End::kFailed);
+  ASSERT_EQ(router.health(kA), Health::kEjected);
+  const TimePoint later = kStart + std::chrono::minutes(1);
+  ASSERT_TRUE(router.usable(kA, later));
+  router.sent(later, kA, 0, 1);
+  EXPECT_EQ(router.health(kA), Health::kProbing);
+  router.ended(later, kA, 1, Router::End::kUnsent);
+  EXPECT_EQ(router.health(kA), Health::kEjected);
+  EXPECT_TRUE(router.usable(kA, later)) << "the next row may look at once";
+  router.sent(later, kA, 0, 1);
+  router.ended(later, kA, 1, Router::End::kAnswered);
+  EXPECT_EQ(router.health(kA), Health::kGood);
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

@@ -42,6 +42,7 @@ Scheduler::Scheduler(SchedulerOptions options)
       budget_(options_.cost_max),
       reserve_(options_.reserve),
       router_(options_.upstreams.size(), options_.router, options_.seed),
+      shared_(options_.calls_max),
       lanes_(options_.lanes),
       packer_(within(options_.packer, options_.quotas)) {
   ENSURE(!options_.upstreams.empty(), "there is nobody to send anything to");
@@ -216,6 +217,7 @@ void Scheduler::pump(TimePoint now, Actions& actions) {
     enqueue(now, records_.at(id));
   }
   expire(now, actions);
+  share_out(now);
   quota_wakes_at_.reset();
   budget_is_spent_ = false;
   for (;;) {
@@ -231,8 +233,23 @@ void Scheduler::pump(TimePoint now, Actions& actions) {
   if (lanes_.size() + packer_.waiting() > 0) keep_earlier(quota_wakes_at_, router_.wake_at(now));
 }
 
+// Where all upstreams together may have only so many calls, each finds its own number within its
+// share.
+void Scheduler::share_out(TimePoint now) {
+  if (!shared_.is_limited()) return;
+  wanted_.clear();
+  for (uint32_t i = 0; i < upstreams_.size(); ++i) {
+    // One that gets nothing at the moment needs a place for the row that looks whether it is back.
+    const UpstreamId id(i);
+    wanted_.push_back(router_.health(id) == Health::kGood ? upstreams_[i].limit.limit() : 1);
+  }
+  for (size_t i = 0; i < upstreams_.size(); ++i)
+    upstreams_[i].limit.set_most(now, shared_.most_for(i, wanted_));
+}
+
 void Scheduler::find_open(TimePoint now) {
   open_.clear();
+  if (!shared_.has_room(calls_.size())) return;
   for (uint32_t i = 0; i < upstreams_.size(); ++i) {
     const UpstreamId id(i);
     router_.set_capacity(id, limit(id));

@@ -9,7 +9,8 @@
 //
 // Invariants:
 //   every item that was submitted is in exactly one place until its one Ended;
-//   no upstream has more calls than its concurrency limit says, none is sent to while it is ejected
+//   no upstream has more calls than its concurrency limit says, nor all together more than
+//     calls_max; none is sent to while it is ejected
 //     or its quota is used up;
 //   of equal items one is asked at a time; a call is stopped when nobody wants any of its items,
 //     and only then;
@@ -35,6 +36,7 @@
 #include "dispatch/refusal_watch.h"
 #include "dispatch/retry_policy.h"
 #include "dispatch/router.h"
+#include "dispatch/shared_limit.h"
 #include "dispatch/work_item.h"
 #include "llm/reserve.h"
 
@@ -65,6 +67,9 @@ struct SchedulerOptions {
   PackerOptions packer;
   RouterOptions router;
   Cost cost_max = 0;  // 0: no limit
+
+  // Calls that may be out at a time, of all upstreams together; 0: as many as these take.
+  int32_t calls_max = 0;
   uint64_t seed = 1;
 };
 
@@ -182,6 +187,12 @@ class Scheduler {
   bool budget_is_spent() const { return budget_is_spent_; }
   Cost spent() const { return budget_.spent(); }
 
+  // Because of calls_max, items wait at this moment.
+  bool is_at_calls_max() const {
+    return options_.calls_max > 0 && std::cmp_greater_equal(calls_.size(), options_.calls_max) &&
+           waiting() > 0;
+  }
+
   // It was sent and has not ended.
   bool is_out(ItemId item) const {
     const auto found = records_.find(item);
@@ -277,6 +288,7 @@ class Scheduler {
   void pump(TimePoint now, Actions& actions);
   bool send_pack(TimePoint now, Actions& actions);
   bool send_one(TimePoint now, bool anywhere, Actions& actions);
+  void share_out(TimePoint now);
   void find_open(TimePoint now);
   int32_t places_of(const Upstream& upstream, int32_t limit, const WorkItem& item) const;
   std::optional<UpstreamId> choose(TimePoint now, const WorkItem& item, bool anywhere);
@@ -312,6 +324,8 @@ class Scheduler {
   Budget budget_;
   Reserve reserve_;
   Router router_;
+  SharedLimit shared_;
+  std::vector<int32_t> wanted_;  // what shared_ was told last
   Coalescer coalescer_;
   Lanes lanes_;
   Packer packer_;

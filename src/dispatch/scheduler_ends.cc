@@ -32,12 +32,18 @@ void Scheduler::report(TimePoint now, const Call& call, const CallEnd& end) {
   budget_.spend(call.expected, end.cost);
 
   report_load(now, call, end);
+  if (end.fault == Fault::kShortOfFiles) {
+    shared_.fell_short(calls_.size());
+  } else if (!end.fault) {
+    shared_.answered();
+  }
 
   const bool answered = !end.fault || end.answered;
   const bool its_fault = end.fault == Fault::kTransient || end.fault == Fault::kUnreached ||
                          end.fault == Fault::kBackend;
   router_.ended(now, call.upstream, call.tokens,
-                answered    ? Router::End::kAnswered
+                answered                            ? Router::End::kAnswered
+                : end.fault == Fault::kShortOfFiles ? Router::End::kUnsent
                 : its_fault ? (end.replied ? Router::End::kReplied : Router::End::kFailed)
                             : Router::End::kNeither);
   if (call.items.size() == 1) return;

@@ -503,5 +503,56 @@ TEST(Scheduler, RowsOfAGroupMeet) {
   EXPECT_NEAR(calls[0], calls[1], 400);
 }
 
+TEST(Scheduler, AllUpstreamsTogetherKeepToTheLimitOfCalls) {
+  SchedulerOptions options = fixed({100, 100, 3});
+  options.calls_max = 21;
+  Rig rig(options);
+  for (uint64_t id = 1; id <= 40; ++id)
+    rig.submit(id);
+  const auto out_at = [&](uint32_t upstream) {
+    return std::ranges::count(rig.out, UpstreamId(upstream), &Send::upstream);
+  };
+  EXPECT_EQ(rig.out.size(), 21U);
+  EXPECT_EQ(out_at(2), 3) << "who wants little gets it";
+  EXPECT_EQ(out_at(0), 9);
+  EXPECT_EQ(out_at(1), 9);
+  EXPECT_TRUE(rig.scheduler.is_at_calls_max());
+  while (!rig.out.empty()) {
+    ASSERT_LE(rig.out.size(), 21U);
+    rig.answer_next();
+  }
+  EXPECT_FALSE(rig.scheduler.is_at_calls_max());
+  EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+}
+
+// 40 rows at a server that takes all, in a process that has files for 12 connections.
+TEST(Scheduler, AShortageOfFilesShrinksTheWindowAndCostsNothing) {
+  Rig rig(fixed({40}));
+  for (uint64_t id = 1; id <= 40; ++id)
+    rig.submit(id);
+  EXPECT_EQ(rig.out.size(), 40U);
+  for (int i = 0; i < 28; ++i)
+    rig.fail_next(Fault::kShortOfFiles);
+  EXPECT_EQ(rig.out.size(), 12U);
+  EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 12);
+  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kGood);
+  size_t most = 0;
+  while (rig.scheduler.unfinished() > 0) {
+    if (rig.out.empty()) {
+      rig.advance(std::chrono::seconds(1));
+      continue;
+    }
+    rig.answer_next();
+    rig.advance(std::chrono::seconds(1));
+    most = std::max(most, rig.out.size());
+  }
+  EXPECT_LE(most, 16U) << "it grows by one with each round";
+  for (uint64_t id = 1; id <= 40; ++id) {
+    EXPECT_EQ(rig.how(id), ItemEnd::kAnswered);
+    EXPECT_EQ(rig.ends.at(id).attempts.used, 1);
+    EXPECT_EQ(rig.ends.at(id).attempts.refused, 0);
+  }
+}
+
 }  // namespace
 }  // namespace windrow::dispatch

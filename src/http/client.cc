@@ -24,6 +24,8 @@ std::string_view to_string(FailureKind kind) {
       return "resolve";
     case FailureKind::kConnect:
       return "connect";
+    case FailureKind::kFiles:
+      return "files";
     case FailureKind::kTls:
       return "tls";
     case FailureKind::kProxy:

@@ -61,6 +61,7 @@ struct ClientReply {
 enum class FailureKind : uint8_t {
   kResolve,    // the host's name is not known
   kConnect,    // no connection: refused, unreachable
+  kFiles,      // this process may open no more files, so nobody was asked
   kTls,        // no trusted or no working TLS
   kProxy,      // the proxy, not the server, is why
   kTimeout,    // one of the limits of time

@@ -1,6 +1,8 @@
 #include "http/curl_client.h"
 
 #include <curl/curl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +19,7 @@
 #include "http/failure_text.h"
 #include "http/kept_connections.h"
 #include "http/limit_watch.h"
+#include "http/no_file.h"
 
 namespace windrow::http {
 namespace {
@@ -91,7 +94,9 @@ struct Call {
   // For libcurl's callbacks, which know only the call.
   Loop* loop = nullptr;
   std::vector<CallId>* connected = nullptr;
+  void* client = nullptr;  // the Impl
   KeptConnections* connections = nullptr;
+  size_t* sockets_open = nullptr;
   std::vector<int> sockets_made;  // for this call
   KeptConnection* connection = nullptr;
 
@@ -105,6 +110,7 @@ struct Call {
 
   ReplyHead head;
   std::string body;
+  std::optional<ReplyRoom::Part> room;  // of the body, from kReplyCountedFrom on
   size_t head_bytes = 0;
   size_t body_bytes = 0;
   curl_off_t uploaded_bytes = 0;
@@ -113,6 +119,8 @@ struct Call {
   bool head_ended = false;
   bool is_unclean = false;   // the connection had bytes before the request was written
   bool was_retried = false;  // for that, once
+  bool lacks_file = false;   // there was none for its connection
+  bool made_room = false;    // one that rested was closed for it, once
   // Why a callback ended the call.
   std::optional<ClientFailure> failure;
 };
@@ -142,6 +150,13 @@ bool speaks_no_tls(std::string_view error) {
   return false;
 }
 
+// What comes of it where a file cannot be opened and libcurl does not say why: of certificates, of
+// the resolver.
+bool may_lack_file(CURLcode code) {
+  return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+         code == CURLE_SSL_CACERT_BADFILE;
+}
+
 // What libcurl's code means to us. The text libcurl wrote into `error` is a detail for people.
 ClientFailure failure_of(const Call& call, CURLcode code) {
   const CallPlace& place = call.place;
@@ -152,14 +167,13 @@ ClientFailure failure_of(const Call& call, CURLcode code) {
   };
   const auto os_error = static_cast<int>(get<long>(call.easy.get(), CURLINFO_OS_ERRNO));
   const std::string os_text = os_error == 0 ? "" : std::generic_category().message(os_error);
+  if (call.lacks_file) return failure(FailureKind::kFiles, files_text(place, ""));
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return failure(FailureKind::kResolve, resolve_text(place, ""));
     case CURLE_COULDNT_RESOLVE_PROXY:
       return failure(FailureKind::kProxy, proxy_text(place, 0, "its name has no address"));
     case CURLE_COULDNT_CONNECT:
-      if (os_error == EMFILE || os_error == ENFILE)
-        return failure(FailureKind::kConnect, files_text(place, os_text));
       if (place.proxy) return failure(FailureKind::kProxy, proxy_text(place, 0, os_text));
       return failure(FailureKind::kConnect, connect_text(place, os_error == ECONNREFUSED, os_text));
     case CURLE_PROXY:
@@ -228,7 +242,8 @@ class CurlClient::Impl {
     set(multi_.get(), CURLMOPT_TIMERFUNCTION, &on_timer_wanted);
     set(multi_.get(), CURLMOPT_TIMERDATA, this);
     set(multi_.get(), CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_MULTIPLEX));
-    set(multi_.get(), CURLMOPT_MAXCONNECTS, static_cast<long>(options_.connections_idle_max));
+    set(multi_.get(), CURLMOPT_MAXCONNECTS, static_cast<long>(options_.connections_max));
+    set(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(options_.connections_max));
   }
 
   void close() {
@@ -330,7 +345,9 @@ class CurlClient::Impl {
     call.id = command.id;
     call.loop = &loop_;
     call.connected = &connected_;
+    call.client = this;
     call.connections = &connections_;
+    call.sockets_open = &sockets_open_;
     call.request = std::move(*command.request);
     call.done = std::move(command.done);
     call.place.url = call.request.url;
@@ -405,6 +422,10 @@ class CurlClient::Impl {
     set(easy, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
     set(easy, CURLOPT_PREREQFUNCTION, &on_connected);
     set(easy, CURLOPT_PREREQDATA, &call);
+    set(easy, CURLOPT_OPENSOCKETFUNCTION, &open_socket);
+    set(easy, CURLOPT_OPENSOCKETDATA, &call);
+    set(easy, CURLOPT_CLOSESOCKETFUNCTION, &close_socket);
+    set(easy, CURLOPT_CLOSESOCKETDATA, this);
     set(easy, CURLOPT_SOCKOPTFUNCTION, &on_socket_made);
     set(easy, CURLOPT_SOCKOPTDATA, &call);
     set(easy, CURLOPT_HEADERFUNCTION, &on_header);
@@ -423,9 +444,36 @@ class CurlClient::Impl {
     ENSURE(code == CURLM_OK, "libcurl: {}", curl_multi_strerror(code));
   }
 
+  // With the connection that rests longest closed, which libcurl does for who needs one beyond the
+  // most there may be. Not from within a callback of libcurl.
+  void start_in_place_of_one(Call& call) {
+    curl_multi_remove_handle(multi_.get(), call.easy.get());
+    call.made_room = true;
+    call.lacks_file = false;
+    call.error = {};
+    set(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, 1L);
+    const CURLMcode code = curl_multi_add_handle(multi_.get(), call.easy.get());
+    ENSURE(code == CURLM_OK, "libcurl: {}", curl_multi_strerror(code));
+    act(CURL_SOCKET_TIMEOUT, 0);
+    set(multi_.get(), CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(options_.connections_max));
+  }
+
+  // As far as can be told: over HTTP/2 one connection has many calls.
+  bool has_idle_connection() const {
+    const auto busy = std::ranges::count_if(calls_, [](const auto& entry) {
+      const Call& call = *entry.second;
+      return call.connection != nullptr || (!call.sockets_made.empty() && !call.lacks_file);
+    });
+    return std::cmp_greater(sockets_open_, busy);
+  }
+
   void end_call(Call& call, CURLcode code) {
+    call.lacks_file = code != CURLE_OK && !call.times.connected &&
+                      (call.lacks_file || (may_lack_file(code) && no_file_is_left()));
     if (std::exchange(call.is_unclean, false) && !call.was_retried) {
       start_again(call);
+    } else if (call.lacks_file && !call.made_room && has_idle_connection()) {
+      start_in_place_of_one(call);
     } else if (call.failure) {
       finish(call, std::move(*call.failure));
     } else if (code == CURLE_TOO_MANY_REDIRECTS) {
@@ -458,6 +506,7 @@ class CurlClient::Impl {
   // Not from within a callback of libcurl: it forbids the removal there.
   void finish(Call& call, ClientResult result) {
     curl_multi_remove_handle(multi_.get(), call.easy.get());
+    // Its room is given back when Done has returned.
     const auto node = calls_.extract(call.id);
     curl_easy_reset(call.easy.get());
     spare_.push_back(std::move(call.easy));
@@ -515,6 +564,24 @@ class CurlClient::Impl {
     return call->is_unclean ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
   }
 
+  static curl_socket_t open_socket(void* of, curlsocktype, curl_sockaddr* address) {
+    auto* call = static_cast<Call*>(of);
+    const int socket =
+        ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    if (socket < 0) {
+      call->lacks_file = is_for_want_of_files(errno);
+      return CURL_SOCKET_BAD;
+    }
+    ++*call->sockets_open;
+    return socket;
+  }
+
+  // Often long after the call that opened it.
+  static int close_socket(void* self, curl_socket_t socket) {
+    --static_cast<Impl*>(self)->sockets_open_;
+    return ::close(socket);
+  }
+
   // A new socket, before it connects. Of several that are tried one becomes the connection.
   static int on_socket_made(void* of, curl_socket_t socket, curlsocktype) {
     static_cast<Call*>(of)->sockets_made.push_back(socket);
@@ -550,20 +617,56 @@ class CurlClient::Impl {
     auto* call = static_cast<Call*>(of);
     const std::string_view piece(data, size * count);
     call->times.progress = call->loop->clock().now();
+    const bool is_success = call->head.status >= 200 && call->head.status < 300;
+    const bool collects = !call->request.on_data || !is_success;
+    if (collects && !static_cast<Impl*>(call->client)->has_room_for(*call))
+      return CURL_WRITEFUNC_PAUSE;
     call->body_bytes += piece.size();
     if (call->body_bytes > call->request.limits.reply_bytes_max) {
       call->failure = {FailureKind::kTooLarge, true,
                        body_too_large_text(call->place, call->request.limits.reply_bytes_max)};
       return CURL_WRITEFUNC_ERROR;
     }
-    const bool is_success = call->head.status >= 200 && call->head.status < 300;
-    if (!call->request.on_data || !is_success) {
+    if (collects) {
       call->body.append(piece);
+      if (call->room) call->room->hold(call->body.size());
     } else if (!call->request.on_data(call->head, piece)) {
       call->failure = {FailureKind::kCancelled, true, cancelled_text(call->place)};
       return CURL_WRITEFUNC_ERROR;
     }
     return piece.size();
+  }
+
+  // False: the call goes on when there is room again. libcurl keeps the piece until then.
+  bool has_room_for(Call& call) {
+    if (options_.reply_room == nullptr || call.body.size() < kReplyCountedFrom) return true;
+    if (!call.room) {
+      call.room.emplace(*options_.reply_room, [this, id = call.id, alive = std::weak_ptr(alive_)] {
+        loop_.post([this, id, alive] {
+          if (!alive.expired()) resume(id);
+        });
+      });
+    }
+    // Over HTTP/2 a reply that is not read stops all others of its connection (libcurl 7.88), also
+    // the one that must go on.
+    if (call.head.version == HttpVersion::k2 || call.room->may_grow()) return true;
+    if (!call.times.paused) call.times.paused = loop_.clock().now();
+    return false;
+  }
+
+  void resume(CallId id) {
+    const auto found = calls_.find(id);
+    if (found == calls_.end()) return;
+    Call& call = *found->second;
+    resume_times(call.times, loop_.clock().now());
+    // Hands over what was kept, at once; it may be paused again by that.
+    const CURLcode code = curl_easy_pause(call.easy.get(), CURLPAUSE_CONT);
+    if (code != CURLE_OK) {
+      end_call(call, code);
+    } else {
+      limits_->consider(call.request.limits, call.times);
+    }
+    settle();
   }
 
   Loop& loop_;
@@ -579,9 +682,11 @@ class CurlClient::Impl {
   std::unique_ptr<CURLM, EndMulti> multi_;
   std::unordered_map<CallId, std::unique_ptr<Call>> calls_;
   KeptConnections connections_;
+  size_t sockets_open_ = 0;
   std::vector<CallId> connected_;  // since the last settle; only calls with an idle limit
   std::vector<Easy> spare_;        // handles that were used, for the next calls
   bool closing_ = false;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
 CurlClient::CurlClient(Loop& loop, CurlClientOptions options)

@@ -9,6 +9,7 @@
 #include "http/client.h"
 #include "http/loop.h"
 #include "http/proxy.h"
+#include "http/reply_room.h"
 
 namespace windrow::http {
 
@@ -16,8 +17,12 @@ struct CurlClientOptions {
   ProxySettings proxies;
   // A file of certificates (PEM) that are trusted instead of the system's; "": the system's.
   std::string ca_file;
-  // Connections kept open for later calls, of all hosts together.
-  size_t connections_idle_max = 4096;
+  // Connections that may be open, of all hosts together. A call that needs one more closes the one
+  // that rests longest; where none rests it waits for one.
+  size_t connections_max = size_t{1} << 16;
+
+  // Of all replies that are received; outlives the client. Null: as much as they take.
+  ReplyRoom* reply_room = nullptr;
 };
 
 class CurlClient final : public Client {

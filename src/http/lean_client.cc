@@ -22,6 +22,7 @@
 #include "http/epoll_set.h"
 #include "http/failure_text.h"
 #include "http/limit_watch.h"
+#include "http/no_file.h"
 #include "http/reply_reader.h"
 #include "http/request_text.h"
 
@@ -50,6 +51,7 @@ struct LeanCall {
   bool was_retried = false;
 
   std::string body;
+  std::optional<ReplyRoom::Part> room;  // of the body, from kReplyCountedFrom on
   size_t body_bytes = 0;
   TimePoint first_byte{};
   bool reply_began = false;
@@ -248,7 +250,9 @@ class LeanClient::Impl {
         const auto found = calls_.find(id);
         if (found == calls_.end()) continue;
         LeanCall& call = *found->second;
-        if (origin.addresses.empty()) {
+        if (origin.addresses.empty() && no_file_is_left()) {
+          fail_call(call, FailureKind::kFiles, files_text(call.place, error.message()));
+        } else if (origin.addresses.empty()) {
           fail_call(call, FailureKind::kResolve, resolve_text(call.place, error.message()));
         } else {
           open_connection(call, 0, 0);
@@ -273,8 +277,10 @@ class LeanClient::Impl {
     Origin& origin = *call.origin;
     for (; at < origin.addresses.size(); ++at) {
       const tcp::endpoint& address = origin.addresses[at];
-      const int socket = ::socket(address.protocol().family(),
-                                  SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+      if (calls_.size() + idle_ > options_.connections_max) close_one_idle();
+      int socket = open_socket(address);
+      while (socket < 0 && is_for_want_of_files(errno) && close_one_idle())
+        socket = open_socket(address);
       if (socket < 0) {
         error = errno;
         break;
@@ -303,14 +309,29 @@ class LeanClient::Impl {
       sockets_->watch(socket, EPOLLIN | EPOLLOUT);
       return;
     }
-    origin.resolved_at.reset();  // the addresses may be old
     call.connection = nullptr;
-    if (error == EMFILE || error == ENFILE) {
-      fail_call(call, FailureKind::kConnect, files_text(call.place, text_of(error)));
+    if (is_for_want_of_files(error)) {
+      fail_call(call, FailureKind::kFiles, files_text(call.place, text_of(error)));
       return;
     }
+    origin.resolved_at.reset();  // the addresses may be old
     fail_call(call, FailureKind::kConnect,
               connect_text(call.place, error == ECONNREFUSED, text_of(error)));
+  }
+
+  static int open_socket(const tcp::endpoint& address) {
+    return ::socket(address.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                    IPPROTO_TCP);
+  }
+
+  // To any host, the one that rests longest there. False: none rests.
+  bool close_one_idle() {
+    for (const std::unique_ptr<Origin>& origin : origins_) {
+      if (origin->idle.empty()) continue;
+      close_connection(*origin->idle.front());
+      return true;
+    }
+    return false;
   }
 
   void on_connected(LeanConnection& connection) {
@@ -348,7 +369,8 @@ class LeanClient::Impl {
   }
 
   void rest(LeanConnection& connection) {
-    if (idle_ >= options_.connections_idle_max) {
+    // The call that ends is still counted, for its connection.
+    if (calls_.size() + idle_ > options_.connections_max) {
       close_connection(connection);
       return;
     }
@@ -441,7 +463,39 @@ class LeanClient::Impl {
     return slot < connections_.size() ? connections_[slot].get() : nullptr;
   }
 
+  // False: its socket is read again when there is room.
+  bool has_room_for(LeanCall& call) {
+    if (!call.room || call.room->may_grow()) return true;
+    if (!call.times.paused) call.times.paused = loop_.clock().now();
+    sockets_->watch(call.connection->socket, 0);
+    return false;
+  }
+
+  void hold_room(LeanCall& call) {
+    if (options_.reply_room == nullptr || call.body.size() < kReplyCountedFrom) return;
+    if (!call.room) {
+      call.room.emplace(*options_.reply_room, [this, id = call.id, alive = std::weak_ptr(alive_)] {
+        loop_.post([this, id, alive] {
+          if (!alive.expired()) resume(id);
+        });
+      });
+    }
+    call.room->hold(call.body.size());
+  }
+
+  void resume(CallId id) {
+    const auto found = calls_.find(id);
+    if (found == calls_.end()) return;
+    LeanCall& call = *found->second;
+    resume_times(call.times, loop_.clock().now());
+    limits_->consider(call.request.limits, call.times);
+    if (call.connection == nullptr) return;
+    sockets_->watch(call.connection->socket,
+                    call.connection->waits_to_write ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+
   void read_reply(LeanConnection& connection) {
+    if (connection.call != nullptr && !has_room_for(*connection.call)) return;
     const ssize_t count = ::recv(connection.socket, buffer_.data(), buffer_.size(), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (count <= 0) {
@@ -517,6 +571,7 @@ class LeanClient::Impl {
     }
     if (!streams(call)) {
       call.body.append(piece);
+      hold_room(call);
     } else if (!call.request.on_data(reader.head(), piece)) {
       cancel_call(call);
       return false;

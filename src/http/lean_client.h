@@ -12,12 +12,16 @@
 
 #include "http/client.h"
 #include "http/loop.h"
+#include "http/reply_room.h"
 
 namespace windrow::http {
 
 struct LeanClientOptions {
-  // Connections kept open for later calls, of all hosts together.
-  size_t connections_idle_max = 4096;
+  // Connections that may be open for one of them to be kept for later calls, of all hosts together.
+  size_t connections_max = size_t{1} << 16;
+
+  // Of all replies that are received; outlives the client. Null: as much as they take.
+  ReplyRoom* reply_room = nullptr;
 };
 
 class LeanClient final : public Client {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 
@@ -28,7 +29,13 @@ struct CallTimes {
   TimePoint start;
   TimePoint progress;      // the last byte, or getting the connection
   bool connected = false;  // with TLS, where there is TLS
+
+  // Since when its reply waits for room here, which is not the server's time (reply_room.h).
+  std::optional<TimePoint> paused = {};
 };
+
+// The reply goes on; the time it waited counts for no limit.
+void resume_times(CallTimes& times, TimePoint now);
 
 struct DueLimit {
   TimePoint at = TimePoint::max();  // max: never

@@ -38,5 +38,17 @@ TEST(Limits, TheLargestDurationIsNeverToo) {
   EXPECT_EQ(due_limit(limits, {.start = at(100)}).at, TimePoint::max());
 }
 
+// Its server waits for us.
+TEST(Limits, AReplyThatWaitsForRoomHereIsNotLate) {
+  const Limits limits{
+      .connect = {}, .idle = std::chrono::seconds(5), .total = std::chrono::seconds(60)};
+  CallTimes times{.start = at(100), .progress = at(110), .connected = true};
+  times.paused = at(112);
+  EXPECT_EQ(due_limit(limits, times).at, TimePoint::max());
+  resume_times(times, at(1112));
+  EXPECT_EQ(due_limit(limits, times).at, at(1117));
+  EXPECT_EQ(due_limit({.connect = {}, .total = std::chrono::seconds(60)}, times).at, at(1160));
+}
+
 }  // namespace
 }  // namespace windrow::http

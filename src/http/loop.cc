@@ -1,7 +1,10 @@
 #include "http/loop.h"
 
 #include <boost/asio/post.hpp>
+#include <boost/system/system_error.hpp>
+#include <exception>
 #include <latch>
+#include <system_error>
 #include <utility>
 
 #include "base/ensure.h"
@@ -10,8 +13,11 @@ namespace windrow::http {
 
 namespace asio = boost::asio;
 
-Loop::Loop(const Clock& clock)
-    : clock_(clock), work_(context_.get_executor()), thread_([this] { context_.run(); }) {}
+Loop::Loop(const Clock& clock) try
+    : clock_(clock), work_(context_.get_executor()), thread_([this] { context_.run(); }) {
+} catch (const boost::system::system_error& error) {
+  throw std::system_error(error.code());
+}
 
 Loop::~Loop() {
   ENSURE(!is_this_thread(), "a loop cannot wait for its own thread");
@@ -28,11 +34,17 @@ void Loop::run(const Task& task) {
     return;
   }
   std::latch done(1);
+  std::exception_ptr thrown;
   post([&] {
-    task();
+    try {
+      task();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
     done.count_down();
   });
   done.wait();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void Loop::run_posted() {

@@ -20,7 +20,8 @@ class Loop {
  public:
   using Task = std::function<void()>;
 
-  // Starts the thread. `clock` is what timers go by and must outlive the loop.
+  // Starts the thread. `clock` is what timers go by and must outlive the loop. Throws
+  // std::system_error where the system gives no file or thread for it, on the caller's thread.
   explicit Loop(const Clock& clock);
 
   // Runs what was posted so far and ends the thread. What still waits for a socket or a timer is
@@ -33,7 +34,8 @@ class Loop {
   // throw. Cheap: a burst of tasks costs one waking.
   void post(Task task);
 
-  // Runs `task` on the loop's thread and returns when it has run; on that thread, at once.
+  // Runs `task` on the loop's thread and returns when it has run; on that thread, at once. What it
+  // throws comes out here.
   void run(const Task& task);
 
   bool is_this_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
@@ -49,6 +51,9 @@ class Loop {
   const Clock& clock_;
   // 1: there is one thread, so the context leaves out what several would need.
   boost::asio::io_context context_{1};
+  // What waits for sockets and timers is opened with the first of these: here, where it may throw,
+  // and not on the thread.
+  const boost::asio::steady_timer first_timer_{context_};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Mailbox<Task> posted_;
   std::vector<Task> running_;  // on the loop's thread

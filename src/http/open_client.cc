@@ -13,8 +13,12 @@ class RoutingClient final : public Client {
  public:
   RoutingClient(Loop& loop, ClientOptions options)
       : proxies_(options.proxies),
-        curl_(loop, {.proxies = std::move(options.proxies), .ca_file = std::move(options.ca_file)}),
-        lean_(loop) {}
+        room_(options.reply_room_bytes > 0 ? options.reply_room_bytes : SIZE_MAX),
+        curl_(loop, {.proxies = std::move(options.proxies),
+                     .ca_file = std::move(options.ca_file),
+                     .connections_max = options.connections_max,
+                     .reply_room = &room_}),
+        lean_(loop, {.connections_max = options.connections_max, .reply_room = &room_}) {}
 
   CallId send(ClientRequest request, Done done) override {
     const bool is_lean = suits_lean_client(request, proxies_);
@@ -30,6 +34,7 @@ class RoutingClient final : public Client {
 
  private:
   const ProxySettings proxies_;
+  ReplyRoom room_;
   CurlClient curl_;
   LeanClient lean_;
 };

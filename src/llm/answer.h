@@ -192,6 +192,10 @@ struct Failure {
   // kTransient: whoever answers could not be reached, so it did not see the request.
   bool unreached = false;
 
+  // kTransient: this process had no file left for a connection, so nothing was sent, and nothing is
+  // known of whoever answers.
+  bool short_of_files = false;
+
   // kTransient: it was answered with a failure, so somebody is there.
   bool replied = false;
 

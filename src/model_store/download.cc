@@ -46,6 +46,7 @@ bool is_passing(http::FailureKind kind, bool something_came) {
       return true;
     case http::FailureKind::kResolve:
     case http::FailureKind::kConnect:
+    case http::FailureKind::kFiles:
     case http::FailureKind::kTls:
     case http::FailureKind::kProxy:
       return something_came;

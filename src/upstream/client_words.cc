@@ -13,8 +13,10 @@ struct Words {
   std::string_view code;
   std::string_view text;  // behind the name
 };
-constexpr std::array<Words, 7> kWords = {{
+constexpr std::array<Words, 8> kWords = {{
     {.code = "upstream_unreachable", .text = "cannot be reached; try again later"},
+    {.code = "too_many_open_files",
+     .text = "gets no more requests at this moment, as too many are on their way; try again later"},
     {.code = "tls_failed", .text = "cannot be reached; try again later"},
     {.code = "proxy_failed", .text = "cannot be reached; try again later"},
     {.code = "upstream_timeout", .text = "did not answer in time; try again, or ask for less"},

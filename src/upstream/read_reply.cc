@@ -238,6 +238,8 @@ llm::Failure not_reached(const http::ClientFailure& failure) {
       case http::FailureKind::kResolve:
       case http::FailureKind::kConnect:
         return {502, "upstream_unreachable"};
+      case http::FailureKind::kFiles:
+        return {503, "too_many_open_files"};
       case http::FailureKind::kTls:
         return {502, "tls_failed"};
       case http::FailureKind::kProxy:
@@ -269,6 +271,7 @@ llm::Failure not_reached(const http::ClientFailure& failure) {
                       .retry_after_ms = {},
                       .unreached = !failure.sent && (failure.kind == http::FailureKind::kResolve ||
                                                      failure.kind == http::FailureKind::kConnect),
+                      .short_of_files = failure.kind == http::FailureKind::kFiles,
                       .raw = {}};
 }
 

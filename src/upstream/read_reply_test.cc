@@ -215,6 +215,11 @@ TEST(ReadReply, WhatNeverCameIsOfItsKind) {
   EXPECT_EQ(of(http::FailureKind::kConnect).failure_class, llm::FailureClass::kTransient);
   EXPECT_EQ(of(http::FailureKind::kConnect).code, "upstream_unreachable");
   EXPECT_EQ(of(http::FailureKind::kConnect).message, "why");
+  EXPECT_FALSE(of(http::FailureKind::kConnect).short_of_files);
+  EXPECT_EQ(of(http::FailureKind::kFiles).failure_class, llm::FailureClass::kTransient);
+  EXPECT_EQ(of(http::FailureKind::kFiles).code, "too_many_open_files");
+  EXPECT_TRUE(of(http::FailureKind::kFiles).short_of_files);
+  EXPECT_FALSE(of(http::FailureKind::kFiles).unreached);
   EXPECT_TRUE(of(http::FailureKind::kTimeout).overloaded);
   EXPECT_EQ(of(http::FailureKind::kTimeout).status, 504);
   EXPECT_EQ(of(http::FailureKind::kTooLarge).failure_class, llm::FailureClass::kRequest);

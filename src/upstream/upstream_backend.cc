@@ -84,6 +84,7 @@ int64_t choices_of(const llm::Request& request) {
 FailureKind kind_of(const llm::Failure& failure) {
   constexpr int32_t kRequestTimeout = 408;
   constexpr int32_t kGatewayTimeout = 504;
+  if (failure.short_of_files) return FailureKind::kFiles;
   if (failure.unreached) return FailureKind::kUnreached;
   if (failure.status == kRequestTimeout || failure.status == kGatewayTimeout)
     return FailureKind::kTimeout;
@@ -96,6 +97,8 @@ std::string_view to_string(FailureKind kind) {
   switch (kind) {
     case FailureKind::kUnreached:
       return "unreached";
+    case FailureKind::kFiles:
+      return "files";
     case FailureKind::kOverloaded:
       return "overloaded";
     case FailureKind::kTimeout:

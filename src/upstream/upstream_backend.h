@@ -62,12 +62,13 @@ struct UpstreamOptions {
 // Kinds of failures, few and fixed where codes are the servers' own.
 enum class FailureKind : uint8_t {
   kUnreached,   // nobody was there
+  kFiles,       // this process could open no connection
   kOverloaded,  // it had too much to do
   kTimeout,     // it took too long
   kBroken,      // it failed, broke off, or said what cannot be used
   kRequest,     // it would not take the request
 };
-constexpr size_t kFailureKinds = 5;
+constexpr size_t kFailureKinds = 6;
 using FailuresByKind = std::array<int64_t, kFailureKinds>;
 
 FailureKind kind_of(const llm::Failure& failure);

@@ -21,6 +21,11 @@ bool is_unreached(const http::ClientResult& result) {
           failure->kind == http::FailureKind::kResolve);
 }
 
+bool is_short_of_files(const http::ClientResult& result) {
+  const auto* failure = std::get_if<http::ClientFailure>(&result);
+  return failure != nullptr && failure->kind == http::FailureKind::kFiles;
+}
+
 }  // namespace
 
 class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
@@ -123,13 +128,20 @@ void UpstreamWatch::Core::identified(size_t server, const http::ClientResult& mo
   if (stopped_) return;
   State& state = states_[server];
   state.call.reset();
-  if (is_unreached(version)) return settle(server, version);  // it has gone meanwhile
+  if (is_unreached(version) || is_short_of_files(version))
+    return settle(server, version);  // it has gone meanwhile
   state.identity = identity_in(models, version);
   settle(server, models);
 }
 
 void UpstreamWatch::Core::settle(size_t server, const http::ClientResult& result) {
   State& state = states_[server];
+  if (is_short_of_files(result)) {
+    // It was not asked, so it is what it was.
+    const Duration soon = until_next_question(options_.times, 0, random_);
+    state.timer->wake_at(loop_.clock().now() + soon, [this, server] { ask(server); });
+    return;
+  }
   Result<UpstreamFacts> facts = facts_in(servers_[server], result);
   state.failures = facts ? 0 : state.failures + 1;
   if (!facts) state.identity.reset();

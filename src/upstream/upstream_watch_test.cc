@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,6 +28,30 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// A client of a process that may open no more files, while `full` is set.
+class FullClient final : public http::Client {
+ public:
+  FullClient(http::Loop& loop, http::Client& inner, std::function<void()> on_shortage)
+      : loop_(loop), inner_(inner), on_shortage_(std::move(on_shortage)) {}
+
+  http::CallId send(http::ClientRequest request, Done done) override {
+    if (!full) return inner_.send(std::move(request), std::move(done));
+    loop_.post([this, done = std::move(done)] {
+      done(http::ClientFailure{.kind = http::FailureKind::kFiles, .message = "no file"});
+      on_shortage_();
+    });
+    return {};
+  }
+  void cancel(http::CallId call) override { inner_.cancel(call); }
+
+  std::atomic<bool> full = false;
+
+ private:
+  http::Loop& loop_;
+  http::Client& inner_;
+  const std::function<void()> on_shortage_;
+};
+
 class UpstreamWatchTest : public ::testing::Test {
  protected:
   void watch(std::vector<http::Url> bases,
@@ -34,7 +60,7 @@ class UpstreamWatchTest : public ::testing::Test {
     for (http::Url& base : bases)
       servers.push_back({.base = std::move(base), .api_key = "key"});
     watch_ = std::make_unique<UpstreamWatch>(
-        loop_, *client_, std::move(servers),
+        loop_, full_client_, std::move(servers),
         WatchOptions{.times = times, .on_change = [this](size_t server) {
                        const std::scoped_lock lock(mutex_);
                        changes_.push_back(server);
@@ -76,6 +102,12 @@ class UpstreamWatchTest : public ::testing::Test {
   TestReply version_{.status = 404, .body = "nothing here"};
   int asked_ = 0;
   int versions_asked_ = 0;
+  int shortages_ = 0;
+  FullClient full_client_{loop_, *client_, [this] {
+                            const std::scoped_lock lock(mutex_);
+                            ++shortages_;
+                            changed_.notify_all();
+                          }};
   std::vector<size_t> changes_;
   TestServer server_{[this](const TestRequest& request) { return handle(request); }};
   std::unique_ptr<UpstreamWatch> watch_;
@@ -147,6 +179,24 @@ TEST_F(UpstreamWatchTest, AsksWhoHasComeAndWhoHasComeBack) {
     reply_ = {.body = R"({"data":[{"id":"a","owned_by":"vllm"}]})"};
   }
   EXPECT_EQ(after(4).identity.kind, ServerKind::kVllm);
+}
+
+// Who could not be asked is what it was.
+TEST_F(UpstreamWatchTest, AShortageOfFilesHereChangesNothing) {
+  watch({server_.url("/v1")});
+  EXPECT_TRUE(after(1).answers);
+  full_client_.full = true;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return shortages_ > 3; });
+  }
+  EXPECT_TRUE(watch_->reading(0).answers);
+  EXPECT_FALSE(watch_->reading(0).unreached_since.has_value());
+  full_client_.full = false;
+  std::unique_lock lock(mutex_);
+  const int before = asked_;
+  changed_.wait(lock, [&] { return asked_ > before + 3; });
+  EXPECT_EQ(changes_.size(), 1U);
 }
 
 TEST_F(UpstreamWatchTest, ItsEndEndsTheQuestionsThatAreOut) {

@@ -15,7 +15,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <ostream>
+#include <string>
 #include <utility>
 
 #include "base/ensure.h"
@@ -89,7 +91,8 @@ struct Child {
       ready = ready && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
     }
     if (command.files_max) {
-      const rlimit limit = {.rlim_cur = *command.files_max, .rlim_max = *command.files_max};
+      const rlimit limit = {.rlim_cur = command.files_soft.value_or(*command.files_max),
+                            .rlim_max = *command.files_max};
       ready = ready && ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
     }
     if (command.obeys_permissions && ::geteuid() == 0) {
@@ -158,6 +161,15 @@ Process::~Process() {
 void Process::send(int signal) const {
   ENSURE(id_ > 0, "the process has ended already");
   ::kill(id_, signal);
+}
+
+uint64_t Process::memory_peak_bytes() const {
+  std::ifstream status("/proc/" + std::to_string(id_) + "/status");
+  for (std::string word; status >> word;) {
+    uint64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib << 10U;
+  }
+  return 0;
 }
 
 void Process::close_outputs() {

@@ -29,8 +29,9 @@ struct Command {
   // RLIMIT_FSIZE: no file may grow above this.
   std::optional<uint64_t> file_bytes_max;
 
-  // RLIMIT_NOFILE: no more files may be open.
+  // RLIMIT_NOFILE: no more files may be open; and its soft limit, where that is another.
   std::optional<uint64_t> files_max;
+  std::optional<uint64_t> files_soft;
 
   // File permissions count, even when the test is run by root.
   bool obeys_permissions = false;
@@ -56,6 +57,10 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   pid_t id() const { return id_; }
+
+  // The most of its memory that was resident so far; while it runs.
+  uint64_t memory_peak_bytes() const;
+
   void send(int signal) const;
 
   void write(std::string_view text) { input_ += text; }

@@ -1,6 +1,9 @@
 // `windrow run` with servers elsewhere: the program, and the simulated server as a program.
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json/object.hpp>
@@ -520,6 +523,108 @@ TEST_F(Upstream, WhatAServerTellsOfItsMemoryIsShown) {
   EXPECT_TRUE(figures.at("device_bytes").is_null());
   // Those that look on are not counted.
   EXPECT_EQ(stats(server).at("requests"), 60 + kQuestionsBefore);
+}
+
+// --- files ---------------------------------------------------------------------------------------
+
+// Two servers that take 200 requests each, and a process that may have 64 files.
+TEST_F(Upstream, ALimitOfFilesBoundsWhatIsInFlightAndCallsNobodyDead) {
+  SimUpstream one(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
+  SimUpstream two(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
+  folder_.write("requests.jsonl", rows(600));
+  Command command = folder_.command(job({one.url(), two.url()}, {"--concurrency", "200"}));
+  command.files_max = 64;
+  const Ended ended = run(command);
+  EXPECT_EQ(ended.code, 0) << ended;
+  expect_own_answers(600);
+  EXPECT_THAT(ended.errors, HasSubstr("32 requests are in flight"));
+  EXPECT_THAT(ended.errors, HasSubstr("may have 64 files open"));
+  EXPECT_EQ(ended.errors.find("are in flight"), ended.errors.rfind("are in flight")) << ended;
+  EXPECT_THAT(ended.errors, Not(HasSubstr("left alone")));
+  const json::object summary = json::parse(folder_.read("results.summary.json")).as_object();
+  for (const json::value& server : summary.at("this_run").at("upstreams").as_array())
+    EXPECT_EQ(server.at("failures"), 0) << server;
+}
+
+// Others than the run have files open: those that it was born with.
+TEST_F(Upstream, FilesThatAreNotThereAreNoFaultOfAServer) {
+  SimUpstream server(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
+  folder_.write("requests.jsonl", rows(300));
+  Command command = folder_.command(job({server.url()}, {"--concurrency", "200"}));
+  command.files_max = 64;
+  std::vector<int> inherited;
+  for (int i = 0; i < 24; ++i)
+    inherited.push_back(open("/dev/null", O_RDONLY));  // not closed by exec
+  const Ended ended = run(command);
+  for (const int file : inherited)
+    close(file);
+  EXPECT_EQ(ended.code, 0) << ended;
+  expect_own_answers(300);
+  for (const LogLine& line : read_log(folder_, "results.jsonl"))
+    EXPECT_EQ(member(line.json, "windrow.attempts"), "1") << line.text;
+  const json::object summary = json::parse(folder_.read("results.summary.json")).as_object();
+  const json::object& figures = summary.at("this_run").at("upstreams").as_array().at(0).as_object();
+  EXPECT_GT(figures.at("failures_by_code").at("too_many_open_files").as_int64(), 0) << figures;
+}
+
+// A soft limit is only where a program begins.
+TEST_F(Upstream, TheSoftLimitOfFilesIsRaised) {
+  SimUpstream server(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
+  folder_.write("requests.jsonl", rows(400));
+  Command command = folder_.command(job({server.url()}, {"--concurrency", "200"}));
+  command.files_max = 512;
+  command.files_soft = 40;
+  const Ended ended = run(command);
+  EXPECT_EQ(ended.code, 0) << ended;
+  expect_own_answers(400);
+  EXPECT_THAT(ended.errors, Not(HasSubstr("files")));
+}
+
+TEST_F(Upstream, TooFewFilesAreAnErrorThatSaysWhatToDo) {
+  folder_.write("requests.jsonl", rows(1));
+  const std::string nobody = "http://127.0.0.1:1/v1";
+  for (const Words& words :
+       {job({nobody}), Words{"serve", "--upstream", nobody}, Words{"probe", "--upstream", nobody},
+        Words{"sim-upstream", "--port", "0"}}) {
+    for (const uint64_t files : {8U, 16U, 20U, 63U}) {
+      Command command = folder_.command(words);
+      command.files_max = files;
+      const Ended ended = run(command);
+      EXPECT_EQ(ended.code, 2) << words.front() << ended;
+      EXPECT_THAT(ended.errors,
+                  HasSubstr("may have only " + std::to_string(files) + " files open"));
+      EXPECT_THAT(ended.errors, HasSubstr("ulimit -Hn"));
+    }
+  }
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+// 32 replies of 5 MB that arrive side by side, in a run that has room for 8 MB of them.
+TEST_F(Upstream, LargeRepliesAreBoundedInMemory) {
+  constexpr int kReplies = 32;
+  constexpr uint64_t kReplyBytes = 5'100'000;  // at least
+  SimUpstream server(folder_,
+                     {"--slots", "32", "--knee", "32", "--token-ms", "0", "--prompt-token-us", "0",
+                      "--answer-tokens", "1000000", "--answer-spread", "0", "--context", "10000000",
+                      "--fault", "slow-body=1:8s"});
+  Command command = folder_.command({"run", "-", "-o", "results.jsonl", "--upstream", server.url(),
+                                     "--concurrency", "32", "--reply-memory-mb", "8"});
+  command.input = rows(kReplies, {{"max_tokens", 1'000'000}});
+  command.input_stays_open = true;
+  // What is freed is to count as freed.
+  command.variables["ASAN_OPTIONS"] = "quarantine_size_mb=1";
+  Process process(command);
+  ASSERT_TRUE(process.wait_until(
+      [&] { return folder_.size_of("results.jsonl") >= kReplies * kReplyBytes; }));
+  const uint64_t most = process.memory_peak_bytes();
+  process.close_input();
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.code, 0) << ended;
+  EXPECT_EQ(read_log(folder_, "results.jsonl").size(), static_cast<size_t>(kReplies));
+  fmt::print("{} MB of replies, at most {} MB resident\n", kReplies * kReplyBytes >> 20U,
+             most >> 20U);
+  EXPECT_LT(most, 150U << 20U);
 }
 
 }  // namespace

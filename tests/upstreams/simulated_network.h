@@ -18,8 +18,9 @@ namespace windrow::testing {
 
 class SimulatedNetwork final : public http::Client {
  public:
-  SimulatedNetwork(const Clock& clock, sim_upstream::SimOptions server)
-      : clock_(clock), server_(std::move(server)) {}
+  // `connections_max`: for which there are files; 0: any number.
+  SimulatedNetwork(const Clock& clock, sim_upstream::SimOptions server, size_t connections_max = 0)
+      : clock_(clock), server_(std::move(server)), connections_max_(connections_max) {}
 
   http::CallId send(http::ClientRequest request, Done done) override {
     const TimePoint now = clock_.now();
@@ -27,6 +28,12 @@ class SimulatedNetwork final : public http::Client {
     Call call{.done = std::move(done), .arrives = now + kWay};
     if (request.limits.total > Duration{}) call.deadline = now + request.limits.total;
     call.request = std::move(request);
+    if (connections_max_ > 0 && connections_ >= connections_max_) {
+      call.has_connection = false;
+      call.result = failure(http::FailureKind::kFiles, false);
+      call.comes_back = now;
+    }
+    connections_ += call.has_connection ? 1 : 0;
     calls_.emplace(id, std::move(call));
     return id;
   }
@@ -82,11 +89,12 @@ class SimulatedNetwork final : public http::Client {
     std::optional<sim_upstream::SimRequestId> at_server = {};
     std::optional<http::ClientResult> result = {};
     TimePoint comes_back = {};
+    bool has_connection = true;
   };
   using Calls = std::map<http::CallId, Call>;
 
-  static http::ClientFailure failure(http::FailureKind kind) {
-    return {.kind = kind, .sent = true, .message = std::string(http::to_string(kind))};
+  static http::ClientFailure failure(http::FailureKind kind, bool sent = true) {
+    return {.kind = kind, .sent = sent, .message = std::string(http::to_string(kind))};
   }
 
   static http::ClientResult result_of(sim_upstream::SimReply reply) {
@@ -115,12 +123,15 @@ class SimulatedNetwork final : public http::Client {
   void end(Calls::iterator at, http::ClientResult result) {
     Call call = std::move(at->second);
     calls_.erase(at);
+    connections_ -= call.has_connection ? 1 : 0;
     if (call.at_server) server_.leave(*call.at_server, clock_.now());
     call.done(std::move(result));
   }
 
   const Clock& clock_;
   sim_upstream::SimulatedUpstream server_;
+  const size_t connections_max_;
+  size_t connections_ = 0;
   uint64_t calls_begun_ = 0;
   Calls calls_;
 };

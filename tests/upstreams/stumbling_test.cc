@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -47,19 +48,25 @@ sim_upstream::SimOptions stumbling_server(const std::vector<std::string>& faults
 struct JobOptions {
   int32_t concurrency = 0;  // fixed; 0: found
   Duration request_timeout = minutes(10);
+  int32_t calls_max = 0;       // DispatchOptions
+  size_t connections_max = 0;  // for which there are files; 0: any number
 };
 
 // One job on a clock of its own.
 class StumbledJob {
  public:
   StumbledJob(sim_upstream::SimOptions server, JobOptions options)
-      : network_(clock_, std::move(server)),
+      : network_(clock_, std::move(server), options.connections_max),
         backend_(network_, clock_,
                  {.base = upstream::with_version(*http::parse_url("http://server")),
                   .request_timeout = options.request_timeout}),
         dispatcher_({{.backend = &backend_,
                       .concurrency = dispatch::ConcurrencyOptions{.fixed = options.concurrency}}},
-                    {.waiting_max = kRowsWaiting, .backoff_base = kBackoff}, clock_, waker_) {}
+                    {.waiting_max = kRowsWaiting,
+                     .backoff_base = kBackoff,
+                     .calls_max = options.calls_max,
+                     .on_calls_max = [this] { ++told_of_calls_max_; }},
+                    clock_, waker_) {}
 
   ~StumbledJob() {
     dispatcher_.stop_admitting();
@@ -81,6 +88,8 @@ class StumbledJob {
   double rows_per_s() const { return answered_ / seconds(ended_at_ - TimePoint{}); }
   int answered() const { return answered_; }
   int failed() const { return failed_; }
+  int32_t attempts_max() const { return attempts_max_; }  // of any row
+  int told_of_calls_max() const { return told_of_calls_max_; }
   dispatch::UpstreamReading reading() const { return dispatcher_.readings().front(); }
   const sim_upstream::SimStats& stats() const { return network_.server().stats(); }
 
@@ -101,6 +110,7 @@ class StumbledJob {
     const auto accepted = dispatcher_.offer(
         std::move(request), item, 0, [this](const dispatch::DispatchResult& result) {
           ++(std::holds_alternative<llm::Answer>(result.outcome) ? answered_ : failed_);
+          attempts_max_ = std::max(attempts_max_, result.attempts);
           ended_at_ = clock_.now();
         });
     submitted_ += accepted ? 1 : 0;
@@ -124,6 +134,8 @@ class StumbledJob {
   int submitted_ = 0;
   int answered_ = 0;
   int failed_ = 0;
+  int32_t attempts_max_ = 0;
+  int told_of_calls_max_ = 0;
   TimePoint ended_at_{};
   dispatch::Dispatcher dispatcher_;
 };
@@ -256,6 +268,50 @@ TEST(Stumbling, ARateLimitIsKeptTo) {
     EXPECT_EQ(job.answered(), kRows);
     EXPECT_LE(job.refused(), kRows / 2);
   }
+}
+
+// --- files for fewer connections than the server takes -------------------------------------------
+
+// 64 slots, and files for a part of them: each row goes to the server once, the server counts as
+// well all the time, and what there are connections for is used.
+TEST(Stumbling, AShortageOfFilesCostsNoRowAndNoServer) {
+  for (const int32_t concurrency : {64, 0}) {
+    for (const size_t connections : {1U, 12U, 30U}) {
+      sim_upstream::SimOptions server = stumbling_server({});
+      server.slots = 64;
+      StumbledJob job(server, {.concurrency = concurrency, .connections_max = connections});
+      job.run();
+      EXPECT_EQ(job.answered(), kRows);
+      EXPECT_EQ(job.attempts_max(), 1) << "nobody heard of the others";
+      EXPECT_EQ(job.stats().requests, kRows);
+      EXPECT_EQ(job.reading().health, dispatch::Health::kGood);
+
+      server.slots = static_cast<int32_t>(connections);
+      StumbledJob alone(server, {.concurrency = server.slots});
+      alone.run();
+      fmt::print("files for {} connections, {}: {:.2f} of the rate\n", connections,
+                 concurrency > 0 ? "fixed" : "found", job.rows_per_s() / alone.rows_per_s());
+      if (concurrency > 0) {
+        EXPECT_GE(job.rows_per_s(), 0.85 * alone.rows_per_s()) << connections;
+      }
+    }
+  }
+}
+
+TEST(Stumbling, TheLimitOfCallsIsKeptToAndToldOnce) {
+  sim_upstream::SimOptions server = stumbling_server({});
+  server.slots = 64;
+  for (const int32_t concurrency : {64, 0}) {
+    StumbledJob job(server, {.concurrency = concurrency, .calls_max = 10, .connections_max = 10});
+    job.run();
+    EXPECT_EQ(job.answered(), kRows);
+    EXPECT_EQ(job.stats().requests, kRows) << "no call was without a file";
+    EXPECT_EQ(job.told_of_calls_max(), 1);
+    EXPECT_LE(job.reading().in_flight_max, 10);
+  }
+  StumbledJob job(stumbling_server({}), {.concurrency = 8, .calls_max = 9});
+  job.run();
+  EXPECT_EQ(job.told_of_calls_max(), 0);
 }
 
 }  // namespace
