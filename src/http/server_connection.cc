@@ -148,12 +148,29 @@ void Connection::process(std::string_view bytes) {
   if (taken_ && !started_ && parser_.take_expectation()) append(kContinue);
   flush();
   wait_readable();
+  go_on_when_sent();
+}
+
+// Where the system took all answers at once, no socket will become writable to go on from. By way
+// of the loop: other connections have their turn in between, and nothing goes deeper each time.
+void Connection::go_on_when_sent() {
+  if (!open_ || !answers_are_full_ || go_on_posted_ || !out_.empty()) return;
+  go_on_posted_ = true;
+  loop_.post([self = shared_from_this()] {
+    self->go_on_posted_ = false;
+    if (self->open_) self->process({});
+  });
 }
 
 // What is left of `bytes` when a handler has to answer first, or more is needed.
 std::string_view Connection::take_requests(std::string_view bytes) {
-  while (open_ && end_ == End::kNone && !bytes.empty() &&
-         (handling_ ? taken_ != nullptr : out_.size() < kPipelinedMax)) {
+  answers_are_full_ = false;
+  while (open_ && end_ == End::kNone && !bytes.empty()) {
+    if (handling_ && !taken_) break;
+    if (!handling_ && out_.size() >= kPipelinedMax) {
+      answers_are_full_ = true;
+      break;
+    }
     size_t consumed = 0;
     const RequestParser::State state = parser_.feed(bytes, consumed);
     bytes.remove_prefix(consumed);

@@ -106,6 +106,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void client_ended();
   void process(std::string_view bytes);
   std::string_view take_requests(std::string_view bytes);
+  void go_on_when_sent();
   void wait_for_more(std::string_view left);
   void set_arriving(bool arriving);
   void count_body();
@@ -154,6 +155,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   RequestParser parser_;
   std::string waiting_;  // came, and was not parsed yet
+  // Of it more can be answered once what was answered before has left.
+  bool answers_are_full_ = false;
+  bool go_on_posted_ = false;
   bool wait_read_ = false;
   bool arriving_ = false;    // a request has begun and is not complete
   size_t body_counted_ = 0;  // of its body, with the server
