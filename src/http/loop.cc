@@ -1,7 +1,9 @@
 #include "http/loop.h"
 
 #include <boost/asio/post.hpp>
+#include <exception>
 #include <latch>
+#include <new>
 #include <utility>
 
 #include "base/ensure.h"
@@ -11,11 +13,23 @@ namespace windrow::http {
 namespace asio = boost::asio;
 
 Loop::Loop(const Clock& clock)
-    : clock_(clock), work_(context_.get_executor()), thread_([this] { context_.run(); }) {}
+    : clock_(clock), work_(context_.get_executor()), thread_([this] { work(); }) {}
 
 Loop::~Loop() {
   ENSURE(!is_this_thread(), "a loop cannot wait for its own thread");
   run([this] { context_.stop(); });
+}
+
+// Where memory ends, that ends what wanted it and not everybody's loop.
+void Loop::work() {
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      continue;  // run() may be called again, and goes on with what comes next
+    }
+  }
 }
 
 void Loop::post(Task task) {
@@ -28,17 +42,28 @@ void Loop::run(const Task& task) {
     return;
   }
   std::latch done(1);
+  std::exception_ptr thrown;
   post([&] {
-    task();
+    try {
+      task();
+    } catch (const std::bad_alloc&) {
+      thrown = std::current_exception();
+    }
     done.count_down();
   });
   done.wait();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void Loop::run_posted() {
   posted_.take(running_);
-  for (Task& task : running_)
-    task();
+  for (Task& task : running_) {
+    try {
+      task();
+    } catch (const std::bad_alloc&) {
+      continue;  // as in work(): the others have their turn
+    }
+  }
   running_.clear();
 }
 
