@@ -87,9 +87,9 @@ class OutBuffer {
   static constexpr size_t kTakenMin = size_t{64} * 1024;
 
   std::vector<std::string> pieces_;  // none is empty, but one that is alone
-  bool last_is_open_ = false;       // more may be put behind it
-  size_t held_ = 0;                 // of all pieces
-  size_t sent_ = 0;                 // of the front
+  bool last_is_open_ = false;        // more may be put behind it
+  size_t held_ = 0;                  // of all pieces
+  size_t sent_ = 0;                  // of the front
 };
 
 }  // namespace windrow::http

@@ -33,8 +33,8 @@ constexpr Duration kSweep = std::chrono::milliseconds(250);
 
 constexpr int kBacklog = 4096;
 
-// Where nobody could be dropped, all are looked at again after this: a full server is asked for room
-// by everybody who writes.
+// Where nobody could be dropped, all are looked at again after this: a full server is asked for
+// room by everybody who writes.
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
 }  // namespace
@@ -87,7 +87,7 @@ class Server::Core final : public ConnectionHost {
   bool make_unsent_room(size_t bytes, const Connection& wanting) override;
   void closed(const Connection& connection) override;
 
-  size_t unsent_bytes() const { return unsent_now_.load(std::memory_order_relaxed); }   // any thread
+  size_t unsent_bytes() const { return unsent_now_.load(std::memory_order_relaxed); }  // any thread
   int64_t slow_readers_dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:

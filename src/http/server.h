@@ -111,9 +111,9 @@ class Exchange {
   // has already. Not after finish().
   void on_disconnect(std::function<void()> gone);
 
-  // Whether the server has room for an answer, or for so much more of one: it makes some by dropping
-  // clients that take nothing (ServerOptions::unsent_bytes_of_all_max). Where it says no, send()
-  // answers 503 instead. Only on the loop's thread.
+  // Whether the server has room for an answer, or for so much more of one: it makes some by
+  // dropping clients that take nothing (ServerOptions::unsent_bytes_of_all_max). Where it says no,
+  // send() answers 503 instead. Only on the loop's thread.
   bool make_room(size_t bytes) const;
 
   // What was written and waits here because the client does not take it. The system holds some
@@ -210,10 +210,10 @@ struct ServerOptions {
   RequestLimits request;
   // From its first byte to its last; TLS alike. A body in pieces: patience.h.
   Duration request_time = std::chrono::seconds(30);
-  Duration idle_time = std::chrono::seconds(75);           // between two requests; less: patience.h
-  Duration write_time = std::chrono::seconds(30);          // without the client taking a byte
-  size_t connections_max = 8192;                           // more wait to be accepted
-  size_t unsent_bytes_max = size_t{64} * 1024 * 1024;      // of an answer in pieces
+  Duration idle_time = std::chrono::seconds(75);       // between two requests; less: patience.h
+  Duration write_time = std::chrono::seconds(30);      // without the client taking a byte
+  size_t connections_max = 8192;                       // more wait to be accepted
+  size_t unsent_bytes_max = size_t{64} * 1024 * 1024;  // of an answer in pieces
   // Of all connections together: what was answered and lies here because clients do not take it.
   // Where there is no room for more, the client that holds most of it and has taken nothing for a
   // second is dropped; where there is none, answers of more than 256 KiB become a 503.
@@ -264,8 +264,8 @@ class Server {
   // behind a request that is being answered does not count. Any thread; costs a load.
   size_t arriving() const;
 
-  // What was answered and lies here because clients do not take it, and how many clients were dropped
-  // because they took nothing. Any thread; costs a load.
+  // What was answered and lies here because clients do not take it, and how many clients were
+  // dropped because they took nothing. Any thread; costs a load.
   size_t unsent_bytes() const;
   int64_t slow_readers_dropped() const;
 

@@ -52,8 +52,8 @@ class ConnectionHost {
   virtual void count_arriving_bytes(int64_t bytes) = 0;
   virtual bool has_too_many_arriving_bytes() const = 0;
 
-  // Bytes of answers that lie here more or fewer; whether there is room for any more, and for so many
-  // of this connection, made where it can be by dropping others.
+  // Bytes of answers that lie here more or fewer; whether there is room for any more, and for so
+  // many of this connection, made where it can be by dropping others.
   virtual void count_unsent(int64_t bytes) = 0;
   virtual bool has_unsent_room() const = 0;
   virtual bool make_unsent_room(size_t bytes, const Connection& wanting) = 0;

@@ -26,7 +26,9 @@ class UnsentRoom {
   // So many more lie in the server; negative: fewer.
   void count(int64_t bytes) { bytes_ += static_cast<size_t>(bytes); }
 
-  bool has_room(size_t bytes) const { return bytes <= bytes_max_ - (is_full() ? bytes_max_ : bytes_); }
+  bool has_room(size_t bytes) const {
+    return bytes <= bytes_max_ - (is_full() ? bytes_max_ : bytes_);
+  }
   bool is_full() const { return bytes_ >= bytes_max_; }
   size_t bytes() const { return bytes_; }
 
