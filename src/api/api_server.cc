@@ -18,8 +18,10 @@
 #include "api/models_page.h"
 #include "api/pages.h"
 #include "api/refusals.h"
+#include "api/request_log.h"
 #include "api/response_pages.h"
 #include "api/response_store.h"
+#include "llm/answer_room.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {
@@ -68,6 +70,7 @@ class ApiServer::Core {
   Front front_;
   LiveRequests live_;
   Admission admission_;
+  const std::shared_ptr<llm::AnswerRoom> answer_room_;
   CallGate gate_;
   ResponseStore responses_;
   InsideCount inside_;
@@ -96,6 +99,7 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue
               .id_seed = CallIds().chance(),
               .log = options_.log}),
       admission_(options_.bytes_inside_max),
+      answer_room_(std::make_shared<llm::AnswerRoom>(options_.answer_bytes_max)),
       gate_(catalogue, options_.nobody_answers),
       responses_(options_.kept_bytes_max),
       calls_({.loop = loop,
@@ -106,7 +110,8 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue
               .admission = admission_,
               .gate = gate_,
               .responses = responses_,
-              .inside = inside_},
+              .inside = inside_,
+              .answer_room = answer_room_},
              {.body_defaults = options_.body_defaults,
               .seed_default = options_.seed_default,
               .coalesce = options_.coalesce,
@@ -128,11 +133,15 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue
               .metrics = *metrics_,
               .live = live_,
               .admission = admission_,
+              .answer_room = *answer_room_,
               .responses = responses_,
               .port =
                   [this] {
-                    return PortReading{.connections = static_cast<int64_t>(server_->connections()),
-                                       .arriving = static_cast<int64_t>(server_->arriving())};
+                    return PortReading{
+                        .connections = static_cast<int64_t>(server_->connections()),
+                        .arriving = static_cast<int64_t>(server_->arriving()),
+                        .unsent_bytes = static_cast<int64_t>(server_->unsent_bytes()),
+                        .slow_readers_dropped = server_->slow_readers_dropped()};
                   },
               .models = options_.read_models,
               .storage = options_.read_storage},
@@ -142,6 +151,11 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue
 Result<void> ApiServer::Core::open() {
   http::ServerOptions options = options_.http;
   options.make_error = [this](const http::Refusal& refusal) { return front_.refuse(refusal); };
+  options.on_slow_reader = [this](const http::SlowReader& reader) {
+    if (options_.log)
+      options_.log(
+          slow_reader_line(clock_.unix_seconds(), reader.peer, reader.unsent_bytes, reader.quiet));
+  };
   options.at_head = [this](const http::ServerRequest& head) { return front_.refuse_at_head(head); };
   Result<void> opened;
   // All on the loop's thread: a request may come at once.

@@ -41,8 +41,11 @@ struct ApiOptions {
 
   int32_t worker_threads = 2;
   size_t bytes_inside_max = size_t{1} << 30;  // of bodies being worked on; above it 429
-  uint64_t seed_default = 0;                  // llm::parse_request; 0: by chance, each its own
-  boost::json::object body_defaults;          // laid under every body
+
+  // Of answers while they are made, written and handed to the connection; above it 503.
+  size_t answer_bytes_max = size_t{1} << 30;
+  uint64_t seed_default = 0;          // llm::parse_request; 0: by chance, each its own
+  boost::json::object body_defaults;  // laid under every body
   llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
   bool coalesce = true;                       // equal questions are asked once
   Duration load_wait{};                       // CallRules

@@ -28,6 +28,15 @@ constexpr size_t kLongBodyBytes = size_t{64} * 1024;
 // Answers up to this are written on the loop's thread: it takes less time than to hand them on.
 constexpr size_t kWrittenAtOnceBytes = size_t{32} << 10;
 
+// How long an answer becomes as the body of a reply: a number of an embedding, of four bytes, has
+// about twelve there.
+size_t text_bytes_about(const llm::Answer& answer) {
+  size_t bytes = llm::bytes_of(answer);
+  for (const std::vector<float>& embedding : answer.embeddings)
+    bytes += 2 * embedding.size() * sizeof(float);
+  return bytes + bytes / 4;
+}
+
 // When to try again: the queue will have moved when those in front have gone, and the oldest one
 // says how long that took.
 llm::Failure overloaded(const dispatch::Dispatcher& dispatcher) {
@@ -76,6 +85,7 @@ Call::Call(CallHost& host, CallBirth birth)
       exchange_(std::move(birth.exchange)),
       flow_(birth.input.arrived_at, birth.input.dialect, request_id_),
       input_(std::move(birth.input)),
+      share_(std::make_shared<llm::AnswerShare>(host.answer_room())),
       admitted_(std::move(birth.admitted)) {}
 
 void Call::begin() {
@@ -247,6 +257,7 @@ void Call::offer(CallPlan plan) {
   // Where something may be due before the answer.
   if (plan.envelope.stream || plan.item.deadline) put([](Inbox&) {});
   if (plan.envelope.stream) plan.request.listener = shared_from_this();
+  plan.request.answer_share = share_;
   const std::optional<dispatch::ItemId> item =
       dispatcher_->offer(std::move(plan.request), plan.item, 0,
                          [self = shared_from_this()](dispatch::DispatchResult result) {
@@ -273,22 +284,44 @@ void Call::on_piece(llm::Piece piece) {
   const auto choice = static_cast<size_t>(piece.choice);
   if (said_at_.size() <= choice) said_at_.resize(choice + 1);
   const TimePoint before = std::exchange(said_at_[choice], now);
+  const size_t bytes = llm::bytes_of(piece);
+  if (has_no_room_) return;
+  has_no_room_ = !share_->grow(bytes);
+  if (has_no_room_) return put([](Inbox& inbox) { inbox.no_room = true; });
   put([&](Inbox& inbox) {
     if (before != TimePoint{}) inbox.gaps.push_back(now - before);
     if (!inbox.first_piece_at) inbox.first_piece_at = now;
     inbox.pieces.push_back(std::move(piece));
+    inbox.pieces_bytes += bytes;
   });
 }
 
 void Call::done(dispatch::DispatchResult result) {
   if (unloads_after_) model_->residence->unload_when_unused();
-  llm::Outcome outcome = std::move(result.outcome);
-  if (input_.dialect != Dialect::kOwn)
-    outcome = in_own_form(facts_.endpoint, origins_, std::move(outcome));
+  llm::Outcome outcome = bounded(std::move(result.outcome));
   put([&](Inbox& inbox) {
     inbox.outcome = std::move(outcome);
     inbox.was_sent = result.attempts > 0;
   });
+}
+
+// An answer that no engine here has counted while it was made: of a server elsewhere, or another's
+// that is shared.
+llm::Outcome Call::bounded(llm::Outcome outcome) {
+  const auto* answer = std::get_if<llm::Answer>(&outcome);
+  const llm::Usage usage = answer != nullptr ? answer->usage : llm::Usage{};
+  llm::Failure failure;
+  try {
+    if (answer == nullptr || share_->grow_to(llm::bytes_of(*answer))) {
+      if (input_.dialect == Dialect::kOwn) return outcome;
+      return in_own_form(facts_.endpoint, origins_, std::move(outcome));
+    }
+    failure = llm::no_room_for_answer();
+  } catch (const std::bad_alloc&) {
+    failure = no_memory("to read this answer");
+  }
+  failure.usage = usage;
+  return failure;
 }
 
 template <class Write>
@@ -303,12 +336,25 @@ void Call::put(Write write) {
 
 // --- the loop's thread ---
 
+// What memory ends for here is the answer to one client, and of no other.
 void Call::fetch() {
+  bool ends = false;
+  try {
+    fetch_news(ends);
+  } catch (const std::bad_alloc&) {
+    const llm::Failure why = no_memory("to send this answer");
+    carry_out(ends ? flow_.end(llm::Outcome(why)) : flow_.give_up(why));
+  }
+}
+
+// `ends`: the request has ended, whatever becomes of its answer.
+void Call::fetch_news(bool& ends) {
   Inbox inbox;
   {
     const std::scoped_lock lock(mutex_);
     std::swap(inbox, inbox_);
     if (!admitted_) return;  // it is over, and somebody still spoke
+    ends = inbox.outcome || inbox.reply;
     if (inbox.understood) note(std::move(*inbox.understood));
     note(inbox.pieces);
     if (inbox.outcome) note(*inbox.outcome);
@@ -319,26 +365,20 @@ void Call::fetch() {
       host_.metrics().token_gap(record.urgency, gap);
   }
   const TimePoint now = loop_.clock().now();
-  if (!inbox.pieces.empty()) {
-    ticket_->said(now, static_cast<int64_t>(inbox.pieces.size()));
-    carry_out(flow_.say(std::move(inbox.pieces), exchange_.unsent_bytes() > 0, now));
-    wait_for_reader();
-  }
+  if (!inbox.pieces.empty()) say(std::move(inbox.pieces), inbox.pieces_bytes, now);
+  if (inbox.no_room) carry_out(flow_.give_up(llm::no_room_for_answer()));
   if (inbox.ordered_load) {
     ordered_load_ = std::move(inbox.ordered_load);
     return look_at_load(now);
   }
-  if (inbox.reply) return carry_out(flow_.end(std::move(*inbox.reply)));
+  if (inbox.reply) return end_written(std::move(*inbox.reply), answer_usage_);
   if (!inbox.outcome) return;
   const auto* answer = std::get_if<llm::Answer>(&*inbox.outcome);
   if (answer == nullptr || flow_.is_stream())
     return carry_out(flow_.end(std::move(*inbox.outcome)));
-  const auto end = [](Call& call, auto written) {
-    if (auto* failure = std::get_if<llm::Failure>(&written))
-      return call.carry_out(call.flow_.end(llm::Outcome(std::move(*failure))));
-    call.carry_out(call.flow_.end(std::move(std::get<http::ServerReply>(written))));
-  };
-  if (llm::bytes_of(*answer) <= kWrittenAtOnceBytes) return end(*this, written(*answer));
+  answer_usage_ = answer->usage;
+  if (llm::bytes_of(*answer) <= kWrittenAtOnceBytes)
+    return end_written(written(*answer), answer_usage_);
   host_.workers().post([self = shared_from_this(),
                         outcome = std::make_shared<llm::Outcome>(std::move(*inbox.outcome))] {
     auto written = self->written(std::get<llm::Answer>(*outcome));
@@ -352,9 +392,35 @@ void Call::fetch() {
   });
 }
 
+// What the reader does not take, or the server has no room for, waits in the flow.
+void Call::say(std::vector<llm::Piece> pieces, size_t pieces_bytes, TimePoint now) {
+  ticket_->said(now, static_cast<int64_t>(pieces.size()));
+  pending_bytes_ += pieces_bytes;
+  carry_out(flow_.say(std::move(pieces), reader_waits(), now));
+  wait_for_reader();
+}
+
+// As events pieces are about twice as long.
+bool Call::reader_waits() const {
+  return exchange_.unsent_bytes() > 0 || !exchange_.make_room(2 * pending_bytes_);
+}
+
+// A whole answer, once it is written or could not be. Of one for which there is no room the client
+// is told so in the words of its API.
+void Call::end_written(std::variant<http::ServerReply, llm::Failure> written,
+                       const llm::Usage& usage) {
+  if (auto* reply = std::get_if<http::ServerReply>(&written)) {
+    if (exchange_.make_room(reply->body.size())) return carry_out(flow_.end(std::move(*reply)));
+    written = llm::no_room_for_answer();
+    std::get<llm::Failure>(written).usage = usage;
+  }
+  carry_out(flow_.end(llm::Outcome(std::move(std::get<llm::Failure>(written)))));
+}
+
 void Call::tick(TimePoint now) {
   look_at_load(now);
   carry_out(flow_.tick(now));
+  wait_for_reader();
 }
 
 // Its end is that of the request: who left does not wait for it.
@@ -376,7 +442,14 @@ void Call::look_at_load(TimePoint now) {
 std::variant<http::ServerReply, llm::Failure> Call::written(const llm::Answer& answer) {
   llm::Failure failure;
   try {
+    // Until it is written both are there.
+    if (!share_->grow(text_bytes_about(answer))) {
+      failure = llm::no_room_for_answer();
+      failure.usage = answer.usage;
+      return failure;
+    }
     http::ServerReply reply{.body = reply_body(facts_, answer)};
+    share_->shrink_to(reply.body.size());
     if (kept_) keep_response(reply.body, output_ids(facts_, answer));
     return reply;
   } catch (const std::bad_alloc&) {
@@ -455,15 +528,19 @@ void Call::carry_out(CallSteps steps) {
   if (steps.over) settle();
 }
 
-// What a reader has not taken waits in the flow, where pieces become few.
+// What is held back is said when the reader has taken what it was sent, or at a later tick when the
+// server has room again.
 void Call::wait_for_reader() {
-  if (waits_for_reader_ || !flow_.holds_back()) return;
+  if (!flow_.holds_back()) return share_->shrink(std::exchange(pending_bytes_, 0));
+  if (waits_for_reader_) return;
   waits_for_reader_ = true;
   exchange_.on_drained(0, [call = weak_from_this()] {
     const auto self = call.lock();
     if (!self) return;
     self->waits_for_reader_ = false;
+    if (self->reader_waits()) return;
     self->carry_out(self->flow_.drained(self->loop_.clock().now()));
+    self->wait_for_reader();
   });
 }
 
@@ -490,6 +567,7 @@ void Call::settle() {
     admitted_.reset();
     ticket_.reset();
   }
+  share_->shrink_to(0);
   host_.over(*this);
 }
 

@@ -31,6 +31,7 @@
 #include "dispatch/dispatcher.h"
 #include "http/loop.h"
 #include "http/server.h"
+#include "llm/answer_room.h"
 #include "llm/listener.h"
 
 namespace windrow::api {
@@ -50,6 +51,7 @@ class CallHost {
   virtual ServeMetrics& metrics() = 0;
   virtual LiveRequests& live() = 0;
   virtual ResponseStore& responses() = 0;
+  virtual const std::shared_ptr<llm::AnswerRoom>& answer_room() = 0;
 
   // Any thread: a body becomes so many bytes more. False: there is no room for them.
   virtual bool grow(size_t bytes) = 0;
@@ -120,6 +122,8 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   struct Inbox {
     std::optional<Understood> understood;
     std::vector<llm::Piece> pieces;
+    size_t pieces_bytes = 0;     // of the answer's share
+    bool no_room = false;        // for a piece: the answer cannot go on
     std::vector<Duration> gaps;  // between tokens
     std::optional<TimePoint> first_piece_at;
     std::optional<llm::Outcome> outcome;
@@ -138,9 +142,14 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void order_model(const CallPlan& plan);
   void look_at_load(TimePoint now);
   void done(dispatch::DispatchResult result);
+  llm::Outcome bounded(llm::Outcome outcome);
   template <class Write>
   void put(Write write);
   void fetch();
+  void fetch_news(bool& ends);
+  void say(std::vector<llm::Piece> pieces, size_t pieces_bytes, TimePoint now);
+  bool reader_waits() const;
+  void end_written(std::variant<http::ServerReply, llm::Failure> written, const llm::Usage& usage);
   void note(Understood understood);
   void note(const llm::Outcome& outcome);
   void note(const std::vector<llm::Piece>& pieces);
@@ -164,6 +173,8 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   CallFlow flow_;
   std::optional<OrderedLoad> ordered_load_;  // its client waits for it
   bool waits_for_reader_ = false;
+  size_t pending_bytes_ = 0;  // of the share: pieces that the flow holds back
+  llm::Usage answer_usage_;   // of the answer, once it is there
   int32_t pieces_said_ = 0;
   bool raw_ = false;
   bool was_sent_ = false;
@@ -179,9 +190,11 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   const ServedModel* model_ = nullptr;
   bool unloads_after_ = false;  // its model is to leave when it is answered
   dispatch::Dispatcher* dispatcher_ = nullptr;
+  const std::shared_ptr<llm::AnswerShare> share_;  // what its answer takes of AnswerRoom
 
   // --- the thread that brings pieces ---
   std::vector<TimePoint> said_at_;  // of each choice
+  bool has_no_room_ = false;        // a piece is missing, so none may come after it
 
   // --- any thread ---
   mutable std::mutex mutex_;

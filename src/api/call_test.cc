@@ -63,10 +63,18 @@ class Log {
   std::vector<json::object> lines_;
 };
 
-int64_t bytes_inside(ServerRig& rig) {
-  constexpr std::string_view kName = "\nwindrow_body_bytes_inside ";
+int64_t metric(ServerRig& rig, std::string_view name) {
+  const std::string line = fmt::format("\n{} ", name);
   const std::string page = rig.ask(get("/metrics")).body;
-  return std::stoll(page.substr(page.find(kName) + kName.size()));
+  return std::stoll(page.substr(page.find(line) + line.size()));
+}
+
+int64_t bytes_inside(ServerRig& rig) {
+  return metric(rig, "windrow_body_bytes_inside");
+}
+
+int64_t answer_bytes(ServerRig& rig) {
+  return metric(rig, "windrow_answer_bytes");
 }
 
 std::string content_of(const std::vector<std::string>& events, int64_t choice) {
@@ -499,6 +507,44 @@ TEST(Call, BodiesAreBoundedByWhatTheyBecome) {
     EXPECT_EQ(read_reply(first).status, 200);
   }
   windrow::testing::eventually([&] { return bytes_inside(rig); }, 0);
+}
+
+// --- the room of answers ---
+
+TEST(Call, AnAnswerForWhichThereIsNoRoomFailsAlone) {
+  ServerRig rig({.answer_bytes_max = 300'000});
+  rig.load();
+  const auto answer = [&](size_t call, size_t bytes) {
+    RawClient client(rig.server->port());
+    client.send(post(kChatPath, kChat));
+    rig.backend.wait_for(call);
+    rig.backend.end(said(std::string(bytes, 'a')));
+    return read_reply(client);
+  };
+  EXPECT_EQ(answer(1, 100'000).status, 200);
+  // Too large itself, and with what is written of it.
+  for (const size_t bytes : {size_t{400'000}, size_t{200'000}}) {
+    const Reply refused = answer(bytes == 400'000 ? 2 : 3, bytes);
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(refused.error().at("code"), "server_overloaded");
+    EXPECT_EQ(refused.header("Retry-After"), "2");
+  }
+  EXPECT_EQ(answer(4, 100'000).status, 200);
+  windrow::testing::eventually([&] { return answer_bytes(rig); }, 0);
+}
+
+TEST(Call, AStreamThatNobodyReadsTakesNoMoreThanItsRoom) {
+  ServerRig rig({.answer_bytes_max = 300'000});
+  rig.load();
+  RawClient silent(rig.server->port());
+  silent.send(post(kChatPath, R"({"stream":true,"messages":[{"role":"user","content":"hi"}]})"));
+  rig.backend.wait_for(1);
+  // More than the systems of both sides hold.
+  for (int i = 0; i < 2000; ++i)
+    rig.backend.say({.text = std::string(10'000, 'a')});
+  rig.backend.wait_unwanted();
+  windrow::testing::eventually([&] { return answer_bytes(rig); }, 0);
+  EXPECT_NE(silent.read_reply().find("server_overloaded"), std::string::npos);
 }
 
 // The first has megabytes to be read, the others none: they keep their order all the same.

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "http/loop.h"
 #include "http/server.h"
+#include "llm/answer_room.h"
 
 namespace windrow::api {
 
@@ -50,6 +51,7 @@ struct CallSurroundings {
   CallGate& gate;
   ResponseStore& responses;
   InsideCount& inside;
+  std::shared_ptr<llm::AnswerRoom> answer_room;
 };
 
 // Only the loop's thread touches it, where nothing else is said.
@@ -88,6 +90,7 @@ class CallsInside final : public CallHost {
   ServeMetrics& metrics() override { return around_.metrics; }
   LiveRequests& live() override { return around_.live; }
   ResponseStore& responses() override { return around_.responses; }
+  const std::shared_ptr<llm::AnswerRoom>& answer_room() override { return around_.answer_room; }
   bool grow(size_t bytes) override { return around_.admission.grow(bytes); }
   std::optional<llm::Failure> refusal_of(const ServedModel& model) const override {
     return around_.gate.refusal_of(model);

@@ -105,6 +105,21 @@ void add_server(const PageReadings& now, Page& page) {
   page.sample({}, now.bytes_inside);
   page.family("windrow_body_bytes_inside_max", "gauge", "Above so many a request is refused.");
   page.sample({}, now.bytes_inside_max);
+  page.family("windrow_answer_bytes", "gauge",
+              "Bytes of answers of calls that are being made, written and handed to connections.");
+  page.sample({}, now.answer_bytes);
+  page.family("windrow_answer_bytes_max", "gauge",
+              "Above so many the answer that needs more fails with 503.");
+  page.sample({}, now.answer_bytes_max);
+  page.family("windrow_answers_without_room_total", "counter",
+              "Times an answer needed more than that.");
+  page.sample({}, now.answers_without_room);
+  page.family("windrow_http_unsent_bytes", "gauge",
+              "Bytes of answers that lie in the server because clients do not take them.");
+  page.sample({}, now.unsent_bytes);
+  page.family("windrow_http_slow_readers_dropped_total", "counter",
+              "Clients that took nothing for a second while others needed the room.");
+  page.sample({}, now.slow_readers_dropped);
   page.family("windrow_responses_kept", "gauge", "Responses of /v1/responses that are kept.");
   page.sample({}, now.responses_kept);
   page.family("windrow_responses_kept_bytes", "gauge",

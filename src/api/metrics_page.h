@@ -57,6 +57,11 @@ struct PageReadings {
   std::vector<KeyReading> keys;
   int64_t bytes_inside = 0;
   int64_t bytes_inside_max = 0;
+  int64_t answer_bytes = 0;  // llm::AnswerRoom
+  int64_t answer_bytes_max = 0;
+  int64_t answers_without_room = 0;
+  int64_t unsent_bytes = 0;  // http::Server
+  int64_t slow_readers_dropped = 0;
   int64_t responses_kept = 0;  // ResponseStore
   int64_t responses_kept_bytes = 0;
   std::vector<ModelReading> models;

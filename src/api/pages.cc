@@ -133,6 +133,11 @@ http::ServerReply Pages::metrics(const Asked&, const Admitted& by) const {
                         .keys = keys_shown_to(by),
                         .bytes_inside = static_cast<int64_t>(sources_.admission.bytes()),
                         .bytes_inside_max = static_cast<int64_t>(sources_.admission.bytes_max()),
+                        .answer_bytes = static_cast<int64_t>(sources_.answer_room.bytes()),
+                        .answer_bytes_max = static_cast<int64_t>(sources_.answer_room.bytes_max()),
+                        .answers_without_room = sources_.answer_room.refused(),
+                        .unsent_bytes = port.unsent_bytes,
+                        .slow_readers_dropped = port.slow_readers_dropped,
                         .responses_kept = static_cast<int64_t>(sources_.responses.count()),
                         .responses_kept_bytes = static_cast<int64_t>(sources_.responses.bytes())};
   if (sources_.models) readings.models = sources_.models();

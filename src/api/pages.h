@@ -21,13 +21,16 @@
 #include "api/serve_metrics.h"
 #include "base/clock.h"
 #include "http/server.h"
+#include "llm/answer_room.h"
 
 namespace windrow::api {
 
 // What the port says of itself.
 struct PortReading {
   int64_t connections = 0;
-  int64_t arriving = 0;  // requests of which not everything has come
+  int64_t arriving = 0;              // requests of which not everything has come
+  int64_t unsent_bytes = 0;          // of answers that clients have not taken
+  int64_t slow_readers_dropped = 0;  // clients that took nothing while others needed the room
 };
 
 // What pages show. All of it outlives them; functions may be empty where that is said.
@@ -39,6 +42,7 @@ struct PageSources {
   const ServeMetrics& metrics;
   const LiveRequests& live;
   const Admission& admission;
+  const llm::AnswerRoom& answer_room;
   ResponseStore& responses;
   std::function<PortReading()> port;
   std::function<std::vector<ModelReading>()> models;  // may be empty: there are none

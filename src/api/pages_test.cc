@@ -85,6 +85,7 @@ class PagesTest : public ::testing::Test {
                                .metrics = metrics_,
                                .live = live_,
                                .admission = admission_,
+                               .answer_room = answer_room_,
                                .responses = responses_,
                                .port = [] { return PortReading{.connections = 3, .arriving = 2}; }},
                    PageOptions{.version = "1.2"});
@@ -100,6 +101,7 @@ class PagesTest : public ::testing::Test {
   ServeMetrics metrics_;
   LiveRequests live_;
   Admission admission_{1000};
+  llm::AnswerRoom answer_room_{1000};
   ResponseStore responses_{1000};
   std::shared_ptr<KeyAccounts> accounts_;
   std::optional<Front> front_;

@@ -118,6 +118,17 @@ void set_answers(RequestRecord& record, const llm::Answer& answer) {
     add_answer(record, i, answer.choices[i].text);
 }
 
+std::string slow_reader_line(int64_t unix_s, std::string_view peer, size_t unsent_bytes,
+                             Duration quiet) {
+  Line line;
+  line.add_text("time", iso_time(unix_s));
+  line.add_text("event", "slow_reader_dropped");
+  line.add_text("peer", peer);
+  line.add("unsent_bytes", static_cast<int64_t>(unsent_bytes));
+  line.add("quiet_ms", milliseconds(quiet));
+  return line.finish();
+}
+
 std::string log_line(const RequestRecord& record, Duration duration) {
   Line line;
   line.add_text("time", iso_time(record.arrived_unix_s));

@@ -58,6 +58,11 @@ void add_answer(RequestRecord& record, size_t choice, std::string_view text);
 // What an answer says, in place of what was put there before.
 void set_answers(RequestRecord& record, const llm::Answer& answer);
 
+// A client that was dropped because it took nothing of its answer while others needed the room; one
+// line without its end. Its request has a line of its own, which may stand before it.
+std::string slow_reader_line(int64_t unix_s, std::string_view peer, size_t unsent_bytes,
+                             Duration quiet);
+
 // One line without its end.
 std::string log_line(const RequestRecord& record, Duration duration);
 

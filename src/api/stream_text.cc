@@ -62,6 +62,17 @@ llm::ToolCallPiece rest_of(const llm::Choice& choice, size_t index,
   return rest;
 }
 
+llm::Failure no_answer_in(const llm::Answer& answer) {
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 502,
+          .code = "invalid_reply",
+          .message = fmt::format("the server that was asked sent a reply that cannot be told as a "
+                                 "stream: it is no JSON object, or is nested more than {} deep; "
+                                 "ask without \"stream\" to see it as it came",
+                                 kJsonDepthMax),
+          .usage = answer.usage};
+}
+
 void append_event(std::string_view data, std::string& events) {
   events += "data: ";
   events += data;
@@ -135,7 +146,8 @@ void StreamText::say(const llm::Piece& piece, std::string& events) {
 }
 
 void StreamText::end(const llm::Answer& answer, std::string& events) {
-  if (!answer.raw.empty() && !raw_said_) say_raw_answer(answer.raw, events);
+  if (!answer.raw.empty() && !raw_said_ && !say_raw_answer(answer.raw, events))
+    return fail(no_answer_in(answer), events);
   structure_warnings_ = answer.structure_warnings;
   for (size_t i = 0; i < answer.choices.size(); ++i) {
     const llm::Choice& choice = answer.choices[i];
@@ -179,11 +191,12 @@ void StreamText::say_raw(std::string_view raw, std::string& events) {
   append_event(raw, events);
 }
 
-// A whole reply of a server elsewhere, said at once: each message becomes the delta.
-void StreamText::say_raw_answer(const std::string& raw, std::string& events) {
+// A whole reply of a server elsewhere, said at once: each message becomes the delta. False: it
+// cannot be read, and nothing was said.
+bool StreamText::say_raw_answer(const std::string& raw, std::string& events) {
   boost::system::error_code error;
   json::value reply = json::parse(raw, error, {}, {.max_depth = kJsonDepthMax});
-  if (error || !reply.is_object()) return;
+  if (error || !reply.is_object()) return false;
   json::object& chunk = reply.get_object();
   if (is_chat()) chunk["object"] = "chat.completion.chunk";
   json::value usage = nullptr;
@@ -200,11 +213,12 @@ void StreamText::say_raw_answer(const std::string& raw, std::string& events) {
     }
   }
   append_event(json::serialize(chunk), events);
-  if (!shape_.usage || usage.is_null()) return;
+  if (!shape_.usage || usage.is_null()) return true;
   chunk["choices"] = json::array();
   chunk["usage"] = std::move(usage);
   append_event(json::serialize(chunk), events);
   usage_said_ = true;
+  return true;
 }
 
 void StreamText::begin_choice(int32_t choice, std::string& events) const {

@@ -66,7 +66,7 @@ class StreamText final : public AnswerStream {
   Said& said(int32_t choice);
 
   void say_raw(std::string_view raw, std::string& events);
-  void say_raw_answer(const std::string& raw, std::string& events);
+  bool say_raw_answer(const std::string& raw, std::string& events);
   void begin_choice(int32_t choice, std::string& events) const;
   void finish_choice(int32_t choice, llm::FinishReason reason,
                      std::optional<llm::StructureLabel> label, std::string& events);

@@ -238,6 +238,20 @@ TEST(StreamText, AWholeAnswerMayBeAsDeepAsAReply) {
   EXPECT_NE(events_in(text).at(0).find(deep), std::string::npos);
 }
 
+TEST(StreamText, AWholeAnswerThatCannotBeReadIsAnError) {
+  const std::string deep = std::string(kJsonDepthMax, '[') + std::string(kJsonDepthMax, ']');
+  for (const std::string& raw :
+       {R"({"choices":[{"index":0,"message":{"content":"a"}}],"vendor":)" + deep + "}",
+        std::string("[]"), std::string("{")}) {
+    StreamText stream(shape(Endpoint::kChatCompletions));
+    std::string text;
+    stream.end({.raw = raw}, text);
+    const std::vector<std::string> events = events_in(text);
+    ASSERT_EQ(events.size(), 1U) << raw;
+    EXPECT_EQ(json::parse(events[0]).at("error").at("code"), "invalid_reply") << raw;
+  }
+}
+
 TEST(StreamText, AnErrorIsAnEvent) {
   std::string text;
   StreamText({}).fail({.failure_class = llm::FailureClass::kBackend,

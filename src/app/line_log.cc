@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +38,20 @@ Result<int> open_file(const std::string& path) {
                fmt::format("--log {}: it cannot be opened: {}", path, error_text(errno))};
 }
 
+// Whether the file ends within a line, as a crash or a full disk leaves it. Of what is no regular
+// file, and of one that may not be read, nothing is known.
+bool ends_within_line(const std::string& path) {
+  struct stat status{};
+  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const off_t end = ::lseek(descriptor, 0, SEEK_END);
+  char last = '\n';
+  const bool is_read = end > 0 && ::pread(descriptor, &last, 1, end - 1) == 1;
+  ::close(descriptor);
+  return is_read && last != '\n';
+}
+
 void close_file(int descriptor) {
   if (descriptor >= 0 && descriptor != STDOUT_FILENO) ::close(descriptor);
 }
@@ -54,6 +69,7 @@ LineLog::LineLog(std::string path, int descriptor, std::function<void(const std:
     : path_(std::move(path)),
       warn_(std::move(warn)),
       descriptor_(descriptor),
+      torn_(ends_within_line(path_)),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 LineLog::~LineLog() {
@@ -98,7 +114,7 @@ void LineLog::run(const std::stop_token& stop) {
       if (next_descriptor_ >= 0 && lines_before_next_ == 0) {
         close_file(descriptor_);
         descriptor_ = std::exchange(next_descriptor_, -1);
-        torn_ = false;
+        torn_ = ends_within_line(path_);
       }
       if (waiting_.empty() && stop.stop_requested()) return;
       if (waiting_.empty()) continue;

@@ -25,8 +25,9 @@ class LineLog {
   // Lines that wait to be written; more are dropped.
   static constexpr size_t kWaitingBytesMax = size_t{8} << 20;
 
-  // "-": standard output. The file is for its owner alone if it is made here. kIo when it cannot be
-  // opened. `warn` is told once that lines are dropped, and how many there were when it is over.
+  // "-": standard output. The file is for its owner alone if it is made here; a last line in it
+  // that has no end, as a crash leaves it, gets one before the next. kIo when it cannot be opened.
+  // `warn` is told once that lines are dropped, and how many there were when it is over.
   static Result<std::unique_ptr<LineLog>> open(const std::string& path,
                                                std::function<void(const std::string&)> warn);
 
@@ -52,7 +53,7 @@ class LineLog {
   const std::string path_;
   const std::function<void(const std::string&)> warn_;
   int descriptor_;       // the thread's
-  bool torn_ = false;    // the thread's: the last line is there in part
+  bool torn_ = false;    // the thread's: the last line of the file has no end
   int64_t dropped_ = 0;  // the thread's: since lines were written last
 
   std::mutex mutex_;

@@ -72,6 +72,29 @@ TEST_F(LineLogTest, AFileThatWasMovedAwayIsLeftWhenAskedTo) {
   EXPECT_EQ(lines_of("log"), std::vector<std::string>{"three"});
 }
 
+TEST_F(LineLogTest, ALastLineThatACrashLeftTornDoesNotSpoilTheNext) {
+  std::ofstream(path("log")) << "one\n{\"torn";
+  auto log = LineLog::open(path("log"), warn_);
+  ASSERT_TRUE(log.has_value()) << log.error().message;
+  (*log)->write("two");
+  std::ofstream(path("other")) << "tor";
+  log->reset();
+  EXPECT_EQ(lines_of("log"), (std::vector<std::string>{"one", "{\"torn", "two"}));
+
+  // A whole one stays as it is, and so does an empty file.
+  log = LineLog::open(path("log"), warn_);
+  ASSERT_TRUE(log.has_value()) << log.error().message;
+  (*log)->write("three");
+  // The same where the log goes on in another file.
+  std::filesystem::rename(path("log"), path("log.1"));
+  std::filesystem::rename(path("other"), path("log"));
+  ASSERT_TRUE((*log)->reopen().has_value());
+  (*log)->write("four");
+  log->reset();
+  EXPECT_EQ(lines_of("log.1"), (std::vector<std::string>{"one", "{\"torn", "two", "three"}));
+  EXPECT_EQ(lines_of("log"), (std::vector<std::string>{"tor", "four"}));
+}
+
 TEST_F(LineLogTest, AReaderWhoStopsReadingHoldsNobodyUp) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -1,5 +1,6 @@
 #include "engine/embedder.h"
 
+#include <new>
 #include <utility>
 
 namespace windrow::engine {
@@ -69,7 +70,18 @@ void Embedder::publish() {
     budget_ = {.batch_tokens = loop_.batch_tokens(), .points = loop_.budget_points()};
 }
 
+// As Engine's.
 Next Embedder::take_turn(const Turn& turn) {
+  try {
+    return run_turn(turn);
+  } catch (const std::bad_alloc&) {
+    loop_.end_out_of_memory();
+    publish();
+    return {.kind = Next::Kind::kTurn};
+  }
+}
+
+Next Embedder::run_turn(const Turn& turn) {
   Inbox inbox = take_inbox();
   for (EmbeddingWork& work : inbox.works)
     loop_.add(std::move(work));

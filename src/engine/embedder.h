@@ -57,6 +57,7 @@ class Embedder final : private Occupant {
   };
 
   Next take_turn(const Turn& turn) override;
+  Next run_turn(const Turn& turn);
   void end() override;
   Inbox take_inbox();
   void publish();

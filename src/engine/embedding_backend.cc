@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/embedding_answer.h"
+#include "llm/answer_room.h"
 
 namespace windrow::engine {
 namespace {
@@ -187,6 +188,12 @@ void EmbeddingBackend::submit(llm::Request request, Done done) {
     return;
   }
   auto& tokens = std::get<Inputs>(inputs);
+  const size_t vector_bytes =
+      sizeof(std::vector<float>) + static_cast<size_t>(limits().dimensions) * sizeof(float);
+  if (request.answer_share && !request.answer_share->grow(tokens.size() * vector_bytes)) {
+    done(llm::no_room_for_answer());
+    return;
+  }
   const int32_t prompt_tokens = sum_of_tokens(tokens);
   embedder_.submit(
       EmbeddingWork{.inputs = std::move(tokens),

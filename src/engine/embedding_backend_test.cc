@@ -9,6 +9,7 @@
 #include "base/testing/manual_clock.h"
 #include "engine/testing/byte_vocabulary.h"
 #include "engine/testing/scripted_embedding_runner.h"
+#include "llm/answer_room.h"
 
 namespace windrow::engine {
 namespace {
@@ -233,6 +234,20 @@ TEST_F(EmbeddingBackendTest, SaysHowManyRequestsKeepItBusyAndWhatItWorksBy) {
   EXPECT_EQ(model.in_flight_target(), 16) << "two passes of the shortest";
   EXPECT_EQ(model.budget().batch_tokens, 40);
   ask(model, embed({{.text = "abc"}}));
+}
+
+// Its vectors are known to have no room before anything is computed.
+TEST_F(EmbeddingBackendTest, AnAnswerThatHasNoRoomIsRefused) {
+  const auto room = std::make_shared<llm::AnswerRoom>(llm::AnswerShare::kBlockBytes);
+  EmbeddingBackend backend = this->backend(kLimits);
+  llm::Request request = embed(std::vector<llm::Input>(1000, llm::Input{.text = "a"}));
+  request.answer_share = std::make_shared<llm::AnswerShare>(room);
+  const auto failure = std::get<llm::Failure>(ask(backend, request));
+  EXPECT_EQ(failure.status, 503);
+  EXPECT_EQ(failure.code, "server_overloaded");
+  EXPECT_EQ(backend.stats().prompt_tokens, 0);
+  request.inputs.resize(10);
+  EXPECT_EQ(std::get<llm::Answer>(ask(backend, request)).embeddings.size(), 10U);
 }
 
 }  // namespace

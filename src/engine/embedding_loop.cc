@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/ensure.h"
@@ -202,6 +203,9 @@ void EmbeddingLoop::run(const std::vector<InputId>& pass, llm::StepReason reason
 Result<void> EmbeddingLoop::run_model(std::span<const std::span<const Token>> inputs) {
   try {
     return runner_.run(inputs);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorKind::kNoSpace,
+                 "there was not memory enough for a forward pass; ask for less at once"};
   } catch (const std::exception& error) {
     return Error{ErrorKind::kUnavailable,
                  fmt::format("the model's device failed: {}", error.what())};
@@ -357,6 +361,10 @@ void EmbeddingLoop::cancel_waiting() {
 
 void EmbeddingLoop::cancel_all() {
   end_all(cancelled());
+}
+
+void EmbeddingLoop::end_out_of_memory() {
+  end_all(out_of_memory());
 }
 
 llm::BackendStats EmbeddingLoop::stats() const {

@@ -81,6 +81,9 @@ class EmbeddingLoop {
   void cancel_waiting();
   void cancel_all();
 
+  // Ends all work: memory ended where nobody knows for whose.
+  void end_out_of_memory();
+
   // rows_waiting and rows_running count inputs; cached_tokens those of inputs that another one,
   // which was equal, was computed for.
   llm::BackendStats stats() const;

@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/cpu_count.h"
@@ -96,7 +97,18 @@ std::optional<TimePoint> Engine::window_end() const {
   return end > clock_.now() ? std::optional(end) : std::nullopt;
 }
 
+// Where memory ends and it is not known for which row, the rows of this model end and the process
+// goes on.
 Next Engine::take_turn(const Turn& turn) {
+  try {
+    return run_turn(turn);
+  } catch (const std::bad_alloc&) {
+    loop_.end_out_of_memory();
+    return {.kind = Next::Kind::kTurn};
+  }
+}
+
+Next Engine::run_turn(const Turn& turn) {
   if (const std::optional<TimePoint> end = window_end())
     return {.kind = Next::Kind::kTime, .at = *end};
   Inbox inbox = take_inbox();

@@ -57,6 +57,7 @@ class Engine final : private Occupant {
   };
 
   Next take_turn(const Turn& turn) override;
+  Next run_turn(const Turn& turn);
   void end() override;
   Inbox take_inbox();
   std::optional<TimePoint> window_end() const;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/ensure.h"
 #include "base/random.h"
+#include "engine/row_failures.h"
 
 namespace windrow::engine {
 namespace {
@@ -38,9 +40,17 @@ class Join {
     if (failure_) {
       failure_->usage = usage();
       done_(*std::move(failure_));
-    } else {
-      done_(whole());
+      return;
     }
+    std::optional<llm::Answer> answer;
+    try {
+      answer = whole();
+    } catch (const std::bad_alloc&) {
+      failure_ = out_of_memory();
+      failure_->usage = usage();
+    }
+    if (failure_) return done_(*std::move(failure_));
+    done_(*std::move(answer));
   }
 
   const std::shared_ptr<RowGroup> group;
@@ -147,6 +157,7 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .submitted_at = submitted_at,
         .listener = request.listener,
         .text_begin = request.echo ? 0 : characters_of(text),
+        .answer_share = request.answer_share,
         .unwanted = request.unwanted};
     for (int32_t choice = 0; choice < request.choices; ++choice) {
       rows.push_back(row);

@@ -25,6 +25,12 @@ llm::Failure row_failure(std::string_view code, std::string message) {
           .message = std::move(message)};
 }
 
+llm::Failure out_of_memory() {
+  return row_failure("out_of_memory",
+                     "there was not memory enough to make this answer; ask for less at once: fewer "
+                     "answers, tokens, log-probabilities or inputs");
+}
+
 llm::Failure too_complex() {
   return {.code = "structure_too_complex",
           .message =

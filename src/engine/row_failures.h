@@ -16,6 +16,9 @@ llm::Failure backend_failure(std::string_view why);
 // This row cannot be; others can.
 llm::Failure row_failure(std::string_view code, std::string message);
 
+// There was not memory enough for this row.
+llm::Failure out_of_memory();
+
 // Its structure can be read in too many ways at once.
 llm::Failure too_complex();
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/ensure.h"
@@ -168,6 +169,9 @@ void StepLoop::run(const StepPlan& plan) {
 Result<void> StepLoop::run_model(std::span<const StepRow> step) {
   try {
     return runner_.run(step);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorKind::kNoSpace,
+                 "there was not memory enough for a forward pass; ask for less at once"};
   } catch (const std::exception& error) {
     return Error{ErrorKind::kUnavailable,
                  fmt::format("the model's device failed: {}", error.what())};
@@ -270,6 +274,15 @@ void StepLoop::step_failed(const StepPlan& plan, const Error& error) {
 
 // On any of the workers: reads what the engine thread leaves alone meanwhile.
 void StepLoop::judge(Output& output, Sampler& sampler) const {
+  try {
+    choose(output, sampler);
+  } catch (const std::bad_alloc&) {
+    output.no_memory = true;
+    output.token.reset();
+  }
+}
+
+void StepLoop::choose(Output& output, Sampler& sampler) const {
   const Row& row = *output.row;
   const auto next = static_cast<size_t>(output.position) + 1;
   const auto prompt_tokens = static_cast<size_t>(row.prompt_tokens);
@@ -352,6 +365,10 @@ void StepLoop::end_abandoned() {
 
 void StepLoop::cancel_all() {
   end_all(cancelled());
+}
+
+void StepLoop::end_out_of_memory() {
+  end_all(out_of_memory());
 }
 
 llm::BackendStats StepLoop::stats() const {

@@ -33,6 +33,7 @@
 #include "engine/types.h"
 #include "engine/vocabulary.h"
 #include "engine/worker_pool.h"
+#include "llm/answer_room.h"
 #include "llm/backend.h"
 #include "llm/listener.h"
 #include "llm/reserve.h"
@@ -81,6 +82,8 @@ struct EngineRequest {
   int32_t choice = 0;
   int32_t text_begin = 0;  // Choice::text_begin
 
+  std::shared_ptr<llm::AnswerShare> answer_share;  // as llm::Request's
+
   std::stop_token unwanted;  // once stopped, the row ends with kCancelled before the next step
   llm::Backend::Done done;
 };
@@ -127,6 +130,9 @@ class StepLoop {
   void cancel_waiting();
   void cancel_all();
 
+  // Ends all rows: memory ended where nobody knows for which of them.
+  void end_out_of_memory();
+
   // Called before each Done, when the statistics already count what it reports.
   void set_before_done(std::function<void()> before_done) { before_done_ = std::move(before_done); }
 
@@ -156,6 +162,7 @@ class StepLoop {
     std::optional<llm::FinishReason> ending;
     bool stopped = false;      // by a stop text
     bool too_complex = false;  // its structure, to go on
+    bool no_room = false;      // for its answer: it ends with its next output
 
     // With a form. The guide is the filler's from when a mask is wanted until it is there.
     std::shared_ptr<AnswerGuide> guide;
@@ -171,7 +178,8 @@ class StepLoop {
     Position position = 0;  // of the token they follow
     std::span<const float> logits;
     std::shared_ptr<const grammar::TokenMask> mask;  // none: every token may come
-    std::optional<Token> token;                      // none: the logits are not numbers
+    std::optional<Token> token;                      // none: the logits are not numbers,
+    bool no_memory = false;                          // or memory ended
     llm::ScoredToken scored;                         // when the row wants it
   };
 
@@ -186,7 +194,12 @@ class StepLoop {
   void sample_kept();
   void wait_for_kept();
   void judge(Output& output, Sampler& sampler) const;
+  void choose(Output& output, Sampler& sampler) const;
   void take(Output& output);
+  void take_output(Output& output);
+  template <class Task>
+  void with_memory_of(RowId id, const Task& task);
+  static bool has_room(const Row& row, size_t bytes);
   void take_token(RowId id, Row& row, Token token);
   void go_on(RowId id, Row& row, std::optional<llm::FinishReason> ended, size_t said_before);
   std::optional<llm::FinishReason> say(Row& row, Token token);
@@ -197,6 +210,7 @@ class StepLoop {
   llm::TokenLogprob token_logprob(Token token, double logprob) const;
   static std::unique_ptr<AnswerStream> stream_of(const Row& row);
   void tell(RowId id);
+  void tell_listener(Row& row);
   void finish(RowId id, llm::FinishReason reason);
   static void describe(const Row& row, llm::Choice& choice);
   static std::vector<std::string_view> thoughts_of(const Row& row);

@@ -1,5 +1,6 @@
 // The part of StepLoop that makes answers of tokens: what a row says, tells and ends with.
 #include <algorithm>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -10,6 +11,9 @@
 
 namespace windrow::engine {
 namespace {
+
+// Of a token of an answer: itself and its text.
+constexpr size_t kTokenBytes = 16;
 
 KeptScore kept_score(const llm::ScoredToken& scored, int32_t top_asked) {
   KeptScore score{.next = scored.chosen.token,
@@ -28,11 +32,14 @@ KeptScore kept_score(const llm::ScoredToken& scored, int32_t top_asked) {
 void StepLoop::take_scores(const TakenScores& taken) {
   Row& row = rows_.at(taken.row);
   for (const KeptScore& score : taken.scores) {
+    // It is part of the step that is about to run.
+    if (row.no_room) return;
     llm::ScoredToken& scored = row.scored.emplace_back(
         llm::ScoredToken{.chosen = token_logprob(score.next, score.logprob)});
     const auto count = std::min(score.top.size(), static_cast<size_t>(*row.request.logprobs_top));
     for (const KeptAlternative& one : std::span(score.top).first(count))
       scored.top.push_back(token_logprob(one.token, one.logprob));
+    row.no_room = !has_room(row, llm::bytes_of(scored));
   }
 }
 
@@ -48,10 +55,41 @@ void StepLoop::keep_scores_again(const Slice& slice) {
   }
 }
 
+// Memory that ends for one row ends that row, and no other.
+template <class Task>
+void StepLoop::with_memory_of(RowId id, const Task& task) {
+  try {
+    task();
+  } catch (const std::bad_alloc&) {
+    if (rows_.contains(id)) end(id, out_of_memory());
+  }
+}
+
+// Whether the answer may take so many bytes more.
+bool StepLoop::has_room(const Row& row, size_t bytes) {
+  return !row.request.answer_share || row.request.answer_share->grow(bytes);
+}
+
 void StepLoop::take(Output& output) {
+  with_memory_of(output.id, [&] { take_output(output); });
+}
+
+void StepLoop::take_output(Output& output) {
   const auto found = rows_.find(output.id);
   if (found == rows_.end()) return;  // an earlier output of this step ended it
   Row& row = found->second;
+  if (output.no_memory) {
+    end(output.id, out_of_memory());
+    return;
+  }
+  if (output.token) {
+    const size_t bytes =
+        kTokenBytes + (row.request.logprobs_top ? llm::bytes_of(output.scored) : 0);
+    if (row.no_room || !has_room(row, bytes)) {
+      end(output.id, llm::no_room_for_answer());
+      return;
+    }
+  }
   if (!output.token) {
     const bool nothing_allowed = output.mask && output.mask->count() == 0;
     if (nothing_allowed && row.guide->too_complex()) {
@@ -200,6 +238,10 @@ void StepLoop::tell(RowId id) {
   if (found == rows_.end()) return;
   Row& row = found->second;
   if (!row.stream || (row.request.group && row.request.group->abandoned)) return;
+  with_memory_of(id, [&] { tell_listener(row); });
+}
+
+void StepLoop::tell_listener(Row& row) {
   for (llm::Piece& piece : row.stream->next(row.text, row.scored))
     row.request.listener->on_piece(std::move(piece));
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -15,6 +17,7 @@
 #include "engine/testing/recording_listener.h"
 #include "engine/testing/scripted_answer.h"
 #include "engine/testing/scripted_runner.h"
+#include "llm/answer_room.h"
 
 namespace windrow::engine {
 namespace {
@@ -410,6 +413,99 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
     if (HasFailure()) return;
   }
   EXPECT_GT(scored_and_shared, 500) << "too little was shared to test anything";
+}
+
+// --- memory ---
+
+// Memory ends wherever this vocabulary writes this token.
+class TightVocabulary final : public Vocabulary {
+ public:
+  explicit TightVocabulary(Token too_much) : too_much_(too_much) {}
+
+  int32_t size() const override { return bytes_.size(); }
+  std::vector<Token> tokenize(std::string_view text, ControlTokens control) const override {
+    return bytes_.tokenize(text, control);
+  }
+  void append_bytes(Token token, std::string& text) const override {
+    bytes_.append_bytes(token, text);
+  }
+  void append_piece(Token token, std::string& text) const override {
+    if (token == too_much_) throw std::bad_alloc();
+    bytes_.append_piece(token, text);
+  }
+  bool ends_answer(Token token) const override { return bytes_.ends_answer(token); }
+  std::optional<Token> begin_token() const override { return bytes_.begin_token(); }
+  std::vector<ControlToken> control_tokens() const override { return bytes_.control_tokens(); }
+
+ private:
+  const ByteVocabulary bytes_;
+  const Token too_much_;
+};
+
+TEST_F(StepLoopTest, MemoryThatEndsForOneRowEndsNoOther) {
+  // Some token that the one says and the other does not.
+  const llm::Answer one = scripted_answer(request({1, 2, 3}, 30), kLimits.vocabulary_size);
+  const llm::Answer other = scripted_answer(request({4, 5, 6}, 30), kLimits.vocabulary_size);
+  std::set<Token> said_by_other;
+  for (const llm::ScoredToken& token : other.choices[0].tokens)
+    said_by_other.insert(token.chosen.token);
+  Token too_much = -1;
+  for (const llm::ScoredToken& token : one.choices[0].tokens) {
+    if (!said_by_other.contains(token.chosen.token)) too_much = token.chosen.token;
+  }
+  ASSERT_GE(too_much, 0);
+  for (const int32_t threads : {1, 3}) {
+    outcomes_.clear();
+    ScriptedRunner runner(kLimits);
+    const TightVocabulary vocabulary(too_much);
+    StepLoop loop(runner, vocabulary, clock_,
+                  {.sampling_threads = {.count = threads, .logits_min = 0}});
+    add(loop, 0, request({1, 2, 3}, 30));
+    add(loop, 1, request({4, 5, 6}, 30));
+    run_all(loop);
+    EXPECT_EQ(failure(0).code, "out_of_memory");
+    EXPECT_EQ(failure(0).failure_class, llm::FailureClass::kRequest);
+    expect_same(answer(1), other);
+  }
+}
+
+TEST_F(StepLoopTest, MemoryThatEndsForAListenerEndsItsRowAlone) {
+  class Full final : public llm::Listener {
+   public:
+    void on_piece(llm::Piece) override { throw std::bad_alloc(); }
+  };
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_);
+  EngineRequest heard = request({1, 2, 3}, 30);
+  heard.listener = std::make_shared<Full>();
+  heard.done = [this](llm::Outcome outcome) { outcomes_.emplace(0, std::move(outcome)); };
+  loop.add(std::move(heard));
+  add(loop, 1, request({4, 5, 6}, 30));
+  run_all(loop);
+  EXPECT_EQ(failure(0).code, "out_of_memory");
+  expect_same(answer(1), scripted_answer(request({4, 5, 6}, 30), kLimits.vocabulary_size));
+}
+
+TEST_F(StepLoopTest, AnAnswerThatHasNoRoomEndsAlone) {
+  const auto room = std::make_shared<llm::AnswerRoom>(2 * llm::AnswerShare::kBlockBytes);
+  ScriptedRunner runner(kLimits);
+  StepLoop loop(runner, vocabulary_, clock_);
+  for (int name = 0; name < 2; ++name) {
+    EngineRequest asked = request({1, 2, name}, 190);
+    asked.ignore_eos = true;
+    // Some 200 bytes a token, or about 2,000.
+    asked.logprobs_top = name == 0 ? 20 : 0;
+    asked.answer_share = std::make_shared<llm::AnswerShare>(room);
+    add(loop, name, std::move(asked));
+  }
+  run_all(loop);
+  EXPECT_EQ(failure(0).status, 503);
+  EXPECT_EQ(failure(0).code, "server_overloaded");
+  EXPECT_GT(failure(0).usage.completion_tokens, 0);
+  EXPECT_EQ(answer(1).choices[0].tokens.size(), 190U);
+  // What they took is given back with them.
+  EXPECT_EQ(room->bytes(), 0U);
+  EXPECT_EQ(room->refused(), 1);
 }
 
 }  // namespace

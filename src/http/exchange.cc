@@ -39,8 +39,8 @@ void Exchange::on_loop(Task task) {
 }
 
 void Exchange::send(ServerReply reply) {
-  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) {
-    connection.send(serial, reply);
+  on_loop([reply = std::move(reply)](Connection& connection, uint64_t serial) mutable {
+    connection.send(serial, std::move(reply));
   });
 }
 
@@ -57,8 +57,8 @@ void Exchange::start(int status, Headers headers, std::optional<uint64_t> body_b
 }
 
 void Exchange::write(std::string bytes) {
-  on_loop([bytes = std::move(bytes)](Connection& connection, uint64_t serial) {
-    connection.write(serial, bytes);
+  on_loop([bytes = std::move(bytes)](Connection& connection, uint64_t serial) mutable {
+    connection.write(serial, std::move(bytes));
   });
 }
 
@@ -74,6 +74,12 @@ void Exchange::on_disconnect(std::function<void()> gone) {
   on_loop([gone = std::move(gone)](Connection& connection, uint64_t serial) {
     connection.on_disconnect(serial, gone);
   });
+}
+
+bool Exchange::make_room(size_t bytes) const {
+  ENSURE(connection_ != nullptr && connection_->loop().is_this_thread(),
+         "make_room() is for the loop's thread");
+  return connection_->make_room(serial_, bytes);
 }
 
 size_t Exchange::unsent_bytes() const {

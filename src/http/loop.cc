@@ -4,6 +4,7 @@
 #include <boost/system/system_error.hpp>
 #include <exception>
 #include <latch>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace windrow::http {
 namespace asio = boost::asio;
 
 Loop::Loop(const Clock& clock) try
-    : clock_(clock), work_(context_.get_executor()), thread_([this] { context_.run(); }) {
+    : clock_(clock), work_(context_.get_executor()), thread_([this] { work(); }) {
 } catch (const boost::system::system_error& error) {
   throw std::system_error(error.code());
 }
@@ -22,6 +23,18 @@ Loop::Loop(const Clock& clock) try
 Loop::~Loop() {
   ENSURE(!is_this_thread(), "a loop cannot wait for its own thread");
   run([this] { context_.stop(); });
+}
+
+// Where memory ends, that ends what wanted it and not everybody's loop.
+void Loop::work() {
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      continue;  // run() may be called again, and goes on with what comes next
+    }
+  }
 }
 
 void Loop::post(Task task) {
@@ -49,8 +62,13 @@ void Loop::run(const Task& task) {
 
 void Loop::run_posted() {
   posted_.take(running_);
-  for (Task& task : running_)
-    task();
+  for (Task& task : running_) {
+    try {
+      task();
+    } catch (const std::bad_alloc&) {
+      continue;  // as in work(): the others have their turn
+    }
+  }
   running_.clear();
 }
 

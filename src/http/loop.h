@@ -31,7 +31,8 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   // Runs `task` on the loop's thread, soon, after those posted before by this thread. Must not
-  // throw. Cheap: a burst of tasks costs one waking.
+  // throw; where memory ends in it all the same (std::bad_alloc), the others go on. Cheap: a burst
+  // of tasks costs one waking.
   void post(Task task);
 
   // Runs `task` on the loop's thread and returns when it has run; on that thread, at once. What it
@@ -46,6 +47,7 @@ class Loop {
   boost::asio::io_context& context() { return context_; }
 
  private:
+  void work();
   void run_posted();
 
   const Clock& clock_;

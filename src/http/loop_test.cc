@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <boost/asio/post.hpp>
+#include <future>
 #include <latch>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -97,6 +100,23 @@ TEST(Timer, CancelledDoesNotWakeAndMayBeSetAgain) {
   woken.wait();
   EXPECT_FALSE(cancelled_ran);
   loop.run([&] { timer.reset(); });
+}
+
+TEST(Loop, MemoryThatEndsInOneTaskEndsNoOther) {
+  const SystemClock clock;
+  Loop loop(clock);
+  int ran = 0;
+  loop.run([&] {
+    loop.post([] { throw std::bad_alloc(); });
+    loop.post([&] { ++ran; });
+    boost::asio::post(loop.context(), [] { throw std::bad_alloc(); });
+    boost::asio::post(loop.context(), [&] { ++ran; });
+  });
+  EXPECT_THROW(loop.run([] { throw std::bad_alloc(); }), std::bad_alloc);
+  std::promise<void> done;
+  boost::asio::post(loop.context(), [&] { done.set_value(); });
+  done.get_future().wait();
+  EXPECT_EQ(ran, 2);
 }
 
 }  // namespace

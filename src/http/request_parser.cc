@@ -126,6 +126,7 @@ void RequestParser::next() {
   version_ = 11;
   headers_.clear();
   head_bytes_ = 0;
+  at_line_begin_ = false;
   fields_ = 0;
   head_done_ = false;
   head_told_ = false;
@@ -149,8 +150,16 @@ RequestParser::State RequestParser::feed(std::string_view bytes, size_t& consume
   // comes again with so many bytes. A body that is not complete has them still before it.
   if (head_done_ && machine_->chunked() && bytes.size() < kLastChunkBytes) return State::kWantsMore;
   ErrorCode error;
+  const bool in_head = !head_done_;
+  const size_t begin = consumed;
   consumed +=
       machine_->put(boost::asio::buffer(bytes.data() + consumed, bytes.size() - consumed), error);
+  if (in_head && has_folded_line(bytes.substr(begin, consumed - begin))) {
+    refuse(400,
+           "a line of the head begins with a space or a tab: header values on several lines "
+           "(RFC 9112, 5.2) are not taken; send each header on one line",
+           error);
+  }
   if (error && error != beast_http::error::need_more) return fail(error);
   if (machine_->is_done()) return State::kDone;
   if (head_done_ && !std::exchange(head_told_, true)) return State::kHead;
@@ -186,6 +195,16 @@ void RequestParser::set_line(std::string_view method, std::string_view target) {
   path_ = {method.size() + begin, question - begin};
   query_ = {method.size() + std::min(question + 1, target.size()), 0};
   query_.bytes = line_.size() - query_.begin;
+}
+
+// Beast joins such lines. Other servers in front of this one may read them otherwise. `head`: what
+// was consumed of it now.
+bool RequestParser::has_folded_line(std::string_view head) {
+  for (const char byte : head) {
+    if (at_line_begin_ && (byte == ' ' || byte == '\t')) return true;
+    at_line_begin_ = byte == '\n';
+  }
+  return false;
 }
 
 void RequestParser::add_head_bytes(size_t bytes, ErrorCode& error) {

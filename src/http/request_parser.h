@@ -100,6 +100,7 @@ class RequestParser {
     return std::string_view(line_).substr(place.begin, place.bytes);
   }
   void set_line(std::string_view method, std::string_view target);
+  bool has_folded_line(std::string_view head);
   void add_head_bytes(size_t bytes, ErrorCode& error);
   void refuse(int status, std::string_view reason, ErrorCode& error);
   State fail(const ErrorCode& error);
@@ -114,6 +115,7 @@ class RequestParser {
   int version_ = 11;
   Headers headers_;
   size_t head_bytes_ = 0;
+  bool at_line_begin_ = false;  // the last byte of the head that was consumed ended a line
   size_t fields_ = 0;
   bool head_done_ = false;
   bool head_told_ = false;  // kHead was

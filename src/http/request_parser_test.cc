@@ -133,6 +133,31 @@ TEST(RequestParser, WhatTwoServersCouldUnderstandDifferentlyIsRefused) {
   EXPECT_EQ(read(head + "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n\r\n"), "415");
 }
 
+TEST(RequestParser, AHeaderOnSeveralLinesIsRefusedHoweverTheBytesCome) {
+  for (const std::string_view fold : {" ", "\t", " \t "}) {
+    for (const std::string& request :
+         {fmt::format("GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n{}c\r\n\r\n", fold),
+          fmt::format("GET / HTTP/1.1\r\nHost: x\r\nA:\r\n{}b\r\nC: d\r\n\r\n", fold),
+          fmt::format("GET / HTTP/1.1\r\n{}Host: x\r\n\r\n", fold),
+          fmt::format("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n{}chunked\r\n\r\n",
+                      fold)}) {
+      std::vector<size_t> bytewise;
+      for (size_t cut = 0; cut < request.size(); ++cut)
+        bytewise.push_back(cut);
+      EXPECT_EQ(read(request), "400") << request;
+      EXPECT_EQ(read(request, {}, bytewise), "400") << request;
+    }
+  }
+  // Spaces and tabs within a line, or before its end, are no fold.
+  EXPECT_EQ(read("GET / HTTP/1.1\r\nHost: x\r\nA:  b\t c \r\n\r\n"),
+            "GET / [] Host=x A=b\t c <>\n");
+  RequestParser parser({});
+  size_t consumed = 0;
+  EXPECT_EQ(parser.feed("GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", consumed),
+            RequestParser::State::kFailed);
+  EXPECT_NE(parser.failure().find("send each header on one line"), std::string::npos);
+}
+
 TEST(RequestParser, AnEndlessChunkHeaderOrTrailerIsCut) {
   const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   const RequestLimits limits{.head_bytes_max = 1000};

@@ -17,6 +17,7 @@
 #include "http/reply_head.h"
 #include "http/server_connection.h"
 #include "http/tls_transport.h"
+#include "http/unsent_room.h"
 
 namespace windrow::http {
 
@@ -32,6 +33,10 @@ constexpr Duration kSweep = std::chrono::milliseconds(250);
 
 constexpr int kBacklog = 4096;
 
+// Where nobody could be dropped, all are looked at again after this: a full server is asked for
+// room by everybody who writes.
+constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+
 }  // namespace
 
 // Only the loop's thread touches it, where nothing else is said.
@@ -44,7 +49,8 @@ class Server::Core final : public ConnectionHost {
         buffer_(kReadBytes),
         acceptor_(loop.context()),
         sweep_(loop),
-        grace_(loop) {}
+        grace_(loop),
+        unsent_(options_.unsent_bytes_of_all_max) {}
 
   Loop& loop() const { return loop_; }
 
@@ -76,9 +82,16 @@ class Server::Core final : public ConnectionHost {
   bool has_too_many_arriving_bytes() const override {
     return arriving_bytes_ > options_.arriving_bytes_max;
   }
+  void count_unsent(int64_t bytes) override;
+  bool has_unsent_room() const override { return !unsent_.is_full(); }
+  bool make_unsent_room(size_t bytes, const Connection& wanting) override;
   void closed(const Connection& connection) override;
 
+  size_t unsent_bytes() const { return unsent_now_.load(std::memory_order_relaxed); }  // any thread
+  int64_t slow_readers_dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
  private:
+  bool drop_slow_reader(const Connection& wanting);
   void accept();
   void accepted(const boost::system::error_code& error, tcp::socket socket);
   void sweep();
@@ -102,6 +115,10 @@ class Server::Core final : public ConnectionHost {
   std::atomic<size_t> count_ = 0;
   std::atomic<size_t> arriving_ = 0;
   size_t arriving_bytes_ = 0;
+  UnsentRoom unsent_;
+  std::atomic<size_t> unsent_now_ = 0;  // the same, for other threads
+  std::atomic<int64_t> dropped_ = 0;
+  std::optional<TimePoint> none_is_slow_at_;  // nobody could be dropped then
   bool stopping_ = false;
 
   std::mutex mutex_;
@@ -186,7 +203,46 @@ void Server::Core::closed(const Connection& connection) {
   }
 }
 
+void Server::Core::count_unsent(int64_t bytes) {
+  unsent_.count(bytes);
+  unsent_now_.store(unsent_.bytes(), std::memory_order_relaxed);
+}
+
+bool Server::Core::make_unsent_room(size_t bytes, const Connection& wanting) {
+  while (!unsent_.has_room(bytes)) {
+    // More than would be there if all were dropped.
+    if (bytes > options_.unsent_bytes_of_all_max || !drop_slow_reader(wanting)) return false;
+  }
+  return true;
+}
+
+// False: nobody is slow enough.
+bool Server::Core::drop_slow_reader(const Connection& wanting) {
+  const TimePoint time = now();
+  if (none_is_slow_at_ && time - *none_is_slow_at_ < kLookAgain) return false;
+  std::vector<UnsentOf> held;
+  std::vector<std::shared_ptr<Connection>> whose;
+  for (const std::shared_ptr<Connection>& connection : connections_) {
+    if (connection.get() == &wanting || connection->unsent_held() == 0) continue;
+    held.push_back({.bytes = connection->unsent_held(), .quiet = connection->unsent_quiet(time)});
+    whose.push_back(connection);
+  }
+  const std::optional<size_t> slowest = slowest_reader(held);
+  none_is_slow_at_ = slowest ? std::nullopt : std::optional(time);
+  if (!slowest) return false;
+  ++dropped_;
+  if (options_.on_slow_reader) {
+    options_.on_slow_reader({.peer = whose[*slowest]->peer(),
+                             .unsent_bytes = held[*slowest].bytes,
+                             .quiet = held[*slowest].quiet});
+  }
+  whose[*slowest]->drop();
+  return true;
+}
+
 void Server::Core::sweep() {
+  // First, so that it goes on where memory ends in what follows.
+  sweep_.wake_at(now() + kSweep, [this] { sweep(); });
   common_lines_ = fmt::format("Date: {}\r\n{}", http_date(loop_.clock().unix_seconds()),
                               header_lines(options_.headers_of_all));
   const TimePoint time = now();
@@ -196,7 +252,6 @@ void Server::Core::sweep() {
   for (const std::shared_ptr<Connection>& connection : overdue)
     connection->end_overdue();
   accept();
-  sweep_.wake_at(time + kSweep, [this] { sweep(); });
 }
 
 void Server::Core::begin_stop(Duration grace) {
@@ -259,6 +314,14 @@ size_t Server::connections() const {
 
 size_t Server::arriving() const {
   return core_->arriving();
+}
+
+size_t Server::unsent_bytes() const {
+  return core_->unsent_bytes();
+}
+
+int64_t Server::slow_readers_dropped() const {
+  return core_->slow_readers_dropped();
 }
 
 void Server::stop(Duration grace) {

@@ -47,6 +47,14 @@ struct ServerReply {
   std::string body;
 };
 
+// A client that was dropped because it took nothing while others needed the room. Good until the
+// call returns.
+struct SlowReader {
+  std::string_view peer;
+  size_t unsent_bytes = 0;
+  Duration quiet{};  // since it took something
+};
+
 // What the server answers itself: nothing takes it, or it cannot be read. Good until the call
 // returns.
 struct Refusal {
@@ -88,7 +96,8 @@ class Exchange {
 
   // The answer in pieces: start, write as often as one likes, finish. With `body_bytes` exactly so
   // many must be written; without, the body is chunked. Pieces that the client does not take
-  // add up; above ServerOptions::unsent_bytes_max the connection is reset. A stream that may wait
+  // add up; above ServerOptions::unsent_bytes_max, or where the server has no room for them, the
+  // connection is reset. A stream that may wait
   // for its reader looks at unsent_bytes() and on_drained() instead.
   void start(int status, Headers headers, std::optional<uint64_t> body_bytes = std::nullopt);
   void write(std::string bytes);
@@ -101,6 +110,11 @@ class Exchange {
   // of it: nobody who asks for an answer hangs up) before the answer is complete; at once when it
   // has already. Not after finish().
   void on_disconnect(std::function<void()> gone);
+
+  // Whether the server has room for an answer, or for so much more of one: it makes some by
+  // dropping clients that take nothing (ServerOptions::unsent_bytes_of_all_max). Where it says no,
+  // send() answers 503 instead. Only on the loop's thread.
+  bool make_room(size_t bytes) const;
 
   // What was written and waits here because the client does not take it. The system holds some
   // more, at most kUnsentInSystem beyond what is on its way. Only on the loop's thread.
@@ -196,14 +210,21 @@ struct ServerOptions {
   RequestLimits request;
   // From its first byte to its last; TLS alike. A body in pieces: patience.h.
   Duration request_time = std::chrono::seconds(30);
-  Duration idle_time = std::chrono::seconds(75);           // between two requests; less: patience.h
-  Duration write_time = std::chrono::seconds(30);          // without the client taking a byte
-  size_t connections_max = 8192;                           // more wait to be accepted
-  size_t unsent_bytes_max = size_t{64} * 1024 * 1024;      // of an answer in pieces
+  Duration idle_time = std::chrono::seconds(75);       // between two requests; less: patience.h
+  Duration write_time = std::chrono::seconds(30);      // without the client taking a byte
+  size_t connections_max = 8192;                       // more wait to be accepted
+  size_t unsent_bytes_max = size_t{64} * 1024 * 1024;  // of an answer in pieces
+  // Of all connections together: what was answered and lies here because clients do not take it.
+  // Where there is no room for more, the client that holds most of it and has taken nothing for a
+  // second is dropped; where there is none, answers of more than 256 KiB become a 503.
+  size_t unsent_bytes_of_all_max = size_t{1024} * 1024 * 1024;
   size_t arriving_bytes_max = size_t{1024} * 1024 * 1024;  // of all bodies not complete yet: 503
 
   // Empty: plain text. On the loop's thread.
   std::function<ServerReply(const Refusal& refusal)> make_error;
+
+  // Told of each client that is dropped for the room it takes; may be empty. On the loop's thread.
+  std::function<void(const SlowReader& reader)> on_slow_reader;
 
   // Whether a body of more than kBodyUnasked, or one whose client asks first (Expect), may come:
   // called when the head is there, its body empty. A reply refuses it: it is sent, nothing more is
@@ -242,6 +263,11 @@ class Server {
   // the body in pieces has it from the head on), not refused, not given up. What a client sends
   // behind a request that is being answered does not count. Any thread; costs a load.
   size_t arriving() const;
+
+  // What was answered and lies here because clients do not take it, and how many clients were
+  // dropped because they took nothing. Any thread; costs a load.
+  size_t unsent_bytes() const;
+  int64_t slow_readers_dropped() const;
 
   // Accepts nobody any more and lets requests that are with a handler end, each connection's last
   // answer saying so; what has not come completely is answered 503. Those still there after `grace`

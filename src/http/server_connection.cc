@@ -94,7 +94,7 @@ void Connection::wait_to_read(Transport::State state) {
                                                              : asio::ip::tcp::socket::wait_read;
   socket_.async_wait(what, [self = shared_from_this()](const ErrorCode& error) {
     self->wait_read_ = false;
-    if (self->open_ && !error) self->readable();
+    if (self->open_ && !error) self->with_memory([&] { self->readable(); });
   });
 }
 
@@ -148,12 +148,35 @@ void Connection::process(std::string_view bytes) {
   if (taken_ && !started_ && parser_.take_expectation()) append(kContinue);
   flush();
   wait_readable();
+  go_on_when_sent();
+}
+
+// Where the system took all answers at once, no socket will become writable to go on from. By way
+// of the loop: other connections have their turn in between, and nothing goes deeper each time.
+void Connection::go_on_when_sent() {
+  if (!open_ || !answers_are_full_ || go_on_posted_ || !out_.empty()) return;
+  go_on_posted_ = true;
+  loop_.post([self = shared_from_this()] {
+    self->go_on_posted_ = false;
+    if (self->open_) self->process({});
+  });
+}
+
+// Answers to pipelined requests lie here that the client has not taken; where the server is full of
+// such, any are too many.
+bool Connection::is_full_of_answers() const {
+  return out_.size() >= kPipelinedMax || (!out_.empty() && !host_.has_unsent_room());
 }
 
 // What is left of `bytes` when a handler has to answer first, or more is needed.
 std::string_view Connection::take_requests(std::string_view bytes) {
-  while (open_ && end_ == End::kNone && !bytes.empty() &&
-         (handling_ ? taken_ != nullptr : out_.size() < kPipelinedMax)) {
+  answers_are_full_ = false;
+  while (open_ && end_ == End::kNone && !bytes.empty()) {
+    if (handling_ && !taken_) break;
+    if (!handling_ && is_full_of_answers()) {
+      answers_are_full_ = true;
+      break;
+    }
     size_t consumed = 0;
     const RequestParser::State state = parser_.feed(bytes, consumed);
     bytes.remove_prefix(consumed);
@@ -386,18 +409,22 @@ void Connection::answered() {
 // --- bytes out --------------------------------------------------------------------------------
 
 void Connection::flush() {
-  if (!open_ || wait_write_) return;
+  if (!open_) return;
+  count_unsent();
+  if (wait_write_) return;
   while (!out_.empty()) {
     const Transport::Moved moved = transport_->write(out_.unsent());
     if (moved.state == Transport::State::kWaitReadable ||
         moved.state == Transport::State::kWaitWritable) {
       wait_to_write(moved.state);
+      count_unsent();
       return look_at_drain();
     }
     if (moved.state != Transport::State::kMoved) return cut_off();
     out_.sent(moved.bytes);
     wrote_at_ = host_.now();
   }
+  count_unsent();
   look_at_drain();
   all_sent();
 }
@@ -483,6 +510,11 @@ void Connection::stop() {
   flush();
 }
 
+void Connection::drop() {
+  end_ = End::kReset;
+  cut_off();
+}
+
 void Connection::cut_off() {
   if (!open_) return;
   close();
@@ -493,6 +525,8 @@ void Connection::close() {
   if (!open_) return;
   open_ = false;
   set_arriving(false);
+  host_.count_unsent(-static_cast<int64_t>(unsent_counted_));
+  unsent_counted_ = 0;
   drained_ = nullptr;
   const auto self = shared_from_this();  // the server lets go of us
   ErrorCode ignored;

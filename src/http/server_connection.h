@@ -19,6 +19,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +52,12 @@ class ConnectionHost {
   virtual void count_arriving_bytes(int64_t bytes) = 0;
   virtual bool has_too_many_arriving_bytes() const = 0;
 
+  // Bytes of answers that lie here more or fewer; whether there is room for any more, and for so
+  // many of this connection, made where it can be by dropping others.
+  virtual void count_unsent(int64_t bytes) = 0;
+  virtual bool has_unsent_room() const = 0;
+  virtual bool make_unsent_room(size_t bytes, const Connection& wanting) = 0;
+
   virtual void closed(const Connection& connection) = 0;
 };
 
@@ -61,15 +68,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void begin();
 
   // What an exchange does; nothing when `serial` is not that of the request being handled.
-  void send(uint64_t serial, const ServerReply& reply);
+  void send(uint64_t serial, ServerReply reply);
   void send(uint64_t serial, const PreparedReply& reply);
   void start(uint64_t serial, int status, const Headers& headers,
              std::optional<uint64_t> body_bytes);
-  void write(uint64_t serial, std::string_view bytes);
+  void write(uint64_t serial, std::string bytes);
   void finish(uint64_t serial);
   void reset(uint64_t serial);
   void on_disconnect(uint64_t serial, std::function<void()> gone);
   size_t unsent_bytes(uint64_t serial) const { return is_open(serial) ? out_.size() : 0; }
+  bool make_room(uint64_t serial, size_t bytes);
   void on_drained(uint64_t serial, size_t threshold, std::function<void()> drained);
   void abandon(uint64_t serial);
 
@@ -85,6 +93,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Closes, whatever goes on; a handler that owes an answer hears of it.
   void cut_off();
+
+  // What its client has not taken, in memory, and since when it has taken nothing. drop(): it is
+  // reset for that.
+  size_t unsent_held() const { return out_.held_bytes(); }
+  Duration unsent_quiet(TimePoint now) const { return now - wrote_at_; }
+  const std::string& peer() const { return peer_; }
+  void drop();
 
   Loop& loop() const { return loop_; }
 
@@ -106,6 +121,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void client_ended();
   void process(std::string_view bytes);
   std::string_view take_requests(std::string_view bytes);
+  void go_on_when_sent();
   void wait_for_more(std::string_view left);
   void set_arriving(bool arriving);
   void count_body();
@@ -134,8 +150,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void refuse(int status, std::string_view message);
   void refuse(const ServerReply& reply);
   void append_head(std::string_view head);
-  void append_reply(std::string_view head, std::string_view body);
+  void append_reply(std::string_view head, std::string body);
   void append(std::string_view bytes);
+  bool has_room_for(size_t bytes);
+  bool is_full_of_answers() const;
+  void count_unsent();
+  ServerReply no_room_reply() const;
+  void send_reply(uint64_t serial, ServerReply reply);
+  void write_bytes(std::string bytes);
+
+  // Where there is no memory for what a connection wants, it ends, and no other.
+  template <class Task>
+  void with_memory(const Task& task) {
+    try {
+      task();
+    } catch (const std::bad_alloc&) {
+      drop();
+    }
+  }
   void answered();
   void forget_calls();
   void flush();
@@ -154,6 +186,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   RequestParser parser_;
   std::string waiting_;  // came, and was not parsed yet
+  // Of it more can be answered once what was answered before has left.
+  bool answers_are_full_ = false;
+  bool go_on_posted_ = false;
   bool wait_read_ = false;
   bool arriving_ = false;    // a request has begun and is not complete
   size_t body_counted_ = 0;  // of its body, with the server
@@ -176,6 +211,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool drain_posted_ = false;
 
   OutBuffer out_;
+  size_t unsent_counted_ = 0;  // of it, with the server
   bool wait_write_ = false;
   TimePoint wrote_at_;  // the client took something, or had taken all before
 

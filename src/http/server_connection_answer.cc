@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "http/reply_head.h"
 #include "http/server_connection.h"
+#include "http/unsent_room.h"
 
 namespace windrow::http {
 
@@ -31,23 +33,60 @@ void Connection::append_head(std::string_view head) {
   }
 }
 
-void Connection::append_reply(std::string_view head, std::string_view body) {
+void Connection::append_reply(std::string_view head, std::string body) {
   append_head(head);
   out_.append("\r\n");
-  if (!parser_.is_head()) out_.append(body);
+  if (!parser_.is_head()) out_.take(std::move(body));
+  count_unsent();
 }
 
-void Connection::send(uint64_t serial, const ServerReply& reply) {
+void Connection::count_unsent() {
+  if (!open_) return;
+  const size_t held = out_.held_bytes();
+  host_.count_unsent(static_cast<int64_t>(held) - static_cast<int64_t>(unsent_counted_));
+  unsent_counted_ = held;
+}
+
+// Whether so much more may lie here.
+bool Connection::has_room_for(size_t bytes) {
+  return out_.held_bytes() + bytes <= kUnsentUnasked || host_.make_unsent_room(bytes, *this);
+}
+
+bool Connection::make_room(uint64_t serial, size_t bytes) {
+  return !is_open(serial) || has_room_for(bytes);
+}
+
+ServerReply Connection::no_room_reply() const {
+  ServerReply reply = error_reply(503,
+                                  "the answers that clients have not taken yet fill the memory "
+                                  "there is for them; ask again in a few seconds, and for less at "
+                                  "once",
+                                  true);
+  reply.headers.set("Retry-After", "2");
+  return reply;
+}
+
+void Connection::send(uint64_t serial, ServerReply reply) {
   if (!is_open(serial) || started_) return;
-  append_reply(reply_head(reply.status, reply.content_type, reply.headers, reply.body.size()),
-               has_body(reply.status) ? std::string_view(reply.body) : std::string_view());
+  with_memory([&] { send_reply(serial, std::move(reply)); });
+}
+
+void Connection::send_reply(uint64_t serial, ServerReply reply) {
+  if (!has_body(reply.status)) reply.body.clear();
+  if (!has_room_for(reply.body.size())) reply = no_room_reply();
+  const std::string head =
+      reply_head(reply.status, reply.content_type, reply.headers, reply.body.size());
+  append_reply(head, std::move(reply.body));
   finish(serial);
 }
 
 void Connection::send(uint64_t serial, const PreparedReply& reply) {
   if (!is_open(serial) || started_) return;
-  append_reply(reply.head_, reply.body_);
-  finish(serial);
+  with_memory([&] {
+    if (!has_room_for(reply.body_.size())) return send_reply(serial, no_room_reply());
+    append_reply(reply.head_, reply.body_);
+    finish(serial);
+  });
 }
 
 void Connection::start(uint64_t serial, int status, const Headers& headers,
@@ -62,21 +101,25 @@ void Connection::start(uint64_t serial, int status, const Headers& headers,
   if (!in_handler_) flush();
 }
 
-void Connection::write(uint64_t serial, std::string_view bytes) {
+void Connection::write(uint64_t serial, std::string bytes) {
   if (!is_open(serial) || !started_ || parser_.is_head()) return;
   if (body_left_) {
-    bytes = bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(*body_left_, bytes.size())));
+    bytes.resize(static_cast<size_t>(std::min<uint64_t>(*body_left_, bytes.size())));
     *body_left_ -= bytes.size();
   }
   if (bytes.empty()) return;  // as a chunk it would be the last
-  if (chunked_) append(fmt::format("{:x}\r\n", bytes.size()));
-  append(bytes);
-  if (chunked_) append("\r\n");
-  if (out_.size() > host_.options().unsent_bytes_max) {
-    end_ = End::kReset;
-    return cut_off();
-  }
-  if (!in_handler_) flush();
+  with_memory([&] { write_bytes(std::move(bytes)); });
+}
+
+void Connection::write_bytes(std::string bytes) {
+  if (!has_room_for(bytes.size())) return drop();
+  if (out_.empty()) wrote_at_ = host_.now();
+  if (chunked_) out_.append(fmt::format("{:x}\r\n", bytes.size()));
+  out_.take(std::move(bytes));
+  if (chunked_) out_.append("\r\n");
+  if (out_.size() > host_.options().unsent_bytes_max) return drop();
+  if (in_handler_) return count_unsent();
+  flush();
 }
 
 void Connection::finish(uint64_t serial) {

@@ -46,6 +46,21 @@ TEST_F(ServerTest, AnswersByMethodAndPath) {
   EXPECT_EQ(server_->connections(), 1U);
 }
 
+// They stop being answered where too much of the answers lies unsent, and go on when it has left,
+// also where the system took all of it at once.
+TEST_F(ServerTest, PipelinedRequestsAreAllAnsweredHoweverLongTheAnswers) {
+  prepared_ = std::make_shared<PreparedReply>(ServerReply{.body = std::string(16'000, 'x')});
+  open();
+  RawClient client = this->client();
+  constexpr int kRequests = 1000;
+  std::string requests;
+  for (int i = 0; i < kRequests; ++i)
+    requests += get("/prepared");
+  ASSERT_TRUE(client.send(requests));
+  for (int i = 0; i < kRequests; ++i)
+    ASSERT_EQ(body_of(client.read_reply()).size(), 16'000U) << i;
+}
+
 TEST_F(ServerTest, PipelinedRequestsAreAnsweredInTheirOrder) {
   open();
   RawClient client = this->client();

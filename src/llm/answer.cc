@@ -7,13 +7,6 @@
 namespace windrow::llm {
 namespace {
 
-size_t bytes_of(const ScoredToken& token) {
-  size_t bytes = sizeof(token) + token.chosen.bytes.size();
-  for (const TokenLogprob& one : token.top)
-    bytes += sizeof(one) + one.bytes.size();
-  return bytes;
-}
-
 size_t bytes_of(const std::vector<ToolCall>& calls) {
   size_t bytes = 0;
   for (const ToolCall& call : calls)
@@ -59,6 +52,13 @@ std::optional<Answer> as_whole(const Answer& answer) {
     choice.finish_reason = form.finish_reason;
   }
   return whole;
+}
+
+size_t bytes_of(const ScoredToken& token) {
+  size_t bytes = sizeof(token) + token.chosen.bytes.size();
+  for (const TokenLogprob& one : token.top)
+    bytes += sizeof(one) + one.bytes.size();
+  return bytes;
 }
 
 size_t bytes_of(const Answer& answer) {

@@ -159,7 +159,8 @@ struct Answer {
 // The answer for those who get it as a whole; nothing: it is the same.
 std::optional<Answer> as_whole(const Answer& answer);
 
-// About what an answer holds in memory, for queues that are bounded in bytes.
+// About what they hold in memory, for what is bounded in bytes.
+size_t bytes_of(const ScoredToken& token);
 size_t bytes_of(const Answer& answer);
 
 enum class FailureClass : uint8_t {

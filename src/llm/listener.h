@@ -5,6 +5,7 @@
 // finish reason. Of an answer that fails there may have been pieces; what was said stays said.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,6 +39,17 @@ struct Piece {
 
   friend bool operator==(const Piece&, const Piece&) = default;
 };
+
+// About what it holds in memory.
+inline size_t bytes_of(const Piece& piece) {
+  size_t bytes = sizeof(piece) + piece.text.size() + piece.reasoning.size() + piece.refusal.size() +
+                 piece.raw.size();
+  for (const ToolCallPiece& call : piece.tool_calls)
+    bytes += sizeof(call) + call.id.size() + call.name.size() + call.arguments.size();
+  for (const ScoredToken& token : piece.tokens)
+    bytes += bytes_of(token);
+  return bytes;
+}
 
 class Listener {
  public:

@@ -21,6 +21,7 @@
 
 namespace windrow::llm {
 
+class AnswerShare;
 class Listener;
 
 // What a backend made of a request ahead of its turn (Backend::read_ahead). Each backend has its
@@ -157,6 +158,7 @@ struct Request {
   // elsewhere is broken off.
   std::shared_ptr<Listener> listener;
   std::shared_ptr<const ReadAhead> read_ahead;  // null: nothing was made yet
+  std::shared_ptr<AnswerShare> answer_share;    // what the answer takes is counted; null: it is not
   std::shared_ptr<LoadWait> load_wait;          // null: it waits for its model as long as it takes
   std::stop_token unwanted;
   Urgency urgency = Urgency::kNormal;  // among those that wait for the same model
