@@ -598,6 +598,29 @@ TEST_F(Upstream, TooFewFilesAreAnErrorThatSaysWhatToDo) {
   }
 }
 
+// Wherever they run out, while a loop is made or later: it is said, and nothing aborts.
+TEST_F(Upstream, FilesThatRunOutAtTheStartAreSaid) {
+  folder_.write("requests.jsonl", rows(1));
+  const std::string nobody = "http://127.0.0.1:1/v1";
+  std::vector<int> inherited;
+  for (int i = 0; i < 48; ++i)
+    inherited.push_back(open("/dev/null", O_RDONLY));
+  while (inherited.size() < 59) {
+    for (const Words& words :
+         {job({nobody}), Words{"serve", "--upstream", nobody, "--listen", "127.0.0.1:0"},
+          Words{"probe", "--upstream", nobody}}) {
+      Command command = folder_.command(words);
+      command.files_max = 64;
+      const Ended ended = run(command);
+      EXPECT_TRUE(ended.code == 2 || ended.code == 3) << words.front() << ended;
+      EXPECT_THAT(ended.errors, Not(HasSubstr("defect"))) << words.front();
+    }
+    inherited.push_back(open("/dev/null", O_RDONLY));
+  }
+  for (const int file : inherited)
+    close(file);
+}
+
 // --- memory --------------------------------------------------------------------------------------
 
 // 32 replies of 5 MB that arrive side by side, in a run that has room for 8 MB of them.
