@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "http/curl_client.h"
-#include "http/lean_client.h"
 #include "http/server.h"
 
 namespace windrow {
@@ -119,14 +118,10 @@ int run(const Shape& shape) {
     http::CurlClient client(loop, {});
     measure("curl", loop, client, request, shape);
   }
-  {
-    http::LeanClient client(loop);
-    measure("lean", loop, client, request, shape);
-  }
   http::ClientRequest health{
       .url = {.host = "127.0.0.1", .port = server->port(), .target = "/health"}};
   {
-    http::LeanClient client(loop);
+    http::CurlClient client(loop, {});
     double cpu_before = 0;
     double cpu_after = 0;
     server_loop.run([&] { cpu_before = thread_cpu_seconds(); });
@@ -135,7 +130,7 @@ int run(const Shape& shape) {
     fmt::print("       {:.1f} us of the server's thread for each\n",
                1e6 * (cpu_after - cpu_before) / static_cast<double>(calls));
   }
-  fmt::print("\n(target: 30,000 calls/s of a core by the lean client, 20,000 /health calls/s)\n");
+  fmt::print("\n(target: 30,000 calls/s of a core by the client, 20,000 /health calls/s)\n");
   return 0;
 }
 

@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "http/curl_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "http/url.h"
 
 namespace windrow {
@@ -84,7 +84,7 @@ class Load {
         options_(options),
         bodies_(std::move(bodies)),
         random_(options.seed),
-        client_(http::open_client(loop, {})) {}
+        client_(std::make_unique<http::CurlClient>(loop, http::ClientOptions{})) {}
 
   void run() {
     loop_.run([this] {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "app/environment.h"
-#include "http/open_client.h"
+#include "http/curl_client.h"
 
 namespace windrow::app {
 

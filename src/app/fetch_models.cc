@@ -10,8 +10,8 @@
 #include "app/client_options.h"
 #include "app/open_files.h"
 #include "base/format.h"
+#include "http/curl_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "model_store/model_store.h"
 
 namespace windrow::app {
@@ -117,7 +117,7 @@ Result<std::string> fetch_model(const std::string& text, const Environment& envi
 
   if (const Result<uint64_t> files_max = raise_open_files(); !files_max) return files_max.error();
   http::Loop loop(clock);
-  const std::unique_ptr<http::Client> client = http::open_client(loop, client_options(environment));
+  const auto client = std::make_unique<http::CurlClient>(loop, client_options(environment));
   DownloadReporter reporter(console, clock);
   model_store::ModelStore store(*client, disk, std::move(options));
   Result<std::string> path =

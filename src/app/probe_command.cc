@@ -23,8 +23,8 @@
 #include "base/clock.h"
 #include "batch/job_runner.h"
 #include "dispatch/probe_ladder.h"
+#include "http/curl_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/identify_server.h"
 #include "upstream/models_reply.h"
@@ -280,7 +280,7 @@ int probe_command(const ProbeCommand& command, const Environment& environment) {
   const Result<uint64_t> files_max = raise_open_files();
   if (!files_max) return fail(files_max.error());
   http::Loop loop(clock);
-  const std::unique_ptr<http::Client> client = http::open_client(loop, client_options(environment));
+  const auto client = std::make_unique<http::CurlClient>(loop, client_options(environment));
   const Result<upstream::UpstreamFacts> facts = upstream::ask_upstream(*client, *options);
   if (!facts) return fail(facts.error());
   const Result<std::string> model = model_to_ask(command, *facts);

@@ -14,7 +14,7 @@
 #include "app/reply_memory.h"
 #include "base/format.h"
 #include "base/hash.h"
-#include "http/open_client.h"
+#include "http/curl_client.h"
 #include "upstream/identify_server.h"
 #include "upstream/models_reply.h"
 
@@ -275,9 +275,11 @@ Result<void> UpstreamAnswerers::open(const AnswerersOfRun& run) {
   if (run.requests_max > 0)
     client.connections_max = static_cast<size_t>(run.requests_max) + own_files(run.files_max) / 4;
   // Clients of a server hear most answers as streams, which are passed on.
-  if (!run.serving)
-    client.reply_room_bytes = reply_memory_bytes(settings_.reply_memory_mb, machine_memory_bytes());
-  client_ = http::open_client(*loop_, std::move(client));
+  if (!run.serving) {
+    reply_room_.emplace(reply_memory_bytes(settings_.reply_memory_mb, machine_memory_bytes()));
+    client.reply_room = &*reply_room_;
+  }
+  client_ = std::make_unique<http::CurlClient>(*loop_, std::move(client));
   const Result<std::vector<Facts>> facts = ask_all(run.serving);
   if (!facts) return facts.error();
   if (run.refusal) {

@@ -22,6 +22,7 @@
 #include "dispatch/waker.h"
 #include "http/client.h"
 #include "http/loop.h"
+#include "http/reply_room.h"
 #include "upstream/answer_schemas.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
@@ -122,6 +123,7 @@ class UpstreamAnswerers final : public Answerers {
 
   // Destroyed from the last to the first.
   std::unique_ptr<http::Loop> loop_;
+  std::optional<http::ReplyRoom> reply_room_;  // of a job: replies that are being received
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<upstream::AnswerSchemas> schemas_;
   std::unique_ptr<upstream::MixUpWatch> watch_;  // with --self-check

@@ -1,4 +1,5 @@
-// What a client's callers ask of its loop, from any thread: the part that both clients share.
+// What a client's callers ask of its loop, from any thread: sent and cancelled calls, handed over
+// in bursts.
 #pragma once
 
 #include <atomic>

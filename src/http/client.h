@@ -1,6 +1,5 @@
-// Client: sends HTTP requests and gives back whole replies, or pieces of them as they come. Two
-// implementations: CurlClient for any server, LeanClient for plain HTTP on the local net, where the
-// client's own cost counts.
+// Client: sends HTTP requests and gives back whole replies, or pieces of them as they come.
+// CurlClient implements it.
 #pragma once
 
 #include <cstdint>

@@ -214,7 +214,7 @@ ClientFailure failure_of(const Call& call, CURLcode code) {
 // All of it on the loop's thread, but for commands_.
 class CurlClient::Impl {
  public:
-  Impl(Loop& loop, CurlClientOptions options)
+  Impl(Loop& loop, ClientOptions options)
       : loop_(loop), options_(std::move(options)), commands_(loop, [this] { take_commands(); }) {
     start_curl();
     loop_.run([this] { open(); });
@@ -670,7 +670,7 @@ class CurlClient::Impl {
   }
 
   Loop& loop_;
-  const CurlClientOptions options_;
+  const ClientOptions options_;
   CallCommands commands_;
   std::vector<CallCommand> taken_;
 
@@ -689,7 +689,7 @@ class CurlClient::Impl {
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
-CurlClient::CurlClient(Loop& loop, CurlClientOptions options)
+CurlClient::CurlClient(Loop& loop, ClientOptions options)
     : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
 
 CurlClient::~CurlClient() = default;

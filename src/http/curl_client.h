@@ -13,8 +13,8 @@
 
 namespace windrow::http {
 
-struct CurlClientOptions {
-  ProxySettings proxies;
+struct ClientOptions {
+  ProxySettings proxies;  // as read_proxy_settings reads them
   // A file of certificates (PEM) that are trusted instead of the system's; "": the system's.
   std::string ca_file;
   // Connections that may be open, of all hosts together. A call that needs one more closes the one
@@ -28,7 +28,7 @@ struct CurlClientOptions {
 class CurlClient final : public Client {
  public:
   // `loop` must outlive the client.
-  CurlClient(Loop& loop, CurlClientOptions options);
+  CurlClient(Loop& loop, ClientOptions options);
   ~CurlClient() override;
 
   CallId send(ClientRequest request, Done done) override;

@@ -30,7 +30,7 @@ using testing::TestServer;
 
 class CurlClientTest : public ::testing::Test {
  protected:
-  CurlClient& client(CurlClientOptions options = {}) {
+  CurlClient& client(ClientOptions options = {}) {
     client_ = std::make_unique<CurlClient>(loop_, std::move(options));
     return *client_;
   }
@@ -109,7 +109,7 @@ TEST_F(CurlClientTest, HttpToATlsServerFails) {
 
 // --- proxies ------------------------------------------------------------------------------------
 
-CurlClientOptions through(const TestServer& proxy) {
+ClientOptions through(const TestServer& proxy) {
   return {.proxies = {.http = origin(proxy.url()), .https = origin(proxy.url())}};
 }
 
@@ -142,7 +142,7 @@ TEST_F(CurlClientTest, TlsGoesThroughATunnelOfTheProxy) {
                      .framing = TestReply::Framing::kRaw,
                      .tunnel_port = server.port()};
   });
-  CurlClientOptions options = through(proxy);
+  ClientOptions options = through(proxy);
   options.ca_file = file_of(certificate);
   EXPECT_EQ(reply_of(call(client(options), get_from(kFarTls))).body, "/v1");
   EXPECT_EQ(asked, "CONNECT upstream.test:443");
@@ -169,7 +169,7 @@ TEST_F(CurlClientTest, AProxyThatWantsAPasswordIsNotTheServersAnswer) {
 
 TEST_F(CurlClientTest, AProxyThatIsGoneIsNamedWithoutItsPassword) {
   const std::string place = "127.0.0.1:" + std::to_string(closed_port());
-  const CurlClientOptions options{.proxies = {.http = "http://me:secret@" + place}};
+  const ClientOptions options{.proxies = {.http = "http://me:secret@" + place}};
   const ClientFailure failure = failure_of(call(client(options), get_from(kFar)));
   EXPECT_EQ(failure.kind, FailureKind::kProxy);
   EXPECT_FALSE(failure.sent);

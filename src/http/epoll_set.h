@@ -1,4 +1,4 @@
-// EpollSet: sockets that are not Asio's (libcurl's, LeanClient's), waited for on a Loop. They lie
+// EpollSet: sockets that are not Asio's (libcurl's), waited for on a Loop. They lie
 // in an epoll of their own, and Asio waits for that one: however many sockets are ready, they cost
 // the loop one waking and one system call. On the loop's thread only.
 #pragma once

@@ -22,7 +22,6 @@
 #include <system_error>
 
 #include "http/curl_client.h"
-#include "http/lean_client.h"
 #include "http/testing/call_rig.h"
 #include "http/testing/full_of_files.h"
 
@@ -108,19 +107,13 @@ class ChildServer {
   pid_t child_ = -1;
 };
 
-struct ClientKind {
-  const char* name;
-  std::unique_ptr<Client> (*make)(Loop&, size_t connections_max);
-
-  friend void PrintTo(const ClientKind& kind, std::ostream* out) { *out << kind.name; }
-};
-
 constexpr size_t kMany = 1000;
 
-class NoFileTest : public ::testing::TestWithParam<ClientKind> {
+class NoFileTest : public ::testing::Test {
  protected:
   std::unique_ptr<Client> make(size_t connections_max = kMany) {
-    return GetParam().make(loop_, connections_max);
+    return std::make_unique<CurlClient>(
+        loop_, ClientOptions{.proxies = {}, .ca_file = "", .connections_max = connections_max});
   }
 
   ChildServer server_;  // first: no thread is forked with it
@@ -128,7 +121,7 @@ class NoFileTest : public ::testing::TestWithParam<ClientKind> {
   Loop loop_{clock_};
 };
 
-TEST_P(NoFileTest, AConnectionThatRestsIsClosedForAnother) {
+TEST_F(NoFileTest, AConnectionThatRestsIsClosedForAnother) {
   const std::unique_ptr<Client> client = make();
   EXPECT_EQ(reply_of(call(*client, get_from(server_.url(0)))).body, "ok");
   const FullOfFiles full;
@@ -136,7 +129,7 @@ TEST_P(NoFileTest, AConnectionThatRestsIsClosedForAnother) {
     EXPECT_EQ(reply_of(call(*client, get_from(server_.url(port)))).body, "ok");
 }
 
-TEST_P(NoFileTest, WhereNoneRestsItIsSaidWhyAndNobodyWasAsked) {
+TEST_F(NoFileTest, WhereNoneRestsItIsSaidWhyAndNobodyWasAsked) {
   const std::unique_ptr<Client> client = make();
   PendingCall held(*client, get_from(server_.url(0, "/hold")));
   loop_.run([] {});  // it has its socket
@@ -152,7 +145,7 @@ TEST_P(NoFileTest, WhereNoneRestsItIsSaidWhyAndNobodyWasAsked) {
   EXPECT_EQ(reply_of(call(*client, get_from(server_.url(1)))).body, "ok");
 }
 
-TEST_P(NoFileTest, ANameThatCannotBeLookedUpForItIsNoUnknownName) {
+TEST_F(NoFileTest, ANameThatCannotBeLookedUpForItIsNoUnknownName) {
   const std::unique_ptr<Client> client = make();
   const FullOfFiles full;
   Url url = server_.url(0);
@@ -160,7 +153,7 @@ TEST_P(NoFileTest, ANameThatCannotBeLookedUpForItIsNoUnknownName) {
   EXPECT_EQ(failure_of(call(*client, get_from(url))).kind, FailureKind::kFiles);
 }
 
-TEST_P(NoFileTest, NoMoreThanSoManyConnectionsAreKept) {
+TEST_F(NoFileTest, NoMoreThanSoManyConnectionsAreKept) {
   const std::unique_ptr<Client> client = make(1);
   const auto files = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
@@ -173,7 +166,7 @@ TEST_P(NoFileTest, NoMoreThanSoManyConnectionsAreKept) {
   }
 }
 
-TEST_P(NoFileTest, ALoopAndAClientThatCannotBeMadeThrowWhereTheyAreMade) {
+TEST_F(NoFileTest, ALoopAndAClientThatCannotBeMadeThrowWhereTheyAreMade) {
   {
     const std::unique_ptr<Client> client = make();  // what starts once has started
   }
@@ -181,22 +174,6 @@ TEST_P(NoFileTest, ALoopAndAClientThatCannotBeMadeThrowWhereTheyAreMade) {
   EXPECT_THROW(Loop{clock_}, std::system_error);
   EXPECT_THROW(make(), std::system_error);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, NoFileTest,
-    ::testing::Values(ClientKind{"curl",
-                                 [](Loop& loop, size_t connections_max) -> std::unique_ptr<Client> {
-                                   return std::make_unique<CurlClient>(
-                                       loop, CurlClientOptions{.proxies = {},
-                                                               .ca_file = "",
-                                                               .connections_max = connections_max});
-                                 }},
-                      ClientKind{"lean",
-                                 [](Loop& loop, size_t connections_max) -> std::unique_ptr<Client> {
-                                   return std::make_unique<LeanClient>(
-                                       loop, LeanClientOptions{.connections_max = connections_max});
-                                 }}),
-    [](const auto& info) { return info.param.name; });
 
 TEST(NoFile, IsSeenAtOnce) {
   EXPECT_FALSE(no_file_is_left());

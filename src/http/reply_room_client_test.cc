@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "http/curl_client.h"
-#include "http/lean_client.h"
 #include "http/reply_room.h"
 #include "http/testing/call_rig.h"
 #include "http/testing/test_server.h"
@@ -39,7 +38,6 @@ std::string body_of(const std::string& target) {
 
 struct RoomKind {
   const char* name;
-  std::unique_ptr<Client> (*make)(Loop&, ReplyRoom&);
   TestReply::Framing framing;
 
   friend void PrintTo(const RoomKind& kind, std::ostream* out) { *out << kind.name; }
@@ -47,6 +45,11 @@ struct RoomKind {
 
 class ReplyRoomClientTest : public ::testing::TestWithParam<RoomKind> {
  protected:
+  std::unique_ptr<Client> client_with(ReplyRoom& room) {
+    return std::make_unique<CurlClient>(
+        loop_, ClientOptions{.proxies = {}, .ca_file = "", .reply_room = &room});
+  }
+
   ClientRequest request(size_t number) const {
     return get_from(server_.url("/" + std::to_string(number)));
   }
@@ -61,7 +64,7 @@ class ReplyRoomClientTest : public ::testing::TestWithParam<RoomKind> {
 TEST_P(ReplyRoomClientTest, AllRepliesComeAndFewLieInMemory) {
   constexpr size_t kRoom = 2 * kReplyBytes;
   ReplyRoom room(kRoom);
-  const std::unique_ptr<Client> client = GetParam().make(loop_, room);
+  const std::unique_ptr<Client> client = client_with(room);
   std::latch ended(kReplies);
   size_t most = 0;  // the loop's
   std::vector<std::string> wrong;
@@ -82,7 +85,7 @@ TEST_P(ReplyRoomClientTest, AllRepliesComeAndFewLieInMemory) {
 // Also where nothing fits, one after the other.
 TEST_P(ReplyRoomClientTest, ARoomThatIsTooSmallForOneIsEnoughForAll) {
   ReplyRoom room(1);
-  const std::unique_ptr<Client> client = GetParam().make(loop_, room);
+  const std::unique_ptr<Client> client = client_with(room);
   std::vector<std::unique_ptr<PendingCall>> calls;
   for (size_t i = 0; i < kReplies; ++i)
     calls.push_back(std::make_unique<PendingCall>(*client, request(i)));
@@ -92,7 +95,7 @@ TEST_P(ReplyRoomClientTest, ARoomThatIsTooSmallForOneIsEnoughForAll) {
 
 TEST_P(ReplyRoomClientTest, CallsThatWaitForRoomCanBeCancelledAndEndWithTheClient) {
   ReplyRoom room(1);
-  std::unique_ptr<Client> client = GetParam().make(loop_, room);
+  std::unique_ptr<Client> client = client_with(room);
   std::vector<std::unique_ptr<PendingCall>> calls;
   for (size_t i = 0; i < kReplies; ++i)
     calls.push_back(std::make_unique<PendingCall>(*client, request(i)));
@@ -107,22 +110,10 @@ TEST_P(ReplyRoomClientTest, CallsThatWaitForRoomCanBeCancelledAndEndWithTheClien
   EXPECT_EQ(room.bytes(), 0U);
 }
 
-std::unique_ptr<Client> curl_with(Loop& loop, ReplyRoom& room) {
-  return std::make_unique<CurlClient>(
-      loop, CurlClientOptions{.proxies = {}, .ca_file = "", .reply_room = &room});
-}
-
-std::unique_ptr<Client> lean_with(Loop& loop, ReplyRoom& room) {
-  return std::make_unique<LeanClient>(loop, LeanClientOptions{.reply_room = &room});
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, ReplyRoomClientTest,
-    ::testing::Values(RoomKind{"curl", curl_with, TestReply::Framing::kLength},
-                      RoomKind{"lean", lean_with, TestReply::Framing::kLength},
-                      RoomKind{"curl_chunked", curl_with, TestReply::Framing::kChunked},
-                      RoomKind{"lean_chunked", lean_with, TestReply::Framing::kChunked}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, ReplyRoomClientTest,
+                         ::testing::Values(RoomKind{"length", TestReply::Framing::kLength},
+                                           RoomKind{"chunked", TestReply::Framing::kChunked}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace windrow::http

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "http/curl_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "http/testing/test_server.h"
 
 namespace windrow::upstream {
@@ -49,7 +49,8 @@ class AskUpstream : public ::testing::Test {
 
   SystemClock clock_;
   http::Loop loop_{clock_};
-  std::unique_ptr<http::Client> client_ = http::open_client(loop_, {});
+  std::unique_ptr<http::Client> client_ =
+      std::make_unique<http::CurlClient>(loop_, http::ClientOptions{});
   std::mutex mutex_;
   TestReply reply_;
   std::string asked_;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "http/curl_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "http/testing/test_server.h"
 #include "upstream/target.h"
 
@@ -75,7 +75,8 @@ class UpstreamBackendTest : public ::testing::Test {
 
   SystemClock clock_;
   http::Loop loop_{clock_};
-  std::unique_ptr<http::Client> client_ = http::open_client(loop_, {});
+  std::unique_ptr<http::Client> client_ =
+      std::make_unique<http::CurlClient>(loop_, http::ClientOptions{});
   std::mutex mutex_;
   TestReply reply_ = json_reply(std::string(kAnswer));
   std::vector<TestRequest> seen_;

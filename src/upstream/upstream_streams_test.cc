@@ -18,9 +18,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "http/curl_client.h"
-#include "http/lean_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "http/testing/test_server.h"
 #include "llm/listener.h"
 #include "upstream/target.h"
@@ -79,14 +77,10 @@ TestReply stream_of(std::string body) {
   return reply;
 }
 
-class UpstreamStreams : public ::testing::TestWithParam<bool> {
+class UpstreamStreams : public ::testing::Test {
  protected:
   UpstreamStreams() {
-    if (GetParam()) {
-      client_ = std::make_unique<http::CurlClient>(loop_, http::CurlClientOptions{});
-    } else {
-      client_ = http::open_client(loop_, {});
-    }
+    client_ = std::make_unique<http::CurlClient>(loop_, http::ClientOptions{});
     backend_ = std::make_unique<UpstreamBackend>(
         *client_, clock_,
         UpstreamOptions{.base = with_version(server_.url("/")), .aliases = {{"alias", "theirs"}}});
@@ -134,7 +128,7 @@ class UpstreamStreams : public ::testing::TestWithParam<bool> {
   std::unique_ptr<UpstreamBackend> backend_;
 };
 
-TEST_P(UpstreamStreams, WhatAServerSaysIsPassedOnUnchanged) {
+TEST_F(UpstreamStreams, WhatAServerSaysIsPassedOnUnchanged) {
   for (const std::string_view end : {"\n\n", "\r\n\r\n"}) {
     for (const size_t chunk : {size_t{1}, size_t{7}, size_t{100'000}}) {
       reply_ = stream_of(body_of(kVendorEvents, end));
@@ -152,7 +146,7 @@ TEST_P(UpstreamStreams, WhatAServerSaysIsPassedOnUnchanged) {
   EXPECT_EQ(backend_->stats().generated_tokens, 24);
 }
 
-TEST_P(UpstreamStreams, ABodyAsksForTheStreamAndItsUsageAndIsElseAsItWas) {
+TEST_F(UpstreamStreams, ABodyAsksForTheStreamAndItsUsageAndIsElseAsItWas) {
   ask(request(R"({"temperature":0.50,"model":"alias","messages":[{"content":[{"image_url":1}]}]})",
               "alias"));
   EXPECT_EQ(seen_.at(0).body,
@@ -170,7 +164,7 @@ TEST_P(UpstreamStreams, ABodyAsksForTheStreamAndItsUsageAndIsElseAsItWas) {
   EXPECT_EQ(seen_.at(2).body, R"({"model":"m"})");
 }
 
-TEST_P(UpstreamStreams, TheConnectionIsUsedAgain) {
+TEST_F(UpstreamStreams, TheConnectionIsUsedAgain) {
   for (int i = 0; i < 5; ++i) {
     ear_ = std::make_shared<Ear>();
     ask(request());
@@ -179,7 +173,7 @@ TEST_P(UpstreamStreams, TheConnectionIsUsedAgain) {
   EXPECT_LE(server_.connections(), 2);
 }
 
-TEST_P(UpstreamStreams, EventsAreHeardWhileTheServerIsStillSilent) {
+TEST_F(UpstreamStreams, EventsAreHeardWhileTheServerIsStillSilent) {
   reply_.bytes_max = 200;  // of the first events
   reply_.end = TestReply::End::kStall;
   reply_.body = "data: {\"choices\":[{\"index\":0}]}\n\n" + std::string(1000, ':');
@@ -190,14 +184,14 @@ TEST_P(UpstreamStreams, EventsAreHeardWhileTheServerIsStillSilent) {
   EXPECT_EQ(std::get<llm::Failure>(outcome.get()).failure_class, llm::FailureClass::kCancelled);
 }
 
-TEST_P(UpstreamStreams, AServerThatHangsAfterDoneHasAnswered) {
+TEST_F(UpstreamStreams, AServerThatHangsAfterDoneHasAnswered) {
   reply_.end = TestReply::End::kStall;
   reply_.bytes_max = 1 << 20;
   reply_.framing = TestReply::Framing::kClose;
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(request())));
 }
 
-TEST_P(UpstreamStreams, WhatIsNoStreamIsAnAnswerOrAFailureAsEver) {
+TEST_F(UpstreamStreams, WhatIsNoStreamIsAnAnswerOrAFailureAsEver) {
   reply_ = {.body = R"({"choices":[{"message":{"content":"hi"}}]})"};
   reply_.headers.set("Content-Type", "application/json");
   EXPECT_EQ(std::get<llm::Answer>(ask(request())).raw, reply_.body);
@@ -211,7 +205,7 @@ TEST_P(UpstreamStreams, WhatIsNoStreamIsAnAnswerOrAFailureAsEver) {
   EXPECT_THAT(ear_->events, IsEmpty());
 }
 
-TEST_P(UpstreamStreams, AStreamThatBreaksIsAFailureThatNobodyRetries) {
+TEST_F(UpstreamStreams, AStreamThatBreaksIsAFailureThatNobodyRetries) {
   reply_ = stream_of("data: {\"choices\":[]}\n\n" + std::string(1000, ':'));
   reply_.bytes_max = 300;
   reply_.end = TestReply::End::kReset;
@@ -226,7 +220,7 @@ TEST_P(UpstreamStreams, AStreamThatBreaksIsAFailureThatNobodyRetries) {
   EXPECT_EQ(backend_->counts().failures_by_code.at("stream_broken"), 1);
 }
 
-TEST_P(UpstreamStreams, TheCallIsBrokenOffAtAnEventThatIsNone) {
+TEST_F(UpstreamStreams, TheCallIsBrokenOffAtAnEventThatIsNone) {
   reply_ = stream_of("data: {\"choices\":[]}\n\ndata: {{\n\n" + std::string(1000, ':'));
   reply_.bytes_max = 300;
   reply_.end = TestReply::End::kStall;
@@ -236,13 +230,13 @@ TEST_P(UpstreamStreams, TheCallIsBrokenOffAtAnEventThatIsNone) {
 
 // --- unwanted ---
 
-TEST_P(UpstreamStreams, WhatIsUnwantedIsNotSent) {
+TEST_F(UpstreamStreams, WhatIsUnwantedIsNotSent) {
   stop_.request_stop();
   EXPECT_EQ(std::get<llm::Failure>(ask(request())).failure_class, llm::FailureClass::kCancelled);
   EXPECT_EQ(server_.requests(), 0);
 }
 
-TEST_P(UpstreamStreams, WhatBecomesUnwantedIsBrokenOff) {
+TEST_F(UpstreamStreams, WhatBecomesUnwantedIsBrokenOff) {
   reply_.bytes_max = 0;
   reply_.end = TestReply::End::kStall;
   for (const bool streams : {false, true}) {
@@ -258,7 +252,7 @@ TEST_P(UpstreamStreams, WhatBecomesUnwantedIsBrokenOff) {
   EXPECT_EQ(backend_->counts().failures, 0);
 }
 
-TEST_P(UpstreamStreams, ItsEndComesOnceWhenTheTwoMeet) {
+TEST_F(UpstreamStreams, ItsEndComesOnceWhenTheTwoMeet) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Random random(seed);
@@ -282,9 +276,6 @@ TEST_P(UpstreamStreams, ItsEndComesOnceWhenTheTwoMeet) {
   }
   backend_.reset();
 }
-
-INSTANTIATE_TEST_SUITE_P(Clients, UpstreamStreams, ::testing::Bool(),
-                         [](const auto& one) { return one.param ? "Curl" : "Cheapest"; });
 
 }  // namespace
 }  // namespace windrow::upstream

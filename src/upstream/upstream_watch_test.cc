@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "http/open_client.h"
+#include "http/curl_client.h"
 #include "http/testing/test_server.h"
 
 namespace windrow::upstream {
@@ -95,7 +95,8 @@ class UpstreamWatchTest : public ::testing::Test {
 
   SystemClock clock_;
   http::Loop loop_{clock_};
-  std::unique_ptr<http::Client> client_ = http::open_client(loop_, {});
+  std::unique_ptr<http::Client> client_ =
+      std::make_unique<http::CurlClient>(loop_, http::ClientOptions{});
   std::mutex mutex_;
   std::condition_variable changed_;
   TestReply reply_{.body = R"({"data":[{"id":"b"},{"id":"a"}]})"};

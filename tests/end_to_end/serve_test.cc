@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "end_to_end/served.h"
+#include "http/curl_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "http/testing/call_rig.h"
 #include "http/testing/raw_client.h"
 #include "http/testing/test_certificate.h"
@@ -303,7 +303,8 @@ TEST(Serve, SpeaksTlsWithThoseWhoTrustIt) {
 
   const SystemClock clock;
   http::Loop loop(clock);
-  const auto client = http::open_client(loop, {.ca_file = folder.path("cert.pem")});
+  const auto client = std::make_unique<http::CurlClient>(
+      loop, http::ClientOptions{.ca_file = folder.path("cert.pem")});
   const std::string url = fmt::format("https://127.0.0.1:{}/v1/chat/completions", served.port());
   const http::ClientReply reply = http::testing::reply_of(http::testing::call(
       *client, http::testing::post_to(*http::parse_url(url), chat_body("hello"))));

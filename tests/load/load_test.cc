@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "end_to_end/job_folder.h"
 #include "end_to_end/process.h"
+#include "http/curl_client.h"
 #include "http/loop.h"
-#include "http/open_client.h"
 #include "load/good_client.h"
 #include "load/traffic.h"
 
@@ -90,7 +90,8 @@ class Served {
   JobFolder folder_;
   SystemClock clock_;
   http::Loop loop_{clock_};
-  std::unique_ptr<http::Client> client_ = http::open_client(loop_, {});
+  std::unique_ptr<http::Client> client_ =
+      std::make_unique<http::CurlClient>(loop_, http::ClientOptions{});
   Process process_;
   bool started_ = false;
   uint16_t port_ = 0;

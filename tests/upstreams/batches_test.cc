@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/testing/raw_rows.h"
-#include "http/open_client.h"
+#include "http/curl_client.h"
 #include "sim_upstream/answer_text.h"
 #include "sim_upstream/sim_server.h"
 #include "store/testing/memory_disk.h"
@@ -47,7 +47,7 @@ class Batches : public ::testing::Test {
     auto server = sim_upstream::SimServer::open(server_loop_, {.sim = std::move(sim)});
     ASSERT_TRUE(server.has_value()) << server.error().message;
     server_ = *std::move(server);
-    client_ = http::open_client(client_loop_, {});
+    client_ = std::make_unique<http::CurlClient>(client_loop_, http::ClientOptions{});
     const auto base = http::parse_url(fmt::format("http://127.0.0.1:{}", server_->port()));
     backend_ = std::make_unique<upstream::UpstreamBackend>(
         *client_, clock_, upstream::UpstreamOptions{.base = upstream::with_version(*base)});

@@ -22,7 +22,7 @@
 #include "base/random.h"
 #include "dispatch/dispatcher.h"
 #include "dispatch/testing/raw_rows.h"
-#include "http/open_client.h"
+#include "http/curl_client.h"
 #include "llm/listener.h"
 #include "sim_upstream/sim_server.h"
 #include "upstream/target.h"
@@ -87,7 +87,7 @@ class Streams : public ::testing::Test {
 
   // So many servers that are alike.
   void open(const sim_upstream::SimOptions& like, size_t servers = 1) {
-    client_ = http::open_client(client_loop_, {});
+    client_ = std::make_unique<http::CurlClient>(client_loop_, http::ClientOptions{});
     std::vector<dispatch::DispatchUpstream> upstreams;
     for (size_t i = 0; i < servers; ++i) {
       auto server = sim_upstream::SimServer::open(server_loop_, {.sim = like});
