@@ -128,7 +128,7 @@ TEST_F(UpstreamBackendTest, FailuresAreCountedAndTold) {
   EXPECT_EQ(told_, std::vector<std::string>{"rate"});
   EXPECT_EQ(backend_->counts().failures, 1);
   EXPECT_EQ(backend_->counts().failures_by_code.at("rate"), 1);
-  EXPECT_EQ(backend_->counts().failures_by_kind, (FailuresByKind{0, 1, 0, 0, 0}));
+  EXPECT_EQ(backend_->counts().failures_by_kind, (FailuresByKind{0, 0, 1, 0, 0, 0}));
 }
 
 TEST_F(UpstreamBackendTest, ClientsHearNothingOfWhereItIs) {
