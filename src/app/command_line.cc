@@ -414,6 +414,7 @@ Result<Command> parse_keys_add(std::span<const std::string> arguments) {
     flags.add_text(fmt::format("--{}", kLimits[i]), limits[i]);
   bool admin = false;
   flags.add_switch("--admin", admin);
+  flags.add_switch("--json", command.json);
 
   Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, keys_help_text);
   if (!help) return help.error();
@@ -458,7 +459,8 @@ Result<Command> parse_keys(std::span<const std::string> arguments) {
   if (word == "list") return parse_keys_list(arguments.subspan(1));
   if (asks_for_help(word)) return Command(HelpCommand{keys_help_text()});
   return Error{ErrorKind::kInvalid,
-               fmt::format("{} is not something windrow keys does; it has add and list", word)};
+               fmt::format("\"{}\" is not a subcommand of windrow keys; there are add and list",
+                           word)};
 }
 
 }  // namespace

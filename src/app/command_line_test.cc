@@ -174,12 +174,13 @@ TEST(CommandLine, KeysAreAddedAndListed) {
   EXPECT_EQ(command.file, "keys.txt");
   EXPECT_EQ(command.name, "alice");
   EXPECT_EQ(command.limits, "rpm=600 priority=batch admin");
+  EXPECT_FALSE(command.json);
+  EXPECT_TRUE(std::get<KeysAddCommand>(*parse("keys add keys.txt bob --json")).json);
   EXPECT_EQ(std::get<KeysListCommand>(*parse("keys list keys.txt")).file, "keys.txt");
   EXPECT_EQ(message_of("keys add keys.txt"),
             "a file and a name are needed: windrow keys add keys.txt NAME");
   EXPECT_EQ(message_of("keys remove"),
-            "remove is not something windrow keys does; it has add and "
-            "list");
+            "\"remove\" is not a subcommand of windrow keys; there are add and list");
 }
 
 TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
