@@ -20,6 +20,7 @@
 #include "app/sim_upstream_command.h"
 #include "app/standard_descriptors.h"
 #include "app/status_command.h"
+#include "base/uncaught.h"
 #include "engine/llama/llama_library.h"
 
 namespace windrow::app {
@@ -72,6 +73,7 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace windrow::app
 
 int main(int argc, char** argv) try {
+  windrow::end_on_uncaught();
   // Before anything is opened.
   if (!windrow::app::hold_standard_descriptors()) return windrow::app::kExitUnusable;
   // Where ggml gives up it would otherwise start a debugger on the process.
@@ -84,10 +86,5 @@ int main(int argc, char** argv) try {
   }
   return exit_code;
 } catch (const std::exception& error) {
-  fmt::print(stderr,
-             "windrow: unexpected: {}\n"
-             "windrow: this is a defect; results already written are safe, and the same command "
-             "continues\n",
-             error.what());
-  return 3;
+  windrow::end_on(error, "the command");
 }

@@ -7,12 +7,14 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
 
 #include "base/ensure.h"
 #include "base/format.h"
+#include "base/uncaught.h"
 #include "batch/job_end.h"
 #include "batch/job_reader.h"
 #include "batch/line_source.h"
@@ -156,17 +158,21 @@ void Runner::fail(const Error& error, Stop stop) {
   stop_at_least(stop);
 }
 
-// The door at which exceptions stop. Nobody foresaw one, so nothing is known of what it left
-// undone: the process ends, and what is on disk is what a later run continues from.
+// The door at which exceptions stop: the process ends, and what is on disk is what a later run
+// continues from. Also where the thread itself cannot be had: the others run and cannot be joined.
 template <class Body>
 std::thread Runner::start_thread(const char* name, Body body) {
-  return std::thread([name, body = std::move(body)]() mutable {
-    try {
-      body();
-    } catch (const std::exception& error) {
-      ENSURE(false, "the {} thread of a job ended early: {}", name, error.what());
-    }
-  });
+  try {
+    return std::thread([name, body = std::move(body)]() mutable {
+      try {
+        body();
+      } catch (const std::exception& error) {
+        end_on(error, fmt::format("the {} thread of a job", name));
+      }
+    });
+  } catch (const std::system_error& error) {
+    end_on(error, "a job");
+  }
 }
 
 std::optional<Error> Runner::refusal() const {
