@@ -73,6 +73,7 @@ class Runner final : public JobRunner {
   const JobPaths& paths() const override { return files_.paths; }
   const JobStart& start() const override { return files_.start; }
   std::optional<Error> refusal() const override;
+  Error emptied_error() const;
   Result<JobReport> run(std::span<const ModelRoute> routes, RunHooks hooks) override;
   void stop() override { stop_at_least(Stop::kFinishRunning); }
   void stop_now() override { stop_at_least(Stop::kNow); }
@@ -175,9 +176,21 @@ std::thread Runner::start_thread(const char* name, Body body) {
   }
 }
 
+// An input without a row, where an earlier run has left outcomes: that is a mistake with the input
+// rather than a job that is done.
+Error Runner::emptied_error() const {
+  return Error{ErrorKind::kConflict,
+               fmt::format("{} has no rows, but {} and its errors have {} of an earlier run; restore "
+                           "the input, or name another output with -o. The results stay as they are",
+                           environment_.input.name(), files_.paths.results,
+                           with_thousands(static_cast<int64_t>(files_.index.size())))};
+}
+
 std::optional<Error> Runner::refusal() const {
   const std::scoped_lock lock(mutex_);
   if (!prescan_) return std::nullopt;
+  if (compares_ && prescan_->whole && prescan_->rows == 0 && options_.rows_max != 0)
+    return emptied_error();
   if (prescan_->rows_changed > 0) return changed_rows_error(*prescan_, environment_.input.name());
   const bool none_left = options_.only_retried && !options_.rows_max && prescan_->whole &&
                          files_.start.retried > 0 && prescan_->rows_to_look_at == 0;
@@ -458,6 +471,8 @@ Result<JobReport> Runner::end_of_job() {
     if (fatal_) return *fatal_;
   }
   if (read_.error) return *read_.error;
+  if (compares_ && read_.to_end && counters_.rows_total == 0 && options_.rows_max != 0)
+    return emptied_error();
   const int64_t written = counters_.rows_succeeded + counters_.rows_failed;
   const bool completed = read_.to_end && written == read_.rows_to_write;
   JobReport end = report(completed ? JobEnd::kCompleted : JobEnd::kInterrupted);
