@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "batch/outcome_writer.h"
 #include "batch/testing/job_rig.h"
 #include "batch/testing/pack.h"
 #include "store/testing/memory_disk.h"
@@ -594,6 +596,11 @@ TEST_F(JobRunnerTest, AnEmptyInputBesideResultsIsRefused) {
   EXPECT_EQ(memory_.get("r.jsonl"), before);
   MemoryDisk fresh;
   EXPECT_TRUE(run_job(fresh, {.input = ""}).completed()) << "without results it is a job of no rows";
+}
+
+// Answers are asked again when the process is killed before they are synced.
+TEST_F(JobRunnerTest, AnswersGatherForPartOfFiftyMillisecondsAtMost) {
+  EXPECT_LE(2 * kGroupGather + 2 * std::chrono::milliseconds(15), std::chrono::milliseconds(50));
 }
 
 TEST_F(JobRunnerTest, ABackendThatIsGoneStopsTheJobAndIsNoResult) {
