@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include "end_to_end/job_folder.h"
@@ -24,10 +25,13 @@ TEST(Shortage, ThreadsThatAreNotThereAreNoDefect) {
   constexpr int kExitShortage = 3;
   constexpr uint64_t kLimitMax = 24;
   JobFolder folder;
-  folder.write("in.jsonl",
-               R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"m",)"
-               R"("max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}})"
-               "\n");
+  folder.write(
+      "in.jsonl",
+      R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"model":"m",)"
+      R"("max_tokens":2,"messages":[{"role":"user","content":"Hi"}]}})"
+      "\n");
+  // The input is looked at as that user, without the rights that it keeps.
+  std::filesystem::permissions(folder.path("."), std::filesystem::perms::all);
   int refused = 0;
   int completed = 0;
   for (uint64_t limit = 1; limit <= kLimitMax && completed == 0; ++limit) {
