@@ -71,7 +71,7 @@ class KeyFileToGrow {
   bool hand_to_owner_of_folder() const {
     if (::geteuid() != 0) return true;
     const std::string folder = std::filesystem::absolute(path_).parent_path();
-    struct stat owner {};
+    struct stat owner{};
     if (::stat(folder.c_str(), &owner) != 0) return false;
     if (owner.st_uid == 0 && owner.st_gid == 0) return true;
     if (::fchown(descriptor_, owner.st_uid, owner.st_gid) != 0) return false;

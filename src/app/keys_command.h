@@ -18,8 +18,8 @@ struct KeysListCommand {
 };
 
 // Appends a line to the file and prints the key: nobody can read it anywhere afterwards. A new file
-// is for its owner alone; made by root it gets the owner and group of its folder, and that group may
-// read it where the owner is root, so that the service can. The exit code.
+// is for its owner alone; made by root it gets the owner and group of its folder, and that group
+// may read it where the owner is root, so that the service can. The exit code.
 int keys_add_command(const KeysAddCommand& command);
 
 // Names and limits, and no keys: they are not in the file.

@@ -24,7 +24,7 @@ std::string output_of_add(const KeysAddCommand& command) {
 }
 
 struct stat status_of(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
   return status;
 }

@@ -37,8 +37,7 @@ std::string_view fault_of_host(const std::string& host) {
 Result<ListenAddress> parse_listen(std::string_view text) {
   const size_t colon = text.rfind(':');
   const bool port_alone = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-  if (colon == std::string_view::npos && !port_alone)
-    return refuse_address("there is no port");
+  if (colon == std::string_view::npos && !port_alone) return refuse_address("there is no port");
   std::string_view host = port_alone || colon == 0 ? kThisMachine : text.substr(0, colon);
   const std::string_view digits = port_alone ? text : text.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) {

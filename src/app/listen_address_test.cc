@@ -23,8 +23,7 @@ TEST(ListenAddress, WhatIsNoneIsRefusedWithTheForm) {
     const Result<ListenAddress> parsed = parse_listen(text);
     return parsed ? "accepted" : parsed.error().message;
   };
-  const std::string form =
-      "; write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, or a port alone";
+  const std::string form = "; write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, or a port alone";
   EXPECT_EQ(why("localhost"), "there is no port" + form);
   EXPECT_EQ(why(""), "there is no port" + form);
   EXPECT_EQ(why("80800"), "\"80800\" is not a port from 0 to 65535" + form);

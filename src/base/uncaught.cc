@@ -13,13 +13,15 @@ namespace {
 // Texts that are whole: without memory nothing can be put together.
 constexpr const char* kNoMemory =
     "windrow: out of memory: the system gives this process no more\n"
-    "windrow: end other programs, raise the limit (ulimit -v, MemoryMax= of a service, --memory of a "
+    "windrow: end other programs, raise the limit (ulimit -v, MemoryMax= of a service, --memory of "
+    "a "
     "container), or let it do less at a time (--concurrency, --rows-max, --ctx); rows that were "
     "written are safe, and the same command continues\n";
 constexpr const char* kNoThread =
     "windrow: the system lets this process start no further thread\n"
     "windrow: raise the limit of processes and threads (ulimit -u, TasksMax= of a service, "
-    "--pids-limit of a container) or of memory (ulimit -v), or end other programs of this user; rows "
+    "--pids-limit of a container) or of memory (ulimit -v), or end other programs of this user; "
+    "rows "
     "that were written are safe, and the same command continues\n";
 constexpr const char* kNoDescriptor =
     "windrow: this process may open no further file or connection\n"

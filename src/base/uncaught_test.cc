@@ -22,7 +22,8 @@ TEST(UncaughtDeath, WhatTheSystemIsShortOfIsNoDefect) {
   EXPECT_EXIT(end_on(std::bad_alloc(), "x"), ExitedWithCode(kExitShortage),
               "^windrow: out of memory: .*\nwindrow: .*ulimit -v.*continues\n$");
   EXPECT_EXIT(end_on(refused(std::errc::resource_unavailable_try_again), "x"),
-              ExitedWithCode(kExitShortage), "no further thread\nwindrow: .*ulimit -u.*continues\n$");
+              ExitedWithCode(kExitShortage),
+              "no further thread\nwindrow: .*ulimit -u.*continues\n$");
   EXPECT_EXIT(end_on(refused(std::errc::not_enough_memory), "x"), ExitedWithCode(kExitShortage),
               "out of memory");
   EXPECT_EXIT(end_on(refused(std::errc::too_many_files_open), "x"), ExitedWithCode(kExitShortage),

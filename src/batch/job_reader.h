@@ -25,8 +25,8 @@ namespace windrow::batch {
 // row.
 inline constexpr size_t kIgnoredNamesMax = 100;
 
-// An input is no file of requests when so many lines from its start are none: a table, a picture, one
-// JSON document over many lines. It would become a log with an error for each of them.
+// An input is no file of requests when so many lines from its start are none: a table, a picture,
+// one JSON document over many lines. It would become a log with an error for each of them.
 inline constexpr int64_t kBadLinesMax = 1000;
 
 // Used by one thread; what it is given outlives it.

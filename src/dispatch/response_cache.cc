@@ -178,10 +178,9 @@ std::optional<llm::Answer> ResponseCache::find(const Hash128& question) {
   if (place == places_.end()) return std::nullopt;
   std::array<char, kHeadBytes> bytes{};
   const auto head_read = in_->read_at(place->second, bytes.data(), bytes.size());
-  const auto head =
-      head_read ? read_head(std::string_view(bytes.data(), *head_read),
-                            reading_.bytes - place->second)
-                : std::nullopt;
+  const auto head = head_read ? read_head(std::string_view(bytes.data(), *head_read),
+                                          reading_.bytes - place->second)
+                              : std::nullopt;
   if (head && head->question != question) return std::nullopt;
   llm::Answer answer;
   if (head) {

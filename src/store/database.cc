@@ -96,19 +96,19 @@ Database::~Database() {
 // compares names.
 Result<std::set<std::string>> Database::schema_parts() {
   std::set<std::string> parts;
-  const Result<void> asked = ask(
-      "SELECT lower(type || ' ' || name) FROM sqlite_schema UNION ALL "
-      "SELECT lower('column ' || t.name || '.' || c.name || ' ' || c.type) "
-      "FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'",
-      {}, [&](const DatabaseRow& row) { parts.insert(row.text(0)); });
+  const Result<void> asked =
+      ask("SELECT lower(type || ' ' || name) FROM sqlite_schema UNION ALL "
+          "SELECT lower('column ' || t.name || '.' || c.name || ' ' || c.type) "
+          "FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'",
+          {}, [&](const DatabaseRow& row) { parts.insert(row.text(0)); });
   if (!asked) return asked.error();
   return parts;
 }
 
 Result<void> Database::check_schema(std::span<const std::string_view> versions) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(":memory:", &handle,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
   Database fresh(handle, ":memory:");
   if (code != SQLITE_OK) return fresh.failure("open");
   for (const std::string_view version : versions) {

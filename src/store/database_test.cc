@@ -189,8 +189,8 @@ TEST(Database, DamagedPagesAreFoundWhenItIsOpened) {
   EXPECT_GE(refused, 15);
 }
 
-// One bit of a name in the schema: SQLite itself finds nothing wrong with such a file, and statements
-// fail later with "no such column".
+// One bit of a name in the schema: SQLite itself finds nothing wrong with such a file, and
+// statements fail later with "no such column".
 TEST(Database, AWrongNameInTheSchemaIsDamage) {
   const TemporaryFolder folder;
   const std::string path = folder / "a.db";
@@ -205,8 +205,8 @@ TEST(Database, AWrongNameInTheSchemaIsDamage) {
     for (const std::string_view ending : {"-wal", "-shm"})
       std::filesystem::remove(path + std::string(ending));
   };
-  for (const auto& [word, other] : {std::pair("note TEXT", "nose TEXT"),
-                                    std::pair("name TEXT", "nale TEXT")}) {
+  for (const auto& [word, other] :
+       {std::pair("note TEXT", "nose TEXT"), std::pair("name TEXT", "nale TEXT")}) {
     with(word, other);
     const Result<std::unique_ptr<Database>> refused = Database::open(path, kVersions);
     ASSERT_FALSE(refused) << other;
