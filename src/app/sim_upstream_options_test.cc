@@ -71,7 +71,7 @@ TEST(SimUpstreamOptions, MistakesAreExplained) {
   EXPECT_TRUE(refused({"--instant", "--fault", "stall=1"}).starts_with("--instant looks at no"));
   EXPECT_TRUE(refused({"--knee", "8"}).starts_with("--knee 8 is more than --slots 4"));
   EXPECT_EQ(refused({"word"}),
-            "\"word\" is one word too many; `windrow sim-upstream --help` shows the form");
+            "\"word\" is an argument too many; `windrow sim-upstream --help` shows the usage");
 }
 
 TEST(SimUpstreamOptions, TheTableIsWhole) {

@@ -179,11 +179,12 @@ std::thread Runner::start_thread(const char* name, Body body) {
 // An input without a row, where an earlier run has left outcomes: that is a mistake with the input
 // rather than a job that is done.
 Error Runner::emptied_error() const {
-  return Error{ErrorKind::kConflict,
-               fmt::format("{} has no rows, but {} and its errors have {} of an earlier run; restore "
-                           "the input, or name another output with -o. The results stay as they are",
-                           environment_.input.name(), files_.paths.results,
-                           with_thousands(static_cast<int64_t>(files_.index.size())))};
+  return Error{
+      ErrorKind::kConflict,
+      fmt::format("{} has no rows, but {} and its errors have {} of an earlier run; restore "
+                  "the input, or name another output with -o. The results stay as they are",
+                  environment_.input.name(), files_.paths.results,
+                  with_thousands(static_cast<int64_t>(files_.index.size())))};
 }
 
 std::optional<Error> Runner::refusal() const {
@@ -267,7 +268,9 @@ Result<bool> Runner::check_strictly(const RunHooks& hooks) {
           hooks.on_fault(LineFault{
               .line = fault.key.line, .custom_id = fault.key.custom_id, .failure = fault.failure});
         } else if (faults <= static_cast<int64_t>(kNamedMax)) {
-          named += fmt::format("\n  line {}: {}", fault.key.line, fault.failure.message);
+          const std::string place = fmt::format("line {}", fault.key.line);
+          const bool has_place = fault.failure.message.starts_with(place + " ");
+          named += fmt::format("\n  {}{}", has_place ? "" : place + ": ", fault.failure.message);
         }
       });
   if (stopping() != Stop::kNo) return false;

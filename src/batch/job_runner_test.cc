@@ -498,7 +498,7 @@ TEST_F(JobRunnerTest, StrictRefusesWithEveryOffendingLine) {
   EXPECT_TRUE(memory_.names().empty());
 
   job.hooks.on_fault = nullptr;
-  EXPECT_NE(run_job(memory_, job).error().find("\n  line 3: "), std::string::npos);
+  EXPECT_NE(run_job(memory_, job).error().find("\n  line 3 "), std::string::npos);
 }
 
 TEST_F(JobRunnerTest, StrictRunsWhatIsWithoutFault) {
@@ -595,7 +595,8 @@ TEST_F(JobRunnerTest, AnEmptyInputBesideResultsIsRefused) {
   EXPECT_EQ(exit_code(run_job(memory_, stream).result), 2);
   EXPECT_EQ(memory_.get("r.jsonl"), before);
   MemoryDisk fresh;
-  EXPECT_TRUE(run_job(fresh, {.input = ""}).completed()) << "without results it is a job of no rows";
+  EXPECT_TRUE(run_job(fresh, {.input = ""}).completed())
+      << "without results it is a job of no rows";
 }
 
 // Answers are asked again when the process is killed before they are synced.
@@ -616,7 +617,7 @@ TEST_F(JobRunnerTest, ABackendThatIsGoneStopsTheJobAndIsNoResult) {
   const JobOutcome outcome = run_job(memory_, {.input = input, .script = dies});
   EXPECT_EQ(outcome.result.error().kind, ErrorKind::kUnavailable);
   EXPECT_EQ(exit_code(outcome.result), 3);
-  EXPECT_NE(outcome.error().find("the device is gone; results already written are safe"),
+  EXPECT_NE(outcome.error().find("the device is gone; rows that were written are safe"),
             std::string::npos);
   EXPECT_EQ(results().size(), 19U);
   EXPECT_TRUE(errors().empty());

@@ -16,6 +16,7 @@
 #include "engine/llama/llama_runner.h"
 #include "engine/llama/llama_vocabulary.h"
 #include "engine/llama/memory_device.h"
+#include "engine/llama/model_texts.h"
 
 namespace windrow::engine {
 namespace {
@@ -79,8 +80,8 @@ ModelFacts read_facts(const llama_model* model) {
   facts.license = metadata(model, "general.license");
   std::array<char, 256> description{};
   llama_model_desc(model, description.data(), description.size());
-  facts.description = description.data();
   facts.parameters = llama_model_n_params(model);
+  facts.description = described_model(description.data(), facts.parameters);
   facts.weights_bytes = llama_model_size(model);
   facts.layers = llama_model_n_layer(model);
   facts.embedding_length = llama_model_n_embd(model);
@@ -226,8 +227,8 @@ Result<std::unique_ptr<LlamaModel>> LlamaModel::load(LlamaLibrary& library, cons
   }
   if (raw == nullptr) {
     return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
-                             LlamaLibrary::version())};
+                 fmt::format("{}: libllama cannot load this model: {} ({})", path,
+                             load_failure(reason), LlamaLibrary::version())};
   }
   std::unique_ptr<LlamaModel> model(new LlamaModel(
       library, path, raw, ggml_backend_dev_get(memory_device(library.devices(), known))));
@@ -268,8 +269,8 @@ Result<ModelFacts> LlamaModel::read_header(LlamaLibrary& library, const std::str
       library.reason_of_failure([&] { model = llama_model_load_from_file(path.c_str(), params); });
   if (model == nullptr) {
     return Error{ErrorKind::kUnavailable,
-                 fmt::format("{}: libllama cannot load this model: {} ({})", path, reason,
-                             LlamaLibrary::version())};
+                 fmt::format("{}: libllama cannot load this model: {} ({})", path,
+                             load_failure(reason), LlamaLibrary::version())};
   }
   ModelFacts facts = read_header_facts(model);
   llama_model_free(model);
