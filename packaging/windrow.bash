@@ -23,7 +23,7 @@ _windrow() {
     status) flags='--prices --histogram --no-histogram --json --help' ;;
     keys) flags='--rpm --tpm --in-flight --priority --weight --admin --json --help' ;;
     probe) flags='--upstream --model --api-key-env --in-flight --seconds-each --requests-each --max-tokens --prompt --input --json --help' ;;
-    sim-upstream) flags='--address --port --instant --stats --model --context --ollama --want-key --slots --serial --knee --queue --request-ms --prompt-token-us --token-ms --prefix-blocks --answer --answer-tokens --answer-spread --embedding-size --fault --limit-headers --rpm --tpm --seed --help' ;;
+    sim-upstream) flags='--listen --port --instant --stats --model --context --ollama --want-key --slots --serial --knee --queue --request-ms --prompt-token-us --token-ms --prefix-blocks --answer --answer-tokens --answer-spread --embedding-size --fault --limit-headers --rpm --tpm --seed --help' ;;
   esac
   case $before in
     --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0' -- "$word") && return ;;

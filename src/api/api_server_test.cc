@@ -252,7 +252,7 @@ TEST(ApiServer, WhatIsNotThereIsSaidInTheSameShape) {
   const Reply unknown = rig.ask(post(kChatPath, R"({"model":"x","messages":[]})"));
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(unknown.error().at("code"), "model_not_found");
-  EXPECT_EQ(unknown.error().at("message"), "there is no model \"x\"; there is m");
+  EXPECT_EQ(unknown.error().at("message"), "there is no model \"x\"; the only model is m");
   EXPECT_EQ(rig.ask(post(kChatPath, R"({"messages":[]})")).error().at("param"), "messages");
   EXPECT_EQ(rig.ask(get("/v1/nothing")).error().at("code"), "not_found");
   const Reply compact = rig.ask(post("/v1/responses/compact", R"({"input":"a"})"));

@@ -17,8 +17,8 @@ llm::Failure too_late() {
           .status = 408,
           .code = "deadline_exceeded",
           .message =
-              "the answer was not there by its deadline; give it more time, or send less "
-              "beside it"};
+              "the answer was not ready by the deadline of the request; allow more time "
+              "(X-Windrow-Deadline-Ms), or send fewer requests at a time"};
 }
 
 }  // namespace

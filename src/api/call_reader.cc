@@ -14,6 +14,7 @@
 #include "api/dialects/translation.h"
 #include "base/hash.h"
 #include "base/json_depth.h"
+#include "base/utf8.h"
 #include "dispatch/request_item.h"
 #include "llm/json_members.h"
 #include "llm/json_values.h"
@@ -26,6 +27,14 @@ namespace windrow::api {
 namespace json = boost::json;
 
 namespace {
+
+// Of a body that is not JSON, from the byte that is at fault.
+constexpr size_t kShownOfBody = 20;
+
+std::string place_in(std::string_view body, size_t at) {
+  if (at >= body.size()) return ", where the body ends";
+  return fmt::format(", at \"{}\"", utf8_repair(llm::shown(body.substr(at, kShownOfBody))));
+}
 
 llm::Failure refused(int32_t status, std::string code, std::string message,
                      std::string param = "") {
@@ -52,8 +61,8 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
           fmt::format("the body is nested more than {} deep; flatten it", kJsonDepthMax));
     }
     return refused(400, "invalid_json",
-                   fmt::format("the body is not one JSON value in UTF-8: {} near byte {}",
-                               error.message(), read + 1));
+                   fmt::format("the body is not one JSON value in UTF-8: {} near byte {}{}",
+                               error.message(), read + 1, place_in(body, read)));
   }
   json::value value = parser.release();
   if (!value.is_object()) {
@@ -63,16 +72,18 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
   return std::move(value.get_object());
 }
 
+// "the models are chat, embed".
 std::string names_of(const Catalogue& catalogue) {
   constexpr size_t kNamesMax = 10;
   std::string names;
   size_t count = 0;
   for (const ServedModel& model : catalogue.list()) {
-    if (++count > kNamesMax) return names + ", ...";
+    if (++count > kNamesMax) return fmt::format("the models are {}, ...", names);
     if (!names.empty()) names += ", ";
     names += model.name;
   }
-  return names.empty() ? "none" : names;
+  if (count == 0) return "this server has none";
+  return fmt::format("{} {}", count == 1 ? "the only model is" : "the models are", names);
 }
 
 // The one that the body names, whatever it answers.
@@ -93,12 +104,12 @@ std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint
   }
   if (model == nullptr) {
     if (!named) {
-      return llm::missing_parameter(
-          "model", fmt::format("the body has no model; there is {}", names_of(catalogue)));
+      return llm::missing_parameter("model",
+                                    fmt::format("the body has no model; {}", names_of(catalogue)));
     }
     return refused(404, "model_not_found",
-                   fmt::format("there is no model \"{}\"; there is {}",
-                               llm::shown(name->get_string()), names_of(catalogue)),
+                   fmt::format("there is no model \"{}\"; {}", llm::shown(name->get_string()),
+                               names_of(catalogue)),
                    "model");
   }
   return model;

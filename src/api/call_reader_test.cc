@@ -89,7 +89,7 @@ TEST_F(CallReaderTest, AModelIsKnownByItsNames) {
   const llm::Failure unknown = failure(R"({"model":"x","messages":[]})");
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(unknown.code, "model_not_found");
-  EXPECT_EQ(unknown.message, "there is no model \"x\"; there is m, far, rank, nick");
+  EXPECT_EQ(unknown.message, "there is no model \"x\"; the models are m, far, rank, nick");
   const llm::Failure none = failure(R"({"model":null,"messages":[]})");
   EXPECT_EQ(none.status, 400);
   EXPECT_EQ(none.param, "model");

@@ -28,8 +28,8 @@ llm::Failure wrong_key() {
   return {.status = 401,
           .code = "invalid_api_key",
           .message =
-              "incorrect API key provided: it is none of this server's; whoever runs the "
-              "server makes keys with `windrow keys add`"};
+              "incorrect API key provided: this server does not know it; ask its operator, who "
+              "makes keys with `windrow keys add`"};
 }
 
 // Returns the place in the ring of the key that these headers present, or why there is none.
@@ -41,6 +41,8 @@ std::variant<size_t, llm::Failure> holder(const KeyRing& keys, const http::Heade
   return *found;
 }
 
+constexpr int kTooLarge = 413;
+constexpr std::string_view kUploads = "/v1/files";
 constexpr std::string_view kVersionTwice = "/v1/v1/";
 
 // Such a path is asked by a client that adds /v1 to a base URL that has it, or has it twice.
@@ -184,8 +186,11 @@ http::ServerReply Front::refuse(const http::Refusal& refusal) {
   const bool doubled = refusal.status == 404 && refusal.path.starts_with(kVersionTwice);
   const Dialect dialect =
       dialect_of_path(doubled ? refusal.path.substr(std::string_view("/v1").size()) : refusal.path);
-  const std::string message =
-      doubled ? doubled_base(refusal, dialect) : std::string(refusal.message);
+  std::string message = doubled ? doubled_base(refusal, dialect) : std::string(refusal.message);
+  if (refusal.status == kTooLarge) {
+    message += refusal.path.starts_with(kUploads) ? "; --max-file-mb of the server is the limit"
+                                                  : "; --max-body-mb of the server is the limit";
+  }
   if (refusal.handled) {
     http::ServerReply reply = error_reply(refusal.status, message, dialect);
     options_.cors.add_headers(refusal.headers, reply.headers);

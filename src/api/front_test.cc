@@ -359,6 +359,11 @@ TEST_F(FrontTest, WhatNobodyTakesIsLoggedAndCounted) {
               AllOf(HasSubstr(R"("type":"error")"), HasSubstr("such as http://127.0.0.1:8080\"")));
   EXPECT_THAT(said_of("/v1/v1/chat/completions"), HasSubstr("such as http://127.0.0.1:8080/v1\""));
   EXPECT_THAT(said_of("/v1/v2/x"), Not(HasSubstr("base URL")));
+  // The limit has the name of its flag.
+  refusal.status = 413;
+  EXPECT_THAT(front_->refuse(refusal).body, HasSubstr("--max-body-mb"));
+  refusal.path = "/v1/files";
+  EXPECT_THAT(front_->refuse(refusal).body, HasSubstr("--max-file-mb"));
   log_.resize(1);
   // What a handler gave up is in its own line.
   refusal.status = 500;

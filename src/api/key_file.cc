@@ -49,9 +49,9 @@ std::string KeyFile::warning() const {
   namespace fs = std::filesystem;
   std::error_code failed;
   const fs::perms allowed = fs::status(path_, failed).permissions();
-  if (failed || (allowed & (fs::perms::group_all | fs::perms::others_all)) == fs::perms::none) {
-    return {};
-  }
+  // Its group may read it: that is how a service reads a file that belongs to root.
+  constexpr fs::perms kPermissionsOfOthers = fs::perms::group_write | fs::perms::others_all;
+  if (failed || (allowed & kPermissionsOfOthers) == fs::perms::none) return {};
   // Who can write there makes keys of his own; who can read learns names and limits.
   const bool write =
       (allowed & (fs::perms::group_write | fs::perms::others_write)) != fs::perms::none;

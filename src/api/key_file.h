@@ -27,7 +27,8 @@ class KeyFile {
   // those from before hold; the same error again and again is told once, and then false.
   Result<bool> refresh();
 
-  // Words for people where the file may be read by others of this machine; empty: it may not.
+  // A sentence for people where all users of this machine may read the file, or others than its
+  // owner write to it; else empty.
   std::string warning() const;
 
  private:

@@ -166,6 +166,7 @@ std::string url_text(std::string_view bytes) {
 
 Result<KeyRing> KeyRing::parse(std::string_view text, std::string_view file_name) {
   KeyRing ring;
+  ring.demands_keys_ = true;
   std::map<std::string, size_t, std::less<>> names;
   std::map<std::string, size_t, std::less<>> hashes;
   size_t number = 0;
@@ -190,12 +191,6 @@ Result<KeyRing> KeyRing::parse(std::string_view text, std::string_view file_name
           .in(place);
     }
     ring.keys_.push_back(*std::move(key));
-  }
-  if (ring.keys_.empty()) {
-    return fault(
-        fmt::format("{}: there is no key in it, so nobody could ask anything; "
-                    "`windrow keys add {} NAME` makes one",
-                    file_name, file_name));
   }
   return ring;
 }

@@ -49,11 +49,13 @@ class KeyRing {
   // Nobody needs a key.
   KeyRing() = default;
 
-  // kInvalid names the line of `file_name` and what it should be. A file without a key is refused:
-  // emptied by a slip, it would open the server to everybody.
+  // The keys of a file: from now on requests need one of them. A file without a key admits nobody,
+  // so that the last key can be revoked. kInvalid names the line of `file_name` and what it should
+  // be.
   static Result<KeyRing> parse(std::string_view text, std::string_view file_name);
 
-  bool demands_keys() const { return !keys_.empty(); }
+  // Whether requests need a key; also true where there is none to be had.
+  bool demands_keys() const { return demands_keys_; }
   const std::vector<Key>& keys() const { return keys_; }
 
   // The index of the key with this text. Takes the same time whichever it is, and however much of
@@ -61,6 +63,7 @@ class KeyRing {
   std::optional<size_t> find(std::string_view key) const;
 
  private:
+  bool demands_keys_ = false;  // the keys come from a file, whether it has any or not
   std::vector<Key> keys_;
 };
 

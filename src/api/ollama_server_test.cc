@@ -243,7 +243,7 @@ TEST_F(OllamaApi, WhatIsWrongIsSaidInItsWords) {
   EXPECT_THAT(chat(R"("options":{"tempature":1})"),
               HasSubstr("options.tempature is not supported"));
   EXPECT_THAT(chat(R"("format":"xml")"), HasSubstr(R"(format must be "json" or a JSON Schema)"));
-  EXPECT_THAT(chat(R"("tone":1)"), HasSubstr("tone is not a field that /api/chat supports"));
+  EXPECT_THAT(chat(R"("tone":1)"), HasSubstr("\"tone\" is not a field that /api/chat supports"));
   EXPECT_THAT(refused("/api/chat",
                       R"({"model":"m","messages":[{"role":"user","content":"a","images":["x"]}]})"),
               HasSubstr("messages[0].images are not supported"));

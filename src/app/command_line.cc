@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "app/help.h"
-#include "app/suggest.h"
+#include "base/suggest.h"
 
 namespace windrow::app {
 namespace {
@@ -145,7 +145,7 @@ class FlagSet {
     }
     if (!left.empty()) {
       return Error{ErrorKind::kInvalid,
-                   fmt::format("\"{}\" is one word too many; `{} --help` shows the form",
+                   fmt::format("\"{}\" is an argument too many; `{} --help` shows the usage",
                                left.front(), command_)};
     }
     return {};
@@ -227,7 +227,10 @@ Result<Command> parse_run(std::span<const std::string> arguments) {
                  "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for "
                  "standard input"};
   }
-  if (command.output.empty()) {
+  const auto dry = std::ranges::find_if(
+      command.flags, [](const GivenFlag& given) { return given.row->name == "dry-run"; });
+  const bool writes = dry == command.flags.end() || dry->text == "false";
+  if (command.output.empty() && writes) {
     return Error{ErrorKind::kInvalid, "no output was named; add -o results.jsonl"};
   }
   return Command(std::move(command));
@@ -414,6 +417,7 @@ Result<Command> parse_keys_add(std::span<const std::string> arguments) {
     flags.add_text(fmt::format("--{}", kLimits[i]), limits[i]);
   bool admin = false;
   flags.add_switch("--admin", admin);
+  flags.add_switch("--json", command.json);
 
   Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, keys_help_text);
   if (!help) return help.error();
@@ -457,8 +461,9 @@ Result<Command> parse_keys(std::span<const std::string> arguments) {
   if (word == "add") return parse_keys_add(arguments.subspan(1));
   if (word == "list") return parse_keys_list(arguments.subspan(1));
   if (asks_for_help(word)) return Command(HelpCommand{keys_help_text()});
-  return Error{ErrorKind::kInvalid,
-               fmt::format("{} is not something windrow keys does; it has add and list", word)};
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("\"{}\" is not a subcommand of windrow keys; there are add and list", word)};
 }
 
 }  // namespace

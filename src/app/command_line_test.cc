@@ -137,7 +137,7 @@ TEST(CommandLine, MistakesAreExplained) {
   EXPECT_EQ(message_of("run in -o out -x"),
             "-x is not a flag of windrow run; `windrow run --help` lists them");
   EXPECT_EQ(message_of("run in more -o out"),
-            "\"more\" is one word too many; `windrow run --help` shows the form");
+            "\"more\" is an argument too many; `windrow run --help` shows the usage");
   EXPECT_EQ(message_of("run in -o"), "--output needs a value after it");
   EXPECT_EQ(message_of("run in -o out --ctx"), "--ctx needs a value after it");
   EXPECT_EQ(message_of("inspect"), "no model was named; write windrow inspect MODEL.gguf");
@@ -164,7 +164,15 @@ TEST(CommandLine, ServeTakesItsSettingsAndThoseItSharesWithRun) {
   EXPECT_EQ(message_of("serve --lisen x"),
             "--lisen is not a flag of windrow serve; did you mean --listen?");
   EXPECT_EQ(message_of("serve requests.jsonl"),
-            "\"requests.jsonl\" is one word too many; `windrow serve --help` shows the form");
+            "\"requests.jsonl\" is an argument too many; `windrow serve --help` shows the usage");
+}
+
+TEST(CommandLine, ADryRunNeedsNoOutput) {
+  const auto dry = parse("run in.jsonl --dry-run --model x");
+  ASSERT_TRUE(dry.has_value()) << dry.error().message;
+  EXPECT_EQ(std::get<RunCommand>(*dry).output, "");
+  EXPECT_EQ(message_of("run in.jsonl --no-dry-run --model x"),
+            "no output was named; add -o results.jsonl");
 }
 
 TEST(CommandLine, KeysAreAddedAndListed) {
@@ -174,12 +182,13 @@ TEST(CommandLine, KeysAreAddedAndListed) {
   EXPECT_EQ(command.file, "keys.txt");
   EXPECT_EQ(command.name, "alice");
   EXPECT_EQ(command.limits, "rpm=600 priority=batch admin");
+  EXPECT_FALSE(command.json);
+  EXPECT_TRUE(std::get<KeysAddCommand>(*parse("keys add keys.txt bob --json")).json);
   EXPECT_EQ(std::get<KeysListCommand>(*parse("keys list keys.txt")).file, "keys.txt");
   EXPECT_EQ(message_of("keys add keys.txt"),
             "a file and a name are needed: windrow keys add keys.txt NAME");
   EXPECT_EQ(message_of("keys remove"),
-            "remove is not something windrow keys does; it has add and "
-            "list");
+            "\"remove\" is not a subcommand of windrow keys; there are add and list");
 }
 
 TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {

@@ -12,7 +12,7 @@
 
 #include "app/model_choice.h"
 #include "app/settings.h"
-#include "app/suggest.h"
+#include "base/suggest.h"
 #include "engine/sim/sim_options.h"
 #include "model_store/model_source.h"
 

@@ -189,13 +189,13 @@ std::string config_help_text() {
 }
 
 std::string keys_help_text() {
-  return "windrow keys add FILE NAME [flags]\n"
+  return "windrow keys add FILE NAME [flags] [--json]\n"
          "windrow keys list FILE [--json]\n\n"
          "Who may ask `windrow serve --api-keys FILE`. `add` makes a key, appends a line for it to "
          "FILE\n"
          "and prints it, once: the file has only its hash. A server that runs takes it over "
          "within\n"
-         "seconds. To take a key back, remove its line.\n\n" +
+         "seconds. To revoke a key, remove its line; a file without keys admits nobody.\n\n" +
          help_line("--rpm N", "requests per minute (default: no limit)") +
          help_line("--tpm N", "tokens per minute, of prompts and answers (default: no limit)") +
          help_line("--in-flight N", "requests at one time (default: no limit)") +
@@ -207,7 +207,7 @@ std::string keys_help_text() {
              "share of capacity relative to other keys when the server is saturated, from 1 to "
              "1000 (default: 1)") +
          help_line("--admin", "sees the requests of others in /v1/windrow/requests") +
-         help_line("--json", "the list as JSON");
+         help_line("--json", "the new key with its limits, or the list, as JSON");
 }
 
 std::string probe_help_text() {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <boost/json/serialize.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -26,7 +28,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kForItsOwner = 0600;
+constexpr mode_t kForItsOwner = 0600;
+constexpr mode_t kForItsGroupToo = 0640;
 constexpr size_t kChanceBytes = 32;
 
 int fail_keys(const Error& error) {
@@ -38,11 +41,14 @@ int fail_keys(const Error& error) {
 class KeyFileToGrow {
  public:
   static Result<KeyFileToGrow> open(const std::string& path) {
-    const int descriptor =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kForItsOwner);
+    constexpr int kAppend = O_WRONLY | O_APPEND | O_CLOEXEC;
+    int descriptor = ::open(path.c_str(), kAppend | O_CREAT | O_EXCL, kForItsOwner);
+    const bool is_new = descriptor >= 0;
+    if (!is_new && errno == EEXIST) descriptor = ::open(path.c_str(), kAppend);
     if (descriptor < 0) return failed(path);
     KeyFileToGrow file(path, descriptor);
     if (::flock(descriptor, LOCK_EX) != 0) return failed(path);
+    if (is_new && !file.hand_to_owner_of_folder()) return failed(path);
     return file;
   }
 
@@ -61,6 +67,17 @@ class KeyFileToGrow {
   }
 
  private:
+  // Root makes the file, and a service that is not root reads it.
+  bool hand_to_owner_of_folder() const {
+    if (::geteuid() != 0) return true;
+    const std::string folder = std::filesystem::absolute(path_).parent_path();
+    struct stat owner{};
+    if (::stat(folder.c_str(), &owner) != 0) return false;
+    if (owner.st_uid == 0 && owner.st_gid == 0) return true;
+    if (::fchown(descriptor_, owner.st_uid, owner.st_gid) != 0) return false;
+    return owner.st_uid != 0 || ::fchmod(descriptor_, kForItsGroupToo) == 0;
+  }
+
   KeyFileToGrow(std::string path, int descriptor)
       : path_(std::move(path)), descriptor_(descriptor) {}
 
@@ -106,18 +123,30 @@ std::string_view word_of(dispatch::Urgency urgency) {
   return "";
 }
 
+json::object key_json(const api::Key& key) {
+  return {{"name", key.name},
+          {"rpm", key.limits.requests_per_minute},
+          {"tpm", key.limits.tokens_per_minute},
+          {"in_flight", key.limits.in_flight_max},
+          {"priority", word_of(key.limits.urgency_max)},
+          {"weight", key.limits.weight},
+          {"admin", key.admin}};
+}
+
 json::array keys_json(const std::vector<api::Key>& keys) {
   json::array list;
-  for (const api::Key& key : keys) {
-    list.push_back(json::object{{"name", key.name},
-                                {"rpm", key.limits.requests_per_minute},
-                                {"tpm", key.limits.tokens_per_minute},
-                                {"in_flight", key.limits.in_flight_max},
-                                {"priority", word_of(key.limits.urgency_max)},
-                                {"weight", key.limits.weight},
-                                {"admin", key.admin}});
-  }
+  for (const api::Key& key : keys)
+    list.push_back(key_json(key));
   return list;
+}
+
+// As the list has it, and the key itself.
+json::object new_key_json(const api::NewKey& made, const std::string& file) {
+  const Result<api::KeyRing> ring = api::KeyRing::parse(made.line, file);
+  json::object object = ring ? key_json(ring->keys().at(0)) : json::object();
+  object["key"] = made.key;
+  object["file"] = file;
+  return object;
 }
 
 std::string keys_text(const std::vector<api::Key>& keys) {
@@ -141,6 +170,10 @@ std::string keys_text(const std::vector<api::Key>& keys) {
 int keys_add_command(const KeysAddCommand& command) {
   const Result<api::NewKey> key = add_key(command);
   if (!key) return fail_keys(key.error());
+  if (command.json) {
+    fmt::print("{}\n", json::serialize(new_key_json(*key, command.file)));
+    return 0;
+  }
   fmt::print("{}\n", key->key);
   fmt::print(
       stderr,

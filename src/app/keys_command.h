@@ -9,6 +9,7 @@ struct KeysAddCommand {
   std::string file;
   std::string name;
   std::string limits;  // as the file has them: "rpm=600 priority=batch"
+  bool json = false;
 };
 
 struct KeysListCommand {
@@ -16,8 +17,9 @@ struct KeysListCommand {
   bool json = false;
 };
 
-// Appends a line to the file, which is made for its owner alone if it is not there, and prints the
-// key: nobody can read it anywhere afterwards. The exit code.
+// Appends a line to the file and prints the key: nobody can read it anywhere afterwards. A new file
+// is for its owner alone; made by root it gets the owner and group of its folder, and that group
+// may read it where the owner is root, so that the service can. The exit code.
 int keys_add_command(const KeysAddCommand& command);
 
 // Names and limits, and no keys: they are not in the file.

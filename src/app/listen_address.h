@@ -1,4 +1,5 @@
-// Where a server listens, as a person writes it: "127.0.0.1:8080", "[::1]:8080", "localhost:0".
+// Where a server listens, as a person writes it: "127.0.0.1:8080", "[::1]:8080", "localhost:0", or
+// a port alone ("8080", ":8080"), which other machines cannot reach.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ struct ListenAddress {
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
-// kInvalid for what is no host, a colon and a port. Whether the host is an address of this machine
-// says the system when it is used.
+// kInvalid for what is neither HOST:PORT nor a port, and for a host that looks like an IP address
+// and is none. Whether the host is an address of this machine shows when it is used.
 Result<ListenAddress> parse_listen(std::string_view text);
 
 // Only programs of this machine reach it.

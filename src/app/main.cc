@@ -13,7 +13,6 @@
 #include "app/environment.h"
 #include "app/inspect_command.h"
 #include "app/keys_command.h"
-#include "app/open_files.h"
 #include "app/probe_command.h"
 #include "app/retry_command.h"
 #include "app/run_command.h"
@@ -21,6 +20,7 @@
 #include "app/sim_upstream_command.h"
 #include "app/standard_descriptors.h"
 #include "app/status_command.h"
+#include "base/uncaught.h"
 #include "engine/llama/llama_library.h"
 
 namespace windrow::app {
@@ -73,6 +73,7 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace windrow::app
 
 int main(int argc, char** argv) try {
+  windrow::end_on_uncaught();
   // Before anything is opened.
   if (!windrow::app::hold_standard_descriptors()) return windrow::app::kExitUnusable;
   // Where ggml gives up it would otherwise start a debugger on the process.
@@ -85,14 +86,5 @@ int main(int argc, char** argv) try {
   }
   return exit_code;
 } catch (const std::exception& error) {
-  if (windrow::app::is_for_want_of_files(error)) {
-    fmt::print(stderr, "windrow: {}\n", windrow::app::no_file_left_text());
-    return windrow::app::kExitUnusable;
-  }
-  fmt::print(stderr,
-             "windrow: unexpected: {}\n"
-             "windrow: this is a defect; results already written are safe, and the same command "
-             "continues\n",
-             error.what());
-  return 3;
+  windrow::end_on(error, "the command");
 }

@@ -20,7 +20,7 @@ ModelChoice parse_model_choice(std::string_view text) {
 Result<std::vector<ModelChoice>> parse_model_choices(const std::vector<std::string>& texts) {
   if (texts.empty()) {
     return Error{ErrorKind::kInvalid,
-                 "nobody was named to answer; add --model PATH of a .gguf file, or --upstream URL "
+                 "no model was named; add --model PATH of a .gguf file, or --upstream URL "
                  "of a server"};
   }
   std::vector<ModelChoice> choices;

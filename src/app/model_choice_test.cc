@@ -22,7 +22,7 @@ TEST(ModelChoice, SeveralModelsNeedDifferentNames) {
   EXPECT_EQ(message_of({"m.gguf"}), "accepted");
   EXPECT_EQ(message_of({"a=m.gguf", "b=m.gguf"}), "accepted");
   EXPECT_EQ(message_of({}),
-            "nobody was named to answer; add --model PATH of a .gguf file, or --upstream URL of a "
+            "no model was named; add --model PATH of a .gguf file, or --upstream URL of a "
             "server");
   EXPECT_EQ(message_of({"a="}), "--model a= names no file; write NAME=PATH");
   EXPECT_EQ(message_of({"a=m.gguf", "n.gguf"}),

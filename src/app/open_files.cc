@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/format.h"
-#include "http/no_file.h"
 
 namespace windrow::app {
 namespace {
@@ -55,18 +53,6 @@ std::string requests_bound_text(uint64_t files_max, int32_t requests_max) {
       "{} requests are in flight, the most for which there are connections, as this process may "
       "have {} files open; if the servers can take more, {}",
       with_thousands(requests_max), with_thousands(static_cast<int64_t>(files_max)),
-      how_to_raise(65'536));
-}
-
-bool is_for_want_of_files(const std::exception& error) {
-  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
-  return of_system != nullptr && http::is_for_want_of_files(of_system->code().value());
-}
-
-std::string no_file_left_text() {
-  return fmt::format(
-      "no further file can be opened, as this process or the whole system has as many open as it "
-      "may; close other programs, or {}",
       how_to_raise(65'536));
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <string>
 
 #include "base/result.h"
@@ -28,10 +27,5 @@ int32_t requests_for(uint64_t files_max);
 
 // What is said when so many are in flight and servers could take more. Pure.
 std::string requests_bound_text(uint64_t files_max, int32_t requests_max);
-
-// Whether it was thrown because no further file could be opened, as an event loop's constructor
-// does; and what is said then. Pure.
-bool is_for_want_of_files(const std::exception& error);
-std::string no_file_left_text();
 
 }  // namespace windrow::app

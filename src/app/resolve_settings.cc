@@ -7,8 +7,8 @@
 #include <set>
 
 #include "app/setting_value.h"
-#include "app/suggest.h"
 #include "base/ensure.h"
+#include "base/suggest.h"
 
 namespace windrow::app {
 namespace {

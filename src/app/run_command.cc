@@ -107,7 +107,11 @@ batch::RunHooks hooks_for(Answerers& answerers, const std::string& input, Consol
   hooks.on_fault = [&console, input](const batch::LineFault& fault) {
     const std::string id =
         fault.custom_id.empty() ? "" : fmt::format(", custom_id \"{}\"", fault.custom_id);
-    console.error(fmt::format("{}: line {}{}: {}", input, fault.line, id, fault.failure.message));
+    // What is wrong with a line as such begins with its number.
+    const std::string place = fmt::format("line {}", fault.line);
+    const bool has_place = fault.failure.message.starts_with(place + " ");
+    console.error(
+        fmt::format("{}: {}{}", input, has_place ? "" : place + id + ": ", fault.failure.message));
   };
   return hooks;
 }
@@ -164,7 +168,8 @@ void say_end(const batch::Summary& summary, const Settings& settings, Console& c
   if (settings.summary) {
     console.show(batch::summary_to_text(summary));
   } else if (!settings.json) {
-    console.note(fmt::format("{} rows succeeded, {} failed", with_thousands(summary.rows_succeeded),
+    console.note(fmt::format("{} {} succeeded, {} failed", with_thousands(summary.rows_succeeded),
+                             summary.rows_succeeded == 1 ? "row" : "rows",
                              with_thousands(summary.rows_failed)));
   }
   if (summary.end == batch::RunEnd::kInterrupted) console.error(interrupted_text(summary));
@@ -200,10 +205,13 @@ int run_command(const RunCommand& command, const Environment& environment) {
   Result<Chosen> chosen = choose(*resolved, environment, disk);
   if (!chosen) return fail(console, chosen.error());
   const bool elsewhere = !chosen->upstreams.empty();
-  const Result<void> output_checked = check_output_path(command.output);
-  if (!output_checked) return fail(console, output_checked.error());
-  const Result<void> files_checked = check_files_differ(command, settings);
-  if (!files_checked) return fail(console, files_checked.error());
+  // A dry run writes nothing and may do without a name.
+  if (!command.output.empty()) {
+    const Result<void> output_checked = check_output_path(command.output);
+    if (!output_checked) return fail(console, output_checked.error());
+    const Result<void> files_checked = check_files_differ(command, settings);
+    if (!files_checked) return fail(console, files_checked.error());
+  }
   const Result<void> report_checked = check_report_path(settings.report);
   if (!report_checked) return fail(console, report_checked.error());
   const Result<void> fetched = [&] {

@@ -14,8 +14,8 @@
 
 #include "api/batch_rows.h"
 #include "app/open_backend.h"
-#include "app/suggest.h"
 #include "base/hash.h"
+#include "base/suggest.h"
 #include "batch/job_paths.h"
 #include "batch/output_file.h"
 #include "llm/request_json.h"
@@ -293,8 +293,8 @@ Result<void> check_files_differ(const RunCommand& command, const Settings& setti
       if (one.path.empty() || other.path.empty() || (one.of_job && other.of_job)) continue;
       if (!same(one.path, other.path)) continue;
       return Error{ErrorKind::kInvalid,
-                   fmt::format("{} is {} and {} at once; give one of them another name", one.path,
-                               one.what, other.what)};
+                   fmt::format("{} is named for {} and for {}; give one of them another name",
+                               one.path, one.what, other.what)};
     }
   }
   return {};

@@ -48,12 +48,12 @@ bool did_something(const batch::JobCounters& counters, const Result<batch::JobRe
 
 std::string interrupted_text(const batch::Summary& summary) {
   const int64_t done = summary.rows_succeeded + summary.rows_failed;
-  const std::string& why = summary.error.empty() ? "interrupted" : summary.error;
-  if (summary.rows_total < 0)
-    return fmt::format("{}: {} rows are done; the same command continues", why,
-                       with_thousands(done));
-  return fmt::format("{}: {} of {} rows are done; the same command continues", why,
-                     with_thousands(done), with_thousands(summary.rows_total));
+  const std::string rows = summary.rows_total < 0 ? with_thousands(done)
+                                                  : fmt::format("{} of {}", with_thousands(done),
+                                                                with_thousands(summary.rows_total));
+  // An error says itself what to do first.
+  if (!summary.error.empty()) return fmt::format("{}; {} rows are done", summary.error, rows);
+  return fmt::format("interrupted: {} rows are done; run the same command again to continue", rows);
 }
 
 }  // namespace windrow::app

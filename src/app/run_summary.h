@@ -35,7 +35,7 @@ void add_result(const batch::JobCounters& counters, const Result<batch::JobRepor
 // Whether the run did anything: one that was refused leaves the summary of the run before it.
 bool did_something(const batch::JobCounters& counters, const Result<batch::JobReport>& result);
 
-// "interrupted: 12 of 400 rows are done; the same command continues".
+// "interrupted: 12 of 400 rows are done; run the same command again to continue".
 std::string interrupted_text(const batch::Summary& summary);
 
 }  // namespace windrow::app

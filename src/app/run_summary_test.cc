@@ -82,9 +82,12 @@ TEST(RunSummary, CountsTheWholeJobAndThisRun) {
   EXPECT_EQ(summary.attempts, 53);
   EXPECT_EQ(summary.completion_tokens, 200);
   EXPECT_EQ(interrupted_text(summary),
-            "interrupted: 92 of 100 rows are done; the same command continues");
+            "interrupted: 92 of 100 rows are done; run the same command again to continue");
   summary.rows_total = -1;
-  EXPECT_EQ(interrupted_text(summary), "interrupted: 92 rows are done; the same command continues");
+  EXPECT_EQ(interrupted_text(summary),
+            "interrupted: 92 rows are done; run the same command again to continue");
+  summary.error = "--max-cost 1 is too little";
+  EXPECT_EQ(interrupted_text(summary), "--max-cost 1 is too little; 92 rows are done");
 }
 
 TEST(RunSummary, SaysWhyARunFailed) {

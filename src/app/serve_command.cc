@@ -235,12 +235,21 @@ bool drain(api::ApiServer& server, ServeStorage& storage, const std::vector<Offe
   return false;
 }
 
+void warn_without_keys(const Settings& settings, const api::KeyRingHolder& keys, Console& console) {
+  if (!keys.now()->keys().empty()) return;
+  console.warn(
+      fmt::format("{0} has no keys, so every request is refused with 401; `windrow keys add {0} "
+                  "NAME` makes one",
+                  settings.api_keys));
+}
+
 void say_who_may_ask(const Settings& settings, const api::KeyFile* keys, Console& console) {
   if (settings.insecure_no_keys)
     console.warn(
         fmt::format("everybody who reaches {} may ask: there are no keys", settings.listen));
   if (keys == nullptr) return;
   if (const std::string warning = keys->warning(); !warning.empty()) console.warn(warning);
+  warn_without_keys(settings, *keys->keys(), console);
 }
 
 }  // namespace
@@ -339,9 +348,11 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   // Keys and log, read and opened again when somebody says so.
   std::optional<KeyWatch> key_watch;
   if (key_file) {
-    key_watch.emplace(std::move(key_file), [&](const Result<bool>& changed) {
+    const std::shared_ptr<api::KeyRingHolder> keys = key_file->keys();
+    key_watch.emplace(std::move(key_file), [&, keys](const Result<bool>& changed) {
       if (changed) {
         console.note(fmt::format("{} changed; its keys hold from now on", settings.api_keys));
+        warn_without_keys(settings, *keys, console);
       } else {
         console.error(changed.error().message + "; the keys from before hold");
       }

@@ -45,7 +45,7 @@ Result<void> check_together(const Settings& settings, const ListenAddress& liste
 
 Result<ServeOptions> serve_options(const Settings& settings) {
   Result<ListenAddress> listen = parse_listen(settings.listen);
-  if (!listen) return listen.error();
+  if (!listen) return listen.error().in(fmt::format("--listen {}", settings.listen));
   if (Result<void> checked = check_together(settings, *listen); !checked) return checked.error();
   Result<api::CorsPolicy> cors = api::CorsPolicy::make(settings.cors_origins);
   if (!cors) return cors.error().in("--cors-origin");

@@ -20,7 +20,8 @@ constexpr auto kServerRows = only_serve(std::to_array<SettingRow>({
     {.name = "listen",
      .field = &Settings::listen,
      .value_name = "HOST:PORT",
-     .help = "address to listen on; 0.0.0.0 is every interface, port 0 any free port"},
+     .help = "address to listen on, or a port alone; 0.0.0.0 is every interface, port 0 any free "
+             "port"},
     {.name = "data-dir",
      .field = &Settings::data_dir,
      .value_name = "FOLDER",

@@ -9,6 +9,7 @@
 #include <latch>
 #include <string_view>
 
+#include "app/listen_address.h"
 #include "app/open_files.h"
 #include "app/signals.h"
 #include "base/clock.h"
@@ -20,10 +21,6 @@ namespace windrow::app {
 namespace {
 
 constexpr Duration kGrace = std::chrono::seconds(5);
-
-std::string_view shown_host(std::string_view address) {
-  return address == "0.0.0.0" || address == "::" ? "127.0.0.1" : address;
-}
 
 }  // namespace
 
@@ -42,7 +39,7 @@ int sim_upstream_command(const SimUpstreamCommand& command) {
     fmt::print(stderr, "windrow: {}\n", server.error().message);
     return 2;
   }
-  fmt::print("http://{}:{}/v1\n", shown_host(command.server.address), (*server)->port());
+  fmt::print("{}/v1\n", local_url({command.server.address, (*server)->port()}, false));
   std::fflush(stdout);
   stop.wait();
   (*server)->stop(kGrace);

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "app/listen_address.h"
+
 namespace windrow::app {
 namespace {
 
@@ -52,17 +54,21 @@ constexpr int32_t kManySlots = 1'000'000;
 
 const std::array<SimFlag, 25> kSimFlags = {{
     {.group = "Server",
-     .name = "address",
-     .value_name = "ADDRESS",
-     .help = "where to listen; 0.0.0.0 is all of this machine (default: 127.0.0.1)",
+     .name = "listen",
+     .value_name = "HOST:PORT",
+     .help = "address to listen on, or a port alone; 0.0.0.0 is every interface, port 0 any free "
+             "port (default: 127.0.0.1:8000)",
      .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
-       command.server.address = text;
+       const Result<ListenAddress> listen = parse_listen(text);
+       if (!listen) return listen.error();
+       command.server.address = listen->host;
+       command.server.port = listen->port;
        return {};
      }},
     {.group = "Server",
      .name = "port",
      .value_name = "N",
-     .help = "0: any that is free (default: 8000)",
+     .help = "the port of --listen alone (default: 8000)",
      .set =
          [](Text text, SimUpstreamCommand& command) {
            return set_number<uint16_t>(text, 0, 65535, command.server.port);

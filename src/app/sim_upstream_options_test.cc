@@ -48,6 +48,12 @@ TEST(SimUpstreamOptions, FlagsSetWhatTheyName) {
   EXPECT_EQ(accepted({"--slots", "8", "--serial"}).server.sim.slots, 1);
   EXPECT_EQ(accepted({}).server.port, 8000);
   EXPECT_TRUE(accepted({"--instant"}).server.instant);
+  for (const std::string form : {"127.0.0.1:18703", ":18703", "18703"}) {
+    const SimUpstreamCommand listening = accepted({"--listen", form});
+    EXPECT_EQ(listening.server.address, "127.0.0.1") << form;
+    EXPECT_EQ(listening.server.port, 18703) << form;
+  }
+  EXPECT_EQ(accepted({"--listen", "[::1]:80"}).server.address, "::1");
 }
 
 TEST(SimUpstreamOptions, MistakesAreExplained) {
@@ -58,12 +64,14 @@ TEST(SimUpstreamOptions, MistakesAreExplained) {
   EXPECT_EQ(refused({"--answer", "poem"}), "--answer: \"poem\" is not one of text, echo, json");
   EXPECT_EQ(refused({"--solts", "4"}),
             "--solts is not a flag of windrow sim-upstream; did you mean --slots?");
+  EXPECT_TRUE(refused({"--listen", "300.1.1.1:5"}).find("is not an IPv4 address") !=
+              std::string::npos);
   EXPECT_EQ(refused({"--slots"}), "--slots needs a value after it");
   EXPECT_TRUE(refused({"--fault", "fire=1"}).starts_with("--fault: \"fire=1\" is no fault"));
   EXPECT_TRUE(refused({"--instant", "--fault", "stall=1"}).starts_with("--instant looks at no"));
   EXPECT_TRUE(refused({"--knee", "8"}).starts_with("--knee 8 is more than --slots 4"));
   EXPECT_EQ(refused({"word"}),
-            "\"word\" is one word too many; `windrow sim-upstream --help` shows the form");
+            "\"word\" is an argument too many; `windrow sim-upstream --help` shows the usage");
 }
 
 TEST(SimUpstreamOptions, TheTableIsWhole) {

@@ -28,8 +28,7 @@ Result<std::string> checked_key(std::string key, const std::string& place) {
   const auto printable = [](char byte) { return byte > ' ' && byte < '\x7f'; };
   if (!std::ranges::all_of(key, printable)) {
     return invalid(fmt::format(
-        "{} holds something else than a key: a key has no spaces, line ends or other letters than "
-        "those of ASCII",
+        "{} does not hold an API key: it has spaces, line ends or characters that are not ASCII",
         place));
   }
   return key;

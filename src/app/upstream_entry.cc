@@ -6,7 +6,7 @@
 #include <boost/json/value.hpp>
 #include <string_view>
 
-#include "app/suggest.h"
+#include "base/suggest.h"
 
 namespace windrow::app {
 namespace {

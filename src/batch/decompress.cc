@@ -201,10 +201,11 @@ Result<std::unique_ptr<Decoder>> decoder_for(std::string_view bytes) {
   }
   for (const Foreign& foreign : kForeign) {
     if (bytes.starts_with(foreign.first_bytes)) {
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("this is a {} file; plain text, gzip and zstd are read, so unpack "
-                               "it first",
-                               foreign.name)};
+      return Error{
+          ErrorKind::kInvalid,
+          fmt::format("the file is compressed with {}; plain text, gzip and zstd are read, so "
+                      "unpack it first",
+                      foreign.name)};
     }
   }
   return std::make_unique<PlainDecoder>();

@@ -267,10 +267,13 @@ std::string dry_run_to_text(const DryRun& dry_run) {
                   with_thousands(survey.prompt_tokens_longest)));
   row("shared prefix", fmt::format("{} of the prompt tokens repeat the beginning of another prompt",
                                    dry_run_percent(survey.shared_prefix)));
-  row("answers",
-      fmt::format("at most {} tokens, by max_tokens", with_thousands(survey.output_tokens_max)));
+  const bool generates = survey.answers > 0;
+  row("answers", generates ? fmt::format("at most {} tokens, by max_tokens",
+                                         with_thousands(survey.output_tokens_max))
+                           : "no tokens to generate: embeddings or scores");
   if (dry_run.cost_usd_max) {
-    row("cost", fmt::format("at most ${:.2f}, by max_tokens", *dry_run.cost_usd_max));
+    row("cost", fmt::format("at most ${:.2f}{}", *dry_run.cost_usd_max,
+                            generates ? ", by max_tokens" : ""));
   }
   if (dry_run.tokens_are_guessed) {
     row("", "four bytes are taken for a token: the servers count them otherwise");
@@ -280,6 +283,14 @@ std::string dry_run_to_text(const DryRun& dry_run) {
 
   const Calibration& calibration = *dry_run.calibration;
   const Estimate estimate = estimate_time(survey, calibration);
+  if (!generates) {
+    row("speed",
+        fmt::format("{} prompt tokens/s (measured in {})",
+                    human_rate(calibration.prompt_tokens_per_s), human_duration(calibration.took)));
+    row("time",
+        fmt::format("about {}, assuming that the speed stays", human_duration(estimate.shortest)));
+    return text;
+  }
   row("speed", fmt::format("{} prompt tokens/s, {} generated tokens/s with {} rows together "
                            "(measured in {})",
                            human_rate(calibration.prompt_tokens_per_s),

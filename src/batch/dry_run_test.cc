@@ -267,6 +267,20 @@ TEST(DryRunText, SaysWhereAnotherCacheMayBeFaster) {
   EXPECT_NE(dry_run_to_text(dry_run).find(hint), std::string::npos);
 }
 
+TEST(DryRunText, EmbeddingsAndScoresGenerateNothing) {
+  DryRun dry_run = example();
+  dry_run.survey.answers = 0;
+  dry_run.survey.output_tokens_max = 0;
+  dry_run.survey.shared_prefix = 0;
+  const std::string text = dry_run_to_text(dry_run);
+  EXPECT_NE(text.find("answers       no tokens to generate: embeddings or scores\n"
+                      "speed         1,000 prompt tokens/s (measured in 2.5 s)\n"
+                      "time          about 50 s, assuming that the speed stays\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("max_tokens"), std::string::npos) << text;
+}
+
 TEST(DryRunText, WithoutEndsThereIsNoLikelyTime) {
   DryRun dry_run = example();
   dry_run.calibration->answers_ended = 2;

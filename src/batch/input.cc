@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/format.h"
+
 namespace windrow::batch {
 namespace {
 
@@ -24,11 +26,13 @@ std::string system_says(int error) {
 // pipe. A regular file is always ready.
 class DescriptorSource final : public ByteSource {
  public:
-  DescriptorSource(int fd, int event, bool owned, std::string name, BeforeWait before_wait)
+  // `size`: of a regular file, when the run began.
+  DescriptorSource(int fd, int event, bool owned, std::optional<uint64_t> size,
+                   BeforeWait before_wait)
       : fd_(fd),
         event_(event),
         owned_(owned),
-        name_(std::move(name)),
+        size_(size.value_or(0)),
         before_wait_(std::move(before_wait)) {}
 
   DescriptorSource(const DescriptorSource&) = delete;
@@ -54,7 +58,11 @@ class DescriptorSource final : public ByteSource {
       }
       if (waits[1].revents != 0) return size_t{0};
       const ssize_t got = ::read(fd_, buffer, size);
-      if (got >= 0) return static_cast<size_t>(got);
+      if (got == 0 && bytes_read_ < size_) return cut_off();
+      if (got >= 0) {
+        bytes_read_ += static_cast<uint64_t>(got);
+        return static_cast<size_t>(got);
+      }
       if (errno != EINTR && errno != EAGAIN) return failure(errno);
     }
   }
@@ -67,13 +75,23 @@ class DescriptorSource final : public ByteSource {
 
  private:
   Error failure(int error) const {
-    return Error{ErrorKind::kIo, fmt::format("cannot read {}: {}", name_, system_says(error))};
+    return Error{ErrorKind::kIo, fmt::format("it cannot be read: {}", system_says(error))};
+  }
+
+  Error cut_off() const {
+    return Error{ErrorKind::kIo,
+                 fmt::format("the file became shorter while it was read: it had {} bytes when the "
+                             "run began and ends after {}; restore it, then run the same command "
+                             "again",
+                             with_thousands(static_cast<int64_t>(size_)),
+                             with_thousands(static_cast<int64_t>(bytes_read_)))};
   }
 
   const int fd_;
   const int event_;
   const bool owned_;
-  const std::string name_;
+  const uint64_t size_;
+  uint64_t bytes_read_ = 0;
   const BeforeWait before_wait_;
 };
 
@@ -107,7 +125,7 @@ class DescriptorInput final : public Input {
       if (!standard_input) ::close(fd);
       return Error{ErrorKind::kIo, fmt::format("cannot read {}: {}", name_, system_says(error))};
     }
-    return std::make_unique<DescriptorSource>(fd, event, !standard_input, name_,
+    return std::make_unique<DescriptorSource>(fd, event, !standard_input, size_,
                                               std::move(before_wait));
   }
 

@@ -19,7 +19,8 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   // At least one byte into `buffer` and how many, or 0 at the end. Blocks while a pipe is empty.
-  // After interrupt() it returns 0 at once.
+  // After interrupt() it returns 0 at once. Messages do not name the input: the reader of lines
+  // does. kIo also for a regular file that ends before the size it had when it became an Input.
   virtual Result<size_t> read(char* buffer, size_t size) = 0;
 
   // Any thread: ends a read that waits and all that follow.

@@ -43,6 +43,24 @@ TEST_F(InputTest, AFileCanBeReadAgainAndAgain) {
   EXPECT_EQ(read_all(**(*input)->open()), "one\ntwo\n");
 }
 
+TEST_F(InputTest, AFileThatBecomesShorterIsNamed) {
+  const std::string path = folder_ / "in.jsonl";
+  std::ofstream(path) << "one\ntwo\n";
+  const auto input = open_input(path);
+  ASSERT_TRUE(input.has_value());
+  const auto source = (*input)->open();
+  ASSERT_TRUE(source.has_value());
+  std::array<char, 4> first = {};
+  ASSERT_EQ(*(*source)->read(first.data(), first.size()), 4U);
+  ASSERT_EQ(::truncate(path.c_str(), 4), 0);
+  EXPECT_EQ(read_all(**source),
+            "error: the file became shorter while it was read: it had 8 bytes when the run began "
+            "and ends after 4; restore it, then run the same command again");
+  // One that grows is read to its end.
+  std::ofstream(path, std::ios::app) << "two\nthree\n";
+  EXPECT_EQ(read_all(**(*input)->open()), "one\ntwo\nthree\n");
+}
+
 TEST_F(InputTest, WhatCannotBeReadIsNamed) {
   const auto missing = open_input(folder_ / "no.jsonl");
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);

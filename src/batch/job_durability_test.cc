@@ -188,7 +188,7 @@ TEST(FailingDisk, AFailedSyncStopsTheJobAndIsNoResult) {
     const JobOutcome outcome = run_job(disk, job);
     if (outcome.completed()) continue;  // all rows in fewer groups
     ASSERT_EQ(outcome.result.error().kind, ErrorKind::kIo);
-    ASSERT_NE(outcome.error().find("See to the disk"), std::string::npos);
+    ASSERT_NE(outcome.error().find("Remove the cause"), std::string::npos);
     ASSERT_EQ(static_cast<int64_t>(split_lines(memory.get("r.jsonl")).size()),
               outcome.counters->rows_succeeded);
     memory.drop_unsynced();

@@ -67,9 +67,13 @@ Error with_what_is_safe(const Error& error, const JobOptions& options, const Job
                         const JobCounters& counters) {
   if (options.unattended) return error;
   if (error.kind == ErrorKind::kUnavailable) {
-    return Error{
-        error.kind,
-        error.message + "; results already written are safe, and the same command continues"};
+    return Error{error.kind,
+                 // Some errors say themselves how to go on, and that is not by the same command.
+                 error.message.find("--fresh") != std::string::npos
+                     ? error.message
+                     : error.message +
+                           "; rows that were written are safe: remove the cause, then run the "
+                           "same command again to continue"};
   }
   if (error.kind == ErrorKind::kConflict) {
     return Error{error.kind, error.message +
@@ -86,7 +90,7 @@ Error with_what_is_safe(const Error& error, const JobOptions& options, const Job
                            human_bytes(static_cast<uint64_t>(counters.log_bytes.load())),
                            files.paths.results, files.paths.errors,
                            error.kind == ErrorKind::kDiskFull ? "Make room on the disk"
-                                                              : "See to the disk")};
+                                                              : "Remove the cause")};
 }
 
 }  // namespace windrow::batch

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/format.h"
 #include "batch/log_scan.h"
 #include "batch/lost_results.h"
 #include "batch/ordered.h"
@@ -152,20 +153,28 @@ Result<ScannedLog> read_log(store::Disk& disk, const std::string& path, LogKind 
 Result<ScannedLog> read_results(store::Disk& disk, bool quarantines, JobFiles& files) {
   const std::string& path = files.paths.results;
   int64_t second = 0;
+  std::string first_double;
   const auto add = [&](const LogLine& line) -> Result<void> {
     if (files.index.add_result(line.identity, line.fingerprint)) return {};
+    ++second;
     if (quarantines) {
-      ++second;
       files.quarantine.add(path, LogKind::kResults, line, "its row has a line before it");
-      return {};
+    } else if (second == 1) {
+      first_double = fmt::format("line {}, custom_id \"{}\"", line.number, line.custom_id);
     }
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("{}: line {} is the second one for custom_id \"{}\"; nothing was "
-                             "changed. Delete one of the two, or use --fresh, which keeps the file "
-                             "under another name and starts over",
-                             path, line.number, line.custom_id)};
+    return {};
   };
   Result<ScannedLog> read = read_log(disk, path, LogKind::kResults, quarantines, add, files);
+  if (read && !first_double.empty()) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: {} for a custom_id that an earlier line has (the first: {}); "
+                             "nothing was changed. Delete one of each two, or use --fresh, which "
+                             "keeps the file under another name and starts over",
+                             path,
+                             second == 1 ? std::string("a line is")
+                                         : fmt::format("{} lines are", with_thousands(second)),
+                             first_double)};
+  }
   if (read) read->lines -= second;
   return read;
 }

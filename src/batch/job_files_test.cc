@@ -197,7 +197,8 @@ TEST_F(JobFilesTest, TwoResultsOfOneRowAreAnErrorWhereNobodyMayTakeThemOut) {
   options.unattended = true;
   const Error error = error_of(options);
   EXPECT_EQ(error.kind, ErrorKind::kInvalid);
-  EXPECT_NE(error.message.find("r.jsonl: line 3 is the second one for custom_id \"a\""),
+  EXPECT_NE(error.message.find(
+                "r.jsonl: 2 lines are for a custom_id that an earlier line has (the first: line "),
             std::string::npos)
       << error.message;
 }
@@ -222,6 +223,9 @@ TEST_F(JobFilesTest, AChangedOptionIsNamed) {
   options = job_options();
   options.body_defaults["temperature"] = 0;
   EXPECT_NE(error_of(options).message.find("set temperature: (not set) -> 0"), std::string::npos);
+  options.body_defaults["temperature"] = 0.5;
+  EXPECT_NE(error_of(options).message.find("set temperature: (not set) -> 0.5"), std::string::npos)
+      << error_of(options).message;
 }
 
 TEST_F(JobFilesTest, AnOptionThatIsGoneIsNamedOnceAllAreKnown) {

@@ -1,12 +1,20 @@
 #include "batch/job_reader.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <variant>
 
+#include "base/format.h"
 #include "batch/fingerprint.h"
 #include "batch/prescan.h"
 
 namespace windrow::batch {
+namespace {
+
+constexpr int64_t kSoundLine = -1;
+
+}  // namespace
 
 JobReader::JobReader(const RowReader& rows, RowIndex& index, JobCounters& counters, Options options,
                      Out out)
@@ -35,6 +43,14 @@ JobReader::Report JobReader::read(LineSource& lines) {
     }
     ++rows_read;
     read_row(**line);
+    if (bad_lines_ == kBadLinesMax) {
+      report_.error =
+          Error{ErrorKind::kInvalid,
+                fmt::format("{}: none of the first {} lines is a request ({}), so the rest was not "
+                            "read; give a file with one request as a JSON object on each line",
+                            options_.input_name, with_thousands(kBadLinesMax), first_bad_)};
+      break;
+    }
   }
   if (report_.to_end) counters_.rows_total = rows_read;
   return report_;
@@ -42,11 +58,17 @@ JobReader::Report JobReader::read(LineSource& lines) {
 
 void JobReader::read_row(const Line& line) {
   if (const auto finished = glance_.pass_over(line, Pass::kRun, index_)) {
+    bad_lines_ = kSoundLine;
     skip(*finished == Verdict::kFailed);
     return;
   }
   auto opened = rows_.open(line);
   auto* const unnamed = std::get_if<RowFault>(&opened);
+  if (unnamed == nullptr) {
+    bad_lines_ = kSoundLine;
+  } else {
+    count_bad(*unnamed);
+  }
   const RowKey& key = unnamed != nullptr ? unnamed->key : std::get<Envelope>(opened).key;
   const Verdict verdict =
       unnamed != nullptr
@@ -94,6 +116,11 @@ void JobReader::count_ignored(const std::vector<std::string>& fields) {
       report_.ignored_fields.emplace(field, 1);
     }
   }
+}
+
+void JobReader::count_bad(const RowFault& fault) {
+  if (bad_lines_ == kSoundLine) return;
+  if (bad_lines_++ == 0) first_bad_ = fault.failure.message;
 }
 
 void JobReader::skip(bool failed) {

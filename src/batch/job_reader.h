@@ -25,6 +25,10 @@ namespace windrow::batch {
 // row.
 inline constexpr size_t kIgnoredNamesMax = 100;
 
+// An input is no file of requests when so many lines from its start are none: a table, a picture,
+// one JSON document over many lines. It would become a log with an error for each of them.
+inline constexpr int64_t kBadLinesMax = 1000;
+
 // Used by one thread; what it is given outlives it.
 class JobReader {
  public:
@@ -65,6 +69,7 @@ class JobReader {
   void skip(bool failed);
   void count_ignored(const std::vector<std::string>& fields);
   void finish_fault(RowFault fault);
+  void count_bad(const RowFault& fault);
   Error changed(const RowKey& key) const;
 
   const RowReader& rows_;
@@ -73,6 +78,8 @@ class JobReader {
   const Options options_;
   const Out out_;
   RowGlance glance_;
+  int64_t bad_lines_ = 0;  // from the start; less than 0: there was a sound one
+  std::string first_bad_;
   Report report_;
 };
 

@@ -9,7 +9,10 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <filesystem>
+#include <optional>
 #include <utility>
+
+#include "batch/pretty_json.h"
 
 namespace windrow::batch {
 
@@ -122,12 +125,26 @@ std::vector<SettingChange> changed_settings(const std::vector<JobSetting>& befor
   return changes;
 }
 
+namespace {
+
+// As people read it; the record keeps the forms it always had, so that jobs of before continue.
+std::string shown_value(const std::optional<std::string>& value) {
+  if (!value) return "(not set)";
+  if (*value == "of servers elsewhere") return "answered by servers (--upstream)";
+  if (*value == "its own") return "(none given)";
+  boost::system::error_code error;
+  const json::value number = json::parse(*value, error);
+  return !error && number.is_double() ? plain_json(number) : *value;
+}
+
+}  // namespace
+
 Error changed_settings_error(const std::vector<SettingChange>& changes,
                              const std::string& results) {
   std::string named;
   for (const SettingChange& change : changes) {
-    named += fmt::format("\n  {}: {} -> {}", change.name, change.before.value_or("(not set)"),
-                         change.now.value_or("(not set)"));
+    named += fmt::format("\n  {}: {} -> {}", change.name, shown_value(change.before),
+                         shown_value(change.now));
   }
   return Error{
       ErrorKind::kConflict,

@@ -7,12 +7,14 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
 
 #include "base/ensure.h"
 #include "base/format.h"
+#include "base/uncaught.h"
 #include "batch/job_end.h"
 #include "batch/job_reader.h"
 #include "batch/line_source.h"
@@ -71,6 +73,7 @@ class Runner final : public JobRunner {
   const JobPaths& paths() const override { return files_.paths; }
   const JobStart& start() const override { return files_.start; }
   std::optional<Error> refusal() const override;
+  Error emptied_error() const;
   Result<JobReport> run(std::span<const ModelRoute> routes, RunHooks hooks) override;
   void stop() override { stop_at_least(Stop::kFinishRunning); }
   void stop_now() override { stop_at_least(Stop::kNow); }
@@ -156,22 +159,39 @@ void Runner::fail(const Error& error, Stop stop) {
   stop_at_least(stop);
 }
 
-// The door at which exceptions stop. Nobody foresaw one, so nothing is known of what it left
-// undone: the process ends, and what is on disk is what a later run continues from.
+// The door at which exceptions stop: the process ends, and what is on disk is what a later run
+// continues from. Also where the thread itself cannot be had: the others run and cannot be joined.
 template <class Body>
 std::thread Runner::start_thread(const char* name, Body body) {
-  return std::thread([name, body = std::move(body)]() mutable {
-    try {
-      body();
-    } catch (const std::exception& error) {
-      ENSURE(false, "the {} thread of a job ended early: {}", name, error.what());
-    }
-  });
+  try {
+    return std::thread([name, body = std::move(body)]() mutable {
+      try {
+        body();
+      } catch (const std::exception& error) {
+        end_on(error, fmt::format("the {} thread of a job", name));
+      }
+    });
+  } catch (const std::system_error& error) {
+    end_on(error, "a job");
+  }
+}
+
+// An input without a row, where an earlier run has left outcomes: that is a mistake with the input
+// rather than a job that is done.
+Error Runner::emptied_error() const {
+  return Error{
+      ErrorKind::kConflict,
+      fmt::format("{} has no rows, but {} and its errors have {} of an earlier run; restore "
+                  "the input, or name another output with -o. The results stay as they are",
+                  environment_.input.name(), files_.paths.results,
+                  with_thousands(static_cast<int64_t>(files_.index.size())))};
 }
 
 std::optional<Error> Runner::refusal() const {
   const std::scoped_lock lock(mutex_);
   if (!prescan_) return std::nullopt;
+  if (compares_ && prescan_->whole && prescan_->rows == 0 && options_.rows_max != 0)
+    return emptied_error();
   if (prescan_->rows_changed > 0) return changed_rows_error(*prescan_, environment_.input.name());
   const bool none_left = options_.only_retried && !options_.rows_max && prescan_->whole &&
                          files_.start.retried > 0 && prescan_->rows_to_look_at == 0;
@@ -248,7 +268,9 @@ Result<bool> Runner::check_strictly(const RunHooks& hooks) {
           hooks.on_fault(LineFault{
               .line = fault.key.line, .custom_id = fault.key.custom_id, .failure = fault.failure});
         } else if (faults <= static_cast<int64_t>(kNamedMax)) {
-          named += fmt::format("\n  line {}: {}", fault.key.line, fault.failure.message);
+          const std::string place = fmt::format("line {}", fault.key.line);
+          const bool has_place = fault.failure.message.starts_with(place + " ");
+          named += fmt::format("\n  {}{}", has_place ? "" : place + ": ", fault.failure.message);
         }
       });
   if (stopping() != Stop::kNo) return false;
@@ -452,6 +474,8 @@ Result<JobReport> Runner::end_of_job() {
     if (fatal_) return *fatal_;
   }
   if (read_.error) return *read_.error;
+  if (compares_ && read_.to_end && counters_.rows_total == 0 && options_.rows_max != 0)
+    return emptied_error();
   const int64_t written = counters_.rows_succeeded + counters_.rows_failed;
   const bool completed = read_.to_end && written == read_.rows_to_write;
   JobReport end = report(completed ? JobEnd::kCompleted : JobEnd::kInterrupted);

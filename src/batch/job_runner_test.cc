@@ -1,11 +1,16 @@
 #include "batch/job_runner.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <set>
+#include <string>
+#include <string_view>
 #include <thread>
 
+#include "batch/outcome_writer.h"
 #include "batch/testing/job_rig.h"
 #include "batch/testing/pack.h"
 #include "store/testing/memory_disk.h"
@@ -85,7 +90,8 @@ TEST_F(JobRunnerTest, EveryRowGetsItsLine) {
 
 TEST_F(JobRunnerTest, WithoutFailuresTheCodeIsZero) {
   EXPECT_EQ(exit_code(run(rows(1, 3)).result), 0);
-  EXPECT_EQ(exit_code(run("").result), 0);
+  MemoryDisk other;
+  EXPECT_EQ(exit_code(run_job(other, {.input = ""}).result), 0);
 }
 
 TEST_F(JobRunnerTest, NoBadLineCostsMoreThanItself) {
@@ -492,7 +498,7 @@ TEST_F(JobRunnerTest, StrictRefusesWithEveryOffendingLine) {
   EXPECT_TRUE(memory_.names().empty());
 
   job.hooks.on_fault = nullptr;
-  EXPECT_NE(run_job(memory_, job).error().find("\n  line 3: "), std::string::npos);
+  EXPECT_NE(run_job(memory_, job).error().find("\n  line 3 "), std::string::npos);
 }
 
 TEST_F(JobRunnerTest, StrictRunsWhatIsWithoutFault) {
@@ -551,6 +557,53 @@ TEST_F(JobRunnerTest, AnInputThatCannotBeReadFurtherFails) {
   expect_all_of(input);
 }
 
+// A table, a picture: an error for each of its lines would be of no use to anybody.
+TEST_F(JobRunnerTest, AnInputWithoutARequestInItsFirstThousandLinesIsRefused) {
+  std::string noise;
+  for (int i = 0; i < 5000; ++i)
+    noise += fmt::format("name {};value {}\n", i, i);
+  const JobOutcome outcome = run(noise + rows(1, 10));
+  EXPECT_EQ(exit_code(outcome.result), 2);
+  EXPECT_NE(outcome.error().find("none of the first 1,000 lines is a request (line 1 "),
+            std::string::npos)
+      << outcome.error();
+  EXPECT_EQ(outcome.submitted, 0);
+  EXPECT_EQ(errors().size(), 1000U);
+  EXPECT_FALSE(run(noise + rows(1, 10)).result.has_value()) << "and again";
+}
+
+TEST_F(JobRunnerTest, OneRequestAmongTheFirstThousandLinesIsEnough) {
+  std::string noise;
+  for (int i = 0; i < 1500; ++i)
+    noise += "noise\n";
+  EXPECT_TRUE(run(rows(1, 1) + noise).completed());
+  EXPECT_EQ(errors().size(), 1500U);
+}
+
+TEST_F(JobRunnerTest, AnEmptyInputBesideResultsIsRefused) {
+  ASSERT_TRUE(run(rows(1, 20)).completed());
+  const std::string before = memory_.get("r.jsonl");
+  for (const std::string_view empty : {"", "\n \n"}) {
+    const JobOutcome outcome = run(std::string(empty));
+    EXPECT_EQ(exit_code(outcome.result), 2);
+    EXPECT_NE(outcome.error().find("has no rows, but r.jsonl and its errors have 20 of an earlier"),
+              std::string::npos)
+        << outcome.error();
+  }
+  JobRun stream{.input = ""};
+  stream.input_options.rereadable = false;
+  EXPECT_EQ(exit_code(run_job(memory_, stream).result), 2);
+  EXPECT_EQ(memory_.get("r.jsonl"), before);
+  MemoryDisk fresh;
+  EXPECT_TRUE(run_job(fresh, {.input = ""}).completed())
+      << "without results it is a job of no rows";
+}
+
+// Answers are asked again when the process is killed before they are synced.
+TEST_F(JobRunnerTest, AnswersGatherForPartOfFiftyMillisecondsAtMost) {
+  EXPECT_LE(2 * kGroupGather + 2 * std::chrono::milliseconds(15), std::chrono::milliseconds(50));
+}
+
 TEST_F(JobRunnerTest, ABackendThatIsGoneStopsTheJobAndIsNoResult) {
   const std::string input = rows(1, 100);
   std::atomic<int> calls = 0;
@@ -564,7 +617,7 @@ TEST_F(JobRunnerTest, ABackendThatIsGoneStopsTheJobAndIsNoResult) {
   const JobOutcome outcome = run_job(memory_, {.input = input, .script = dies});
   EXPECT_EQ(outcome.result.error().kind, ErrorKind::kUnavailable);
   EXPECT_EQ(exit_code(outcome.result), 3);
-  EXPECT_NE(outcome.error().find("the device is gone; results already written are safe"),
+  EXPECT_NE(outcome.error().find("the device is gone; rows that were written are safe"),
             std::string::npos);
   EXPECT_EQ(results().size(), 19U);
   EXPECT_TRUE(errors().empty());

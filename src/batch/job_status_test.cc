@@ -109,6 +109,18 @@ TEST_F(JobStatusTest, LogsThatGrewSinceTheSummaryWereCutShort) {
   EXPECT_EQ(status().state, JobState::kCutShort);
 }
 
+// A server writes no summary, and whether its batch has ended is in its database.
+TEST_F(JobStatusTest, ABatchOfAServerIsNotCalledKilled) {
+  leave_a_job();
+  ASSERT_TRUE(memory_.remove(kPaths.summary).has_value());
+  JobStatus batch = status();
+  batch.input = "file-0123456789abcdef0123456789abcdef";
+  batch.paths.results = "data/batches/batch_12/results.jsonl";
+  const std::string text = status_to_text(batch, nullptr, 0);
+  EXPECT_THAT(text, HasSubstr("GET /v1/batches/batch_12\n"));
+  EXPECT_EQ(text.find("killed"), std::string::npos) << text;
+}
+
 TEST_F(JobStatusTest, OddLinesAreSaidAndTheRestIsCounted) {
   leave_a_job();
   memory_.put("r.jsonl", "my notes\n" + memory_.get("r.jsonl"));

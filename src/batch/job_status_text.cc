@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -133,6 +134,12 @@ std::string state_text(const JobStatus& status) {
       return fmt::format("not finished: the last run ended early: {}",
                          status.last ? status.last->error : "");
     case JobState::kCutShort:
+      // A server keeps the state of its batches in its database, and writes no summaries.
+      if (!status.last && status.input.starts_with("file-")) {
+        return fmt::format(
+            "a batch of windrow serve, which says how it stands: GET /v1/batches/{}",
+            std::filesystem::path(status.paths.results).parent_path().filename().string());
+      }
       return "not running; the last run was killed. Run the same command again to continue";
   }
   return "";

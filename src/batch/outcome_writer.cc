@@ -1,6 +1,5 @@
 #include "batch/outcome_writer.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -11,10 +10,6 @@
 
 namespace windrow::batch {
 namespace {
-
-// How long outcomes gather before they are written: a sync costs the same for one and for hundreds.
-// Part of the time that may pass until a row that was answered is safe.
-constexpr std::chrono::milliseconds kGather(10);
 
 // The sums that are added to the counters when a group is safe on disk.
 struct GroupSums {
@@ -43,7 +38,7 @@ void OutcomeWriter::finish(RowOutcome outcome) {
 void OutcomeWriter::write(ResultLog log) {
   counters_.log_bytes = static_cast<int64_t>(log.bytes());
   for (;;) {
-    std::vector<RowOutcome> group = outcomes_.pop_all_gathered(kGather);
+    std::vector<RowOutcome> group = outcomes_.pop_all_gathered(kGroupGather);
     if (group.empty()) {
       // Whoever removed a log after its last group took what this run says is done.
       if (auto still = log.check_in_place(); !still) out_.failed(still.error());

@@ -144,6 +144,7 @@ ProgressNumbers Progress::numbers() const {
   const int64_t prompts = last.prompt_tokens - tokens_from.prompt_tokens + cached;
   if (prompts > 0)
     numbers.prompt_reused = static_cast<double>(cached) / static_cast<double>(prompts);
+  numbers.prompts_only = last.generated_tokens == 0 && last.prompt_tokens > 0;
   numbers.generated_tokens_per_s =
       per_second(last.generated_tokens - tokens_from.generated_tokens, last.at - tokens_from.at);
 
@@ -185,7 +186,10 @@ std::vector<ProgressPiece> progress_pieces(const ProgressNumbers& numbers) {
         {.text = fmt::format("{} reused", percent_of(numbers.prompt_reused)), .rank = 6});
   }
   pieces.push_back(
-      {.text = fmt::format("{} tok/s", human_rate(numbers.generated_tokens_per_s)), .rank = 4});
+      {.text = numbers.prompts_only
+                   ? fmt::format("{} prompt tok/s", human_rate(numbers.prompt_tokens_per_s))
+                   : fmt::format("{} tok/s", human_rate(numbers.generated_tokens_per_s)),
+       .rank = 4});
   if (numbers.upstreams.empty()) {
     pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 7});
   }
@@ -244,10 +248,11 @@ std::string progress_sentence(const ProgressNumbers& numbers) {
   if (numbers.rows_total > 0) {
     text += fmt::format(" ({})", percent(numbers.rows_done, numbers.rows_total));
   }
-  text += fmt::format(", {} failed; {} rows/s, {} prompt and {} generated tokens/s",
-                      with_thousands(numbers.rows_failed), human_rate(numbers.rows_per_s),
-                      human_rate(numbers.prompt_tokens_per_s),
-                      human_rate(numbers.generated_tokens_per_s));
+  text += fmt::format(", {} failed; {} rows/s, {} prompt ", with_thousands(numbers.rows_failed),
+                      human_rate(numbers.rows_per_s), human_rate(numbers.prompt_tokens_per_s));
+  if (!numbers.prompts_only)
+    text += fmt::format("and {} generated ", human_rate(numbers.generated_tokens_per_s));
+  text += "tokens/s";
   if (numbers.prompt_reused > 0) {
     text += fmt::format(", {} of the prompts reused", percent_of(numbers.prompt_reused));
   }

@@ -38,6 +38,7 @@ struct ProgressNumbers {
   double rows_per_s = 0;
   double prompt_tokens_per_s = 0;
   double generated_tokens_per_s = 0;
+  bool prompts_only = false;       // nothing was generated so far: embeddings, scores
   double prompt_reused = 0;        // part of the prompts that need not be computed, from 0 to 1
   uint64_t device_bytes_used = 0;  // 0: not known
   uint64_t device_bytes_max = 0;

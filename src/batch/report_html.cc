@@ -107,8 +107,10 @@ std::string header(const Summary& summary) {
   if (summary.backend.cached_tokens > 0) {
     html += tile("prompt tokens reused", with_thousands(summary.backend.cached_tokens));
   }
-  html += tile("generated tokens/s",
-               human_rate(report_rate(summary.backend.generated_tokens, summary.running)));
+  if (summary.backend.generated_tokens > 0 || summary.backend.prompt_tokens == 0) {
+    html += tile("generated tokens/s",
+                 human_rate(report_rate(summary.backend.generated_tokens, summary.running)));
+  }
   html += tile("preemptions", with_thousands(summary.backend.preemptions));
   return html + "</section>\n";
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/ensure.h"
+#include "base/format.h"
 #include "base/json_depth.h"
 #include "base/utf8.h"
 #include "batch/fingerprint.h"
@@ -64,11 +65,12 @@ json::storage_ptr memory_of_tree(bool raw) {
 
 std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr memory) {
   if (line.too_long) {
-    return fault_of_line(line, "line_too_long",
-                         fmt::format("line {} is {} bytes long, above the limit for one line; "
-                                     "split the request",
-                                     line.number, line.length),
-                         "");
+    return fault_of_line(
+        line, "line_too_long",
+        fmt::format("line {} is {} bytes long, above the limit of {} for one line; "
+                    "split the request",
+                    line.number, line.length, human_bytes(LineLimits{}.line_bytes_max)),
+        "");
   }
   json::parse_options options;
   options.max_depth = kJsonDepthMax;
@@ -83,6 +85,12 @@ std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr me
                                      line.number, read + 1),
                          "");
   }
+  if (error == json::error::too_deep) {
+    return fault_of_line(line, "invalid_json_line",
+                         fmt::format("line {} is nested more than {} deep; flatten its body",
+                                     line.number, kJsonDepthMax),
+                         "");
+  }
   if (error) {
     return fault_of_line(line, "invalid_json_line",
                          fmt::format("line {} is not one JSON value: {} near byte {}; write one "
@@ -94,7 +102,8 @@ std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr me
 }
 
 std::string models_text(const std::vector<std::string>& models) {
-  return fmt::format("{}", fmt::join(models, ", "));
+  return fmt::format("{} {}", models.size() == 1 ? "the only model is" : "the models are",
+                     fmt::join(models, ", "));
 }
 
 // What a row is asked in: an endpoint's own words, or those of an API that becomes one.
@@ -179,8 +188,7 @@ std::optional<llm::Failure> RowReader::check_model(const json::value* model) con
   if (rules_.any_model) return std::nullopt;
   if (model == nullptr || model->is_null()) {
     return failure(400, "missing_required_parameter",
-                   fmt::format("the body has no model; there is {}", models_text(rules_.models)),
-                   "model");
+                   fmt::format("the body has no model; {}", models_text(rules_.models)), "model");
   }
   if (!model->is_string() ||
       std::find(rules_.models.begin(), rules_.models.end(),
@@ -188,7 +196,7 @@ std::optional<llm::Failure> RowReader::check_model(const json::value* model) con
     return std::nullopt;  // what is no string is refused with the other fields
   }
   return failure(404, "model_not_found",
-                 fmt::format("there is no model {}; there is {}", in_quotes(model->get_string()),
+                 fmt::format("there is no model {}; {}", in_quotes(model->get_string()),
                              models_text(rules_.models)),
                  "model");
 }

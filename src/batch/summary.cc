@@ -218,12 +218,18 @@ std::string summary_to_text(const Summary& summary) {
             here ? fmt::format("{} running, {} loading the model", human_duration(summary.running),
                                human_duration(summary.loading))
                  : fmt::format("{} running", human_duration(summary.running)));
-  table.row("speed", fmt::format("{} rows/s, {} prompt and {} generated tokens/s",
-                                 human_rate(rate(summary.rows_this_run, summary.running)),
-                                 human_rate(rate(backend.prompt_tokens, summary.running)),
-                                 human_rate(rate(backend.generated_tokens, summary.running))));
-  std::string tokens = fmt::format("{} prompt, {} generated", with_thousands(backend.prompt_tokens),
-                                   with_thousands(backend.generated_tokens));
+  // Embeddings and scores generate nothing.
+  const bool generated = backend.generated_tokens > 0 || backend.prompt_tokens == 0;
+  std::string speed =
+      fmt::format("{} rows/s, {} prompt ", human_rate(rate(summary.rows_this_run, summary.running)),
+                  human_rate(rate(backend.prompt_tokens, summary.running)));
+  std::string tokens = fmt::format("{} prompt", with_thousands(backend.prompt_tokens));
+  if (generated) {
+    speed += fmt::format("and {} generated ",
+                         human_rate(rate(backend.generated_tokens, summary.running)));
+    tokens += fmt::format(", {} generated", with_thousands(backend.generated_tokens));
+  }
+  table.row("speed", speed + "tokens/s");
   if (here) tokens += fmt::format(", in {} forward passes", with_thousands(backend.steps));
   table.row("tokens", tokens);
   if (backend.cached_tokens > 0) {

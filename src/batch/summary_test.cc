@@ -78,6 +78,15 @@ TEST(Summary, TheTableSpeaksOfWhatThereIs) {
             "report        report.html\n");
 }
 
+TEST(Summary, TheTableOfEmbeddingsSpeaksOfPromptsAlone) {
+  Summary summary = example();
+  summary.backend.generated_tokens = 0;
+  const std::string text = summary_to_text(summary);
+  EXPECT_NE(text.find(" rows/s, 2,100 prompt tokens/s\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("tokens        42,000 prompt, in 700 forward passes\n"), std::string::npos)
+      << text;
+}
+
 TEST(Summary, TheTableNamesOnlySoManyKindsOfFailure) {
   Summary summary = example();
   summary.failures.clear();

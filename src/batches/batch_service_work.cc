@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "base/ensure.h"
+#include "base/uncaught.h"
 #include "batch/input.h"
 #include "batches/batch_service.h"
 #include "batches/validate.h"
@@ -144,12 +145,11 @@ void BatchService::begin(const LivePtr& live, void (BatchService::*work)(const L
   live->working = true;
   Worker& worker = workers_.emplace_back();
   worker.thread = std::thread([this, live, work, &worker] {
-    // Nobody foresaw it, so nothing is known of what it left undone: the process ends, and what is
-    // on disk is what the next one goes on from.
+    // The process ends, and what is on disk is what the next one continues from.
     try {
       (this->*work)(live);
     } catch (const std::exception& error) {
-      ENSURE(false, "the thread of a batch ended early: {}", error.what());
+      end_on(error, "the thread of a batch");
     }
     const std::scoped_lock lock(mutex_);
     live->working = false;

@@ -47,10 +47,11 @@ class Validator {
   bool see(const batch::Line& line) {
     if (line.beyond) {
       add(line, "file_too_large",
-          fmt::format("unpacked, the file is larger than {}, as much as is read of one here; that "
-                      "was in line {}. Split it, or have whoever runs the server raise "
-                      "--max-file-mb, with which this grows",
-                      human_bytes(rules_.text_bytes_max), with_thousands(number_of(line))),
+          fmt::format(
+              "the unpacked file is larger than {}, the limit of this server (reached in line "
+              "{}); split it, or ask the operator to raise --max-file-mb, which raises this "
+              "limit too",
+              human_bytes(rules_.text_bytes_max), with_thousands(number_of(line))),
           "");
       return false;
     }

@@ -35,8 +35,8 @@ std::string field_of(std::string_view argument) {
 
 Unwritable no_place_for(const Vanished& vanished) {
   return {.error = {ErrorKind::kNotFound,
-                    fmt::format("the model's chat template has no place for {}, which would be "
-                                "left out without a word; {}",
+                    fmt::format("the model's chat template does not use {}, so the model would "
+                                "never see it; {}",
                                 vanished.field, vanished.advice)},
           .field = vanished.field};
 }

@@ -93,8 +93,8 @@ TEST(ChatTemplate, WhatATemplateHasNoPlaceForIsRefusedAndNamed) {
   EXPECT_EQ(refusal(leaves_out, tools).error.kind, ErrorKind::kNotFound);
   EXPECT_EQ(refusal(leaves_out, tools).field, "tools") << "it mentions them";
   EXPECT_EQ(text(leaves_out, tools),
-            "the model's chat template has no place for tools, which would be left out without a "
-            "word; describe them in a message, or use a model trained for them");
+            "the model's chat template does not use tools, so the model would never see it; "
+            "describe them in a message, or use a model trained for them");
   EXPECT_EQ(text("{{ messages[0].content }} {{ tools[0].function.name }}", tools), "hi f");
 
   Asked calls;
@@ -191,15 +191,15 @@ TEST(ChatTemplate, WhatVanishesBesideToldCallsIsNamedByItsPlace) {
       {"role": "developer", "content": "Tersely."}])")
                        .as_array();
   EXPECT_EQ(refusal(kNarrow, asked).field, "messages[4].content");
-  EXPECT_TRUE(contains(text(kNarrow, asked), "no place for messages[4].content"));
+  EXPECT_TRUE(contains(text(kNarrow, asked), "does not use messages[4].content"));
 }
 
 TEST(ChatTemplate, NoMessageVanishes) {
   Asked asked;
   asked.messages.push_back(json::object{{"role", "tool"}, {"content", "42"}});
   EXPECT_EQ(text(kNarrow, asked),
-            "the model's chat template has no place for messages[1].content, which would be left "
-            "out without a word; move it into a message of another role, or use a model trained "
+            "the model's chat template does not use messages[1].content, so the model would never "
+            "see it; move it into a message of another role, or use a model trained "
             "for this one");
   EXPECT_EQ(refusal(kNarrow, asked).field, "messages[1].content");
   asked.messages.insert(asked.messages.begin(),

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kBegin = "windrow-cache-1\n";
 constexpr size_t kHeadBytes = 48;
+constexpr size_t kLengthAt = 32;  // of the body's length in the head
 constexpr uint64_t kBodyBytesMax = uint64_t{1} << 30;
 
 // How much is read at a time to find the records.
@@ -52,9 +53,14 @@ std::string written(const Head& head) {
   return whole + text;
 }
 
-std::optional<Head> read_head(std::string_view text) {
+// The head at the front of `text`; nullopt where it is damaged or its record is longer than the
+// `room` that is left in the file.
+std::optional<Head> read_head(std::string_view text, uint64_t room) {
   if (text.size() < kHeadBytes) return std::nullopt;
   text = text.substr(0, kHeadBytes);
+  // The length first: it rules out nearly all bytes of a text, and the hash costs more.
+  std::string_view length = text.substr(kLengthAt, 4);
+  if (take_number(length, 4) > room - kHeadBytes) return std::nullopt;
   if (take_number(text, 8) != hash64(text)) return std::nullopt;
   Head head;
   head.question.low = take_number(text, 8);
@@ -138,13 +144,19 @@ Result<void> ResponseCache::load(const std::string& path) {
                              path)};
   }
   uint64_t at = *begin == kBegin ? kBegin.size() : 0;
-  while (at > 0 && at < *size) {
-    const auto text = chunks.at(at, kHeadBytes);
+  // `at` is where the whole records end, `next` where a head is looked for: further on than `at`
+  // while the bytes between them are of a record whose head is damaged.
+  for (uint64_t next = at; at > 0 && next + kHeadBytes <= *size;) {
+    const auto text = chunks.at(next, kHeadBytes);
     if (!text) return text.error();
-    const auto head = read_head(*text);
-    if (!head || head->body_bytes > *size - at - kHeadBytes) break;
-    places_[head->question.low] = at;
-    at += kHeadBytes + head->body_bytes;
+    const std::optional<Head> head = read_head(*text, *size - next);
+    if (!head) {
+      ++next;
+      continue;
+    }
+    places_[head->question.low] = next;
+    next += kHeadBytes + head->body_bytes;
+    at = next;
   }
   if (at < *size) {
     if (auto cut = out_->truncate(at); !cut) return cut.error();
@@ -166,8 +178,9 @@ std::optional<llm::Answer> ResponseCache::find(const Hash128& question) {
   if (place == places_.end()) return std::nullopt;
   std::array<char, kHeadBytes> bytes{};
   const auto head_read = in_->read_at(place->second, bytes.data(), bytes.size());
-  const auto head =
-      head_read ? read_head(std::string_view(bytes.data(), *head_read)) : std::nullopt;
+  const auto head = head_read ? read_head(std::string_view(bytes.data(), *head_read),
+                                          reading_.bytes - place->second)
+                              : std::nullopt;
   if (head && head->question != question) return std::nullopt;
   llm::Answer answer;
   if (head) {

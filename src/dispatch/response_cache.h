@@ -2,9 +2,9 @@
 // is answered alike each time belongs here (llm/raw_request.h, repeat_key). docs/formats.md has the
 // form of the file.
 //
-// A cache may forget, but what it says is what was answered: every record has two checksums. What a
-// crash left torn at the end is cut off when the file is opened. A disk that fails stops the
-// storing and nothing else.
+// A cache may forget, but what it says is what was answered: every record has two checksums. A
+// record with a damaged head is passed over, up to the next whole one; what a crash left torn at
+// the end is cut off when the file is opened. A disk that fails stops the storing and nothing else.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

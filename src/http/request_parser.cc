@@ -72,7 +72,8 @@ void RequestParser::Machine::on_field_impl(beast_http::field field, Text name, T
   }
   if (field == beast_http::field::expect && parser_.version_ >= 11) {
     if (!same_ignoring_case(view(value), "100-continue")) {
-      return parser_.refuse(417, "the only expectation is 100-continue", error);
+      return parser_.refuse(417, "Expect takes nothing but 100-continue; leave the header out",
+                            error);
     }
     parser_.expects_ = true;
   }
@@ -85,7 +86,10 @@ void RequestParser::Machine::on_header_impl(ErrorCode& error) {
   for (const Headers::Field field : parser_.headers_)
     hosts += same_ignoring_case(field.name, "Host") ? 1 : 0;
   if (hosts > 1 || (parser_.version_ >= 11 && hosts == 0)) {
-    parser_.refuse(400, "a request of HTTP/1.1 has a Host, and one only", error);
+    parser_.refuse(400,
+                   hosts == 0 ? "the request has no Host header, which HTTP/1.1 demands"
+                              : "the request has several Host headers; it must have one",
+                   error);
   }
   if (!chunked()) parser_.content_length_ = content_length().value_or(0);
 }
@@ -149,6 +153,8 @@ RequestParser::State RequestParser::feed(std::string_view bytes, size_t& consume
   // Beast takes it for granted, by an assertion, that a last chunk it has seen the beginning of
   // comes again with so many bytes. A body that is not complete has them still before it.
   if (head_done_ && machine_->chunked() && bytes.size() < kLastChunkBytes) return State::kWantsMore;
+  // A TLS handshake (RFC 8446, 5.1): a record of type 22, version 3.x.
+  if (!machine_->got_some()) tls_ = bytes.substr(consumed).starts_with("\x16\x03");
   ErrorCode error;
   const bool in_head = !head_done_;
   const size_t begin = consumed;
@@ -229,7 +235,9 @@ RequestParser::State RequestParser::fail(const ErrorCode& error) {
     failure_ = fmt::format("the body of the request is longer than {} bytes", body_bytes_max_);
   } else {
     failure_status_ = 400;
-    failure_ = fmt::format("this is no HTTP request: {}", error.message());
+    failure_ = tls_ ? "this is TLS, and this port speaks plain HTTP: use http://, or give the "
+                      "server a certificate"
+                    : fmt::format("this is not an HTTP request: {}", error.message());
   }
   return State::kFailed;
 }

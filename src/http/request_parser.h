@@ -119,6 +119,7 @@ class RequestParser {
   size_t fields_ = 0;
   bool head_done_ = false;
   bool head_told_ = false;  // kHead was
+  bool tls_ = false;        // the first bytes are a TLS handshake
   bool expects_ = false;
   bool gzip_ = false;
   bool in_pieces_ = false;

@@ -158,6 +158,22 @@ TEST(RequestParser, AHeaderOnSeveralLinesIsRefusedHoweverTheBytesCome) {
   EXPECT_NE(parser.failure().find("send each header on one line"), std::string::npos);
 }
 
+TEST(RequestParser, WhatIsWrongIsNamed) {
+  const auto failure_of = [](std::string_view bytes) {
+    RequestParser parser({});
+    size_t consumed = 0;
+    EXPECT_EQ(parser.feed(bytes, consumed), RequestParser::State::kFailed);
+    return std::string(parser.failure());
+  };
+  EXPECT_NE(failure_of("GET / HTTP/1.1\r\n\r\n").find("no Host header"), std::string::npos);
+  EXPECT_NE(failure_of("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").find("several Host"),
+            std::string::npos);
+  EXPECT_NE(failure_of("GET / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n").find("100-continue"),
+            std::string::npos);
+  EXPECT_NE(failure_of(std::string_view("\x16\x03\x01\x02\x00\x01", 6)).find("this is TLS"),
+            std::string::npos);
+}
+
 TEST(RequestParser, AnEndlessChunkHeaderOrTrailerIsCut) {
   const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   const RequestLimits limits{.head_bytes_max = 1000};

@@ -46,6 +46,23 @@ class Routes {
     return found;
   }
 
+  // The path that one probably means who asks `path`, for which there is no route: without its last
+  // slashes, or with the first parts that a base URL lacks ("/chat/completions" for
+  // "/v1/chat/completions"). Empty: none. As good as the routes.
+  std::string_view similar(std::string_view path) const {
+    while (path.size() > 1 && path.ends_with('/'))
+      path.remove_suffix(1);
+    if (path.size() <= 1 || !path.starts_with('/')) return {};
+    std::string_view shortest;
+    for (const auto& [known, routes] : plain_) {
+      if (!known.ends_with(path)) continue;
+      if (shortest.empty() || known.size() < shortest.size() ||
+          (known.size() == shortest.size() && known < shortest))
+        shortest = known;
+    }
+    return shortest;
+  }
+
  private:
   struct Route {
     std::string method;

@@ -32,6 +32,15 @@ TEST(Routes, MethodAndPathDecide) {
   EXPECT_EQ(found("HEAD", "/v1/batches/1/cancel"), 0);
 }
 
+TEST(Routes, APathThatIsNotThereHasOneThatWasMeant) {
+  const Routes<int> all = routes();
+  EXPECT_EQ(all.similar("/v1/models/"), "/v1/models");
+  EXPECT_EQ(all.similar("/models"), "/v1/models");
+  EXPECT_EQ(all.similar("/batches//"), "/v1/batches");
+  for (const std::string_view none : {"/", "//", "", "/v1/model", "models", "/v2/models"})
+    EXPECT_EQ(all.similar(none), "") << none;
+}
+
 TEST(Routes, BracesStandForOnePart) {
   EXPECT_EQ(found("GET", "/v1/batches/b7"), 4);
   EXPECT_EQ(found("POST", "/v1/batches/b7/cancel"), 5);

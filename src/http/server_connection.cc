@@ -358,7 +358,12 @@ void Connection::break_body(int status, std::string_view message) {
 ServerReply Connection::reply_without_handler(const std::string& allowed) const {
   const std::string path = shown(parser_.path());
   const std::string method = shown(parser_.method());
-  if (allowed.empty()) return error_reply(404, fmt::format("there is nothing at {}", path));
+  if (allowed.empty()) {
+    const std::string_view near = host_.routes().similar(parser_.path());
+    return error_reply(
+        404, near.empty() ? fmt::format("there is nothing at {}", path)
+                          : fmt::format("there is nothing at {}; did you mean {}?", path, near));
+  }
   ServerReply reply = error_reply(405, fmt::format("{} takes {}, not {}", path, allowed, method));
   reply.headers.add("Allow", allowed);
   return reply;

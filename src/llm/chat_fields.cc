@@ -39,7 +39,7 @@ Problem read_named_tool(std::string_view param, const json::object& choice, std:
                                  : function->get_object().if_contains("name");
   const std::string place = fmt::format("{}.function.name", param);
   if (given == nullptr) {
-    return bad_value(place, fmt::format("{} is not there; it must name one of the tools", place));
+    return bad_value(place, fmt::format("{} is missing; it must name one of the tools", place));
   }
   return read_filled_string(*given, place, name);
 }

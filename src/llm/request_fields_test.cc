@@ -312,7 +312,7 @@ const std::vector<Bad>& bad_fields() {
       {kChat, R"("tool_choice":{"type":"custom"})", "tool_choice.type",
        "tool_choice is an object; tool_choice.type must be \"function\""},
       {kChat, R"("tool_choice":{"type":"function","name":"f"})", "tool_choice.function.name",
-       "tool_choice.function.name is not there; it must name one of the tools"},
+       "tool_choice.function.name is missing; it must name one of the tools"},
       {kChat, R"("tool_choice":"any")", "tool_choice",
        "tool_choice is \"any\"; it must be \"auto\", \"none\", \"required\" or {\"type\": "
        "\"function\", \"function\": {\"name\": ...}}"},
@@ -363,15 +363,19 @@ const std::vector<Bad>& bad_fields() {
       {kText, R"("grammar":7)", "grammar",
        "grammar must be a string that is not empty, not a number"},
       {kChat, R"("format":"json")", "format",
-       "format is not supported: give response_format; take it out"},
+       "format is not supported, so remove it: give response_format"},
       {kChat, R"("audio":{"voice":"x"})", "audio",
-       "audio is not supported: an answer is a text; take it out"},
+       "audio is not supported, so remove it: an answer is a text"},
       {kChat, R"("length_penalty":1.5)", "length_penalty",
        "length_penalty must be 1, or absent: it belongs to beam search"},
       {kChat, R"("prompt":"x")", "prompt",
        "prompt belongs to /v1/completions, not to /v1/chat/completions"},
       {kChat, R"("made_up":1)", "made_up",
-       "made_up is not a field that /v1/chat/completions supports; take it out"},
+       "\"made_up\" is not a field that /v1/chat/completions supports; remove it"},
+      {kChat, R"("temprature":1)", "temprature",
+       "\"temprature\" is not a field that /v1/chat/completions supports; did you mean "
+       "temperature?"},
+      {kChat, R"("":1)", "", "\"\" is not a field that /v1/chat/completions supports; remove it"},
 
       {kEmbed, R"("input":"")", "input", "input is an empty string; it must have text to embed"},
       {kEmbed, R"("input":["a",""])", "input[1]",
@@ -387,8 +391,8 @@ const std::vector<Bad>& bad_fields() {
       {kEmbed, R"("temperature":1)", "temperature",
        "temperature belongs to /v1/chat/completions and /v1/completions, not to /v1/embeddings"},
       {kEmbed, R"("input_type":"query")", "input_type",
-       "input_type is not supported: texts are taken as they are; write the prefix into them; take "
-       "it out"},
+       "input_type is not supported, so remove it: texts are taken as they are; write the prefix "
+       "into them"},
 
       {kRank, R"("query":"")", "query",
        "query must be a string that is not empty, not an empty string"},

@@ -9,6 +9,7 @@
 #include <boost/json/value.hpp>
 #include <vector>
 
+#include "base/suggest.h"
 #include "llm/chat_fields.h"
 #include "llm/completion_fields.h"
 #include "llm/field_table.h"
@@ -36,7 +37,7 @@ bool same(const json::value& a, const json::value& b) {
 Problem refuse(const FieldRule& rule, const json::value& value) {
   if (rule.values.empty()) {
     return unsupported(
-        rule.name, fmt::format("{} is not supported: {}; take it out", rule.name, rule.instead));
+        rule.name, fmt::format("{} is not supported, so remove it: {}", rule.name, rule.instead));
   }
   if (same(value, json::parse(rule.values))) return std::nullopt;
   return unsupported(
@@ -59,8 +60,14 @@ Failure unknown_field(Endpoint endpoint, std::string_view name) {
     return unsupported(param, fmt::format("{} belongs to {}, not to {}", param,
                                           fmt::join(others, " and "), url_of(endpoint)));
   }
-  return unsupported(param, fmt::format("{} is not a field that {} supports; take it out", param,
-                                        url_of(endpoint)));
+  std::vector<std::string_view> names;
+  for (const FieldRule& rule : field_rules()) {
+    if (rule.endpoints.contains(endpoint) && rule.use != FieldUse::kRefused)
+      names.push_back(rule.name);
+  }
+  return unsupported(
+      param, fmt::format("\"{}\" is not a field that {} supports{}", param, url_of(endpoint),
+                         did_you_mean(name, names, "; remove it")));
 }
 
 Problem need(Endpoint endpoint, const json::object& body, std::string_view name) {

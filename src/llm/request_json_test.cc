@@ -137,7 +137,7 @@ TEST(CheckField, LooksAtOneFieldWhateverABodyHasBesideIt) {
             "temperature belongs to /v1/chat/completions and /v1/completions, not to "
             "/v1/embeddings");
   EXPECT_EQ(problem(kEmbed, "made_up", 0),
-            "made_up is not a field that /v1/embeddings supports; take it out");
+            "\"made_up\" is not a field that /v1/embeddings supports; remove it");
 }
 
 TEST(FieldRules, NoEndpointHasANameTwice) {

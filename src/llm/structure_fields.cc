@@ -108,7 +108,7 @@ class Members {
 
   Problem missing(std::string_view member) const {
     return missing_parameter(param(member),
-                             fmt::format("{} is not there; {} needs it", param(member), name_));
+                             fmt::format("{} is missing; {} needs it", param(member), name_));
   }
 
   Problem rest() const {

@@ -96,7 +96,9 @@ Problem read_tool(const std::string& param, const json::value& value, json::obje
   tool = value.get_object();
   const std::string function_param = param + ".function";
   constexpr std::string_view kHas =
-      "a tool has type and function, and this a name, a description, parameters and strict";
+      "a tool has the members type and function, and function has name, description, parameters "
+      "and "
+      "strict";
   if (Problem problem = check_members(param, tool, {"type", "function", "cache_control"}, kHas))
     return problem;
   // What it returns is shown by templates that were made for such descriptions.

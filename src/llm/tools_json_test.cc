@@ -56,10 +56,11 @@ TEST(ToolsJson, NamesCanStandInEveryFamilysCalls) {
 TEST(ToolsJson, WhatIsNotKnownIsRefusedByName) {
   EXPECT_EQ(problem(tool(R"({"name":"f","paramaters":{}})")),
             "tools[0].function.paramaters: tools[0].function.paramaters is not supported; a tool "
-            "has type and function, and this a name, a description, parameters and strict");
+            "has the members type and function, and function has name, description, parameters and "
+            "strict");
   EXPECT_EQ(problem(tool(R"({"name":"f"})", R"(,"zz":1)")),
-            "tools[0].zz: tools[0].zz is not supported; a tool has type and function, and this a "
-            "name, a description, parameters and strict");
+            "tools[0].zz: tools[0].zz is not supported; a tool has the members type and "
+            "function, and function has name, description, parameters and strict");
   EXPECT_EQ(problem(tool(R"({"name":"f"})", R"(,"zz":null)")), "");
   EXPECT_EQ(problem(tool(R"({"name":"f","parameters":[]})")),
             "tools[0].function.parameters: tools[0].function.parameters must be a JSON Schema, "

@@ -201,7 +201,7 @@ class Compiler {
       if (patterns_.size() > kPatternsMax)
         throw Refusal{at, fmt::format("is one of more than {} patterns", kPatternsMax)};
       Result<Pattern> pattern = Pattern::compile(text);
-      if (!pattern) throw Refusal{at, "the pattern " + pattern.error().message};
+      if (!pattern) throw Refusal{at, "the pattern: " + pattern.error().message};
       entry->second = &program_.patterns.emplace_back(std::move(pattern).value());
     }
     return entry->second;
@@ -474,9 +474,7 @@ void Compiler::allow_null(Node& node, const json::value& nullable, const json::o
 Result<std::shared_ptr<const Program>> compile_program(const json::value& schema,
                                                        const ValidatorOptions& options) {
   const auto refused = [](const Refusal& refusal) {
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("{}: {}", refusal.pointer.empty() ? "the schema" : refusal.pointer,
-                             refusal.what)};
+    return Error{ErrorKind::kInvalid, fmt::format("at #{}: {}", refusal.pointer, refusal.what)};
   };
   if (nested_too_deep(schema))
     return refused({"", fmt::format("is nested deeper than {}", kSchemaDepthMax)});

@@ -135,8 +135,10 @@ bool Translator::piece() {
 }
 
 bool Translator::open_group() {
-  if (starts_with(U"(?=") || starts_with(U"(?!")) return fail("looking ahead cannot be judged");
-  if (starts_with(U"(?<=") || starts_with(U"(?<!")) return fail("looking behind cannot be judged");
+  if (starts_with(U"(?=") || starts_with(U"(?!"))
+    return fail("lookahead is not supported; write it without (?=...) and (?!...)");
+  if (starts_with(U"(?<=") || starts_with(U"(?<!"))
+    return fail("lookbehind is not supported; write it without (?<=...) and (?<!...)");
   if (starts_with(U"(?:")) {
     at_ += 3;
   } else if (starts_with(U"(?<")) {
@@ -181,7 +183,7 @@ bool Translator::escape() {
   if (at_end()) return fail("a backslash stands at the end");
   if (peek() == 'b') return assertion("\\b", 1);
   // RE2 also finds such places within the bytes of one character.
-  if (peek() == 'B') return fail("\\B cannot be judged");
+  if (peek() == 'B') return fail("\\B is not supported");
   CharSet set;
   last_ = Last::kAtom;
   if (class_escape(set)) {
@@ -229,14 +231,14 @@ bool Translator::property_escape(bool negated, CharSet& set) {
   for (size_t i = at_ + 2; i < end; ++i)
     name += text_[i] < 0x80 ? static_cast<char>(text_[i]) : '?';
   if (name == "Any" || name == "ASCII" || name == "Assigned") {
-    if (name == "Assigned") return fail("\\p{Assigned} cannot be judged");
+    if (name == "Assigned") return fail("\\p{Assigned} is not supported");
     const Ranges ranges = {{0, name == "Any" ? kLastCharacter : 0x7F}};
     const Ranges meant = negated ? complement(ranges) : ranges;
     set.ranges.insert(set.ranges.end(), meant.begin(), meant.end());
   } else if (const std::optional<std::string> property = property_of(name)) {
     set.properties += fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', *property);
   } else {
-    return fail(fmt::format("\\p{{{}}} cannot be judged", name));
+    return fail(fmt::format("\\p{{{}}} is not supported", name));
   }
   at_ = end + 1;
   return true;
@@ -273,7 +275,7 @@ std::optional<char32_t> Translator::character_escape() {
       ++at_;
       return unicode_escape();
     case 'k':
-      fail("a back reference cannot be judged");
+      fail("a back reference is not supported");
       return std::nullopt;
     default:
       if (c < 0x80 && !is_letter(c) && !is_pattern_digit(c) && c != '_') return take(c);
@@ -281,7 +283,7 @@ std::optional<char32_t> Translator::character_escape() {
       break;
   }
   if (is_pattern_digit(c)) {
-    fail("a back reference or an octal number cannot be judged");
+    fail("a back reference or an octal number is not supported");
   } else {
     fail(fmt::format("\\{} has no meaning in ECMA-262",
                      c < 0x80 ? std::string(1, static_cast<char>(c)) : std::string("...")));
@@ -403,7 +405,7 @@ bool Translator::quantifier() {
       return fail("a number of repetitions is not as {2}, {2,} or {2,5}; write \\{ for a brace");
     if (most && *most < *least) return fail("a number of repetitions goes backwards");
     if (std::max(*least, most.value_or(0)) > kRepeatMax)
-      return fail(fmt::format("more than {} repetitions cannot be judged", kRepeatMax));
+      return fail(fmt::format("more than {} repetitions are not supported", kRepeatMax));
     ++at_;
     out_ += fmt::format("{{{}{}{}}}", *least, ranges ? "," : "",
                         ranges && most ? fmt::format("{}", *most) : "");

@@ -285,7 +285,7 @@ TEST(Keywords, AnnotationsSayNothing) {
 
 TEST(Keywords, WhatCannotBeJudgedIsRefusedWithItsPlace) {
   const std::vector<std::pair<std::string_view, std::string_view>> refused = {
-      {"5", "the schema: must be a schema"},
+      {"5", ": must be a schema"},
       {R"({"unevaluatedProperties": false})", "/unevaluatedProperties: is a keyword that"},
       {R"({"properties": {"a": {"unevaluatedItems": false}}})", "/properties/a/unevaluatedItems: "},
       {R"({"$dynamicRef": "#a"})", "/$dynamicRef: "},
@@ -302,8 +302,9 @@ TEST(Keywords, WhatCannotBeJudgedIsRefusedWithItsPlace) {
       {R"({"multipleOf": -1})", "/multipleOf: must be above 0"},
       {R"({"minLength": -1})", "/minLength: must be a whole number"},
       {R"({"maxItems": 1.5})", "/maxItems: must be a whole number"},
-      {R"_({"pattern": "(?=a)"})_", "/pattern: the pattern looking ahead cannot be judged"},
-      {R"_({"patternProperties": {"a/(": true}})_", "/patternProperties/a~1(: the pattern a \"(\""},
+      {R"_({"pattern": "(?=a)"})_", "/pattern: the pattern: lookahead is not supported; write it"},
+      {R"_({"patternProperties": {"a/(": true}})_",
+       "/patternProperties/a~1(: the pattern: a \"(\""},
       {R"({"pattern": 5})", "/pattern: must be a string"},
       {R"({"uniqueItems": 1})", "/uniqueItems: must be true or false"},
       {R"({"prefixItems": [true], "items": [true]})", "/items: must be one schema beside"},
@@ -334,7 +335,7 @@ TEST(Keywords, WhatCannotBeJudgedIsRefusedWithItsPlace) {
   for (const auto& [schema, message] : refused) {
     const Result<Validator> validator = Validator::compile(json::parse(schema), {});
     ASSERT_FALSE(validator) << schema;
-    EXPECT_TRUE(validator.error().message.starts_with(message))
+    EXPECT_TRUE(validator.error().message.starts_with("at #" + std::string(message)))
         << schema << ": " << validator.error().message;
   }
 }
@@ -410,12 +411,14 @@ TEST(Keywords, IdentifiersCountWhereKeywordsHoldSchemas) {
     const auto validator = Validator::compile(json::parse(schema), {});
     return validator ? "no error" : validator.error().message;
   };
-  EXPECT_EQ(error_of(R"({"$ref": "#/parts/x", "parts": {"x": {"$id": "http://e/x"}}})"),
-            "/parts/x/$id: names a schema only where a keyword holds schemas; move it into $defs");
-  EXPECT_EQ(error_of(R"({"properties": {"a": {"$id": "http://o/", "$ref": "#/$defs/x"}},
+  EXPECT_EQ(
+      error_of(R"({"$ref": "#/parts/x", "parts": {"x": {"$id": "http://e/x"}}})"),
+      "at #/parts/x/$id: names a schema only where a keyword holds schemas; move it into $defs");
+  EXPECT_EQ(
+      error_of(R"({"properties": {"a": {"$id": "http://o/", "$ref": "#/$defs/x"}},
                          "$defs": {"x": true}})"),
-            "/properties/a/$ref: means different things beside $id in different drafts; put the "
-            "$ref into an allOf, or remove the $id");
+      "at #/properties/a/$ref: means different things beside $id in different drafts; put the "
+      "$ref into an allOf, or remove the $id");
   EXPECT_EQ(error_of(R"({"const": {"$id": "http://e/x", "$ref": "#y", "$anchor": "A"},
                          "$defs": {"x": {"$anchor": "A"}}})"),
             "no error");

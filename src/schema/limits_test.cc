@@ -41,7 +41,7 @@ TEST(Limits, SchemasThatAreNestedTooDeepAreRefused) {
   for (const size_t depth : {300U, 20'000U}) {
     const auto schema = parsed(repeated(R"({"items":)", depth) + "true" + repeated("}", depth));
     ASSERT_FALSE(schema);
-    EXPECT_EQ(schema.error().message, "the schema: is nested deeper than 256");
+    EXPECT_EQ(schema.error().message, "at #: is nested deeper than 256");
     EXPECT_FALSE(parsed(R"({"const":)" + nested(depth) + "}"));
   }
   EXPECT_TRUE(parsed(repeated(R"({"items":)", 250) + "true" + repeated("}", 250)));

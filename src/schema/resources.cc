@@ -21,7 +21,7 @@ namespace json = boost::json;
 constexpr std::string_view kNowhere = "schema:/";
 
 Error invalid(const std::string& pointer, std::string_view what) {
-  return Error{ErrorKind::kInvalid, fmt::format("{}: {}", pointer, what)};
+  return Error{ErrorKind::kInvalid, fmt::format("at #{}: {}", pointer, what)};
 }
 
 // Undoes pointer_step; nothing where a "~" has neither 0 nor 1 behind it.

@@ -4,6 +4,8 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -88,6 +90,41 @@ Database::Database(sqlite3* handle, std::string path) : handle_(handle), path_(s
 
 Database::~Database() {
   sqlite3_close_v2(handle_);
+}
+
+// What the schema has, one line for each table, column and index. In lower case, as SQLite
+// compares names.
+Result<std::set<std::string>> Database::schema_parts() {
+  std::set<std::string> parts;
+  const Result<void> asked =
+      ask("SELECT lower(type || ' ' || name) FROM sqlite_schema UNION ALL "
+          "SELECT lower('column ' || t.name || '.' || c.name || ' ' || c.type) "
+          "FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'",
+          {}, [&](const DatabaseRow& row) { parts.insert(row.text(0)); });
+  if (!asked) return asked.error();
+  return parts;
+}
+
+Result<void> Database::check_schema(std::span<const std::string_view> versions) {
+  sqlite3* handle = nullptr;
+  const int code =
+      sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr);
+  Database fresh(handle, ":memory:");
+  if (code != SQLITE_OK) return fresh.failure("open");
+  for (const std::string_view version : versions) {
+    if (Result<void> made = fresh.execute(std::string(version).c_str()); !made) return made;
+  }
+  const Result<std::set<std::string>> wanted = fresh.schema_parts();
+  if (!wanted) return wanted.error();
+  const Result<std::set<std::string>> found = schema_parts();
+  if (!found) return found.error();
+  for (const std::string& part : *wanted) {
+    if (!found->contains(part)) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} is damaged: its schema lacks the {}", path_, part)};
+    }
+  }
+  return {};
 }
 
 Error Database::failure(std::string_view doing) const {
@@ -180,7 +217,7 @@ Result<void> Database::begin(std::span<const std::string_view> versions) {
     });
     if (!made) return made;
   }
-  return {};
+  return check_schema(versions);
 }
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path,

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,7 +53,8 @@ class Database {
   // Opens or makes the file at `path`, and brings it to the last of `versions`: statement lists in
   // SQL, of which the n-th makes version n of version n - 1. `path` + "-wal" and "-shm" belong to
   // it.
-  //   kInvalid    no database, or damaged: every page is looked at
+  //   kInvalid    no database, or damaged: every page is looked at, and that tables, columns and
+  //               indexes have the names that `versions` give them
   //   kConflict   it is of a later version, or another process writes to it
   //   kNotFound   there is no such folder
   //   kDiskFull, kIo
@@ -83,6 +85,8 @@ class Database {
   Error failure(std::string_view doing) const;
   Result<void> execute(const char* sql);
   Result<void> begin(std::span<const std::string_view> versions);
+  Result<std::set<std::string>> schema_parts();
+  Result<void> check_schema(std::span<const std::string_view> versions);
   Result<void> step_through(std::string_view sql, std::span<const Value> values,
                             const Visit& visit);
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -186,6 +187,41 @@ TEST(Database, DamagedPagesAreFoundWhenItIsOpened) {
     ++refused;
   }
   EXPECT_GE(refused, 15);
+}
+
+// One bit of a name in the schema: SQLite itself finds nothing wrong with such a file, and
+// statements fail later with "no such column".
+TEST(Database, AWrongNameInTheSchemaIsDamage) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.db";
+  ASSERT_TRUE(opened(path)->change("INSERT INTO things (name) VALUES ('old')"));
+  const std::string good = read(path);
+  const auto with = [&](std::string_view word, std::string_view other) {
+    std::string bad = good;
+    const size_t at = bad.find(word);
+    EXPECT_NE(at, std::string::npos) << word;
+    bad.replace(at, word.size(), other);
+    write(path, bad);
+    for (const std::string_view ending : {"-wal", "-shm"})
+      std::filesystem::remove(path + std::string(ending));
+  };
+  for (const auto& [word, other] :
+       {std::pair("note TEXT", "nose TEXT"), std::pair("name TEXT", "nale TEXT")}) {
+    with(word, other);
+    const Result<std::unique_ptr<Database>> refused = Database::open(path, kVersions);
+    ASSERT_FALSE(refused) << other;
+    EXPECT_EQ(refused.error().kind, ErrorKind::kInvalid);
+    EXPECT_NE(refused.error().message.find("damaged"), std::string::npos);
+    const std::string bad = read(path);
+    Result<OpenedDatabase> begun = open_or_begin(path, kVersions);
+    ASSERT_TRUE(begun) << begun.error().message;
+    EXPECT_EQ(read(begun->put_aside), bad);
+    EXPECT_TRUE(names(*begun->database).empty());
+    begun->database.reset();
+  }
+  // Capitals are no damage: SQLite takes both for one name.
+  with("note TEXT", "Note TEXT");
+  EXPECT_EQ(names(*opened(path)), std::vector<std::string>{"old"});
 }
 
 TEST(Database, AFolderThatIsNotThereIsNamed) {

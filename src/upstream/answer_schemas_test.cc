@@ -48,7 +48,7 @@ TEST(AnswerSchemas, WhatCannotBeJudgedIsSaidOnceOfEachAndNotForEver) {
   EXPECT_NE(schemas.of("{}"), nullptr);
   EXPECT_EQ(schemas.of(R"({"type":"colour"})"), nullptr) << "compiled again, said no more";
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_THAT(told[0], HasSubstr("only by being JSON: /type: must be null, boolean"));
+  EXPECT_THAT(told[0], HasSubstr("only by being JSON: at #/type: must be null, boolean"));
   EXPECT_EQ(schemas.of("{\"type\":"), nullptr);
   EXPECT_THAT(told.back(), HasSubstr("it is no JSON"));
   for (int i = 0; i < 100; ++i)

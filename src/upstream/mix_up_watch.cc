@@ -35,8 +35,8 @@ llm::Outcome MixUpWatch::judge(std::string_view server, std::optional<uint64_t> 
         question ? check_.see_question(*question, answer->raw) : check_.see_row(answer->raw);
     if (seen && fault_.empty()) {
       fault_ = fmt::format(
-          "{} mixes answers up: {}. Rows that it answered before may have another row's answer "
-          "too; tell its makers, or see whether --serial helps, and start over with --fresh",
+          "{} mixes answers up: {}. Rows that it answered before may have the answer of another "
+          "row too, so start over with --fresh, once it is mended or with --serial if that helps",
           server, *seen);
     }
   }

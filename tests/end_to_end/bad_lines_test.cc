@@ -77,7 +77,7 @@ std::vector<BadLine> bad_lines() {
       {std::string("{\"custom_id\": \"a\0b\"}", 20), 0, "invalid_json_line", "",
        "line LINE is not one JSON value: syntax error near byte 17; write one request per line"},
       {deep(100'000), 0, "invalid_json_line", "",
-       "line LINE is not one JSON value: too deep near byte 129; write one request per line"},
+       "line LINE is nested more than 128 deep; flatten its body"},
       {"42", 0, "invalid_json_line", "",
        "line LINE is not a JSON object; a request is {\"custom_id\", \"method\", \"url\", "
        "\"body\"}"},
@@ -116,10 +116,10 @@ std::vector<BadLine> bad_lines() {
 
       // the model
       {R"({"custom_id":"bad","method":"POST","url":"/v1/completions","body":{"prompt":"a"}})", 400,
-       "missing_required_parameter", "model", "the body has no model; there is tiny"},
+       "missing_required_parameter", "model", "the body has no model; the only model is tiny"},
       {R"({"custom_id":"bad","method":"POST","url":"/v1/completions",)"
        R"("body":{"model":"gpt-4o","prompt":"a"}})",
-       404, "model_not_found", "model", "there is no model \"gpt-4o\"; there is tiny"},
+       404, "model_not_found", "model", "there is no model \"gpt-4o\"; the only model is tiny"},
       chat_with("model", "7", value, "model", "model must be a string, not a number"),
 
       // messages
@@ -194,7 +194,8 @@ std::vector<BadLine> bad_lines() {
                 "top_logprobs is 2 and logprobs is not true; set logprobs to true, or take "
                 "top_logprobs out"),
       chat_with("temprature", "0", unsupported, "temprature",
-                "temprature is not a field that /v1/chat/completions supports; take it out"),
+                "\"temprature\" is not a field that /v1/chat/completions supports; did you mean "
+                "temperature?"),
       chat_with("prompt", "\"a\"", unsupported, "prompt",
                 "prompt belongs to /v1/completions, not to /v1/chat/completions"),
       bad_completion(R"("messages":[])", "missing_required_parameter", "prompt",
@@ -346,8 +347,10 @@ TEST(BadLines, StrictNamesEveryOneAndRunsNothing) {
                            : bad.status == 0
                                ? ""
                                : fmt::format(", custom_id \"bad-{}\"", input.bad_numbers[i]);
-    const std::string text = fmt::format("windrow: requests.jsonl: line {}{}: {}\n",
-                                         input.bad_numbers[i], id, bad.message);
+    const std::string place = fmt::format("line {}", input.bad_numbers[i]);
+    const std::string before =
+        bad.message.starts_with(place + " ") ? "" : fmt::format("{}{}: ", place, id);
+    const std::string text = fmt::format("windrow: requests.jsonl: {}{}\n", before, bad.message);
     const size_t at = ended.errors.find(text, from);
     if (at == std::string::npos) {
       missing.push_back(text);
@@ -394,7 +397,8 @@ TEST(BadLines, ALineAboveTheLimitIsOneOfThem) {
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_EQ(member(errors.front().json, "error.code"), "\"line_too_long\"");
   EXPECT_EQ(member(errors.front().json, "error.message"),
-            "\"line 2 is 67108865 bytes long, above the limit for one line; split the request\"");
+            "\"line 2 is 67108865 bytes long, above the limit of 64.0 MiB for one line; split the "
+            "request\"");
   EXPECT_EQ(member(errors.front().json, "windrow.line"), "2");
 }
 

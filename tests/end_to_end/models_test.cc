@@ -80,8 +80,9 @@ TEST(Models, NamesSendRowsToTheirModel) {
   for (const LogLine& line : read_log(folder, "results.errors.jsonl"))
     failures[member(line.json, "custom_id")] =
         member(line.json, "response.status_code") + " " + member(line.json, "error.message");
-  EXPECT_EQ(failures["\"nobody\""], R"(404 "there is no model \"three\"; there is one, two")");
-  EXPECT_EQ(failures["\"nameless\""], R"(400 "the body has no model; there is one, two")");
+  EXPECT_EQ(failures["\"nobody\""],
+            R"(404 "there is no model \"three\"; the models are one, two")");
+  EXPECT_EQ(failures["\"nameless\""], R"(400 "the body has no model; the models are one, two")");
   EXPECT_EQ(failures.size(), 2U);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +63,21 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
+// Becomes a user that has no other process, since the limit is one of all processes of a user.
+bool limit_threads(uint64_t threads_max) {
+  constexpr uid_t kUsersFrom = 1'000'000'000;
+  const uid_t user = kUsersFrom + static_cast<uid_t>(::getpid());
+  const rlimit limit = {.rlim_cur = threads_max, .rlim_max = threads_max};
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  constexpr uint32_t kFiles = 1U << CAP_DAC_OVERRIDE;
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> kept = {};
+  kept[0] = {.effective = kFiles, .permitted = kFiles, .inheritable = kFiles};
+  return ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 && ::setresuid(user, user, user) == 0 &&
+         ::syscall(SYS_capset, &header, kept.data()) == 0 &&
+         ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0) == 0 &&
+         ::setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
 // What happens between fork and exec: system calls alone.
 struct Child {
   const Command& command;
@@ -99,6 +115,7 @@ struct Child {
       ready = ready && ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) == 0 &&
               ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0) == 0;
     }
+    if (command.threads_max) ready = ready && limit_threads(*command.threads_max);
     if (ready) ::execve(words.front(), words.data(), variables.data());
     ::_exit(126);
   }

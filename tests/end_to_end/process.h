@@ -33,6 +33,10 @@ struct Command {
   std::optional<uint64_t> files_max;
   std::optional<uint64_t> files_soft;
 
+  // RLIMIT_NPROC: no more threads may there be. Only for root, who becomes another user for it (the
+  // limit does not hold for root), but keeps access to all files.
+  std::optional<uint64_t> threads_max;
+
   // File permissions count, even when the test is run by root.
   bool obeys_permissions = false;
 };

@@ -100,7 +100,7 @@ TEST_F(SchemaAnswers, ASchemaThatCannotBeJudgedIsSaidOnceAndItsRowsAreSent) {
   const Ended ended = folder_.windrow(job(server));
   EXPECT_EQ(ended.code, 0) << ended;
   EXPECT_EQ(read_log(folder_, "results.jsonl").size(), 20U);
-  const std::string place = "/properties/name/pattern: the pattern looking ahead cannot be judged";
+  const std::string place = "at #/properties/name/pattern: the pattern: lookahead is not supported";
   const size_t first = ended.errors.find(place);
   ASSERT_NE(first, std::string::npos) << ended;
   EXPECT_EQ(ended.errors.find(place, first + 1), std::string::npos) << ended;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <csignal>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -76,6 +77,19 @@ TEST_F(ServeKeys, WhoAsksForLittleDoesNotWaitForAFlood) {
     EXPECT_EQ(reply.status, 200) << reply.body;
   }
   EXPECT_GE(flood.inside(), 40U);
+}
+
+TEST_F(ServeKeys, AnEmptiedFileRevokesTheLastKey) {
+  const std::string key = add_key("only");
+  Served served(folder_, {"--model", "sim:", "--api-keys", "keys.txt"});
+  ASSERT_TRUE(served.wait_until_ready()) << served.process().wait();
+  EXPECT_EQ(served.get("/v1/models", key).status, 200);
+  folder_.write("keys.txt", "");
+  served.process().send(SIGHUP);
+  ASSERT_TRUE(served.process().wait_for_errors("keys.txt has no keys, so every request is refused"))
+      << served.process().wait();
+  EXPECT_EQ(served.get("/v1/models", key).status, 401);
+  EXPECT_EQ(served.get("/v1/models").status, 401);
 }
 
 // Ten requests bring a thousand rows; what they take of the places is more than ten.

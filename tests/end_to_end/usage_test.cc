@@ -52,7 +52,7 @@ TEST_F(Usage, MistypedCommandsAndFlags) {
   expect_refused(run_with({"--rows-mx", "4"}),
                  "--rows-mx is not a flag of windrow run; did you mean --rows-max?");
   expect_refused(run_with({"more.jsonl"}),
-                 "\"more.jsonl\" is one word too many; `windrow run --help` shows the form");
+                 "\"more.jsonl\" is an argument too many; `windrow run --help` shows the usage");
   expect_refused(run_with({"--rows-max", "many"}),
                  "--rows-max takes a whole number from 1 to 256, not \"many\"");
   expect_refused(run_with({"--limit", "0"}),
@@ -103,7 +103,7 @@ TEST_F(Usage, ModelsThatCannotBe) {
     return words;
   };
   expect_refused(job,
-                 "nobody was named to answer; add --model PATH of a .gguf file, or --upstream URL "
+                 "no model was named; add --model PATH of a .gguf file, or --upstream URL "
                  "of a server");
   expect_refused(with({"none.gguf"}), "none.gguf: there is no such model file");
   expect_refused(with({"folder"}),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/dialects/body_fields.h"
+#include "base/suggest.h"
 #include "llm/chat_fields.h"
 
 namespace windrow::api {
@@ -54,7 +55,7 @@ bool same(const json::value& a, const json::value& b) {
 Problem refuse(const TranslatedRule& rule, const json::value& value) {
   if (rule.values.empty()) {
     return llm::unsupported(
-        rule.name, fmt::format("{} is not supported: {}; take it out", rule.name, rule.instead));
+        rule.name, fmt::format("{} is not supported, so remove it: {}", rule.name, rule.instead));
   }
   if (same(value, json::parse(rule.values))) return std::nullopt;
   return llm::unsupported(
@@ -69,10 +70,13 @@ bool is_field(Dialect dialect, std::string_view name) {
 Problem find_unknown(Dialect dialect, const json::object& body) {
   for (const auto& [name, value] : body) {
     if (value.is_null() || is_field(dialect, name)) continue;
+    std::vector<std::string_view> names;
+    for (const TranslatedField& field : fields_of(dialect))
+      names.push_back(field.rule.name);
     const std::string param = llm::shown(name);
-    return llm::unsupported(param,
-                            fmt::format("{} is not a field that {} supports; take it out", param,
-                                        url_of(llm::Endpoint::kChatCompletions, dialect)));
+    return llm::unsupported(param, fmt::format("\"{}\" is not a field that {} supports{}", param,
+                                               url_of(llm::Endpoint::kChatCompletions, dialect),
+                                               did_you_mean(name, names, "; remove it")));
   }
   return std::nullopt;
 }

@@ -150,10 +150,11 @@ TEST(ResponsesBody, WhatIsWrongIsSaidInItsOwnWords) {
   EXPECT_EQ(response_refused(R"("max_output_tokens":0)"),
             "max_output_tokens: max_output_tokens is 0; it must be from 1 to 2147483647");
   EXPECT_EQ(response_refused(R"("text":{"format":{"type":"json_schema","name":"n"}})"),
-            "text.format.schema: text.format.schema is not there; text.format needs it");
+            "text.format.schema: text.format.schema is missing; text.format needs it");
   EXPECT_EQ(response_refused(R"("conversation":"c")"),
-            "conversation: conversation is not supported: there are no conversations here; give "
-            "previous_response_id, or send all of it in input; take it out");
+            "conversation: conversation is not supported, so remove it: there are no conversations "
+            "here; give "
+            "previous_response_id, or send all of it in input");
   EXPECT_EQ(response_refused(R"("previous_response_id":null)"), "nothing is wrong");
   EXPECT_EQ(response_refused(R"("background":false)"), "nothing is wrong");
   EXPECT_EQ(response_refused(R"("tools":[{"type":"web_search"}])"),
@@ -175,7 +176,7 @@ TEST(ResponsesBody, WhatIsWrongIsSaidInItsOwnWords) {
             "include[0]: include[0] is \"file_search_call.results\"; only "
             "message.output_text.logprobs can be included");
   EXPECT_EQ(response_refused(R"("nonsense":1)"),
-            "nonsense: nonsense is not a field that /v1/responses supports; take it out");
+            "nonsense: \"nonsense\" is not a field that /v1/responses supports; remove it");
   EXPECT_EQ(response_refused(R"("metadata":{"a":1})"),
             "metadata.a: metadata.a must be a string, not a number");
   EXPECT_EQ(response_refused(R"("text":{"tone":"low"})"),
@@ -271,14 +272,14 @@ TEST(MessagesBody, WhatIsWrongIsSaidInItsOwnWords) {
   EXPECT_EQ(message_refused(R"("tools":[{"name":"f"}])"),
             "tools[0].input_schema: tools[0] has no input_schema; it must be a JSON Schema");
   EXPECT_EQ(message_refused(R"("output_config":{"format":{"type":"json_schema"}})"),
-            "output_config.format.schema: output_config.format.schema is not there; "
+            "output_config.format.schema: output_config.format.schema is missing; "
             "output_config.format needs it");
   EXPECT_EQ(message_refused(R"("thinking":{"type":"enabled","display":"omitted"})"),
             "thinking.display: thinking.display must be \"summarized\", or absent: thoughts are "
             "shown as they are; take thinking.display out");
   EXPECT_EQ(message_refused(R"("mcp_servers":[])"), "nothing is wrong");
   EXPECT_EQ(message_refused(R"("container":"x")"),
-            "container: container is not supported: nothing is run here; take it out");
+            "container: container is not supported, so remove it: nothing is run here");
 }
 
 TEST(MessagesBody, WhoseTokensAreCountedNeedNotSayHowLongItsAnswerMayBe) {

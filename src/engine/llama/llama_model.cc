@@ -21,6 +21,7 @@
 #include "engine/llama/llama_runner.h"
 #include "engine/llama/llama_vocabulary.h"
 #include "engine/llama/memory_device.h"
+#include "engine/llama/model_texts.h"
 
 namespace windrow::engine {
 namespace {
@@ -84,8 +85,8 @@ ModelFacts read_facts(const llama_model* model) {
   facts.license = metadata(model, "general.license");
   std::array<char, 256> description{};
   llama_model_desc(model, description.data(), description.size());
-  facts.description = description.data();
   facts.parameters = llama_model_n_params(model);
+  facts.description = described_model(description.data(), facts.parameters);
   facts.weights_bytes = llama_model_size(model);
   facts.layers = llama_model_n_layer(model);
   facts.embedding_length = llama_model_n_embd(model);
@@ -187,8 +188,9 @@ Result<LoadedByLlama> load_guarded(LlamaLibrary& library, const std::string& pat
       [&] { aborted = guard_against_abort(path, [&] { model = load(); }); });
   if (aborted) return abort_error("load this model", *aborted).in(path);
   if (model != nullptr) return LoadedByLlama(model, &llama_model_free);
-  return Error{ErrorKind::kUnavailable, fmt::format("{}: libllama cannot load this model: {} ({})",
-                                                    path, reason, LlamaLibrary::version())};
+  return Error{ErrorKind::kUnavailable,
+               fmt::format("{}: libllama cannot load this model: {} ({})", path,
+                           load_failure(reason), LlamaLibrary::version())};
 }
 
 // Kinds of models that Windrow does not run.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace windrow::app {
+namespace windrow {
 
 // How many letters have to be changed, left out, put in or swapped with their neighbour to turn one
 // word into the other.
@@ -20,4 +20,4 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> words,
                          std::string_view otherwise);
 
-}  // namespace windrow::app
+}  // namespace windrow

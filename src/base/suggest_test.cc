@@ -1,10 +1,10 @@
-#include "app/suggest.h"
+#include "base/suggest.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-namespace windrow::app {
+namespace windrow {
 namespace {
 
 constexpr std::array<std::string_view, 5> kWords = {"rows-max", "batch-tokens", "ctx", "quiet",
@@ -32,9 +32,11 @@ TEST(Suggest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest_word("temperature", kWords), "");
   EXPECT_EQ(nearest_word("x", kWords), "");
   EXPECT_EQ(nearest_word("", kWords), "");
+  EXPECT_EQ(nearest_word("", std::array<std::string_view, 1>{"n"}), "");
+  EXPECT_EQ(nearest_word("k", std::array<std::string_view, 1>{"n"}), "");
   EXPECT_EQ(did_you_mean("temperature", kWords, "; see --help"), "; see --help");
   EXPECT_EQ(did_you_mean("quite", kWords, ""), "; did you mean quiet?");
 }
 
 }  // namespace
-}  // namespace windrow::app
+}  // namespace windrow

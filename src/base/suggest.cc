@@ -1,11 +1,11 @@
-#include "app/suggest.h"
+#include "base/suggest.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 
-namespace windrow::app {
+namespace windrow {
 namespace {
 
 std::string normalised(std::string_view word) {
@@ -49,7 +49,8 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
     const size_t distance = edit_distance(wanted, normalised(candidate));
     // A third of the word may differ: more than that is another word.
     const size_t distance_max = std::max<size_t>(1, std::min(wanted.size(), candidate.size()) / 3);
-    if (distance > distance_max) continue;
+    // Nor are two words that have no letter in common.
+    if (distance > distance_max || distance >= std::max(wanted.size(), candidate.size())) continue;
     if (nearest.empty() || distance < nearest_distance) {
       nearest = candidate;
       nearest_distance = distance;
@@ -65,4 +66,4 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return fmt::format("; did you mean {}?", nearest);
 }
 
-}  // namespace windrow::app
+}  // namespace windrow
