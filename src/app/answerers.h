@@ -17,11 +17,11 @@
 #include "api/serve_metrics.h"
 #include "base/result.h"
 #include "batch/job_runner.h"
-#include "batch/upstream_figures.h"
 #include "dispatch/dispatcher.h"
 #include "llm/answer.h"
 #include "llm/backend.h"
 #include "llm/request.h"
+#include "report/upstream_figures.h"
 
 namespace windrow::app {
 
@@ -121,7 +121,7 @@ class Answerers {
   virtual dispatch::DispatchCounts counts() const = 0;
 
   // Of each server; empty for models here.
-  virtual std::vector<batch::UpstreamFigures> upstreams() const = 0;
+  virtual std::vector<report::UpstreamFigures> upstreams() const = 0;
 };
 
 }  // namespace windrow::app

@@ -49,10 +49,10 @@ json::value or_null(int64_t count) {
   return count < 0 ? json::value(nullptr) : json::value(count);
 }
 
-json::object progress_event(const batch::ProgressNumbers& numbers) {
+json::object progress_event(const report::ProgressNumbers& numbers) {
   json::array upstreams;
-  for (const batch::UpstreamFigures& upstream : numbers.upstreams)
-    upstreams.push_back(batch::to_json(upstream));
+  for (const report::UpstreamFigures& upstream : numbers.upstreams)
+    upstreams.push_back(report::to_json(upstream));
   return {{"phase", name_of(numbers.phase)},
           {"rows_done", numbers.rows_done},
           {"rows_total", or_null(numbers.rows_total)},
@@ -127,7 +127,7 @@ void Console::event(std::string_view name, const json::object& members) {
   write_event(name, members);
 }
 
-void Console::progress(const batch::ProgressNumbers& numbers) {
+void Console::progress(const report::ProgressNumbers& numbers) {
   if (options_.quiet) return;
   const std::scoped_lock lock(mutex_);
   const bool redrawn = live_ && !options_.json;
@@ -150,11 +150,11 @@ void Console::progress(const batch::ProgressNumbers& numbers) {
   } else if (redrawn) {
     // The last column stays free: some terminals wrap when it is filled.
     const size_t width = terminal_width(options_.error_fd) - 1;
-    const std::string line = batch::fit_pieces(batch::progress_pieces(numbers), width, colour_);
+    const std::string line = report::fit_pieces(report::progress_pieces(numbers), width, colour_);
     if (line.empty() && !line_shown_) return;
     write_error(fmt::format("{}{}", kClearLine, line));
     line_shown_ = !line.empty();
-  } else if (const std::string sentence = batch::progress_sentence(numbers); !sentence.empty()) {
+  } else if (const std::string sentence = report::progress_sentence(numbers); !sentence.empty()) {
     say("", "", sentence);
   }
 }

@@ -17,7 +17,7 @@
 #include "app/environment.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "batch/progress.h"
+#include "report/progress.h"
 
 namespace windrow::app {
 
@@ -54,7 +54,7 @@ class Console {
   void event(std::string_view name, const boost::json::object& members);
 
   // As often as one likes; shown when it is time.
-  void progress(const batch::ProgressNumbers& numbers);
+  void progress(const report::ProgressNumbers& numbers);
 
   // A live line of another kind, such as of a download: where there is one, and not for --quiet.
   void line(std::string_view text);

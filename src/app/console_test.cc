@@ -80,7 +80,7 @@ class Channel {
   int writer_ = -1;
 };
 
-batch::ProgressNumbers numbers(int64_t rows, int64_t failed = 0) {
+report::ProgressNumbers numbers(int64_t rows, int64_t failed = 0) {
   return {.phase = batch::JobPhase::kRunning,
           .rows_done = rows,
           .rows_total = 100,

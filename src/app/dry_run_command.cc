@@ -51,13 +51,13 @@ const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request
   return named != models.end() ? *named : models.front();
 }
 
-std::variant<batch::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
-                                                                   const llm::Request& request) {
+std::variant<report::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
+                                                                    const llm::Request& request) {
   auto measured = model.backend->measure(request);
   if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
   auto& [prompts, output_tokens_max] = std::get<engine::MeasuredPrompts>(measured);
-  return batch::MeasuredRequest{.prompts = std::move(prompts),
-                                .output_tokens_max = output_tokens_max};
+  return report::MeasuredRequest{.prompts = std::move(prompts),
+                                 .output_tokens_max = output_tokens_max};
 }
 
 namespace {
@@ -72,9 +72,9 @@ batch::RowRules rules_of(const batch::JobOptions& options) {
 }
 
 // Reads all of `input`, then runs some of its rows. Errors as survey_rows and calibrate.
-Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& options,
-                              std::span<const OpenModel> models, const Settings& settings,
-                              const Clock& clock, Console& console) {
+Result<report::DryRun> dry_run(batch::Input& input, const batch::JobOptions& options,
+                               std::span<const OpenModel> models, const Settings& settings,
+                               const Clock& clock, Console& console) {
   console.note("reading the input");
   Result<std::unique_ptr<batch::LineSource>> lines = batch::open_lines(input);
   if (!lines) return lines.error();
@@ -82,17 +82,17 @@ Result<batch::DryRun> dry_run(batch::Input& input, const batch::JobOptions& opti
   const auto measure = [&](const llm::Request& request) {
     return measure_request(model_for(models, request), request);
   };
-  Result<batch::Survey> survey = batch::survey_rows(**lines, options.rows_max, reader, measure);
+  Result<report::Survey> survey = report::survey_rows(**lines, options.rows_max, reader, measure);
   if (!survey) return survey.error();
-  batch::DryRun result{.input = input.name(), .survey = *std::move(survey), .calibration = {}};
+  report::DryRun result{.input = input.name(), .survey = *std::move(survey), .calibration = {}};
   if (result.survey.sample.empty()) return result;
 
   console.note("measuring the speed");
   const auto run = [&](std::vector<llm::Request> requests) {
     return Result<std::vector<llm::Outcome>>(Together(models).run(std::move(requests)));
   };
-  Result<batch::Calibration> calibration =
-      batch::calibrate(result.survey.sample, static_cast<int32_t>(settings.rows_max), run, clock);
+  Result<report::Calibration> calibration =
+      report::calibrate(result.survey.sample, static_cast<int32_t>(settings.rows_max), run, clock);
   if (!calibration) return calibration.error();
   result.calibration = *calibration;
   return result;
@@ -106,40 +106,40 @@ std::vector<int32_t> tokens_about(std::string_view text) {
   return tokens;
 }
 
-Result<batch::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOptions& options,
-                                        const Spending& spending, Console& console) {
+Result<report::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOptions& options,
+                                         const Spending& spending, Console& console) {
   console.note("reading the input");
   Result<std::unique_ptr<batch::LineSource>> lines = batch::open_lines(input);
   if (!lines) return lines.error();
-  batch::DryRun result{.input = input.name(),
-                       .survey = {},
-                       .calibration = {},
-                       .tokens_are_guessed = true,
-                       .cost_usd_max = {}};
+  report::DryRun result{.input = input.name(),
+                        .survey = {},
+                        .calibration = {},
+                        .tokens_are_guessed = true,
+                        .cost_usd_max = {}};
   dispatch::Cost cost = 0;
   // Where there is no limit every model may be asked, with or without a price.
   const auto measure =
-      [&](const llm::Request& request) -> std::variant<batch::MeasuredRequest, llm::Failure> {
+      [&](const llm::Request& request) -> std::variant<report::MeasuredRequest, llm::Failure> {
     auto expected = spending.expected(request);
     if (auto* failure = std::get_if<llm::Failure>(&expected)) return std::move(*failure);
     cost += spending.at_most(request);
     std::string buffer;
-    batch::MeasuredRequest measured;
+    report::MeasuredRequest measured;
     measured.prompts.push_back(tokens_about(llm::raw_prompt(request, buffer)));
     measured.output_tokens_max = spending.answer_tokens_at_most(request);
     return measured;
   };
   const batch::RowReader reader(rules_of(options));
-  Result<batch::Survey> survey = batch::survey_rows(**lines, options.rows_max, reader, measure);
+  Result<report::Survey> survey = report::survey_rows(**lines, options.rows_max, reader, measure);
   if (!survey) return survey.error();
   result.survey = *std::move(survey);
   if (spending.prices) result.cost_usd_max = static_cast<double>(cost) / dispatch::kCostUnit;
   return result;
 }
 
-Result<batch::DryRun> find_out(batch::Input& input, const batch::JobOptions& options,
-                               const Chosen& chosen, const Settings& settings, const Clock& clock,
-                               Console& console) {
+Result<report::DryRun> find_out(batch::Input& input, const batch::JobOptions& options,
+                                const Chosen& chosen, const Settings& settings, const Clock& clock,
+                                Console& console) {
   if (!chosen.upstreams.empty()) return dry_run_elsewhere(input, options, chosen.spending, console);
   console.note("loading the model");
   std::unique_ptr<engine::LlamaLibrary> library;
@@ -163,18 +163,18 @@ Result<batch::DryRun> find_out(batch::Input& input, const batch::JobOptions& opt
 
 int dry_run_command(batch::Input& input, const batch::JobOptions& options, const Chosen& chosen,
                     const Settings& settings, const Clock& clock, Console& console) {
-  const Result<batch::DryRun> found = find_out(input, options, chosen, settings, clock, console);
+  const Result<report::DryRun> found = find_out(input, options, chosen, settings, clock, console);
   if (!found) {
     console.error(found.error().message);
     return batch::exit_code(found.error());
   }
   if (settings.json) {
     boost::json::object event{{"event", "dry_run"}};
-    for (const auto& [name, value] : batch::dry_run_to_json(*found))
+    for (const auto& [name, value] : report::dry_run_to_json(*found))
       event[name] = value;
     console.print(batch::plain_json(event) + "\n");
   } else {
-    console.print(batch::dry_run_to_text(*found));
+    console.print(report::dry_run_to_text(*found));
   }
   return 0;
 }

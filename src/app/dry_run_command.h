@@ -9,9 +9,9 @@
 #include "app/who_answers.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "batch/dry_run.h"
 #include "batch/input.h"
 #include "batch/job_options.h"
+#include "report/dry_run.h"
 
 namespace windrow::app {
 
@@ -19,8 +19,8 @@ namespace windrow::app {
 const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request& request);
 
 // The request as its model sees it, or why that cannot answer it.
-std::variant<batch::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
-                                                                   const llm::Request& request);
+std::variant<report::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
+                                                                    const llm::Request& request);
 
 // Prints what it found and gives back the exit code. Models are loaded; servers are asked nothing,
 // and what rows would cost there is said where --prices tells.

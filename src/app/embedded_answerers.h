@@ -38,7 +38,7 @@ class EmbeddedAnswerers final : public Answerers {
   std::vector<api::ModelReading> readings() const override { return {}; }
   llm::BackendStats stats() const override { return backends_.stats(); }
   dispatch::DispatchCounts counts() const override;
-  std::vector<batch::UpstreamFigures> upstreams() const override { return {}; }
+  std::vector<report::UpstreamFigures> upstreams() const override { return {}; }
 
  private:
   const std::vector<ModelChoice> choices_;

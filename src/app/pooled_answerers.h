@@ -46,7 +46,7 @@ class PooledAnswerers final : public Answerers {
   std::vector<api::ModelReading> readings() const override;
   llm::BackendStats stats() const override;
   dispatch::DispatchCounts counts() const override;
-  std::vector<batch::UpstreamFigures> upstreams() const override { return {}; }
+  std::vector<report::UpstreamFigures> upstreams() const override { return {}; }
 
  private:
   class Place;

@@ -32,7 +32,7 @@ void ProgressReporter::stop() {
   console_.end_progress();
 }
 
-void ProgressReporter::Watch::look(const batch::ProgressReading& reading, Console& console) {
+void ProgressReporter::Watch::look(const report::ProgressReading& reading, Console& console) {
   progress.observe(reading);
   // The charts show the time in which rows ran, up to the reading in which they no longer do. A run
   // may begin and end between two looks; then it took all of the time between them.

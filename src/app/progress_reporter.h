@@ -7,14 +7,14 @@
 #include <thread>
 
 #include "app/console.h"
-#include "batch/progress.h"
-#include "batch/throughput_history.h"
+#include "report/progress.h"
+#include "report/throughput_history.h"
 
 namespace windrow::app {
 
 class ProgressReporter {
  public:
-  using Read = std::function<batch::ProgressReading()>;
+  using Read = std::function<report::ProgressReading()>;
 
   // Both are called from the thread until stop() or the destructor.
   ProgressReporter(Console& console, Read read);
@@ -25,16 +25,16 @@ class ProgressReporter {
   // Takes a last reading and ends the live line. Once it returned, history() may be read.
   void stop();
 
-  const batch::ThroughputHistory& history() const { return watch_.history; }
+  const report::ThroughputHistory& history() const { return watch_.history; }
 
   // One look, without the thread: what tests drive.
   struct Watch {
-    batch::Progress progress;
-    batch::ThroughputHistory history;
+    report::Progress progress;
+    report::ThroughputHistory history;
     bool running = false;
-    batch::ProgressReading last;
+    report::ProgressReading last;
 
-    void look(const batch::ProgressReading& reading, Console& console);
+    void look(const report::ProgressReading& reading, Console& console);
   };
 
  private:

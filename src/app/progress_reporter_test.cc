@@ -20,7 +20,7 @@ class ProgressReporterTest : public ::testing::Test {
         console_({.output_fd = nowhere_, .error_fd = nowhere_}, {}, clock_) {}
   ~ProgressReporterTest() override { close(nowhere_); }
 
-  batch::ProgressReading reading(batch::JobPhase phase, int64_t rows) const {
+  report::ProgressReading reading(batch::JobPhase phase, int64_t rows) const {
     return {.at = clock_.now(), .phase = phase, .rows_this_run = rows};
   }
 
@@ -42,7 +42,7 @@ TEST_F(ProgressReporterTest, TheHistoryBeginsWithTheFirstRowAndEndsWithTheLast) 
   watch.look(reading(batch::JobPhase::kEnded, 10), console_);
   EXPECT_EQ(watch.history.length(), seconds(6));
   double rows = 0;
-  for (const batch::ThroughputPoint& point : watch.history.points())
+  for (const report::ThroughputPoint& point : watch.history.points())
     rows += point.rows;
   EXPECT_DOUBLE_EQ(rows, 10);
 }

@@ -13,9 +13,9 @@
 #include "app/run_command.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "batch/failure_counts.h"
-#include "batch/find_job.h"
 #include "batch/job_record.h"
+#include "report/failure_counts.h"
+#include "report/find_job.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -47,7 +47,7 @@ Result<std::string> input_of_record(store::Disk& disk, const batch::JobPaths& pa
 
 // Nothing where no row failed.
 Result<std::optional<RunCommand>> plan_retry(const RetryCommand& command, store::Disk& disk) {
-  const Result<batch::JobPaths> paths = batch::find_job(disk, command.errors);
+  const Result<batch::JobPaths> paths = report::find_job(disk, command.errors);
   if (!paths) return paths.error();
   batch::FailureChoice choice;
   if (!command.only.empty()) {
@@ -55,17 +55,17 @@ Result<std::optional<RunCommand>> plan_retry(const RetryCommand& command, store:
     if (!named) return named.error().in("--only");
     choice = *std::move(named);
   }
-  const auto failures = batch::count_failures(disk, paths->errors);
+  const auto failures = report::count_failures(disk, paths->errors);
   if (!failures) return failures.error();
   if (failures->empty()) return std::optional<RunCommand>();
-  const bool any = std::ranges::any_of(*failures, [&](const batch::FailureCount& failure) {
+  const bool any = std::ranges::any_of(*failures, [&](const report::FailureCount& failure) {
     return choice.takes(failure.status, failure.code);
   });
   if (!any) {
     std::vector<std::string> kinds;
     kinds.reserve(failures->size());
-    for (const batch::FailureCount& failure : *failures)
-      kinds.push_back(batch::failure_text(failure));
+    for (const report::FailureCount& failure : *failures)
+      kinds.push_back(report::failure_text(failure));
     return Error{ErrorKind::kInvalid,
                  fmt::format("--only {}: no row failed with this; there are {}", command.only,
                              fmt::join(kinds, ", "))};

@@ -30,9 +30,9 @@
 #include "batch/input.h"
 #include "batch/job_runner.h"
 #include "batch/pretty_json.h"
-#include "batch/report_html.h"
-#include "batch/summary.h"
 #include "llm/json_values.h"
+#include "report/report_html.h"
+#include "report/summary.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -136,22 +136,22 @@ StopRelay::Target stop_target(batch::JobRunner& job, const Settings& settings, C
 // --- what is left behind at the end ---
 
 // Neither can spoil the results, so a failure is only said.
-void leave_behind(store::Disk& disk, batch::Summary& summary,
-                  const batch::ThroughputHistory& history, Console& console) {
-  Result<std::vector<batch::FailureCount>> failures =
-      batch::count_failures(disk, summary.files.errors);
+void leave_behind(store::Disk& disk, report::Summary& summary,
+                  const report::ThroughputHistory& history, Console& console) {
+  Result<std::vector<report::FailureCount>> failures =
+      report::count_failures(disk, summary.files.errors);
   if (failures) summary.failures = *std::move(failures);
   if (!summary.report.empty() && !summary.ran() && disk.exists(summary.report)) {
     console.note(fmt::format("no row ran, so {} stays as it is", summary.report));
   } else if (!summary.report.empty()) {
     const Result<void> report =
-        disk.write_atomically(summary.report, batch::report_html(summary, history));
+        disk.write_atomically(summary.report, report::report_html(summary, history));
     if (!report) {
       console.warn(fmt::format("there is no report: {}", report.error().message));
       summary.report.clear();
     }
   }
-  const Result<void> written = batch::write_summary(disk, summary);
+  const Result<void> written = report::write_summary(disk, summary);
   if (!written) console.warn(fmt::format("there is no summary: {}", written.error().message));
 }
 
@@ -163,16 +163,16 @@ void say_what_was_ignored(const batch::JobReport& report, Console& console) {
   }
 }
 
-void say_end(const batch::Summary& summary, const Settings& settings, Console& console) {
-  console.event("end", batch::summary_to_json(summary));
+void say_end(const report::Summary& summary, const Settings& settings, Console& console) {
+  console.event("end", report::summary_to_json(summary));
   if (settings.summary) {
-    console.show(batch::summary_to_text(summary));
+    console.show(report::summary_to_text(summary));
   } else if (!settings.json) {
     console.note(fmt::format("{} {} succeeded, {} failed", with_thousands(summary.rows_succeeded),
                              summary.rows_succeeded == 1 ? "row" : "rows",
                              with_thousands(summary.rows_failed)));
   }
-  if (summary.end == batch::RunEnd::kInterrupted) console.error(interrupted_text(summary));
+  if (summary.end == report::RunEnd::kInterrupted) console.error(interrupted_text(summary));
 }
 
 }  // namespace
@@ -256,8 +256,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
       make_answerers(*chosen, settings, SettingsOf::kRun, environment, disk, clock, console);
   say_start(command, *answerers, elsewhere, console);
   ProgressReporter reporter(console, [&] {
-    batch::ProgressReading reading =
-        batch::read_progress(counters, answerers->stats(), clock.now());
+    report::ProgressReading reading =
+        report::read_progress(counters, answerers->stats(), clock.now());
     reading.upstreams = answerers->upstreams();
     return reading;
   });
@@ -302,21 +302,21 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (result) say_what_is_gone(*result, command.input, (*job)->paths(), console);
   if (result) say_what_was_ignored(*result, console);
   if (!did_something(counters, result)) return batch::exit_code(result);
-  batch::Summary summary{.version = WINDROW_VERSION,
-                         .runtime = answerers->runtime(),
-                         .input = command.input,
-                         .files = (*job)->paths(),
-                         .report = settings.report,
-                         .started_unix_s = started_unix_s,
-                         .ended_unix_s = clock.unix_seconds(),
-                         .loading = loaded_at - started_at,
-                         .running = ended_at - loaded_at,
-                         .backend = answerers->stats(),
-                         .upstreams = answerers->upstreams(),
-                         .dispatch = answerers->counts(),
-                         .settings = settings_with_sources(*resolved)};
+  report::Summary summary{.version = WINDROW_VERSION,
+                          .runtime = answerers->runtime(),
+                          .input = command.input,
+                          .files = (*job)->paths(),
+                          .report = settings.report,
+                          .started_unix_s = started_unix_s,
+                          .ended_unix_s = clock.unix_seconds(),
+                          .loading = loaded_at - started_at,
+                          .running = ended_at - loaded_at,
+                          .backend = answerers->stats(),
+                          .upstreams = answerers->upstreams(),
+                          .dispatch = answerers->counts(),
+                          .settings = settings_with_sources(*resolved)};
   add_result(counters, result, summary);
-  if (budget_spent && summary.end == batch::RunEnd::kInterrupted) {
+  if (budget_spent && summary.end == report::RunEnd::kInterrupted) {
     summary.error =
         summary.dispatch.spent > 0
             ? fmt::format("--max-cost {} would be passed by the next row: {} are spent",

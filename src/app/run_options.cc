@@ -236,8 +236,8 @@ batch::JobOptions upstream_job_options(const RunCommand& command, const Settings
   return options;
 }
 
-std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings& settings) {
-  std::vector<batch::SummarySetting> list;
+std::vector<report::SummarySetting> settings_with_sources(const ResolvedSettings& settings) {
+  std::vector<report::SummarySetting> list;
   for (const SettingRow& row : setting_rows()) {
     if (is_body_defaults(row)) {
       for (const auto& [field, value] : settings.values.body_defaults) {

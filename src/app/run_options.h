@@ -10,8 +10,8 @@
 #include "app/upstream_choice.h"
 #include "base/result.h"
 #include "batch/job_options.h"
-#include "batch/summary.h"
 #include "llm/request_json.h"
+#include "report/summary.h"
 
 namespace windrow::app {
 
@@ -44,7 +44,7 @@ batch::JobOptions upstream_job_options(const RunCommand& command, const Settings
 std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command);
 
 // Every setting with its source, for the summary; each body default is one of its own, "set.seed".
-std::vector<batch::SummarySetting> settings_with_sources(const ResolvedSettings& settings);
+std::vector<report::SummarySetting> settings_with_sources(const ResolvedSettings& settings);
 
 // kInvalid for a folder. The job itself checks the rest.
 Result<void> check_output_path(const std::string& path);

@@ -98,13 +98,13 @@ TEST(RunOptions, TheSummaryListsEverySettingWithItsSource) {
   ResolvedSettings settings = with_default("seed", 7, "flag --set");
   settings.values.rows_max = 4;
   settings.sources["rows-max"] = "WINDROW_ROWS_MAX";
-  const std::vector<batch::SummarySetting> list = settings_with_sources(settings);
+  const std::vector<report::SummarySetting> list = settings_with_sources(settings);
   const auto find = [&](std::string_view name) {
-    for (const batch::SummarySetting& setting : list) {
+    for (const report::SummarySetting& setting : list) {
       if (setting.name == name) return setting;
     }
     ADD_FAILURE() << name;
-    return batch::SummarySetting{};
+    return report::SummarySetting{};
   };
   EXPECT_EQ(list.size(), setting_rows().size());
   EXPECT_EQ(find("rows-max").value, 4);

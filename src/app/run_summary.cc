@@ -20,14 +20,14 @@ llm::BackendStats BackendGroup::stats() const {
 }
 
 void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,
-                batch::Summary& summary) {
+                report::Summary& summary) {
   summary.exit_code = batch::exit_code(result);
   if (!result) {
-    summary.end = batch::RunEnd::kFailed;
+    summary.end = report::RunEnd::kFailed;
     summary.error = result.error().message;
   } else {
-    summary.end = result->end == batch::JobEnd::kCompleted ? batch::RunEnd::kCompleted
-                                                           : batch::RunEnd::kInterrupted;
+    summary.end = result->end == batch::JobEnd::kCompleted ? report::RunEnd::kCompleted
+                                                           : report::RunEnd::kInterrupted;
     summary.ordered = result->ordered;
   }
   const int64_t before_failed = counters.rows_before_failed;
@@ -46,7 +46,7 @@ bool did_something(const batch::JobCounters& counters, const Result<batch::JobRe
          counters.rows_succeeded + counters.rows_failed > 0;
 }
 
-std::string interrupted_text(const batch::Summary& summary) {
+std::string interrupted_text(const report::Summary& summary) {
   const int64_t done = summary.rows_succeeded + summary.rows_failed;
   const std::string rows = summary.rows_total < 0 ? with_thousands(done)
                                                   : fmt::format("{} of {}", with_thousands(done),

@@ -9,8 +9,8 @@
 #include "base/result.h"
 #include "batch/job_counters.h"
 #include "batch/job_runner.h"
-#include "batch/summary.h"
 #include "llm/backend.h"
+#include "report/summary.h"
 
 namespace windrow::app {
 
@@ -30,12 +30,12 @@ class BackendGroup {
 
 // Fills what `counters` and `result` know: the end, the rows, the tokens.
 void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,
-                batch::Summary& summary);
+                report::Summary& summary);
 
 // Whether the run did anything: one that was refused leaves the summary of the run before it.
 bool did_something(const batch::JobCounters& counters, const Result<batch::JobReport>& result);
 
 // "interrupted: 12 of 400 rows are done; run the same command again to continue".
-std::string interrupted_text(const batch::Summary& summary);
+std::string interrupted_text(const report::Summary& summary);
 
 }  // namespace windrow::app

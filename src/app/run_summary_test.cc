@@ -69,9 +69,9 @@ void fill(batch::JobCounters& counters) {
 TEST(RunSummary, CountsTheWholeJobAndThisRun) {
   batch::JobCounters counters;
   fill(counters);
-  batch::Summary summary;
+  report::Summary summary;
   add_result(counters, batch::JobReport{.end = batch::JobEnd::kInterrupted}, summary);
-  EXPECT_EQ(summary.end, batch::RunEnd::kInterrupted);
+  EXPECT_EQ(summary.end, report::RunEnd::kInterrupted);
   EXPECT_EQ(summary.exit_code, 130);
   EXPECT_EQ(summary.rows_total, 100);
   EXPECT_EQ(summary.rows_succeeded, 86);
@@ -93,9 +93,9 @@ TEST(RunSummary, CountsTheWholeJobAndThisRun) {
 TEST(RunSummary, SaysWhyARunFailed) {
   batch::JobCounters counters;
   fill(counters);
-  batch::Summary summary;
+  report::Summary summary;
   add_result(counters, Error{ErrorKind::kDiskFull, "results.jsonl: no space"}, summary);
-  EXPECT_EQ(summary.end, batch::RunEnd::kFailed);
+  EXPECT_EQ(summary.end, report::RunEnd::kFailed);
   EXPECT_EQ(summary.error, "results.jsonl: no space");
   EXPECT_EQ(summary.exit_code, 2);
 }

@@ -9,8 +9,8 @@
 
 #include "app/price_file.h"
 #include "app/terminal.h"
-#include "batch/find_job.h"
-#include "batch/job_status.h"
+#include "report/find_job.h"
+#include "report/job_status.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -32,7 +32,7 @@ size_t histogram_width(const StatusCommand& command) {
 
 int status_command(const StatusCommand& command) {
   store::PosixDisk disk;
-  const Result<batch::JobPaths> paths = batch::find_job(disk, command.job);
+  const Result<batch::JobPaths> paths = report::find_job(disk, command.job);
   if (!paths) return fail_status(paths.error());
   std::optional<llm::PriceTable> prices;
   if (!command.prices.empty()) {
@@ -41,12 +41,12 @@ int status_command(const StatusCommand& command) {
     prices = *std::move(table);
   }
   const llm::PriceTable* table = prices ? &*prices : nullptr;
-  const Result<batch::JobStatus> status = batch::read_job_status(disk, *paths);
+  const Result<report::JobStatus> status = report::read_job_status(disk, *paths);
   if (!status) return fail_status(status.error());
   if (command.json) {
-    fmt::print("{}\n", boost::json::serialize(batch::status_to_json(*status, table)));
+    fmt::print("{}\n", boost::json::serialize(report::status_to_json(*status, table)));
   } else {
-    fmt::print("{}", printable(batch::status_to_text(*status, table, histogram_width(command))));
+    fmt::print("{}", printable(report::status_to_text(*status, table, histogram_width(command))));
   }
   return 0;
 }

@@ -384,8 +384,8 @@ llm::BackendStats UpstreamAnswerers::stats() const {
   return stats;
 }
 
-std::vector<batch::UpstreamFigures> UpstreamAnswerers::upstreams() const {
-  std::vector<batch::UpstreamFigures> list;
+std::vector<report::UpstreamFigures> UpstreamAnswerers::upstreams() const {
+  std::vector<report::UpstreamFigures> list;
   const std::scoped_lock lock(open_mutex_);
   if (!open_) return list;
   const std::vector<dispatch::UpstreamReading> readings = dispatcher_->readings();

@@ -63,7 +63,7 @@ class UpstreamAnswerers final : public Answerers {
   std::vector<std::string> closing_words() const override;
   llm::BackendStats stats() const override;
   dispatch::DispatchCounts counts() const override;
-  std::vector<batch::UpstreamFigures> upstreams() const override;
+  std::vector<report::UpstreamFigures> upstreams() const override;
   std::vector<OfferedModel> offered() const override;
   void watch(std::function<void()> changed) override;
   bool nobody_answers(uint64_t upstreams) const override;

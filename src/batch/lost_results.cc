@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/format.h"
-#include "batch/job_status.h"
+#include "batch/last_run.h"
 
 namespace windrow::batch {
 namespace {

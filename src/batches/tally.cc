@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "batch/log_lines.h"
-#include "batch/log_tally.h"
+#include "report/log_tally.h"
 
 namespace windrow::batches {
 namespace {
 
 // Up to where the log is whole.
 Result<int64_t> read(store::Disk& disk, const std::string& path, batch::LogKind kind,
-                     batch::LogTally& tally) {
+                     report::LogTally& tally) {
   const Result<std::unique_ptr<store::ReadFile>> file = disk.open_read(path);
   if (!file && file.error().kind == ErrorKind::kNotFound) return int64_t{0};
   if (!file) return file.error();
@@ -34,7 +34,7 @@ Result<int64_t> read(store::Disk& disk, const std::string& path, batch::LogKind 
 
 Result<BatchTally> tally(store::Disk& disk, const std::string& results, const std::string& errors) {
   // It has a buffer and histograms in it.
-  const auto logs = std::make_unique<batch::LogTally>();
+  const auto logs = std::make_unique<report::LogTally>();
   BatchTally sums;
   const Result<int64_t> results_bytes = read(disk, results, batch::LogKind::kResults, *logs);
   if (!results_bytes) return results_bytes.error();

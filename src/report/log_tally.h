@@ -1,0 +1,112 @@
+// LogTally: what the lines of both logs of a job come to, line by line, in memory that does not
+// grow with their number. What is no line of ours is counted and passed over: who looks at a job
+// shall see the rest of it.
+#pragma once
+
+#include <array>
+#include <boost/json/object.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "batch/line_json.h"
+#include "batch/log_scan.h"
+#include "llm/prices.h"
+#include "report/latency_histogram.h"
+
+namespace windrow::report {
+
+// The failures of one status and code.
+struct FailureKind {
+  int32_t status = 0;  // 0: the lines were no requests
+  std::string code;
+  int64_t rows = 0;
+
+  // The first of them.
+  uint64_t example_line = 0;  // of the input
+  std::string example_id;     // empty when it could not be named
+  std::string example_message;
+};
+
+// What a status says about who is at fault: "line", "request", "overloaded", "timeout", "server".
+std::string_view failure_class(int32_t status);
+
+// The answers of one model.
+struct ModelTally {
+  int64_t rows = 0;
+  llm::TokenCount tokens;
+
+  // Of these, what was computed for this job: not those of answers that were kept.
+  llm::TokenCount computed;
+};
+
+// Lines of one log that are none of ours.
+struct OddLines {
+  int64_t lines = 0;
+  uint64_t first = 0;     // the number of the first one in the log
+  std::string first_why;  // "it is not JSON"
+};
+
+// Used by one thread.
+class LogTally {
+ public:
+  // How many models, and how many kinds of failures, are told apart; the rest is one more,
+  // "others".
+  static constexpr size_t kModelsMax = 100;
+  static constexpr size_t kFailureKindsMax = 50;
+
+  // Reads one whole line, without its line end. Nothing, and counted as odd, when it is none of
+  // ours. What is returned has views that end with the next call.
+  std::optional<batch::LogLine> read(batch::LogKind kind, uint64_t number, std::string_view text);
+
+  // Counts the line that was read last.
+  void count_result();
+  void count_failure();
+
+  int64_t succeeded() const { return succeeded_; }
+  int64_t failed() const { return failed_; }
+  int64_t attempts() const { return attempts_; }
+
+  // Of attempts that failed, as far as it was told: no answer has them.
+  int64_t lost_tokens() const { return lost_tokens_; }
+
+  const OddLines& odd(batch::LogKind kind) const { return odd_[static_cast<size_t>(kind)]; }
+
+  // The most frequent first.
+  std::vector<FailureKind> failures() const;
+
+  const std::map<std::string, ModelTally, std::less<>>& models() const { return models_; }
+
+  // How long rows took: whole, and the parts of it.
+  const LatencyHistogram& latency() const { return latency_; }
+  const LatencyHistogram& queue() const { return queue_; }
+  const LatencyHistogram& prefill() const { return prefill_; }
+  const LatencyHistogram& decode() const { return decode_; }
+
+ private:
+  int64_t count_attempts(const boost::json::object& line, int64_t answer_tokens);
+  void count_timings(const boost::json::object& line);
+
+  // The line that was read last.
+  batch::LineJson parsed_;
+  batch::LogLine line_;
+
+  int64_t succeeded_ = 0;
+  int64_t failed_ = 0;
+  int64_t attempts_ = 0;
+  int64_t lost_tokens_ = 0;
+  std::array<OddLines, 2> odd_;
+  std::map<std::pair<int32_t, std::string>, FailureKind> failures_;
+  std::map<std::string, ModelTally, std::less<>> models_;
+  LatencyHistogram latency_;
+  LatencyHistogram queue_;
+  LatencyHistogram prefill_;
+  LatencyHistogram decode_;
+};
+
+}  // namespace windrow::report
