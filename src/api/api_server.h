@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "api/catalogue.h"
+#include "api/calls/catalogue.h"
 #include "api/cors.h"
-#include "api/key_accounts.h"
-#include "api/keys.h"
-#include "api/metrics_page.h"
+#include "api/keys/key_accounts.h"
+#include "api/keys/keys.h"
+#include "api/pages/metrics_page.h"
+#include "api/pages/serve_metrics.h"
 #include "api/route_table.h"
-#include "api/serve_metrics.h"
-#include "api/storage_calls.h"
+#include "api/storage/storage_calls.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "http/loop.h"

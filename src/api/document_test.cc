@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/metrics_page.h"
 #include "api/openapi/openapi.h"
+#include "api/pages/metrics_page.h"
 #include "api/testing/document.h"
 
 namespace windrow::api {

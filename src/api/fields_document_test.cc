@@ -16,11 +16,11 @@
 #include <variant>
 #include <vector>
 
-#include "api/dialects/ollama_options.h"
-#include "api/dialects/translation.h"
 #include "api/openapi/body_schemas.h"
 #include "api/openapi/openapi.h"
 #include "api/testing/document.h"
+#include "api/wire/ollama_options.h"
+#include "api/wire/translation.h"
 #include "batches/batch_request.h"
 #include "llm/request_json.h"
 

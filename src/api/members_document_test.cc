@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "api/call_reader.h"
-#include "api/response_store.h"
+#include "api/calls/call_reader.h"
+#include "api/storage/response_store.h"
 #include "api/testing/document.h"
 
 namespace windrow::api {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/front.h"
+#include "api/keys/front.h"
 #include "http/routes.h"
 #include "http/server.h"
 

@@ -12,9 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "api/catalogue.h"
-#include "api/metrics_page.h"
-#include "api/serve_metrics.h"
+#include "api/calls/catalogue.h"
+#include "api/pages/metrics_page.h"
+#include "api/pages/serve_metrics.h"
 #include "base/result.h"
 #include "batch/job_runner.h"
 #include "dispatch/dispatcher.h"

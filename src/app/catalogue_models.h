@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "api/catalogue.h"
+#include "api/calls/catalogue.h"
 #include "batches/models.h"
 
 namespace windrow::app {

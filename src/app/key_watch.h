@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "api/key_file.h"
+#include "api/keys/key_file.h"
 #include "base/result.h"
 
 namespace windrow::app {

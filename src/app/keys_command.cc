@@ -17,7 +17,7 @@
 #include <system_error>
 #include <vector>
 
-#include "api/keys.h"
+#include "api/keys/keys.h"
 #include "base/result.h"
 #include "base/secret.h"
 #include "batch/job_runner.h"

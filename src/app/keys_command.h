@@ -1,4 +1,4 @@
-// `windrow keys`: who may ask a server (api/keys.h).
+// `windrow keys`: who may ask a server (api/keys/keys.h).
 #pragma once
 
 #include <string>

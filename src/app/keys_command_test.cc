@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "api/keys.h"
+#include "api/keys/keys.h"
 #include "store/testing/temporary_folder.h"
 
 namespace windrow::app {

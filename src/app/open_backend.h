@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "api/serve_metrics.h"
+#include "api/pages/serve_metrics.h"
 #include "app/model_choice.h"
 #include "app/settings.h"
 #include "base/clock.h"

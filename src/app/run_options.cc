@@ -12,7 +12,7 @@
 #include <set>
 #include <utility>
 
-#include "api/batch_rows.h"
+#include "api/calls/batch_rows.h"
 #include "app/open_backend.h"
 #include "base/hash.h"
 #include "base/suggest.h"

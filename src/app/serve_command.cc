@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "api/api_server.h"
-#include "api/key_accounts.h"
-#include "api/key_file.h"
+#include "api/keys/key_accounts.h"
+#include "api/keys/key_file.h"
 #include "app/answerers.h"
 #include "app/catalogue_models.h"
 #include "app/client_room.h"

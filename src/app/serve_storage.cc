@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/batch_rows.h"
+#include "api/calls/batch_rows.h"
 #include "app/run_options.h"
 
 namespace windrow::app {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "api/metrics_page.h"
-#include "api/storage_calls.h"
+#include "api/pages/metrics_page.h"
+#include "api/storage/storage_calls.h"
 #include "app/console.h"
 #include "app/settings.h"
 #include "base/clock.h"

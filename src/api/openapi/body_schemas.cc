@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <embedded/request_fields.json.h>
-#include "api/dialects/translation.h"
+#include "api/wire/translation.h"
 #include "base/ensure.h"
 
 namespace windrow::api {

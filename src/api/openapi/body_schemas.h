@@ -1,5 +1,5 @@
 // The schemas of request bodies, as JSON Schema: the fields come from the tables that the parsers
-// read (llm/request_json.h, dialects/translation.h) and from what the server itself takes out of a
+// read (llm/request_json.h, wire/translation.h) and from what the server itself takes out of a
 // body (envelope.h); the values that a field accepts are data, request_fields.json beside this
 // file. Pure.
 #pragma once
@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "api/dialects/dialect.h"
+#include "api/wire/dialect.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {

@@ -15,11 +15,11 @@
 #include <string_view>
 #include <utility>
 
-#include "api/envelope.h"
+#include "api/calls/envelope.h"
 #include "api/openapi/body_schemas.h"
-#include "api/response_pages.h"
-#include "api/response_store.h"
-#include "api/stored_response.h"
+#include "api/pages/response_pages.h"
+#include "api/storage/response_store.h"
+#include "api/storage/stored_response.h"
 #include "api/testing/server_rig.h"
 #include "llm/request_json.h"
 

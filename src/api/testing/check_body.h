@@ -8,8 +8,8 @@
 #include <string>
 #include <variant>
 
-#include "api/call_reader.h"
-#include "api/error_reply.h"
+#include "api/calls/call_reader.h"
+#include "api/wire/error_reply.h"
 #include "base/ensure.h"
 #include "llm/request_json.h"
 

@@ -1,0 +1,95 @@
+#include "api/calls/awaited_load.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace windrow::api {
+namespace {
+
+using std::chrono::seconds;
+
+struct Comer final : Residence {
+  ResidenceReading read() const override { return reading; }
+  void load() override { reading.wanted = reading.state != ResidenceState::kLoaded; }
+  Unloading unload() override { return Unloading::kLeaves; }
+  void unload_when_unused() override {}
+
+  ResidenceReading reading;
+};
+
+class AwaitedLoadTest : public ::testing::Test {
+ protected:
+  void order(std::optional<TimePoint> until = std::nullopt) {
+    load_.emplace(ServedModel{.name = "m", .residence = comer_}, until);
+  }
+
+  // "waits", "there", or the code and the text of the failure.
+  std::string look(int at_s = 0) const {
+    const auto end = load_->look(TimePoint(seconds(at_s)));
+    if (!end) return "waits";
+    return end->failure ? end->failure->code + ": " + end->failure->message : "there";
+  }
+
+  ResidenceReading& now() { return comer_->reading; }
+
+  std::shared_ptr<Comer> comer_ = std::make_shared<Comer>();
+  std::optional<AwaitedLoad> load_;
+};
+
+TEST_F(AwaitedLoadTest, OneThatIsThereIsNotWaitedFor) {
+  now().state = ResidenceState::kLoaded;
+  order();
+  EXPECT_EQ(look(), "there");
+}
+
+TEST_F(AwaitedLoadTest, EndsWhenItIsThere) {
+  order();
+  EXPECT_TRUE(now().wanted);
+  EXPECT_EQ(look(), "waits") << "others have its room";
+  now().state = ResidenceState::kLoading;
+  now().wanted = false;
+  EXPECT_EQ(look(1'000'000), "waits") << "as long as it takes";
+  now().state = ResidenceState::kLoaded;
+  now().loads = 1;
+  EXPECT_EQ(look(), "there");
+}
+
+TEST_F(AwaitedLoadTest, OneThatCameAndLeftBetweenTwoLooksWasThere) {
+  now().loads = 4;
+  order();
+  now() = {.state = ResidenceState::kUnloading, .loads = 5};
+  EXPECT_EQ(look(), "there");
+}
+
+TEST_F(AwaitedLoadTest, AFailureSaysWhyAndAnOldOneIsNone) {
+  now().loads_failed = 2;
+  now().load_error = "the old reason";
+  order();
+  EXPECT_EQ(look(), "waits");
+  now() = {.loads_failed = 3, .load_error = "no such file"};
+  EXPECT_EQ(look(), "model_unavailable: the model m cannot be loaded: no such file");
+}
+
+TEST_F(AwaitedLoadTest, OneThatNobodyLoadsAnyMoreIsNotWaitedFor) {
+  order();
+  now().wanted = false;
+  EXPECT_EQ(
+      look(),
+      "model_unavailable: the model m was not loaded: an admin had it unloaded meanwhile, or it "
+      "has no room beside those that are kept loaded; try again, and if it stays so, have --memory "
+      "raised or fewer models named by --keep-loaded");
+}
+
+TEST_F(AwaitedLoadTest, NobodyWaitsLongerThanTheServerLetsThem) {
+  order(TimePoint(seconds(120)));
+  EXPECT_EQ(look(119), "waits");
+  EXPECT_EQ(look(120),
+            "model_loading: the model m is not loaded after as long as --load-wait-s lets anybody "
+            "wait; try again later");
+}
+
+}  // namespace
+}  // namespace windrow::api

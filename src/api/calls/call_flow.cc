@@ -1,0 +1,154 @@
+#include "api/calls/call_flow.h"
+
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "api/wire/error_reply.h"
+
+namespace windrow::api {
+namespace {
+
+// Proxies give up on answers that say nothing for a minute or less.
+constexpr Duration kQuietMax = std::chrono::seconds(10);
+
+llm::Failure too_late() {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = 408,
+          .code = "deadline_exceeded",
+          .message =
+              "the answer was not ready by the deadline of the request; allow more time "
+              "(X-Windrow-Deadline-Ms), or send fewer requests at a time"};
+}
+
+}  // namespace
+
+CallSteps CallFlow::say(std::vector<llm::Piece> pieces, bool unsent, TimePoint now) {
+  CallSteps steps;
+  if (!listens() || !stream_ || ended_) return steps;
+  for (llm::Piece& piece : pieces)
+    add_pending(std::move(piece));
+  if (unsent || pending_.empty()) return steps;
+  quiet_since_ = now;
+  say_pending(steps);
+  return steps;
+}
+
+CallSteps CallFlow::drained(TimePoint now) {
+  return say({}, false, now);
+}
+
+CallSteps CallFlow::end(http::ServerReply reply) {
+  CallSteps steps;
+  if (listens()) answer(std::move(reply), steps);
+  return ended(std::move(steps));
+}
+
+CallSteps CallFlow::end(llm::Outcome outcome) {
+  CallSteps steps;
+  if (listens()) {
+    if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
+      say_pending(steps);
+      fail(*failure, steps);
+    } else {
+      say_pending(steps);
+      start(steps);
+      stream_->end(std::get<llm::Answer>(outcome), steps.bytes);
+      steps.finish = true;
+      client_ = Client::kAnswered;
+    }
+  }
+  return ended(std::move(steps));
+}
+
+CallSteps CallFlow::leave() {
+  CallSteps steps;
+  if (!listens()) return steps;
+  client_ = Client::kGone;
+  status_ = 499;
+  code_ = "client_left";
+  pending_.clear();
+  steps.cancel = !ended_;
+  return steps;
+}
+
+CallSteps CallFlow::give_up(const llm::Failure& reason) {
+  CallSteps steps;
+  if (!listens()) return steps;
+  steps.cancel = !ended_;
+  say_pending(steps);
+  fail(reason, steps);
+  return steps;
+}
+
+CallSteps CallFlow::tick(TimePoint now) {
+  if (!listens() || ended_) return {};
+  if (deadline_ && now >= *deadline_) return give_up(too_late());
+  CallSteps steps;
+  if (!stream_ || !pending_.empty() || now - quiet_since_ < kQuietMax) return steps;
+  quiet_since_ = now;
+  start(steps);
+  stream_->keep_alive(steps.bytes);
+  return steps;
+}
+
+// --- what follows ---
+
+void CallFlow::start(CallSteps& steps) {
+  if (client_ != Client::kWaits) return;
+  client_ = Client::kReads;
+  status_ = 200;
+  steps.start = true;
+}
+
+// What a client has not taken becomes one event of each choice, where its order can be kept.
+void CallFlow::add_pending(llm::Piece piece) {
+  if (piece.raw.empty()) {
+    for (auto one = pending_.rbegin(); one != pending_.rend(); ++one) {
+      if (one->choice != piece.choice || !one->raw.empty()) continue;
+      // Of one piece texts come before calls.
+      const bool says = !piece.text.empty() || !piece.reasoning.empty() || !piece.refusal.empty();
+      if (says && !one->tool_calls.empty()) break;
+      one->text += piece.text;
+      one->reasoning += piece.reasoning;
+      llm::join(one->tool_calls, std::move(piece.tool_calls));
+      one->refusal += piece.refusal;
+      std::move(piece.tokens.begin(), piece.tokens.end(), std::back_inserter(one->tokens));
+      if (piece.finish_reason) one->finish_reason = piece.finish_reason;
+      one->cut_character = one->cut_character || piece.cut_character;
+      if (piece.stopped_by) one->stopped_by = std::move(piece.stopped_by);
+      return;
+    }
+  }
+  pending_.push_back(std::move(piece));
+}
+
+void CallFlow::say_pending(CallSteps& steps) {
+  if (pending_.empty()) return;
+  start(steps);
+  for (const llm::Piece& piece : pending_)
+    stream_->say(piece, steps.bytes);
+  pending_.clear();
+}
+
+void CallFlow::answer(http::ServerReply reply, CallSteps& steps) {
+  client_ = Client::kAnswered;
+  status_ = reply.status;
+  steps.reply = std::move(reply);
+}
+
+void CallFlow::fail(const llm::Failure& failure, CallSteps& steps) {
+  code_ = failure.code;
+  if (client_ == Client::kWaits) return answer(error_reply(failure, dialect_, request_id_), steps);
+  stream_->fail(failure, steps.bytes);
+  steps.finish = true;
+  client_ = Client::kAnswered;
+}
+
+CallSteps CallFlow::ended(CallSteps steps) {
+  steps.over = !ended_;
+  ended_ = true;
+  return steps;
+}
+
+}  // namespace windrow::api

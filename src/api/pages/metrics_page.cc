@@ -1,0 +1,399 @@
+#include "api/pages/metrics_page.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <initializer_list>
+
+#include "api/calls/urgency_text.h"
+#include "base/utf8.h"
+#include "llm/request_json.h"
+
+namespace windrow::api {
+namespace {
+
+constexpr std::array<std::string_view, 3> kStepKindNames = {"generate", "embed", "rank"};
+constexpr std::array<std::string_view, 6> kStepReasonNames = {"work",   "idle",   "full",
+                                                              "linger", "window", "behind"};
+
+struct Label {
+  std::string_view name;
+  std::string_view value;
+};
+using Labels = std::initializer_list<Label>;
+
+// A value of a label: backslash, quote and line end are escaped, and all is UTF-8.
+void append_label_value(std::string_view value, std::string& page) {
+  for (const char c : utf8_repair(value)) {
+    if (c == '\n') {
+      page += "\\n";
+      continue;
+    }
+    if (c == '\\' || c == '"') page += '\\';
+    page += c;
+  }
+}
+
+// Families one after the other, each with its head and then its samples.
+class Page {
+ public:
+  // Followed by its samples. A family of which there is nothing has only its head.
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    page_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  }
+
+  void sample(Labels labels, int64_t value) { add("", labels, {}, fmt::format("{}", value)); }
+  void sample(Labels labels, double value) { add("", labels, {}, fmt::format("{}", value)); }
+
+  void histogram(Labels labels, const Histogram::Reading& reading) {
+    for (size_t i = 0; i < reading.bounds.size(); ++i)
+      add("_bucket", labels, fmt::format("{}", reading.bounds[i]),
+          fmt::format("{}", reading.counts[i]));
+    const std::string all = fmt::format("{}", reading.counts.back());
+    add("_bucket", labels, "+Inf", all);
+    add("_sum", labels, {}, fmt::format("{}", reading.sum));
+    add("_count", labels, {}, all);
+  }
+
+  std::string finish() { return std::move(page_); }
+
+ private:
+  void add(std::string_view ending, Labels labels, std::string_view bound, std::string_view value) {
+    page_ += name_;
+    page_ += ending;
+    char before = '{';
+    const auto add_label = [&](std::string_view name, std::string_view text) {
+      page_ += before;
+      before = ',';
+      page_ += name;
+      page_ += "=\"";
+      append_label_value(text, page_);
+      page_ += '"';
+    };
+    for (const Label& label : labels)
+      add_label(label.name, label.value);
+    if (!bound.empty()) add_label("le", bound);
+    if (before == ',') page_ += '}';
+    page_ += ' ';
+    page_ += value;
+    page_ += '\n';
+  }
+
+  std::string_view name_;
+  std::string page_;
+};
+
+void add_server(const PageReadings& now, Page& page) {
+  page.family("windrow_build_info", "gauge", "The version, as a label; always 1.");
+  page.sample({{"version", now.version}}, int64_t{1});
+  page.family("windrow_ready", "gauge", "1 while requests are taken: models loaded, not stopping.");
+  page.sample({}, int64_t{now.state == ServeState::kReady});
+  page.family("windrow_http_connections", "gauge", "Connections that are open.");
+  page.sample({}, now.connections);
+  page.family("windrow_http_requests_arriving", "gauge",
+              "Requests of which something has come and not everything.");
+  page.sample({}, now.requests_arriving);
+  page.family("windrow_calls_live", "gauge", "Calls of a model that are inside.");
+  page.sample({}, now.calls_live);
+  page.family("windrow_key_calls_live", "gauge", "Of these, those of each key that has asked.");
+  for (const KeyReading& key : now.keys)
+    page.sample({{"key", key.name}}, key.calls_live);
+  page.family("windrow_body_bytes_inside", "gauge",
+              "Bytes of bodies that are being worked on, and of what they were parsed to.");
+  page.sample({}, now.bytes_inside);
+  page.family("windrow_body_bytes_inside_max", "gauge", "Above so many a request is refused.");
+  page.sample({}, now.bytes_inside_max);
+  page.family("windrow_answer_bytes", "gauge",
+              "Bytes of answers of calls that are being made, written and handed to connections.");
+  page.sample({}, now.answer_bytes);
+  page.family("windrow_answer_bytes_max", "gauge",
+              "Above so many the answer that needs more fails with 503.");
+  page.sample({}, now.answer_bytes_max);
+  page.family("windrow_answers_without_room_total", "counter",
+              "Times an answer needed more than that.");
+  page.sample({}, now.answers_without_room);
+  page.family("windrow_http_unsent_bytes", "gauge",
+              "Bytes of answers that lie in the server because clients do not take them.");
+  page.sample({}, now.unsent_bytes);
+  page.family("windrow_http_slow_readers_dropped_total", "counter",
+              "Clients that took nothing for a second while others needed the room.");
+  page.sample({}, now.slow_readers_dropped);
+  page.family("windrow_responses_kept", "gauge", "Responses of /v1/responses that are kept.");
+  page.sample({}, now.responses_kept);
+  page.family("windrow_responses_kept_bytes", "gauge",
+              "What they take, of the memory that --keep-items-mb gives them.");
+  page.sample({}, now.responses_kept_bytes);
+}
+
+void add_keys(const std::vector<KeyReading>& keys, Page& page) {
+  page.family("windrow_key_requests", "gauge",
+              "Calls and rows of batches of each key that wait for a model, or run.");
+  for (const KeyReading& key : keys) {
+    page.sample({{"key", key.name}, {"state", "waiting"}}, key.waiting);
+    page.sample({{"key", key.name}, {"state", "running"}}, key.running);
+  }
+  page.family("windrow_key_calls_total", "counter",
+              "Calls of each key that ended: answered, limited (429), left by the client, failed.");
+  for (const KeyReading& key : keys) {
+    page.sample({{"key", key.name}, {"outcome", "answered"}}, key.usage.calls_answered);
+    page.sample({{"key", key.name}, {"outcome", "limited"}}, key.usage.calls_limited);
+    page.sample({{"key", key.name}, {"outcome", "left"}}, key.usage.calls_left);
+    page.sample({{"key", key.name}, {"outcome", "failed"}}, key.usage.calls_failed);
+  }
+  page.family("windrow_key_batch_rows_total", "counter", "Rows of batches of each key that ended.");
+  for (const KeyReading& key : keys) {
+    page.sample({{"key", key.name}, {"outcome", "answered"}}, key.usage.rows_answered);
+    page.sample({{"key", key.name}, {"outcome", "failed"}}, key.usage.rows_failed);
+  }
+  const auto total = [&](std::string_view name, std::string_view help, int64_t KeyUsage::* tokens) {
+    page.family(name, "counter", help);
+    for (const KeyReading& key : keys)
+      page.sample({{"key", key.name}}, key.usage.*tokens);
+  };
+  total("windrow_key_prompt_tokens_total", "Tokens of prompts of each key, of calls and of rows.",
+        &KeyUsage::prompt_tokens);
+  total("windrow_key_cached_prompt_tokens_total",
+        "Prompt tokens served from the prefix cache, by key.", &KeyUsage::cached_tokens);
+  total("windrow_key_completion_tokens_total", "Tokens of answers of each key.",
+        &KeyUsage::completion_tokens);
+}
+
+void add_calls(const ServeMetrics::Reading& counters, Page& page) {
+  page.family("windrow_requests_total", "counter", "Calls of a model that ended, by status.");
+  for (const auto& series : counters.calls) {
+    page.sample({{"endpoint", url_of(series.endpoint, series.dialect)},
+                 {"model", series.model},
+                 {"status", fmt::format("{}", series.status)}},
+                series.count);
+  }
+  page.family("windrow_other_requests_total", "counter",
+              "Requests that were no call of a model, or were refused before they were one.");
+  page.sample({}, counters.others);
+  page.family("windrow_errors_total", "counter", "Requests that were answered with an error.");
+  for (const auto& [code, count] : counters.errors)
+    page.sample({{"code", code}}, count);
+  page.family("windrow_clients_left_total", "counter",
+              "Requests whose client closed before the answer was complete.");
+  page.sample({}, counters.clients_left);
+
+  page.family("windrow_prompt_tokens_total", "counter", "Tokens of prompts, of calls that ended.");
+  for (const auto& series : counters.tokens)
+    page.sample({{"model", series.model}}, series.prompt);
+  page.family("windrow_cached_prompt_tokens_total", "counter",
+              "Prompt tokens served from the prefix cache.");
+  for (const auto& series : counters.tokens)
+    page.sample({{"model", series.model}}, series.cached);
+  page.family("windrow_completion_tokens_total", "counter", "Tokens of answers that ended.");
+  for (const auto& series : counters.tokens)
+    page.sample({{"model", series.model}}, series.generated);
+
+  const auto by_class = [&](std::string_view name, std::string_view help, const auto& histograms) {
+    page.family(name, "histogram", help);
+    for (size_t i = 0; i < kUrgencies; ++i)
+      page.histogram({{"class", kUrgencyNames.at(i)}}, histograms.at(i));
+  };
+  by_class("windrow_request_duration_seconds", "From a call's first byte to the end of its answer.",
+           counters.duration_s);
+  by_class("windrow_request_queue_seconds", "From arrival to the first pass with it.",
+           counters.queue_s);
+  by_class("windrow_time_to_first_token_seconds", "From arrival to the first token.",
+           counters.ttft_s);
+  by_class("windrow_inter_token_seconds", "Between two tokens of one stream.",
+           counters.token_gap_s);
+}
+
+void add_steps(const std::vector<ServeMetrics::StepSeries>& steps, Page& page) {
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
+                        auto add) {
+    page.family(name, type, help);
+    for (const ServeMetrics::StepSeries& series : steps)
+      add(series, kStepKindNames.at(static_cast<size_t>(series.kind)));
+  };
+  using Series = ServeMetrics::StepSeries;
+  each("windrow_steps_total", "counter", "Forward passes, by why each began when it did.",
+       [&](const Series& series, std::string_view kind) {
+         for (size_t i = 0; i < series.steps.size(); ++i) {
+           if (series.steps.at(i) == 0) continue;
+           page.sample(
+               {{"model", series.model}, {"kind", kind}, {"reason", kStepReasonNames.at(i)}},
+               series.steps.at(i));
+         }
+       });
+  const auto histogram = [&](std::string_view name, std::string_view help,
+                             Histogram::Reading Series::* reading) {
+    each(name, "histogram", help, [&](const Series& series, std::string_view kind) {
+      page.histogram({{"model", series.model}, {"kind", kind}}, series.*reading);
+    });
+  };
+  histogram("windrow_step_rows", "Rows or inputs of a pass.", &Series::rows);
+  histogram("windrow_step_tokens", "Tokens computed by a pass.", &Series::tokens);
+  histogram("windrow_step_duration_seconds", "Of the model, without what followed.",
+            &Series::duration_s);
+  const auto total = [&](std::string_view name, std::string_view help, auto Series::* value) {
+    each(name, "counter", help, [&](const Series& series, std::string_view kind) {
+      page.sample({{"model", series.model}, {"kind", kind}}, series.*value);
+    });
+  };
+  total("windrow_sampling_seconds_total", "After passes: choosing tokens, the wait for masks.",
+        &Series::sampling_s);
+  total("windrow_mask_wait_seconds_total",
+        "Of this, rows of a structure waited for what may come next.", &Series::mask_wait_s);
+  total("windrow_preempted_rows_total", "Rows that lost their place, to be computed again.",
+        &Series::preempted);
+}
+
+void add_models(const std::vector<ModelReading>& models, Page& page) {
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
+                        auto value) {
+    page.family(name, type, help);
+    for (const ModelReading& model : models)
+      page.sample({{"model", model.name}}, int64_t{value(model)});
+  };
+  const auto by_class = [&](std::string_view name, std::string_view help, auto value) {
+    page.family(name, "gauge", help);
+    for (const ModelReading& model : models) {
+      for (size_t i = 0; i < kUrgencies; ++i)
+        page.sample({{"model", model.name}, {"class", kUrgencyNames.at(i)}}, value(model, i));
+    }
+  };
+  by_class("windrow_queue_waiting", "Requests that wait to be sent to what computes.",
+           [](const ModelReading& model, size_t i) { return int64_t{model.queue.waiting.at(i)}; });
+  by_class(
+      "windrow_queue_oldest_seconds", "How long the oldest of them waits.",
+      [](const ModelReading& model, size_t i) { return seconds(model.queue.oldest_age.at(i)); });
+
+  using Model = const ModelReading&;
+  each("windrow_rows_running", "gauge", "Rows in the batch.",
+       [](Model model) { return model.stats.rows_running; });
+  each("windrow_rows_waiting", "gauge", "Rows that are not in the batch yet.",
+       [](Model model) { return model.stats.rows_waiting; });
+  page.family("windrow_kv_cells", "gauge",
+              "Cells of the model's memory: needed by running rows, or kept for who comes next.");
+  for (const ModelReading& model : models) {
+    const llm::BackendStats& stats = model.stats;
+    page.sample({{"model", model.name}, {"state", "needed"}},
+                int64_t{stats.cells_used} - stats.cells_resting);
+    page.sample({{"model", model.name}, {"state", "resting"}}, int64_t{stats.cells_resting});
+  }
+  each("windrow_kv_cells_max", "gauge", "Cells there are.",
+       [](Model model) { return model.stats.cells_max; });
+  each("windrow_device_bytes_used", "gauge", "Memory of the device; 0 where that is not known.",
+       [](Model model) { return static_cast<int64_t>(model.stats.device_bytes_used); });
+  each("windrow_device_bytes_max", "gauge", "Memory the device has.",
+       [](Model model) { return static_cast<int64_t>(model.stats.device_bytes_max); });
+
+  each("windrow_engine_prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
+       [](Model model) { return model.stats.prompt_tokens; });
+  each("windrow_engine_cached_tokens_total", "counter",
+       "Tokens of prompts that were there already.",
+       [](Model model) { return model.stats.cached_tokens; });
+  each("windrow_engine_generated_tokens_total", "counter", "Tokens sampled or forced.",
+       [](Model model) { return model.stats.generated_tokens; });
+  each("windrow_engine_forced_tokens_total", "counter",
+       "Of these, such as a structure left no choice for.",
+       [](Model model) { return model.stats.forced_tokens; });
+  each("windrow_engine_recomputed_tokens_total", "counter",
+       "Tokens of rows that had lost their place.",
+       [](Model model) { return model.stats.recomputed_tokens; });
+
+  each("windrow_dispatch_calls_total", "counter", "Calls of what computes, each sending.",
+       [](Model model) { return model.dispatch.calls; });
+  each("windrow_dispatch_coalesced_total", "counter",
+       "Requests that got the answer of an equal one.",
+       [](Model model) { return model.dispatch.coalesced; });
+  each("windrow_dispatch_cached_total", "counter", "Requests that were answered from the cache.",
+       [](Model model) { return model.dispatch.cached; });
+  each("windrow_dispatch_retries_total", "counter", "Times that a request was tried again.",
+       [](Model model) { return model.dispatch.retries; });
+}
+
+void add_residences(const std::vector<ModelReading>& models, Page& page) {
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
+                        auto value) {
+    page.family(name, type, help);
+    for (const ModelReading& model : models) {
+      if (model.residence) page.sample({{"model", model.name}}, value(*model.residence));
+    }
+  };
+  using Reading = const ResidenceReading&;
+  each("windrow_model_loaded", "gauge", "1 while the model is in memory.",
+       [](Reading reading) { return int64_t{reading.state == ResidenceState::kLoaded}; });
+  each("windrow_model_memory_bytes", "gauge",
+       "What it takes; of one that is not loaded, what it is likely to need.",
+       [](Reading reading) { return static_cast<int64_t>(reading.memory_bytes); });
+  each("windrow_model_requests_waiting", "gauge", "Requests that wait until it is loaded.",
+       [](Reading reading) { return int64_t{reading.waiting}; });
+  each("windrow_model_loads_total", "counter", "Times it was loaded.",
+       [](Reading reading) { return reading.loads; });
+  each("windrow_model_load_failures_total", "counter", "Times it could not be loaded.",
+       [](Reading reading) { return reading.loads_failed; });
+  each("windrow_model_unloads_total", "counter", "Times it left.",
+       [](Reading reading) { return reading.unloads; });
+  each("windrow_model_load_seconds_total", "counter",
+       "How long loading it took, all times together.",
+       [](Reading reading) { return reading.load_seconds; });
+}
+
+void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help,
+                        auto value) {
+    page.family(name, type, help);
+    for (const ModelReading& model : models) {
+      for (const UpstreamSeries& upstream : model.upstreams)
+        page.sample({{"upstream", upstream.name}}, value(upstream));
+    }
+  };
+  using Upstream = const UpstreamSeries&;
+  each("windrow_upstream_healthy", "gauge", "1 while requests go to this server elsewhere.",
+       [](Upstream upstream) { return int64_t{upstream.healthy}; });
+  each("windrow_upstream_in_flight", "gauge", "Calls that are out.",
+       [](Upstream upstream) { return int64_t{upstream.in_flight}; });
+  each("windrow_upstream_in_flight_max", "gauge", "As many as pay: found, or --concurrency.",
+       [](Upstream upstream) { return int64_t{upstream.in_flight_max}; });
+  each("windrow_upstream_latency_seconds", "gauge", "Of its answers, the last ones weighing most.",
+       [](Upstream upstream) { return upstream.latency_s; });
+  each("windrow_upstream_answers_total", "counter", "Calls that it answered.",
+       [](Upstream upstream) { return upstream.answers; });
+  page.family("windrow_upstream_failures_total", "counter",
+              "Calls that failed: unreached, files, overloaded, timeout, broken, request.");
+  for (const ModelReading& model : models) {
+    for (const UpstreamSeries& upstream : model.upstreams) {
+      for (const auto& [kind, count] : upstream.failures)
+        page.sample({{"upstream", upstream.name}, {"kind", kind}}, count);
+    }
+  }
+}
+
+void add_storage(const StorageReading& storage, Page& page) {
+  page.family("windrow_batches", "gauge", "Batches of /v1/batches, by how far they are.");
+  for (size_t i = 0; i < storage.batches.by_status.size(); ++i) {
+    page.sample({{"status", batches::to_string(static_cast<batches::BatchStatus>(i))}},
+                storage.batches.by_status.at(i));
+  }
+  page.family("windrow_batch_rows_total", "counter", "Rows of batches that have a result.");
+  page.sample({{"result", "completed"}}, storage.batches.rows_completed);
+  page.sample({{"result", "failed"}}, storage.batches.rows_failed);
+  page.family("windrow_files", "gauge", "Files of /v1/files.");
+  page.sample({}, storage.files.files);
+  page.family("windrow_files_bytes", "gauge", "What they take, with those that are arriving.");
+  page.sample({}, storage.files.bytes);
+}
+
+}  // namespace
+
+std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings) {
+  Page page;
+  add_server(readings, page);
+  add_keys(readings.keys, page);
+  add_calls(counters, page);
+  add_steps(counters.steps, page);
+  add_models(readings.models, page);
+  add_residences(readings.models, page);
+  add_upstreams(readings.models, page);
+  add_storage(readings.storage, page);
+  return page.finish();
+}
+
+}  // namespace windrow::api

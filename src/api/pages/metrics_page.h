@@ -1,0 +1,73 @@
+// The page of /metrics: Prometheus' text format 0.0.4. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/calls/catalogue.h"
+#include "api/keys/key_accounts.h"
+#include "api/pages/residence.h"
+#include "api/pages/serve_metrics.h"
+#include "batches/batch_service.h"
+#include "batches/file_store.h"
+#include "dispatch/dispatcher.h"
+#include "llm/backend.h"
+
+namespace windrow::api {
+
+constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+// A server elsewhere behind this one, since the start and now.
+struct UpstreamSeries {
+  std::string name;      // "http://gpu2:8000"
+  bool healthy = false;  // requests go there
+  int32_t in_flight = 0;
+  int32_t in_flight_max = 0;  // as many as pay, found or chosen
+  int64_t answers = 0;
+  std::vector<std::pair<std::string_view, int64_t>> failures;  // by kind: few, always the same
+  double latency_s = 0;                                        // of answers, lately; 0: none yet
+};
+
+// What computes behind the catalogue, read when somebody asks for the page.
+struct ModelReading {
+  std::string name;
+  llm::BackendStats stats;
+  dispatch::QueueReading queue;
+  dispatch::DispatchCounts dispatch;
+  std::optional<ResidenceReading> residence = {};  // of one here that comes and goes
+  std::vector<UpstreamSeries> upstreams = {};
+};
+
+struct StorageReading {
+  batches::BatchReadings batches;
+  batches::FileTotals files;
+};
+
+// What the page shows beside the counters.
+struct PageReadings {
+  std::string version;
+  ServeState state = ServeState::kLoading;
+  int64_t connections = 0;
+  int64_t requests_arriving = 0;  // of which not everything has come
+  int64_t calls_live = 0;         // LiveRequests
+  std::vector<KeyReading> keys;
+  int64_t bytes_inside = 0;
+  int64_t bytes_inside_max = 0;
+  int64_t answer_bytes = 0;  // llm::AnswerRoom
+  int64_t answer_bytes_max = 0;
+  int64_t answers_without_room = 0;
+  int64_t unsent_bytes = 0;  // http::Server
+  int64_t slow_readers_dropped = 0;
+  int64_t responses_kept = 0;  // ResponseStore
+  int64_t responses_kept_bytes = 0;
+  std::vector<ModelReading> models;
+  StorageReading storage = {};  // zeros where there is none
+};
+
+std::string metrics_page(const ServeMetrics::Reading& counters, const PageReadings& readings);
+
+}  // namespace windrow::api

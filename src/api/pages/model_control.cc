@@ -1,0 +1,68 @@
+#include "api/pages/model_control.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "llm/json_values.h"
+
+namespace windrow::api {
+namespace {
+
+llm::Failure control_refused(int32_t status, std::string code, std::string message) {
+  return {.failure_class = llm::FailureClass::kRequest,
+          .status = status,
+          .code = std::move(code),
+          .message = std::move(message),
+          .param = status == 403 ? "" : "model"};
+}
+
+}  // namespace
+
+std::variant<ServedModel, llm::Failure> give_order(const Catalogue& catalogue,
+                                                   std::string_view name, ModelOrder order,
+                                                   bool is_admin) {
+  if (!is_admin) {
+    return control_refused(403, "permission_denied",
+                           "models are loaded and unloaded by those whose key is an admin's "
+                           "(`windrow keys add FILE NAME --admin`)");
+  }
+  const std::vector<ServedModel> models = catalogue.list();
+  const auto found = std::ranges::find(models, name, &ServedModel::name);
+  if (found == models.end()) {
+    return control_refused(
+        404, "model_not_found",
+        fmt::format("there is no model {}; /v1/models lists them", llm::shown(name)));
+  }
+  if (!found->residence) {
+    return control_refused(
+        400, "unsupported_by_model",
+        fmt::format("the model {} is on a server elsewhere: it is neither loaded nor "
+                    "unloaded here",
+                    name));
+  }
+  if (order == ModelOrder::kLoad) {
+    found->residence->load();
+    return *found;
+  }
+  switch (found->residence->unload()) {
+    case Unloading::kInUse:
+      return control_refused(
+          409, "model_in_use",
+          fmt::format("the model {} is used or waited for; try again when its requests "
+                      "are done",
+                      name));
+    case Unloading::kKept:
+      return control_refused(
+          409, "model_kept_loaded",
+          fmt::format("the model {} was given with --keep-loaded: it stays", name));
+    case Unloading::kLeaves:
+      break;
+  }
+  return *found;
+}
+
+}  // namespace windrow::api

@@ -1,0 +1,197 @@
+#include "api/pages/pages.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "api/openapi/openapi.h"
+#include "api/pages/models_page.h"
+#include "api/pages/ollama_pages.h"
+#include "api/pages/response_pages.h"
+#include "api/wire/error_reply.h"
+#include "api/wire/refusals.h"
+#include "dispatch/request_item.h"
+
+namespace windrow::api {
+namespace {
+
+// Of /v1/windrow/requests.
+constexpr size_t kShownMax = 1000;
+
+bool demands_keys(const KeyAccounts& accounts) {
+  return accounts.keys() && accounts.keys()->demands_keys();
+}
+
+// Names may have slashes in them.
+std::string name_in_path(const http::ServerRequest& asked) {
+  std::string name;
+  for (const std::string_view part : asked.parts)
+    name += (name.empty() ? "" : "/") + decode_part(part);
+  return name;
+}
+
+}  // namespace
+
+Pages::Pages(PageSources sources, PageOptions options)
+    : sources_(std::move(sources)),
+      options_(std::move(options)),
+      description_(boost::json::serialize(
+          openapi_document(options_.version, demands_keys(sources_.accounts)))) {}
+
+http::ServerReply Pages::health(const Asked&, const Admitted&) const {
+  return {.body = R"({"status":"ok"})"};
+}
+
+http::ServerReply Pages::ready(const Asked& asked, const Admitted&) const {
+  if (const auto failure = sources_.gate.refusal()) return error_reply(*failure);
+  constexpr std::string_view kModel = "model=";
+  if (asked.query.starts_with(kModel))
+    return ready_model(decode_part(asked.query.substr(kModel.size())));
+  boost::json::array away;
+  for (const ServedModel& model : sources_.catalogue.list()) {
+    if (sources_.gate.refusal_of(model)) away.emplace_back(model.name);
+  }
+  boost::json::object body{{"status", "ready"}};
+  if (!away.empty()) body["unreachable"] = std::move(away);
+  return {.body = boost::json::serialize(body)};
+}
+
+http::ServerReply Pages::ready_model(std::string_view name) const {
+  const ServedModel* model = sources_.catalogue.find(name);
+  if (model == nullptr) return error_reply(no_model(name));
+  if (const auto failure = sources_.gate.refusal_of(*model)) return error_reply(*failure);
+  if (model->residence) {
+    if (const ResidenceReading reading = model->residence->read(); !reading.load_error.empty())
+      return error_reply(load_failed(name, reading.load_error));
+  }
+  return {.body = R"({"status":"ready"})"};
+}
+
+http::ServerReply Pages::models(const Asked&, const Admitted&) const {
+  if (sources_.catalogue.state() == ServeState::kLoading) return error_reply(loading());
+  return {.body = models_page(sources_.catalogue.list())};
+}
+
+http::ServerReply Pages::model(const Asked& asked, const Admitted&) const {
+  if (sources_.catalogue.state() == ServeState::kLoading) return error_reply(loading());
+  const std::string name = name_in_path(asked);
+  if (auto page = model_page(sources_.catalogue.list(), name)) return {.body = *std::move(page)};
+  return error_reply(no_model(name));
+}
+
+http::ServerReply Pages::load(const Asked& asked, const Admitted& by) const {
+  return order(asked, by, ModelOrder::kLoad);
+}
+
+http::ServerReply Pages::unload(const Asked& asked, const Admitted& by) const {
+  return order(asked, by, ModelOrder::kUnload);
+}
+
+http::ServerReply Pages::order(const Asked& asked, const Admitted& by, ModelOrder order) const {
+  if (const ServeState now = sources_.gate.state(); now != ServeState::kReady)
+    return error_reply(now == ServeState::kLoading ? loading() : stopping());
+  const auto ordered = give_order(sources_.catalogue, name_in_path(asked), order, by.sees_all());
+  if (const auto* failure = std::get_if<llm::Failure>(&ordered)) return error_reply(*failure);
+  return {.body = model_page(std::get<ServedModel>(ordered))};
+}
+
+// What a key has used is its own affair and the admins'.
+std::vector<KeyReading> Pages::keys_shown_to(const Admitted& admitted) const {
+  std::vector<KeyReading> keys = sources_.accounts.read();
+  if (!admitted.sees_all() && !options_.open_metrics) {
+    std::erase_if(keys, [&](const KeyReading& key) { return key.name != admitted.record().key; });
+  }
+  std::map<uint64_t, KeyReading*> by_owner;
+  for (KeyReading& key : keys)
+    by_owner[dispatch::owner_id(key.name)] = &key;
+  std::set<const dispatch::Dispatcher*> seen;
+  for (const ServedModel& model : sources_.catalogue.list()) {
+    if (by_owner.empty() || !seen.insert(model.dispatcher).second) continue;
+    for (const dispatch::OwnerReading& owner : model.dispatcher->owners()) {
+      const auto found = by_owner.find(owner.owner);
+      if (found == by_owner.end()) continue;
+      found->second->waiting += owner.waiting;
+      found->second->running += owner.out;
+    }
+  }
+  return keys;
+}
+
+http::ServerReply Pages::metrics(const Asked&, const Admitted& by) const {
+  const PortReading port = sources_.port();
+  PageReadings readings{.version = options_.version,
+                        .state = sources_.gate.state(),
+                        .connections = port.connections,
+                        .requests_arriving = port.arriving,
+                        .calls_live = sources_.live.count(),
+                        .keys = keys_shown_to(by),
+                        .bytes_inside = static_cast<int64_t>(sources_.admission.bytes()),
+                        .bytes_inside_max = static_cast<int64_t>(sources_.admission.bytes_max()),
+                        .answer_bytes = static_cast<int64_t>(sources_.answer_room.bytes()),
+                        .answer_bytes_max = static_cast<int64_t>(sources_.answer_room.bytes_max()),
+                        .answers_without_room = sources_.answer_room.refused(),
+                        .unsent_bytes = port.unsent_bytes,
+                        .slow_readers_dropped = port.slow_readers_dropped,
+                        .responses_kept = static_cast<int64_t>(sources_.responses.count()),
+                        .responses_kept_bytes = static_cast<int64_t>(sources_.responses.bytes())};
+  if (sources_.models) readings.models = sources_.models();
+  if (sources_.storage) readings.storage = sources_.storage();
+  return {.content_type = kMetricsContentType,
+          .body = metrics_page(sources_.metrics.read(), readings)};
+}
+
+http::ServerReply Pages::requests(const Asked&, const Admitted& by) const {
+  std::optional<std::string_view> of_key;
+  if (!by.sees_all()) of_key = by.record().key;
+  return {.body = boost::json::serialize(
+              sources_.live.to_json(sources_.clock.now(), kShownMax, of_key))};
+}
+
+http::ServerReply Pages::response(const Asked& asked, const Admitted& by) const {
+  return show_response(sources_.responses, by.record().key, decode_part(asked.parts.front()),
+                       asked.query);
+}
+
+http::ServerReply Pages::delete_response(const Asked& asked, const Admitted& by) const {
+  return windrow::api::delete_response(sources_.responses, by.record().key,
+                                       decode_part(asked.parts.front()));
+}
+
+http::ServerReply Pages::compacted_response(const Asked&, const Admitted&) const {
+  return error_reply(nothing_compacted());
+}
+
+http::ServerReply Pages::openapi(const Asked&, const Admitted&) const {
+  return {.body = description_};
+}
+
+http::ServerReply Pages::ollama_tags(const Asked&, const Admitted&) const {
+  if (sources_.catalogue.state() == ServeState::kLoading)
+    return error_reply(loading(), Dialect::kOllamaChat);
+  return {.body = windrow::api::ollama_tags(sources_.catalogue.list())};
+}
+
+http::ServerReply Pages::ollama_ps(const Asked&, const Admitted&) const {
+  return {.body = windrow::api::ollama_ps(sources_.catalogue.list())};
+}
+
+http::ServerReply Pages::ollama_show(const Asked& asked, const Admitted&) const {
+  if (sources_.catalogue.state() == ServeState::kLoading)
+    return error_reply(loading(), Dialect::kOllamaChat);
+  auto shown = windrow::api::ollama_show(sources_.catalogue, asked.body);
+  if (const auto* failure = std::get_if<llm::Failure>(&shown))
+    return error_reply(*failure, Dialect::kOllamaChat);
+  return {.body = std::move(std::get<std::string>(shown))};
+}
+
+http::ServerReply Pages::ollama_version(const Asked&, const Admitted&) const {
+  return {.body = boost::json::serialize(boost::json::object{{"version", options_.version}})};
+}
+
+}  // namespace windrow::api

@@ -1,0 +1,118 @@
+// ServeMetrics: what the server counts itself. Counters and histograms only go up; readings of the
+// moment are put beside them when the page is made (metrics_page.h).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/pages/histogram.h"
+#include "api/pages/request_log.h"
+#include "base/clock.h"
+#include "dispatch/work_item.h"
+#include "llm/request.h"
+#include "llm/step_report.h"
+
+namespace windrow::api {
+
+// By dispatch::Urgency.
+constexpr size_t kUrgencies = 3;
+
+// Thread-safe. Its steps() outlive it.
+class ServeMetrics {
+ public:
+  ServeMetrics();
+  ~ServeMetrics();
+  ServeMetrics(const ServeMetrics&) = delete;
+  ServeMetrics& operator=(const ServeMetrics&) = delete;
+
+  // A request is over; the front tells (front.h).
+  void ended(const RequestRecord& record, Duration duration);
+
+  void token_gap(dispatch::Urgency urgency, Duration gap);  // between two tokens of one stream
+
+  // Counts what passes of this model do; for the engine's options. Any thread.
+  llm::StepObserver steps(std::string model);
+
+  // What passes of one kind did, for one reason each.
+  struct StepSeries {
+    std::string model;
+    llm::StepKind kind = llm::StepKind::kGenerate;
+    std::array<int64_t, 6> steps = {};  // by llm::StepReason
+    int64_t preempted = 0;
+    double sampling_s = 0;
+    double mask_wait_s = 0;
+    Histogram::Reading rows;
+    Histogram::Reading tokens;
+    Histogram::Reading duration_s;
+  };
+
+  struct CallSeries {
+    llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
+    Dialect dialect = Dialect::kOwn;
+    int status = 0;
+    std::string model;
+    int64_t count = 0;
+  };
+
+  struct TokenSeries {
+    std::string model;
+    int64_t prompt = 0;
+    int64_t cached = 0;
+    int64_t generated = 0;
+  };
+
+  struct Reading {
+    std::vector<CallSeries> calls;
+    std::vector<std::pair<std::string, int64_t>> errors;  // by code, of all requests
+    std::vector<TokenSeries> tokens;                      // of calls that ended
+    int64_t others = 0;                                   // requests that were no calls
+    int64_t clients_left = 0;
+    std::array<Histogram::Reading, kUrgencies> queue_s;
+    std::array<Histogram::Reading, kUrgencies> ttft_s;
+    std::array<Histogram::Reading, kUrgencies> token_gap_s;
+    std::array<Histogram::Reading, kUrgencies> duration_s;  // of calls
+    std::vector<StepSeries> steps;
+  };
+  Reading read() const;
+
+ private:
+  struct Steps;
+  struct CallCounts {
+    int64_t count = 0;
+    int64_t prompt = 0;
+    int64_t cached = 0;
+    int64_t generated = 0;
+  };
+  // Dialect, endpoint and status in one number, then the model.
+  using CallKey = std::pair<int, std::string>;
+  struct CallLess {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      if (a.first != b.first) return a.first < b.first;
+      return std::string_view(a.second) < std::string_view(b.second);
+    }
+  };
+
+  std::array<Histogram, kUrgencies> queue_s_;
+  std::array<Histogram, kUrgencies> ttft_s_;
+  std::array<Histogram, kUrgencies> token_gap_s_;
+  std::array<Histogram, kUrgencies> duration_s_;
+  std::atomic<int64_t> others_ = 0;
+  std::atomic<int64_t> clients_left_ = 0;
+
+  mutable std::mutex mutex_;
+  std::map<CallKey, CallCounts, CallLess> calls_;
+  std::map<std::string, int64_t, std::less<>> errors_;
+  std::vector<std::shared_ptr<Steps>> steps_;
+};
+
+}  // namespace windrow::api

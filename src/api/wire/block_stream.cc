@@ -1,0 +1,158 @@
+#include "api/wire/block_stream.h"
+
+#include <utility>
+
+#include "llm/raw_answer.h"
+
+namespace windrow::api {
+namespace {
+
+using Kind = AnswerBlock::Kind;
+
+llm::Failure mixed_up() {
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 502,
+          .code = "stream_broken",
+          .message =
+              "the server that was asked mixed the calls of its stream; ask without "
+              "stream, or for one call at a time"};
+}
+
+// Returns the end of a text of which so many bytes have been said.
+std::string_view rest_of_block(std::string_view text, size_t said) {
+  return said < text.size() ? text.substr(said) : std::string_view();
+}
+
+}  // namespace
+
+void BlockStream::say(const llm::Piece& piece, std::string& events) {
+  begin_once(events);
+  if (piece.raw.empty()) return say_own(piece, events);
+  from_elsewhere_ = true;
+  for (const llm::Piece& one : llm::read_raw_event(piece.raw))
+    say_own(one, events);
+}
+
+void BlockStream::end(const llm::Answer& answer, std::string& events) {
+  begin_once(events);
+  if (!answer.choices.empty()) {
+    say_rest(answer.choices.front(), events);
+    ending_ = ending_of(answer);
+  }
+  ending_.usage = answer.usage;
+  ending_.timings = answer.timings;
+  if (mixed_) return fail(mixed_up(), events);
+  // Not all servers say so.
+  const bool calls = from_elsewhere_ && !argument_bytes_.empty();
+  if (calls && ending_.reason == llm::FinishReason::kStop)
+    ending_.reason = llm::FinishReason::kToolCalls;
+  if (blocks_.empty() && needs_text()) open_block({.kind = Kind::kText}, events);
+  close_block(&ending_, events);
+  finish(ending_, events);
+}
+
+void BlockStream::fail(const llm::Failure& failure, std::string& events) {
+  begin_once(events);
+  failed(failure, events);
+}
+
+void BlockStream::begin_once(std::string& events) {
+  if (!std::exchange(begun_, true)) begin(events);
+}
+
+void BlockStream::say_own(const llm::Piece& piece, std::string& events) {
+  // One answer is asked for.
+  if (piece.choice != 0) return;
+  tokens_ += piece.tokens.size();
+  unsaid_.insert(unsaid_.end(), piece.tokens.begin(), piece.tokens.end());
+  // What was joined to one piece may hold the rest of a call and what was said behind it.
+  const int32_t said_first = is_open(Kind::kCall) ? call_ : -1;
+  for (const llm::ToolCallPiece& call : piece.tool_calls) {
+    if (call.index == said_first) say_call(call, events);
+  }
+  say_text(Kind::kThoughts, piece.reasoning, events);
+  say_text(Kind::kText, piece.text, events);
+  say_text(Kind::kRefusal, piece.refusal, events);
+  for (const llm::ToolCallPiece& call : piece.tool_calls) {
+    if (call.index != said_first) say_call(call, events);
+  }
+  reasoning_bytes_ += piece.reasoning.size();
+  text_bytes_ += piece.text.size();
+  refusal_bytes_ += piece.refusal.size();
+  if (piece.finish_reason) ending_.reason = *piece.finish_reason;
+  if (piece.stopped_by) ending_.stopped_by = piece.stopped_by;
+}
+
+void BlockStream::say_text(Kind kind, std::string_view text, std::string& events) {
+  if (text.empty()) return;
+  if (!is_open(kind)) open_block({.kind = kind}, events);
+  AnswerBlock& block = blocks_.back();
+  std::vector<llm::ScoredToken> tokens;
+  if (kind == Kind::kText) tokens.swap(unsaid_);
+  more(block, blocks_.size() - 1, text, tokens, events);
+  block.text += text;
+  block.tokens.insert(block.tokens.end(), tokens.begin(), tokens.end());
+}
+
+void BlockStream::say_call(const llm::ToolCallPiece& call, std::string& events) {
+  const auto place = static_cast<size_t>(call.index);
+  if (call.index < call_ || place > argument_bytes_.size()) {
+    mixed_ = true;
+    return;
+  }
+  if (call.index > call_) {
+    call_ = call.index;
+    argument_bytes_.push_back(0);
+    open_block({.kind = Kind::kCall, .call_id = call.id, .call_name = call.name}, events);
+  } else if (!is_open(Kind::kCall)) {
+    mixed_ = mixed_ || !call.arguments.empty();
+    return;
+  }
+  if (call.arguments.empty()) return;
+  AnswerBlock& block = blocks_.back();
+  more(block, blocks_.size() - 1, call.arguments, {}, events);
+  block.text += call.arguments;
+  argument_bytes_[place] += call.arguments.size();
+}
+
+void BlockStream::say_rest(const llm::Choice& choice, std::string& events) {
+  llm::Piece rest{
+      .text = std::string(rest_of_block(choice.text, text_bytes_)),
+      .reasoning = std::string(rest_of_block(choice.reasoning.value_or(""), reasoning_bytes_)),
+      .refusal = std::string(rest_of_block(choice.refusal.value_or(""), refusal_bytes_))};
+  for (size_t i = 0; i < choice.tool_calls.size(); ++i) {
+    const llm::ToolCall& call = choice.tool_calls[i];
+    const bool known = i < argument_bytes_.size();
+    const std::string_view arguments = known ? rest_of_block(call.arguments, argument_bytes_[i])
+                                             : std::string_view(call.arguments);
+    if (known && arguments.empty()) continue;
+    rest.tool_calls.push_back({.index = static_cast<int32_t>(i),
+                               .id = call.id,
+                               .name = call.name,
+                               .arguments = std::string(arguments)});
+  }
+  if (choice.tokens.size() > tokens_) {
+    rest.tokens.assign(choice.tokens.begin() + static_cast<std::ptrdiff_t>(tokens_),
+                       choice.tokens.end());
+  }
+  say_own(rest, events);
+}
+
+void BlockStream::open_block(AnswerBlock block, std::string& events) {
+  close_block(nullptr, events);
+  blocks_.push_back(std::move(block));
+  open_ = true;
+  open(blocks_.back(), blocks_.size() - 1, events);
+}
+
+// The tokens of what was no text - the end of the answer - go along with the text before them.
+void BlockStream::close_block(const AnswerEnding* ending, std::string& events) {
+  if (!std::exchange(open_, false)) return;
+  AnswerBlock& block = blocks_.back();
+  if (block.kind == Kind::kText)
+    for (llm::ScoredToken& token : std::exchange(unsaid_, {}))
+      block.tokens.push_back(std::move(token));
+  close(block, blocks_.size() - 1, ending, events);
+}
+
+}  // namespace windrow::api

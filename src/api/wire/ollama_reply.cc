@@ -1,0 +1,169 @@
+#include "api/wire/ollama_reply.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <ctime>
+#include <vector>
+
+#include "api/wire/messages_reply.h"
+#include "llm/json_parts.h"
+#include "llm/json_text.h"
+#include "llm/logprobs_json.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+using Kind = AnswerBlock::Kind;
+using llm::append;
+using llm::append_array;
+using llm::append_json;
+
+namespace {
+
+constexpr int64_t kNsOfMs = 1'000'000;
+
+struct Durations {
+  int64_t total_ns = 0;
+  int64_t prompt_ns = 0;
+  int64_t answer_ns = 0;
+};
+
+Durations durations_of(const ChatFacts& facts, const llm::Timings& timings) {
+  Durations durations{.prompt_ns = timings.prefill_ms * kNsOfMs,
+                      .answer_ns = timings.decode_ms * kNsOfMs};
+  durations.total_ns = durations.prompt_ns + durations.answer_ns;
+  if (facts.clock != nullptr) durations.total_ns = (facts.clock->now() - facts.arrived_at).count();
+  if (timings.prefill_ms == 0 && timings.decode_ms == 0) durations.answer_ns = durations.total_ns;
+  return durations;
+}
+
+void append_ollama_head(std::string_view model, int64_t created_unix_s, std::string& text) {
+  text += R"({"model":)";
+  append_json(model, text);
+  append(text, R"(,"created_at":"{}")", utc_stamp(created_unix_s));
+}
+
+// The texts of all blocks of a kind.
+std::string text_of_kind(std::span<const AnswerBlock> blocks, Kind kind) {
+  std::string text;
+  for (const AnswerBlock& block : blocks) {
+    if (block.kind == kind) text += block.text;
+  }
+  return text;
+}
+
+// A call that was cut in the middle has no arguments that could be an object.
+void append_calls(const ChatFacts& facts, std::span<const AnswerBlock> blocks, size_t index,
+                  std::string& text) {
+  std::vector<const AnswerBlock*> calls;
+  for (const AnswerBlock& block : blocks) {
+    if (block.kind == Kind::kCall) calls.push_back(&block);
+  }
+  if (calls.empty()) return;
+  text += R"(,"tool_calls":)";
+  append_array(text, calls, [&](const AnswerBlock* call) {
+    text += R"({"id":)";
+    append_json(call_id(call->call_id, facts.id, index), text);
+    append(text, R"(,"function":{{"index":{},"name":)", index++);
+    append_json(call->call_name, text);
+    text += R"(,"arguments":)";
+    append_call_input(call->text, text);
+    text += "}}";
+  });
+}
+
+void append_vector(const std::vector<float>& vector, std::string& text) {
+  append_array(text, vector, [&](float one) { append_json(one, text); });
+}
+
+std::string embed_reply(const ChatFacts& facts, const llm::Answer& answer) {
+  const Durations durations = durations_of(facts, answer.timings);
+  std::string text = R"({"model":)";
+  append_json(facts.model, text);
+  text += R"(,"embeddings":)";
+  append_array(text, answer.embeddings,
+               [&](const std::vector<float>& vector) { append_vector(vector, text); });
+  append(text, R"(,"total_duration":{},"load_duration":0,"prompt_eval_count":{}}})",
+         durations.total_ns, answer.usage.prompt_tokens);
+  return text;
+}
+
+}  // namespace
+
+std::string utc_stamp(int64_t unix_s) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_s)));
+}
+
+std::string ollama_reply(Dialect dialect, const ChatFacts& facts, const llm::Answer& answer) {
+  if (dialect == Dialect::kOllamaEmbed) return embed_reply(facts, answer);
+  std::string text;
+  if (dialect == Dialect::kOllamaEmbeddings) {
+    text = R"({"embedding":)";
+    append_vector(answer.embeddings.empty() ? std::vector<float>() : answer.embeddings.front(),
+                  text);
+    return text + '}';
+  }
+  std::vector<AnswerBlock> blocks;
+  if (!answer.choices.empty()) blocks = blocks_of(answer.choices.front());
+  append_ollama_says(dialect, facts, blocks, 0, text);
+  append_ollama_end(facts, ending_of(answer), text);
+  return text;
+}
+
+std::string ollama_order_reply(Dialect dialect, std::string_view model, int64_t created_unix_s,
+                               ModelWish wish) {
+  std::string text;
+  append_ollama_head(model, created_unix_s, text);
+  text += dialect == Dialect::kOllamaGenerate ? R"(,"response":"")"
+                                              : R"(,"message":{"role":"assistant","content":""})";
+  append(text, R"(,"done":true,"done_reason":"{}"}})",
+         wish == ModelWish::kUnload ? "unload" : "load");
+  return text;
+}
+
+std::string ollama_error(const llm::Failure& failure) {
+  return json::serialize(json::object{{"error", failure.message}});
+}
+
+void append_ollama_says(Dialect dialect, const ChatFacts& facts,
+                        std::span<const AnswerBlock> blocks, size_t calls_before,
+                        std::string& text) {
+  append_ollama_head(facts.model, facts.created_unix_s, text);
+  const bool chat = dialect == Dialect::kOllamaChat;
+  text += chat ? R"(,"message":{"role":"assistant","content":)" : R"(,"response":)";
+  append_json(text_of_kind(blocks, Kind::kText) + text_of_kind(blocks, Kind::kRefusal), text);
+  if (const std::string thoughts = text_of_kind(blocks, Kind::kThoughts); !thoughts.empty()) {
+    text += R"(,"thinking":)";
+    append_json(thoughts, text);
+  }
+  if (chat) {
+    append_calls(facts, blocks, calls_before, text);
+    text += '}';
+  }
+  if (!facts.logprobs) return;
+  for (const AnswerBlock& block : blocks) {
+    if (block.kind != Kind::kText || block.tokens.empty()) continue;
+    text += R"(,"logprobs":)";
+    llm::append_token_logprobs(block.tokens, text);
+  }
+}
+
+void append_ollama_end(const ChatFacts& facts, const AnswerEnding& ending, std::string& text) {
+  const Durations durations = durations_of(facts, ending.timings);
+  append(text,
+         R"(,"done":true,"done_reason":"{}","total_duration":{},"load_duration":0,)"
+         R"("prompt_eval_count":{},"prompt_eval_duration":{},"eval_count":{},"eval_duration":{})",
+         ending.reason == llm::FinishReason::kLength ? "length" : "stop", durations.total_ns,
+         ending.usage.prompt_tokens, durations.prompt_ns, ending.usage.completion_tokens,
+         durations.answer_ns);
+  if (ending.structure) append(text, R"(,"structure":"{}")", llm::to_string(*ending.structure));
+  text += '}';
+}
+
+}  // namespace windrow::api

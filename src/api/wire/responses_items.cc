@@ -1,0 +1,351 @@
+#include "api/wire/responses_items.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "api/wire/object_reader.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+using llm::Problem;
+using llm::shown;
+
+constexpr std::array<std::string_view, 4> kRoles = {"user", "assistant", "system", "developer"};
+
+constexpr std::string_view kItem =
+    "an item: a message, function_call, function_call_output, reasoning or item_reference";
+
+// Where messages of earlier turns stand in the body.
+constexpr std::string_view kPrevious = "previous_response_id";
+
+// The author of a content. Unknown members are ignored where the model is the author, because
+// clients add their own to an answer before they send it back.
+enum class Speaker : uint8_t { kModel, kOther };
+
+Problem read_part(const std::string& place, const json::value& value, Speaker speaker,
+                  json::array& parts, std::string& refusal) {
+  const json::object* object = nullptr;
+  if (Problem problem = read_object(
+          value, place, "a part, such as {\"type\": \"input_text\", \"text\": ...}", object)) {
+    return problem;
+  }
+  ObjectReader part(place, *object);
+  std::string type;
+  if (Problem problem = part.need("type", type)) return problem;
+  if (type == "refusal") return part.need("refusal", refusal);
+  if (type != "input_text" && type != "output_text" && type != "text") {
+    return llm::unsupported(part.place("type"),
+                            fmt::format("{} is \"{}\"; only texts are accepted: input_text and "
+                                        "output_text",
+                                        part.place("type"), shown(type)));
+  }
+  std::string text;
+  if (Problem problem = part.need("text", text)) return problem;
+  if (speaker != Speaker::kModel) {
+    part.skip({"annotations", "logprobs", "parsed", "prompt_cache_breakpoint"});
+    if (Problem problem = part.rest("a part has type and text")) return problem;
+  }
+  parts.emplace_back(json::object{{"type", "text"}, {"text", std::move(text)}});
+  return std::nullopt;
+}
+
+// A string, or parts. A refusal is what the model said instead, so it counts as text.
+Problem read_content(const std::string& place, const json::value& value, Speaker speaker,
+                     json::value& content) {
+  if (value.is_string()) {
+    content = value;
+    return std::nullopt;
+  }
+  const json::array* array = value.if_array();
+  if (array == nullptr) return llm::wrong_kind(place, "a string or an array of parts", value);
+  json::array parts;
+  for (size_t i = 0; i < array->size(); ++i) {
+    std::string refusal;
+    Problem problem =
+        read_part(fmt::format("{}[{}]", place, i), (*array)[i], speaker, parts, refusal);
+    if (problem) return problem;
+    if (!refusal.empty()) parts.emplace_back(json::object{{"type", "text"}, {"text", refusal}});
+  }
+  // One text is the same as a string, which every server knows.
+  content = parts.size() == 1 ? parts[0].at("text") : json::value(std::move(parts));
+  return std::nullopt;
+}
+
+// An item of the input in the form in which it is kept and listed: with its type, and a message's
+// content as parts.
+json::object listed_item(const json::object& given) {
+  json::object item = given;
+  item.erase("type");
+  item["type"] = given.contains("type") ? given.at("type") : json::value("message");
+  if (item["type"].is_null()) item["type"] = "message";
+  if (item["type"] != "message") return item;
+  item.emplace("status", "completed");
+  if (const json::value content = item["content"]; content.is_string()) {
+    const bool answered = item["role"] == "assistant";
+    json::object part{{"type", answered ? "output_text" : "input_text"}, {"text", content}};
+    if (answered) part["annotations"] = json::array();
+    item["content"] = json::array{std::move(part)};
+  }
+  return item;
+}
+
+// Items of an answer that is sent back - the assistant's messages, function_call and reasoning -
+// may have any members beside those that are read: clients add their own.
+class ItemsReader {
+ public:
+  explicit ItemsReader(TranslationDraft& draft) : draft_(draft) {}
+
+  // The items of the turns before this one.
+  Problem read_earlier() {
+    const std::string& previous = draft_.made.turn.previous_id;
+    if (previous.empty()) return std::nullopt;
+    auto found = draft_.context.earlier->conversation(previous);
+    if (auto* failure = std::get_if<llm::Failure>(&found)) {
+      failure->param = kPrevious;
+      return std::move(*failure);
+    }
+    for (const json::value& item : std::get<json::array>(found)) {
+      if (Problem problem = read_item(std::string(kPrevious), item)) return problem;
+      if (const json::value* id = item.as_object().if_contains("id"); id != nullptr)
+        earlier_ids_.emplace(id->as_string());
+    }
+    return std::nullopt;
+  }
+
+  // An item of this turn, or a reference to one of an earlier turn.
+  Problem read(const std::string& place, const json::value& value) {
+    const json::object* object = nullptr;
+    if (Problem problem = read_object(value, place, kItem, object)) return problem;
+    if (is_reference(*object)) return read_reference(place, *object);
+    if (Problem problem = read_item(place, value)) return problem;
+    draft_.made.turn.input_items.emplace_back(listed_item(*object));
+    return std::nullopt;
+  }
+
+  Problem read_item(const std::string& place, const json::value& value) {
+    const json::object* object = nullptr;
+    if (Problem problem = read_object(value, place, kItem, object)) return problem;
+    ObjectReader item(place, *object);
+    std::string type = "message";
+    if (const json::value* given = item.take("type")) {
+      if (Problem problem = llm::read_string(*given, item.place("type"), type)) return problem;
+    }
+    item.skip({"id", "status"});
+    if (type == "message") return read_message(item);
+    if (type == "function_call") return read_call(item);
+    if (type == "function_call_output") return read_output(item);
+    if (type == "reasoning") return read_thoughts(item);
+    return llm::unsupported(
+        item.place("type"),
+        fmt::format("{} is \"{}\"; it must be {}", item.place("type"), shown(type), kItem));
+  }
+
+  // What the assistant has said so far becomes a message.
+  void finish_turn() {
+    if (!turn_open_) return;
+    // An answer that was cut while it was thought out says nothing.
+    if (content_.is_null() && calls_.empty()) content_ = "";
+    json::object message{{"role", "assistant"}, {"content", std::move(content_)}};
+    if (!thoughts_.empty()) message["reasoning_content"] = std::exchange(thoughts_, {});
+    if (!calls_.empty()) message["tool_calls"] = std::exchange(calls_, {});
+    const std::string name = draft_.add_message(std::move(message), turn_place_);
+    for (size_t i = 0; i < call_places_.size(); ++i)
+      add_origins_of_call(fmt::format("{}.tool_calls[{}]", name, i), call_places_[i]);
+    call_places_.clear();
+    content_ = nullptr;
+    turn_open_ = false;
+  }
+
+ private:
+  // Its type may be absent: then it has nothing but an id.
+  static bool is_reference(const json::object& object) {
+    const json::value* type = object.if_contains("type");
+    if (type == nullptr || type->is_null()) return object.contains("id") && object.size() == 1;
+    return *type == "item_reference";
+  }
+
+  // Some clients refer to items of the response that they continue; these are read already.
+  Problem read_reference(const std::string& place, const json::object& object) {
+    ObjectReader reference(place, object);
+    std::string id;
+    reference.skip({"type"});
+    if (Problem problem = reference.need("id", id)) return problem;
+    if (Problem problem = reference.rest("an item_reference has type and id")) return problem;
+    if (earlier_ids_.contains(id)) return std::nullopt;
+    if (draft_.context.earlier == nullptr) {
+      return llm::unsupported(
+          place, fmt::format("{} is an item_reference, and no items are kept for batches; send the "
+                             "item itself",
+                             place));
+    }
+    auto found = draft_.context.earlier->item(id);
+    if (auto* failure = std::get_if<llm::Failure>(&found)) {
+      failure->param = reference.place("id");
+      return std::move(*failure);
+    }
+    const auto& item = std::get<json::value>(found);
+    if (Problem problem = read_item(place, item)) return problem;
+    draft_.made.turn.input_items.push_back(item);
+    // A second reference to it adds nothing, and must not cost its size again.
+    earlier_ids_.insert(id);
+    return std::nullopt;
+  }
+
+  void begin_turn(const std::string& place) {
+    if (!std::exchange(turn_open_, true)) turn_place_ = place;
+  }
+
+  Problem read_message(ObjectReader& item) {
+    std::string role;
+    if (Problem problem = item.need("role", role)) return problem;
+    if (std::ranges::find(kRoles, role) == kRoles.end()) {
+      return llm::bad_value(item.place("role"),
+                            fmt::format("{} is \"{}\"; it must be user, assistant, system or "
+                                        "developer",
+                                        item.place("role"), shown(role)));
+    }
+    const json::value* given = item.take("content");
+    if (given == nullptr) {
+      return llm::missing_parameter(
+          item.place("content"),
+          fmt::format("{} has no content; it must be a string or an array of parts", item.place()));
+    }
+    const bool echoed = role == "assistant";
+    json::value content;
+    if (Problem problem = read_content(item.place("content"), *given,
+                                       echoed ? Speaker::kModel : Speaker::kOther, content)) {
+      return problem;
+    }
+    if (!echoed) {
+      item.skip({"phase", "structure", "structure_warnings"});
+      if (Problem problem = item.rest("a message has type, role and content")) return problem;
+      finish_turn();
+      draft_.add_message({{"role", role}, {"content", std::move(content)}}, item.place());
+      return std::nullopt;
+    }
+    if (!content_.is_null() || !calls_.empty()) finish_turn();
+    begin_turn(item.place());
+    content_ = std::move(content);
+    return std::nullopt;
+  }
+
+  Problem read_call(ObjectReader& item) {
+    std::string id;
+    std::string name;
+    std::string arguments;
+    if (Problem problem = item.need("call_id", id)) return problem;
+    if (Problem problem = item.need("name", name)) return problem;
+    if (Problem problem = item.need("arguments", arguments)) return problem;
+    begin_turn(item.place());
+    calls_.emplace_back(
+        json::object{{"id", id},
+                     {"type", "function"},
+                     {"function", json::object{{"name", name}, {"arguments", arguments}}}});
+    call_places_.push_back(item.place());
+    return std::nullopt;
+  }
+
+  Problem read_output(ObjectReader& item) {
+    std::string id;
+    if (Problem problem = item.need("call_id", id)) return problem;
+    const json::value* given = item.take("output");
+    if (given == nullptr) {
+      return llm::missing_parameter(
+          item.place("output"),
+          fmt::format("{} has no output; it must be a string or an array of parts", item.place()));
+    }
+    json::value content;
+    if (Problem problem = read_content(item.place("output"), *given, Speaker::kOther, content)) {
+      return problem;
+    }
+    if (Problem problem = item.rest("a function_call_output has call_id and output")) {
+      return problem;
+    }
+    finish_turn();
+    const std::string made = draft_.add_message(
+        {{"role", "tool"}, {"tool_call_id", id}, {"content", std::move(content)}}, item.place());
+    draft_.made.origins.add(made + ".tool_call_id", item.place("call_id"));
+    draft_.made.origins.add(made + ".content", item.place("output"));
+    return std::nullopt;
+  }
+
+  // {"summary": [...], "content": [{"type": "reasoning_text", "text"}]}. A summary is not what was
+  // thought, and what is encrypted nobody here can read: both are left out.
+  Problem read_thoughts(ObjectReader& item) {
+    std::string thoughts;
+    if (const json::value* content = item.take("content")) {
+      const json::array* parts = content->if_array();
+      if (parts == nullptr)
+        return llm::wrong_kind(item.place("content"), "an array of reasoning_text", *content);
+      for (size_t i = 0; i < parts->size(); ++i) {
+        const std::string place = fmt::format("{}[{}]", item.place("content"), i);
+        const json::object* object = nullptr;
+        if (Problem problem = read_object((*parts)[i], place, "a reasoning_text", object)) {
+          return problem;
+        }
+        ObjectReader part(place, *object);
+        std::string text;
+        if (Problem problem = part.need("text", text)) return problem;
+        thoughts += text;
+      }
+    }
+    if (thoughts.empty()) return std::nullopt;
+    if (!content_.is_null() || !calls_.empty()) finish_turn();
+    begin_turn(item.place());
+    thoughts_ += thoughts;
+    return std::nullopt;
+  }
+
+  void add_origins_of_call(const std::string& made, const std::string& sent) {
+    Origins& origins = draft_.made.origins;
+    origins.add(made, sent);
+    origins.add(made + ".id", sent + ".call_id");
+    origins.add(made + ".function.name", sent + ".name");
+    origins.add(made + ".function.arguments", sent + ".arguments");
+  }
+
+  TranslationDraft& draft_;
+  std::set<std::string, std::less<>> earlier_ids_;
+  bool turn_open_ = false;
+  std::string turn_place_;
+  std::string thoughts_;
+  json::value content_;  // null: nothing was said yet
+  json::array calls_;
+  std::vector<std::string> call_places_;
+};
+
+}  // namespace
+
+Problem read_input(std::string_view name, const json::value& value, TranslationDraft& draft) {
+  draft.made.origins.add("messages", std::string(name));
+  ItemsReader reader(draft);
+  if (Problem problem = reader.read_earlier()) return problem;
+  if (value.is_string()) {
+    reader.finish_turn();
+    const json::object message{{"role", "user"}, {"content", value}};
+    draft.add_message(message, name);
+    draft.made.turn.input_items.emplace_back(listed_item(message));
+    return std::nullopt;
+  }
+  const json::array* items = value.if_array();
+  if (items == nullptr || items->empty())
+    return llm::wrong_kind(name, "a string, or an array with at least one item", value);
+  for (size_t i = 0; i < items->size(); ++i) {
+    if (Problem problem = reader.read(fmt::format("{}[{}]", name, i), (*items)[i])) return problem;
+  }
+  reader.finish_turn();
+  return std::nullopt;
+}
+
+}  // namespace windrow::api

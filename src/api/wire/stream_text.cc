@@ -1,0 +1,309 @@
+#include "api/wire/stream_text.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <iterator>
+#include <utility>
+
+#include "api/wire/error_reply.h"
+#include "base/json_depth.h"
+#include "llm/answer_json.h"
+#include "llm/json_members.h"
+#include "llm/json_text.h"
+#include "llm/logprobs_json.h"
+
+namespace windrow::api {
+
+namespace json = boost::json;
+
+namespace {
+
+template <class... Args>
+void append_text(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+}
+
+std::string chunk_head(const StreamShape& shape) {
+  const bool chat = shape.endpoint == llm::Endpoint::kChatCompletions;
+  std::string head = R"(data: {"id":)";
+  llm::append_json(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", shape.id), head);
+  append_text(head, R"(,"object":"{}","created":{},"model":)",
+              chat ? "chat.completion.chunk" : "text_completion", shape.created_unix_s);
+  llm::append_json(shape.model, head);
+  if (!shape.service_tier.empty()) {
+    head += R"(,"service_tier":)";
+    llm::append_json(shape.service_tier, head);
+  }
+  if (!shape.system_fingerprint.empty()) {
+    head += R"(,"system_fingerprint":)";
+    llm::append_json(shape.system_fingerprint, head);
+  }
+  head += R"(,"choices":[)";
+  return head;
+}
+
+// Returns the part of a call that has not been said: all of it, with its name, if nothing was.
+llm::ToolCallPiece rest_of(const llm::Choice& choice, size_t index,
+                           const std::vector<size_t>& said) {
+  const llm::ToolCall& call = choice.tool_calls[index];
+  llm::ToolCallPiece rest{
+      .index = static_cast<int32_t>(index), .id = {}, .name = {}, .arguments = call.arguments};
+  if (index < said.size()) {
+    rest.arguments.erase(0, said[index]);
+  } else {
+    rest.id = call.id;
+    rest.name = call.name;
+  }
+  return rest;
+}
+
+llm::Failure no_answer_in(const llm::Answer& answer) {
+  return {.failure_class = llm::FailureClass::kTransient,
+          .status = 502,
+          .code = "invalid_reply",
+          .message = fmt::format("the server that was asked sent a reply that cannot be told as a "
+                                 "stream: it is no JSON object, or is nested more than {} deep; "
+                                 "ask without \"stream\" to see it as it came",
+                                 kJsonDepthMax),
+          .usage = answer.usage};
+}
+
+void append_event(std::string_view data, std::string& events) {
+  events += "data: ";
+  events += data;
+  events += "\n\n";
+}
+
+// A message as a delta: clients put the pieces of a call together by its place, which a whole
+// message does not say.
+json::value delta_of(json::value message) {
+  json::object* const object = message.if_object();
+  if (object == nullptr) return json::object();
+  json::value* const calls = object->if_contains("tool_calls");
+  if (calls == nullptr || !calls->is_array()) return message;
+  int64_t index = 0;
+  for (json::value& call : calls->get_array()) {
+    if (json::object* const fields = call.if_object()) fields->emplace("index", index);
+    ++index;
+  }
+  return message;
+}
+
+}  // namespace
+
+StreamText::StreamText(StreamShape shape) : shape_(std::move(shape)), head_(chunk_head(shape_)) {}
+
+StreamText::Said& StreamText::said(int32_t choice) {
+  const auto at = static_cast<size_t>(choice);
+  if (said_.size() <= at) said_.resize(at + 1);
+  return said_[at];
+}
+
+void StreamText::say(const llm::Piece& piece, std::string& events) {
+  if (!piece.raw.empty()) return say_raw(piece.raw, events);
+  Said& said = this->said(piece.choice);
+  if (is_chat() && !std::exchange(said.begun, true)) begin_choice(piece.choice, events);
+  if (!piece.text.empty() || !piece.reasoning.empty() || !piece.tokens.empty()) {
+    events += head_;
+    append_text(events, R"({{"index":{},)", piece.choice);
+    append_delta(piece, events);
+    events += R"(,"logprobs":)";
+    if (shape_.logprobs && !is_chat()) {
+      if (!said.offsets) said.offsets.emplace(piece.text_begin);
+      said.offsets->add_text(piece.text);
+    }
+    if (!shape_.logprobs || piece.tokens.empty()) {
+      events += "null";
+    } else if (is_chat()) {
+      llm::append_chat_logprobs(piece.tokens, events);
+    } else {
+      std::vector<int32_t> offsets;
+      offsets.reserve(piece.tokens.size());
+      for (const llm::ScoredToken& token : piece.tokens)
+        offsets.push_back(said.offsets->next(token.chosen.bytes));
+      llm::append_completion_logprobs(piece.tokens, offsets, events);
+    }
+    events += R"(,"finish_reason":null})";
+    append_end(events);
+    said.text_bytes += piece.text.size();
+    said.reasoning_bytes += piece.reasoning.size();
+    said.tokens += piece.tokens.size();
+  }
+  for (const llm::ToolCallPiece& call : piece.tool_calls)
+    say_call(piece.choice, call, events);
+  said.cut_character = said.cut_character || piece.cut_character;
+  if (!piece.finish_reason) return;
+  if (shape_.structured) {
+    said.finish_reason = piece.finish_reason;
+  } else {
+    finish_choice(piece.choice, *piece.finish_reason, std::nullopt, events);
+  }
+}
+
+void StreamText::end(const llm::Answer& answer, std::string& events) {
+  if (!answer.raw.empty() && !raw_said_ && !say_raw_answer(answer.raw, events))
+    return fail(no_answer_in(answer), events);
+  structure_warnings_ = answer.structure_warnings;
+  for (size_t i = 0; i < answer.choices.size(); ++i) {
+    const llm::Choice& choice = answer.choices[i];
+    const auto index = static_cast<int32_t>(i);
+    {
+      Said& said = this->said(index);
+      llm::Piece rest{
+          .choice = index, .text_begin = choice.text_begin, .cut_character = choice.cut_character};
+      if (choice.text.size() > said.text_bytes) rest.text = choice.text.substr(said.text_bytes);
+      const std::string reasoning = choice.reasoning.value_or("");
+      if (reasoning.size() > said.reasoning_bytes)
+        rest.reasoning = reasoning.substr(said.reasoning_bytes);
+      for (size_t call = 0; call < choice.tool_calls.size(); ++call)
+        rest.tool_calls.push_back(rest_of(choice, call, said.arguments_bytes));
+      if (shape_.logprobs && choice.tokens.size() > said.tokens) {
+        rest.tokens.assign(choice.tokens.begin() + static_cast<std::ptrdiff_t>(said.tokens),
+                           choice.tokens.end());
+      }
+      say(rest, events);
+    }
+    if (!said(index).finished) finish_choice(index, choice.finish_reason, choice.structure, events);
+  }
+  if (shape_.usage && !usage_said_) append_usage(answer.usage, events);
+  append_event("[DONE]", events);
+}
+
+void StreamText::fail(const llm::Failure& failure, std::string& events) {
+  append_event(error_body(failure), events);
+}
+
+// Whether a server elsewhere says the usage is its own business: it is asked to in any case.
+void StreamText::say_raw(std::string_view raw, std::string& events) {
+  raw_said_ = true;
+  const std::vector<llm::JsonMember> members = llm::json_members(raw);
+  const std::string_view usage = llm::json_member(members, "usage");
+  if (!usage.empty() && usage != "null") {
+    const bool only_usage = llm::json_without_space(llm::json_member(members, "choices")) == "[]";
+    if (only_usage && !shape_.usage) return;
+    usage_said_ = true;
+  }
+  append_event(raw, events);
+}
+
+// A whole reply of a server elsewhere, said at once: each message becomes the delta. False: it
+// cannot be read, and nothing was said.
+bool StreamText::say_raw_answer(const std::string& raw, std::string& events) {
+  boost::system::error_code error;
+  json::value reply = json::parse(raw, error, {}, {.max_depth = kJsonDepthMax});
+  if (error || !reply.is_object()) return false;
+  json::object& chunk = reply.get_object();
+  if (is_chat()) chunk["object"] = "chat.completion.chunk";
+  json::value usage = nullptr;
+  if (const auto found = chunk.find("usage"); found != chunk.end()) {
+    usage = std::move(found->value());
+    chunk.erase(found);
+  }
+  if (json::value* choices = chunk.if_contains("choices"); choices && choices->is_array()) {
+    for (json::value& choice : choices->get_array()) {
+      if (!choice.is_object() || !is_chat()) continue;
+      json::object& object = choice.get_object();
+      object["delta"] = delta_of(std::move(object["message"]));
+      object.erase("message");
+    }
+  }
+  append_event(json::serialize(chunk), events);
+  if (!shape_.usage || usage.is_null()) return true;
+  chunk["choices"] = json::array();
+  chunk["usage"] = std::move(usage);
+  append_event(json::serialize(chunk), events);
+  usage_said_ = true;
+  return true;
+}
+
+void StreamText::begin_choice(int32_t choice, std::string& events) const {
+  events += head_;
+  append_text(events,
+              R"({{"index":{},"delta":{{"role":"assistant","content":"","refusal":null}},)"
+              R"("logprobs":null,"finish_reason":null}})",
+              choice);
+  append_end(events);
+}
+
+void StreamText::finish_choice(int32_t choice, llm::FinishReason reason,
+                               std::optional<llm::StructureLabel> label, std::string& events) {
+  said(choice).finished = true;
+  events += head_;
+  append_text(events, R"({{"index":{},{},"logprobs":null,"finish_reason":"{}")", choice,
+              is_chat() ? R"("delta":{})" : R"("text":"")", llm::to_string(reason));
+  if (label) append_text(events, R"(,"structure":"{}")", llm::to_string(*label));
+  if (said(choice).cut_character) events += R"(,"cut_character":true)";
+  events += "}]";
+  llm::append_structure_warnings(structure_warnings_, events);
+  events += shape_.usage ? ",\"usage\":null}\n\n" : "}\n\n";
+}
+
+// The first of a call says whose it is, the others only what more there is of its arguments.
+void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events) {
+  std::vector<size_t>& said = this->said(choice).arguments_bytes;
+  const auto index = static_cast<size_t>(call.index);
+  std::string text;
+  if (index >= said.size()) {
+    said.resize(index + 1);
+    append_text(text, R"({{"index":{},"id":)", call.index);
+    llm::append_json(call.id, text);
+    text += R"(,"type":"function","function":{"name":)";
+    llm::append_json(call.name, text);
+    text += R"(,"arguments":""}})";
+    append_call_delta(choice, text, events);
+    text.clear();
+  }
+  if (call.arguments.empty()) return;
+  said[index] += call.arguments.size();
+  append_text(text, R"({{"index":{},"function":{{"arguments":)", call.index);
+  llm::append_json(call.arguments, text);
+  text += "}}";
+  append_call_delta(choice, text, events);
+}
+
+void StreamText::append_call_delta(int32_t choice, std::string_view call,
+                                   std::string& events) const {
+  events += head_;
+  append_text(events, R"({{"index":{},"delta":{{"tool_calls":[{}]}},"logprobs":null,)", choice,
+              call);
+  events += R"("finish_reason":null})";
+  append_end(events);
+}
+
+void StreamText::append_delta(const llm::Piece& piece, std::string& events) const {
+  if (!is_chat()) {
+    events += R"("text":)";
+    llm::append_json(piece.text, events);
+    return;
+  }
+  events += R"("delta":{)";
+  if (!piece.reasoning.empty()) {
+    events += R"("reasoning_content":)";
+    llm::append_json(piece.reasoning, events);
+    if (!piece.text.empty()) events += ',';
+  }
+  if (!piece.text.empty() || piece.reasoning.empty()) {
+    events += R"("content":)";
+    llm::append_json(piece.text, events);
+  }
+  events += '}';
+}
+
+void StreamText::append_usage(const llm::Usage& usage, std::string& events) const {
+  events += head_;
+  events += R"(],"usage":)";
+  llm::append_usage(usage, events);
+  events += "}\n\n";
+}
+
+// Of a chunk with a choice.
+void StreamText::append_end(std::string& events) const {
+  events += shape_.usage ? "],\"usage\":null}\n\n" : "]}\n\n";
+}
+
+}  // namespace windrow::api
