@@ -63,11 +63,10 @@ std::variant<report::MeasuredRequest, llm::Failure> measure_request(const OpenMo
 namespace {
 
 batch::RowRules rules_of(const batch::JobOptions& options) {
-  return {.body_defaults = options.body_defaults,
+  return {.body = {.defaults = options.body_defaults, .unknown_fields = options.unknown_fields},
           .models = options.models,
           .any_model = options.any_model,
           .raw = options.raw,
-          .unknown_fields = options.unknown_fields,
           .apis = options.apis};
 }
 

@@ -52,7 +52,7 @@ Result<void> set_time(Text text, Duration& target) {
 constexpr int64_t kManyTokens = 10'000'000;
 constexpr int32_t kManySlots = 1'000'000;
 
-const std::array<SimFlag, 25> kSimFlags = {{
+const std::array<SimFlag, 26> kSimFlags = {{
     {.group = "Server",
      .name = "listen",
      .value_name = "HOST:PORT",
@@ -63,6 +63,14 @@ const std::array<SimFlag, 25> kSimFlags = {{
        if (!listen) return listen.error();
        command.server.address = listen->host;
        command.server.port = listen->port;
+       return {};
+     }},
+    {.group = "Server",
+     .name = "address",
+     .value_name = "ADDRESS",
+     .help = "the address of --listen alone (default: 127.0.0.1)",
+     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
+       command.server.address = text;
        return {};
      }},
     {.group = "Server",

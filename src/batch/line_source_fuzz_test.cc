@@ -98,7 +98,7 @@ TEST(LineSourceFuzz, FindsTheLinesAPlainSplitFinds) {
 }
 
 TEST(RowReaderFuzz, EveryLineIsARowOrAFault) {
-  const RowReader reader({.body_defaults = {}, .models = {"m"}, .any_model = true});
+  const RowReader reader({.body = {}, .models = {"m"}, .any_model = true});
   const Deadline deadline(40'000);
   for (uint64_t seed = 0; deadline.another(seed); ++seed) {
     Random random(seed);

@@ -34,7 +34,7 @@ class PrescanTest : public ::testing::Test {
   }
 
   std::unique_ptr<testing::MemoryInput> input_;
-  RowReader reader_{RowRules{.body_defaults = {}, .models = {"m"}, .any_model = true}};
+  RowReader reader_{RowRules{.body = {}, .models = {"m"}, .any_model = true}};
   RowIndex index_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 // What reading the whole line says.
 std::optional<GlancedRow> read(const std::string& line) {
-  const RowReader reader(RowRules{.body_defaults = {}, .models = {"m"}});
+  const RowReader reader(RowRules{.body = {}, .models = {"m"}});
   const auto opened = reader.open({.number = 1, .bytes = line, .length = line.size()});
   const auto* envelope = std::get_if<Envelope>(&opened);
   if (envelope == nullptr) return std::nullopt;

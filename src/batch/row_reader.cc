@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
 #include <string_view>
@@ -72,33 +70,28 @@ std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr me
                     line.number, line.length, human_bytes(LineLimits{}.line_bytes_max)),
         "");
   }
-  json::parse_options options;
-  options.max_depth = kJsonDepthMax;
-  std::array<unsigned char, 4096> stack;
-  json::parser parser(std::move(memory), options, stack.data(), stack.size());
-  boost::system::error_code error;
-  const size_t read = parser.write(line.bytes.data(), line.bytes.size(), error);
-  if (error && utf8_repair(line.bytes) != line.bytes) {
-    return fault_of_line(line, "invalid_json_line",
-                         fmt::format("line {} is not UTF-8 (near byte {}); save the file as UTF-8, "
-                                     "or write what is not ASCII as \\u escapes",
-                                     line.number, read + 1),
-                         "");
+  auto parsed = llm::parse_json(line.bytes, std::move(memory));
+  if (auto* value = std::get_if<json::value>(&parsed)) return std::move(*value);
+  const auto& fault = std::get<llm::JsonFault>(parsed);
+  const auto not_json = [&](std::string message) {
+    return fault_of_line(line, "invalid_json_line", std::move(message), "");
+  };
+  switch (fault.kind) {
+    case llm::JsonFault::Kind::kNotUtf8:
+      return not_json(
+          fmt::format("line {} is not UTF-8 (near byte {}); save the file as UTF-8, or "
+                      "write what is not ASCII as \\u escapes",
+                      line.number, fault.byte));
+    case llm::JsonFault::Kind::kTooDeep:
+      return not_json(fmt::format("line {} is nested more than {} deep; flatten its body",
+                                  line.number, kJsonDepthMax));
+    case llm::JsonFault::Kind::kSyntax:
+      break;
   }
-  if (error == json::error::too_deep) {
-    return fault_of_line(line, "invalid_json_line",
-                         fmt::format("line {} is nested more than {} deep; flatten its body",
-                                     line.number, kJsonDepthMax),
-                         "");
-  }
-  if (error) {
-    return fault_of_line(line, "invalid_json_line",
-                         fmt::format("line {} is not one JSON value: {} near byte {}; write one "
-                                     "request per line",
-                                     line.number, error.message(), read + 1),
-                         "");
-  }
-  return parser.release();
+  return not_json(
+      fmt::format("line {} is not one JSON value: {} near byte {}; write one request "
+                  "per line",
+                  line.number, fault.reason, fault.byte));
 }
 
 std::string models_text(const std::vector<std::string>& models) {
@@ -214,8 +207,8 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   std::string_view text = llm::json_member(envelope.members, "body");
   RowApi::Translated translated;
   if (asked.api != nullptr) {
-    auto made = asked.api->translate(std::move(body), rules_.body_defaults, rules_.unknown_fields,
-                                     rules_.raw);
+    auto made = asked.api->translate(std::move(body), rules_.body.defaults,
+                                     rules_.body.unknown_fields, rules_.raw);
     if (auto* problem = std::get_if<llm::Failure>(&made)) return fault(std::move(*problem));
     translated = std::move(std::get<RowApi::Translated>(made));
     body = std::move(translated.body);
@@ -227,7 +220,7 @@ RowOrFault RowReader::finish(Envelope envelope) const {
     return fault(std::get<llm::Failure>(words->in_own_words(std::move(reason))));
   };
   if (rules_.raw) {
-    llm::Request request = llm::raw_request(endpoint, text, body, rules_.body_defaults);
+    llm::Request request = llm::raw_request(endpoint, text, body, rules_.body.defaults);
     const std::optional<Hash128> question = llm::question_of(request, request.raw, false);
     return Row{.key = std::move(envelope.key),
                .request = std::move(request),
@@ -236,23 +229,16 @@ RowOrFault RowReader::finish(Envelope envelope) const {
                .ignored_fields = std::move(translated.ignored_fields),
                .words = words};
   }
-  std::vector<std::string> ignored_fields = std::move(translated.ignored_fields);
-  if (rules_.unknown_fields == llm::UnknownFields::kIgnore && asked.api == nullptr)
-    ignored_fields = llm::take_unknown_fields(endpoint, body);
-  const bool seeded = llm::has_seed(body) || llm::has_seed(rules_.body_defaults);
-  for (const auto& [name, value] : rules_.body_defaults) {
-    // One of another endpoint says nothing about this row.
-    if (llm::find_rule(endpoint, name) == nullptr) continue;
-    json::value& field = body[name];
-    if (field.is_null()) field = value;
-  }
+  // A translated body has only fields that this endpoint knows.
+  std::vector<std::string> ignored_fields = llm::complete_body(endpoint, rules_.body, body);
+  if (words) ignored_fields = std::move(translated.ignored_fields);
   if (auto problem = check_model(body.if_contains("model"))) return refused(*std::move(problem));
 
   // A row without a seed gets one that is its own, so that a job repeats itself.
-  const uint64_t seed = hash64(envelope.key.custom_id, envelope.key.fingerprint);
-  auto parsed = llm::parse_request(endpoint, body, seed);
-  if (auto* problem = std::get_if<llm::Failure>(&parsed)) return refused(std::move(*problem));
-  auto& request = std::get<llm::Request>(parsed);
+  const uint64_t own_seed = hash64(envelope.key.custom_id, envelope.key.fingerprint);
+  auto read = llm::read_body(endpoint, rules_.body, body, own_seed);
+  if (auto* problem = std::get_if<llm::Failure>(&read)) return refused(std::move(*problem));
+  auto& [request, seeded] = std::get<llm::ReadBody>(read);
   if (words) request.chat.wishes = std::move(translated.wishes);
   if (request.model.empty()) request.model = rules_.models.front();
   const std::optional<Hash128> question = llm::question_of(request, text, seeded);

@@ -13,19 +13,18 @@
 
 #include "batch/line_source.h"
 #include "batch/row.h"
+#include "llm/body_reader.h"
 #include "llm/json_members.h"
-#include "llm/request_json.h"
 
 namespace windrow::batch {
 
 // See the members of the same names in JobOptions. `raw`: requests go to servers elsewhere, which
 // judge bodies themselves; then no body is refused for what stands in it.
 struct RowRules {
-  boost::json::object body_defaults;
+  llm::BodyRules body;
   std::vector<std::string> models;
   bool any_model = false;
   bool raw = false;
-  llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
   RowApis apis = {};
 };
 

@@ -7,7 +7,7 @@
 namespace windrow::batch {
 namespace {
 
-const RowRules kAnyModel{.body_defaults = {}, .models = {"tiny"}, .any_model = true};
+const RowRules kAnyModel{.body = {}, .models = {"tiny"}, .any_model = true};
 
 Line line_of(std::string_view text, uint64_t number = 7) {
   return Line{.number = number, .bytes = text, .length = text.size()};
@@ -68,7 +68,7 @@ TEST(RowReader, ARowWithoutSeedHasOneOfItsOwn) {
 }
 
 TEST(RowReader, DefaultsFillWhatTheBodyLacks) {
-  const RowRules rules{.body_defaults = {{"temperature", 0.5}, {"max_tokens", 3}},
+  const RowRules rules{.body = {.defaults = {{"temperature", 0.5}, {"max_tokens", 3}}},
                        .models = {"tiny"},
                        .any_model = true};
   constexpr std::string_view kLine = R"({"custom_id":"a","url":"/v1/completions",)"
@@ -82,7 +82,7 @@ TEST(RowReader, DefaultsFillWhatTheBodyLacks) {
 
 TEST(RowReader, ADefaultIsForTheEndpointsThatHaveTheField) {
   const RowRules rules{
-      .body_defaults = {{"echo", false}, {"metadata", "m"}, {"max_completion_tokens", 3}},
+      .body = {.defaults = {{"echo", false}, {"metadata", "m"}, {"max_completion_tokens", 3}}},
       .models = {"tiny"},
       .any_model = true};
   EXPECT_EQ(row_of(R"({"custom_id":"a","url":"/v1/completions","body":{"prompt":"p"}})", rules)
@@ -98,7 +98,7 @@ TEST(RowReader, ADefaultIsForTheEndpointsThatHaveTheField) {
 }
 
 TEST(RowReader, ModelsAreMatchedExactlyWhenTheyHaveNames) {
-  const RowRules rules{.body_defaults = {}, .models = {"big", "small"}, .any_model = false};
+  const RowRules rules{.body = {}, .models = {"big", "small"}, .any_model = false};
   const auto with_model = [](std::string_view model) {
     return std::string(
                R"({"custom_id":"a","url":"/v1/completions","body":{"prompt":"p","model":)") +
@@ -214,8 +214,10 @@ TEST(RowReader, ANameCannotPassForALine) {
 }
 
 TEST(RowReader, ARawBodyIsKeptAndNotJudged) {
-  const RowRules rules{
-      .body_defaults = {{"vendor", 1}}, .models = {"upstream"}, .any_model = true, .raw = true};
+  const RowRules rules{.body = {.defaults = {{"vendor", 1}}},
+                       .models = {"upstream"},
+                       .any_model = true,
+                       .raw = true};
   const Row row = row_of(R"({"custom_id":"a","url":"/v1/chat/completions",)"
                          R"("body": {"nobody_knows":1.0, "stream":true}})",
                          rules);

@@ -34,8 +34,7 @@ Result<Survey> survey(const std::string& text, std::optional<int64_t> rows_max =
   testing::MemoryInput input(text);
   auto lines = batch::open_lines(input);
   EXPECT_TRUE(lines.has_value());
-  const batch::RowReader reader(
-      batch::RowRules{.body_defaults = {}, .models = {"m"}, .any_model = true});
+  const batch::RowReader reader(batch::RowRules{.body = {}, .models = {"m"}, .any_model = true});
   return survey_rows(**lines, rows_max, reader, measure);
 }
 
@@ -105,8 +104,7 @@ TEST(Survey, AnInputThatBreaksOffIsAnError) {
   testing::MemoryInput input(row(1, "a") + row(2, "b"), {.piece_bytes = 10, .fails_at = 60});
   auto lines = batch::open_lines(input);
   ASSERT_TRUE(lines.has_value());
-  const batch::RowReader reader(
-      batch::RowRules{.body_defaults = {}, .models = {"m"}, .any_model = true});
+  const batch::RowReader reader(batch::RowRules{.body = {}, .models = {"m"}, .any_model = true});
   EXPECT_FALSE(survey_rows(**lines, std::nullopt, reader, measure).has_value());
 }
 

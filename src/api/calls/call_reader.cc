@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <string_view>
@@ -46,25 +44,20 @@ llm::Failure refused(int32_t status, std::string code, std::string message,
 }
 
 std::variant<json::object, llm::Failure> parse(std::string_view body) {
-  json::parse_options options;
-  options.max_depth = kJsonDepthMax;
-  std::array<unsigned char, 4096> stack;
-  json::parser parser(json::storage_ptr(), options, stack.data(), stack.size());
-  boost::system::error_code error;
-  const size_t read = parser.write(body.data(), body.size(), error);
-  if (error) {
+  auto parsed = llm::parse_json(body);
+  if (const auto* fault = std::get_if<llm::JsonFault>(&parsed)) {
     if (body.empty())
       return refused(400, "invalid_json", "the body is empty; it must be a JSON object");
-    if (error == json::error::too_deep) {
+    if (fault->kind == llm::JsonFault::Kind::kTooDeep) {
       return refused(
           400, "invalid_json",
           fmt::format("the body is nested more than {} deep; flatten it", kJsonDepthMax));
     }
     return refused(400, "invalid_json",
                    fmt::format("the body is not one JSON value in UTF-8: {} near byte {}{}",
-                               error.message(), read + 1, place_in(body, read)));
+                               fault->reason, fault->byte, place_in(body, fault->byte - 1)));
   }
-  json::value value = parser.release();
+  auto& value = std::get<json::value>(parsed);
   if (!value.is_object()) {
     return refused(400, "invalid_json",
                    fmt::format("the body is {}; it must be a JSON object", llm::kind_name(value)));
@@ -130,15 +123,6 @@ std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Di
   return model;
 }
 
-void lay_under(llm::Endpoint endpoint, const json::object& defaults, json::object& body) {
-  for (const auto& [name, value] : defaults) {
-    // One of another endpoint says nothing here.
-    if (llm::find_rule(endpoint, name) == nullptr) continue;
-    json::value& field = body[name];
-    if (field.is_null()) field = value;
-  }
-}
-
 // {"query", "texts", "raw_scores", "return_text", "truncate"} -> ours.
 std::optional<llm::Failure> read_tei(json::object& body, CallPlan& plan) {
   plan.tei = true;
@@ -198,7 +182,7 @@ llm::Request request_elsewhere(const std::string& sent, const CallRules& rules,
   const std::string& text = rewritten.empty() ? sent : rewritten;
   // As it was before the envelope was taken out: then it is taken out of the text.
   if (framing.stream) body["stream"] = plan.envelope.stream;
-  return llm::raw_request(plan.endpoint, text, body, rules.body_defaults);
+  return llm::raw_request(plan.endpoint, text, body, rules.body.defaults);
 }
 
 // Clients bring the token ids of another model's vocabulary: OpenAI's, most often. Those that are
@@ -238,14 +222,12 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
     if (translation != nullptr) add_wishes(translation->wishes, body);
     plan.request = request_elsewhere(sent, rules, plan, framing, body);
   } else {
-    if (rules.unknown_fields == llm::UnknownFields::kIgnore)
-      plan.ignored_fields = llm::take_unknown_fields(endpoint, body);
-    lay_under(endpoint, rules.body_defaults, body);
-    seeded = llm::has_seed(body) || rules.seed_default != 0;
-    const uint64_t seed = rules.seed_default != 0 ? rules.seed_default : input.chance;
-    auto made = llm::parse_request(endpoint, body, seed);
+    plan.ignored_fields = llm::complete_body(endpoint, rules.body, body);
+    auto made = llm::read_body(endpoint, rules.body, body, input.chance);
     if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
-    plan.request = std::move(std::get<llm::Request>(made));
+    auto& [request, has_seed] = std::get<llm::ReadBody>(made);
+    plan.request = std::move(request);
+    seeded = has_seed;
     if (plan.request.model.empty()) plan.request.model = plan.model->name;
     plan.ignored_tokens = ignored_tokens(body, plan.request, plan.model->vocabulary_size);
     if (translation != nullptr) plan.request.chat.wishes = translation->wishes;
@@ -307,7 +289,7 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
     return read_body(input, input.endpoint, input.body, body, nullptr, rules, catalogue);
 
   std::vector<std::string> ignored;
-  if (rules.unknown_fields == llm::UnknownFields::kIgnore)
+  if (rules.body.unknown_fields == llm::UnknownFields::kIgnore)
     ignored = take_unknown_fields(input.dialect, body);
   auto translated =
       translate(input.dialect, body, {.counts_only = input.counts_only, .earlier = earlier});

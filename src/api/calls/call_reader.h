@@ -24,16 +24,14 @@
 #include "dispatch/work_item.h"
 #include "http/headers.h"
 #include "llm/answer.h"
+#include "llm/body_reader.h"
 #include "llm/request.h"
-#include "llm/request_json.h"
 
 namespace windrow::api {
 
 struct CallRules {
-  boost::json::object body_defaults;
-  uint64_t seed_default = 0;  // 0: `chance` of each call
+  llm::BodyRules body;
   bool coalesce = true;
-  llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
   Duration load_wait{};  // how long one may wait for a model that is to be loaded; 0: for ever
   uint64_t body_bytes_max = 0;  // of a body that came packed, when it is unpacked
 };

@@ -8,11 +8,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "api/storage/response_store.h"
-
 #include "base/json_depth.h"
+#include "batch/row_reader.h"
+#include "llm/request_json.h"
 
 namespace windrow::api {
 namespace {
@@ -106,7 +109,7 @@ TEST_F(CallReaderTest, WithoutANameTheOnlyModelThatAnswersIsMeant) {
 }
 
 TEST_F(CallReaderTest, DefaultsAreLaidUnder) {
-  rules_.body_defaults = {{"temperature", 0.25}, {"dimensions", 3}, {"seed", 7}};
+  rules_.body.defaults = {{"temperature", 0.25}, {"dimensions", 3}, {"seed", 7}};
   CallPlan made = plan(kChat);
   EXPECT_EQ(made.request.sampling.temperature, 0.25F);
   EXPECT_EQ(made.request.sampling.seed, 7U);
@@ -114,6 +117,59 @@ TEST_F(CallReaderTest, DefaultsAreLaidUnder) {
                   "messages":[{"role":"user","content":"hi"}]})");
   EXPECT_EQ(made.request.sampling.temperature, 1.0F);
   EXPECT_EQ(made.request.sampling.seed, 7U);
+}
+
+// A body means the same as a row of a file and as a call, and is refused for the same reason.
+TEST_F(CallReaderTest, ABodyMeansTheSameInAFile) {
+  const std::string deep = std::string(140, '[') + std::string(140, ']');
+  const std::vector<std::pair<Endpoint, std::string>> corpus = {
+      {Endpoint::kChatCompletions, kChat},
+      {Endpoint::kChatCompletions,
+       R"({"messages":[{"role":"user","content":"hi"}],"temperature":0.7,"seed":3,"n":2})"},
+      {Endpoint::kChatCompletions,
+       R"({"messages":[{"role":"user","content":"hi"}],"temperature":0,"max_tokens":5})"},
+      {Endpoint::kChatCompletions,
+       R"({"messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_object"}})"},
+      {Endpoint::kChatCompletions, R"({"messages":[{"role":"user","content":"hi"}],"tempo":1})"},
+      {Endpoint::kChatCompletions, R"({"messages":[],"temperature":0})"},
+      {Endpoint::kChatCompletions, R"({"messages":[{"role":"user","content":"a"}],"n":0})"},
+      {Endpoint::kChatCompletions, R"({"messages":)" + deep + "}"},
+      {Endpoint::kCompletions, R"({"prompt":"a","seed":null,"logprobs":3,"echo":true})"},
+      {Endpoint::kCompletions, R"({"prompt":["a","b"],"max_tokens":0})"},
+      {Endpoint::kCompletions, R"({"prompt":"a","logprobs":true})"},
+      {Endpoint::kCompletions, R"({"prompt":"a","metadata":{"k":"v"}})"},
+  };
+  for (const llm::UnknownFields unknown :
+       {llm::UnknownFields::kRefuse, llm::UnknownFields::kIgnore}) {
+    rules_.body = {.defaults = {{"temperature", 0.25}, {"max_tokens", 9}, {"metadata", nullptr}},
+                   .unknown_fields = unknown};
+    const batch::RowReader rows({.body = rules_.body, .models = {"m"}, .any_model = true});
+    for (const auto& [endpoint, body] : corpus) {
+      SCOPED_TRACE(body.substr(0, 120));
+      const std::string line =
+          fmt::format(R"({{"custom_id":"a","url":"{}","body":{}}})", llm::url_of(endpoint), body);
+      input_.endpoint = endpoint;
+      const auto call = read(body);
+      const batch::RowOrFault row = rows.read({.number = 1, .bytes = line, .length = line.size()});
+      const auto* plan = std::get_if<CallPlan>(&call);
+      const auto* made = std::get_if<batch::Row>(&row);
+      ASSERT_EQ(plan != nullptr, made != nullptr);
+      if (plan == nullptr) {
+        const llm::Failure& of_call = std::get<llm::Failure>(call);
+        const llm::Failure& of_row = std::get<batch::RowFault>(row).failure;
+        EXPECT_EQ(of_call.status, of_row.status);
+        EXPECT_EQ(of_call.param, of_row.param);
+        if (!of_row.param.empty()) EXPECT_EQ(of_call.message, of_row.message);
+        continue;
+      }
+      EXPECT_EQ(plan->item.same_answer, made->question);
+      EXPECT_EQ(plan->ignored_fields, made->ignored_fields);
+      EXPECT_EQ(plan->request.sampling.temperature, made->request.sampling.temperature);
+      EXPECT_EQ(plan->request.output_tokens_max, made->request.output_tokens_max);
+      EXPECT_EQ(plan->request.choices, made->request.choices);
+      EXPECT_EQ(plan->request.chat.messages, made->request.chat.messages);
+    }
+  }
 }
 
 TEST_F(CallReaderTest, EqualQuestionsAreToldApartFromOthers) {
@@ -128,7 +184,7 @@ TEST_F(CallReaderTest, EqualQuestionsAreToldApartFromOthers) {
   EXPECT_NE(question(R"(,"temperature":0,"max_tokens":5)"), greedy);
   EXPECT_TRUE(question(R"(,"seed":1)").has_value());
   EXPECT_FALSE(question("").has_value());
-  rules_.seed_default = 9;
+  rules_.body.seed = 9;
   EXPECT_TRUE(question("").has_value());
   EXPECT_EQ(plan(kChat).request.sampling.seed, 9U);
   rules_.coalesce = false;

@@ -16,7 +16,7 @@ namespace {
 
 const windrow::batch::RowReader& reader() {
   static const windrow::batch::RowReader instance(
-      {.body_defaults = {{"temperature", 0}}, .models = {"m", "n"}, .any_model = false});
+      {.body = {.defaults = {{"temperature", 0}}}, .models = {"m", "n"}, .any_model = false});
   return instance;
 }
 

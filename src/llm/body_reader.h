@@ -1,0 +1,58 @@
+// The body of a request, from JSON text to Request: one way for the rows of a file and the calls of
+// a server, so that a body means the same in both. Pure; any thread.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/storage_ptr.hpp>
+#include <boost/json/value.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "llm/answer.h"
+#include "llm/request.h"
+#include "llm/request_json.h"
+
+namespace windrow::llm {
+
+// Why a text is not one JSON value.
+struct JsonFault {
+  enum class Kind : uint8_t {
+    kSyntax,
+    kTooDeep,  // nested more than kJsonDepthMax deep
+    kNotUtf8,
+  };
+  Kind kind = Kind::kSyntax;
+  size_t byte = 0;     // the first one that does not fit, from 1
+  std::string reason;  // the parser's own words
+};
+
+// Parses `text` into memory of `memory`.
+std::variant<boost::json::value, JsonFault> parse_json(std::string_view text,
+                                                       boost::json::storage_ptr memory = {});
+
+struct BodyRules {
+  boost::json::object defaults;  // values of fields that a body lacks or has as null
+  uint64_t seed = 0;             // of bodies without one; 0: each body's own, see read_body
+  UnknownFields unknown_fields = UnknownFields::kRefuse;
+};
+
+struct ReadBody {
+  Request request;
+  bool seeded = false;  // an equal body gets the same seed (question_of in question.h)
+};
+
+// Adds the defaults that `endpoint` knows to `body`, and removes the fields that it does not know
+// if the rules say so. Returns the names of those removed.
+std::vector<std::string> complete_body(Endpoint endpoint, const BodyRules& rules,
+                                       boost::json::object& body);
+
+// Reads a body that complete_body has completed. `own_seed`: the seed where neither the body nor
+// the rules have one. Failures are those of parse_request.
+std::variant<ReadBody, Failure> read_body(Endpoint endpoint, const BodyRules& rules,
+                                          const boost::json::object& body, uint64_t own_seed);
+
+}  // namespace windrow::llm
