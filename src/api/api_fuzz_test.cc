@@ -49,7 +49,7 @@ TEST(ApiFuzz, EveryRouteAnswersInJson) {
   http::Loop loop(clock);
   ChattyBackend backend(kSeed, 0.1);
   dispatch::Dispatcher dispatcher(backend, {.waiting_max = 1000});
-  Catalogue catalogue;
+  ModelRegistry catalogue;
   catalogue.add({.name = "m", .dispatcher = &dispatcher, .endpoints = kAllEndpoints}, true);
   catalogue.set_state(ServeState::kReady);
   const auto server = *ApiServer::open(loop, clock, catalogue, {});

@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "api/calls/admission.h"
+#include "api/calls/active_calls.h"
+#include "api/calls/body_memory_budget.h"
 #include "api/calls/call_gate.h"
 #include "api/calls/call_ids.h"
-#include "api/calls/calls_inside.h"
-#include "api/calls/inside_count.h"
+#include "api/calls/in_flight_counter.h"
 #include "api/calls/live_requests.h"
-#include "api/keys/front.h"
+#include "api/keys/request_guard.h"
 #include "api/pages/models_page.h"
 #include "api/pages/pages.h"
 #include "api/pages/request_log.h"
@@ -38,7 +38,7 @@ constexpr std::string_view kNames[] = {"{a}", "{a}/{b}", "{a}/{b}/{c}"};
 // Only the loop's thread touches it, where nothing else is said.
 class ApiServer::Core {
  public:
-  Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue, ApiOptions options);
+  Core(http::Loop& loop, const Clock& clock, ModelRegistry& catalogue, ApiOptions options);
 
   Result<void> open();
 
@@ -52,13 +52,14 @@ class ApiServer::Core {
   void stop(Duration grace);
 
  private:
-  using Page = http::ServerReply (Pages::*)(const http::ServerRequest&, const Admitted&) const;
+  using Page = http::ServerReply (Pages::*)(const http::ServerRequest&,
+                                            const RequestContext&) const;
 
   http::Routes<http::Handler> routes();
   void add_calls(RouteTable& table);
   void add_pages(RouteTable& table);
-  std::optional<Admitted> admit(const http::ServerRequest& request, Access access,
-                                http::Exchange& exchange);
+  std::optional<RequestContext> admit(const http::ServerRequest& request, Access access,
+                                      http::Exchange& exchange);
   void take(const CallRoute& route, const http::ServerRequest& request, http::Exchange exchange);
   void show(Page page, Access access, const http::ServerRequest& request, http::Exchange exchange);
   void show_input(const http::ServerRequest& request, http::Exchange exchange);
@@ -67,14 +68,14 @@ class ApiServer::Core {
   const ApiOptions options_;
   const std::shared_ptr<ServeMetrics> metrics_;
   const std::shared_ptr<KeyAccounts> accounts_;
-  Front front_;
+  RequestGuard front_;
   LiveRequests live_;
-  Admission admission_;
+  BodyMemoryBudget admission_;
   const std::shared_ptr<llm::AnswerRoom> answer_room_;
   CallGate gate_;
   ResponseStore responses_;
-  InsideCount inside_;
-  CallsInside calls_;
+  InFlightCounter inside_;
+  ActiveCalls calls_;
   StorageCalls storage_;
   Pages pages_;
   const Clock& clock_;
@@ -85,7 +86,7 @@ class ApiServer::Core {
   std::unique_ptr<http::Server> server_;
 };
 
-ApiServer::Core::Core(http::Loop& loop, const Clock& clock, Catalogue& catalogue,
+ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& catalogue,
                       ApiOptions options)
     : loop_(loop),
       options_(std::move(options)),
@@ -236,27 +237,27 @@ void ApiServer::Core::add_pages(RouteTable& table) {
 }
 
 // Nothing: it was answered.
-std::optional<Admitted> ApiServer::Core::admit(const http::ServerRequest& request, Access access,
-                                               http::Exchange& exchange) {
+std::optional<RequestContext> ApiServer::Core::admit(const http::ServerRequest& request,
+                                                     Access access, http::Exchange& exchange) {
   auto entered = front_.admit(request, access);
   if (auto* reply = std::get_if<http::ServerReply>(&entered)) {
     exchange.send(std::move(*reply));
     return std::nullopt;
   }
-  auto& admitted = std::get<Admitted>(entered);
+  auto& admitted = std::get<RequestContext>(entered);
   admitted.take_id(request.headers);
   return std::move(admitted);
 }
 
 void ApiServer::Core::take(const CallRoute& route, const http::ServerRequest& request,
                            http::Exchange exchange) {
-  std::optional<Admitted> admitted = admit(request, Access::kCall, exchange);
+  std::optional<RequestContext> admitted = admit(request, Access::kCall, exchange);
   if (admitted) calls_.take(route, *std::move(admitted), request, std::move(exchange));
 }
 
 void ApiServer::Core::show(Page page, Access access, const http::ServerRequest& request,
                            http::Exchange exchange) {
-  std::optional<Admitted> admitted = admit(request, access, exchange);
+  std::optional<RequestContext> admitted = admit(request, access, exchange);
   if (!admitted) return;
   http::ServerReply reply = (pages_.*page)(request, *admitted);
   send_reply(*std::move(admitted), std::move(reply), "", std::move(exchange));
@@ -264,7 +265,7 @@ void ApiServer::Core::show(Page page, Access access, const http::ServerRequest& 
 
 // What a conversation was made of may be megabytes, and is parsed to be listed.
 void ApiServer::Core::show_input(const http::ServerRequest& request, http::Exchange exchange) {
-  std::optional<Admitted> admitted = admit(request, Access::kKey, exchange);
+  std::optional<RequestContext> admitted = admit(request, Access::kKey, exchange);
   if (!admitted) return;
   auto list = [this, key = admitted->record().key, id = decode_part(request.parts.front()),
                query = std::string(request.query)] {
@@ -307,7 +308,7 @@ void ApiServer::Core::stop(Duration grace) {
 }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::open(http::Loop& loop, const Clock& clock,
-                                                   Catalogue& catalogue, ApiOptions options) {
+                                                   ModelRegistry& catalogue, ApiOptions options) {
   auto core = std::make_unique<Core>(loop, clock, catalogue, std::move(options));
   if (const Result<void> opened = core->open(); !opened) {
     loop.run([&] { core.reset(); });

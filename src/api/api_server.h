@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "api/calls/catalogue.h"
+#include "api/calls/model_registry.h"
 #include "api/cors.h"
 #include "api/keys/key_accounts.h"
 #include "api/keys/keys.h"
@@ -74,7 +74,7 @@ class ApiServer {
  public:
   // Errors as http::Server::open. `loop`, `clock` and `catalogue` outlive it.
   static Result<std::unique_ptr<ApiServer>> open(http::Loop& loop, const Clock& clock,
-                                                 Catalogue& catalogue, ApiOptions options);
+                                                 ModelRegistry& catalogue, ApiOptions options);
 
   // As stop(Duration{}).
   ~ApiServer();

@@ -374,7 +374,7 @@ TEST(ApiServer, StopWithoutGraceTellsThoseInside) {
   whole.send(post(kChatPath, kChat));
   rig.backend.wait_for(1);
   stream.send(post(kChatPath, kStream));
-  rig.backend.wait_for(2).listener->on_piece({.text = "he"});
+  rig.backend.wait_for(2).listener->on_delta({.text = "he"});
   // The stream has begun when its first event is there.
   auto stopped = std::async(std::launch::async, [&] { rig.server->stop({}); });
   const Reply refused = read_reply(whole);

@@ -194,7 +194,7 @@ TEST(ApiSoak, EachRequestIsSettledOnce) {
   http::Loop loop(clock);
   ChattyBackend backend(kSeed, 0.2);
   dispatch::Dispatcher dispatcher(backend, {.waiting_max = 1000});
-  Catalogue catalogue;
+  ModelRegistry catalogue;
   catalogue.add({.name = "m", .dispatcher = &dispatcher, .endpoints = kAllEndpoints}, true);
   catalogue.set_state(ServeState::kReady);
   ApiOptions options;

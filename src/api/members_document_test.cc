@@ -279,7 +279,7 @@ std::variant<CallPlan, llm::Failure> read(Asked asked, std::string_view text) {
   }
   body["model"] = "m";
   input.body = json::serialize(body);
-  Catalogue catalogue;
+  ModelRegistry catalogue;
   catalogue.add({.name = "m",
                  .endpoints = {Endpoint::kChatCompletions, Endpoint::kCompletions,
                                Endpoint::kEmbeddings, Endpoint::kRerank}});

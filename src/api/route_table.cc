@@ -41,7 +41,7 @@ void RouteTable::add(std::string_view method, std::string_view path, const http:
   served_.emplace_back(method, path);
 }
 
-http::Routes<http::Handler> RouteTable::finish(const Front& front) && {
+http::Routes<http::Handler> RouteTable::finish(const RequestGuard& front) && {
   std::set<std::string_view> paths;
   for (const auto& [method, path] : served_) {
     if (!paths.insert(path).second) continue;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/keys/front.h"
+#include "api/keys/request_guard.h"
 #include "http/routes.h"
 #include "http/server.h"
 
@@ -24,7 +24,7 @@ class RouteTable {
   const ServedRoutes& served() const { return served_; }
 
   // All of it. `front`, which answers OPTIONS, outlives what is returned.
-  http::Routes<http::Handler> finish(const Front& front) &&;
+  http::Routes<http::Handler> finish(const RequestGuard& front) &&;
 
  private:
   http::Routes<http::Handler> routes_;

@@ -18,7 +18,7 @@ class RouteTableTest : public ::testing::Test {
   RouteTable table_;
   const SystemClock clock_;
   ServeMetrics metrics_;
-  Front front_{clock_, std::make_shared<KeyAccounts>(clock_, nullptr), metrics_, {}};
+  RequestGuard front_{clock_, std::make_shared<KeyAccounts>(clock_, nullptr), metrics_, {}};
 };
 
 TEST_F(RouteTableTest, SomePathsHaveAnotherName) {

@@ -9,7 +9,8 @@
 
 namespace windrow::app {
 
-CatalogueModels::CatalogueModels(const api::Catalogue& catalogue, std::function<bool()> unreachable)
+CatalogueModels::CatalogueModels(const api::ModelRegistry& catalogue,
+                                 std::function<bool()> unreachable)
     : catalogue_(catalogue), unreachable_(std::move(unreachable)) {}
 
 std::variant<batches::BatchModel, llm::Failure> CatalogueModels::find(llm::Endpoint endpoint,

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "api/calls/catalogue.h"
+#include "api/calls/model_registry.h"
 #include "batches/models.h"
 
 namespace windrow::app {
@@ -14,7 +14,7 @@ namespace windrow::app {
 class CatalogueModels final : public batches::BatchModels {
  public:
   // `catalogue` outlives it. `unreachable`: nobody who could answer is there.
-  CatalogueModels(const api::Catalogue& catalogue, std::function<bool()> unreachable);
+  CatalogueModels(const api::ModelRegistry& catalogue, std::function<bool()> unreachable);
 
   std::variant<batches::BatchModel, llm::Failure> find(llm::Endpoint endpoint,
                                                        std::string_view name) override;
@@ -23,7 +23,7 @@ class CatalogueModels final : public batches::BatchModels {
   std::string unavailable() override;
 
  private:
-  const api::Catalogue& catalogue_;
+  const api::ModelRegistry& catalogue_;
   const std::function<bool()> unreachable_;
 };
 

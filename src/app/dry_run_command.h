@@ -5,8 +5,8 @@
 
 #include "app/console.h"
 #include "app/open_backend.h"
+#include "app/select_fleet.h"
 #include "app/settings.h"
-#include "app/who_answers.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "batch/input.h"

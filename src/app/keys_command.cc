@@ -111,13 +111,13 @@ std::string number_or_none(int64_t number) {
   return number == 0 ? "-" : fmt::format("{}", number);
 }
 
-std::string_view word_of(dispatch::Urgency urgency) {
-  switch (urgency) {
-    case dispatch::Urgency::kInteractive:
+std::string_view word_of(dispatch::Priority priority) {
+  switch (priority) {
+    case dispatch::Priority::kInteractive:
       return "interactive";
-    case dispatch::Urgency::kNormal:
+    case dispatch::Priority::kNormal:
       return "normal";
-    case dispatch::Urgency::kBatch:
+    case dispatch::Priority::kBatch:
       return "batch";
   }
   return "";
@@ -128,7 +128,7 @@ json::object key_json(const api::Key& key) {
           {"rpm", key.limits.requests_per_minute},
           {"tpm", key.limits.tokens_per_minute},
           {"in_flight", key.limits.in_flight_max},
-          {"priority", word_of(key.limits.urgency_max)},
+          {"priority", word_of(key.limits.priority_max)},
           {"weight", key.limits.weight},
           {"admin", key.admin}};
 }
@@ -160,7 +160,7 @@ std::string keys_text(const std::vector<api::Key>& keys) {
                         number_or_none(key.limits.requests_per_minute),
                         number_or_none(key.limits.tokens_per_minute),
                         number_or_none(key.limits.in_flight_max), key.limits.weight,
-                        word_of(key.limits.urgency_max), key.admin ? ", admin" : "");
+                        word_of(key.limits.priority_max), key.admin ? ", admin" : "");
   }
   return text;
 }

@@ -61,11 +61,11 @@ engine::LlamaRunnerOptions runner_options(const Settings& settings, uint64_t mem
           .memory_bytes = memory_bytes};
 }
 
-llm::StepObserver step_observer(const HowToOpen& how, const std::string& name) {
+llm::StepObserver step_observer(const LoadOptions& how, const std::string& name) {
   return how.metrics == nullptr ? llm::StepObserver() : how.metrics->steps(name);
 }
 
-engine::GenerationOptions generation_options(const Settings& settings, const HowToOpen& how,
+engine::GenerationOptions generation_options(const Settings& settings, const LoadOptions& how,
                                              const std::string& name) {
   const SettingsOf command = how.serving ? SettingsOf::kServe : SettingsOf::kRun;
   engine::GenerationOptions options{
@@ -86,7 +86,7 @@ engine::GenerationOptions generation_options(const Settings& settings, const How
   return options;
 }
 
-engine::EmbeddingOptions pass_options(const Settings& settings, const HowToOpen& how,
+engine::EmbeddingOptions pass_options(const Settings& settings, const LoadOptions& how,
                                       const std::string& name) {
   engine::EmbeddingOptions options{.arriving = how.arriving, .on_step = step_observer(how, name)};
   if (how.serving) {
@@ -109,7 +109,7 @@ std::string raised_context(int64_t asked, int64_t given) {
 // it.
 engine::ModelKinds model_kinds(const engine::LlamaModel& model, const ModelChoice& choice,
                                const Settings& settings, Result<chat::ChatTemplate> chat_template,
-                               const HowToOpen& how, const Clock& clock) {
+                               const LoadOptions& how, const Clock& clock) {
   engine::ModelKinds kinds{.open_aside = how.serving};
   kinds.generation = [&model, &clock, settings, how, path = choice.path, name = served_name(choice),
                       chat_template = std::move(
@@ -241,7 +241,7 @@ bool pause_for(Duration duration, const std::stop_token& unwanted) {
 }
 
 Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& settings,
-                                 const HowToOpen& how, const Clock& clock) {
+                                 const LoadOptions& how, const Clock& clock) {
   namespace sim = engine::sim;
   const Result<sim::SimOptions> model = sim::parse_sim(choice.path);
   if (!model) return model.error();
@@ -288,7 +288,7 @@ Result<OpenModel> open_simulated(const ModelChoice& choice, const Settings& sett
 }  // namespace
 
 Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& choice,
-                             const Settings& settings, const HowToOpen& how, const Clock& clock) {
+                             const Settings& settings, const LoadOptions& how, const Clock& clock) {
   if (is_simulated(choice)) return open_simulated(choice, settings, how, clock);
   ENSURE(library != nullptr, "{} needs libllama", choice.path);
   Result<std::unique_ptr<engine::LlamaModel>> model = engine::LlamaModel::load(
@@ -357,9 +357,10 @@ Result<void> look_at_model(engine::LlamaLibrary* library, const ModelChoice& cho
   return engine::LlamaModel::rehearse(*library, choice.path);
 }
 
-ModelOutlook model_outlook(const ModelHeader& header, const ModelChoice& choice,
-                           const Settings& settings, uint64_t context_memory_bytes) {
-  ModelOutlook outlook{.bytes = header.weights_bytes, .context_memory_bytes = context_memory_bytes};
+ModelEstimate model_estimate(const ModelHeader& header, const ModelChoice& choice,
+                             const Settings& settings, uint64_t context_memory_bytes) {
+  ModelEstimate outlook{.bytes = header.weights_bytes,
+                        .context_memory_bytes = context_memory_bytes};
   if (!header.facts) {
     outlook.endpoints =
         endpoints_of({.generates = true, .chats = true, .ranks = ranks(choice, "")});

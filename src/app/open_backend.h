@@ -14,7 +14,7 @@
 #include "app/settings.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/engine_thread.h"
+#include "engine/device_thread.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "engine/model_backend.h"
@@ -36,9 +36,9 @@ struct OpenModel {
 };
 
 // What a model is opened for.
-struct HowToOpen {
+struct LoadOptions {
   int64_t date_unix_s = 0;  // what chat templates take for today
-  bool serving = false;     // AnswerersOfRun
+  bool serving = false;     // FleetOptions
   api::ServeMetrics* metrics = nullptr;
   std::function<int64_t()> arriving;
 
@@ -47,7 +47,7 @@ struct HowToOpen {
   std::function<void(const std::string&)> tell;
 
   // Of all models of the process: they share its cores. Null: each has a thread of its own.
-  std::shared_ptr<engine::EngineThread> thread;
+  std::shared_ptr<engine::DeviceThread> thread;
 
   // Contexts are chosen as if no more memory were free; 0: by what is.
   uint64_t memory_bytes = 0;
@@ -70,18 +70,18 @@ Result<ModelHeader> read_model_header(engine::LlamaLibrary* library, const Model
 Result<void> look_at_model(engine::LlamaLibrary* library, const ModelChoice& choice);
 
 // What can be known of a model before it is loaded.
-struct ModelOutlook {
+struct ModelEstimate {
   llm::EndpointSet endpoints;
   bool embeds_first = false;  // OpenModel
   int32_t vocabulary_size = 0;
   int32_t context_tokens = 0;         // of one request
   uint64_t bytes = 0;                 // about, with what its first request is likely to need
-  uint64_t context_memory_bytes = 0;  // HowToOpen::memory_bytes
+  uint64_t context_memory_bytes = 0;  // LoadOptions::memory_bytes
 };
 
 // `context_memory_bytes`: by what its contexts are chosen.
-ModelOutlook model_outlook(const ModelHeader& header, const ModelChoice& choice,
-                           const Settings& settings, uint64_t context_memory_bytes);
+ModelEstimate model_estimate(const ModelHeader& header, const ModelChoice& choice,
+                             const Settings& settings, uint64_t context_memory_bytes);
 
 // About what an open model takes now, with the contexts it has.
 uint64_t bytes_of(const OpenModel& model, const ModelChoice& choice, const Settings& settings);
@@ -102,7 +102,7 @@ std::string backends_folder();
 // simulated model) and `clock` must outlive the model. Errors as LlamaModel::load,
 // open_chat_template and engine::sim::parse_sim.
 Result<OpenModel> open_model(engine::LlamaLibrary* library, const ModelChoice& choice,
-                             const Settings& settings, const HowToOpen& how, const Clock& clock);
+                             const Settings& settings, const LoadOptions& how, const Clock& clock);
 
 // Opens what the model's first request is likely to need, so that nobody waits for it.
 Result<void> open_likely_contexts(OpenModel& model);

@@ -11,20 +11,20 @@
 #include <string>
 #include <vector>
 
-#include "app/answerers.h"
 #include "app/console.h"
 #include "app/dry_run_command.h"
 #include "app/fetch_models.h"
 #include "app/load_settings.h"
+#include "app/model_fleet.h"
 #include "app/open_files.h"
 #include "app/progress_reporter.h"
 #include "app/retry_command.h"
 #include "app/run_options.h"
 #include "app/run_summary.h"
+#include "app/select_fleet.h"
 #include "app/signals.h"
 #include "app/spending.h"
 #include "app/stop_relay.h"
-#include "app/who_answers.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/input.h"
@@ -51,8 +51,7 @@ int fail(Console& console, const Error& error) {
 
 // --- what is said at the start ---
 
-void say_what_was_there(const batch::JobStart& start, const batch::JobPaths& paths,
-                        Console& console) {
+void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, Console& console) {
   if (!start.put_aside.empty()) {
     std::string names;
     for (const std::string& name : start.put_aside) {
@@ -90,20 +89,20 @@ void say_what_was_there(const batch::JobStart& start, const batch::JobPaths& pat
   }
 }
 
-void say_start(const RunCommand& command, const Answerers& answerers, bool elsewhere,
+void say_start(const RunCommand& command, const ModelFleet& fleet, bool elsewhere,
                Console& console) {
   console.event("start", {{"input", command.input},
                           {"output", command.output},
-                          {elsewhere ? "upstreams" : "models", answerers.description()}});
+                          {elsewhere ? "upstreams" : "models", fleet.description()}});
 }
 
 // --- the job ---
 
-batch::RunHooks hooks_for(Answerers& answerers, const std::string& input, Console& console) {
+batch::RunHooks hooks_for(ModelFleet& fleet, const std::string& input, Console& console) {
   batch::RunHooks hooks;
-  hooks.check = [&](const llm::Request& request) { return answerers.check(request); };
-  hooks.before_row = [&](const llm::Request& request) { answerers.before_row(request); };
-  hooks.upstreams_of = [&](const std::string& model) { return answerers.upstreams_of(model); };
+  hooks.check = [&](const llm::Request& request) { return fleet.check(request); };
+  hooks.before_row = [&](const llm::Request& request) { fleet.before_row(request); };
+  hooks.upstreams_of = [&](const std::string& model) { return fleet.upstreams_of(model); };
   hooks.on_fault = [&console, input](const batch::LineFault& fault) {
     const std::string id =
         fault.custom_id.empty() ? "" : fmt::format(", custom_id \"{}\"", fault.custom_id);
@@ -246,55 +245,54 @@ int run_command(const RunCommand& command, const Environment& environment) {
   const Result<std::unique_ptr<batch::JobRunner>> job =
       batch::JobRunner::open(options, {disk, clock, **input}, counters);
   if (!job) return fail(console, job.error());
-  say_what_was_there((*job)->start(), (*job)->paths(), console);
+  report_resume((*job)->start(), (*job)->paths(), console);
 
   std::atomic<bool> budget_spent = false;
   dispatch::Cost dearest_row = 0;  // the submitter's, until the rows have ended
 
   // Who answers; the reporter watches from the start and ends first.
-  const std::unique_ptr<Answerers> answerers =
-      make_answerers(*chosen, settings, SettingsOf::kRun, environment, disk, clock, console);
-  say_start(command, *answerers, elsewhere, console);
+  const std::unique_ptr<ModelFleet> fleet =
+      make_fleet(*chosen, settings, SettingsOf::kRun, environment, disk, clock, console);
+  say_start(command, *fleet, elsewhere, console);
   ProgressReporter reporter(console, [&] {
-    report::ProgressReading reading =
-        report::read_progress(counters, answerers->stats(), clock.now());
-    reading.upstreams = answerers->upstreams();
+    report::ProgressReading reading = report::read_progress(counters, fleet->stats(), clock.now());
+    reading.upstreams = fleet->upstreams();
     return reading;
   });
-  const Result<void> opened = answerers->open({.files_max = *files_max,
-                                               .requests_max = requests_for(*files_max),
-                                               .began_unix_s = (*job)->start().began_unix_s,
-                                               .refusal = [&] { return (*job)->refusal(); },
-                                               .on_budget_spent =
-                                                   [&] {
-                                                     budget_spent = true;
-                                                     (*job)->stop();
-                                                   },
-                                               .on_hopeless = [&] { (*job)->stop_now(); }});
+  const Result<void> opened = fleet->open({.files_max = *files_max,
+                                           .requests_max = requests_for(*files_max),
+                                           .began_unix_s = (*job)->start().began_unix_s,
+                                           .refusal = [&] { return (*job)->refusal(); },
+                                           .on_budget_spent =
+                                               [&] {
+                                                 budget_spent = true;
+                                                 (*job)->stop();
+                                               },
+                                           .on_all_failed = [&] { (*job)->stop_now(); }});
   if (!opened) return fail(console, opened.error());
-  if (const std::string note = answerers->note(); !note.empty()) console.note(note);
+  if (const std::string note = fleet->note(); !note.empty()) console.note(note);
 
   // The rows.
   const TimePoint loaded_at = clock.now();
   until_rows_run.reset();
   const Result<batch::JobReport> result = [&] {
     const StopRelay::Attachment stops_job(relay, stop_target(**job, settings, console));
-    batch::RunHooks hooks = hooks_for(*answerers, command.input, console);
+    batch::RunHooks hooks = hooks_for(*fleet, command.input, console);
     hooks.expected_cost = [&](const llm::Request& request) {
-      auto cost = answerers->expected_cost(request);
+      auto cost = fleet->expected_cost(request);
       if (const auto* known = std::get_if<dispatch::Cost>(&cost))
         dearest_row = std::max(dearest_row, *known);
       return cost;
     };
-    Result<batch::JobReport> done = (*job)->run(answerers->routes(), std::move(hooks));
+    Result<batch::JobReport> done = (*job)->run(fleet->routes(), std::move(hooks));
     if (done) {
-      if (std::optional<Error> verdict = answerers->verdict()) done = *std::move(verdict);
+      if (std::optional<Error> verdict = fleet->final_error()) done = *std::move(verdict);
     }
     return done;
   }();
   const TimePoint ended_at = clock.now();
   reporter.stop();
-  for (const std::string& words : answerers->closing_words())
+  for (const std::string& words : fleet->final_notes())
     console.note(words);
 
   // What is left behind.
@@ -303,7 +301,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (result) say_what_was_ignored(*result, console);
   if (!did_something(counters, result)) return batch::exit_code(result);
   report::Summary summary{.version = WINDROW_VERSION,
-                          .runtime = answerers->runtime(),
+                          .runtime = fleet->runtime(),
                           .input = command.input,
                           .files = (*job)->paths(),
                           .report = settings.report,
@@ -311,9 +309,9 @@ int run_command(const RunCommand& command, const Environment& environment) {
                           .ended_unix_s = clock.unix_seconds(),
                           .loading = loaded_at - started_at,
                           .running = ended_at - loaded_at,
-                          .backend = answerers->stats(),
-                          .upstreams = answerers->upstreams(),
-                          .dispatch = answerers->counts(),
+                          .backend = fleet->stats(),
+                          .upstreams = fleet->upstreams(),
+                          .dispatch = fleet->counts(),
                           .settings = settings_with_sources(*resolved)};
   add_result(counters, result, summary);
   if (budget_spent && summary.end == report::RunEnd::kInterrupted) {

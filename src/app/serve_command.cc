@@ -20,7 +20,6 @@
 #include "api/api_server.h"
 #include "api/keys/key_accounts.h"
 #include "api/keys/key_file.h"
-#include "app/answerers.h"
 #include "app/catalogue_models.h"
 #include "app/client_room.h"
 #include "app/console.h"
@@ -28,14 +27,15 @@
 #include "app/key_watch.h"
 #include "app/line_log.h"
 #include "app/load_settings.h"
+#include "app/model_fleet.h"
 #include "app/open_files.h"
 #include "app/run_options.h"
+#include "app/select_fleet.h"
 #include "app/serve_options.h"
 #include "app/serve_storage.h"
 #include "app/service_manager.h"
 #include "app/signals.h"
 #include "app/stop_relay.h"
-#include "app/who_answers.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
@@ -51,7 +51,7 @@ constexpr int kExitCutOff = 130;
 constexpr size_t kMebibyte = size_t{1} << 20;
 
 // How long a server that was told to stop at once may take to say goodbye to its clients.
-constexpr Duration kFarewell = std::chrono::seconds(2);
+constexpr Duration kDisconnectGrace = std::chrono::seconds(2);
 
 int fail_serve(Console& console, const Error& error) {
   console.error(error.message);
@@ -167,8 +167,8 @@ api::ApiOptions api_options(const ServeOptions& options, const Settings& setting
   return api;
 }
 
-void fill(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
-  for (const OfferedModel& offered : models) {
+void fill(api::ModelRegistry& catalogue, const std::vector<FleetModel>& models) {
+  for (const FleetModel& offered : models) {
     catalogue.add(offered.model, offered.any);
     for (const std::string& alias : offered.aliases)
       catalogue.add_alias(alias, offered.model.name);
@@ -176,8 +176,8 @@ void fill(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
 }
 
 // Adds models that are new, or at other servers than before.
-void fill_again(api::Catalogue& catalogue, const std::vector<OfferedModel>& models) {
-  for (const OfferedModel& offered : models) {
+void fill_again(api::ModelRegistry& catalogue, const std::vector<FleetModel>& models) {
+  for (const FleetModel& offered : models) {
     const api::ServedModel* before = catalogue.find(offered.model.name);
     const bool same = before != nullptr && before->name == offered.model.name &&
                       before->upstreams == offered.model.upstreams;
@@ -185,9 +185,9 @@ void fill_again(api::Catalogue& catalogue, const std::vector<OfferedModel>& mode
   }
 }
 
-json::array names_of(const std::vector<OfferedModel>& models) {
+json::array names_of(const std::vector<FleetModel>& models) {
   json::array names;
-  for (const OfferedModel& offered : models)
+  for (const FleetModel& offered : models)
     names.emplace_back(offered.model.name);
   return names;
 }
@@ -202,7 +202,7 @@ std::string text_of(const std::vector<std::string>& names) {
 }
 
 // "chat, embed; loaded when asked for: large".
-std::string text_of(const std::vector<OfferedModel>& models) {
+std::string text_of(const std::vector<FleetModel>& models) {
   std::vector<std::string> there;
   std::vector<std::string> away;
   for (const auto& [model, aliases, any] : models) {
@@ -217,7 +217,7 @@ std::string text_of(const std::vector<OfferedModel>& models) {
 
 // Lets what is inside finish, and cuts it off when that is asked for or takes too long. False:
 // something was cut off because somebody asked for it.
-bool drain(api::ApiServer& server, ServeStorage& storage, const std::vector<OfferedModel>& models,
+bool drain(api::ApiServer& server, ServeStorage& storage, const std::vector<FleetModel>& models,
            Duration grace, Wishes& wishes, Console& console) {
   const std::future<void> stopping = std::async(std::launch::async, [&] {
     const std::future<void> batches = std::async(std::launch::async, [&] { storage.stop(grace); });
@@ -228,10 +228,10 @@ bool drain(api::ApiServer& server, ServeStorage& storage, const std::vector<Offe
   if (wishes.wait_until_stopped()) return true;
   console.note("stopping at once");
   server.give_up();
-  for (const OfferedModel& offered : models)
+  for (const FleetModel& offered : models)
     offered.model.dispatcher->cancel_all();
   // What a client does not fetch is not waited for; there is nothing here that could be lost.
-  if (!wishes.wait_until_stopped(kFarewell)) std::_Exit(kExitCutOff);
+  if (!wishes.wait_until_stopped(kDisconnectGrace)) std::_Exit(kExitCutOff);
   return false;
 }
 
@@ -322,19 +322,17 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
 
   // The port, at which everybody hears that models are being loaded.
   Arriving arriving;
-  const std::unique_ptr<Answerers> answerers =
-      make_answerers(*chosen, settings, SettingsOf::kServe, environment, disk, clock, console);
-  api::Catalogue catalogue;
+  const std::unique_ptr<ModelFleet> fleet =
+      make_fleet(*chosen, settings, SettingsOf::kServe, environment, disk, clock, console);
+  api::ModelRegistry catalogue;
   http::Loop loop(clock);
   api.accounts = accounts;
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
-  api.read_models = [&answerers] { return answerers->readings(); };
+  api.read_models = [&fleet] { return fleet->readings(); };
   api.storage = storage->calls();
   api.storage.transfers_max = room.transfers_max;
   api.read_storage = [&storage] { return storage->reading(); };
-  api.nobody_answers = [&answerers](uint64_t upstreams) {
-    return answerers->nobody_answers(upstreams);
-  };
+  api.nobody_answers = [&fleet](uint64_t upstreams) { return fleet->nobody_answers(upstreams); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));
@@ -374,27 +372,27 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     if (Result<void> fetched = fetch_models(chosen->models, environment, clock, disk, console);
         !fetched)
       return fetched;
-    return answerers->open({.serving = true,
-                            .metrics = metrics,
-                            .arriving = [&arriving] { return arriving.count(); },
-                            .files_max = *files_max,
-                            .requests_max = room.requests_max,
-                            .began_unix_s = clock.unix_seconds(),
-                            .refusal = {},
-                            .on_budget_spent = {},
-                            .on_hopeless = {}});
+    return fleet->open({.serving = true,
+                        .metrics = metrics,
+                        .arriving = [&arriving] { return arriving.count(); },
+                        .files_max = *files_max,
+                        .requests_max = room.requests_max,
+                        .began_unix_s = clock.unix_seconds(),
+                        .refusal = {},
+                        .on_budget_spent = {},
+                        .on_all_failed = {}});
   }();
   if (!opened) {
     reload.set({});
     return fail_serve(console, opened.error());
   }
-  const std::vector<OfferedModel> models = answerers->offered();
+  const std::vector<FleetModel> models = fleet->offered();
   fill(catalogue, models);
-  answerers->watch([&] { fill_again(catalogue, answerers->offered()); });
+  fleet->watch([&] { fill_again(catalogue, fleet->offered()); });
   catalogue.set_state(api::ServeState::kReady);
-  CatalogueModels batch_models(catalogue, [&answerers] { return answerers->nobody_answers(0); });
+  CatalogueModels batch_models(catalogue, [&fleet] { return fleet->nobody_answers(0); });
   storage->start(batch_models);
-  if (const std::string note = answerers->note(); !note.empty() && !chosen->upstreams.empty())
+  if (const std::string note = fleet->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);
   console.note(
       fmt::format("ready after {}: {}", human_duration(clock.now() - began_at), text_of(models)));
@@ -416,9 +414,9 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   catalogue.set_state(api::ServeState::kStopping);
   const bool finished =
       drain(**server, *storage, models, std::chrono::seconds(settings.grace_s), wishes, console);
-  answerers->watch({});
+  fleet->watch({});
   reload.set({});
-  for (const OfferedModel& offered : models)
+  for (const FleetModel& offered : models)
     offered.model.dispatcher->cancel_all();
   console.event("end", {{"cut_off", !finished}});
   return finished ? 0 : kExitCutOff;

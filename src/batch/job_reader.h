@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "batch/fast_row_scanner.h"
 #include "batch/job_counters.h"
 #include "batch/line_source.h"
 #include "batch/row.h"
-#include "batch/row_glance.h"
 #include "batch/row_index.h"
 #include "batch/row_outcome.h"
 #include "batch/row_reader.h"
@@ -77,7 +77,7 @@ class JobReader {
   JobCounters& counters_;
   const Options options_;
   const Out out_;
-  RowGlance glance_;
+  FastRowScanner glance_;
   int64_t bad_lines_ = 0;  // from the start; less than 0: there was a sound one
   std::string first_bad_;
   Report report_;

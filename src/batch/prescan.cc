@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "base/format.h"
+#include "batch/fast_row_scanner.h"
 #include "batch/fingerprint.h"
-#include "batch/row_glance.h"
 
 namespace windrow::batch {
 namespace {
@@ -71,7 +71,7 @@ Prescan count_rows(LineSource& lines, std::optional<int64_t> rows_max) {
 
 Prescan compare_rows(LineSource& lines, std::optional<int64_t> rows_max, const RowReader& reader,
                      RowIndex& index) {
-  RowGlance glance;
+  FastRowScanner glance;
   return walk(lines, rows_max, [&](const Line& line, Prescan& prescan) {
     if (const auto finished = glance.pass_over(line, Pass::kCheck, index)) {
       count(*finished, RowKey{.line = line.number}, index, prescan);

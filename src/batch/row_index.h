@@ -55,8 +55,8 @@ class RowIndex {
   // it. From then on this pass has seen its custom_id.
   Verdict see_row(Pass pass, const RowKey& key, uint64_t raw_fingerprint);
 
-  // The same, in one step, of a line that was only glanced at (row_glance.h): where it needs no
-  // further look, it has been seen, and this is kSucceeded or kFailed. Nothing otherwise, and it
+  // The same, in one step, of a line that was only glanced at (fast_row_scanner.h): where it needs
+  // no further look, it has been seen, and this is kSucceeded or kFailed. Nothing otherwise, and it
   // was not seen.
   std::optional<Verdict> pass_over(Pass pass, const Hash128& identity, uint64_t fingerprint);
 

@@ -17,7 +17,7 @@
 #include "batch/input.h"
 #include "batches/expired_rows.h"
 #include "dispatch/request_item.h"
-#include "dispatch/share.h"
+#include "dispatch/scoped_submitter.h"
 
 namespace windrow::batches {
 namespace {
@@ -65,7 +65,7 @@ class BatchJob::Rows final : public dispatch::Submitter {
   bool submit(llm::Request request, dispatch::WorkItem item, dispatch::Cost expected,
               Done done) override {
     if (keys_ != nullptr) {
-      item.owner = dispatch::owner_id(key_);
+      item.tenant = dispatch::tenant_id(key_);
       item.weight = keys_->weight_of(key_);
       if (!wait_for_tokens(item.tokens)) return false;
     }
@@ -128,7 +128,7 @@ class BatchJob::Rows final : public dispatch::Submitter {
   std::condition_variable changed_;
   bool stopped_ = false;
 
-  dispatch::Share share_;  // the first to go: it waits for its requests
+  dispatch::ScopedSubmitter share_;  // the first to go: it waits for its requests
 };
 
 BatchJob::BatchJob(World world, BatchRecord record, std::string input)

@@ -6,19 +6,19 @@
 namespace windrow::dispatch {
 namespace {
 
-SchedulerOptions scheduler_options(const std::vector<DispatchUpstream>& upstreams,
-                                   const DispatchOptions& options) {
-  SchedulerOptions scheduler{.quotas = options.quotas,
-                             .retry = {.attempts_max = std::max(options.attempts_max, 1),
-                                       .backoff_base = options.backoff_base,
-                                       .refusal_patience = options.refusal_patience},
-                             .lanes = options.lanes,
-                             .reserve = options.reserve,
-                             .packer = options.packer,
-                             .router = options.router,
-                             .cost_max = options.cost_max,
-                             .calls_max = options.calls_max,
-                             .seed = options.seed};
+DispatchPolicyOptions scheduler_options(const std::vector<DispatchUpstream>& upstreams,
+                                        const DispatchOptions& options) {
+  DispatchPolicyOptions scheduler{.quotas = options.quotas,
+                                  .retry = {.attempts_max = std::max(options.attempts_max, 1),
+                                            .backoff_base = options.backoff_base,
+                                            .refusal_patience = options.refusal_patience},
+                                  .lanes = options.lanes,
+                                  .reserve = options.reserve,
+                                  .packer = options.packer,
+                                  .router = options.router,
+                                  .cost_max = options.cost_max,
+                                  .calls_max = options.calls_max,
+                                  .seed = options.seed};
   for (const DispatchUpstream& upstream : upstreams) {
     scheduler.upstreams.push_back(
         {.concurrency = upstream.concurrency.value_or(ConcurrencyOptions{.fixed = 1}),
@@ -106,7 +106,7 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
     entry.cached_as = question_of(*question, cache_scope_);
   }
   request.unwanted = {};
-  request.urgency = item.urgency;
+  request.priority = item.priority;
   // Who is turned away should cost next to nothing, just when there is too much to do.
   if (!patience && !is_open_to(item)) return std::nullopt;
   if (upstreams_.size() == 1) upstreams_.front().backend->read_ahead(request);
@@ -116,13 +116,13 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
     const std::scoped_lock lock(mutex_);
     room_grew_.notify_all();
   });
-  Deeds deeds;
+  Effects deeds;
   {
     std::unique_lock lock(mutex_);
     if (patience) {
       ++submitters_waiting_;
       room_grew_.wait(lock,
-                      [&] { return !admitting_ || left.stop_requested() || free_places() > 0; });
+                      [&] { return !admitting_ || left.stop_requested() || free_slots() > 0; });
       --submitters_waiting_;
       if (left.stop_requested()) return std::nullopt;
     } else if (!has_room_for(item)) {
@@ -140,13 +140,13 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
     }
     if (known) {
       ++cached_;
-      deeds.emplace_back(Finish{
+      deeds.emplace_back(CompleteItem{
           .done = std::move(entry.done),
           .result = {
               .outcome = *std::move(known), .attempts = 0, .source = OutcomeSource::kCached}});
     } else if (!admitting_) {
       --in_flight_;
-      tell_those_who_wait();
+      notify_waiters();
       return std::nullopt;
     } else {
       entries_.emplace(item.id, std::move(entry));
@@ -160,7 +160,7 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
 }
 
 void Dispatcher::wake() {
-  Deeds deeds;
+  Effects deeds;
   {
     const std::scoped_lock lock(mutex_);
     Actions actions;
@@ -177,7 +177,7 @@ void Dispatcher::stop_admitting() {
 }
 
 void Dispatcher::cancel_unless_out(ItemId item) {
-  Deeds deeds;
+  Effects deeds;
   {
     const std::scoped_lock lock(mutex_);
     const auto entry = entries_.find(item);
@@ -192,7 +192,7 @@ void Dispatcher::cancel_unless_out(ItemId item) {
 }
 
 void Dispatcher::cancel(ItemId item) {
-  Deeds deeds;
+  Effects deeds;
   {
     const std::scoped_lock lock(mutex_);
     Actions actions;
@@ -211,7 +211,7 @@ void Dispatcher::cancel_all() {
 }
 
 void Dispatcher::cancel_those(Cancel what) {
-  Deeds deeds;
+  Effects deeds;
   {
     const std::scoped_lock lock(mutex_);
     cancelled_ = std::max(cancelled_, what);

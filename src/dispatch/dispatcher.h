@@ -1,6 +1,6 @@
 // Dispatcher: the policies around one Backend or several: how many requests are in flight, which
 // goes where and when, and which failures are tried again. The workloads above submit here and
-// never to a Backend. It drives a Scheduler, which decides.
+// never to a Backend. It drives a DispatchPolicy, which decides.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "dispatch/dispatch_policy.h"
 #include "dispatch/response_cache.h"
-#include "dispatch/scheduler.h"
 #include "dispatch/shared_listener.h"
 #include "dispatch/submitter.h"
 #include "dispatch/waker.h"
@@ -39,8 +39,8 @@ struct DispatchOptions {
   int32_t attempts_max = 3;   // of a request whose failures are transient
 
   // Requests that wait beyond the calls that are out, among which the next one is chosen; those of
-  // many rows count for several (Scheduler::backlog). Where calls take several, at least two calls'
-  // worth wait.
+  // many rows count for several (DispatchPolicy::backlog). Where calls take several, at least two
+  // calls' worth wait.
   int32_t waiting_max = 0;
 
   Duration backoff_base{};                   // RetryOptions
@@ -61,7 +61,8 @@ struct DispatchOptions {
   ResponseCache* cache = nullptr;
   std::string cache_scope;
 
-  // SchedulerOptions::calls_max; told once, and not under a lock, when requests wait because of it.
+  // DispatchPolicyOptions::calls_max; told once, and not under a lock, when requests wait because
+  // of it.
   int32_t calls_max = 0;
   std::function<void()> on_calls_max;
 
@@ -142,7 +143,7 @@ class Dispatcher final : public Submitter {
   //
   // Of a request with a listener the pieces come before its Done; it is not tried again once there
   // was one. Equal requests that are heard share one answer, too; who comes later hears it from the
-  // beginning. on_piece may call cancel, not submit or offer. Request::unwanted is not looked at,
+  // beginning. on_delta may call cancel, not submit or offer. Request::unwanted is not looked at,
   // here or in submit: cancel is what says so.
   [[nodiscard]] std::optional<ItemId> offer(llm::Request request, WorkItem item, Cost expected,
                                             Done done) {
@@ -152,7 +153,7 @@ class Dispatcher final : public Submitter {
   // Nobody waits for this one any more: it ends with kCancelled, soon, wherever it is; what is out
   // by then may end with what it would have ended with. Others that share its answer
   // (WorkItem::same_answer) still get it; the backend learns by Request::unwanted when nobody is
-  // left. Nothing happens when it has ended. Any thread, also from within a Done or on_piece.
+  // left. Nothing happens when it has ended. Any thread, also from within a Done or on_delta.
   void cancel(ItemId item);
 
   // The same, unless it is out and not just waiting for its model to be loaded.
@@ -169,7 +170,7 @@ class Dispatcher final : public Submitter {
   QueueReading queue() const;
 
   // In no particular order.
-  std::vector<OwnerReading> owners() const;
+  std::vector<TenantReading> tenants() const;
 
   void stop_admitting() override;
 
@@ -207,7 +208,7 @@ class Dispatcher final : public Submitter {
     std::string earlier_failure;
 
     // Of a request with a listener: what calls it, for those who share the answer.
-    std::shared_ptr<llm::Listener> listener;
+    std::shared_ptr<llm::StreamSink> listener;
     std::shared_ptr<SharedListener> heard;
     SharedListener::Member member = 0;
   };
@@ -221,7 +222,7 @@ class Dispatcher final : public Submitter {
   };
 
   // What is to be done when the lock is not held.
-  struct Hand {
+  struct SendCall {
     OpenCall call;
     UpstreamId upstream;
     int64_t tokens = 0;
@@ -229,7 +230,7 @@ class Dispatcher final : public Submitter {
     std::stop_token unwanted;
     int64_t cancels_seen = 0;
   };
-  struct Finish {
+  struct CompleteItem {
     Done done;
     DispatchResult result;
     std::shared_ptr<const llm::Outcome> shared = {};  // then the result's is this
@@ -243,8 +244,8 @@ class Dispatcher final : public Submitter {
   struct BudgetSpent {};
   struct AtCallsMax {};
   using SharedOutcomes = std::unordered_map<ItemId, std::shared_ptr<const llm::Outcome>>;
-  using Deed = std::variant<Hand, Finish, StopCall, BudgetSpent, AtCallsMax>;
-  using Deeds = std::vector<Deed>;
+  using Effect = std::variant<SendCall, CompleteItem, StopCall, BudgetSpent, AtCallsMax>;
+  using Effects = std::vector<Effect>;
   struct Running;
 
   Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options, const Clock* clock,
@@ -259,30 +260,30 @@ class Dispatcher final : public Submitter {
                                std::optional<Patience> patience);
 
   // --- with the lock ---
-  int32_t free_places() const;
+  int32_t free_slots() const;
   bool has_room_for(const WorkItem& item) const;
   int32_t room() const;
   bool is_idle() const { return in_flight_ == 0 && starting_ == 0; }
-  void tell_those_who_wait();
+  void notify_waiters();
   void tell_limits();
   TimePoint begin_event();
-  Deeds end_event(const Actions& actions);
-  Deeds deeds_of(const Actions& actions);
+  Effects end_event(const Actions& actions);
+  Effects deeds_of(const Actions& actions);
   SharedOutcomes shared_outcomes(const Actions& actions);
-  Hand hand(const Send& send);
-  Finish finish(const Ended& ended, const SharedOutcomes& shared);
+  SendCall hand(const Send& send);
+  CompleteItem finish(const Ended& ended, const SharedOutcomes& shared);
   void follow(const Follow& follow);
-  void inherit(const Inherit& inherit);
+  void inherit(const PromoteFollower& inherit);
 
   // --- without ---
   bool is_open_to(const WorkItem& item) const;
-  void run(Deeds deeds);
-  void carry_out(Hand hand);
-  void carry_out(Finish finish);
-  void carry_out(StopCall stop);
-  void carry_out(BudgetSpent);
-  void carry_out(AtCallsMax);
-  void end(Finish& finish);
+  void run(Effects deeds);
+  void apply(SendCall hand);
+  void apply(CompleteItem finish);
+  void apply(StopCall stop);
+  void apply(BudgetSpent);
+  void apply(AtCallsMax);
+  void end(CompleteItem& finish);
   void call_ended(const OpenCall& call, llm::Outcome outcome);
   void keep(const OpenCall& call, const std::vector<llm::Outcome>& outcomes);
   void wake();
@@ -310,7 +311,7 @@ class Dispatcher final : public Submitter {
   std::condition_variable room_grew_;
   std::condition_variable became_idle_;
   int32_t submitters_waiting_ = 0;
-  Scheduler scheduler_;
+  DispatchPolicy scheduler_;
   boost::unordered_flat_map<ItemId, Entry, std::hash<ItemId>> entries_;
   boost::unordered_flat_map<CallId, std::stop_source, std::hash<CallId>> unwanted_;  // calls out
   uint64_t submitted_ = 0;

@@ -144,9 +144,10 @@ TEST(DispatcherCancel, AnHeirGoesWhereItsLeaderWasInTheQueue) {
 TEST(DispatcherCancel, WhoIsInAHurryDoesNotWaitForALeaderThatIsNot) {
   OfferRig rig({.in_flight_max = 1, .waiting_max = 8});
   ASSERT_TRUE(rig.offer("out"));
-  ASSERT_TRUE(rig.offer("normal", {.urgency = Urgency::kNormal}));
-  ASSERT_TRUE(rig.offer("slow", {.urgency = Urgency::kBatch, .same_answer = Hash128{1, 1}}));
-  ASSERT_TRUE(rig.offer("fast", {.urgency = Urgency::kInteractive, .same_answer = Hash128{1, 1}}));
+  ASSERT_TRUE(rig.offer("normal", {.priority = Priority::kNormal}));
+  ASSERT_TRUE(rig.offer("slow", {.priority = Priority::kBatch, .same_answer = Hash128{1, 1}}));
+  ASSERT_TRUE(
+      rig.offer("fast", {.priority = Priority::kInteractive, .same_answer = Hash128{1, 1}}));
   EXPECT_EQ(rig.dispatcher.queue().waiting, (std::array<int32_t, 3>{1, 1, 0}));
   rig.backend.answer_next(llm::Answer{});
   rig.backend.answer_next(llm::Answer{});

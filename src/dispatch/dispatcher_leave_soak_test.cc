@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "dispatch/dispatcher.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::dispatch {
 namespace {
@@ -79,9 +79,9 @@ class Talker final : public llm::Backend {
       if (request.unwanted.stop_requested()) return llm::Failure{llm::FailureClass::kCancelled};
       if (random.chance(0.01)) return llm::Failure{llm::FailureClass::kTransient};
       if (!request.listener) continue;
-      llm::Piece piece;
+      llm::Delta piece;
       piece.text = text.substr(at, kPieceBytes);
-      request.listener->on_piece(std::move(piece));
+      request.listener->on_delta(std::move(piece));
     }
     return answer;
   }
@@ -93,8 +93,8 @@ class Talker final : public llm::Backend {
   std::array<std::jthread, 2> threads_;
 };
 
-struct Client final : llm::Listener {
-  void on_piece(llm::Piece piece) override {
+struct Client final : llm::StreamSink {
+  void on_delta(llm::Delta piece) override {
     if (ends > 0) ++heard_after_the_end;
     heard += piece.text;
   }
@@ -109,7 +109,7 @@ struct Client final : llm::Listener {
 
 WorkItem draw_item(Random& random, const std::string& question, const Clock& clock) {
   WorkItem item{.tokens = random.between(1, 100)};
-  item.urgency = static_cast<Urgency>(random.below(3));
+  item.priority = static_cast<Priority>(random.below(3));
   if (random.chance(0.6)) item.same_answer = hash128(question);
   if (random.chance(0.1)) item.lane = 1 + random.below(3);
   if (random.chance(0.1)) item.deadline = clock.now() + microseconds(random.below(3000));

@@ -22,8 +22,8 @@ using windrow::testing::live_bytes;
 constexpr size_t kBodyBytes = size_t{256} << 10;
 constexpr int kRows = 200;
 
-struct Silent final : llm::Listener {
-  void on_piece(llm::Piece) override {}
+struct Silent final : llm::StreamSink {
+  void on_delta(llm::Delta) override {}
 };
 
 llm::Request long_request() {
@@ -104,7 +104,7 @@ TEST(DispatcherMemory, WhoLeavesLeavesNothing) {
       if (draw < 0.5) {
         llm::Request request;
         if (random.chance(0.5)) request.listener = std::make_shared<Silent>();
-        WorkItem item{.urgency = static_cast<Urgency>(random.below(3))};
+        WorkItem item{.priority = static_cast<Priority>(random.below(3))};
         if (random.chance(0.5)) item.same_answer = Hash128{random.below(50), 1};
         if (random.chance(0.1)) item.lane = 1 + random.below(4);
         const auto id =

@@ -22,7 +22,7 @@ struct Rig {
   explicit Rig(DispatchOptions options)
       : dispatcher({{.backend = &backend}}, options, clock, waker) {}
 
-  std::optional<ItemId> offer(WorkItem item = {.urgency = Urgency::kNormal}) {
+  std::optional<ItemId> offer(WorkItem item = {.priority = Priority::kNormal}) {
     return dispatcher.offer({}, item, 0,
                             [&](DispatchResult result) { ends.push_back(std::move(result)); });
   }
@@ -53,13 +53,13 @@ TEST(DispatcherOffer, LetsInWhatFitsAndAsManyAsMayWait) {
 TEST(DispatcherOffer, WhatIsLessUrgentKeepsNobodyOut) {
   Rig rig({.in_flight_max = 1, .waiting_max = 2});
   for (int i = 0; i < 3; ++i)
-    EXPECT_TRUE(rig.offer({.urgency = Urgency::kBatch}));
-  EXPECT_FALSE(rig.offer({.urgency = Urgency::kBatch}));
-  EXPECT_TRUE(rig.offer({.urgency = Urgency::kInteractive}));
-  EXPECT_TRUE(rig.offer({.urgency = Urgency::kNormal}));
-  EXPECT_FALSE(rig.offer({.urgency = Urgency::kNormal}));
-  EXPECT_TRUE(rig.offer({.urgency = Urgency::kInteractive}));
-  EXPECT_FALSE(rig.offer({.urgency = Urgency::kInteractive}));
+    EXPECT_TRUE(rig.offer({.priority = Priority::kBatch}));
+  EXPECT_FALSE(rig.offer({.priority = Priority::kBatch}));
+  EXPECT_TRUE(rig.offer({.priority = Priority::kInteractive}));
+  EXPECT_TRUE(rig.offer({.priority = Priority::kNormal}));
+  EXPECT_FALSE(rig.offer({.priority = Priority::kNormal}));
+  EXPECT_TRUE(rig.offer({.priority = Priority::kInteractive}));
+  EXPECT_FALSE(rig.offer({.priority = Priority::kInteractive}));
   rig.dispatcher.cancel_all();
 }
 
@@ -89,16 +89,16 @@ TEST(DispatcherOffer, WhatIsTurnedAwayIsNotReadAhead) {
 
 TEST(DispatcherOffer, TheBackendLearnsHowUrgentItIs) {
   Rig rig({.in_flight_max = 3});
-  std::vector<llm::Urgency> urgencies;
-  for (const Urgency urgency : {Urgency::kBatch, Urgency::kInteractive, Urgency::kNormal})
-    EXPECT_TRUE(rig.offer({.urgency = urgency}));
+  std::vector<llm::Priority> priorities;
+  for (const Priority priority : {Priority::kBatch, Priority::kInteractive, Priority::kNormal})
+    EXPECT_TRUE(rig.offer({.priority = priority}));
   for (int i = 0; i < 3; ++i) {
     rig.backend.answer_next([&](const llm::Request& request) -> llm::Outcome {
-      urgencies.push_back(request.urgency);
+      priorities.push_back(request.priority);
       return llm::Answer{};
     });
   }
-  EXPECT_EQ(urgencies, (std::vector{Urgency::kBatch, Urgency::kInteractive, Urgency::kNormal}));
+  EXPECT_EQ(priorities, (std::vector{Priority::kBatch, Priority::kInteractive, Priority::kNormal}));
 }
 
 TEST(DispatcherOffer, NobodyIsLetInAfterwards) {
@@ -113,10 +113,10 @@ TEST(DispatcherOffer, TheQueueSaysWhoWaitsAndHowLong) {
   ASSERT_TRUE(rig.offer());
   EXPECT_EQ(rig.dispatcher.queue().waiting, (std::array<int32_t, 3>{}));
   rig.clock.advance(seconds(1));
-  ASSERT_TRUE(rig.offer({.urgency = Urgency::kBatch}));
+  ASSERT_TRUE(rig.offer({.priority = Priority::kBatch}));
   rig.clock.advance(seconds(2));
-  ASSERT_TRUE(rig.offer({.urgency = Urgency::kInteractive}));
-  ASSERT_TRUE(rig.offer({.urgency = Urgency::kBatch}));
+  ASSERT_TRUE(rig.offer({.priority = Priority::kInteractive}));
+  ASSERT_TRUE(rig.offer({.priority = Priority::kBatch}));
   rig.clock.advance(seconds(3));
   const QueueReading reading = rig.dispatcher.queue();
   EXPECT_EQ(reading.waiting, (std::array<int32_t, 3>{1, 0, 2}));

@@ -1,4 +1,4 @@
-// What goes when, through the whole dispatcher and on a clock the test moves: lanes, urgencies,
+// What goes when, through the whole dispatcher and on a clock the test moves: lanes, priorities,
 // deadlines, groups, budgets, and how much is let in.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -97,9 +97,9 @@ TEST_F(DispatcherOrder, OvertakingIsBounded) {
   open({.in_flight_max = 1, .lanes = {.overtaken_max = {2, 4}}});
   submit("out");
   for (int i = 0; i < 4; ++i)
-    submit(fmt::format("batch {}", i), {.urgency = Urgency::kBatch});
+    submit(fmt::format("batch {}", i), {.priority = Priority::kBatch});
   for (int i = 0; i < 40; ++i)
-    submit(fmt::format("urgent {}", i), {.urgency = Urgency::kInteractive});
+    submit(fmt::format("urgent {}", i), {.priority = Priority::kInteractive});
   const Names order = answer_all();
   ASSERT_EQ(order.size(), 45U);
   EXPECT_EQ(order[1], "urgent 0");

@@ -13,7 +13,7 @@ constexpr int32_t kFollowersMax = 10'000;
 }  // namespace
 
 // Who waits for another's answer keeps nobody busy, and a call of several does so once.
-int32_t Dispatcher::free_places() const {
+int32_t Dispatcher::free_slots() const {
   const auto followers = static_cast<int32_t>(scheduler_.followers());
   const auto packed = static_cast<int32_t>(scheduler_.items_out() - scheduler_.calls_out());
   return followers < kFollowersMax ? room() - (in_flight_ - followers - packed) : 0;
@@ -22,7 +22,7 @@ int32_t Dispatcher::free_places() const {
 // What is out takes a place, and what is to go again will. Who follows takes none.
 bool Dispatcher::has_room_for(const WorkItem& item) const {
   if (scheduler_.followers() >= kFollowersMax) return false;
-  const size_t taken = scheduler_.backlog(item.urgency) + scheduler_.places_out();
+  const size_t taken = scheduler_.backlog(item.priority) + scheduler_.places_out();
   return taken < static_cast<size_t>(room()) || scheduler_.would_follow(item);
 }
 
@@ -31,9 +31,9 @@ bool Dispatcher::is_open_to(const WorkItem& item) const {
   return admitting_ && has_room_for(item);
 }
 
-void Dispatcher::tell_those_who_wait() {
+void Dispatcher::notify_waiters() {
   if (submitters_waiting_ > 0) {
-    if (is_worth_waking(free_places(), waiting_max_, scheduler_.waiting())) room_grew_.notify_all();
+    if (is_worth_waking(free_slots(), waiting_max_, scheduler_.waiting())) room_grew_.notify_all();
   }
   if (is_idle()) became_idle_.notify_all();
 }
@@ -105,9 +105,9 @@ QueueReading Dispatcher::queue() const {
   return scheduler_.queue(clock_.now());
 }
 
-std::vector<OwnerReading> Dispatcher::owners() const {
+std::vector<TenantReading> Dispatcher::tenants() const {
   const std::scoped_lock lock(mutex_);
-  return scheduler_.owners();
+  return scheduler_.tenants();
 }
 
 DispatchCounts Dispatcher::counts() const {

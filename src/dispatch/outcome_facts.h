@@ -1,7 +1,7 @@
 // What the scheduler needs to know of an outcome. Pure.
 #pragma once
 
-#include "dispatch/scheduler.h"
+#include "dispatch/dispatch_policy.h"
 #include "llm/answer.h"
 
 namespace windrow::dispatch {

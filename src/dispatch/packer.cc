@@ -88,9 +88,9 @@ std::optional<Pack> split_pack(Pack& pack, int32_t rows_max) {
 
 // --- in -----------------------------------------------------------------------------------------
 
-// Where the owner goes on, or with those who go now.
+// Where the tenant goes on, or with those who go now.
 int64_t Packer::turn_of(const WorkItem& item) {
-  int64_t& next = next_turns_[item.owner];
+  int64_t& next = next_turns_[item.tenant];
   const int64_t turn = std::max(next, turn_);
   next = turn + item.tokens * kTurnsOfToken / std::max(item.weight, 1);
   return turn;
@@ -151,7 +151,7 @@ Packer::Waiting Packer::remove(uint64_t pack, Place place) {
   if (kind->second.rows.empty()) kinds_.erase(kind);
   // Nobody is ahead of anybody any more.
   if (places_.empty()) {
-    for (const auto& [owner, next] : next_turns_)
+    for (const auto& [tenant, next] : next_turns_)
       turn_ = std::max(turn_, next);
     next_turns_.clear();
   }

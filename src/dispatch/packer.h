@@ -4,8 +4,8 @@
 // when one has room leaves together, as in the engine's own batches. `window` makes the first one
 // wait so long for others.
 //
-// Rows of several owners take turns by their weights, in tokens, within a kind and among kinds;
-// those of one owner go in the order they came. What a row costs is known here before it goes, so
+// Rows of several tenants take turns by their weights, in tokens, within a kind and among kinds;
+// those of one tenant go in the order they came. What a row costs is known here before it goes, so
 // each gets its place when it comes (start-time fair queueing, Goyal, Vin and Cheng, SIGCOMM 1996).
 //
 // How many tokens a call takes is found by doubling while that brings a tenth more tokens a second.
@@ -149,7 +149,7 @@ class Packer {
   std::set<std::pair<TimePoint, uint64_t>> ages_;  // of each kind, since when its oldest one waits
   boost::unordered_flat_map<ItemId, std::pair<uint64_t, Place>, std::hash<ItemId>> places_;
 
-  // Turns: of what went last, and where each owner goes on that has something waiting or had so
+  // Turns: of what went last, and where each tenant goes on that has something waiting or had so
   // since all was empty.
   int64_t turn_ = 0;
   boost::unordered_flat_map<uint64_t, int64_t> next_turns_;

@@ -58,9 +58,9 @@ TEST(Packer, KindsDoNotMixAndTheOldestGoesFirst) {
   EXPECT_EQ(packer.next(kStart + seconds(3))->items.front().id, ItemId(2));
 }
 
-WorkItem text_of(uint64_t owner, uint64_t id, int64_t tokens = 10, uint64_t kind = 1) {
+WorkItem text_of(uint64_t tenant, uint64_t id, int64_t tokens = 10, uint64_t kind = 1) {
   WorkItem item = text(id, tokens, kind);
-  item.owner = owner;
+  item.tenant = tenant;
   return item;
 }
 
@@ -74,7 +74,7 @@ std::vector<uint64_t> ids_of(const std::optional<Pack>& pack) {
 using Ids = std::vector<uint64_t>;
 
 // Whose rows are many does not fill the calls of who has few.
-TEST(Packer, OwnersTakeTurns) {
+TEST(Packer, TenantsTakeTurns) {
   Packer packer({.rows_max = 4});
   for (uint64_t id = 1; id <= 1000; ++id)
     packer.add(kStart, text_of(1, id));
@@ -88,7 +88,7 @@ TEST(Packer, OwnersTakeTurns) {
   EXPECT_EQ(ids_of(packer.next(kStart)), (Ids{10, 11, 12, 13}));
 }
 
-TEST(Packer, OwnersTakeTurnsAmongKindsToo) {
+TEST(Packer, TenantsTakeTurnsAmongKindsToo) {
   Packer packer({.rows_max = 4});
   for (uint64_t id = 1; id <= 1000; ++id)
     packer.add(kStart, text_of(1, id));
@@ -131,20 +131,20 @@ TEST(Packer, SharesFollowWeights) {
     std::map<uint64_t, int64_t> tokens_of;
     std::map<uint64_t, int> waiting;
     std::map<uint64_t, int64_t> sent;
-    for (uint64_t owner = 1; owner <= 3; ++owner) {
-      weights[owner] = static_cast<int32_t>(random.between(1, 4));
-      tokens_of[owner] = random.between(1, 60);
+    for (uint64_t tenant = 1; tenant <= 3; ++tenant) {
+      weights[tenant] = static_cast<int32_t>(random.between(1, 4));
+      tokens_of[tenant] = random.between(1, 60);
     }
     double weight_sum = 0;
-    for (const auto& [owner, weight] : weights)
+    for (const auto& [tenant, weight] : weights)
       weight_sum += weight;
     uint64_t id = 0;
     int64_t all = 0;
     for (int call = 0; call < 2000; ++call) {
-      for (const auto& [owner, weight] : weights) {
-        for (; waiting[owner] < 200; ++waiting[owner]) {
+      for (const auto& [tenant, weight] : weights) {
+        for (; waiting[tenant] < 200; ++waiting[tenant]) {
           WorkItem item =
-              text_of(owner, ++id, random.between(1, tokens_of[owner]), 1 + random.below(2));
+              text_of(tenant, ++id, random.between(1, tokens_of[tenant]), 1 + random.below(2));
           item.weight = weight;
           packer.add(kStart, item);
         }
@@ -156,15 +156,15 @@ TEST(Packer, SharesFollowWeights) {
         continue;
       }
       for (const WorkItem& item : pack->items) {
-        sent[item.owner] += item.tokens;
+        sent[item.tenant] += item.tokens;
         all += item.tokens;
-        --waiting[item.owner];
+        --waiting[item.tenant];
       }
     }
-    for (const auto& [owner, weight] : weights)
-      EXPECT_NEAR(static_cast<double>(sent[owner]) / static_cast<double>(all), weight / weight_sum,
+    for (const auto& [tenant, weight] : weights)
+      EXPECT_NEAR(static_cast<double>(sent[tenant]) / static_cast<double>(all), weight / weight_sum,
                   0.05)
-          << owner;
+          << tenant;
   }
 }
 

@@ -46,7 +46,7 @@ WorkItem request_item(const llm::Request& request, size_t body_bytes,
   return item;
 }
 
-uint64_t owner_id(std::string_view key) {
+uint64_t tenant_id(std::string_view key) {
   return key.empty() ? 0 : std::max<uint64_t>(hash64(key), 1);
 }
 

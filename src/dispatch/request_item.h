@@ -18,7 +18,7 @@ namespace windrow::dispatch {
 WorkItem request_item(const llm::Request& request, size_t body_bytes,
                       const std::optional<Hash128>& question = std::nullopt);
 
-// WorkItem::owner of a key of this name; 0: it has none.
-uint64_t owner_id(std::string_view key);
+// WorkItem::tenant of a key of this name; 0: it has none.
+uint64_t tenant_id(std::string_view key);
 
 }  // namespace windrow::dispatch

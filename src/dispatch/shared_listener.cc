@@ -5,27 +5,27 @@
 
 namespace windrow::dispatch {
 
-SharedListener::Member SharedListener::join(std::shared_ptr<llm::Listener> listener) {
+SharedListener::Member SharedListener::join(std::shared_ptr<llm::StreamSink> listener) {
   const Lock lock(mutex_);
   hearers_.emplace(++joined_, Hearer{.listener = std::move(listener), .has_heard = !has_begun_});
   return joined_;
 }
 
-void SharedListener::on_piece(llm::Piece piece) {
+void SharedListener::on_delta(llm::Delta piece) {
   Lock lock(mutex_);
   has_begun_ = true;
   if (keeps_) keep(piece);
   for (auto next = hearers_.begin(); next != hearers_.end();) {
     const Member member = next->first;
     const bool has_heard = std::exchange(next->second.has_heard, true);
-    tell(lock, member, has_heard ? std::vector<llm::Piece>(1, piece) : said_);
+    tell(lock, member, has_heard ? std::vector<llm::Delta>(1, piece) : said_);
     next = hearers_.upper_bound(member);
   }
 }
 
 // Pieces of one choice become one, as far as they can.
-void SharedListener::keep(const llm::Piece& piece) {
-  const auto last = std::find_if(said_.rbegin(), said_.rend(), [&](const llm::Piece& said) {
+void SharedListener::keep(const llm::Delta& piece) {
+  const auto last = std::find_if(said_.rbegin(), said_.rend(), [&](const llm::Delta& said) {
     return said.choice == piece.choice;
   });
   if (last == said_.rend() || !last->raw.empty() || !piece.raw.empty() || last->finish_reason) {
@@ -39,12 +39,12 @@ void SharedListener::keep(const llm::Piece& piece) {
   last->finish_reason = piece.finish_reason;
 }
 
-void SharedListener::tell(Lock& lock, Member member, std::vector<llm::Piece> pieces) {
-  const std::shared_ptr<llm::Listener> listener = hearers_.at(member).listener;
+void SharedListener::tell(Lock& lock, Member member, std::vector<llm::Delta> pieces) {
+  const std::shared_ptr<llm::StreamSink> listener = hearers_.at(member).listener;
   told_ = member;
   lock.unlock();
-  for (llm::Piece& piece : pieces)
-    listener->on_piece(std::move(piece));
+  for (llm::Delta& piece : pieces)
+    listener->on_delta(std::move(piece));
   lock.lock();
   told_.reset();
   if (const std::function<void()> then = std::exchange(then_, nullptr)) {

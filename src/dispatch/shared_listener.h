@@ -4,7 +4,7 @@
 //
 // Every listener is called by one thread at a time, without a lock, and by the backend's thread
 // alone: joining and leaving never wait for one. For each the pieces of a choice together are the
-// choice, as llm/listener.h has it.
+// choice, as llm/stream_sink.h has it.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 #include <optional>
 #include <vector>
 
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::dispatch {
 
-class SharedListener final : public llm::Listener {
+class SharedListener final : public llm::StreamSink {
  public:
   using Member = uint64_t;
 
@@ -27,16 +27,16 @@ class SharedListener final : public llm::Listener {
   explicit SharedListener(bool keeps) : keeps_(keeps) {}
 
   // Any thread.
-  Member join(std::shared_ptr<llm::Listener> listener);
+  Member join(std::shared_ptr<llm::StreamSink> listener);
 
-  void on_piece(llm::Piece piece) override;
+  void on_delta(llm::Delta piece) override;
 
   // The member hears nothing after `then`, which is called when it hears nothing at this moment:
   // now, or by the thread that is telling it something.
   void leave(Member member, std::function<void()> then);
 
   // As leave, when the answer has ended: what it has not heard of it comes before. Not while
-  // on_piece is being called.
+  // on_delta is being called.
   void finish(Member member, std::function<void()> then);
 
   // Whether anybody has heard anything. Any thread.
@@ -44,20 +44,20 @@ class SharedListener final : public llm::Listener {
 
  private:
   struct Hearer {
-    std::shared_ptr<llm::Listener> listener;
+    std::shared_ptr<llm::StreamSink> listener;
     bool has_heard = false;  // all that was said so far
   };
 
   using Lock = std::unique_lock<std::mutex>;
 
-  void keep(const llm::Piece& piece);
-  void tell(Lock& lock, Member member, std::vector<llm::Piece> pieces);
+  void keep(const llm::Delta& piece);
+  void tell(Lock& lock, Member member, std::vector<llm::Delta> pieces);
 
   const bool keeps_;
   mutable std::mutex mutex_;
   std::map<Member, Hearer> hearers_;
   Member joined_ = 0;
-  std::vector<llm::Piece> said_;
+  std::vector<llm::Delta> said_;
   bool has_begun_ = false;
 
   // Who is being told something, and what to call when that is over: then it has left.

@@ -14,25 +14,25 @@
 namespace windrow::dispatch {
 namespace {
 
-class Pieces final : public llm::Listener {
+class Pieces final : public llm::StreamSink {
  public:
-  void on_piece(llm::Piece piece) override { heard.push_back(std::move(piece)); }
+  void on_delta(llm::Delta piece) override { heard.push_back(std::move(piece)); }
 
-  std::vector<llm::Piece> heard;
+  std::vector<llm::Delta> heard;
 };
 
-llm::Piece text(std::string text, int32_t choice = 0) {
-  llm::Piece piece;
+llm::Delta text(std::string text, int32_t choice = 0) {
+  llm::Delta piece;
   piece.choice = choice;
   piece.text = std::move(text);
   return piece;
 }
 
 // As whoever listens may put them together.
-std::vector<llm::Piece> joined(const std::vector<llm::Piece>& pieces, int32_t choices) {
-  std::vector<llm::Piece> all(static_cast<size_t>(choices));
-  for (const llm::Piece& piece : pieces) {
-    llm::Piece& whole = all.at(static_cast<size_t>(piece.choice));
+std::vector<llm::Delta> joined(const std::vector<llm::Delta>& pieces, int32_t choices) {
+  std::vector<llm::Delta> all(static_cast<size_t>(choices));
+  for (const llm::Delta& piece : pieces) {
+    llm::Delta& whole = all.at(static_cast<size_t>(piece.choice));
     whole.choice = piece.choice;
     whole.text += piece.text;
     whole.reasoning += piece.reasoning;
@@ -48,18 +48,18 @@ TEST(SharedListener, PassesPiecesOnAsTheyAre) {
   const auto only = std::make_shared<Pieces>();
   shared.join(only);
   EXPECT_FALSE(shared.has_begun());
-  shared.on_piece(text("a"));
-  shared.on_piece(text("b", 1));
+  shared.on_delta(text("a"));
+  shared.on_delta(text("b", 1));
   EXPECT_TRUE(shared.has_begun());
-  EXPECT_EQ(only->heard, (std::vector<llm::Piece>{text("a"), text("b", 1)}));
+  EXPECT_EQ(only->heard, (std::vector<llm::Delta>{text("a"), text("b", 1)}));
 }
 
 TEST(SharedListener, EventsOfAServerAreToldOneByOne) {
   SharedListener shared(true);
   for (const char* event : {"{1}", "{2}", "{3}"}) {
-    llm::Piece piece;
+    llm::Delta piece;
     piece.raw = event;
-    shared.on_piece(std::move(piece));
+    shared.on_delta(std::move(piece));
   }
   const auto late = std::make_shared<Pieces>();
   shared.finish(shared.join(late), [] {});
@@ -70,7 +70,7 @@ TEST(SharedListener, EventsOfAServerAreToldOneByOne) {
 TEST(SharedListener, WhatIsKeptIsNoMoreThanTheAnswer) {
   SharedListener shared(true);
   for (int i = 0; i < 1000; ++i)
-    shared.on_piece(text("x", i % 2));
+    shared.on_delta(text("x", i % 2));
   const auto late = std::make_shared<Pieces>();
   shared.finish(shared.join(late), [] {});
   ASSERT_EQ(late->heard.size(), 2U);
@@ -85,7 +85,7 @@ TEST(SharedListener, EachHearsTheSame) {
     Random random(seed);
     SharedListener shared(true);
     constexpr int32_t kChoices = 3;
-    std::vector<llm::Piece> said;
+    std::vector<llm::Delta> said;
     std::vector<bool> finished(kChoices, false);
     struct One {
       std::shared_ptr<Pieces> pieces = std::make_shared<Pieces>();
@@ -109,7 +109,7 @@ TEST(SharedListener, EachHearsTheSame) {
       } else {
         const auto choice = static_cast<int32_t>(random.below(kChoices));
         if (finished[static_cast<size_t>(choice)]) continue;
-        llm::Piece piece = text(std::string(1 + random.below(3), 'a'), choice);
+        llm::Delta piece = text(std::string(1 + random.below(3), 'a'), choice);
         piece.text += std::to_string(step);
         if (random.chance(0.3)) piece.reasoning = "r" + std::to_string(step);
         if (random.chance(0.3)) piece.tokens.resize(1 + random.below(2));
@@ -118,7 +118,7 @@ TEST(SharedListener, EachHearsTheSame) {
           finished[static_cast<size_t>(choice)] = true;
         }
         said.push_back(piece);
-        shared.on_piece(piece);
+        shared.on_delta(piece);
       }
     }
     for (One& one : all) {
@@ -150,14 +150,14 @@ TEST(SharedListener, ManyMayJoinAndLeaveWhileItSpeaks) {
         });
         over.wait(false);
         std::string heard;
-        for (const llm::Piece& piece : own->heard)
+        for (const llm::Delta& piece : own->heard)
           heard += piece.text;
         EXPECT_EQ(heard, std::string(heard.size(), 'x'));
       }
     });
   }
   for (int i = 0; i < 1000; ++i)
-    shared.on_piece(text("x"));
+    shared.on_delta(text("x"));
   threads.clear();
   bool over = false;
   shared.finish(member, [&] { over = true; });

@@ -1,5 +1,5 @@
 // Submitter: where the requests of a job go: a dispatcher that is the job's alone (`windrow run`),
-// or a share of one that others use too (share.h).
+// or a share of one that others use too (scoped_submitter.h).
 #pragma once
 
 #include <cstdint>

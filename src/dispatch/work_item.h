@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "llm/urgency.h"
+#include "llm/priority.h"
 
 namespace windrow::dispatch {
 
@@ -16,8 +16,8 @@ using ItemId = Id<struct ItemTag>;
 using CallId = Id<struct CallTag>;  // one sending of one item, or of several packed together
 using UpstreamId = Id<struct UpstreamTag, uint32_t>;  // counted from 0
 
-// More urgent ones go first, within bounds (lanes.h).
-using llm::Urgency;
+// More urgent ones go first, within bounds (request_queue.h).
+using llm::Priority;
 
 struct WorkItem {
   ItemId id;
@@ -28,19 +28,19 @@ struct WorkItem {
   uint64_t group = 0;  // items of one group begin alike; 0: of none
   uint64_t pack = 0;   // items of one kind may go in one call; 0: goes alone
 
-  // Whose it is: those who ask for the same are served alike, by their weights (fair_order.h). 0:
-  // nobody's, which is an owner like any other.
-  uint64_t owner = 0;
+  // Whose it is: those who ask for the same are served alike, by their weights (fair_queue.h). 0:
+  // nobody's, which is a tenant like any other.
+  uint64_t tenant = 0;
   int32_t weight = 1;
 
   // Where it may go: bit i for upstream i. 0: anywhere. The same for items of one kind.
   uint64_t upstreams = 0;
 
   // Who refused it for load so far, in the same way; 0: nobody. It goes behind those whom nobody
-  // did (lanes.h), and rather to others.
+  // did (request_queue.h), and rather to others.
   uint64_t refused_by = 0;
 
-  Urgency urgency = Urgency::kBatch;
+  Priority priority = Priority::kBatch;
   std::optional<TimePoint> deadline;   // what has not been sent by then is not sent
   std::optional<Hash128> same_answer;  // items with equal ones get one answer
 

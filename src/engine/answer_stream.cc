@@ -37,7 +37,7 @@ size_t AnswerStream::tellable_bytes(const AnswerText& text, size_t tokens_scored
   return std::max(bytes, taken_bytes_);
 }
 
-void AnswerStream::tell_text(std::string_view bytes, bool said, std::vector<llm::Piece>& pieces) {
+void AnswerStream::tell_text(std::string_view bytes, bool said, std::vector<llm::Delta>& pieces) {
   taken_bytes_ += bytes.size();
   cut_ += bytes;
   const size_t whole = cut_.size() - utf8_incomplete_tail(cut_);
@@ -54,7 +54,7 @@ void AnswerStream::tell_text(std::string_view bytes, bool said, std::vector<llm:
   cut_.erase(0, whole);
 }
 
-void AnswerStream::tell_content(const std::string& content, std::vector<llm::Piece>& pieces) {
+void AnswerStream::tell_content(const std::string& content, std::vector<llm::Delta>& pieces) {
   if (!calls_) {
     pieces.back().text += content;
     return;
@@ -67,7 +67,7 @@ void AnswerStream::tell_content(const std::string& content, std::vector<llm::Pie
   }
 }
 
-void AnswerStream::tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Piece& piece) {
+void AnswerStream::tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Delta& piece) {
   for (chat::ToolCallStream::Call& call : calls) {
     const auto index = static_cast<size_t>(call.index);
     const bool begins = index == arguments_told_.size();
@@ -80,7 +80,7 @@ void AnswerStream::tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm
   }
 }
 
-void AnswerStream::tell_tokens(std::span<const llm::ScoredToken> scored, llm::Piece& piece) {
+void AnswerStream::tell_tokens(std::span<const llm::ScoredToken> scored, llm::Delta& piece) {
   const size_t told = taken_bytes_ - std::min(taken_bytes_, cut_.size() + held_bytes_);
   size_t end = tokens_told_;
   while (end < scored.size() &&
@@ -92,9 +92,9 @@ void AnswerStream::tell_tokens(std::span<const llm::ScoredToken> scored, llm::Pi
   tokens_told_ = end;
 }
 
-std::vector<llm::Piece> AnswerStream::next(const AnswerText& text,
+std::vector<llm::Delta> AnswerStream::next(const AnswerText& text,
                                            std::span<const llm::ScoredToken> scored) {
-  std::vector<llm::Piece> pieces = {piece()};
+  std::vector<llm::Delta> pieces = {piece()};
   const size_t end = tellable_bytes(text, scored.size());
   const std::string_view bytes = text.bytes();
   if (guided_) {
@@ -109,25 +109,25 @@ std::vector<llm::Piece> AnswerStream::next(const AnswerText& text,
   }
   // With the first, so that no text comes before its tokens.
   if (lists_tokens_) tell_tokens(scored, pieces.front());
-  const llm::Piece& first = pieces.front();
+  const llm::Delta& first = pieces.front();
   if (first.text.empty() && first.reasoning.empty() && first.tool_calls.empty() &&
       first.tokens.empty()) {
     return {};
   }
-  for (const llm::Piece& piece : pieces) {
+  for (const llm::Delta& piece : pieces) {
     text_told_ += piece.text.size();
     reasoning_told_ += piece.reasoning.size();
   }
   return pieces;
 }
 
-llm::Piece AnswerStream::last(const llm::Choice& whole) {
+llm::Delta AnswerStream::last(const llm::Choice& whole) {
   const std::string_view reasoning = whole.reasoning ? std::string_view(*whole.reasoning) : "";
   ENSURE(text_told_ <= whole.text.size() && reasoning_told_ <= reasoning.size() &&
              arguments_told_.size() <= whole.tool_calls.size() &&
              tokens_told_ <= whole.tokens.size(),
          "more was told of choice {} than there is", choice_);
-  llm::Piece piece{.choice = choice_,
+  llm::Delta piece{.choice = choice_,
                    .text_begin = text_begin_,
                    .text = whole.text.substr(text_told_),
                    .reasoning = std::string(reasoning.substr(reasoning_told_)),

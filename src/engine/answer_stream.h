@@ -1,8 +1,8 @@
 // AnswerStream: the answer of one row as pieces for a listener, while it is made. Pure.
 //
-// Invariant: the pieces joined are the choice (llm/listener.h). What is told can no more change: it
-// is whole characters, behind which no stop text has begun, of which it is known whether they are
-// thought, said or a call of a tool. A token that is listed comes with the last of the text it
+// Invariant: the pieces joined are the choice (llm/stream_sink.h). What is told can no more change:
+// it is whole characters, behind which no stop text has begun, of which it is known whether they
+// are thought, said or a call of a tool. A token that is listed comes with the last of the text it
 // made, and no text comes before its tokens: what a structure forced waits for its scores.
 #pragma once
 
@@ -18,13 +18,13 @@
 #include "chat/reasoning_stream.h"
 #include "engine/answer_text.h"
 #include "engine/call_text.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::engine {
 
 struct StreamedAnswer {
-  int32_t choice = 0;            // Piece::choice
-  int32_t text_begin = 0;        // Piece::text_begin
+  int32_t choice = 0;            // Delta::choice
+  int32_t text_begin = 0;        // Delta::text_begin
   std::string_view text_before;  // Choice::text begins with it
   bool lists_tokens = false;     // in Choice::tokens,
   size_t prompt_tokens = 0;      // so many of the prompt's first
@@ -50,18 +50,18 @@ class AnswerStream {
 
   // What there is to tell since the last piece, if anything; several where something is said behind
   // a call. `text` is the answer's and `scored` are the tokens listed, so far.
-  std::vector<llm::Piece> next(const AnswerText& text, std::span<const llm::ScoredToken> scored);
+  std::vector<llm::Delta> next(const AnswerText& text, std::span<const llm::ScoredToken> scored);
 
   // All the rest.
-  llm::Piece last(const llm::Choice& whole);
+  llm::Delta last(const llm::Choice& whole);
 
  private:
   size_t tellable_bytes(const AnswerText& text, size_t tokens_scored) const;
-  llm::Piece piece() const { return {.choice = choice_, .text_begin = text_begin_}; }
-  void tell_text(std::string_view bytes, bool said, std::vector<llm::Piece>& pieces);
-  void tell_content(const std::string& content, std::vector<llm::Piece>& pieces);
-  void tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Piece& piece);
-  void tell_tokens(std::span<const llm::ScoredToken> scored, llm::Piece& piece);
+  llm::Delta piece() const { return {.choice = choice_, .text_begin = text_begin_}; }
+  void tell_text(std::string_view bytes, bool said, std::vector<llm::Delta>& pieces);
+  void tell_content(const std::string& content, std::vector<llm::Delta>& pieces);
+  void tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Delta& piece);
+  void tell_tokens(std::span<const llm::ScoredToken> scored, llm::Delta& piece);
 
   const int32_t choice_;
   const int32_t text_begin_;

@@ -24,7 +24,7 @@ TEST(AnswerStream, TellsWhatIsSettledAndNothingTwice) {
   EXPECT_TRUE(stream.next(text, {}).empty());
   text.append("one S");
   stream.token_said(5, std::nullopt);
-  EXPECT_EQ(stream.next(text, {}), (std::vector{llm::Piece{.choice = 3, .text = "one "}}));
+  EXPECT_EQ(stream.next(text, {}), (std::vector{llm::Delta{.choice = 3, .text = "one "}}));
   EXPECT_TRUE(stream.next(text, {}).empty());
   text.append("O\xC3");
   stream.token_said(7, std::nullopt);
@@ -33,7 +33,7 @@ TEST(AnswerStream, TellsWhatIsSettledAndNothingTwice) {
   stream.token_said(8, std::nullopt);
   EXPECT_EQ(stream.next(text, {}).at(0).text, "\xC3\xA4");
   EXPECT_EQ(stream.last({.text = "one SO\xC3\xA4!", .finish_reason = llm::FinishReason::kLength}),
-            (llm::Piece{.choice = 3, .text = "!", .finish_reason = llm::FinishReason::kLength}));
+            (llm::Delta{.choice = 3, .text = "!", .finish_reason = llm::FinishReason::kLength}));
 }
 
 TEST(AnswerStream, WhatStandsBeforeTheAnswerIsInTheFirstPiece) {
@@ -55,13 +55,13 @@ TEST(AnswerStream, TokensComeWithTheLastOfTheirText) {
   stream.token_said(4, std::nullopt);
   EXPECT_TRUE(stream.next(text, tokens).empty()) << "it has no scores yet";
   tokens.push_back(scored(3));
-  const llm::Piece half = stream.next(text, tokens).at(0);
+  const llm::Delta half = stream.next(text, tokens).at(0);
   EXPECT_EQ(half.text, "ab ");
   EXPECT_TRUE(half.tokens.empty()) << "some of its text is held back";
   text.append("o");
   stream.token_said(5, std::nullopt);
   tokens.push_back(scored(4));
-  const llm::Piece rest = stream.next(text, tokens).at(0);
+  const llm::Delta rest = stream.next(text, tokens).at(0);
   EXPECT_EQ(rest.text, "So");
   EXPECT_EQ(rest.tokens, (std::vector{scored(3), scored(4)}));
 }
@@ -77,7 +77,7 @@ TEST(AnswerStream, WhatIsSaidBehindACallComesBehindIt) {
   AnswerStream stream({.choice = 1, .tools = tools});
   text.append(fmt::format("a {0} b {0}", call));
   stream.token_said(text.bytes().size(), std::nullopt);
-  const std::vector<llm::Piece> pieces = stream.next(text, {});
+  const std::vector<llm::Delta> pieces = stream.next(text, {});
   ASSERT_EQ(pieces.size(), 2U);
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(pieces[i].choice, 1);
@@ -147,8 +147,8 @@ TEST(AnswerStream, PiecesJoinedAreTheChoice) {
                          .prompt_end = prompt_end});
     std::vector<llm::ScoredToken> tokens;
     if (lists && echoes) tokens = {scored(-1), scored(-2)};
-    llm::Piece joined;
-    const auto add = [&](const llm::Piece& piece) {
+    llm::Delta joined;
+    const auto add = [&](const llm::Delta& piece) {
       joined.text += piece.text;
       joined.reasoning += piece.reasoning;
       joined.tokens.insert(joined.tokens.end(), piece.tokens.begin(), piece.tokens.end());
@@ -170,7 +170,7 @@ TEST(AnswerStream, PiecesJoinedAreTheChoice) {
         --unscored;
       }
       if (random.chance(0.3)) continue;
-      for (const llm::Piece& piece : stream.next(text, tokens)) {
+      for (const llm::Delta& piece : stream.next(text, tokens)) {
         ASSERT_FALSE(piece.text.empty() && piece.reasoning.empty() && piece.tokens.empty());
         ASSERT_EQ(piece.finish_reason, std::nullopt);
         ASSERT_EQ(utf8_repair(piece.text), piece.text);

@@ -6,13 +6,13 @@
 namespace windrow::engine {
 
 Embedder::Embedder(std::unique_ptr<EmbeddingRunner> runner, const Clock& clock,
-                   EmbeddingOptions options, std::shared_ptr<EngineThread> thread)
+                   EmbeddingOptions options, std::shared_ptr<DeviceThread> thread)
     : runner_(std::move(runner)),
       limits_(runner_->limits()),
       loop_(*runner_, clock, std::move(options)),
       stats_(loop_.stats()),
       budget_{.batch_tokens = loop_.batch_tokens()},
-      thread_(thread != nullptr ? std::move(thread) : std::make_shared<EngineThread>(clock)) {
+      thread_(thread != nullptr ? std::move(thread) : std::make_shared<DeviceThread>(clock)) {
   // Who waits for vectors waits for one step of generation, whatever that takes.
   seat_ = thread_->join(*this, /*patience=*/std::nullopt);
 }

@@ -1,5 +1,5 @@
 // Embedder: an EmbeddingLoop on the engine thread, which is the only one that touches models
-// (engine_thread.h). Everything else hands it work through the inbox and hears back through each
+// (device_thread.h). Everything else hands it work through the inbox and hears back through each
 // work's Done.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "engine/batch_budget.h"
+#include "engine/device_thread.h"
 #include "engine/embedding_loop.h"
 #include "engine/embedding_runner.h"
-#include "engine/engine_thread.h"
 #include "llm/backend.h"
 
 namespace windrow::engine {
@@ -24,13 +24,13 @@ struct BudgetReport {
 };
 
 // Thread-safe. The destructor cancels what is unfinished and waits until every Done has returned.
-class Embedder final : private Occupant {
+class Embedder final : private DeviceTask {
  public:
   // `clock` must outlive the embedder. It begins with measuring the budget, for at most
   // EmbeddingLoop::kSearchTime, unless the options say it. `thread`: whom it shares the engine
   // thread with; null: it has one to itself.
   Embedder(std::unique_ptr<EmbeddingRunner> runner, const Clock& clock,
-           EmbeddingOptions options = {}, std::shared_ptr<EngineThread> thread = nullptr);
+           EmbeddingOptions options = {}, std::shared_ptr<DeviceThread> thread = nullptr);
   ~Embedder() override;
   Embedder(const Embedder&) = delete;
   Embedder& operator=(const Embedder&) = delete;
@@ -71,7 +71,7 @@ class Embedder final : private Occupant {
   llm::BackendStats stats_;
   BudgetReport budget_;
 
-  const std::shared_ptr<EngineThread> thread_;
+  const std::shared_ptr<DeviceThread> thread_;
   SeatId seat_;
 };
 

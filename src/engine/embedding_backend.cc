@@ -37,7 +37,7 @@ int32_t sum_of_tokens(const EmbeddingBackend::Inputs& inputs) {
 EmbeddingBackend::EmbeddingBackend(std::unique_ptr<EmbeddingRunner> runner,
                                    const Vocabulary& vocabulary, PairFormat pair_format,
                                    const Clock& clock, const EmbeddingOptions& options,
-                                   std::shared_ptr<EngineThread> thread)
+                                   std::shared_ptr<DeviceThread> thread)
     : vocabulary_(vocabulary),
       pair_tokens_(std::move(pair_format), vocabulary),
       clock_(clock),
@@ -198,7 +198,7 @@ void EmbeddingBackend::submit(llm::Request request, Done done) {
   embedder_.submit(
       EmbeddingWork{.inputs = std::move(tokens),
                     .submitted_at = clock_.now(),
-                    .urgency = request.urgency,
+                    .priority = request.priority,
                     .unwanted = request.unwanted,
                     .done = [request = std::move(request), prompt_tokens,
                              done = std::move(done)](EmbeddingOutcome outcome) {

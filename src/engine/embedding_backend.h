@@ -34,7 +34,7 @@ class EmbeddingBackend final : public llm::Backend {
   // `thread` as in Embedder.
   EmbeddingBackend(std::unique_ptr<EmbeddingRunner> runner, const Vocabulary& vocabulary,
                    PairFormat pair_format, const Clock& clock, const EmbeddingOptions& options,
-                   std::shared_ptr<EngineThread> thread = nullptr);
+                   std::shared_ptr<DeviceThread> thread = nullptr);
 
   using Inputs = std::vector<std::vector<Token>>;
 

@@ -6,21 +6,21 @@
 
 namespace windrow::engine {
 
-void EmbeddingBatch::add(InputId id, int32_t tokens, WorkId work, llm::Urgency urgency) {
+void EmbeddingBatch::add(InputId id, int32_t tokens, WorkId work, llm::Priority priority) {
   ENSURE(tokens >= 1 && tokens <= limits_.input_tokens_max,
          "an input of {} tokens came in, the model takes 1 to {}", tokens,
          limits_.input_tokens_max);
-  push(work, urgency, {.id = id, .tokens = tokens});
+  push(work, priority, {.id = id, .tokens = tokens});
   ++waiting_;
   waiting_tokens_ += tokens;
 }
 
-void EmbeddingBatch::push(WorkId id, llm::Urgency urgency, const Input& input) {
+void EmbeddingBatch::push(WorkId id, llm::Priority priority, const Input& input) {
   const auto [found, fresh] = works_.try_emplace(id);
   Work& work = found->second;
   if (!fresh) unfile(id, work);
-  if (fresh) work.urgency = urgency;
-  ENSURE(work.urgency == urgency, "inputs of work {} differ in urgency", id.value());
+  if (fresh) work.priority = priority;
+  ENSURE(work.priority == priority, "inputs of work {} differ in urgency", id.value());
   work.tokens += input.tokens;
   work.inputs.push_back(input);
   work_of_.emplace(input.id, id);
@@ -28,21 +28,21 @@ void EmbeddingBatch::push(WorkId id, llm::Urgency urgency, const Input& input) {
 }
 
 void EmbeddingBatch::file(WorkId id, const Work& work) {
-  by_age_.emplace(work.urgency, id);
-  by_tokens_.emplace(work.urgency, work.tokens, id);
+  by_age_.emplace(work.priority, id);
+  by_tokens_.emplace(work.priority, work.tokens, id);
 }
 
 void EmbeddingBatch::unfile(WorkId id, const Work& work) {
-  by_age_.erase({work.urgency, id});
-  by_tokens_.erase({work.urgency, work.tokens, id});
+  by_age_.erase({work.priority, id});
+  by_tokens_.erase({work.priority, work.tokens, id});
 }
 
-void EmbeddingBatch::wanted_by(InputId id, WorkId other, llm::Urgency urgency) {
+void EmbeddingBatch::wanted_by(InputId id, WorkId other, llm::Priority priority) {
   const auto owner = work_of_.find(id);
   if (owner == work_of_.end()) return;
   const WorkId work_id = owner->second;
   Work& work = works_.at(work_id);
-  if (work.urgency <= urgency) return;
+  if (work.priority <= priority) return;
   const auto input = std::ranges::find(work.inputs, id, &Input::id);
   const Input moved = *input;
   unfile(work_id, work);
@@ -54,7 +54,7 @@ void EmbeddingBatch::wanted_by(InputId id, WorkId other, llm::Urgency urgency) {
   } else {
     file(work_id, work);
   }
-  push(other, urgency, moved);
+  push(other, priority, moved);
 }
 
 int32_t EmbeddingBatch::inputs_max(const Budget& budget) const {
@@ -70,17 +70,17 @@ InputId EmbeddingBatch::oldest() const {
   return again_.empty() ? works_.begin()->second.inputs.front().id : again_.front().id;
 }
 
-std::optional<WorkId> EmbeddingBatch::oldest_of(llm::Urgency urgency) const {
-  const auto oldest = by_age_.lower_bound({urgency, WorkId(0)});
-  if (oldest == by_age_.end() || oldest->first != urgency) return std::nullopt;
+std::optional<WorkId> EmbeddingBatch::oldest_of(llm::Priority priority) const {
+  const auto oldest = by_age_.lower_bound({priority, WorkId(0)});
+  if (oldest == by_age_.end() || oldest->first != priority) return std::nullopt;
   return oldest->second;
 }
 
-// The urgency that has let enough passes go, if one of it still waits.
-std::optional<llm::Urgency> EmbeddingBatch::passed_over() const {
-  for (const llm::Urgency urgency : {llm::Urgency::kNormal, llm::Urgency::kBatch}) {
-    const auto i = static_cast<size_t>(urgency);
-    if (passes_[i] >= kPassesMax[i - 1] && oldest_of(urgency)) return urgency;
+// The priority that has let enough passes go, if one of it still waits.
+std::optional<llm::Priority> EmbeddingBatch::passed_over() const {
+  for (const llm::Priority priority : {llm::Priority::kNormal, llm::Priority::kBatch}) {
+    const auto i = static_cast<size_t>(priority);
+    if (passes_[i] >= kPassesMax[i - 1] && oldest_of(priority)) return priority;
   }
   return std::nullopt;
 }
@@ -99,7 +99,7 @@ bool EmbeddingBatch::take(WorkId id, Room share, Room& left) {
     work.tokens -= input.tokens;
     work_of_.erase(input.id);
     running_.push_back(input);
-    took_[static_cast<size_t>(work.urgency)] = true;
+    took_[static_cast<size_t>(work.priority)] = true;
     left = {.tokens = left.tokens - input.tokens, .inputs = left.inputs - 1};
     share = {.tokens = share.tokens - input.tokens, .inputs = share.inputs - 1};
   }
@@ -132,23 +132,23 @@ std::vector<InputId> EmbeddingBatch::next(const Budget& budget) {
 }
 
 void EmbeddingBatch::fill(Room left) {
-  constexpr std::array kUrgencies = {llm::Urgency::kInteractive, llm::Urgency::kNormal,
-                                     llm::Urgency::kBatch};
+  constexpr std::array kPriorities = {llm::Priority::kInteractive, llm::Priority::kNormal,
+                                      llm::Priority::kBatch};
   const auto half = [&] {
     return Room{.tokens = (left.tokens + 1) / 2, .inputs = (left.inputs + 1) / 2};
   };
   bool goes_on = true;
-  if (const std::optional<llm::Urgency> turn = passed_over())
+  if (const std::optional<llm::Priority> turn = passed_over())
     goes_on = take(*oldest_of(*turn), half(), left);
-  for (const llm::Urgency urgency : kUrgencies) {
-    const std::optional<WorkId> oldest = oldest_of(urgency);
+  for (const llm::Priority priority : kPriorities) {
+    const std::optional<WorkId> oldest = oldest_of(priority);
     if (goes_on && oldest) goes_on = take(*oldest, half(), left);
     while (goes_on) {
-      const auto least = by_tokens_.lower_bound({urgency, 0, WorkId(0)});
-      if (least == by_tokens_.end() || std::get<llm::Urgency>(*least) != urgency) break;
+      const auto least = by_tokens_.lower_bound({priority, 0, WorkId(0)});
+      if (least == by_tokens_.end() || std::get<llm::Priority>(*least) != priority) break;
       goes_on = take(std::get<WorkId>(*least), left, left);
     }
-    const auto i = static_cast<size_t>(urgency);
+    const auto i = static_cast<size_t>(priority);
     passes_[i] = oldest && !took_[i] ? passes_[i] + 1 : 0;
   }
 }

@@ -2,9 +2,9 @@
 //
 // Inputs go side by side and without padding, as many as the budget takes; those of one work may be
 // spread over passes. Inputs of one length are not brought together: without padding it gains
-// nothing. Works go by urgency; of one urgency the oldest has half of a pass, and the rest goes to
-// those that have least left (SRPT, Schrage, 1968), so that one text does not wait for two thousand
-// of somebody else, nor they for ever.
+// nothing. Works go by priority; of one priority the oldest has half of a pass, and the rest goes
+// to those that have least left (SRPT, Schrage, 1968), so that one text does not wait for two
+// thousand of somebody else, nor they for ever.
 //
 // Invariants:
 //  * Each input is in one pass, and in another only after that one failed.
@@ -13,7 +13,7 @@
 //  * Inputs of a pass that failed go again, each alone, before all others.
 //  * Inputs of one work go in their order.
 //  * Of works that are as urgent the oldest is in each pass that has any of them.
-//  * Of each urgency that waits one is in a pass after kPassesMax without it at most.
+//  * Of each priority that waits one is in a pass after kPassesMax without it at most.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@
 
 #include "base/id.h"
 #include "engine/embedding_runner.h"
-#include "llm/urgency.h"
+#include "llm/priority.h"
 
 namespace windrow::engine {
 
@@ -49,10 +49,10 @@ class EmbeddingBatch {
   explicit EmbeddingBatch(const EmbeddingLimits& limits) : limits_(limits) {}
 
   // `tokens` is 1 .. input_tokens_max. Inputs of one work are as urgent.
-  void add(InputId id, int32_t tokens, WorkId work, llm::Urgency urgency);
+  void add(InputId id, int32_t tokens, WorkId work, llm::Priority priority);
 
   // Another work wants this input, too: where that is more urgent it is the other's, if it waits.
-  void wanted_by(InputId id, WorkId work, llm::Urgency urgency);
+  void wanted_by(InputId id, WorkId work, llm::Priority priority);
 
   struct Budget {
     int32_t tokens = 0;
@@ -88,7 +88,7 @@ class EmbeddingBatch {
   };
 
   struct Work {
-    llm::Urgency urgency = llm::Urgency::kNormal;
+    llm::Priority priority = llm::Priority::kNormal;
     int64_t tokens = 0;
     std::deque<Input> inputs;  // never none
   };
@@ -100,10 +100,10 @@ class EmbeddingBatch {
   };
 
   int32_t inputs_max(const Budget& budget) const;
-  std::optional<llm::Urgency> passed_over() const;
+  std::optional<llm::Priority> passed_over() const;
   void fill(Room left);
-  std::optional<WorkId> oldest_of(llm::Urgency urgency) const;
-  void push(WorkId id, llm::Urgency urgency, const Input& input);
+  std::optional<WorkId> oldest_of(llm::Priority priority) const;
+  void push(WorkId id, llm::Priority priority, const Input& input);
   bool take(WorkId id, Room share, Room& left);
   void file(WorkId id, const Work& work);
   void unfile(WorkId id, const Work& work);
@@ -111,14 +111,14 @@ class EmbeddingBatch {
   const EmbeddingLimits limits_;
   std::deque<Input> again_;  // each alone, before all others
   std::map<WorkId, Work> works_;
-  std::set<std::pair<llm::Urgency, WorkId>> by_age_;
-  std::set<std::tuple<llm::Urgency, int64_t, WorkId>> by_tokens_;
+  std::set<std::pair<llm::Priority, WorkId>> by_age_;
+  std::set<std::tuple<llm::Priority, int64_t, WorkId>> by_tokens_;
   std::unordered_map<InputId, WorkId> work_of_;  // of those in works_
   int32_t waiting_ = 0;
   int64_t waiting_tokens_ = 0;
   std::vector<Input> running_;
-  std::array<bool, 3> took_ = {};       // the present pass, of this urgency
-  std::array<int32_t, 3> passes_ = {};  // without one of this urgency, while it waited
+  std::array<bool, 3> took_ = {};       // the present pass, of this priority
+  std::array<int32_t, 3> passes_ = {};  // without one of this priority, while it waited
 };
 
 }  // namespace windrow::engine

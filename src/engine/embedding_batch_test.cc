@@ -27,8 +27,8 @@ EmbeddingLimits limits_of(int32_t batch_tokens, int32_t inputs, int32_t input_to
 
 // To one work, unless told otherwise.
 void add(EmbeddingBatch& batch, uint64_t id, int32_t tokens, uint64_t work = 0,
-         llm::Urgency urgency = llm::Urgency::kNormal) {
-  batch.add(InputId(id), tokens, WorkId(work), urgency);
+         llm::Priority priority = llm::Priority::kNormal) {
+  batch.add(InputId(id), tokens, WorkId(work), priority);
 }
 
 std::vector<uint64_t> pass_of(EmbeddingBatch& batch, EmbeddingBatch::Budget budget) {
@@ -81,9 +81,9 @@ TEST(EmbeddingBatch, WhatIsRemovedDoesNotRun) {
 
 // The inputs of work w are 1000 w, 1000 w + 1, and so on.
 void add_work(EmbeddingBatch& batch, uint64_t work, int inputs,
-              llm::Urgency urgency = llm::Urgency::kNormal) {
+              llm::Priority priority = llm::Priority::kNormal) {
   for (uint64_t i = 0; i < static_cast<uint64_t>(inputs); ++i)
-    add(batch, 1000 * work + i, 10, work, urgency);
+    add(batch, 1000 * work + i, 10, work, priority);
 }
 
 TEST(EmbeddingBatch, TheOldestHasHalfAndTheRestGoesToThoseThatHaveLeastLeft) {
@@ -112,41 +112,41 @@ TEST(EmbeddingBatch, EqualWorksGoOneAfterTheOther) {
 
 TEST(EmbeddingBatch, TheMostUrgentGoFirst) {
   EmbeddingBatch batch(limits_of(100, 100, 100));
-  add_work(batch, 1, 20, llm::Urgency::kBatch);
-  add_work(batch, 2, 3, llm::Urgency::kNormal);
-  add_work(batch, 3, 2, llm::Urgency::kInteractive);
+  add_work(batch, 1, 20, llm::Priority::kBatch);
+  add_work(batch, 2, 3, llm::Priority::kNormal);
+  add_work(batch, 3, 2, llm::Priority::kInteractive);
   EXPECT_EQ(batch.oldest(), InputId(1000));
   EXPECT_THAT(pass_of(batch, {.tokens = 60}), ElementsAre(3000, 3001, 2000, 2001, 2002, 1000));
 }
 
 TEST(EmbeddingBatch, WhatAMoreUrgentWorkWantsTooIsAsUrgent) {
   EmbeddingBatch batch(limits_of(100, 100, 100));
-  add_work(batch, 1, 20, llm::Urgency::kBatch);
-  add_work(batch, 2, 1, llm::Urgency::kInteractive);
-  batch.wanted_by(InputId(1019), WorkId(2), llm::Urgency::kInteractive);
-  batch.wanted_by(InputId(2000), WorkId(1), llm::Urgency::kBatch);
+  add_work(batch, 1, 20, llm::Priority::kBatch);
+  add_work(batch, 2, 1, llm::Priority::kInteractive);
+  batch.wanted_by(InputId(1019), WorkId(2), llm::Priority::kInteractive);
+  batch.wanted_by(InputId(2000), WorkId(1), llm::Priority::kBatch);
   EXPECT_THAT(pass_of(batch, {.tokens = 30}), ElementsAre(2000, 1019, 1000));
   EXPECT_EQ(batch.waiting(), 19 - 1);
 }
 
 TEST(EmbeddingBatch, WhoIsPassedOverHasATurn) {
-  for (const llm::Urgency urgency : {llm::Urgency::kNormal, llm::Urgency::kBatch}) {
+  for (const llm::Priority priority : {llm::Priority::kNormal, llm::Priority::kBatch}) {
     EmbeddingBatch batch(limits_of(40, 100, 40));
-    add_work(batch, 1, 3, urgency);
+    add_work(batch, 1, 3, priority);
     int32_t without = 0;
     int32_t without_most = 0;
     for (uint64_t work = 2; batch.oldest().value() < 2000; ++work) {
       ASSERT_LT(work, 1000U);
-      add_work(batch, work, 8, llm::Urgency::kInteractive);
+      add_work(batch, work, 8, llm::Priority::kInteractive);
       const std::vector<uint64_t> pass = pass_of(batch, {.tokens = 40});
       without = pass.front() < 2000 ? 0 : without + 1;
       without_most = std::max(without_most, without);
     }
-    EXPECT_EQ(without_most, EmbeddingBatch::kPassesMax[static_cast<size_t>(urgency) - 1]);
+    EXPECT_EQ(without_most, EmbeddingBatch::kPassesMax[static_cast<size_t>(priority) - 1]);
   }
 }
 
-// Works of any urgency come and go at random; passes fail at random.
+// Works of any priority come and go at random; passes fail at random.
 TEST(EmbeddingBatch, FuzzedEveryInputRunsOnceWithinTheLimitsAndInTurn) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -160,7 +160,7 @@ TEST(EmbeddingBatch, FuzzedEveryInputRunsOnceWithinTheLimitsAndInTurn) {
     struct Truth {
       int32_t tokens = 0;
       uint64_t work = 0;
-      llm::Urgency urgency = llm::Urgency::kNormal;
+      llm::Priority priority = llm::Priority::kNormal;
       bool has_failed = false;
     };
     std::map<uint64_t, Truth> waiting;  // by the number of the input
@@ -170,12 +170,12 @@ TEST(EmbeddingBatch, FuzzedEveryInputRunsOnceWithinTheLimitsAndInTurn) {
     while (added < 200 || !waiting.empty()) {
       while (added < 200 && random.chance(0.4)) {
         const uint64_t work = works++;
-        const auto urgency = static_cast<llm::Urgency>(random.below(3));
+        const auto priority = static_cast<llm::Priority>(random.below(3));
         for (int64_t left = random.chance(0.2) ? 20 : random.between(1, 3); left > 0; --left) {
           const auto tokens = static_cast<int32_t>(random.between(1, limits.input_tokens_max));
           const int32_t length = random.chance(0.8) ? std::max(tokens / 10, 1) : tokens;
-          waiting[added] = {.tokens = length, .work = work, .urgency = urgency};
-          add(batch, added++, length, work, urgency);
+          waiting[added] = {.tokens = length, .work = work, .priority = priority};
+          add(batch, added++, length, work, priority);
         }
       }
       if (!waiting.empty() && random.chance(0.05)) {
@@ -203,13 +203,13 @@ TEST(EmbeddingBatch, FuzzedEveryInputRunsOnceWithinTheLimitsAndInTurn) {
         ASSERT_TRUE(pass.size() == 1 || !input.has_failed) << "not alone";
         again = again || input.has_failed;
         tokens += input.tokens;
-        has[static_cast<size_t>(input.urgency)] = true;
+        has[static_cast<size_t>(input.priority)] = true;
       }
       ASSERT_TRUE(pass.size() == 1 || tokens <= std::min(budget, batch_tokens));
       std::array<bool, 3> waits{};
       std::array<bool, 3> oldest_is_in{};
       for (const auto& [id, input] : waiting) {
-        const auto i = static_cast<size_t>(input.urgency);
+        const auto i = static_cast<size_t>(input.priority);
         if (!waits[i]) oldest_is_in[i] = in_pass.contains(id);
         waits[i] = true;
         // Inputs of one work in their order.

@@ -92,18 +92,18 @@ void EmbeddingLoop::add_input(std::vector<Token> tokens, const Place& place) {
                                                 tokens.size() * sizeof(Token)));
   Running& running = works_.at(place.work);
   std::vector<InputId>& inputs_of_work = running.inputs;
-  const llm::Urgency urgency = running.work.urgency;
+  const llm::Priority priority = running.work.priority;
   const auto [first, last] = by_hash_.equal_range(hash);
   const auto equal = std::find_if(
       first, last, [&](const auto& entry) { return inputs_.at(entry.second).tokens == tokens; });
   if (equal != last) {
     inputs_.at(equal->second).places.push_back(place);
     inputs_of_work.push_back(equal->second);
-    batch_.wanted_by(equal->second, place.work, urgency);
+    batch_.wanted_by(equal->second, place.work, priority);
     return;
   }
   const InputId id(next_id_++);
-  batch_.add(id, static_cast<int32_t>(tokens.size()), place.work, urgency);
+  batch_.add(id, static_cast<int32_t>(tokens.size()), place.work, priority);
   by_hash_.emplace(hash, id);
   inputs_.emplace(id, Input{.tokens = std::move(tokens), .hash = hash, .places = {place}});
   inputs_of_work.push_back(id);

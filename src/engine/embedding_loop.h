@@ -1,6 +1,6 @@
 // EmbeddingLoop: the embedder without its thread. Work goes in; each call of step() runs one pass;
 // vectors come out through each Done. It joins the pure parts (EmbeddingBatch, BudgetSearch,
-// linger_rule.h) to an EmbeddingRunner and decides nothing itself.
+// batching_delay_policy.h) to an EmbeddingRunner and decides nothing itself.
 //
 // Inputs that are equal and wait at the same time are computed once, whosever they are: clients ask
 // for the same text several times within a moment (a fact is embedded, looked up, and stored).
@@ -17,15 +17,15 @@
 
 #include "base/clock.h"
 #include "engine/batch_budget.h"
+#include "engine/batching_delay_policy.h"
 #include "engine/embedding_batch.h"
 #include "engine/embedding_runner.h"
-#include "engine/linger_rule.h"
 #include "engine/pass_time.h"
-#include "engine/turns.h"
+#include "engine/round_robin.h"
 #include "llm/answer.h"
 #include "llm/backend.h"
+#include "llm/priority.h"
 #include "llm/step_report.h"
-#include "llm/urgency.h"
 
 namespace windrow::engine {
 
@@ -41,7 +41,7 @@ using EmbeddingOutcome = std::variant<EmbeddingResult, llm::Failure>;
 struct EmbeddingWork {
   std::vector<std::vector<Token>> inputs;  // at least one; each has 1 .. input_tokens_max tokens
   TimePoint submitted_at;
-  llm::Urgency urgency = llm::Urgency::kNormal;
+  llm::Priority priority = llm::Priority::kNormal;
   std::stop_token unwanted;                    // then it ends with kCancelled before the next pass
   std::function<void(EmbeddingOutcome)> done;  // called exactly once
 };

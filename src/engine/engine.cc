@@ -18,14 +18,14 @@ StepLoopOptions with_threads(StepLoopOptions options) {
   return options;
 }
 
-std::shared_ptr<EngineThread> own_or(std::shared_ptr<EngineThread> thread, const Clock& clock) {
-  return thread != nullptr ? std::move(thread) : std::make_shared<EngineThread>(clock);
+std::shared_ptr<DeviceThread> own_or(std::shared_ptr<DeviceThread> thread, const Clock& clock) {
+  return thread != nullptr ? std::move(thread) : std::make_shared<DeviceThread>(clock);
 }
 
 }  // namespace
 
 Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
-               const Clock& clock, StepLoopOptions options, std::shared_ptr<EngineThread> thread,
+               const Clock& clock, StepLoopOptions options, std::shared_ptr<DeviceThread> thread,
                const StartWindow& start)
     : clock_(clock),
       start_(start),

@@ -1,5 +1,5 @@
 // Engine: a StepLoop on the engine thread, which is the only one that touches models
-// (engine_thread.h). Everything else hands it work through the inbox and hears back through each
+// (device_thread.h). Everything else hands it work through the inbox and hears back through each
 // request's Done.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/engine_thread.h"
+#include "engine/device_thread.h"
 #include "engine/model_runner.h"
 #include "engine/step_loop.h"
 #include "engine/vocabulary.h"
@@ -25,12 +25,12 @@ struct StartWindow {
 };
 
 // Thread-safe. The destructor cancels what is unfinished and waits until every Done has returned.
-class Engine final : private Occupant {
+class Engine final : private DeviceTask {
  public:
   // `vocabulary` and `clock` must outlive the engine. `thread`: whom it shares the engine thread
   // with; null: it has one to itself.
   Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary, const Clock& clock,
-         StepLoopOptions options = {}, std::shared_ptr<EngineThread> thread = nullptr,
+         StepLoopOptions options = {}, std::shared_ptr<DeviceThread> thread = nullptr,
          const StartWindow& start = {});
   ~Engine() override;
   Engine(const Engine&) = delete;
@@ -74,7 +74,7 @@ class Engine final : private Occupant {
   TimePoint first_row_at_;  // of those in the inbox
   llm::BackendStats stats_;
 
-  const std::shared_ptr<EngineThread> thread_;
+  const std::shared_ptr<DeviceThread> thread_;
   SeatId seat_;
 };
 

@@ -153,7 +153,7 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .reasoning = limits.reasoning,
         .tools = limits.tools,
         .keep = limits.keep,
-        .urgency = request.urgency,
+        .priority = request.priority,
         .submitted_at = submitted_at,
         .listener = request.listener,
         .text_begin = request.echo ? 0 : characters_of(text),

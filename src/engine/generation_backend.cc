@@ -61,7 +61,7 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
                                      const Vocabulary& vocabulary,
                                      Result<chat::ChatTemplate> chat_template, const Clock& clock,
                                      const GenerationOptions& options,
-                                     std::shared_ptr<EngineThread> thread)
+                                     std::shared_ptr<DeviceThread> thread)
     : vocabulary_(vocabulary),
       clock_(clock),
       options_(options),

@@ -70,7 +70,7 @@ class GenerationBackend final : public llm::Backend {
   GenerationBackend(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
                     Result<chat::ChatTemplate> chat_template, const Clock& clock,
                     const GenerationOptions& options,
-                    std::shared_ptr<EngineThread> thread = nullptr);
+                    std::shared_ptr<DeviceThread> thread = nullptr);
   ~GenerationBackend() override;
 
   // What the model will see of a request, or what submit would refuse at once, but for its

@@ -26,7 +26,8 @@
 // that runs and a session that comes back are the same: their tokens are found.
 //
 // Both cells and sequence ids are few; there are at most 256 ids in libllama, and each path takes
-// one. Cells are counted here; who must give way when they run out is for the Plan to say.
+// one. Cells are counted here; who must give way when they run out is for the BatchScheduler to
+// say.
 #pragma once
 
 #include <cstdint>

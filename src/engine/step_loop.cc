@@ -116,7 +116,7 @@ void StepLoop::add(EngineRequest request) {
        .outputs_from = row.request.logprobs_top ? scores_from : known - 1,
        .scores_top = scores ? row.request.logprobs_top : std::nullopt,
        .keep = row.request.keep,
-       .urgency = row.request.urgency});
+       .priority = row.request.priority});
 }
 
 bool StepLoop::step(bool alone) {
@@ -124,8 +124,8 @@ bool StepLoop::step(bool alone) {
   end_abandoned();
   sample_kept();
   const int32_t tokens_max = step_size_.prefill_tokens_max();
-  const StepPlan plan = plan_.next(tokens_max, alone ? step_size_.lone_tokens_max() : tokens_max,
-                                   background_turns_.tokens());
+  const ScheduledStep plan = plan_.next(
+      tokens_max, alone ? step_size_.lone_tokens_max() : tokens_max, background_turns_.tokens());
   for (const MemoryChange& change : plan.changes)
     runner_.change(change);
   for (const TakenScores& taken : plan.scores)
@@ -139,7 +139,7 @@ bool StepLoop::step(bool alone) {
   return true;
 }
 
-void StepLoop::run(const StepPlan& plan) {
+void StepLoop::run(const ScheduledStep& plan) {
   const TimePoint start = clock_.now();
   std::vector<StepRow> step;
   step.reserve(plan.slices.size());
@@ -178,7 +178,7 @@ Result<void> StepLoop::run_model(std::span<const StepRow> step) {
   }
 }
 
-void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
+void StepLoop::step_ran(const ScheduledStep& plan, Duration duration) {
   failures_in_a_row_ = 0;
   ++steps_;
   plan_.step_ran(plan);
@@ -187,7 +187,7 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
   int32_t decoding_rows = 0;
   int32_t clients_tokens_max = 0;  // of one row
   for (const Slice& slice : plan.slices) {
-    if (rows_.at(slice.row).request.urgency != llm::Urgency::kBatch)
+    if (rows_.at(slice.row).request.priority != llm::Priority::kBatch)
       clients_tokens_max = std::max(clients_tokens_max, slice.tokens_count);
     if (slice.tokens_count > 1) {
       prefill_tokens += slice.tokens_count;
@@ -237,7 +237,7 @@ void StepLoop::step_ran(const StepPlan& plan, Duration duration) {
   options_.on_step(report);
 }
 
-std::vector<StepLoop::Output> StepLoop::outputs_of(const StepPlan& plan) const {
+std::vector<StepLoop::Output> StepLoop::outputs_of(const ScheduledStep& plan) const {
   std::vector<Output> outputs;
   for (const Slice& slice : plan.slices) {
     const Position end = slice.first + slice.tokens_count;
@@ -251,7 +251,7 @@ std::vector<StepLoop::Output> StepLoop::outputs_of(const StepPlan& plan) const {
   return outputs;
 }
 
-void StepLoop::step_failed(const StepPlan& plan, const Error& error) {
+void StepLoop::step_failed(const ScheduledStep& plan, const Error& error) {
   switch (error.kind) {
     case ErrorKind::kUnavailable:
       fail_for_good(error);

@@ -1,6 +1,6 @@
 // StepLoop: the engine without its thread. Rows go in; each call of step() runs one forward pass;
-// answers come out through each row's Done. It joins the pure parts (Plan, StepSize, sampler,
-// AnswerText) to a ModelRunner and decides nothing itself.
+// answers come out through each row's Done. It joins the pure parts (BatchScheduler, StepSize,
+// sampler, AnswerText) to a ModelRunner and decides nothing itself.
 //
 // A row whose answer has a form (structure/answer_guide.h) is sampled with a mask, which is looked
 // for while the model runs. A row whose mask is not there in time keeps its logits and sits out;
@@ -22,10 +22,10 @@
 #include "chat/reasoning.h"
 #include "engine/answer_stream.h"
 #include "engine/answer_text.h"
-#include "engine/background_turns.h"
+#include "engine/batch_scheduler.h"
+#include "engine/batch_work_throttle.h"
 #include "engine/call_text.h"
 #include "engine/model_runner.h"
-#include "engine/plan.h"
 #include "engine/sampler.h"
 #include "engine/step_size.h"
 #include "engine/structure/answer_guide.h"
@@ -35,10 +35,10 @@
 #include "engine/worker_pool.h"
 #include "llm/answer_room.h"
 #include "llm/backend.h"
-#include "llm/listener.h"
+#include "llm/priority.h"
 #include "llm/reserve.h"
 #include "llm/step_report.h"
-#include "llm/urgency.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::engine {
 
@@ -74,11 +74,11 @@ struct EngineRequest {
   // `reasoning`. With a form it is that of calls, or one that has calls, too.
   std::shared_ptr<const chat::ToolContext> tools;
   bool keep = false;  // a later prompt is likely to begin with all of this
-  llm::Urgency urgency = llm::Urgency::kNormal;  // which rows go first (plan.h)
+  llm::Priority priority = llm::Priority::kNormal;  // which rows go first (batch_scheduler.h)
   TimePoint submitted_at;
 
   // Hears the answer while it is made, as this choice of its request; none: nobody does.
-  std::shared_ptr<llm::Listener> listener;
+  std::shared_ptr<llm::StreamSink> listener;
   int32_t choice = 0;
   int32_t text_begin = 0;  // Choice::text_begin
 
@@ -183,11 +183,11 @@ class StepLoop {
     llm::ScoredToken scored;                         // when the row wants it
   };
 
-  void run(const StepPlan& plan);
+  void run(const ScheduledStep& plan);
   Result<void> run_model(std::span<const StepRow> step);
-  void step_ran(const StepPlan& plan, Duration duration);
-  void step_failed(const StepPlan& plan, const Error& error);
-  std::vector<Output> outputs_of(const StepPlan& plan) const;
+  void step_ran(const ScheduledStep& plan, Duration duration);
+  void step_failed(const ScheduledStep& plan, const Error& error);
+  std::vector<Output> outputs_of(const ScheduledStep& plan) const;
   void take_scores(const TakenScores& taken);
   void keep_scores_again(const Slice& slice);
   void take_masks(std::vector<Output>& outputs);
@@ -226,9 +226,9 @@ class StepLoop {
   ModelRunner& runner_;
   const Vocabulary& vocabulary_;
   const Clock& clock_;
-  Plan plan_;
+  BatchScheduler plan_;
   StepSize step_size_;
-  BackgroundTurns background_turns_;
+  BatchWorkThrottle background_turns_;
   const StepLoopOptions options_;
   WorkerPool workers_;
   std::vector<Sampler> samplers_;  // one per worker

@@ -242,8 +242,8 @@ void StepLoop::tell(RowId id) {
 }
 
 void StepLoop::tell_listener(Row& row) {
-  for (llm::Piece& piece : row.stream->next(row.text, row.scored))
-    row.request.listener->on_piece(std::move(piece));
+  for (llm::Delta& piece : row.stream->next(row.text, row.scored))
+    row.request.listener->on_delta(std::move(piece));
 }
 
 void StepLoop::finish(RowId id, llm::FinishReason reason) {
@@ -278,7 +278,7 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
   describe(row, choice);
   if (choice.reasoning) answer.usage.reasoning_tokens = thought_tokens(row);
   if (row.stream && !(row.request.group && row.request.group->abandoned))
-    row.request.listener->on_piece(row.stream->last(choice));
+    row.request.listener->on_delta(row.stream->last(choice));
   end(id, std::move(answer));
 }
 

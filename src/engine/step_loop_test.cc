@@ -393,7 +393,7 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
       if (row.score_prompt) scored.insert(name);
       if (row.score_prompt && random.chance(0.5)) row.output_tokens_max = 0;
       row.ignore_eos = random.chance(0.3);
-      row.urgency = static_cast<llm::Urgency>(random.below(3));
+      row.priority = static_cast<llm::Priority>(random.below(3));
       if (random.chance(0.3)) row.stop = {std::string(1, static_cast<char>(random.below(256)))};
       expected.emplace(name, scripted_answer(row, limits.vocabulary_size));
       listens_ = random.chance(0.5);
@@ -470,9 +470,9 @@ TEST_F(StepLoopTest, MemoryThatEndsForOneRowEndsNoOther) {
 }
 
 TEST_F(StepLoopTest, MemoryThatEndsForAListenerEndsItsRowAlone) {
-  class Full final : public llm::Listener {
+  class Full final : public llm::StreamSink {
    public:
-    void on_piece(llm::Piece) override { throw std::bad_alloc(); }
+    void on_delta(llm::Delta) override { throw std::bad_alloc(); }
   };
   ScriptedRunner runner(kLimits);
   StepLoop loop(runner, vocabulary_, clock_);

@@ -284,9 +284,9 @@ TEST_F(UnwantedRequestsTest, WhileItsStructureIsNotThere) {
 
 TEST_F(UnwantedRequestsTest, WhileItsAnswerIsChecked) {
   occupy("[a-c]{4}");  // whose Done is called on the only thread that checks
-  class Last final : public llm::Listener {
+  class Last final : public llm::StreamSink {
    public:
-    void on_piece(llm::Piece piece) override {
+    void on_delta(llm::Delta piece) override {
       if (piece.finish_reason) heard.set_value();
     }
     std::promise<void> heard;

@@ -116,8 +116,8 @@ std::optional<FinishReason> read_reason(const json::value* value) {
 }
 
 // A message or a delta. `said` is read as far as it is there.
-Piece read_said(const json::value& choice, const json::value* said) {
-  Piece piece{.choice = whole(member(&choice, "index"))};
+Delta read_said(const json::value& choice, const json::value* said) {
+  Delta piece{.choice = whole(member(&choice, "index"))};
   const json::value* thoughts = member(said, "reasoning_content");
   if (thoughts == nullptr) thoughts = member(said, "reasoning");
   piece.reasoning = text_of(thoughts);
@@ -138,7 +138,7 @@ const json::array* choices_of(const json::value& body) {
   return choices == nullptr ? nullptr : choices->if_array();
 }
 
-Choice to_choice(Piece piece) {
+Choice to_choice(Delta piece) {
   Choice choice{.text = std::move(piece.text)};
   if (!piece.reasoning.empty()) choice.reasoning = std::move(piece.reasoning);
   if (!piece.refusal.empty()) choice.refusal = std::move(piece.refusal);
@@ -191,8 +191,8 @@ std::optional<Answer> read_raw_embeddings(std::string_view raw) {
   return answer;
 }
 
-std::vector<Piece> read_raw_event(std::string_view raw) {
-  std::vector<Piece> pieces;
+std::vector<Delta> read_raw_event(std::string_view raw) {
+  std::vector<Delta> pieces;
   const std::optional<json::value> event = parse(raw);
   const json::array* choices = event ? choices_of(*event) : nullptr;
   if (choices == nullptr) return pieces;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "llm/answer.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::llm {
 
@@ -22,9 +22,9 @@ std::optional<Answer> read_raw_answer(std::string_view raw);
 // none.
 std::optional<Answer> read_raw_embeddings(std::string_view raw);
 
-// One event of a stream, Piece::raw; a piece for each choice in it. An event with no choice says
+// One event of a stream, Delta::raw; a piece for each choice in it. An event with no choice says
 // nothing.
-std::vector<Piece> read_raw_event(std::string_view raw);
+std::vector<Delta> read_raw_event(std::string_view raw);
 
 // Of the object "usage"; what is not told is 0.
 Usage read_usage(const boost::json::object& usage);

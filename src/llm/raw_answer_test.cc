@@ -67,11 +67,11 @@ TEST(RawAnswer, WhatIsNoneIsNone) {
 TEST(RawAnswer, AnEventBecomesPieces) {
   EXPECT_EQ(read_raw_event(R"({"choices":[{"index":0,"delta":{"content":"a"},
                                "finish_reason":null}]})"),
-            (std::vector<Piece>{{.text = "a"}}));
+            (std::vector<Delta>{{.text = "a"}}));
   EXPECT_EQ(read_raw_event(R"({"choices":[{"index":1,"delta":{"tool_calls":[
                 {"index":2,"id":"c","function":{"name":"f","arguments":""}},
                 {"index":2,"function":{"arguments":"{"}}]},"finish_reason":"tool_calls"}]})"),
-            (std::vector<Piece>{{.choice = 1,
+            (std::vector<Delta>{{.choice = 1,
                                  .tool_calls = {{.index = 2, .id = "c", .name = "f"},
                                                 {.index = 2, .arguments = "{"}},
                                  .finish_reason = FinishReason::kToolCalls}}));

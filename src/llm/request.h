@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "llm/priority.h"
 #include "llm/structure.h"
 #include "llm/tool_call.h"
-#include "llm/urgency.h"
 
 namespace windrow::llm {
 
 class AnswerShare;
-class Listener;
+class StreamSink;
 
 // What a backend made of a request ahead of its turn (Backend::read_ahead). Each backend has its
 // own.
@@ -152,16 +152,16 @@ struct Request {
   std::optional<int32_t> results_max;  // the best so many documents; absent: all
   bool return_documents = false;
 
-  // Not of the question: who hears the answer while it is made (llm/listener.h; null: nobody),
+  // Not of the question: who hears the answer while it is made (llm/stream_sink.h; null: nobody),
   // whether it is still wanted, and who waits for it. One that is wanted no more ends with
   // kCancelled, soon: what waits does not start, rows leave the batch at the next step, a call
   // elsewhere is broken off.
-  std::shared_ptr<Listener> listener;
+  std::shared_ptr<StreamSink> listener;
   std::shared_ptr<const ReadAhead> read_ahead;  // null: nothing was made yet
   std::shared_ptr<AnswerShare> answer_share;    // what the answer takes is counted; null: it is not
   std::shared_ptr<LoadWait> load_wait;          // null: it waits for its model as long as it takes
   std::stop_token unwanted;
-  Urgency urgency = Urgency::kNormal;  // among those that wait for the same model
+  Priority priority = Priority::kNormal;  // among those that wait for the same model
 };
 
 }  // namespace windrow::llm

@@ -10,7 +10,7 @@
 #include <array>
 #include <cstdint>
 
-#include "llm/urgency.h"
+#include "llm/priority.h"
 
 namespace windrow::llm {
 
@@ -20,8 +20,8 @@ struct ReserveOptions {
   double from_normal = 0;  // that only kInteractive can take
   double from_batch = 0;   // that kBatch cannot take
 
-  // Where they go, kBatch gives its places to those who need them (engine/plan.h), so it keeps
-  // nobody else out.
+  // Where they go, kBatch gives its places to those who need them (engine/batch_scheduler.h), so it
+  // keeps nobody else out.
   bool batch_gives_way = false;
 };
 
@@ -32,32 +32,32 @@ class Reserve {
  public:
   constexpr explicit Reserve(ReserveOptions options = {}) : options_(options) {}
 
-  // Of so many places, those that this urgency and lower ones may have together.
-  constexpr int32_t places(int32_t limit, Urgency urgency) const {
-    if (urgency == Urgency::kInteractive) return limit;
+  // Of so many places, those that this priority and lower ones may have together.
+  constexpr int32_t places(int32_t limit, Priority priority) const {
+    if (priority == Priority::kInteractive) return limit;
     int32_t kept = part(limit, options_.from_normal);
-    if (urgency == Urgency::kBatch) kept = std::max(kept, part(limit, options_.from_batch));
+    if (priority == Priority::kBatch) kept = std::max(kept, part(limit, options_.from_batch));
     return std::max(limit - kept, std::min(limit, 1));
   }
 
-  // How many more may go where so many of each urgency are; 0 or less: none.
+  // How many more may go where so many of each priority are; 0 or less: none.
   constexpr int32_t places_left(int32_t limit, const std::array<int32_t, 3>& in_flight,
-                                Urgency urgency) const {
+                                Priority priority) const {
     int32_t left = limit;
     int32_t lower = 0;  // and equal
     for (size_t i = in_flight.size(); i-- > 0;) {
-      const auto each = static_cast<Urgency>(i);
-      const bool gives_way = options_.batch_gives_way && each == Urgency::kBatch;
-      if (!gives_way || urgency == Urgency::kBatch) lower += in_flight[i];
-      if (each <= urgency) left = std::min(left, places(limit, each) - lower);
+      const auto each = static_cast<Priority>(i);
+      const bool gives_way = options_.batch_gives_way && each == Priority::kBatch;
+      if (!gives_way || priority == Priority::kBatch) lower += in_flight[i];
+      if (each <= priority) left = std::min(left, places(limit, each) - lower);
     }
     return left;
   }
 
   // Whether one more may.
   constexpr bool has_place(int32_t limit, const std::array<int32_t, 3>& in_flight,
-                           Urgency urgency) const {
-    return places_left(limit, in_flight, urgency) > 0;
+                           Priority priority) const {
+    return places_left(limit, in_flight, priority) > 0;
   }
 
  private:

@@ -16,7 +16,7 @@ namespace windrow::llm {
 // tokens, what a stop text cut off) begin where the text stands when they come.
 std::vector<int32_t> text_offsets(const Choice& choice);
 
-// The same for a choice that comes in pieces: no token before the text it made (llm/listener.h).
+// The same for a choice that comes in pieces: no token before the text it made (llm/stream_sink.h).
 class TextOffsets {
  public:
   explicit TextOffsets(int32_t begin) : characters_(begin) {}

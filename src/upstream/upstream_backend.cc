@@ -11,10 +11,10 @@
 #include <variant>
 
 #include "base/ensure.h"
-#include "llm/listener.h"
 #include "llm/raw_request.h"
-#include "upstream/client_words.h"
+#include "llm/stream_sink.h"
 #include "upstream/read_reply.h"
+#include "upstream/redact_for_client.h"
 #include "upstream/stream_reply.h"
 #include "upstream/structure.h"
 #include "upstream/target.h"
@@ -165,7 +165,7 @@ struct UpstreamBackend::Call {
   Done done;
 
   // Of a stream.
-  std::shared_ptr<llm::Listener> listener;
+  std::shared_ptr<llm::StreamSink> listener;
   std::optional<StreamReply> stream;
   TimePoint start{};
   std::optional<TimePoint> first_event;
@@ -207,9 +207,9 @@ void UpstreamBackend::Call::finish(http::ClientResult result) {
 void UpstreamBackend::Call::pass_on(std::vector<std::string> events) {
   if (!events.empty() && !first_event) first_event = clock->now();
   for (std::string& event : events) {
-    llm::Piece piece;
+    llm::Delta piece;
     piece.raw = std::move(event);
-    listener->on_piece(std::move(piece));
+    listener->on_delta(std::move(piece));
   }
 }
 

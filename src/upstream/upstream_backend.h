@@ -2,7 +2,7 @@
 // request given to it goes out at once; who submits decides how many that are.
 //
 // A chat or completion with a listener is asked for as a stream, with its usage at the end. Each
-// event of the server's is a Piece::raw, as the server wrote it, on one line; so what nobody here
+// event of the server's is a Delta::raw, as the server wrote it, on one line; so what nobody here
 // knows of it survives. The event that tells only the usage is one of them; it comes whether the
 // client wanted it or not. The Answer then has usage, timings and whether it is truncated, and
 // neither choices nor raw. A server that answers as a whole all the same gives no piece, and the
@@ -51,7 +51,7 @@ struct UpstreamOptions {
   // What answers are held to beyond being JSON; outlives the backend. Null: nothing.
   AnswerSchemas* schemas = nullptr;
 
-  // What those who asked are told instead of where it is (client_words.h); empty: that.
+  // What those who asked are told instead of where it is (redact_for_client.h); empty: that.
   std::string client_name;
 
   // Told of each call that failed, in words for who runs this, on the client's loop, before its

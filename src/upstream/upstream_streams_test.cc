@@ -20,7 +20,7 @@
 #include "http/curl_client.h"
 #include "http/loop.h"
 #include "http/testing/test_server.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 #include "upstream/target.h"
 #include "upstream/upstream_backend.h"
 
@@ -35,9 +35,9 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class Ear final : public llm::Listener {
+class Ear final : public llm::StreamSink {
  public:
-  void on_piece(llm::Piece piece) override {
+  void on_delta(llm::Delta piece) override {
     EXPECT_FALSE(ended) << "a piece after the end";
     events.push_back(std::move(piece.raw));
     heard = true;

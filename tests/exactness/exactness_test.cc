@@ -98,7 +98,7 @@ class Exactness : public ::testing::TestWithParam<const char*> {
       for (size_t i = 0; i < rows.size(); ++i) {
         EngineRequest submitted = request(rows[i], run, i);
         submitted.keep = random.chance(0.3);
-        submitted.urgency = static_cast<llm::Urgency>(random.below(3));
+        submitted.priority = static_cast<llm::Priority>(random.below(3));
         loop.add(std::move(submitted));
         for (int64_t steps = random.between(0, 5); steps > 0; --steps) {
           clock.advance(std::chrono::milliseconds(random.below(200)));

@@ -10,10 +10,10 @@
 
 #include "base/random.h"
 #include "chat/chat_template.h"
+#include "engine/batch_scheduler.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "engine/llama/llama_runner.h"
-#include "engine/plan.h"
 #include "exactness/plain_row.h"
 
 namespace windrow::exactness {
@@ -169,12 +169,12 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
                    .threads = 1})
               .value();
       const engine::RunnerLimits limits = runner->limits();
-      engine::Plan plan({.cells_max = limits.cells_max,
-                         .rows_max = limits.rows_max,
-                         .sequences_max = limits.sequences_max,
-                         .step_tokens_max = limits.step_tokens_max,
-                         .step_outputs_max = limits.step_outputs_max,
-                         .sharing = limits.sharing});
+      engine::BatchScheduler plan({.cells_max = limits.cells_max,
+                                   .rows_max = limits.rows_max,
+                                   .sequences_max = limits.sequences_max,
+                                   .step_tokens_max = limits.step_tokens_max,
+                                   .step_outputs_max = limits.step_outputs_max,
+                                   .sharing = limits.sharing});
       std::map<uint64_t, std::vector<engine::Token>> rows;
       std::map<uint64_t, size_t> ends;
       uint64_t next_row = 0;
@@ -202,7 +202,7 @@ TEST_F(Runner, FuzzedPlansNeverReachAnAssertOfLibllama) {
                         random.chance(0.8) ? last : static_cast<int32_t>(random.between(0, last)),
                     .keep = random.chance(0.3)});
         }
-        const engine::StepPlan step = plan.next(static_cast<int32_t>(random.between(1, 300)));
+        const engine::ScheduledStep step = plan.next(static_cast<int32_t>(random.between(1, 300)));
         for (const engine::MemoryChange& change : step.changes)
           runner->change(change);
         if (step.slices.empty()) continue;

@@ -187,7 +187,7 @@ TEST_P(Scoring, AScoreThatAnotherRowComputedIsTheSame) {
       engine::StepLoop loop(few, model_->vocabulary(), clock);
       for (size_t i = 0; i < rows.size(); ++i) {
         EngineRequest asked = request(rows[i], answers[i]);
-        asked.urgency = static_cast<llm::Urgency>(i % 3);
+        asked.priority = static_cast<llm::Priority>(i % 3);
         loop.add(std::move(asked));
       }
       while (loop.step()) {

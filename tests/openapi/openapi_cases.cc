@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "api/calls/catalogue.h"
 #include "api/calls/live_requests.h"
+#include "api/calls/model_registry.h"
 #include "api/openapi/openapi.h"
 #include "api/pages/models_page.h"
 #include "api/pages/ollama_pages.h"
@@ -179,7 +179,7 @@ void add_kept_and_ollama() {
   add("OllamaModels", json::parse(ollama_tags(models)));
   add("OllamaModels", json::parse(ollama_ps(models)));
   add("OllamaVersion", {{"version", "1"}});
-  Catalogue catalogue;
+  ModelRegistry catalogue;
   for (const ServedModel& model : models)
     catalogue.add(model);
   const auto shown = ollama_show(catalogue, R"({"model":"chat"})");

@@ -17,7 +17,7 @@
 namespace windrow::simulate {
 namespace {
 
-using dispatch::Urgency;
+using dispatch::Priority;
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -30,7 +30,7 @@ Task draw_task(Random& random, int64_t number) {
   Task task{.word = fmt::format("word-{}", 1000 + number)};
   task.item.tokens = random.between(1, 100);
   task.item.group = random.below(4);
-  task.item.urgency = static_cast<Urgency>(random.below(3));
+  task.item.priority = static_cast<Priority>(random.below(3));
   if (random.chance(0.1)) task.time_left = Duration(any_size(random, Duration(minutes(1)).count()));
   if (random.chance(0.2)) task.pause = Duration(any_size(random, Duration(seconds(2)).count()));
   if (random.chance(0.2)) task.stays = Duration(any_size(random, Duration(seconds(30)).count()));
@@ -116,7 +116,7 @@ void DispatchSimulation::run() {
   check_lanes();
   check_cancel();
   check_leavers();
-  check_urgencies();
+  check_priorities();
 }
 
 void DispatchSimulation::be_a_process() {
@@ -300,8 +300,8 @@ void DispatchSimulation::check_leavers() const {
   }
 }
 
-// While something of a lower urgency could go, so many of higher ones go before it, and no more.
-void DispatchSimulation::check_urgencies() const {
+// While something of a lower priority could go, so many of higher ones go before it, and no more.
+void DispatchSimulation::check_priorities() const {
   if (plan_.servers.size() > 1 || plan_.threads.interleaving != Interleaving::kAny) return;
   // At places that are kept from it, anything may go before it.
   if (plan_.dispatch.reserve.from_batch > 0) return;
@@ -310,23 +310,23 @@ void DispatchSimulation::check_urgencies() const {
     for (const Task& task : of_thread)
       tasks[task.word] = &task;
   }
-  for (const Urgency lower : {Urgency::kNormal, Urgency::kBatch}) {
+  for (const Priority lower : {Priority::kNormal, Priority::kBatch}) {
     std::vector<std::pair<uint64_t, uint64_t>> could_go;  // from, to
     for (const auto& [word, task] : tasks) {
       const bool plain = task->item.lane == 0 && !task->item.deadline;
       const std::vector<const Sending*> sendings = sendings_of(*task);
-      if (task->item.urgency == lower && plain && !sendings.empty())
+      if (task->item.priority == lower && plain && !sendings.empty())
         could_go.emplace_back(task->accepted_number, sendings.front()->begun);
     }
-    const int32_t bound = plan_.dispatch.lanes.overtaken_max.at(lower == Urgency::kNormal ? 0 : 1);
+    const int32_t bound = plan_.dispatch.lanes.overtaken_max.at(lower == Priority::kNormal ? 0 : 1);
     int32_t overtaken = 0;
     for (const Sending& sending : ledger_.sendings()) {
-      const Urgency urgency = tasks.at(sending.word)->item.urgency;
+      const Priority priority = tasks.at(sending.word)->item.priority;
       const bool waits = std::ranges::any_of(could_go, [&](const auto& time) {
         return time.first < sending.begun && sending.begun < time.second;
       });
-      if (urgency == lower || !waits) overtaken = 0;
-      if (urgency < lower && waits) ++overtaken;
+      if (priority == lower || !waits) overtaken = 0;
+      if (priority < lower && waits) ++overtaken;
       INVARIANT(overtaken <= bound + kUnluckyMax, "overtaking is bounded",
                 "{} went before one of urgency {}", overtaken, static_cast<int>(lower));
     }

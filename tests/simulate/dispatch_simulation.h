@@ -1,5 +1,5 @@
 // DispatchSimulation: one seed's requests of all kinds, given to one dispatcher by several threads:
-// lanes, urgencies, deadlines and cancels, which the rows of a job do not have.
+// lanes, priorities, deadlines and cancels, which the rows of a job do not have.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ class DispatchSimulation {
   void check_lanes() const;
   void check_cancel() const;
   void check_leavers() const;
-  void check_urgencies() const;
+  void check_priorities() const;
   std::vector<const Sending*> sendings_of(const Task& task) const;
 
   const Canary canary_;

@@ -74,7 +74,7 @@ RunEnd VirtualThreads::run(std::function<void()> body, std::optional<int64_t> ki
   kill_at_ = kill_at.value_or(INT64_MAX);
   began_ns_ = now_ns_;
   threads_.clear();
-  owners_.clear();
+  tenants_.clear();
   end_ = RunEnd::kEnded;
   priority_changes_.clear();
   for (size_t i = 0; i < kPriorityChanges; ++i)
@@ -280,7 +280,7 @@ int VirtualThreads::lock(const void* mutex) {
 }
 
 void VirtualThreads::take(Thread& self, const void* mutex) {
-  while (!owners_.try_emplace(mutex, &self).second) {
+  while (!tenants_.try_emplace(mutex, &self).second) {
     self.state = State::kMutex;
     self.object = mutex;
     give_way(self);
@@ -290,7 +290,7 @@ void VirtualThreads::take(Thread& self, const void* mutex) {
 int VirtualThreads::try_lock(const void* mutex) {
   step(*self_, kTryLock);
   give_way(*self_);
-  return owners_.try_emplace(mutex, self_).second ? 0 : EBUSY;
+  return tenants_.try_emplace(mutex, self_).second ? 0 : EBUSY;
 }
 
 int VirtualThreads::unlock(const void* mutex) {
@@ -302,10 +302,10 @@ int VirtualThreads::unlock(const void* mutex) {
 
 // Whoever waits for it may try again: which of them, or somebody else, is drawn.
 void VirtualThreads::give_back(const void* mutex) {
-  const auto found = owners_.find(mutex);
-  ENSURE(found != owners_.end() && found->second == self_,
+  const auto found = tenants_.find(mutex);
+  ENSURE(found != tenants_.end() && found->second == self_,
          "thread {} gives back a mutex that it does not hold", self_->number);
-  owners_.erase(found);
+  tenants_.erase(found);
   for (const std::unique_ptr<Thread>& thread : threads_) {
     if (thread->state == State::kMutex && thread->object == mutex) thread->state = State::kRunnable;
   }
@@ -387,9 +387,9 @@ std::string VirtualThreads::describe() const {
         text += "could run";
         break;
       case State::kMutex: {
-        const auto owner = owners_.find(thread->object);
+        const auto tenant = tenants_.find(thread->object);
         text += fmt::format("waits for mutex {}, which thread {} holds", name(thread->object),
-                            owner == owners_.end() ? 0 : owner->second->number);
+                            tenant == tenants_.end() ? 0 : tenant->second->number);
         break;
       }
       case State::kCondition:

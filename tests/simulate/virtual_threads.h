@@ -156,7 +156,7 @@ class VirtualThreads {
 
   // Of the run:
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::unordered_map<const void*, Thread*> owners_;  // of mutexes that are taken
+  std::unordered_map<const void*, Thread*> tenants_;  // of mutexes that are taken
   Thread* running_ = nullptr;
   std::function<void()> body_;
   std::function<void()> each_step_;

@@ -23,7 +23,7 @@
 #include "dispatch/dispatcher.h"
 #include "dispatch/testing/raw_rows.h"
 #include "http/curl_client.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 #include "sim_upstream/sim_server.h"
 #include "upstream/target.h"
 #include "upstream/upstream_backend.h"
@@ -37,13 +37,13 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 // What one client hears of a chat.
-class Ear final : public llm::Listener {
+class Ear final : public llm::StreamSink {
  public:
   // `enough` is called at the piece of that number.
   explicit Ear(int pieces_wanted = -1, std::function<void()> enough = nullptr)
       : pieces_wanted_(pieces_wanted), enough_(std::move(enough)) {}
 
-  void on_piece(llm::Piece piece) override {
+  void on_delta(llm::Delta piece) override {
     EXPECT_FALSE(ended) << "a piece after the end";
     const json::value event = json::parse(piece.raw);
     for (const json::value& choice : event.at("choices").as_array()) {

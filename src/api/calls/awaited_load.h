@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "api/calls/catalogue.h"
+#include "api/calls/model_registry.h"
 #include "api/pages/residence.h"
 #include "base/clock.h"
 #include "llm/answer.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-#include "api/calls/admission.h"
+#include "api/calls/body_memory_budget.h"
 #include "api/calls/json_weight.h"
 #include "api/pages/model_control.h"
 #include "api/wire/messages_reply.h"
@@ -211,7 +211,7 @@ void Call::offer(CallPlan plan) {
       .id = id_,
       .model = plan.model_name,
       .created_unix_s = loop_.clock().unix_seconds(),
-      .service_tier = std::string(plan.envelope.names_tier ? tier_name(plan.item.urgency) : ""),
+      .service_tier = std::string(plan.envelope.names_tier ? tier_name(plan.item.priority) : ""),
       .system_fingerprint = plan.model->fingerprint,
       .tei = plan.tei,
       .raw_scores = plan.raw_scores,
@@ -222,7 +222,7 @@ void Call::offer(CallPlan plan) {
       .arrived_at = arrived_at_,
       .echo = std::move(plan.echo)};
   Understood understood{.model = plan.model->name,
-                        .urgency = plan.item.urgency,
+                        .priority = plan.item.priority,
                         .deadline = plan.item.deadline,
                         .raw = plan.model->raw,
                         .ignored_tokens = plan.ignored_tokens,
@@ -239,7 +239,7 @@ void Call::offer(CallPlan plan) {
                                   .endpoint = input_.endpoint,
                                   .dialect = input_.dialect,
                                   .model = plan.model->name,
-                                  .urgency = plan.item.urgency,
+                                  .priority = plan.item.priority,
                                   .lane = plan.envelope.lane,
                                   .stream = plan.envelope.stream,
                                   .body_bytes = body_bytes_,
@@ -279,7 +279,7 @@ const ServedModel* Call::offered() const {
 
 // --- a thread of the backend's, or of the dispatcher's ---
 
-void Call::on_piece(llm::Piece piece) {
+void Call::on_delta(llm::Delta piece) {
   const TimePoint now = loop_.clock().now();
   const auto choice = static_cast<size_t>(piece.choice);
   if (said_at_.size() <= choice) said_at_.resize(choice + 1);
@@ -362,7 +362,7 @@ void Call::fetch_news(bool& ends) {
     RequestRecord& record = admitted_->record();
     if (inbox.first_piece_at && !record.ttft) record.ttft = *inbox.first_piece_at - arrived_at_;
     for (const Duration gap : inbox.gaps)
-      host_.metrics().token_gap(record.urgency, gap);
+      host_.metrics().token_gap(record.priority, gap);
   }
   const TimePoint now = loop_.clock().now();
   if (!inbox.pieces.empty()) say(std::move(inbox.pieces), inbox.pieces_bytes, now);
@@ -393,7 +393,7 @@ void Call::fetch_news(bool& ends) {
 }
 
 // What the reader does not take, or the server has no room for, waits in the flow.
-void Call::say(std::vector<llm::Piece> pieces, size_t pieces_bytes, TimePoint now) {
+void Call::say(std::vector<llm::Delta> pieces, size_t pieces_bytes, TimePoint now) {
   ticket_->said(now, static_cast<int64_t>(pieces.size()));
   pending_bytes_ += pieces_bytes;
   carry_out(flow_.say(std::move(pieces), reader_waits(), now));
@@ -476,7 +476,7 @@ void Call::keep_response(std::string_view body, std::vector<std::string> item_id
 void Call::note(Understood understood) {
   RequestRecord& record = admitted_->record();
   record.model = std::move(understood.model);
-  record.urgency = understood.urgency;
+  record.priority = understood.priority;
   record.stream = understood.stream != nullptr;
   if (understood.stream) flow_.set_stream(std::move(understood.stream));
   if (understood.deadline) flow_.set_deadline(*understood.deadline);
@@ -485,10 +485,10 @@ void Call::note(Understood understood) {
   ignored_fields_ = std::move(understood.ignored_fields);
 }
 
-void Call::note(const std::vector<llm::Piece>& pieces) {
+void Call::note(const std::vector<llm::Delta>& pieces) {
   pieces_said_ += static_cast<int32_t>(pieces.size());
   if (!admitted_->logs_answers()) return;
-  for (const llm::Piece& piece : pieces) {
+  for (const llm::Delta& piece : pieces) {
     const std::string& text = piece.raw.empty() ? piece.text : piece.raw;
     add_answer(admitted_->record(), static_cast<size_t>(piece.choice), text);
   }

@@ -22,9 +22,9 @@
 #include "api/calls/call_flow.h"
 #include "api/calls/call_reader.h"
 #include "api/calls/call_workers.h"
-#include "api/calls/lane_reads.h"
 #include "api/calls/live_requests.h"
-#include "api/keys/front.h"
+#include "api/calls/ordered_executor.h"
+#include "api/keys/request_guard.h"
 #include "api/pages/serve_metrics.h"
 #include "api/storage/response_store.h"
 #include "api/wire/call_reply.h"
@@ -32,7 +32,7 @@
 #include "http/loop.h"
 #include "http/server.h"
 #include "llm/answer_room.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::api {
 
@@ -45,8 +45,8 @@ class CallHost {
 
   virtual http::Loop& loop() = 0;
   virtual CallWorkers& workers() = 0;
-  virtual LaneReads& lane_reads() = 0;
-  virtual const Catalogue& catalogue() const = 0;
+  virtual OrderedExecutor& lane_reads() = 0;
+  virtual const ModelRegistry& catalogue() const = 0;
   virtual const CallRules& rules() const = 0;
   virtual ServeMetrics& metrics() = 0;
   virtual LiveRequests& live() = 0;
@@ -66,12 +66,12 @@ class CallHost {
 // A call as it begins.
 struct CallBirth {
   http::Exchange exchange;
-  Admitted admitted;
+  RequestContext admitted;
   CallInput input;
   std::string id;  // without its prefix
 };
 
-class Call final : public llm::Listener, public std::enable_shared_from_this<Call> {
+class Call final : public llm::StreamSink, public std::enable_shared_from_this<Call> {
  public:
   Call(CallHost& host, CallBirth birth);
 
@@ -93,18 +93,18 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   // Where the server keeps it.
   std::list<std::shared_ptr<Call>>::iterator place;
 
-  // What of Admission is to be given back when it is over.
+  // What of BodyMemoryBudget is to be given back when it is over.
   size_t bytes() const { return body_bytes_ + parsed_bytes_; }
 
   // --- on a thread of the backend's ---
 
-  void on_piece(llm::Piece piece) override;
+  void on_delta(llm::Delta piece) override;
 
  private:
   // Of its body.
   struct Understood {
     std::string model;
-    dispatch::Urgency urgency = dispatch::Urgency::kNormal;
+    dispatch::Priority priority = dispatch::Priority::kNormal;
     std::unique_ptr<AnswerStream> stream;  // null: the answer comes whole
     std::optional<TimePoint> deadline;
     bool raw = false;  // it goes elsewhere
@@ -121,7 +121,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   // What other threads have to say.
   struct Inbox {
     std::optional<Understood> understood;
-    std::vector<llm::Piece> pieces;
+    std::vector<llm::Delta> pieces;
     size_t pieces_bytes = 0;     // of the answer's share
     bool no_room = false;        // for a piece: the answer cannot go on
     std::vector<Duration> gaps;  // between tokens
@@ -147,12 +147,12 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   void put(Write write);
   void fetch();
   void fetch_news(bool& ends);
-  void say(std::vector<llm::Piece> pieces, size_t pieces_bytes, TimePoint now);
+  void say(std::vector<llm::Delta> pieces, size_t pieces_bytes, TimePoint now);
   bool reader_waits() const;
   void end_written(std::variant<http::ServerReply, llm::Failure> written, const llm::Usage& usage);
   void note(Understood understood);
   void note(const llm::Outcome& outcome);
-  void note(const std::vector<llm::Piece>& pieces);
+  void note(const std::vector<llm::Delta>& pieces);
   std::variant<http::ServerReply, llm::Failure> written(const llm::Answer& answer);
   void keep_response(std::string_view body, std::vector<std::string> item_ids);
   void carry_out(CallSteps steps);
@@ -199,7 +199,7 @@ class Call final : public llm::Listener, public std::enable_shared_from_this<Cal
   // --- any thread ---
   mutable std::mutex mutex_;
   Inbox inbox_;
-  std::optional<Admitted> admitted_;              // until it is over
+  std::optional<RequestContext> admitted_;        // until it is over
   std::unique_ptr<LiveRequests::Ticket> ticket_;  // once it is with the dispatcher
   std::optional<dispatch::ItemId> item_;
   bool unwanted_ = false;

@@ -23,10 +23,10 @@ llm::Failure too_late() {
 
 }  // namespace
 
-CallSteps CallFlow::say(std::vector<llm::Piece> pieces, bool unsent, TimePoint now) {
+CallSteps CallFlow::say(std::vector<llm::Delta> pieces, bool unsent, TimePoint now) {
   CallSteps steps;
   if (!listens() || !stream_ || ended_) return steps;
-  for (llm::Piece& piece : pieces)
+  for (llm::Delta& piece : pieces)
     add_pending(std::move(piece));
   if (unsent || pending_.empty()) return steps;
   quiet_since_ = now;
@@ -102,7 +102,7 @@ void CallFlow::start(CallSteps& steps) {
 }
 
 // What a client has not taken becomes one event of each choice, where its order can be kept.
-void CallFlow::add_pending(llm::Piece piece) {
+void CallFlow::add_pending(llm::Delta piece) {
   if (piece.raw.empty()) {
     for (auto one = pending_.rbegin(); one != pending_.rend(); ++one) {
       if (one->choice != piece.choice || !one->raw.empty()) continue;
@@ -126,7 +126,7 @@ void CallFlow::add_pending(llm::Piece piece) {
 void CallFlow::say_pending(CallSteps& steps) {
   if (pending_.empty()) return;
   start(steps);
-  for (const llm::Piece& piece : pending_)
+  for (const llm::Delta& piece : pending_)
     stream_->say(piece, steps.bytes);
   pending_.clear();
 }

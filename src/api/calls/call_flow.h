@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "http/server.h"
 #include "llm/answer.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::api {
 
@@ -49,7 +49,7 @@ class CallFlow {
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
 
   // Of a stream; `unsent`: the client has not taken what it was sent.
-  CallSteps say(std::vector<llm::Piece> pieces, bool unsent, TimePoint now);
+  CallSteps say(std::vector<llm::Delta> pieces, bool unsent, TimePoint now);
   CallSteps drained(TimePoint now);
 
   // The request has ended, or never began. An answer that is no stream comes as the reply that was
@@ -78,7 +78,7 @@ class CallFlow {
 
   bool listens() const { return client_ == Client::kWaits || client_ == Client::kReads; }
   void start(CallSteps& steps);
-  void add_pending(llm::Piece piece);
+  void add_pending(llm::Delta piece);
   void say_pending(CallSteps& steps);
   void answer(http::ServerReply reply, CallSteps& steps);
   void fail(const llm::Failure& failure, CallSteps& steps);
@@ -92,7 +92,7 @@ class CallFlow {
   std::string code_;
 
   std::unique_ptr<AnswerStream> stream_;
-  std::vector<llm::Piece> pending_;  // for a client that is slow to read
+  std::vector<llm::Delta> pending_;  // for a client that is slow to read
   TimePoint quiet_since_;
   std::optional<TimePoint> deadline_;
 };

@@ -33,7 +33,7 @@ using Runs = std::vector<std::string>;
 struct Made {
   llm::Answer answer;
   std::vector<Runs> runs;  // of each choice
-  std::vector<llm::Piece> pieces;
+  std::vector<llm::Delta> pieces;
 };
 
 std::vector<std::string> cut(Random& random, std::string_view text) {
@@ -45,7 +45,7 @@ std::vector<std::string> cut(Random& random, std::string_view text) {
   return parts;
 }
 
-void make_choice(Random& random, int32_t index, Made& made, std::vector<llm::Piece>& pieces) {
+void make_choice(Random& random, int32_t index, Made& made, std::vector<llm::Delta>& pieces) {
   llm::Choice& choice = made.answer.choices.emplace_back();
   Runs& runs = made.runs.emplace_back();
   if (random.chance(0.3)) {
@@ -82,7 +82,7 @@ void make_choice(Random& random, int32_t index, Made& made, std::vector<llm::Pie
 
 Made make(Random& random) {
   Made made;
-  std::vector<std::vector<llm::Piece>> of_choices(1 + random.below(2));
+  std::vector<std::vector<llm::Delta>> of_choices(1 + random.below(2));
   for (size_t i = 0; i < of_choices.size(); ++i)
     make_choice(random, static_cast<int32_t>(i), made, of_choices[i]);
   // Those of all choices come mixed, each choice's in their order.

@@ -16,9 +16,9 @@ namespace {
 
 namespace json = boost::json;
 using llm::Answer;
+using llm::Delta;
 using llm::Failure;
 using llm::FailureClass;
-using llm::Piece;
 using std::chrono::seconds;
 using testing::events_in;
 
@@ -35,7 +35,7 @@ CallFlow streaming() {
   return flow;
 }
 
-std::vector<Piece> text(std::string text) {
+std::vector<Delta> text(std::string text) {
   return {{.text = std::move(text)}};
 }
 

@@ -6,7 +6,7 @@
 
 namespace windrow::api {
 
-CallGate::CallGate(const Catalogue& catalogue, NobodyAnswers nobody_answers)
+CallGate::CallGate(const ModelRegistry& catalogue, NobodyAnswers nobody_answers)
     : catalogue_(catalogue), nobody_answers_(std::move(nobody_answers)) {}
 
 void CallGate::look() {

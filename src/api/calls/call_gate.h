@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "api/calls/catalogue.h"
+#include "api/calls/model_registry.h"
 #include "base/clock.h"
 #include "llm/answer.h"
 
@@ -19,7 +19,7 @@ class CallGate {
   // Any thread; empty: it never is so.
   using NobodyAnswers = std::function<bool(uint64_t upstreams)>;
 
-  CallGate(const Catalogue& catalogue, NobodyAnswers nobody_answers);
+  CallGate(const ModelRegistry& catalogue, NobodyAnswers nobody_answers);
 
   // What is inside may go on until then; nothing more is taken from now on.
   void close(TimePoint give_up_at) { give_up_at_ = give_up_at; }
@@ -42,7 +42,7 @@ class CallGate {
   bool may_refuse_models() const { return nobody_answers_ && state() == ServeState::kReady; }
 
  private:
-  const Catalogue& catalogue_;
+  const ModelRegistry& catalogue_;
   const NobodyAnswers nobody_answers_;
   std::optional<TimePoint> give_up_at_;
   bool unreachable_ = false;

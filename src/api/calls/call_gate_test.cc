@@ -16,7 +16,7 @@ std::string code_of(const std::optional<llm::Failure>& failure) {
 }
 
 TEST(CallGate, OpensWhenModelsAreThereAndClosesOnce) {
-  Catalogue catalogue;
+  ModelRegistry catalogue;
   CallGate gate(catalogue, nullptr);
   EXPECT_EQ(gate.state(), ServeState::kLoading);
   EXPECT_EQ(code_of(gate.refusal()), "server_loading");
@@ -34,7 +34,7 @@ TEST(CallGate, OpensWhenModelsAreThereAndClosesOnce) {
 
 TEST(CallGate, RefusesWhatNobodyAnswers) {
   std::set<uint64_t> away;
-  Catalogue catalogue;
+  ModelRegistry catalogue;
   CallGate gate(catalogue, [&](uint64_t upstreams) { return away.contains(upstreams); });
   EXPECT_FALSE(gate.may_refuse_models()) << "they load";
   away = {0};

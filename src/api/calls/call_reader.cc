@@ -66,7 +66,7 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
 }
 
 // "the models are chat, embed".
-std::string names_of(const Catalogue& catalogue) {
+std::string names_of(const ModelRegistry& catalogue) {
   constexpr size_t kNamesMax = 10;
   std::string names;
   size_t count = 0;
@@ -82,7 +82,7 @@ std::string names_of(const Catalogue& catalogue) {
 // The one that the body names, whatever it answers.
 std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint, Dialect dialect,
                                                           const json::object& body,
-                                                          const Catalogue& catalogue) {
+                                                          const ModelRegistry& catalogue) {
   const json::value* name = body.if_contains("model");
   const bool given = name != nullptr && !name->is_null();
   if (given && !name->is_string()) return llm::wrong_kind("model", "a string", *name);
@@ -110,7 +110,7 @@ std::variant<const ServedModel*, llm::Failure> find_model(llm::Endpoint endpoint
 
 std::variant<const ServedModel*, llm::Failure> choose(llm::Endpoint endpoint, Dialect dialect,
                                                       const json::object& body,
-                                                      const Catalogue& catalogue) {
+                                                      const ModelRegistry& catalogue) {
   auto found = find_model(endpoint, dialect, body, catalogue);
   if (auto* failure = std::get_if<llm::Failure>(&found)) return std::move(*failure);
   const auto* model = std::get<const ServedModel*>(found);
@@ -201,13 +201,14 @@ int32_t ignored_tokens(const json::object& body, const llm::Request& request,
 std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endpoint endpoint,
                                                const std::string& sent, json::object& body,
                                                const Translation* translation,
-                                               const CallRules& rules, const Catalogue& catalogue) {
+                                               const CallRules& rules,
+                                               const ModelRegistry& catalogue) {
   CallPlan plan{.endpoint = endpoint};
   const Framing framing = framing_of(body);
   auto opened = open_envelope(endpoint, body, input.headers);
   if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
   plan.envelope = std::move(std::get<Envelope>(opened));
-  plan.envelope.urgency = std::max(plan.envelope.urgency, input.urgency_max);
+  plan.envelope.priority = std::max(plan.envelope.priority, input.priority_max);
 
   auto chosen = choose(endpoint, input.dialect, body, catalogue);
   if (auto* failure = std::get_if<llm::Failure>(&chosen)) return std::move(*failure);
@@ -242,9 +243,9 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
   const std::optional<Hash128> question =
       rules.coalesce ? llm::question_of(plan.request, sent, seeded) : std::nullopt;
   plan.item = dispatch::request_item(plan.request, sent.size(), question);
-  plan.item.urgency = plan.envelope.urgency;
+  plan.item.priority = plan.envelope.priority;
   plan.item.lane = lane_id(input.key, plan.envelope.lane);
-  plan.item.owner = dispatch::owner_id(input.key);
+  plan.item.tenant = dispatch::tenant_id(input.key);
   plan.item.weight = input.weight;
   plan.item.upstreams = plan.model->upstreams;
   if (plan.envelope.deadline) plan.item.deadline = input.arrived_at + *plan.envelope.deadline;
@@ -259,7 +260,7 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
 
 // Of a body that has nothing but the name of a model.
 std::variant<CallPlan, llm::Failure> read_order(const CallInput& input, json::object& body,
-                                                const Catalogue& catalogue) {
+                                                const ModelRegistry& catalogue) {
   auto opened = open_envelope(input.endpoint, body, input.headers);
   if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
   auto chosen = find_model(input.endpoint, input.dialect, body, catalogue);
@@ -280,7 +281,7 @@ uint64_t lane_id(std::string_view key, std::string_view lane) {
 }
 
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
-                                               const Catalogue& catalogue,
+                                               const ModelRegistry& catalogue,
                                                const EarlierItems* earlier) {
   auto parsed = parse(input.body);
   if (auto* failure = std::get_if<llm::Failure>(&parsed)) return std::move(*failure);

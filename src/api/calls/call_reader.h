@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
-#include "api/calls/catalogue.h"
 #include "api/calls/envelope.h"
+#include "api/calls/model_registry.h"
 #include "api/storage/stored_response.h"
 #include "api/wire/dialect.h"
 #include "api/wire/origins.h"
@@ -44,7 +44,7 @@ struct CallInput {
   bool gzip = false;      // it is packed
   http::Headers headers;  // those that open_envelope reads
   std::string key;        // the name of its key; empty: none
-  dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;
+  dispatch::Priority priority_max = dispatch::Priority::kInteractive;
   int32_t weight = 1;
   TimePoint arrived_at{};
   uint64_t chance = 0;
@@ -85,7 +85,7 @@ uint64_t lane_id(std::string_view key, std::string_view lane);
 
 // `earlier`: what a body of /v1/responses may refer to; nullptr: nothing.
 std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const CallRules& rules,
-                                               const Catalogue& catalogue,
+                                               const ModelRegistry& catalogue,
                                                const EarlierItems* earlier = nullptr);
 
 }  // namespace windrow::api

@@ -21,7 +21,7 @@ namespace windrow::api {
 namespace {
 
 namespace json = boost::json;
-using dispatch::Urgency;
+using dispatch::Priority;
 using llm::Endpoint;
 using std::chrono::seconds;
 
@@ -50,7 +50,7 @@ class CallReaderTest : public ::testing::Test {
 
   CallInput input_{.arrived_at = TimePoint(seconds(100)), .chance = 42};
   CallRules rules_;
-  Catalogue catalogue_;
+  ModelRegistry catalogue_;
 };
 
 TEST_F(CallReaderTest, ABodyBecomesARequest) {
@@ -59,7 +59,7 @@ TEST_F(CallReaderTest, ABodyBecomesARequest) {
   EXPECT_EQ(made.model_name, "m");
   EXPECT_EQ(made.request.chat.messages.size(), 1U);
   EXPECT_EQ(made.request.sampling.seed, 42U);
-  EXPECT_EQ(made.item.urgency, Urgency::kNormal);
+  EXPECT_EQ(made.item.priority, Priority::kNormal);
   EXPECT_EQ(made.item.upstreams, 5U);
   EXPECT_EQ(made.item.lane, 0U);
   EXPECT_GT(made.item.tokens, 1);
@@ -197,7 +197,7 @@ TEST_F(CallReaderTest, HowItIsTreatedGoesToTheItem) {
                     {"X-Windrow-Deadline-Ms", "2000"},
                     {"X-Windrow-Priority", "interactive"}};
   const CallPlan made = plan(kChat);
-  EXPECT_EQ(made.item.urgency, Urgency::kInteractive);
+  EXPECT_EQ(made.item.priority, Priority::kInteractive);
   EXPECT_EQ(made.item.deadline, TimePoint(seconds(102)));
   EXPECT_NE(made.item.lane, 0U);
   EXPECT_EQ(plan(kChat).item.lane, made.item.lane);
@@ -209,11 +209,11 @@ TEST_F(CallReaderTest, HowItIsTreatedGoesToTheItem) {
 }
 
 TEST_F(CallReaderTest, AKeyBoundsHowUrgentItIs) {
-  input_.urgency_max = Urgency::kNormal;
+  input_.priority_max = Priority::kNormal;
   input_.headers = {{"X-Windrow-Priority", "interactive"}};
-  EXPECT_EQ(plan(kChat).item.urgency, Urgency::kNormal);
+  EXPECT_EQ(plan(kChat).item.priority, Priority::kNormal);
   input_.headers = {{"X-Windrow-Priority", "batch"}};
-  EXPECT_EQ(plan(kChat).item.urgency, Urgency::kBatch);
+  EXPECT_EQ(plan(kChat).item.priority, Priority::kBatch);
 }
 
 TEST_F(CallReaderTest, TokensOfAnotherVocabularyAreCounted) {
@@ -294,7 +294,7 @@ TEST_F(CallReaderTest, ABodyOfAnotherDialectBecomesAChat) {
             json::parse(R"([{"role":"user","content":"hi"}])"));
   EXPECT_EQ(made.request.output_tokens_max, 7);
   EXPECT_TRUE(made.envelope.stream);
-  EXPECT_EQ(made.envelope.urgency, Urgency::kBatch);
+  EXPECT_EQ(made.envelope.priority, Priority::kBatch);
   EXPECT_TRUE(made.request.chat.template_arguments.empty());
   EXPECT_EQ(made.request.chat.wishes.at("reasoning_effort"), "low");
   const json::value echo = json::parse("{" + made.echo.substr(0, made.echo.size() - 1) + "}");
@@ -370,7 +370,7 @@ TEST_F(CallReaderTest, AServerElsewhereGetsTheChat) {
       "messages":[{"role":"user","content":"hi"}],"stop":["x"],"reasoning_effort":"low",
       "chat_template_kwargs":{"enable_thinking":false}})"));
   EXPECT_EQ(made.request.output_tokens_max, 7);
-  EXPECT_EQ(made.envelope.urgency, Urgency::kBatch);
+  EXPECT_EQ(made.envelope.priority, Priority::kBatch);
 }
 
 TEST_F(CallReaderTest, WhatATemplateIsWishedToKnowIsPartOfTheQuestion) {

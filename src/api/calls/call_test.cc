@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "api/calls/admission.h"
+#include "api/calls/body_memory_budget.h"
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
 #include "base/testing/eventually.h"
@@ -562,7 +562,7 @@ TEST(Call, ALaneIsInTheOrderOfArrival) {
     const std::string body = begin + std::to_string(i) + "\"}]}";
     clients.push_back(std::make_unique<RawClient>(rig.server->port()));
     clients.back()->send(post(kChatPath, body, "X-Windrow-Lane: a\r\n"));
-    sent += static_cast<int64_t>(body.size() + Admission::kRequestBytes);
+    sent += static_cast<int64_t>(body.size() + BodyMemoryBudget::kRequestBytes);
     windrow::testing::eventually([&] { return bytes_inside(rig); }, Ge(sent));
   }
   for (size_t i = 0; i < clients.size(); ++i) {

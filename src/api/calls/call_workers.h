@@ -4,8 +4,8 @@
 // Tasks that may take long have a queue of their own and at most half of the threads at a time: who
 // sends bodies of megabytes makes those wait who do the same.
 //
-// Its queue has no bound of its own: what may be inside is Admission's to say, what comes out of a
-// dispatcher was let in, and CallsInside bounds the pages.
+// Its queue has no bound of its own: what may be inside is BodyMemoryBudget's to say, what comes
+// out of a dispatcher was let in, and ActiveCalls bounds the pages.
 #pragma once
 
 #include <condition_variable>

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "api/calls/admission.h"
+#include "api/calls/body_memory_budget.h"
 #include "api/calls/call_ids.h"
 
 namespace windrow::api {
@@ -67,8 +67,8 @@ TEST(CallWorkers, MayPostThemselves) {
   done.wait();
 }
 
-TEST(Admission, BoundsBytesButLetsOneAlonePass) {
-  Admission admission(100'000);
+TEST(BodyMemoryBudget, BoundsBytesButLetsOneAlonePass) {
+  BodyMemoryBudget admission(100'000);
   EXPECT_TRUE(admission.take(1'000'000));
   EXPECT_FALSE(admission.take(0));
   admission.release(1'000'000);

@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 namespace {
 
-using dispatch::Urgency;
+using dispatch::Priority;
 using llm::bad_value;
 using llm::Problem;
 using llm::wrong_kind;
@@ -80,34 +80,34 @@ Problem read_stream(llm::Endpoint endpoint, json::object& body, Envelope& envelo
   return std::nullopt;
 }
 
-Urgency urgency_of(int64_t priority) {
-  if (priority < 0) return Urgency::kInteractive;
-  return priority == 0 ? Urgency::kNormal : Urgency::kBatch;
+Priority priority_of(int64_t priority) {
+  if (priority < 0) return Priority::kInteractive;
+  return priority == 0 ? Priority::kNormal : Priority::kBatch;
 }
 
-std::optional<Urgency> urgency_named(std::string_view name) {
-  if (name == "interactive") return Urgency::kInteractive;
-  if (name == "normal") return Urgency::kNormal;
-  if (name == "batch") return Urgency::kBatch;
+std::optional<Priority> priority_named(std::string_view name) {
+  if (name == "interactive") return Priority::kInteractive;
+  if (name == "normal") return Priority::kNormal;
+  if (name == "batch") return Priority::kBatch;
   int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return urgency_of(number);
+  return priority_of(number);
 }
 
 Problem read_priority(json::object& body, Envelope& envelope) {
   const auto priority = take(body, "priority");
   if (!priority) return std::nullopt;
-  std::optional<Urgency> urgency;
+  std::optional<Priority> priority;
   if (priority->is_string()) {
-    urgency = urgency_named(priority->get_string());
+    priority = priority_named(priority->get_string());
   } else if (priority->is_number()) {
     boost::system::error_code error;
     const auto number = priority->to_number<int64_t>(error);
-    if (!error) urgency = urgency_of(number);
+    if (!error) priority = priority_of(number);
   }
-  if (!urgency) return bad_value("priority", fmt::format("priority must be {}", kPriorities));
-  envelope.urgency = *urgency;
+  if (!priority) return bad_value("priority", fmt::format("priority must be {}", kPriorities));
+  envelope.priority = *priority;
   return std::nullopt;
 }
 
@@ -116,9 +116,9 @@ Problem read_tier(json::object& body, Envelope& envelope) {
   if (!tier) return std::nullopt;
   const std::string_view name = tier->is_string() ? std::string_view(tier->get_string()) : "";
   if (name == "flex") {
-    envelope.urgency = Urgency::kBatch;
+    envelope.priority = Priority::kBatch;
   } else if (name == "priority" || name == "fast") {
-    envelope.urgency = Urgency::kInteractive;
+    envelope.priority = Priority::kInteractive;
   } else if (name != "auto" && name != "default" && name != "scale") {
     return bad_value("service_tier",
                      "service_tier must be \"auto\", \"default\", \"flex\" or \"priority\"");
@@ -129,10 +129,10 @@ Problem read_tier(json::object& body, Envelope& envelope) {
 
 Problem read_headers(const http::Headers& headers, Envelope& envelope) {
   if (const auto priority = headers.get(kPriorityHeader)) {
-    const std::optional<Urgency> urgency = urgency_named(*priority);
-    if (!urgency)
+    const std::optional<Priority> priority = priority_named(*priority);
+    if (!priority)
       return bad_value(kPriorityHeader, fmt::format("{} must be {}", kPriorityHeader, kPriorities));
-    envelope.urgency = *urgency;
+    envelope.priority = *priority;
   }
   if (const auto lane = headers.get(kLaneHeader)) {
     if (lane->size() > kLaneBytesMax || utf8_repair(*lane) != *lane) {
@@ -170,13 +170,13 @@ http::Headers envelope_headers(const http::Headers& all) {
   return wanted;
 }
 
-std::string_view tier_name(Urgency urgency) {
-  switch (urgency) {
-    case Urgency::kInteractive:
+std::string_view tier_name(Priority priority) {
+  switch (priority) {
+    case Priority::kInteractive:
       return "priority";
-    case Urgency::kNormal:
+    case Priority::kNormal:
       return "default";
-    case Urgency::kBatch:
+    case Priority::kBatch:
       break;
   }
   return "flex";

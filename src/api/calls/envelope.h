@@ -28,7 +28,7 @@ constexpr std::string_view kLaneHeader = "X-Windrow-Lane";
 struct Envelope {
   bool stream = false;
   bool stream_usage = false;  // a last event with the usage
-  dispatch::Urgency urgency = dispatch::Urgency::kNormal;
+  dispatch::Priority priority = dispatch::Priority::kNormal;
   std::string lane;                  // empty: none; one of another key is another lane
   std::optional<Duration> deadline;  // from now on
 
@@ -39,7 +39,7 @@ struct Envelope {
 http::Headers envelope_headers(const http::Headers& all);
 
 // OpenAI's name for how a request was treated.
-std::string_view tier_name(dispatch::Urgency urgency);
+std::string_view tier_name(dispatch::Priority priority);
 
 // Takes those fields out of `body`, so that the rest is what a row of a file would have. A Failure
 // names the field or header at fault. For a model elsewhere (`raw`) the body is not used after

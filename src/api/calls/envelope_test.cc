@@ -8,7 +8,7 @@
 namespace windrow::api {
 namespace {
 
-using dispatch::Urgency;
+using dispatch::Priority;
 using std::chrono::milliseconds;
 
 struct Opened {
@@ -29,7 +29,7 @@ Opened open(std::string_view body, const http::Headers& headers = {},
 TEST(Envelope, ABodyWithoutAnyIsNormalAndWhole) {
   const Opened opened = open(R"({"model":"m"})");
   EXPECT_FALSE(opened.envelope().stream);
-  EXPECT_EQ(opened.envelope().urgency, Urgency::kNormal);
+  EXPECT_EQ(opened.envelope().priority, Priority::kNormal);
   EXPECT_EQ(opened.envelope().lane, "");
   EXPECT_FALSE(opened.envelope().deadline.has_value());
   EXPECT_FALSE(opened.envelope().names_tier);
@@ -46,40 +46,41 @@ TEST(Envelope, ItsFieldsLeaveTheBody) {
 }
 
 TEST(Envelope, PrioritiesAreWordsOrNumbers) {
-  const auto urgency = [](std::string_view body) { return open(body).envelope().urgency; };
-  EXPECT_EQ(urgency(R"({"priority":"interactive"})"), Urgency::kInteractive);
-  EXPECT_EQ(urgency(R"({"priority":"normal"})"), Urgency::kNormal);
-  EXPECT_EQ(urgency(R"({"priority":"batch"})"), Urgency::kBatch);
-  EXPECT_EQ(urgency(R"({"priority":-5})"), Urgency::kInteractive);
-  EXPECT_EQ(urgency(R"({"priority":0})"), Urgency::kNormal);
-  EXPECT_EQ(urgency(R"({"priority":7.0})"), Urgency::kBatch);
+  const auto priority = [](std::string_view body) { return open(body).envelope().priority; };
+  EXPECT_EQ(priority(R"({"priority":"interactive"})"), Priority::kInteractive);
+  EXPECT_EQ(priority(R"({"priority":"normal"})"), Priority::kNormal);
+  EXPECT_EQ(priority(R"({"priority":"batch"})"), Priority::kBatch);
+  EXPECT_EQ(priority(R"({"priority":-5})"), Priority::kInteractive);
+  EXPECT_EQ(priority(R"({"priority":0})"), Priority::kNormal);
+  EXPECT_EQ(priority(R"({"priority":7.0})"), Priority::kBatch);
 }
 
 TEST(Envelope, ServiceTiersAreOpenAis) {
-  const auto urgency = [](std::string_view body) {
+  const auto priority = [](std::string_view body) {
     const Opened opened = open(body);
     EXPECT_TRUE(opened.envelope().names_tier) << body;
-    return opened.envelope().urgency;
+    return opened.envelope().priority;
   };
-  EXPECT_EQ(urgency(R"({"service_tier":"flex"})"), Urgency::kBatch);
-  EXPECT_EQ(urgency(R"({"service_tier":"priority"})"), Urgency::kInteractive);
-  EXPECT_EQ(urgency(R"({"service_tier":"auto"})"), Urgency::kNormal);
-  EXPECT_EQ(urgency(R"({"service_tier":"default"})"), Urgency::kNormal);
+  EXPECT_EQ(priority(R"({"service_tier":"flex"})"), Priority::kBatch);
+  EXPECT_EQ(priority(R"({"service_tier":"priority"})"), Priority::kInteractive);
+  EXPECT_EQ(priority(R"({"service_tier":"auto"})"), Priority::kNormal);
+  EXPECT_EQ(priority(R"({"service_tier":"default"})"), Priority::kNormal);
   // The plainer word wins.
-  EXPECT_EQ(urgency(R"({"service_tier":"flex","priority":"interactive"})"), Urgency::kInteractive);
-  EXPECT_EQ(tier_name(Urgency::kInteractive), "priority");
-  EXPECT_EQ(tier_name(Urgency::kNormal), "default");
-  EXPECT_EQ(tier_name(Urgency::kBatch), "flex");
+  EXPECT_EQ(priority(R"({"service_tier":"flex","priority":"interactive"})"),
+            Priority::kInteractive);
+  EXPECT_EQ(tier_name(Priority::kInteractive), "priority");
+  EXPECT_EQ(tier_name(Priority::kNormal), "default");
+  EXPECT_EQ(tier_name(Priority::kBatch), "flex");
 }
 
 TEST(Envelope, HeadersWinOverTheBody) {
   const Opened opened = open(R"({"priority":"interactive"})", {{"x-windrow-priority", "batch"},
                                                                {"X-Windrow-Lane", "a b"},
                                                                {"X-Windrow-Deadline-Ms", "1500"}});
-  EXPECT_EQ(opened.envelope().urgency, Urgency::kBatch);
+  EXPECT_EQ(opened.envelope().priority, Priority::kBatch);
   EXPECT_EQ(opened.envelope().lane, "a b");
   EXPECT_EQ(opened.envelope().deadline, milliseconds(1500));
-  EXPECT_EQ(open("{}", {{"X-Windrow-Priority", "-1"}}).envelope().urgency, Urgency::kInteractive);
+  EXPECT_EQ(open("{}", {{"X-Windrow-Priority", "-1"}}).envelope().priority, Priority::kInteractive);
 }
 
 TEST(Envelope, WhatItCannotReadIsNamed) {

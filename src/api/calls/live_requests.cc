@@ -4,7 +4,7 @@
 #include <boost/json/array.hpp>
 #include <utility>
 
-#include "api/calls/urgency_text.h"
+#include "api/calls/priority_text.h"
 #include "base/utf8.h"
 
 namespace windrow::api {
@@ -72,7 +72,7 @@ json::object LiveRequests::to_json(TimePoint now, size_t count_max,
                      {"endpoint", url_of(request.endpoint, request.dialect)},
                      {"model", utf8_repair(request.model)},
                      {"state", state_of(entry.request, sent_ns, first_token_ns)},
-                     {"priority", urgency_text(request.urgency)},
+                     {"priority", priority_text(request.priority)},
                      {"stream", request.stream},
                      {"body_bytes", request.body_bytes},
                      {"age_ms", milliseconds(now - request.arrived_at)},

@@ -25,7 +25,7 @@ struct LiveRequest {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   Dialect dialect = Dialect::kOwn;
   std::string model;
-  dispatch::Urgency urgency = dispatch::Urgency::kNormal;
+  dispatch::Priority priority = dispatch::Priority::kNormal;
   std::string lane;
   bool stream = false;
   size_t body_bytes = 0;

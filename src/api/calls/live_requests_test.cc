@@ -67,7 +67,7 @@ TEST(LiveRequests, SayHowFarTheyAre) {
                                 .key = "alice",
                                 .endpoint = llm::Endpoint::kCompletions,
                                 .model = "m\xFF",
-                                .urgency = dispatch::Urgency::kInteractive,
+                                .priority = dispatch::Priority::kInteractive,
                                 .lane = "chat 7",
                                 .stream = true,
                                 .body_bytes = 99,

@@ -35,7 +35,7 @@ struct KeyAccounts::Account {
   Account(const KeyLimits& of_key, TimePoint now) : limits(of_key), allowance(of_key, now) {}
 
   KeyLimits limits;
-  Allowance allowance;
+  RateLimiter allowance;
   KeyUsage usage;
 };
 

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/keys/allowance.h"
 #include "api/keys/keys.h"
+#include "api/keys/rate_limiter.h"
 #include "api/pages/request_log.h"
 #include "base/clock.h"
 #include "batches/keys.h"
@@ -68,10 +68,10 @@ class KeyAccounts final : public batches::BatchKeys {
 
   // --- calls ---
 
-  // As Allowance::enter.
+  // As RateLimiter::enter.
   std::pair<AccountPtr, std::optional<llm::Failure>> enter(const Key& key, TimePoint now);
 
-  // As Allowance::take_tokens; one that is refused does not count as a request either.
+  // As RateLimiter::take_tokens; one that is refused does not count as a request either.
   std::optional<llm::Failure> take_tokens(Account& account, TimePoint now, int64_t expected);
 
   // What entered is over.

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "api/calls/urgency_text.h"
+#include "api/calls/priority_text.h"
 #include "base/base64.h"
 #include "base/ensure.h"
 #include "base/secret.h"
@@ -97,9 +97,9 @@ bool read_limit(std::string_view word, Key& key) {
   const std::string_view name = word.substr(0, sign);
   const std::string_view value = word.substr(sign + 1);
   if (name == "priority") {
-    const auto urgency = parse_urgency(value);
-    if (urgency) key.limits.urgency_max = *urgency;
-    return urgency.has_value();
+    const auto priority = parse_priority(value);
+    if (priority) key.limits.priority_max = *priority;
+    return priority.has_value();
   }
   int64_t number = 0;
   const auto read = std::from_chars(value.data(), value.data() + value.size(), number);

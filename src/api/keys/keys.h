@@ -26,7 +26,7 @@ struct KeyLimits {
   int64_t requests_per_minute = 0;  // 0: no limit, as the others
   int64_t tokens_per_minute = 0;
   int64_t in_flight_max = 0;
-  dispatch::Urgency urgency_max = dispatch::Urgency::kInteractive;  // asks for more: gets this
+  dispatch::Priority priority_max = dispatch::Priority::kInteractive;  // asks for more: gets this
 
   // Of keys that want more than there is, each gets its weight's part.
   int32_t weight = 1;

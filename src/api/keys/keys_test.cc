@@ -50,7 +50,7 @@ TEST(KeyRing, FindsAKeyByItsTextAlone) {
     EXPECT_EQ(ring.find(other), std::nullopt) << other;
   EXPECT_TRUE(ring.demands_keys());
   EXPECT_EQ(ring.keys()[0].limits, KeyLimits{});
-  EXPECT_EQ(ring.keys()[1].limits, (KeyLimits{6, 70, 8, dispatch::Urgency::kBatch}));
+  EXPECT_EQ(ring.keys()[1].limits, (KeyLimits{6, 70, 8, dispatch::Priority::kBatch}));
   EXPECT_FALSE(ring.keys()[1].admin);
   EXPECT_EQ(ring.keys()[1].limits.weight, 1);
   EXPECT_TRUE(ring.keys()[2].admin);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "api/calls/urgency_text.h"
+#include "api/calls/priority_text.h"
 #include "base/utf8.h"
 #include "llm/request_json.h"
 
@@ -191,8 +191,8 @@ void add_calls(const ServeMetrics::Reading& counters, Page& page) {
 
   const auto by_class = [&](std::string_view name, std::string_view help, const auto& histograms) {
     page.family(name, "histogram", help);
-    for (size_t i = 0; i < kUrgencies; ++i)
-      page.histogram({{"class", kUrgencyNames.at(i)}}, histograms.at(i));
+    for (size_t i = 0; i < kPriorities; ++i)
+      page.histogram({{"class", kPriorityNames.at(i)}}, histograms.at(i));
   };
   by_class("windrow_request_duration_seconds", "From a call's first byte to the end of its answer.",
            counters.duration_s);
@@ -254,8 +254,8 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
   const auto by_class = [&](std::string_view name, std::string_view help, auto value) {
     page.family(name, "gauge", help);
     for (const ModelReading& model : models) {
-      for (size_t i = 0; i < kUrgencies; ++i)
-        page.sample({{"model", model.name}, {"class", kUrgencyNames.at(i)}}, value(model, i));
+      for (size_t i = 0; i < kPriorities; ++i)
+        page.sample({{"model", model.name}, {"class", kPriorityNames.at(i)}}, value(model, i));
     }
   };
   by_class("windrow_queue_waiting", "Requests that wait to be sent to what computes.",

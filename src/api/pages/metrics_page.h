@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/calls/catalogue.h"
+#include "api/calls/model_registry.h"
 #include "api/keys/key_accounts.h"
 #include "api/pages/residence.h"
 #include "api/pages/serve_metrics.h"

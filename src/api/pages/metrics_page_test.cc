@@ -356,7 +356,7 @@ TEST(MetricsPage, CountersNeverFall) {
     record.status = i % 4 == 0 ? 499 : 200;
     record.code = i % 5 == 0 ? "x" : "";
     metrics.ended(record, Duration(i * 1'000'000));
-    metrics.token_gap(dispatch::Urgency::kBatch, -Duration(i));
+    metrics.token_gap(dispatch::Priority::kBatch, -Duration(i));
     steps({.tokens = i});
     const Reader page = reader_of(metrics_page(metrics.read(), {}));
     for (const auto& [key, value] : before) {

@@ -22,7 +22,7 @@ llm::Failure control_refused(int32_t status, std::string code, std::string messa
 
 }  // namespace
 
-std::variant<ServedModel, llm::Failure> give_order(const Catalogue& catalogue,
+std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& catalogue,
                                                    std::string_view name, ModelOrder order,
                                                    bool is_admin) {
   if (!is_admin) {

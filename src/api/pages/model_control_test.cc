@@ -39,7 +39,7 @@ class ModelControlTest : public ::testing::Test {
   }
 
   std::shared_ptr<Told> here_ = std::make_shared<Told>();
-  Catalogue catalogue_;
+  ModelRegistry catalogue_;
 };
 
 TEST_F(ModelControlTest, LoadsAndUnloadsByAnyName) {

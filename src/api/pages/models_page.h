@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/calls/catalogue.h"
+#include "api/calls/model_registry.h"
 
 namespace windrow::api {
 

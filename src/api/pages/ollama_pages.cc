@@ -82,7 +82,7 @@ std::string ollama_ps(std::span<const ServedModel> models) {
   return json::serialize(json::object{{"models", std::move(all)}});
 }
 
-std::variant<std::string, llm::Failure> ollama_show(const Catalogue& catalogue,
+std::variant<std::string, llm::Failure> ollama_show(const ModelRegistry& catalogue,
                                                     std::string_view body) {
   if (body.size() > kShowBytesMax) {
     return llm::Failure{.status = 413,

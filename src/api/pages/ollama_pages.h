@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "api/calls/catalogue.h"
+#include "api/calls/model_registry.h"
 #include "llm/answer.h"
 
 namespace windrow::api {
@@ -19,7 +19,7 @@ std::string ollama_tags(std::span<const ServedModel> models);
 std::string ollama_ps(std::span<const ServedModel> models);
 
 // Of the model that `body` names: {"details", "model_info", "capabilities", ...}.
-std::variant<std::string, llm::Failure> ollama_show(const Catalogue& catalogue,
+std::variant<std::string, llm::Failure> ollama_show(const ModelRegistry& catalogue,
                                                     std::string_view body);
 
 }  // namespace windrow::api

@@ -44,11 +44,11 @@ Pages::Pages(PageSources sources, PageOptions options)
       description_(boost::json::serialize(
           openapi_document(options_.version, demands_keys(sources_.accounts)))) {}
 
-http::ServerReply Pages::health(const Asked&, const Admitted&) const {
+http::ServerReply Pages::health(const Asked&, const RequestContext&) const {
   return {.body = R"({"status":"ok"})"};
 }
 
-http::ServerReply Pages::ready(const Asked& asked, const Admitted&) const {
+http::ServerReply Pages::ready(const Asked& asked, const RequestContext&) const {
   if (const auto failure = sources_.gate.refusal()) return error_reply(*failure);
   constexpr std::string_view kModel = "model=";
   if (asked.query.starts_with(kModel))
@@ -73,27 +73,28 @@ http::ServerReply Pages::ready_model(std::string_view name) const {
   return {.body = R"({"status":"ready"})"};
 }
 
-http::ServerReply Pages::models(const Asked&, const Admitted&) const {
+http::ServerReply Pages::models(const Asked&, const RequestContext&) const {
   if (sources_.catalogue.state() == ServeState::kLoading) return error_reply(loading());
   return {.body = models_page(sources_.catalogue.list())};
 }
 
-http::ServerReply Pages::model(const Asked& asked, const Admitted&) const {
+http::ServerReply Pages::model(const Asked& asked, const RequestContext&) const {
   if (sources_.catalogue.state() == ServeState::kLoading) return error_reply(loading());
   const std::string name = name_in_path(asked);
   if (auto page = model_page(sources_.catalogue.list(), name)) return {.body = *std::move(page)};
   return error_reply(no_model(name));
 }
 
-http::ServerReply Pages::load(const Asked& asked, const Admitted& by) const {
+http::ServerReply Pages::load(const Asked& asked, const RequestContext& by) const {
   return order(asked, by, ModelOrder::kLoad);
 }
 
-http::ServerReply Pages::unload(const Asked& asked, const Admitted& by) const {
+http::ServerReply Pages::unload(const Asked& asked, const RequestContext& by) const {
   return order(asked, by, ModelOrder::kUnload);
 }
 
-http::ServerReply Pages::order(const Asked& asked, const Admitted& by, ModelOrder order) const {
+http::ServerReply Pages::order(const Asked& asked, const RequestContext& by,
+                               ModelOrder order) const {
   if (const ServeState now = sources_.gate.state(); now != ServeState::kReady)
     return error_reply(now == ServeState::kLoading ? loading() : stopping());
   const auto ordered = give_order(sources_.catalogue, name_in_path(asked), order, by.sees_all());
@@ -102,28 +103,28 @@ http::ServerReply Pages::order(const Asked& asked, const Admitted& by, ModelOrde
 }
 
 // What a key has used is its own affair and the admins'.
-std::vector<KeyReading> Pages::keys_shown_to(const Admitted& admitted) const {
+std::vector<KeyReading> Pages::keys_shown_to(const RequestContext& admitted) const {
   std::vector<KeyReading> keys = sources_.accounts.read();
   if (!admitted.sees_all() && !options_.open_metrics) {
     std::erase_if(keys, [&](const KeyReading& key) { return key.name != admitted.record().key; });
   }
-  std::map<uint64_t, KeyReading*> by_owner;
+  std::map<uint64_t, KeyReading*> by_tenant;
   for (KeyReading& key : keys)
-    by_owner[dispatch::owner_id(key.name)] = &key;
+    by_tenant[dispatch::tenant_id(key.name)] = &key;
   std::set<const dispatch::Dispatcher*> seen;
   for (const ServedModel& model : sources_.catalogue.list()) {
-    if (by_owner.empty() || !seen.insert(model.dispatcher).second) continue;
-    for (const dispatch::OwnerReading& owner : model.dispatcher->owners()) {
-      const auto found = by_owner.find(owner.owner);
-      if (found == by_owner.end()) continue;
-      found->second->waiting += owner.waiting;
-      found->second->running += owner.out;
+    if (by_tenant.empty() || !seen.insert(model.dispatcher).second) continue;
+    for (const dispatch::TenantReading& tenant : model.dispatcher->tenants()) {
+      const auto found = by_tenant.find(tenant.tenant);
+      if (found == by_tenant.end()) continue;
+      found->second->waiting += tenant.waiting;
+      found->second->running += tenant.out;
     }
   }
   return keys;
 }
 
-http::ServerReply Pages::metrics(const Asked&, const Admitted& by) const {
+http::ServerReply Pages::metrics(const Asked&, const RequestContext& by) const {
   const PortReading port = sources_.port();
   PageReadings readings{.version = options_.version,
                         .state = sources_.gate.state(),
@@ -146,42 +147,42 @@ http::ServerReply Pages::metrics(const Asked&, const Admitted& by) const {
           .body = metrics_page(sources_.metrics.read(), readings)};
 }
 
-http::ServerReply Pages::requests(const Asked&, const Admitted& by) const {
+http::ServerReply Pages::requests(const Asked&, const RequestContext& by) const {
   std::optional<std::string_view> of_key;
   if (!by.sees_all()) of_key = by.record().key;
   return {.body = boost::json::serialize(
               sources_.live.to_json(sources_.clock.now(), kShownMax, of_key))};
 }
 
-http::ServerReply Pages::response(const Asked& asked, const Admitted& by) const {
+http::ServerReply Pages::response(const Asked& asked, const RequestContext& by) const {
   return show_response(sources_.responses, by.record().key, decode_part(asked.parts.front()),
                        asked.query);
 }
 
-http::ServerReply Pages::delete_response(const Asked& asked, const Admitted& by) const {
+http::ServerReply Pages::delete_response(const Asked& asked, const RequestContext& by) const {
   return windrow::api::delete_response(sources_.responses, by.record().key,
                                        decode_part(asked.parts.front()));
 }
 
-http::ServerReply Pages::compacted_response(const Asked&, const Admitted&) const {
+http::ServerReply Pages::compacted_response(const Asked&, const RequestContext&) const {
   return error_reply(nothing_compacted());
 }
 
-http::ServerReply Pages::openapi(const Asked&, const Admitted&) const {
+http::ServerReply Pages::openapi(const Asked&, const RequestContext&) const {
   return {.body = description_};
 }
 
-http::ServerReply Pages::ollama_tags(const Asked&, const Admitted&) const {
+http::ServerReply Pages::ollama_tags(const Asked&, const RequestContext&) const {
   if (sources_.catalogue.state() == ServeState::kLoading)
     return error_reply(loading(), Dialect::kOllamaChat);
   return {.body = windrow::api::ollama_tags(sources_.catalogue.list())};
 }
 
-http::ServerReply Pages::ollama_ps(const Asked&, const Admitted&) const {
+http::ServerReply Pages::ollama_ps(const Asked&, const RequestContext&) const {
   return {.body = windrow::api::ollama_ps(sources_.catalogue.list())};
 }
 
-http::ServerReply Pages::ollama_show(const Asked& asked, const Admitted&) const {
+http::ServerReply Pages::ollama_show(const Asked& asked, const RequestContext&) const {
   if (sources_.catalogue.state() == ServeState::kLoading)
     return error_reply(loading(), Dialect::kOllamaChat);
   auto shown = windrow::api::ollama_show(sources_.catalogue, asked.body);
@@ -190,7 +191,7 @@ http::ServerReply Pages::ollama_show(const Asked& asked, const Admitted&) const 
   return {.body = std::move(std::get<std::string>(shown))};
 }
 
-http::ServerReply Pages::ollama_version(const Asked&, const Admitted&) const {
+http::ServerReply Pages::ollama_version(const Asked&, const RequestContext&) const {
   return {.body = boost::json::serialize(boost::json::object{{"version", options_.version}})};
 }
 

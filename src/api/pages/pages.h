@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "api/calls/admission.h"
+#include "api/calls/body_memory_budget.h"
 #include "api/calls/call_gate.h"
-#include "api/calls/catalogue.h"
 #include "api/calls/live_requests.h"
-#include "api/keys/front.h"
+#include "api/calls/model_registry.h"
 #include "api/keys/key_accounts.h"
+#include "api/keys/request_guard.h"
 #include "api/pages/metrics_page.h"
 #include "api/pages/model_control.h"
 #include "api/pages/serve_metrics.h"
@@ -36,12 +36,12 @@ struct PortReading {
 // What pages show. All of it outlives them; functions may be empty where that is said.
 struct PageSources {
   const Clock& clock;
-  const Catalogue& catalogue;
+  const ModelRegistry& catalogue;
   const CallGate& gate;
   const KeyAccounts& accounts;
   const ServeMetrics& metrics;
   const LiveRequests& live;
-  const Admission& admission;
+  const BodyMemoryBudget& admission;
   const llm::AnswerRoom& answer_room;
   ResponseStore& responses;
   std::function<PortReading()> port;
@@ -61,29 +61,29 @@ class Pages {
 
   using Asked = http::ServerRequest;
 
-  http::ServerReply health(const Asked& asked, const Admitted& by) const;
-  http::ServerReply ready(const Asked& asked, const Admitted& by) const;
-  http::ServerReply models(const Asked& asked, const Admitted& by) const;
-  http::ServerReply model(const Asked& asked, const Admitted& by) const;
-  http::ServerReply load(const Asked& asked, const Admitted& by) const;
-  http::ServerReply unload(const Asked& asked, const Admitted& by) const;
-  http::ServerReply metrics(const Asked& asked, const Admitted& by) const;
-  http::ServerReply requests(const Asked& asked, const Admitted& by) const;
-  http::ServerReply response(const Asked& asked, const Admitted& by) const;
-  http::ServerReply delete_response(const Asked& asked, const Admitted& by) const;
-  http::ServerReply compacted_response(const Asked& asked, const Admitted& by) const;
-  http::ServerReply openapi(const Asked& asked, const Admitted& by) const;
+  http::ServerReply health(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply ready(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply models(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply model(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply load(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply unload(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply metrics(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply requests(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply response(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply delete_response(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply compacted_response(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply openapi(const Asked& asked, const RequestContext& by) const;
 
   // Of Ollama's API.
-  http::ServerReply ollama_tags(const Asked& asked, const Admitted& by) const;
-  http::ServerReply ollama_ps(const Asked& asked, const Admitted& by) const;
-  http::ServerReply ollama_show(const Asked& asked, const Admitted& by) const;
-  http::ServerReply ollama_version(const Asked& asked, const Admitted& by) const;
+  http::ServerReply ollama_tags(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply ollama_ps(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply ollama_show(const Asked& asked, const RequestContext& by) const;
+  http::ServerReply ollama_version(const Asked& asked, const RequestContext& by) const;
 
  private:
   http::ServerReply ready_model(std::string_view name) const;
-  http::ServerReply order(const Asked& asked, const Admitted& by, ModelOrder order) const;
-  std::vector<KeyReading> keys_shown_to(const Admitted& admitted) const;
+  http::ServerReply order(const Asked& asked, const RequestContext& by, ModelOrder order) const;
+  std::vector<KeyReading> keys_shown_to(const RequestContext& admitted) const;
 
   const PageSources sources_;
   const PageOptions options_;

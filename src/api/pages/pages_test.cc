@@ -46,7 +46,8 @@ struct Failing final : Residence {
 
 class PagesTest : public ::testing::Test {
  protected:
-  using Page = http::ServerReply (Pages::*)(const http::ServerRequest&, const Admitted&) const;
+  using Page = http::ServerReply (Pages::*)(const http::ServerRequest&,
+                                            const RequestContext&) const;
 
   struct Asked {
     std::string query;
@@ -68,7 +69,7 @@ class PagesTest : public ::testing::Test {
                                       .body = body};
     auto admitted = front_->admit(request, asked.key.empty() ? Access::kOpen : access_);
     if (auto* refused = std::get_if<http::ServerReply>(&admitted)) return *refused;
-    return ((*pages_).*page)(request, std::get<Admitted>(admitted));
+    return ((*pages_).*page)(request, std::get<RequestContext>(admitted));
   }
 
   static Asked of_model(const std::string& name) {
@@ -95,16 +96,16 @@ class PagesTest : public ::testing::Test {
   testing::TalkingBackend backend_;
   dispatch::Dispatcher dispatcher_{backend_, {}};
   std::shared_ptr<Failing> residence_ = std::make_shared<Failing>();
-  Catalogue catalogue_;
+  ModelRegistry catalogue_;
   std::set<uint64_t> away_;
   CallGate gate_{catalogue_, [this](uint64_t upstreams) { return away_.contains(upstreams); }};
   ServeMetrics metrics_;
   LiveRequests live_;
-  Admission admission_{1000};
+  BodyMemoryBudget admission_{1000};
   llm::AnswerRoom answer_room_{1000};
   ResponseStore responses_{1000};
   std::shared_ptr<KeyAccounts> accounts_;
-  std::optional<Front> front_;
+  std::optional<RequestGuard> front_;
   std::optional<Pages> pages_;
   Access access_ = Access::kKey;
 };

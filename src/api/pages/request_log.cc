@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/calls/urgency_text.h"
+#include "api/calls/priority_text.h"
 #include "base/utf8.h"
 
 namespace windrow::api {
@@ -144,7 +144,7 @@ std::string log_line(const RequestRecord& record, Duration duration) {
   if (record.endpoint) {
     line.add_text_if("call", record.call);
     line.add_text_if("model", record.model);
-    line.add_text("priority", urgency_text(record.urgency));
+    line.add_text("priority", priority_text(record.priority));
     line.add("stream", record.stream);
     line.add("prompt_tokens", int64_t{record.usage.prompt_tokens});
     line.add("cached_tokens", int64_t{record.usage.cached_tokens});

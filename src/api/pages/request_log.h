@@ -32,7 +32,7 @@ struct RequestRecord {
   std::optional<llm::Endpoint> endpoint;  // nothing: it was no call of a model
   Dialect dialect = Dialect::kOwn;        // in which it was asked
   std::string model;
-  dispatch::Urgency urgency = dispatch::Urgency::kNormal;
+  dispatch::Priority priority = dispatch::Priority::kNormal;
   bool stream = false;
   int status = 0;    // 499: the client left before its answer was complete
   std::string code;  // of the error; empty: none

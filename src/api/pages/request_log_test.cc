@@ -39,7 +39,7 @@ TEST(RequestLog, OfACallSaysModelTokensAndTimes) {
   record.call = "chatcmpl-7";
   record.endpoint = llm::Endpoint::kChatCompletions;
   record.model = "chat";
-  record.urgency = dispatch::Urgency::kBatch;
+  record.priority = dispatch::Priority::kBatch;
   record.stream = true;
   record.status = 500;
   record.code = "engine_error";

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/calls/calls_inside.h"
+#include "api/calls/active_calls.h"
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
 #include "base/testing/eventually.h"
@@ -297,7 +297,7 @@ TEST_F(ResponsesServerWithOneWorker, ListsItemsOutsideOfTheLoopAndItsStopWaitsFo
 TEST_F(ResponsesServerWithOneWorker, RefusesListsAboveThoseThatMayWait) {
   occupy();
   std::list<RawClient> listers;
-  for (int i = 0; i <= CallsInside::kPagesMax; ++i)
+  for (int i = 0; i <= ActiveCalls::kPagesMax; ++i)
     listers.emplace_back(rig_.server->port()).send(get(path_));
   windrow::testing::eventually([&] { return listed_->statuses(); }, ElementsAre(429));
   release();

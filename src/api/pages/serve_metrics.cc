@@ -32,12 +32,12 @@ std::vector<double> count_bounds() {
   return {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
 }
 
-std::array<Histogram, kUrgencies> histograms(std::vector<double> (*bounds)()) {
+std::array<Histogram, kPriorities> histograms(std::vector<double> (*bounds)()) {
   return {Histogram(bounds()), Histogram(bounds()), Histogram(bounds())};
 }
 
-std::array<Histogram::Reading, kUrgencies> read_all(
-    const std::array<Histogram, kUrgencies>& histograms) {
+std::array<Histogram::Reading, kPriorities> read_all(
+    const std::array<Histogram, kPriorities>& histograms) {
   return {histograms[0].read(), histograms[1].read(), histograms[2].read()};
 }
 
@@ -97,10 +97,10 @@ void ServeMetrics::ended(const RequestRecord& record, Duration duration) {
   if (record.status == kClientLeft) clients_left_.fetch_add(1, std::memory_order_relaxed);
   if (!record.endpoint) others_.fetch_add(1, std::memory_order_relaxed);
   if (record.endpoint) {
-    const auto urgency = static_cast<size_t>(record.urgency);
-    duration_s_.at(urgency).add(seconds(duration));
-    if (record.queue) queue_s_.at(urgency).add(seconds(*record.queue));
-    if (record.ttft) ttft_s_.at(urgency).add(seconds(*record.ttft));
+    const auto priority = static_cast<size_t>(record.priority);
+    duration_s_.at(priority).add(seconds(duration));
+    if (record.queue) queue_s_.at(priority).add(seconds(*record.queue));
+    if (record.ttft) ttft_s_.at(priority).add(seconds(*record.ttft));
   }
   if (!record.endpoint && record.code.empty()) return;
 
@@ -116,8 +116,8 @@ void ServeMetrics::ended(const RequestRecord& record, Duration duration) {
   call.generated += record.usage.completion_tokens;
 }
 
-void ServeMetrics::token_gap(dispatch::Urgency urgency, Duration gap) {
-  token_gap_s_.at(static_cast<size_t>(urgency)).add(seconds(gap));
+void ServeMetrics::token_gap(dispatch::Priority priority, Duration gap) {
+  token_gap_s_.at(static_cast<size_t>(priority)).add(seconds(gap));
 }
 
 llm::StepObserver ServeMetrics::steps(std::string model) {

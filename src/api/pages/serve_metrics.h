@@ -22,8 +22,8 @@
 
 namespace windrow::api {
 
-// By dispatch::Urgency.
-constexpr size_t kUrgencies = 3;
+// By dispatch::Priority.
+constexpr size_t kPriorities = 3;
 
 // Thread-safe. Its steps() outlive it.
 class ServeMetrics {
@@ -36,7 +36,7 @@ class ServeMetrics {
   // A request is over; the front tells (front.h).
   void ended(const RequestRecord& record, Duration duration);
 
-  void token_gap(dispatch::Urgency urgency, Duration gap);  // between two tokens of one stream
+  void token_gap(dispatch::Priority priority, Duration gap);  // between two tokens of one stream
 
   // Counts what passes of this model do; for the engine's options. Any thread.
   llm::StepObserver steps(std::string model);
@@ -75,10 +75,10 @@ class ServeMetrics {
     std::vector<TokenSeries> tokens;                      // of calls that ended
     int64_t others = 0;                                   // requests that were no calls
     int64_t clients_left = 0;
-    std::array<Histogram::Reading, kUrgencies> queue_s;
-    std::array<Histogram::Reading, kUrgencies> ttft_s;
-    std::array<Histogram::Reading, kUrgencies> token_gap_s;
-    std::array<Histogram::Reading, kUrgencies> duration_s;  // of calls
+    std::array<Histogram::Reading, kPriorities> queue_s;
+    std::array<Histogram::Reading, kPriorities> ttft_s;
+    std::array<Histogram::Reading, kPriorities> token_gap_s;
+    std::array<Histogram::Reading, kPriorities> duration_s;  // of calls
     std::vector<StepSeries> steps;
   };
   Reading read() const;
@@ -102,10 +102,10 @@ class ServeMetrics {
     }
   };
 
-  std::array<Histogram, kUrgencies> queue_s_;
-  std::array<Histogram, kUrgencies> ttft_s_;
-  std::array<Histogram, kUrgencies> token_gap_s_;
-  std::array<Histogram, kUrgencies> duration_s_;
+  std::array<Histogram, kPriorities> queue_s_;
+  std::array<Histogram, kPriorities> ttft_s_;
+  std::array<Histogram, kPriorities> token_gap_s_;
+  std::array<Histogram, kPriorities> duration_s_;
   std::atomic<int64_t> others_ = 0;
   std::atomic<int64_t> clients_left_ = 0;
 

@@ -88,7 +88,7 @@ TEST(ServeMetrics, CountsCallsByWhatTheyWere) {
 TEST(ServeMetrics, AddsUpTokensAndTimesOfCalls) {
   ServeMetrics metrics;
   RequestRecord record = call("chat", 200);
-  record.urgency = dispatch::Urgency::kBatch;
+  record.priority = dispatch::Priority::kBatch;
   record.usage = {.prompt_tokens = 10, .completion_tokens = 3, .cached_tokens = 4};
   record.queue = milliseconds(500);
   metrics.ended(record, std::chrono::seconds(2));
@@ -96,7 +96,7 @@ TEST(ServeMetrics, AddsUpTokensAndTimesOfCalls) {
   record.queue.reset();
   record.ttft = milliseconds(250);
   metrics.ended(record, std::chrono::seconds(1));
-  metrics.token_gap(dispatch::Urgency::kInteractive, milliseconds(20));
+  metrics.token_gap(dispatch::Priority::kInteractive, milliseconds(20));
 
   const ServeMetrics::Reading reading = metrics.read();
   ASSERT_EQ(reading.tokens.size(), 1U);

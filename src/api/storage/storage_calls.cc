@@ -108,7 +108,7 @@ class StorageCalls::Transfer {
 
 // A request that is inside, until its answer is complete. Used by one thread at a time.
 struct StorageCalls::Asked {
-  Asked(Admitted of_front, http::Exchange to, const std::function<void()>& when_over)
+  Asked(RequestContext of_front, http::Exchange to, const std::function<void()>& when_over)
       : over(when_over), admitted(std::move(of_front)), exchange(std::move(to)) {}
 
   batches::Viewer viewer() const {
@@ -134,7 +134,7 @@ struct StorageCalls::Asked {
     Over& operator=(const Over&) = delete;
     const std::function<void()>& say;
   } over;
-  Admitted admitted;
+  RequestContext admitted;
   http::Exchange exchange;
   std::optional<Transfer> transfer;
   std::string id;  // of the path
@@ -146,7 +146,7 @@ struct StorageCalls::Asked {
   std::string body;
 };
 
-StorageCalls::StorageCalls(Front& front, Storage storage, Refusal refusal,
+StorageCalls::StorageCalls(RequestGuard& front, Storage storage, Refusal refusal,
                            std::function<void()> begun, std::function<void()> over)
     : front_(front),
       storage_(storage),
@@ -192,8 +192,8 @@ std::shared_ptr<StorageCalls::Asked> StorageCalls::admit(const http::ServerReque
     return nullptr;
   }
   begun_();
-  auto asked =
-      std::make_shared<Asked>(std::get<Admitted>(std::move(entered)), std::move(exchange), over_);
+  auto asked = std::make_shared<Asked>(std::get<RequestContext>(std::move(entered)),
+                                       std::move(exchange), over_);
   asked->admitted.take_id(request.headers);
   if (auto failure = refusal_()) {
     asked->answer(*std::move(failure));

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "api/calls/call_workers.h"
-#include "api/keys/front.h"
+#include "api/keys/request_guard.h"
 #include "batches/batch_service.h"
 #include "batches/file_store.h"
 #include "http/server.h"
@@ -33,7 +33,7 @@ class StorageCalls {
 
   // `front` outlives it. `begun` and `over` are called once for each request that is inside, the
   // second one on any thread.
-  StorageCalls(Front& front, Storage storage, Refusal refusal, std::function<void()> begun,
+  StorageCalls(RequestGuard& front, Storage storage, Refusal refusal, std::function<void()> begun,
                std::function<void()> over);
 
   // As stop().
@@ -75,7 +75,7 @@ class StorageCalls {
   Answered batch(const Asked& asked) const;
   Answered cancel_batch(const Asked& asked) const;
 
-  Front& front_;
+  RequestGuard& front_;
   const Storage storage_;
   const Refusal refusal_;
   const std::function<void()> begun_;

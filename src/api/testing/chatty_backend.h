@@ -14,7 +14,7 @@
 
 #include "base/random.h"
 #include "llm/backend.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::api::testing {
 
@@ -94,12 +94,12 @@ class ChattyBackend final : public llm::Backend {
       return true;
     }
     if (row.said < row.words) {
-      if (row.request.listener) row.request.listener->on_piece({.text = word(row.said)});
+      if (row.request.listener) row.request.listener->on_delta({.text = word(row.said)});
       ++row.said;
       return false;
     }
     if (row.request.listener)
-      row.request.listener->on_piece({.finish_reason = llm::FinishReason::kStop});
+      row.request.listener->on_delta({.finish_reason = llm::FinishReason::kStop});
     llm::Choice choice;
     for (int32_t i = 0; i < row.words; ++i)
       choice.text += word(i);

@@ -15,9 +15,9 @@
 
 namespace windrow::api::testing {
 
-inline const Catalogue& catalogue_of_both_kinds() {
-  static const Catalogue& catalogue = [&]() -> Catalogue& {
-    static Catalogue both;
+inline const ModelRegistry& catalogue_of_both_kinds() {
+  static const ModelRegistry& catalogue = [&]() -> ModelRegistry& {
+    static ModelRegistry both;
     const llm::EndpointSet all = {llm::Endpoint::kChatCompletions, llm::Endpoint::kCompletions,
                                   llm::Endpoint::kEmbeddings, llm::Endpoint::kRerank};
     both.add({.name = "m", .endpoints = all}, true);

@@ -98,7 +98,7 @@ class ServerRig {
   http::Loop loop{clock};
   TalkingBackend backend;
   dispatch::Dispatcher dispatcher;
-  Catalogue catalogue;
+  ModelRegistry catalogue;
   std::unique_ptr<ApiServer> server;
 };
 

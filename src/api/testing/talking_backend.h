@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "llm/backend.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::api::testing {
 
@@ -59,7 +59,7 @@ class TalkingBackend final : public llm::Backend {
   }
 
   // To the listener of the oldest one.
-  void say(llm::Piece piece) { held_front().request.listener->on_piece(std::move(piece)); }
+  void say(llm::Delta piece) { held_front().request.listener->on_delta(std::move(piece)); }
 
   // Ends the oldest one.
   void end(llm::Outcome outcome) {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "llm/answer.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::api {
 
@@ -16,7 +16,7 @@ class AnswerStream {
  public:
   virtual ~AnswerStream() = default;
 
-  virtual void say(const llm::Piece& piece, std::string& events) = 0;
+  virtual void say(const llm::Delta& piece, std::string& events) = 0;
 
   // Says the rest of the answer, which no piece has said, and its end.
   virtual void end(const llm::Answer& answer, std::string& events) = 0;

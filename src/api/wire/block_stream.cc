@@ -25,11 +25,11 @@ std::string_view rest_of_block(std::string_view text, size_t said) {
 
 }  // namespace
 
-void BlockStream::say(const llm::Piece& piece, std::string& events) {
+void BlockStream::say(const llm::Delta& piece, std::string& events) {
   begin_once(events);
   if (piece.raw.empty()) return say_own(piece, events);
   from_elsewhere_ = true;
-  for (const llm::Piece& one : llm::read_raw_event(piece.raw))
+  for (const llm::Delta& one : llm::read_raw_event(piece.raw))
     say_own(one, events);
 }
 
@@ -60,7 +60,7 @@ void BlockStream::begin_once(std::string& events) {
   if (!std::exchange(begun_, true)) begin(events);
 }
 
-void BlockStream::say_own(const llm::Piece& piece, std::string& events) {
+void BlockStream::say_own(const llm::Delta& piece, std::string& events) {
   // One answer is asked for.
   if (piece.choice != 0) return;
   tokens_ += piece.tokens.size();
@@ -116,7 +116,7 @@ void BlockStream::say_call(const llm::ToolCallPiece& call, std::string& events) 
 }
 
 void BlockStream::say_rest(const llm::Choice& choice, std::string& events) {
-  llm::Piece rest{
+  llm::Delta rest{
       .text = std::string(rest_of_block(choice.text, text_bytes_)),
       .reasoning = std::string(rest_of_block(choice.reasoning.value_or(""), reasoning_bytes_)),
       .refusal = std::string(rest_of_block(choice.refusal.value_or(""), refusal_bytes_))};

@@ -27,7 +27,7 @@ namespace windrow::api {
 
 class BlockStream : public AnswerStream {
  public:
-  void say(const llm::Piece& piece, std::string& events) final;
+  void say(const llm::Delta& piece, std::string& events) final;
   void end(const llm::Answer& answer, std::string& events) final;
   void fail(const llm::Failure& failure, std::string& events) final;
 
@@ -50,7 +50,7 @@ class BlockStream : public AnswerStream {
   void begin_once(std::string& events);
 
  private:
-  void say_own(const llm::Piece& piece, std::string& events);
+  void say_own(const llm::Delta& piece, std::string& events);
   void say_call(const llm::ToolCallPiece& call, std::string& events);
   void say_text(AnswerBlock::Kind kind, std::string_view text, std::string& events);
   void say_rest(const llm::Choice& choice, std::string& events);
@@ -63,7 +63,7 @@ class BlockStream : public AnswerStream {
   bool open_ = false;   // the last block
   bool mixed_ = false;  // calls came in an order that cannot be said
   std::vector<AnswerBlock> blocks_;
-  int32_t call_ = -1;                     // Piece's index of the call that came last
+  int32_t call_ = -1;                     // Delta's index of the call that came last
   std::vector<llm::ScoredToken> unsaid_;  // tokens that no text has taken along yet
   AnswerEnding ending_;
 

@@ -33,7 +33,7 @@ llm::Failure unreadable_body();
 llm::Failure unpackable_body(const Error& why);
 llm::Failure too_many_values(size_t values);
 
-// As many pages as may be are made at the moment (CallsInside::kPagesMax).
+// As many pages as may be are made at the moment (ActiveCalls::kPagesMax).
 llm::Failure too_many_pages();
 
 // Only the log says it: nobody is there to read it.

@@ -104,7 +104,7 @@ StreamText::Said& StreamText::said(int32_t choice) {
   return said_[at];
 }
 
-void StreamText::say(const llm::Piece& piece, std::string& events) {
+void StreamText::say(const llm::Delta& piece, std::string& events) {
   if (!piece.raw.empty()) return say_raw(piece.raw, events);
   Said& said = this->said(piece.choice);
   if (is_chat() && !std::exchange(said.begun, true)) begin_choice(piece.choice, events);
@@ -154,7 +154,7 @@ void StreamText::end(const llm::Answer& answer, std::string& events) {
     const auto index = static_cast<int32_t>(i);
     {
       Said& said = this->said(index);
-      llm::Piece rest{
+      llm::Delta rest{
           .choice = index, .text_begin = choice.text_begin, .cut_character = choice.cut_character};
       if (choice.text.size() > said.text_bytes) rest.text = choice.text.substr(said.text_bytes);
       const std::string reasoning = choice.reasoning.value_or("");
@@ -275,7 +275,7 @@ void StreamText::append_call_delta(int32_t choice, std::string_view call,
   append_end(events);
 }
 
-void StreamText::append_delta(const llm::Piece& piece, std::string& events) const {
+void StreamText::append_delta(const llm::Delta& piece, std::string& events) const {
   if (!is_chat()) {
     events += R"("text":)";
     llm::append_json(piece.text, events);

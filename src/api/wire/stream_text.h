@@ -19,8 +19,8 @@
 
 #include "api/wire/answer_stream.h"
 #include "llm/answer.h"
-#include "llm/listener.h"
 #include "llm/request.h"
+#include "llm/stream_sink.h"
 #include "llm/text_offsets.h"
 
 namespace windrow::api {
@@ -44,7 +44,7 @@ class StreamText final : public AnswerStream {
  public:
   explicit StreamText(StreamShape shape);
 
-  void say(const llm::Piece& piece, std::string& events) override;
+  void say(const llm::Delta& piece, std::string& events) override;
   void end(const llm::Answer& answer, std::string& events) override;
   void fail(const llm::Failure& failure, std::string& events) override;
   void keep_alive(std::string& events) override { events += ": waiting\n\n"; }
@@ -72,7 +72,7 @@ class StreamText final : public AnswerStream {
                      std::optional<llm::StructureLabel> label, std::string& events);
   void say_call(int32_t choice, const llm::ToolCallPiece& call, std::string& events);
   void append_call_delta(int32_t choice, std::string_view call, std::string& events) const;
-  void append_delta(const llm::Piece& piece, std::string& events) const;
+  void append_delta(const llm::Delta& piece, std::string& events) const;
   void append_usage(const llm::Usage& usage, std::string& events) const;
   void append_end(std::string& events) const;
 

@@ -18,9 +18,9 @@ namespace windrow::api {
 namespace {
 
 namespace json = boost::json;
+using llm::Delta;
 using llm::Endpoint;
 using llm::FinishReason;
-using llm::Piece;
 using testing::events_in;
 
 StreamShape shape(Endpoint endpoint, bool usage = false) {
@@ -384,24 +384,24 @@ json::array read_back(Endpoint endpoint, const std::vector<std::string>& events,
 
 struct Made {
   llm::Answer answer;
-  std::vector<Piece> pieces;  // those that come before its end
+  std::vector<Delta> pieces;  // those that come before its end
 };
 
 // An answer, and pieces as an engine may make them: tokens with their text or before it.
 Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
   const std::vector<std::string> words = {" a", "bc", "é", "\xC3\xA9\xE2\x82\xAC", "\n", "\"", "€"};
   Made made;
-  std::vector<std::vector<Piece>> queues(static_cast<size_t>(choices));
+  std::vector<std::vector<Delta>> queues(static_cast<size_t>(choices));
   for (int32_t i = 0; i < choices; ++i) {
     llm::Choice choice;
-    std::vector<Piece>& queue = queues[static_cast<size_t>(i)];
+    std::vector<Delta>& queue = queues[static_cast<size_t>(i)];
     choice.text_begin = chat ? 0 : static_cast<int32_t>(random.below(9));
     if (chat && random.chance(0.5)) {
       choice.reasoning = "thought";
       queue.push_back({.choice = i, .reasoning = "tho"});
       queue.push_back({.choice = i, .reasoning = "ught"});
     }
-    Piece piece{.choice = i, .text_begin = choice.text_begin};
+    Delta piece{.choice = i, .text_begin = choice.text_begin};
     for (int64_t n = random.between(0, 8); n > 0; --n) {
       const std::string& word = words[random.below(words.size())];
       llm::ScoredToken token{.chosen = {.token = 1, .bytes = word, .logprob = -0.5F}};
@@ -437,7 +437,7 @@ Made make(Random& random, bool chat, bool logprobs, int32_t choices) {
       if (!queues[i].empty()) open.push_back(i);
     }
     if (open.empty() || random.chance(0.02)) break;
-    std::vector<Piece>& queue = queues[open[random.below(open.size())]];
+    std::vector<Delta>& queue = queues[open[random.below(open.size())]];
     made.pieces.push_back(std::move(queue.front()));
     queue.erase(queue.begin());
   }
@@ -458,7 +458,7 @@ TEST(StreamText, ReadBackItIsTheAnswer) {
     made_shape.logprobs = logprobs;
     StreamText stream(made_shape);
     std::string text;
-    for (const Piece& piece : made.pieces)
+    for (const Delta& piece : made.pieces)
       stream.say(piece, text);
     stream.end(made.answer, text);
     const std::vector<std::string> events = events_in(text);

@@ -144,7 +144,7 @@ llm::ScoredToken scored(std::string bytes) {
 // An answer, and one way to say it in pieces.
 struct Told {
   llm::Answer answer;
-  std::vector<llm::Piece> pieces;
+  std::vector<llm::Delta> pieces;
 };
 
 std::string words(Random& random, int64_t max) {
@@ -204,8 +204,8 @@ Told random_answer(Random& random) {
   // Some of it is never said before the end, some of it at once.
   if (random.chance(0.3)) told.pieces.resize(random.below(told.pieces.size() + 1));
   for (size_t i = 0; i + 1 < told.pieces.size(); ++i) {
-    llm::Piece& one = told.pieces[i];
-    const llm::Piece& next = told.pieces[i + 1];
+    llm::Delta& one = told.pieces[i];
+    const llm::Delta& next = told.pieces[i + 1];
     if (!random.chance(0.2) || !one.tool_calls.empty() || !next.text.empty()) continue;
     if (!one.refusal.empty() || !next.refusal.empty() || !next.reasoning.empty()) continue;
     one.tool_calls = next.tool_calls;
@@ -231,7 +231,7 @@ TEST(DialectStreams, JoinedTheyAreTheWholeReply) {
       };
       const auto stream = stream_in_dialect(facts(dialect, logprobs), keep);
       std::string events;
-      for (const llm::Piece& piece : told.pieces)
+      for (const llm::Delta& piece : told.pieces)
         stream->say(piece, events);
       stream->end(told.answer, events);
       const json::value read =
@@ -252,7 +252,7 @@ TEST(DialectStreams, WhatASlowClientHasNotTakenKeepsItsOrder) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
     llm::Choice choice{.finish_reason = llm::FinishReason::kToolCalls};
-    std::vector<llm::Piece> pieces;
+    std::vector<llm::Delta> pieces;
     std::string expected;
     for (uint64_t left = 1 + random.below(5); left > 0; --left) {
       if (random.chance(0.5)) {
@@ -276,7 +276,7 @@ TEST(DialectStreams, WhatASlowClientHasNotTakenKeepsItsOrder) {
       CallFlow flow(TimePoint{});
       flow.set_stream(stream_in_dialect(facts(dialect)));
       std::string events;
-      for (const llm::Piece& piece : pieces) {
+      for (const llm::Delta& piece : pieces) {
         events += flow.say({piece}, random.chance(0.7), TimePoint{}).bytes;
         if (random.chance(0.2)) events += flow.drained(TimePoint{}).bytes;
       }
@@ -338,7 +338,7 @@ TEST(DialectStreams, EventsFromElsewhereAreReadIntoTheSame) {
     const auto stream = stream_in_dialect(facts(dialect));
     std::string events;
     for (const std::string& event : raw) {
-      llm::Piece piece;
+      llm::Delta piece;
       piece.raw = event;
       stream->say(piece, events);
     }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "llm/backend.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::dispatch::testing {
 
@@ -60,14 +60,14 @@ class HeldBackend final : public llm::Backend {
 
   // Says a bit of the answer to the request that is here longest.
   void say(std::string text) {
-    std::shared_ptr<llm::Listener> listener;
+    std::shared_ptr<llm::StreamSink> listener;
     {
       const std::scoped_lock lock(mutex_);
       listener = held_.front().request.listener;
     }
-    llm::Piece piece;
+    llm::Delta piece;
     piece.text = std::move(text);
-    listener->on_piece(std::move(piece));
+    listener->on_delta(std::move(piece));
   }
 
   // Ends the request that is here longest.

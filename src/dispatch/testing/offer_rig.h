@@ -15,14 +15,14 @@
 #include "dispatch/dispatcher.h"
 #include "dispatch/testing/held_backend.h"
 #include "dispatch/testing/manual_waker.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::dispatch::testing {
 
 // Keeps what it hears.
-class Notes final : public llm::Listener {
+class Notes final : public llm::StreamSink {
  public:
-  void on_piece(llm::Piece piece) override {
+  void on_delta(llm::Delta piece) override {
     text += piece.text;
     ++pieces;
     if (on_heard) on_heard();
@@ -45,7 +45,7 @@ class OfferRig {
 
   // A request that is known by its name; ended in `ends`.
   std::optional<ItemId> offer(const std::string& name, WorkItem item = {},
-                              std::shared_ptr<llm::Listener> listener = nullptr) {
+                              std::shared_ptr<llm::StreamSink> listener = nullptr) {
     llm::Request request;
     request.model = name;
     request.listener = std::move(listener);

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "dispatch/scheduler.h"
+#include "dispatch/dispatch_policy.h"
 
 namespace windrow::dispatch::testing {
 
 constexpr TimePoint kStart{std::chrono::seconds(1000)};
 
-inline SchedulerOptions fixed(std::vector<int32_t> limits) {
-  SchedulerOptions options;
+inline DispatchPolicyOptions fixed(std::vector<int32_t> limits) {
+  DispatchPolicyOptions options;
   for (const int32_t limit : limits)
     options.upstreams.push_back({.concurrency = {.fixed = limit}});
   return options;
@@ -27,7 +27,7 @@ inline SchedulerOptions fixed(std::vector<int32_t> limits) {
 // Does what the scheduler says: keeps calls until the test ends them.
 class SchedulerRig {
  public:
-  explicit SchedulerRig(SchedulerOptions options) : scheduler(std::move(options)) {}
+  explicit SchedulerRig(DispatchPolicyOptions options) : scheduler(std::move(options)) {}
 
   void submit(uint64_t id, WorkItem item = {}) {
     item.id = ItemId(id);
@@ -67,7 +67,7 @@ class SchedulerRig {
 
   ItemEnd how(uint64_t id) const { return ends.at(id).how; }
 
-  Scheduler scheduler;
+  DispatchPolicy scheduler;
   TimePoint now = kStart;
   std::deque<Send> out;
   std::map<uint64_t, Ended> ends;

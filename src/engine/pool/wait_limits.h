@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "engine/pool/model_pool.h"
+#include "engine/pool/model_cache_policy.h"
 
 namespace windrow::engine {
 

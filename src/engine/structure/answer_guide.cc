@@ -7,7 +7,7 @@
 
 namespace windrow::engine {
 
-using ThoughtPart = ThoughtGate::Part;
+using ThoughtPart = ReasoningGate::Part;
 
 namespace {
 
@@ -73,7 +73,7 @@ AnswerGuide::AnswerGuide(std::shared_ptr<const AnswerForm> form)
     return;
   }
   if (form_->thought_masks && form_->thought_masks->usable())
-    gate_ = ThoughtGate(form_->reasoning, form_->prompt_end);
+    gate_ = ReasoningGate(form_->reasoning, form_->prompt_end);
   if (!form_->said_before.empty() && form_->prompt_end.ends_with(form_->said_before))
     matcher_.accept_bytes(form_->marks.spell(form_->said_before));
 }

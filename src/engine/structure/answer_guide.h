@@ -1,5 +1,5 @@
 // AnswerGuide: what may come next in an answer that has a structure, and whether it is whole: the
-// thoughts of a ThoughtGate, and behind them the grammar of a Matcher. Of an answer that may call
+// thoughts of a ReasoningGate, and behind them the grammar of a Matcher. Of an answer that may call
 // tools: all is free up to where a CallGate finds a call.
 #pragma once
 
@@ -99,7 +99,7 @@ class AnswerGuide {
   void accept_free(Token token, std::string_view text);
 
   std::shared_ptr<const AnswerForm> form_;
-  ThoughtGate gate_;
+  ReasoningGate gate_;
   int32_t thought_tokens_ = 0;
   grammar::Matcher matcher_;
   std::optional<CallGate> free_;  // until a call begins

@@ -18,7 +18,7 @@ CallMarks::CallMarks(std::vector<Mark> marks, bool in_speech, std::string before
       for (size_t i = 0; i < texts.size(); ++i) {
         // Few tokens have the last byte of it.
         if (texts[i].find(mark.text.back()) == std::string::npos) continue;
-        const ThoughtGate::Found found = ThoughtGate::find(mark.text, progress, texts[i]);
+        const ReasoningGate::Found found = ReasoningGate::find(mark.text, progress, texts[i]);
         if (found.progress < mark.text.size()) continue;
         wrong[i] = !mark.next.starts_with(std::string_view(texts[i]).substr(found.bytes));
         any = any || wrong[i];
@@ -45,7 +45,7 @@ std::optional<CallGate::Reached> CallGate::look(std::string_view text) {
   std::optional<Reached> reached;
   for (size_t i = 0; i < progress_.size(); ++i) {
     const CallMarks::Mark& mark = marks_->marks()[i];
-    const ThoughtGate::Found found = ThoughtGate::find(mark.text, progress_[i], text);
+    const ReasoningGate::Found found = ReasoningGate::find(mark.text, progress_[i], text);
     progress_[i] = found.progress;
     if (found.progress < mark.text.size()) continue;
     progress_[i] = 0;

@@ -17,7 +17,7 @@ constexpr std::string_view kEnd = "<|end|>";
 
 }  // namespace
 
-ThoughtGate::ThoughtGate(const chat::ReasoningFormat& format, std::string_view prompt)
+ReasoningGate::ReasoningGate(const chat::ReasoningFormat& format, std::string_view prompt)
     : format_(format) {
   if (format.kind == FormatKind::kTags) {
     prompt = prompt.substr(0, prompt.find_last_not_of(kWhitespace) + 1);
@@ -37,8 +37,8 @@ ThoughtGate::ThoughtGate(const chat::ReasoningFormat& format, std::string_view p
 }
 
 // By hand where marks are a few bytes long: the longest end of what has come that begins the mark.
-ThoughtGate::Found ThoughtGate::find(std::string_view mark, size_t progress,
-                                     std::string_view bytes) {
+ReasoningGate::Found ReasoningGate::find(std::string_view mark, size_t progress,
+                                         std::string_view bytes) {
   std::string seen(mark.substr(0, progress));
   for (size_t i = 0; i < bytes.size(); ++i) {
     seen += bytes[i];
@@ -49,7 +49,7 @@ ThoughtGate::Found ThoughtGate::find(std::string_view mark, size_t progress,
   return {.progress = seen.size(), .bytes = bytes.size()};
 }
 
-std::string_view ThoughtGate::take(std::string_view bytes) {
+std::string_view ReasoningGate::take(std::string_view bytes) {
   switch (part_) {
     case Part::kOpening:
       return take_opening(bytes);
@@ -67,17 +67,17 @@ std::string_view ThoughtGate::take(std::string_view bytes) {
   return bytes;
 }
 
-void ThoughtGate::go_on(std::string_view& bytes, size_t count) {
+void ReasoningGate::go_on(std::string_view& bytes, size_t count) {
   bytes.remove_prefix(count);
   speech_begin_ += count;
 }
 
-std::string_view ThoughtGate::speak(std::string_view bytes) {
+std::string_view ReasoningGate::speak(std::string_view bytes) {
   part_ = Part::kSpeech;
   return bytes;
 }
 
-std::string_view ThoughtGate::take_opening(std::string_view bytes) {
+std::string_view ReasoningGate::take_opening(std::string_view bytes) {
   const std::string_view rest = std::string_view(format_.open).substr(progress_);
   if (bytes.size() < rest.size() && rest.starts_with(bytes)) {
     progress_ += bytes.size();
@@ -92,7 +92,7 @@ std::string_view ThoughtGate::take_opening(std::string_view bytes) {
   return take_thoughts(bytes);
 }
 
-std::string_view ThoughtGate::take_thoughts(std::string_view bytes) {
+std::string_view ReasoningGate::take_thoughts(std::string_view bytes) {
   const bool tags = format_.kind == FormatKind::kTags;
   const std::string_view mark = tags ? std::string_view(format_.close) : kEnd;
   const Found found = find(mark, progress_, bytes);
@@ -104,14 +104,14 @@ std::string_view ThoughtGate::take_thoughts(std::string_view bytes) {
   return tags ? take_between(bytes) : take_ended(bytes);
 }
 
-std::string_view ThoughtGate::take_between(std::string_view bytes) {
+std::string_view ReasoningGate::take_between(std::string_view bytes) {
   const size_t breaks = std::min(bytes.find_first_not_of(kLineBreaks), bytes.size());
   progress_ += breaks;
   go_on(bytes, breaks);
   return bytes.empty() ? bytes : speak(bytes);
 }
 
-std::string_view ThoughtGate::take_ended(std::string_view bytes) {
+std::string_view ReasoningGate::take_ended(std::string_view bytes) {
   const Found found = find(harmony::kStart, progress_, bytes);
   go_on(bytes, found.bytes);
   progress_ = found.progress;
@@ -122,7 +122,7 @@ std::string_view ThoughtGate::take_ended(std::string_view bytes) {
   return take_header(bytes);
 }
 
-std::string_view ThoughtGate::take_header(std::string_view bytes) {
+std::string_view ReasoningGate::take_header(std::string_view bytes) {
   const size_t before = header_.size();
   header_ += bytes;
   const size_t message = header_.find(harmony::kMessage);
@@ -137,7 +137,7 @@ std::string_view ThoughtGate::take_header(std::string_view bytes) {
   return part_ == Part::kSpeech ? bytes : take_thoughts(bytes);
 }
 
-void ThoughtGate::begin_message() {
+void ReasoningGate::begin_message() {
   part_ = harmony::is_thought(header_) ? Part::kThoughts : Part::kSpeech;
   progress_ = 0;
   header_.clear();

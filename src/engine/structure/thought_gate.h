@@ -1,4 +1,4 @@
-// ThoughtGate: which part of an answer is thought and which is said, as its tokens come: a
+// ReasoningGate: which part of an answer is thought and which is said, as its tokens come: a
 // structure holds only for what is said. Pure; it sees texts, in which marks that are control
 // tokens are written out (chat/reasoning.h).
 //
@@ -18,7 +18,7 @@
 
 namespace windrow::engine {
 
-class ThoughtGate {
+class ReasoningGate {
  public:
   enum class Part : uint8_t {
     kOpening,   // the opening mark may be coming: so much of it is there as `progress` says
@@ -34,10 +34,10 @@ class ThoughtGate {
   static constexpr size_t kHeaderMax = 96;
 
   // Everything is said.
-  ThoughtGate() = default;
+  ReasoningGate() = default;
 
   // `prompt` is what was rendered; its end is enough.
-  ThoughtGate(const chat::ReasoningFormat& format, std::string_view prompt);
+  ReasoningGate(const chat::ReasoningFormat& format, std::string_view prompt);
 
   Part part() const { return part_; }
   size_t progress() const { return progress_; }

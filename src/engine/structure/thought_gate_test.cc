@@ -10,7 +10,7 @@
 namespace windrow::engine {
 namespace {
 
-using Part = ThoughtGate::Part;
+using Part = ReasoningGate::Part;
 using Kind = chat::ReasoningFormat::Kind;
 
 const chat::ReasoningFormat kThink{.kind = Kind::kTags, .open = "<think>", .close = "</think>"};
@@ -23,7 +23,7 @@ struct Said {
   Part part = Part::kSpeech;
 };
 
-Said take(ThoughtGate gate, const std::vector<std::string>& pieces) {
+Said take(ReasoningGate gate, const std::vector<std::string>& pieces) {
   Said said;
   std::string all;
   for (const std::string& piece : pieces) {
@@ -36,26 +36,26 @@ Said take(ThoughtGate gate, const std::vector<std::string>& pieces) {
   return said;
 }
 
-TEST(ThoughtGate, WithoutThoughtsAllIsSaid) {
-  ThoughtGate gate;
+TEST(ReasoningGate, WithoutThoughtsAllIsSaid) {
+  ReasoningGate gate;
   EXPECT_EQ(gate.take("<think>"), "<think>");
   EXPECT_EQ(gate.part(), Part::kSpeech);
-  EXPECT_EQ(ThoughtGate({}, "<think>").part(), Part::kSpeech);
+  EXPECT_EQ(ReasoningGate({}, "<think>").part(), Part::kSpeech);
 }
 
-TEST(ThoughtGate, ThePromptSaysWhatComesFirst) {
-  EXPECT_EQ(ThoughtGate(kThink, "assistant\n").part(), Part::kOpening);
-  EXPECT_EQ(ThoughtGate(kThink, "assistant\n<think>\n").part(), Part::kThoughts);
-  EXPECT_EQ(ThoughtGate(kThink, "<think>\n\n</think>\n\n").part(), Part::kSpeech);
-  EXPECT_EQ(ThoughtGate(kHarmony, "<|end|><|start|>assistant").part(), Part::kHeader);
-  EXPECT_EQ(ThoughtGate(kHarmony, "<|start|>assistant<|channel|>analysis<|message|>So").part(),
+TEST(ReasoningGate, ThePromptSaysWhatComesFirst) {
+  EXPECT_EQ(ReasoningGate(kThink, "assistant\n").part(), Part::kOpening);
+  EXPECT_EQ(ReasoningGate(kThink, "assistant\n<think>\n").part(), Part::kThoughts);
+  EXPECT_EQ(ReasoningGate(kThink, "<think>\n\n</think>\n\n").part(), Part::kSpeech);
+  EXPECT_EQ(ReasoningGate(kHarmony, "<|end|><|start|>assistant").part(), Part::kHeader);
+  EXPECT_EQ(ReasoningGate(kHarmony, "<|start|>assistant<|channel|>analysis<|message|>So").part(),
             Part::kThoughts);
-  EXPECT_EQ(ThoughtGate(kHarmony, "<|start|>assistant<|channel|>final<|message|>").part(),
+  EXPECT_EQ(ReasoningGate(kHarmony, "<|start|>assistant<|channel|>final<|message|>").part(),
             Part::kSpeech);
 }
 
-TEST(ThoughtGate, TagsInAnyPieces) {
-  const ThoughtGate gate(kThink, "assistant\n");
+TEST(ReasoningGate, TagsInAnyPieces) {
+  const ReasoningGate gate(kThink, "assistant\n");
   EXPECT_EQ(take(gate, {"<think>", "a", "</think>", "\n\n", "{}"}).text, "{}");
   EXPECT_EQ(take(gate, {"<th", "ink>a</", "think>\n\n{", "}"}).text, "{}");
   EXPECT_EQ(take(gate, {"<think><</thi</think>{}"}).text, "{}");
@@ -65,11 +65,11 @@ TEST(ThoughtGate, TagsInAnyPieces) {
   EXPECT_EQ(take(gate, {"<think>", "thoughts </thin"}).part, Part::kThoughts);
   EXPECT_EQ(take(gate, {"<th"}).part, Part::kOpening);
   EXPECT_EQ(take(gate, {"<think>", "a", "</think>\n"}).part, Part::kBetween);
-  EXPECT_EQ(take(ThoughtGate(kThink, "<think>"), {"a</think>", "b"}).text, "b");
+  EXPECT_EQ(take(ReasoningGate(kThink, "<think>"), {"a</think>", "b"}).text, "b");
 }
 
-TEST(ThoughtGate, MessagesOnChannels) {
-  const ThoughtGate gate(kHarmony, "<|start|>assistant");
+TEST(ReasoningGate, MessagesOnChannels) {
+  const ReasoningGate gate(kHarmony, "<|start|>assistant");
   EXPECT_EQ(take(gate, {"<|channel|>", "final", "<|message|>", "{}"}).text, "{}");
   EXPECT_EQ(take(gate, {"<|channel|>analysis<|message|>hm<|end|>", "<|start|>", "assistant",
                         "<|channel|>final <|constrain|>json<|message|>{}"})
@@ -81,7 +81,7 @@ TEST(ThoughtGate, MessagesOnChannels) {
 }
 
 // Where it speaks, the text is divided as it is when the answer is whole.
-TEST(ThoughtGate, AgreesWithTheSplitOfTheWholeAnswer) {
+TEST(ReasoningGate, AgreesWithTheSplitOfTheWholeAnswer) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -101,7 +101,7 @@ TEST(ThoughtGate, AgreesWithTheSplitOfTheWholeAnswer) {
       pieces.push_back(answer.substr(at, size));
       at += size;
     }
-    const Said said = take(ThoughtGate(kThink, prompt), pieces);
+    const Said said = take(ReasoningGate(kThink, prompt), pieces);
     EXPECT_EQ(said.text, chat::split_reasoning(kThink, prompt, answer).content) << answer;
     EXPECT_EQ(chat::split_reasoning(kThink, prompt, answer.substr(0, said.begin)).reasoning,
               chat::split_reasoning(kThink, prompt, answer).reasoning)

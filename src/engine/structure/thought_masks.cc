@@ -10,7 +10,7 @@ namespace windrow::engine {
 namespace {
 
 using FormatKind = chat::ReasoningFormat::Kind;
-using ThoughtPart = ThoughtGate::Part;
+using ThoughtPart = ReasoningGate::Part;
 
 constexpr std::string_view kMaskLineBreaks = "\r\n";
 
@@ -48,7 +48,7 @@ ThoughtMasks::ThoughtMasks(std::span<const std::string> texts, std::span<const T
     const auto token = static_cast<Token>(i);
     if (ends[i]) continue;
     for (size_t progress = 0; progress < thoughts_.size(); ++progress) {
-      const ThoughtGate::Found found = ThoughtGate::find(close, progress, text);
+      const ReasoningGate::Found found = ReasoningGate::find(close, progress, text);
       const bool closes = found.progress == close.size();
       const std::string_view rest = text.substr(found.bytes);
       if (!closes || (tags && breaks_behind ? only_line_breaks(rest) : rest.empty()))
@@ -92,10 +92,10 @@ const grammar::TokenMask& ThoughtMasks::at(ThoughtPart part, size_t progress) co
     case ThoughtPart::kThoughts:
       return thoughts_.at(progress);
     case ThoughtPart::kBetween:
-      return progress < ThoughtGate::kLineBreaksMax ? breaks_ : nothing_;
+      return progress < ReasoningGate::kLineBreaksMax ? breaks_ : nothing_;
     case ThoughtPart::kHeader:
       if (progress == 0) return header_begin_;
-      return progress < ThoughtGate::kHeaderMax ? header_ : message_;
+      return progress < ReasoningGate::kHeaderMax ? header_ : message_;
     case ThoughtPart::kEnded:
       return start_;
     case ThoughtPart::kSpeech:

@@ -1,5 +1,5 @@
 // ThoughtMasks: which tokens may come while an answer thinks or may begin to, for each place of a
-// ThoughtGate. Made once for a vocabulary and a format; immutable, shared between threads.
+// ReasoningGate. Made once for a vocabulary and a format; immutable, shared between threads.
 //
 // Thoughts are free, but they cannot be the end of an answer: tokens that end it are never in these
 // masks. A token that would close the thoughts and go on with something else than line breaks is
@@ -30,7 +30,7 @@ class ThoughtMasks {
   bool usable() const { return usable_; }
 
   // What may come there. Not for kSpeech. Of kOpening and kBetween: beside what may be said.
-  const grammar::TokenMask& at(ThoughtGate::Part part, size_t progress) const;
+  const grammar::TokenMask& at(ReasoningGate::Part part, size_t progress) const;
 
   // Tokens that begin with a line break: as the first word said they would be taken for one.
   const grammar::TokenMask& begins_with_break() const { return begins_with_break_; }

@@ -1,5 +1,5 @@
 // RecordingListener: what was said of an answer while it was made, for tests: joined, and held to
-// what llm/listener.h promises.
+// what llm/stream_sink.h promises.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,13 +8,13 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "llm/listener.h"
+#include "llm/stream_sink.h"
 
 namespace windrow::engine::testing {
 
-class RecordingListener final : public llm::Listener {
+class RecordingListener final : public llm::StreamSink {
  public:
-  void on_piece(llm::Piece piece) override {
+  void on_delta(llm::Delta piece) override {
     EXPECT_FALSE(done_) << "a piece after the Done";
     Said& said = choices_[piece.choice];
     EXPECT_FALSE(said.whole.finish_reason) << "a piece after the last of choice " << piece.choice;
@@ -47,7 +47,7 @@ class RecordingListener final : public llm::Listener {
     EXPECT_EQ(choices_.size(), answer->choices.size());
     for (size_t i = 0; i < answer->choices.size(); ++i) {
       const llm::Choice& choice = answer->choices[i];
-      const llm::Piece& whole = choices_[static_cast<int32_t>(i)].whole;
+      const llm::Delta& whole = choices_[static_cast<int32_t>(i)].whole;
       EXPECT_EQ(whole.text, choice.text) << "choice " << i;
       EXPECT_EQ(whole.text_begin, choice.text_begin) << "choice " << i;
       EXPECT_EQ(whole.reasoning, choice.reasoning.value_or("")) << "choice " << i;
@@ -63,7 +63,7 @@ class RecordingListener final : public llm::Listener {
 
  private:
   struct Said {
-    llm::Piece whole;
+    llm::Delta whole;
     std::vector<llm::ToolCall> calls;
     int pieces = 0;
   };
