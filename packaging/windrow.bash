@@ -23,7 +23,7 @@ _windrow() {
     status) flags='--prices --histogram --no-histogram --json --help' ;;
     keys) flags='--rpm --tpm --in-flight --priority --weight --admin --json --help' ;;
     probe) flags='--upstream --model --api-key-env --in-flight --seconds-each --requests-each --max-tokens --prompt --input --json --help' ;;
-    sim-upstream) flags='--listen --port --instant --stats --model --context --ollama --want-key --slots --serial --knee --queue --request-ms --prompt-token-us --token-ms --prefix-blocks --answer --answer-tokens --answer-spread --embedding-size --fault --limit-headers --rpm --tpm --seed --help' ;;
+    sim-upstream) flags='--listen --address --port --instant --stats --model --context --ollama --want-key --slots --serial --knee --queue --request-ms --prompt-token-us --token-ms --prefix-blocks --answer --answer-tokens --answer-spread --embedding-size --fault --limit-headers --rpm --tpm --seed --help' ;;
   esac
   case $before in
     --kv-type) mapfile -t COMPREPLY < <(compgen -W 'f32 f16 bf16 q8_0 q5_1 q5_0 q4_1 q4_0' -- "$word") && return ;;
@@ -39,7 +39,7 @@ _windrow() {
       mapfile -t COMPREPLY < <(compgen -f -- "${word#*=}")
       return
       ;;
-    --limit|--ctx|--device|--gpu-layers|--threads|--pooling|--model-alias|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--reply-memory-mb|--set|--max-tokens-default|--call-reasoning|--rows-max|--batch-tokens|--step-ms|--grace|--load|--memory|--keep-loaded|--unload-idle-s|--load-wait-s|--listen|--max-batches|--max-batch-rows|--max-file-mb|--max-files-mb|--cors-origin|--max-body-mb|--keep-items-mb|--max-queue|--refusal-patience|--max-linger-us|--only|--weight|--upstream|--api-key-env|--in-flight|--seconds-each|--requests-each|--max-tokens|--prompt|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--limit-headers|--rpm|--tpm|--seed) return ;;
+    --limit|--ctx|--device|--gpu-layers|--threads|--pooling|--model-alias|--concurrency|--max-cost|--request-timeout|--max-attempts|--max-batch-size|--batch-window-ms|--reply-memory-mb|--set|--max-tokens-default|--call-reasoning|--rows-max|--batch-tokens|--step-ms|--grace|--load|--memory|--keep-loaded|--unload-idle-s|--load-wait-s|--max-batches|--max-batch-rows|--max-file-mb|--max-files-mb|--cors-origin|--max-body-mb|--keep-items-mb|--max-queue|--refusal-patience|--max-linger-us|--only|--weight|--upstream|--api-key-env|--in-flight|--seconds-each|--requests-each|--max-tokens|--prompt|--listen|--address|--port|--context|--want-key|--slots|--knee|--queue|--request-ms|--prompt-token-us|--token-ms|--prefix-blocks|--answer-tokens|--answer-spread|--embedding-size|--fault|--limit-headers|--rpm|--tpm|--seed) return ;;
   esac
   if [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")

@@ -365,7 +365,7 @@ std::optional<Error> UpstreamFleet::final_error() {
   }
   if (!watch_) return std::nullopt;
   dispatcher_->wait_idle();
-  return watch_->final_error();
+  return watch_->verdict();
 }
 
 std::string UpstreamFleet::runtime() const {

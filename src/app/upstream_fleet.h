@@ -117,7 +117,7 @@ class UpstreamFleet final : public ModelFleet {
 
   std::mutex news_mutex_;
   FailureNews news_;
-  int64_t useless_ = 0;            // replies that were none, from all servers
+  int64_t useless_ = 0;              // replies that were none, from all servers
   std::optional<Error> all_failed_;  // nobody ever answered
   std::function<void()> on_all_failed_;
 

@@ -31,7 +31,7 @@ std::string row(int number, const std::string& prompt, const std::string& more =
 }
 
 Result<Survey> survey(const std::string& text, std::optional<int64_t> rows_max = std::nullopt) {
-  testing::MemoryInput input(text);
+  batch::testing::MemoryInput input(text);
   auto lines = batch::open_lines(input);
   EXPECT_TRUE(lines.has_value());
   const batch::RowReader reader(batch::RowRules{.body = {}, .models = {"m"}, .any_model = true});
@@ -101,7 +101,7 @@ TEST(Survey, TheSampleIsBoundedFairAndRepeatable) {
 }
 
 TEST(Survey, AnInputThatBreaksOffIsAnError) {
-  testing::MemoryInput input(row(1, "a") + row(2, "b"), {.piece_bytes = 10, .fails_at = 60});
+  batch::testing::MemoryInput input(row(1, "a") + row(2, "b"), {.piece_bytes = 10, .fails_at = 60});
   auto lines = batch::open_lines(input);
   ASSERT_TRUE(lines.has_value());
   const batch::RowReader reader(batch::RowRules{.body = {}, .models = {"m"}, .any_model = true});
@@ -131,7 +131,7 @@ class CalibrationTest : public ::testing::Test {
   }
 
   Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t rows_max) {
-    return batch::calibrate(
+    return report::calibrate(
         sample, rows_max, [this](std::vector<llm::Request> requests) { return run(requests); },
         clock_);
   }
@@ -179,7 +179,7 @@ TEST_F(CalibrationTest, ABackendThatAnswersNothingIsAnError) {
     return Result<std::vector<llm::Outcome>>(std::vector<llm::Outcome>(
         requests.size(), llm::Outcome(llm::Failure{.message = "out of memory"})));
   };
-  const Result<Calibration> calibration = batch::calibrate(sample(3, 5), 2, failing, clock_);
+  const Result<Calibration> calibration = report::calibrate(sample(3, 5), 2, failing, clock_);
   ASSERT_FALSE(calibration.has_value());
   EXPECT_EQ(calibration.error().message,
             "no row could be answered to measure the speed: out of memory");

@@ -15,11 +15,11 @@
 namespace windrow::report {
 namespace {
 
+using batch::testing::row_line;
+using batch::testing::run_job;
 using store::testing::MemoryDisk;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::row_line;
-using testing::run_job;
 
 const batch::JobPaths kPaths = *batch::job_paths("r.jsonl");
 
@@ -32,10 +32,9 @@ class JobStatusTest : public ::testing::Test {
  protected:
   // A job of three rows, one of which failed, and a bad line; as a run leaves it.
   void leave_a_job() {
-    ASSERT_TRUE(
-        batch::run_job(memory_, {.input = batch::row_line("a", "1") + batch::row_line("b", "bad") +
-                                          batch::row_line("c", "3") + "rubbish\n"})
-            .completed());
+    ASSERT_TRUE(run_job(memory_, {.input = row_line("a", "1") + row_line("b", "bad") +
+                                           row_line("c", "3") + "rubbish\n"})
+                    .completed());
     leave_a_summary(RunEnd::kCompleted, 4);
   }
 

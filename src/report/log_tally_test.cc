@@ -25,14 +25,14 @@ std::string result(const std::string& id, const std::string& model, const llm::U
   llm::Answer answer{.choices = {{.text = "x"}}};
   answer.usage = usage;
   answer.timings = timings;
-  return without_end(result_line(key_of(id), llm::Endpoint::kCompletions, model, answer,
-                                 {.attempts = attempts, .tokens = tokens}, 0));
+  return without_end(batch::result_line(key_of(id), llm::Endpoint::kCompletions, model, answer,
+                                        {.attempts = attempts, .tokens = tokens}, 0));
 }
 
 std::string failure(const std::string& id, int32_t status, const std::string& code,
                     const std::string& message, uint64_t line = 1, int32_t attempts = 1,
                     int64_t tokens = 0) {
-  return without_end(error_line(
+  return without_end(batch::error_line(
       {.key = key_of(id, line), .failure = {.status = status, .code = code, .message = message}},
       {.attempts = attempts, .tokens = tokens}));
 }

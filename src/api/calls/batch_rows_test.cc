@@ -80,9 +80,9 @@ TEST(BatchRows, AMessageIsAChatWithABodyOfItsOwn) {
 }
 
 TEST(BatchRows, UnknownFieldsAreLeftOutAndNamedWhereThatIsWanted) {
-  const batch::RowReader reader({.models = {"m"},
+  const batch::RowReader reader({.body = {.unknown_fields = llm::UnknownFields::kIgnore},
+                                 .models = {"m"},
                                  .any_model = true,
-                                 .unknown_fields = llm::UnknownFields::kIgnore,
                                  .apis = row_apis()});
   for (const std::string_view asked :
        {R"("url":"/v1/responses","body":{"model":"m","input":"hi","foo_bar":1)",

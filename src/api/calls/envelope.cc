@@ -25,7 +25,7 @@ using llm::wrong_kind;
 constexpr std::string_view kPriorityHeader = "X-Windrow-Priority";
 constexpr std::string_view kDeadlineHeader = "X-Windrow-Deadline-Ms";
 
-constexpr std::string_view kPriorities =
+constexpr std::string_view kAcceptedPriorities =
     "\"interactive\", \"normal\", \"batch\", or a whole number: below 0 is interactive, 0 normal, "
     "above batch";
 constexpr size_t kLaneBytesMax = 128;
@@ -96,17 +96,18 @@ std::optional<Priority> priority_named(std::string_view name) {
 }
 
 Problem read_priority(json::object& body, Envelope& envelope) {
-  const auto priority = take(body, "priority");
-  if (!priority) return std::nullopt;
+  const auto value = take(body, "priority");
+  if (!value) return std::nullopt;
   std::optional<Priority> priority;
-  if (priority->is_string()) {
-    priority = priority_named(priority->get_string());
-  } else if (priority->is_number()) {
+  if (value->is_string()) {
+    priority = priority_named(value->get_string());
+  } else if (value->is_number()) {
     boost::system::error_code error;
-    const auto number = priority->to_number<int64_t>(error);
+    const auto number = value->to_number<int64_t>(error);
     if (!error) priority = priority_of(number);
   }
-  if (!priority) return bad_value("priority", fmt::format("priority must be {}", kPriorities));
+  if (!priority)
+    return bad_value("priority", fmt::format("priority must be {}", kAcceptedPriorities));
   envelope.priority = *priority;
   return std::nullopt;
 }
@@ -128,10 +129,11 @@ Problem read_tier(json::object& body, Envelope& envelope) {
 }
 
 Problem read_headers(const http::Headers& headers, Envelope& envelope) {
-  if (const auto priority = headers.get(kPriorityHeader)) {
-    const std::optional<Priority> priority = priority_named(*priority);
+  if (const auto name = headers.get(kPriorityHeader)) {
+    const std::optional<Priority> priority = priority_named(*name);
     if (!priority)
-      return bad_value(kPriorityHeader, fmt::format("{} must be {}", kPriorityHeader, kPriorities));
+      return bad_value(kPriorityHeader,
+                       fmt::format("{} must be {}", kPriorityHeader, kAcceptedPriorities));
     envelope.priority = *priority;
   }
   if (const auto lane = headers.get(kLaneHeader)) {

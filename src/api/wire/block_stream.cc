@@ -5,9 +5,10 @@
 #include "llm/raw_answer.h"
 
 namespace windrow::api {
-namespace {
 
 using Kind = AnswerBlock::Kind;
+
+namespace {
 
 llm::Failure mixed_up() {
   return {.failure_class = llm::FailureClass::kTransient,
