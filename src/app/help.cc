@@ -92,7 +92,7 @@ std::string help_text() {
   text += help_line("windrow serve --model MODEL.gguf", "answer OpenAI's API over HTTP");
   text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
   text += help_line("windrow config show", "every setting, its value and where that comes from");
-  text += help_line("windrow keys add FILE NAME", "a key for somebody who may ask the server");
+  text += help_line("windrow keys add FILE NAME", "create an API key for the server");
   text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
   text += help_line("windrow sim-upstream", "a server to rehearse against, with faults by switch");
   text += help_line("windrow --version", "which Windrow and which libllama");

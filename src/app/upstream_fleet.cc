@@ -123,7 +123,7 @@ void UpstreamFleet::tell_context(const std::string& server, const std::string& m
   if (tokens == 0) {
     console_.warn(
         fmt::format("{} does not say what context {} has; Ollama cuts prompts that are "
-                    "longer without a word, and nothing here will notice",
+                    "longer silently, and nothing here will notice",
                     server, model));
     return;
   }

@@ -166,7 +166,7 @@ Result<std::unique_ptr<DataDir>> DataDir::open(std::string root,
   if (!opened) return opened.error();
   if (!opened->put_aside.empty()) {
     warnings.push_back(fmt::format(
-        "{}; it was put aside as {} and a new one begun: files and batches of before are not "
+        "{}; it was put aside as {} and a new one was created: earlier files and batches are not "
         "listed any more, their bytes stay in {}",
         opened->why, opened->put_aside, root));
   } else if (Result<void> looked = look_for_unknown(*opened->database, root, warnings); !looked) {

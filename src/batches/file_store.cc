@@ -52,7 +52,7 @@ llm::Failure too_large(int64_t bytes_max) {
       .status = 413,
       .code = "file_too_large",
       .message = fmt::format("the file is larger than {}, as large as one may be here; split it, "
-                             "or have whoever runs the server raise --max-file-mb",
+                             "or have the operator raise --max-file-mb",
                              human_bytes(static_cast<uint64_t>(bytes_max))),
       .param = "file"};
 }
@@ -63,7 +63,7 @@ llm::Failure no_room(int64_t bytes_max) {
       .status = 507,
       .code = "storage_full",
       .message = fmt::format("all files together would be larger than {}, as large as they may be "
-                             "here; delete some, or have whoever runs the server raise "
+                             "here; delete some, or have the operator raise "
                              "--max-files-mb",
                              human_bytes(static_cast<uint64_t>(bytes_max))),
       .param = "file"};

@@ -25,11 +25,10 @@ llm::Failure invalid(std::string message, std::string param) {
 
 llm::Failure of_storage(const Error& error) {
   if (error.kind == ErrorKind::kDiskFull) {
-    return {
-        .failure_class = llm::FailureClass::kRequest,
-        .status = 507,
-        .code = "disk_full",
-        .message = "the server's disk is full; delete files, or have whoever runs it make room"};
+    return {.failure_class = llm::FailureClass::kRequest,
+            .status = 507,
+            .code = "disk_full",
+            .message = "the server's disk is full; delete files, or have the operator make room"};
   }
   return {.failure_class = llm::FailureClass::kRequest,
           .status = 500,

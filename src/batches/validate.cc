@@ -118,7 +118,7 @@ class Validator {
   bool refuse_more(const batch::Line& line, std::string_view what) {
     add(line, "too_many_tasks",
         fmt::format("the file has more than {} {}, as many as a batch may have here; split it, or "
-                    "have whoever runs the server raise --max-batch-rows",
+                    "have the operator raise --max-batch-rows",
                     with_thousands(rules_.rows_max), what),
         "");
     return false;

@@ -224,6 +224,24 @@ void RequestParser::refuse(int status, std::string_view reason, ErrorCode& error
   error = beast_http::error::bad_field;
 }
 
+namespace {
+
+// What is wrong with a head, in words for whoever wrote it.
+std::string head_fault(const boost::system::error_code& error) {
+  if (error == beast_http::error::bad_method) return "the method in its first line is not valid";
+  if (error == beast_http::error::bad_target) return "the path in its first line is not valid";
+  if (error == beast_http::error::bad_version)
+    return "its first line does not end with HTTP/1.1 or HTTP/1.0";
+  if (error == beast_http::error::bad_field)
+    return "a header is not written as \"Name: value\", or its name has a character that is not "
+           "allowed";
+  if (error == beast_http::error::bad_value)
+    return "the value of a header has a character that is not allowed";
+  return error.message();
+}
+
+}  // namespace
+
 RequestParser::State RequestParser::fail(const ErrorCode& error) {
   if (failure_status_ != 0) return State::kFailed;
   if (error == beast_http::error::header_limit) {
@@ -237,7 +255,7 @@ RequestParser::State RequestParser::fail(const ErrorCode& error) {
     failure_status_ = 400;
     failure_ = tls_ ? "this is TLS, and this port speaks plain HTTP: use http://, or give the "
                       "server a certificate"
-                    : fmt::format("this is not an HTTP request: {}", error.message());
+                    : fmt::format("this is not an HTTP request: {}", head_fault(error));
   }
   return State::kFailed;
 }

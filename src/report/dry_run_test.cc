@@ -57,23 +57,22 @@ TEST(Survey, CountsRowsTokensAndFaults) {
 }
 
 TEST(Survey, EveryChoiceIsAnAnswer) {
-  const Result<Survey> result =
-      survey(row(1, "a", R"(,"n":3)") + row(2, "b") +
-             row(3, "c", R"(,"max_tokens":0,"batch::echo":true,"logprobs":0)"));
+  const Result<Survey> result = survey(row(1, "a", R"(,"n":3)") + row(2, "b") +
+                                       row(3, "c", R"(,"max_tokens":0,"echo":true,"logprobs":0)"));
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->answers, 4) << "what is only read is not answered";
   EXPECT_EQ(result->output_tokens_max, 200);
 }
 
 TEST(Survey, PromptsThatAreOnlyScoredShareTheirBeginnings) {
-  const std::string scored = R"(,"max_tokens":0,"batch::echo":true,"logprobs":1)";
+  const std::string scored = R"(,"max_tokens":0,"echo":true,"logprobs":1)";
   const Result<Survey> result =
       survey(row(1, "abcdef", scored) + row(2, "abcxyz", scored) + row(3, "abcdez", scored));
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->prompt_tokens, 18);
   EXPECT_DOUBLE_EQ(result->shared_prefix, 8.0 / 18);
   EXPECT_EQ(result->answers, 0);
-  const std::string echoed = R"(,"max_tokens":0,"batch::echo":true)";
+  const std::string echoed = R"(,"max_tokens":0,"echo":true)";
   EXPECT_EQ(survey(row(1, "abcdef", echoed) + row(2, "abcdef", echoed))->shared_prefix, 0)
       << "nothing is computed";
 }

@@ -205,7 +205,7 @@ std::optional<llm::Failure> too_long(const llm::Request& request, const OllamaCo
       .code = "context_length_exceeded",
       .message =
           fmt::format("the maximum context length is {} tokens for {} at {}, and the prompt "
-                      "has at least {}: Ollama would cut it without a word, so it was not "
+                      "has at least {}: Ollama would cut it silently, so it was not "
                       "sent; {}",
                       context.tokens, request.model, server, tokens, how_to_raise(request.model)),
       .param = request.endpoint == llm::Endpoint::kChatCompletions ? "messages" : "",
@@ -250,7 +250,7 @@ llm::Failure cut_failure(llm::Answer answer, const std::string& model, const Oll
       .failure_class = llm::FailureClass::kRequest,
       .status = 400,
       .code = "context_length_exceeded",
-      .message = fmt::format("{} cut the prompt without a word: {} has a context of {} tokens "
+      .message = fmt::format("{} cut the prompt silently: {} has a context of {} tokens "
                              "there, and {} of the prompt were read. An answer over the rest is "
                              "none; {}",
                              server, model, with_thousands(context.tokens),

@@ -79,8 +79,8 @@ TEST_F(ConsoleTest, APipeGetsPlainLines) {
   EXPECT_THAT(lines[6], StartsWith("tokens        "));
   EXPECT_EQ(lines[7], "results       results.jsonl");
   EXPECT_EQ(lines[8],
-            "errors        results.errors.jsonl; `windrow retry results.errors.jsonl` runs these "
-            "rows again");
+            "errors        results.errors.jsonl; `windrow retry results.errors.jsonl` with this "
+            "run's --model or --upstream runs these rows again");
   EXPECT_EQ(lines[9], "summary       results.summary.json");
 }
 

@@ -80,6 +80,14 @@ TEST_F(TrialStep, OfAGoodModelLeavesItsMemoryEmptyAndItsThreadsAsTheyWere) {
   }
 }
 
+TEST_F(TrialStep, RefusesAModelThatComputesNoNumbers) {
+  GgufBytes absurd = file("llama");
+  absurd.set("rope.freq_base", 0.0F);
+  const Result<void> ran = engine::trial_step(open(absurd), kThreads, path_);
+  ASSERT_FALSE(ran.has_value());
+  EXPECT_NE(ran.error().message.find("computes NaN"), std::string::npos) << ran.error().message;
+}
+
 // In a process of its own: libggml does not free what the pass had in hand (some hundred bytes).
 TEST_F(TrialStep, TurnsAnAssertionOfAPassIntoAnError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -54,7 +54,7 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
           fmt::format("the body is nested more than {} deep; flatten it", kJsonDepthMax));
     }
     return refused(400, "invalid_json",
-                   fmt::format("the body is not one JSON value in UTF-8: {} near byte {}{}",
+                   fmt::format("the body is not valid JSON in UTF-8: {} near byte {}{}",
                                fault->reason, fault->byte, place_in(body, fault->byte - 1)));
   }
   auto& value = std::get<json::value>(parsed);

@@ -270,7 +270,7 @@ void add_models(const std::vector<ModelReading>& models, Page& page) {
   each("windrow_rows_waiting", "gauge", "Rows that are not in the batch yet.",
        [](Model model) { return model.stats.rows_waiting; });
   page.family("windrow_kv_cells", "gauge",
-              "Cells of the model's memory: needed by running rows, or kept for who comes next.");
+              "Cells of the KV cache: used by running rows, or cached for reuse.");
   for (const ModelReading& model : models) {
     const llm::BackendStats& stats = model.stats;
     page.sample({{"model", model.name}, {"state", "needed"}},

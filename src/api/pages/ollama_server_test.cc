@@ -249,7 +249,7 @@ TEST_F(OllamaApi, WhatIsWrongIsSaidInItsWords) {
               HasSubstr("messages[0].images are not supported"));
   EXPECT_THAT(refused("/api/generate", R"({"model":"m","prompt":"a","suffix":"b"})"),
               HasSubstr("suffix must be"));
-  EXPECT_THAT(refused("/api/chat", "{"), HasSubstr("the body is not one JSON value"));
+  EXPECT_THAT(refused("/api/chat", "{"), HasSubstr("the body is not valid JSON"));
   const Reply nowhere = rig_.ask(post("/api/pull", R"({"model":"x"})"));
   EXPECT_EQ(nowhere.status, 404);
   EXPECT_TRUE(nowhere.json().at("error").is_string());

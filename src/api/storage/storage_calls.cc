@@ -57,7 +57,7 @@ llm::Failure no_storage() {
           .status = 501,
           .code = "no_data_dir",
           .message =
-              "this server keeps no files and runs no batches; whoever runs it must start it "
+              "this server keeps no files and runs no batches; the operator must start it "
               "with --data-dir FOLDER"};
 }
 

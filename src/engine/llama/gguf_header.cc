@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 namespace windrow::engine {
 namespace {
@@ -50,9 +52,9 @@ class HeaderCheck {
       : header_(header), rules_(rules_of(header.architecture)) {}
 
   Result<void> run() const {
-    for (const auto check : {&HeaderCheck::layers, &HeaderCheck::epsilons, &HeaderCheck::experts,
-                             &HeaderCheck::pooling, &HeaderCheck::heads, &HeaderCheck::rotation,
-                             &HeaderCheck::windows}) {
+    for (const auto check : {&HeaderCheck::layers, &HeaderCheck::context, &HeaderCheck::epsilons,
+                             &HeaderCheck::experts, &HeaderCheck::pooling, &HeaderCheck::heads,
+                             &HeaderCheck::rotation, &HeaderCheck::windows}) {
       if (Result<void> checked = (this->*check)(); !checked) return checked;
     }
     return {};
@@ -74,6 +76,13 @@ class HeaderCheck {
     const std::optional<double> count = header_.number("block_count");
     if (!count || (*count >= 1 && *count <= kLayersMax)) return {};
     return refused("block_count", *count, fmt::format("1 to {} layers", kLayersMax));
+  }
+
+  Result<void> context() const {
+    constexpr double kContextMax = std::numeric_limits<int32_t>::max();
+    const std::optional<double> length = header_.number("context_length");
+    if (!length || (*length >= 1 && *length <= kContextMax)) return {};
+    return refused("context_length", *length, fmt::format("1 to {:.0f} tokens", kContextMax));
   }
 
   Result<void> epsilons() const {

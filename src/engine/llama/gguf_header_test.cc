@@ -62,6 +62,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Absurd{"llama", "block_count", 513, "1 to 512 layers"},
                       Absurd{"llama", "block_count", 123457, "1 to 512 layers"},
                       Absurd{"llama", "block_count", 2147483648, "1 to 512 layers"},
+                      Absurd{"llama", "context_length", 0, "1 to 2147483647 tokens"},
+                      Absurd{"llama", "context_length", 4294967295, "1 to 2147483647 tokens"},
                       Absurd{"llama", "attention.layer_norm_rms_epsilon", kNan, "a finite number"},
                       Absurd{"llama", "attention.layer_norm_rms_epsilon", -1, "a finite number"},
                       Absurd{"bert", "attention.layer_norm_epsilon", -kInfinite, "a finite number"},

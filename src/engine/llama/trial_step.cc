@@ -3,12 +3,32 @@
 #include <fmt/format.h>
 #include <llama.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <span>
 
 #include "engine/llama/abort_guard.h"
 #include "engine/llama/gguf_header.h"
 
 namespace windrow::engine {
+namespace {
+
+// Whether what the pass computed for the one token is NaN: logits, or an embedding.
+bool is_nan(llama_context& context) {
+  const bool embeds = llama_pooling_type(&context) != LLAMA_POOLING_TYPE_NONE;
+  if (embeds) {
+    const float* embedding = llama_get_embeddings_seq(&context, 0);
+    return embedding != nullptr && std::isnan(*embedding);
+  }
+  const float* logits = llama_get_logits_ith(&context, 0);
+  if (logits == nullptr) return false;
+  const llama_vocab* vocabulary = llama_model_get_vocab(llama_get_model(&context));
+  const std::span<const float> all(logits, static_cast<size_t>(llama_vocab_n_tokens(vocabulary)));
+  return std::ranges::any_of(all, [](float logit) { return std::isnan(logit); });
+}
+
+}  // namespace
 
 Result<void> trial_step(llama_context& context, int32_t threads, const std::string& path) {
   const llama_memory_t memory = llama_get_memory(&context);
@@ -33,6 +53,11 @@ Result<void> trial_step(llama_context& context, int32_t threads, const std::stri
                  fmt::format("libllama cannot compute with this model (code {} for a first token); "
                              "{}",
                              code, kNewFileAdvice)};
+  }
+  if (is_nan(context)) {
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("the model computes NaN, not numbers, for a first token; {}", kNewFileAdvice)};
   }
   llama_set_n_threads(&context, threads, threads);
   if (memory != nullptr) llama_memory_clear(memory, /*data=*/false);
