@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <system_error>
 #include <utility>
-
-#include "base/ensure.h"
 
 namespace windrow::app {
 namespace {
@@ -64,7 +64,7 @@ SignalWatch::SignalWatch(std::function<void(std::string_view)> on_stop,
   pthread_sigmask(SIG_BLOCK, &previous_->watched, &previous_->mask);
   descriptor_ = signalfd(-1, &previous_->watched, SFD_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC);
-  ENSURE(descriptor_ >= 0 && wake_ >= 0, "the system gives no descriptor for signals");
+  if (descriptor_ < 0 || wake_ < 0) throw std::system_error(errno, std::generic_category());
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 

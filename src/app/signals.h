@@ -17,7 +17,8 @@ namespace windrow::app {
 class SignalWatch {
  public:
   // `on_stop` gets the name of the signal ("SIGINT"); both are called on the watch's own thread, at
-  // most once each, and must return soon. `on_reload`: what SIGHUP does; empty: it stops.
+  // most once each, and must return soon. `on_reload`: what SIGHUP does; empty: it stops. Throws
+  // std::system_error where the process may open no further descriptor.
   SignalWatch(std::function<void(std::string_view)> on_stop, std::function<void()> on_stop_now,
               std::function<void()> on_reload = {});
 

@@ -122,18 +122,17 @@ TEST_F(CallReaderTest, DefaultsAreLaidUnder) {
 // A body means the same as a row of a file and as a call, and is refused for the same reason.
 TEST_F(CallReaderTest, ABodyMeansTheSameInAFile) {
   const std::string deep = std::string(140, '[') + std::string(140, ']');
+  const std::string asked = R"({"model":"m","messages":[{"role":"user","content":"hi"}])";
   const std::vector<std::pair<Endpoint, std::string>> corpus = {
       {Endpoint::kChatCompletions, kChat},
+      {Endpoint::kChatCompletions, asked + R"(,"temperature":0.7,"seed":3,"n":2})"},
+      {Endpoint::kChatCompletions, asked + R"(,"temperature":0,"max_tokens":5})"},
+      {Endpoint::kChatCompletions, asked + R"(,"response_format":{"type":"json_object"}})"},
+      {Endpoint::kChatCompletions, asked + R"(,"tempo":1})"},
+      {Endpoint::kChatCompletions, R"({"model":"m","messages":[],"temperature":0})"},
       {Endpoint::kChatCompletions,
-       R"({"messages":[{"role":"user","content":"hi"}],"temperature":0.7,"seed":3,"n":2})"},
-      {Endpoint::kChatCompletions,
-       R"({"messages":[{"role":"user","content":"hi"}],"temperature":0,"max_tokens":5})"},
-      {Endpoint::kChatCompletions,
-       R"({"messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_object"}})"},
-      {Endpoint::kChatCompletions, R"({"messages":[{"role":"user","content":"hi"}],"tempo":1})"},
-      {Endpoint::kChatCompletions, R"({"messages":[],"temperature":0})"},
-      {Endpoint::kChatCompletions, R"({"messages":[{"role":"user","content":"a"}],"n":0})"},
-      {Endpoint::kChatCompletions, R"({"messages":)" + deep + "}"},
+       R"({"model":"m","messages":[{"role":"user","content":"a"}],"n":0})"},
+      {Endpoint::kChatCompletions, R"({"model":"m","messages":)" + deep + "}"},
       {Endpoint::kCompletions, R"({"prompt":"a","seed":null,"logprobs":3,"echo":true})"},
       {Endpoint::kCompletions, R"({"prompt":["a","b"],"max_tokens":0})"},
       {Endpoint::kCompletions, R"({"prompt":"a","logprobs":true})"},
