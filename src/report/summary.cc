@@ -265,10 +265,9 @@ std::string summary_to_text(const Summary& summary) {
   table.row("results", fmt::format("{}{}", summary.files.results,
                                    summary.ordered ? ", in the order of the input" : ""));
   if (summary.rows_failed > 0) {
-    table.row("errors",
-              fmt::format("{}; `windrow retry {}` with this run's --model or --upstream runs "
-                          "these rows again",
-                          summary.files.errors, summary.files.errors));
+    table.row("errors", summary.files.errors);
+    table.row("to retry", fmt::format("windrow retry {}, with the same --model or --upstream",
+                                      summary.files.errors));
   }
   table.row("summary", summary.files.summary);
   if (!summary.report.empty()) table.row("report", summary.report);

@@ -48,8 +48,9 @@ TEST(Summary, TheTableSaysWhatWasDone) {
             "speed         120 rows/s, 2,100 prompt and 505 generated tokens/s\n"
             "tokens        42,000 prompt, 10,100 generated, in 700 forward passes\n"
             "results       out/results.jsonl\n"
-            "errors        out/results.errors.jsonl; `windrow retry out/results.errors.jsonl` with "
-            "this run's --model or --upstream runs these rows again\n"
+            "errors        out/results.errors.jsonl\n"
+            "to retry      windrow retry out/results.errors.jsonl, with the same --model or "
+            "--upstream\n"
             "summary       out/results.summary.json\n");
 }
 

@@ -69,7 +69,7 @@ TEST_F(ConsoleTest, APipeGetsPlainLines) {
   std::vector<std::string> lines = lines_of(ended.errors);
   // How much could be shared depends on what ran together.
   std::erase_if(lines, [](const std::string& line) { return line.starts_with("reused        "); });
-  ASSERT_EQ(lines.size(), 10U) << ended;
+  ASSERT_EQ(lines.size(), 11U) << ended;
   EXPECT_EQ(lines[0], "windrow: model.gguf answers every row, whatever model it names");
   EXPECT_EQ(lines[1], "rows          6 succeeded, 1 failed");
   EXPECT_EQ(lines[2], "failures      1 x invalid_json_line");
@@ -78,10 +78,11 @@ TEST_F(ConsoleTest, APipeGetsPlainLines) {
   EXPECT_THAT(lines[5], StartsWith("speed         "));
   EXPECT_THAT(lines[6], StartsWith("tokens        "));
   EXPECT_EQ(lines[7], "results       results.jsonl");
-  EXPECT_EQ(lines[8],
-            "errors        results.errors.jsonl; `windrow retry results.errors.jsonl` with this "
-            "run's --model or --upstream runs these rows again");
-  EXPECT_EQ(lines[9], "summary       results.summary.json");
+  EXPECT_EQ(lines[8], "errors        results.errors.jsonl");
+  EXPECT_EQ(
+      lines[9],
+      "to retry      windrow retry results.errors.jsonl, with the same --model or --upstream");
+  EXPECT_EQ(lines[10], "summary       results.summary.json");
 }
 
 TEST_F(ConsoleTest, QuietSaysNothingButErrors) {
