@@ -11,7 +11,6 @@
 #include "api/calls/body_memory_budget.h"
 #include "api/calls/call_gate.h"
 #include "api/calls/call_ids.h"
-#include "api/calls/in_flight_counter.h"
 #include "api/calls/live_requests.h"
 #include "api/keys/request_guard.h"
 #include "api/pages/models_page.h"
@@ -21,6 +20,7 @@
 #include "api/storage/response_store.h"
 #include "api/wire/dialect.h"
 #include "api/wire/refusals.h"
+#include "async/in_flight_counter.h"
 #include "llm/answer_room.h"
 #include "llm/request_json.h"
 
@@ -74,7 +74,7 @@ class ApiServer::Core {
   const std::shared_ptr<llm::AnswerRoom> answer_room_;
   CallGate gate_;
   ResponseStore responses_;
-  InFlightCounter inside_;
+  async::InFlightCounter inside_;
   ActiveCalls calls_;
   StorageCalls storage_;
   Pages pages_;
@@ -126,7 +126,7 @@ ApiServer::Core::Core(http::Loop& loop, const Clock& clock, ModelRegistry& catal
             return gate_.state() == ServeState::kStopping ? std::optional(stopping())
                                                           : std::nullopt;
           },
-          [this] { inside_.come(); }, [this] { inside_.go(); }),
+          [this] { inside_.enter(); }, [this] { inside_.leave(); }),
       pages_({.clock = clock,
               .catalogue = catalogue,
               .gate = gate_,

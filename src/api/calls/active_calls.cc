@@ -68,7 +68,7 @@ void ActiveCalls::take(const CallRoute& route, RequestContext admitted,
                                                             .id = std::move(id)});
   calls_.push_front(call);
   call->place = calls_.begin();
-  around_.inside.come();
+  around_.inside.enter();
   call->begin();
 }
 
@@ -88,7 +88,7 @@ void ActiveCalls::show_later(RequestContext admitted, http::Exchange exchange,
     if (const auto page = asked.lock()) page->unwanted = true;
   });
   ++pages_;
-  around_.inside.come();
+  around_.inside.enter();
   workers_.post(
       [this, asked = std::move(asked), make = std::move(make)]() mutable {
         http::ServerReply reply;
@@ -114,15 +114,15 @@ void ActiveCalls::show_later(RequestContext admitted, http::Exchange exchange,
                    std::move(asked->exchange));
         asked.reset();
         --pages_;
-        around_.inside.go();
+        around_.inside.leave();
       },
-      CallWorkers::Length::kLong);
+      async::Executor::Length::kLong);
 }
 
 void ActiveCalls::over(Call& call) {
   around_.admission.release(call.bytes());
   calls_.erase(call.place);
-  around_.inside.go();
+  around_.inside.leave();
 }
 
 void ActiveCalls::tick() {

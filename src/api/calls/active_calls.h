@@ -15,15 +15,15 @@
 #include "api/calls/call_gate.h"
 #include "api/calls/call_ids.h"
 #include "api/calls/call_reader.h"
-#include "api/calls/call_workers.h"
-#include "api/calls/in_flight_counter.h"
 #include "api/calls/live_requests.h"
 #include "api/calls/model_registry.h"
-#include "api/calls/ordered_executor.h"
 #include "api/keys/request_guard.h"
 #include "api/pages/serve_metrics.h"
 #include "api/storage/response_store.h"
 #include "api/wire/dialect.h"
+#include "async/executor.h"
+#include "async/in_flight_counter.h"
+#include "async/ordered_executor.h"
 #include "base/clock.h"
 #include "http/loop.h"
 #include "http/server.h"
@@ -50,7 +50,7 @@ struct CallSurroundings {
   BodyMemoryBudget& admission;
   CallGate& gate;
   ResponseStore& responses;
-  InFlightCounter& inside;
+  async::InFlightCounter& inside;
   std::shared_ptr<llm::AnswerRoom> answer_room;
 };
 
@@ -83,8 +83,8 @@ class ActiveCalls final : public CallHost {
   // --- for calls ---
 
   http::Loop& loop() override { return around_.loop; }
-  CallWorkers& workers() override { return workers_; }
-  OrderedExecutor& lane_reads() override { return lane_reads_; }
+  async::Executor& workers() override { return workers_; }
+  async::OrderedExecutor& lane_reads() override { return lane_reads_; }
   const ModelRegistry& catalogue() const override { return around_.catalogue; }
   const CallRules& rules() const override { return rules_; }
   ServeMetrics& metrics() override { return around_.metrics; }
@@ -104,8 +104,8 @@ class ActiveCalls final : public CallHost {
   const CallSurroundings around_;
   const CallRules rules_;
   CallIds ids_;
-  CallWorkers workers_;
-  OrderedExecutor lane_reads_;
+  async::Executor workers_;
+  async::OrderedExecutor lane_reads_;
   http::Timer tick_;
   std::list<std::shared_ptr<Call>> calls_;
   std::atomic<int32_t> pages_ = 0;  // that wait or are made; any thread

@@ -92,8 +92,8 @@ void Call::begin() {
   exchange_.on_disconnect([call = weak_from_this()] {
     if (const auto self = call.lock()) self->carry_out(self->flow_.leave());
   });
-  const auto length = input_.gzip || body_bytes_ > kLongBodyBytes ? CallWorkers::Length::kLong
-                                                                  : CallWorkers::Length::kShort;
+  const auto length = input_.gzip || body_bytes_ > kLongBodyBytes ? async::Executor::Length::kLong
+                                                                  : async::Executor::Length::kShort;
   const uint64_t lane = lane_id(input_.key, input_.headers.get(kLaneHeader).value_or(""));
   host_.lane_reads().post(lane, [self = shared_from_this()] { self->read(); }, length);
 }

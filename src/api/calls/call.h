@@ -21,13 +21,13 @@
 #include "api/calls/awaited_load.h"
 #include "api/calls/call_flow.h"
 #include "api/calls/call_reader.h"
-#include "api/calls/call_workers.h"
 #include "api/calls/live_requests.h"
-#include "api/calls/ordered_executor.h"
 #include "api/keys/request_guard.h"
 #include "api/pages/serve_metrics.h"
 #include "api/storage/response_store.h"
 #include "api/wire/call_reply.h"
+#include "async/executor.h"
+#include "async/ordered_executor.h"
 #include "dispatch/dispatcher.h"
 #include "http/loop.h"
 #include "http/server.h"
@@ -44,8 +44,8 @@ class CallHost {
   virtual ~CallHost() = default;
 
   virtual http::Loop& loop() = 0;
-  virtual CallWorkers& workers() = 0;
-  virtual OrderedExecutor& lane_reads() = 0;
+  virtual async::Executor& workers() = 0;
+  virtual async::OrderedExecutor& lane_reads() = 0;
   virtual const ModelRegistry& catalogue() const = 0;
   virtual const CallRules& rules() const = 0;
   virtual ServeMetrics& metrics() = 0;

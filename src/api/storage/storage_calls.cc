@@ -219,8 +219,8 @@ std::shared_ptr<StorageCalls::Asked> StorageCalls::admit(const http::ServerReque
 void StorageCalls::take(const http::ServerRequest& request, http::Exchange exchange, Work work) {
   std::shared_ptr<Asked> asked = admit(request, exchange);
   if (!asked) return;
-  const auto length =
-      asked->body.size() > kBatchBodyMax ? CallWorkers::Length::kLong : CallWorkers::Length::kShort;
+  const auto length = asked->body.size() > kBatchBodyMax ? async::Executor::Length::kLong
+                                                         : async::Executor::Length::kShort;
   workers_.post(
       [asked = std::move(asked), work = std::move(work)] {
         // What one request does to the server must not be done to the others.
@@ -249,7 +249,7 @@ std::shared_ptr<StorageCalls::Asked> StorageCalls::admit_transfer(
 class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
  public:
   Upload(std::shared_ptr<Asked> asked, http::RequestBody body, http::MultipartReader reader,
-         batches::FileStore& files, CallWorkers& workers)
+         batches::FileStore& files, async::Executor& workers)
       : asked_(std::move(asked)),
         body_(std::move(body)),
         reader_(std::move(reader)),
@@ -259,9 +259,10 @@ class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
   void go_on() {
     body_.next([self = shared_from_this()](http::BodyPiece piece) mutable {
       // The end waits until everything is safe on the disk.
-      const auto length = piece.state == http::BodyPiece::State::kEnd ? CallWorkers::Length::kLong
-                                                                      : CallWorkers::Length::kShort;
-      CallWorkers& workers = self->workers_;
+      const auto length = piece.state == http::BodyPiece::State::kEnd
+                              ? async::Executor::Length::kLong
+                              : async::Executor::Length::kShort;
+      async::Executor& workers = self->workers_;
       workers.post([self = std::move(self), piece = std::move(piece)] { self->take(piece); },
                    length);
     });
@@ -295,7 +296,7 @@ class StorageCalls::Upload : public std::enable_shared_from_this<Upload> {
   http::RequestBody body_;
   http::MultipartReader reader_;
   FileForm form_;
-  CallWorkers& workers_;
+  async::Executor& workers_;
 };
 
 void StorageCalls::take_upload(const http::ServerRequest& head, http::Exchange exchange,
@@ -351,7 +352,7 @@ StorageCalls::Answered StorageCalls::delete_file(const Asked& asked) const {
 class StorageCalls::Download : public std::enable_shared_from_this<Download> {
  public:
   Download(std::shared_ptr<Asked> asked, batches::FileContent content, ByteRange range,
-           CallWorkers& workers)
+           async::Executor& workers)
       : asked_(std::move(asked)), content_(std::move(content)), left_(range), workers_(workers) {}
 
   void start(int status, http::Headers headers) {
@@ -389,7 +390,7 @@ class StorageCalls::Download : public std::enable_shared_from_this<Download> {
   const std::shared_ptr<Asked> asked_;
   batches::FileContent content_;
   ByteRange left_;
-  CallWorkers& workers_;
+  async::Executor& workers_;
 };
 
 void StorageCalls::take_download(const http::ServerRequest& request, http::Exchange exchange) {

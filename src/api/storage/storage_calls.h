@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/calls/call_workers.h"
 #include "api/keys/request_guard.h"
+#include "async/executor.h"
 #include "batches/batch_service.h"
 #include "batches/file_store.h"
 #include "http/server.h"
@@ -81,7 +81,7 @@ class StorageCalls {
   const std::function<void()> begun_;
   const std::function<void()> over_;
   std::atomic<int32_t> transfers_ = 0;
-  CallWorkers workers_;
+  async::Executor workers_;
 };
 
 }  // namespace windrow::api

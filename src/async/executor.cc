@@ -1,29 +1,30 @@
-#include "api/calls/call_workers.h"
+#include "async/executor.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/ensure.h"
 
-namespace windrow::api {
+namespace windrow::async {
 
-CallWorkers::CallWorkers(int32_t threads) : long_max_(std::max(threads / 2, 1)) {
-  for (int32_t i = 0; i < std::max(threads, 1); ++i)
-    threads_.emplace_back([this] { work(); });
+Executor::Executor(int32_t threads, Start start)
+    : threads_max_(static_cast<size_t>(std::max(threads, 1))), long_max_(std::max(threads / 2, 1)) {
+  if (start == Start::kNow) start_threads();
 }
 
-CallWorkers::~CallWorkers() {
+Executor::~Executor() {
   stop();
 }
 
-void CallWorkers::post(Task task, Length length) {
+void Executor::post(Task task, Length length) {
   const std::scoped_lock lock(mutex_);
-  ENSURE(!stopping_, "a task for workers that have been stopped");
+  ENSURE(!stopping_ || running_ > 0, "a task for an executor that was stopped");
+  if (threads_.empty()) start_threads();
   (length == Length::kLong ? long_tasks_ : tasks_).push_back(std::move(task));
   if (idle_ > 0) changed_.notify_one();
 }
 
-void CallWorkers::stop() {
+void Executor::stop() {
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
@@ -34,11 +35,16 @@ void CallWorkers::stop() {
   threads_.clear();
 }
 
-void CallWorkers::work() {
+void Executor::start_threads() {
+  while (threads_.size() < threads_max_)
+    threads_.emplace_back([this] { work(); });
+}
+
+void Executor::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     while (tasks_.empty() && !may_begin_long()) {
-      // Long ones that wait are begun by whoever is at one now.
+      // Long tasks that still wait are started by the threads that run long ones now.
       if (stopping_) return;
       ++idle_;
       changed_.wait(lock);
@@ -49,17 +55,19 @@ void CallWorkers::work() {
     std::deque<Task>& queue = is_long ? long_tasks_ : tasks_;
     Task task = std::move(queue.front());
     queue.pop_front();
+    ++running_;
     if (is_long) ++long_running_;
     lock.unlock();
     task();
     task = nullptr;  // what it holds may end with it: not under the lock
     lock.lock();
+    --running_;
     if (is_long) --long_running_;
   }
 }
 
-bool CallWorkers::may_begin_long() const {
+bool Executor::may_begin_long() const {
   return !long_tasks_.empty() && long_running_ < long_max_;
 }
 
-}  // namespace windrow::api
+}  // namespace windrow::async

@@ -1,11 +1,11 @@
-#include "api/calls/ordered_executor.h"
+#include "async/ordered_executor.h"
 
 #include <utility>
 
-namespace windrow::api {
+namespace windrow::async {
 
-void OrderedExecutor::post(uint64_t lane, CallWorkers::Task task, CallWorkers::Length length) {
-  if (lane == 0) return workers_.post(std::move(task), length);
+void OrderedExecutor::post(uint64_t lane, Executor::Task task, Executor::Length length) {
+  if (lane == 0) return executor_.post(std::move(task), length);
   {
     const std::scoped_lock lock(mutex_);
     const auto [found, fresh] = lanes_.try_emplace(lane);
@@ -14,20 +14,20 @@ void OrderedExecutor::post(uint64_t lane, CallWorkers::Task task, CallWorkers::L
       return;
     }
   }
-  hand_on(lane, {std::move(task), length});
+  submit(lane, {std::move(task), length});
 }
 
-void OrderedExecutor::hand_on(uint64_t lane, Waiting next) {
-  workers_.post(
+void OrderedExecutor::submit(uint64_t lane, PendingTask next) {
+  executor_.post(
       [this, lane, task = std::move(next.task)] {
         task();
-        ended(lane);
+        task_ended(lane);
       },
       next.length);
 }
 
-void OrderedExecutor::ended(uint64_t lane) {
-  Waiting next;
+void OrderedExecutor::task_ended(uint64_t lane) {
+  PendingTask next;
   {
     const std::scoped_lock lock(mutex_);
     const auto found = lanes_.find(lane);
@@ -38,7 +38,7 @@ void OrderedExecutor::ended(uint64_t lane) {
     next = std::move(found->second.front());
     found->second.pop_front();
   }
-  hand_on(lane, std::move(next));
+  submit(lane, std::move(next));
 }
 
-}  // namespace windrow::api
+}  // namespace windrow::async

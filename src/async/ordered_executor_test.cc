@@ -1,4 +1,4 @@
-#include "api/calls/ordered_executor.h"
+#include "async/ordered_executor.h"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,14 @@
 
 #include "base/random.h"
 
-namespace windrow::api {
+namespace windrow::async {
 namespace {
 
-using Length = CallWorkers::Length;
+using Length = Executor::Length;
 
 TEST(OrderedExecutor, ALaneKeepsItsOrderWhateverTheLengths) {
-  CallWorkers workers(2);
-  OrderedExecutor reads(workers);
+  Executor executor(2);
+  OrderedExecutor lanes(executor);
   std::latch entered(1);
   std::latch released(1);
   std::latch other(1);
@@ -27,7 +27,7 @@ TEST(OrderedExecutor, ALaneKeepsItsOrderWhateverTheLengths) {
     const std::scoped_lock lock(mutex);
     order.push_back(number);
   };
-  reads.post(
+  lanes.post(
       7,
       [&] {
         entered.count_down();
@@ -36,7 +36,7 @@ TEST(OrderedExecutor, ALaneKeepsItsOrderWhateverTheLengths) {
       },
       Length::kLong);
   std::latch last(1);
-  reads.post(
+  lanes.post(
       7,
       [&] {
         note(2);
@@ -44,15 +44,15 @@ TEST(OrderedExecutor, ALaneKeepsItsOrderWhateverTheLengths) {
       },
       Length::kShort);
   entered.wait();
-  // A worker is free, and takes what is of another lane or of none.
-  reads.post(8, [&] { other.count_down(); }, Length::kShort);
+  // The other thread runs tasks of other lanes and of none.
+  lanes.post(8, [&] { other.count_down(); }, Length::kShort);
   other.wait();
   std::latch none(1);
-  reads.post(0, [&] { none.count_down(); }, Length::kShort);
+  lanes.post(0, [&] { none.count_down(); }, Length::kShort);
   none.wait();
   released.count_down();
   last.wait();
-  workers.stop();
+  executor.stop();
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
@@ -60,14 +60,14 @@ TEST(OrderedExecutor, ManyLanesManyThreads) {
   constexpr uint64_t kSeed = 11;
   SCOPED_TRACE(kSeed);
   Random random(kSeed);
-  CallWorkers workers(4);
-  OrderedExecutor reads(workers);
+  Executor executor(4);
+  OrderedExecutor lanes(executor);
   std::mutex mutex;
   std::map<uint64_t, std::vector<int>> order;
   std::latch all(2000);
   for (int i = 0; i < 2000; ++i) {
     const uint64_t lane = random.below(6);
-    reads.post(
+    lanes.post(
         lane,
         [&, lane, i] {
           {
@@ -79,10 +79,10 @@ TEST(OrderedExecutor, ManyLanesManyThreads) {
         random.chance(0.3) ? Length::kLong : Length::kShort);
   }
   all.wait();
-  workers.stop();
+  executor.stop();
   for (uint64_t lane = 1; lane < 6; ++lane)
     EXPECT_TRUE(std::ranges::is_sorted(order[lane])) << lane;
 }
 
 }  // namespace
-}  // namespace windrow::api
+}  // namespace windrow::async
