@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/embedding_backend.h"
+#include "engine/embed/embedding_backend.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 

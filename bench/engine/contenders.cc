@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "engine/engine.h"
+#include "engine/generate/engine.h"
 #include "engine/plain_loop.h"
 
 namespace windrow::bench {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/host/types.h"
 
 namespace windrow::bench {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/host/worker_pool.h"
 #include "engine/llama/llama_library.h"
-#include "engine/sampler.h"
-#include "engine/worker_pool.h"
+#include "engine/sampling/sampler.h"
 
 namespace windrow {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/engine.h"
+#include "engine/generate/engine.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "engine/structure/answer_guide.h"

@@ -9,7 +9,7 @@
 
 #include "app/dry_run_command.h"
 #include "app/run_options.h"
-#include "engine/device_thread.h"
+#include "engine/host/device_thread.h"
 
 namespace windrow::app {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/embedding_runner.h"
+#include "engine/host/embedding_runner.h"
 #include "engine/llama/llama_adapters.h"
 
 namespace windrow::app {

@@ -14,10 +14,10 @@
 #include "app/settings.h"
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/device_thread.h"
+#include "engine/host/device_thread.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
-#include "engine/model_backend.h"
+#include "engine/manager/model_backend.h"
 #include "engine/sim/sim_vocabulary.h"
 #include "llm/request_json.h"
 

@@ -9,7 +9,7 @@
 
 #include "app/settings.h"
 #include "base/result.h"
-#include "engine/pool/model_cache_policy.h"
+#include "engine/manager/model_cache_policy.h"
 
 namespace windrow::app {
 

@@ -17,8 +17,8 @@
 #include "app/settings.h"
 #include "base/clock.h"
 #include "dispatch/dispatcher.h"
-#include "engine/device_thread.h"
-#include "engine/pool/model_manager.h"
+#include "engine/host/device_thread.h"
+#include "engine/manager/model_manager.h"
 
 namespace windrow::app {
 

@@ -1,6 +1,6 @@
 // Priority: who waits for an answer. What is more urgent goes first, within bounds, wherever
-// requests or their parts stand in line: dispatch/request_queue.h, engine/batch_scheduler.h,
-// engine/embedding_batch.h.
+// requests or their parts stand in line: dispatch/request_queue.h,
+// engine/schedule/batch_scheduler.h, engine/embed/embedding_batch.h.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ struct ReserveOptions {
   double from_normal = 0;  // that only kInteractive can take
   double from_batch = 0;   // that kBatch cannot take
 
-  // Where they go, kBatch gives its places to those who need them (engine/batch_scheduler.h), so it
-  // keeps nobody else out.
+  // Where they go, kBatch gives its places to those who need them
+  // (engine/schedule/batch_scheduler.h), so it keeps nobody else out.
   bool batch_gives_way = false;
 };
 

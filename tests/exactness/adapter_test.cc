@@ -13,9 +13,9 @@
 
 #include "base/random.h"
 #include "base/testing/manual_clock.h"
+#include "engine/generate/step_loop.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
-#include "engine/step_loop.h"
 #include "exactness/plain_row.h"
 
 namespace windrow::exactness {

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "engine/embedding_answer.h"
-#include "engine/embedding_backend.h"
+#include "engine/embed/embedding_answer.h"
+#include "engine/embed/embedding_backend.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "exactness/plain_embedding.h"

@@ -10,10 +10,10 @@
 
 #include "base/random.h"
 #include "chat/chat_template.h"
-#include "engine/batch_scheduler.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
 #include "engine/llama/llama_runner.h"
+#include "engine/schedule/batch_scheduler.h"
 #include "exactness/plain_row.h"
 
 namespace windrow::exactness {

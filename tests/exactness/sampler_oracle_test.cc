@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 
 namespace windrow::exactness {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/batch_budget.h"
+#include "engine/embed/batch_budget.h"
 #include "engine/llama/llama_types.h"
 
 namespace windrow::engine {

@@ -12,7 +12,7 @@
 
 #include "base/ensure.h"
 #include "base/format.h"
-#include "engine/cpu_count.h"
+#include "engine/host/cpu_count.h"
 #include "engine/llama/abort_guard.h"
 #include "engine/llama/context_size.h"
 #include "engine/llama/llama_types.h"

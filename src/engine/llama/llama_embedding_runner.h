@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/embedding_runner.h"
+#include "engine/host/embedding_runner.h"
 #include "engine/llama/llama_model.h"
 
 struct ggml_backend_device;

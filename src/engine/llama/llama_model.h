@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/embedding_runner.h"
+#include "engine/embed/pair_format.h"
+#include "engine/host/embedding_runner.h"
+#include "engine/host/model_runner.h"
+#include "engine/host/vocabulary.h"
 #include "engine/llama/llama_adapters.h"
 #include "engine/llama/llama_library.h"
-#include "engine/model_runner.h"
-#include "engine/pair_format.h"
-#include "engine/vocabulary.h"
 
 struct ggml_backend_device;
 struct llama_model;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/host/model_runner.h"
 #include "engine/llama/llama_model.h"
-#include "engine/model_runner.h"
 
 struct ggml_backend_device;
 struct llama_context;

@@ -1,7 +1,7 @@
 // LlamaVocabulary: the tokeniser of a GGUF model, by libllama.
 #pragma once
 
-#include "engine/vocabulary.h"
+#include "engine/host/vocabulary.h"
 
 struct llama_vocab;
 

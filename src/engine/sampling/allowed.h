@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/host/types.h"
 
 namespace windrow::engine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 
 namespace windrow::engine {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/host/types.h"
 #include "engine/sampling/logit_blocks.h"
-#include "engine/types.h"
 
 namespace windrow::engine {
 

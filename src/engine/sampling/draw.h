@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/host/types.h"
 #include "engine/sampling/candidates.h"
 #include "engine/sampling/kept.h"
 #include "engine/sampling/logit_blocks.h"
-#include "engine/types.h"
 
 namespace windrow::engine {
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "engine/host/types.h"
 #include "engine/sampling/logit_blocks.h"
-#include "engine/types.h"
 
 namespace windrow::engine {
 

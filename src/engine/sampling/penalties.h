@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/host/types.h"
 #include "llm/request.h"
 
 namespace windrow::engine {

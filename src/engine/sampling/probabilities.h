@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/host/types.h"
 #include "engine/sampling/logit_blocks.h"
-#include "engine/types.h"
 
 namespace windrow::engine {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/embedding_runner.h"
+#include "engine/host/embedding_runner.h"
 #include "engine/sim/pause.h"
 #include "engine/sim/sim_options.h"
 #include "engine/sim/sim_vocabulary.h"

@@ -10,7 +10,7 @@
 
 #include "base/testing/manual_clock.h"
 #include "chat/chat_template.h"
-#include "engine/generation_backend.h"
+#include "engine/generate/generation_backend.h"
 #include "engine/sim/testing/clock_pause.h"
 #include "llm/request_json.h"
 #include "schema/validator.h"

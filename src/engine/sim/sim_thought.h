@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/host/types.h"
 #include "engine/sim/sim_options.h"
 #include "engine/sim/sim_vocabulary.h"
-#include "engine/types.h"
 
 namespace windrow::engine::sim {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/vocabulary.h"
+#include "engine/host/vocabulary.h"
 
 namespace windrow::engine::sim {
 

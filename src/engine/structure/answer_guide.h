@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "chat/reasoning.h"
+#include "engine/host/types.h"
 #include "engine/structure/call_gate.h"
 #include "engine/structure/spelled_marks.h"
 #include "engine/structure/thought_gate.h"
 #include "engine/structure/thought_masks.h"
-#include "engine/types.h"
 #include "grammar/matcher.h"
 
 namespace windrow::engine {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "chat/reasoning_stream.h"
-#include "engine/types.h"
+#include "engine/host/types.h"
 #include "grammar/token_mask.h"
 
 namespace windrow::engine {

@@ -4,9 +4,9 @@
 //   begin  open NAME middle ARGUMENTS close  (between  open ... close)*  end
 //
 // An answer that may have one call is held to the same grammar and ends where its first call is
-// whole (engine/call_text.h). A grammar that stopped behind the arguments would have no token that
-// joins their last brace with the text behind it, and models are trained to write such tokens:
-// without them the model writes something else into the arguments.
+// whole (engine/generate/call_text.h). A grammar that stopped behind the arguments would have no
+// token that joins their last brace with the text behind it, and models are trained to write such
+// tokens: without them the model writes something else into the arguments.
 //
 // Harmony has one call in an answer, a message whose header names the tool, in one of two orders
 // (chat/harmony.h): behind "<|start|>assistant", which the prompt may have said.

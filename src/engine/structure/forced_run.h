@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/types.h"
-#include "engine/vocabulary.h"
+#include "engine/host/types.h"
+#include "engine/host/vocabulary.h"
 #include "grammar/token_tables.h"
 
 namespace windrow::engine {

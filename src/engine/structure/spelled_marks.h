@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/types.h"
+#include "engine/host/types.h"
 
 namespace windrow::engine {
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/testing/manual_clock.h"
-#include "engine/generation_backend.h"
+#include "engine/generate/generation_backend.h"
 #include "engine/testing/scripted_runner.h"
 #include "engine/testing/word_vocabulary.h"
 

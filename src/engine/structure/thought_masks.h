@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "chat/reasoning.h"
+#include "engine/host/types.h"
 #include "engine/structure/thought_gate.h"
-#include "engine/types.h"
 #include "grammar/token_mask.h"
 
 namespace windrow::engine {

@@ -1,7 +1,7 @@
 // ByteVocabulary: a token is a byte, and a few control tokens behind them.
 #pragma once
 
-#include "engine/vocabulary.h"
+#include "engine/host/vocabulary.h"
 
 namespace windrow::engine::testing {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/testing/manual_clock.h"
-#include "engine/generation_backend.h"
+#include "engine/generate/generation_backend.h"
 #include "engine/testing/marked_vocabulary.h"
 #include "engine/testing/scripted_runner.h"
 #include "schema/validator.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/utf8.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 #include "engine/testing/scripted_runner.h"
 
 namespace windrow::engine::testing {

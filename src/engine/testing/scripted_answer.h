@@ -3,7 +3,7 @@
 // it in everything.
 #pragma once
 
-#include "engine/step_loop.h"
+#include "engine/generate/step_loop.h"
 #include "engine/testing/byte_vocabulary.h"
 
 namespace windrow::engine::testing {

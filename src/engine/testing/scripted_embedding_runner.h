@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/embedding_runner.h"
+#include "engine/host/embedding_runner.h"
 
 namespace windrow::engine::testing {
 

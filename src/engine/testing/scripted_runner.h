@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/model_runner.h"
+#include "engine/host/model_runner.h"
 
 namespace windrow::engine::testing {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/vocabulary.h"
+#include "engine/host/vocabulary.h"
 
 namespace windrow::engine::testing {
 

@@ -1,0 +1,102 @@
+#include "engine/embed/embedder.h"
+
+#include <new>
+#include <utility>
+
+namespace windrow::engine {
+
+Embedder::Embedder(std::unique_ptr<EmbeddingRunner> runner, const Clock& clock,
+                   EmbeddingOptions options, std::shared_ptr<DeviceThread> thread)
+    : runner_(std::move(runner)),
+      limits_(runner_->limits()),
+      loop_(*runner_, clock, std::move(options)),
+      stats_(loop_.stats()),
+      budget_{.batch_tokens = loop_.batch_tokens()},
+      thread_(thread != nullptr ? std::move(thread) : std::make_shared<DeviceThread>(clock)) {
+  // Who waits for vectors waits for one step of generation, whatever that takes.
+  seat_ = thread_->join(*this, /*patience=*/std::nullopt);
+}
+
+Embedder::~Embedder() {
+  thread_->leave(seat_);
+}
+
+void Embedder::submit(EmbeddingWork work) {
+  {
+    const std::scoped_lock lock(mutex_);
+    inbox_.works.push_back(std::move(work));
+  }
+  thread_->wake(seat_);
+}
+
+void Embedder::cancel_waiting() {
+  {
+    const std::scoped_lock lock(mutex_);
+    inbox_.cancel_waiting = true;
+  }
+  thread_->wake(seat_);
+}
+
+void Embedder::cancel_all() {
+  {
+    const std::scoped_lock lock(mutex_);
+    inbox_.cancel_all = true;
+  }
+  thread_->wake(seat_);
+}
+
+llm::BackendStats Embedder::stats() const {
+  const std::scoped_lock lock(mutex_);
+  llm::BackendStats stats = stats_;
+  for (const EmbeddingWork& work : inbox_.works)
+    stats.rows_waiting += static_cast<int32_t>(work.inputs.size());
+  return stats;
+}
+
+BudgetReport Embedder::budget() const {
+  const std::scoped_lock lock(mutex_);
+  return budget_;
+}
+
+Embedder::Inbox Embedder::take_inbox() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(inbox_, Inbox{});
+}
+
+void Embedder::publish() {
+  const std::scoped_lock lock(mutex_);
+  stats_ = loop_.stats();
+  if (budget_.points != loop_.budget_points())
+    budget_ = {.batch_tokens = loop_.batch_tokens(), .points = loop_.budget_points()};
+}
+
+// As Engine's.
+Next Embedder::take_turn(const Turn& turn) {
+  try {
+    return run_turn(turn);
+  } catch (const std::bad_alloc&) {
+    loop_.end_out_of_memory();
+    publish();
+    return {.kind = Next::Kind::kTurn};
+  }
+}
+
+Next Embedder::run_turn(const Turn& turn) {
+  Inbox inbox = take_inbox();
+  for (EmbeddingWork& work : inbox.works)
+    loop_.add(std::move(work));
+  if (inbox.cancel_waiting) loop_.cancel_waiting();
+  if (inbox.cancel_all) loop_.cancel_all();
+  publish();
+  const Next next = loop_.step(turn);
+  publish();
+  return next;
+}
+
+void Embedder::end() {
+  for (EmbeddingWork& work : take_inbox().works)
+    loop_.add(std::move(work));
+  loop_.cancel_all();
+}
+
+}  // namespace windrow::engine

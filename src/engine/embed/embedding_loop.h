@@ -1,0 +1,160 @@
+// EmbeddingLoop: the embedder without its thread. Work goes in; each call of step() runs one pass;
+// vectors come out through each Done. It joins the pure parts (EmbeddingBatch, BudgetSearch,
+// batching_delay_policy.h) to an EmbeddingRunner and decides nothing itself.
+//
+// Inputs that are equal and wait at the same time are computed once, whosever they are: clients ask
+// for the same text several times within a moment (a fact is embedded, looked up, and stored).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/embed/batch_budget.h"
+#include "engine/embed/batching_delay_policy.h"
+#include "engine/embed/embedding_batch.h"
+#include "engine/embed/pass_time.h"
+#include "engine/host/embedding_runner.h"
+#include "engine/host/round_robin.h"
+#include "llm/answer.h"
+#include "llm/backend.h"
+#include "llm/priority.h"
+#include "llm/step_report.h"
+
+namespace windrow::engine {
+
+struct EmbeddingResult {
+  std::vector<std::vector<float>> vectors;  // of each input, as the model gave them
+  llm::Timings timings;
+};
+
+using EmbeddingOutcome = std::variant<EmbeddingResult, llm::Failure>;
+
+// The inputs of one request, tokenised and checked on the caller's side. They have one outcome: an
+// input that fails ends the others with it.
+struct EmbeddingWork {
+  std::vector<std::vector<Token>> inputs;  // at least one; each has 1 .. input_tokens_max tokens
+  TimePoint submitted_at;
+  llm::Priority priority = llm::Priority::kNormal;
+  std::stop_token unwanted;                    // then it ends with kCancelled before the next pass
+  std::function<void(EmbeddingOutcome)> done;  // called exactly once
+};
+
+struct EmbeddingOptions {
+  std::optional<int32_t> batch_tokens;  // of one pass; absent: measured
+  Lingering lingering;
+
+  // Requests known to be on their way, such as a server is just reading; none: unknown. Called
+  // between passes, from the engine thread.
+  std::function<int64_t()> arriving;
+
+  llm::StepObserver on_step;  // after each pass that ran, measuring ones excepted; none: nobody
+};
+
+// Used by one thread at a time. Every Done is called from within a method.
+class EmbeddingLoop {
+ public:
+  // How long passes are timed for the budget before the first answer.
+  static constexpr Duration kSearchTime = std::chrono::milliseconds(1500);
+
+  // `runner` and `clock` must outlive the loop.
+  EmbeddingLoop(EmbeddingRunner& runner, const Clock& clock, EmbeddingOptions options = {});
+
+  // Cancels what is unfinished.
+  ~EmbeddingLoop();
+  EmbeddingLoop(const EmbeddingLoop&) = delete;
+  EmbeddingLoop& operator=(const EmbeddingLoop&) = delete;
+
+  void add(EmbeddingWork work);
+
+  // Runs one pass, over work or for measuring; or none, when there is nothing to run or what there
+  // is waits for company. A pass keeps to `turn` but for an input that alone is too long for that.
+  Next step(const Turn& turn = {});
+
+  // Work that has been in no pass yet, or all.
+  void cancel_waiting();
+  void cancel_all();
+
+  // Ends all work: memory ended where nobody knows for whose.
+  void end_out_of_memory();
+
+  // rows_waiting and rows_running count inputs; cached_tokens those of inputs that another one,
+  // which was equal, was computed for.
+  llm::BackendStats stats() const;
+
+  // Tokens of a pass: the best so far while it is being measured.
+  int32_t batch_tokens() const;
+
+  // The points that decided.
+  const std::vector<BudgetPoint>& budget_points() const { return search_.points(); }
+
+ private:
+  struct Running {
+    EmbeddingWork work;  // its inputs are moved to where they are computed
+    std::vector<InputId> inputs;
+    EmbeddingResult result;
+    size_t inputs_left = 0;
+    int32_t tokens_computed = 0;
+    TimePoint started_at;
+    bool started = false;
+  };
+
+  // Whose vector it becomes.
+  struct Place {
+    WorkId work;
+    size_t index = 0;
+  };
+
+  // What waits or is in a pass, once.
+  struct Input {
+    std::vector<Token> tokens;
+    uint64_t hash = 0;
+    std::vector<Place> places;  // never none
+  };
+
+  void add_input(std::vector<Token> tokens, const Place& place);
+  bool measure(const Turn& turn);
+  EmbeddingBatch::Budget budget(const Turn& turn) const;
+  LingerDecision decide_now(const Turn& turn, const EmbeddingBatch::Budget& budget) const;
+  void run(const std::vector<InputId>& pass, llm::StepReason reason);
+  Result<void> run_model(std::span<const std::span<const Token>> inputs);
+  void pass_ran(const std::vector<InputId>& pass, llm::StepReason reason, Duration duration);
+  void pass_failed(const std::vector<InputId>& pass, const Error& error);
+  void take(InputId id, std::span<const float> vector);
+  void give(const Place& place, int32_t tokens, std::span<const float> vector);
+  static llm::Failure with_usage(llm::Failure failure, const Running& running);
+  void end(WorkId id, EmbeddingOutcome outcome);
+  void end_all(const llm::Failure& failure);
+  void cancel_if(const std::function<bool(const Running&)>& unwanted);
+  void leave(const Running& running, WorkId id);
+  Input extract(InputId id);
+  void fail_for_good(const Error& error);
+
+  EmbeddingRunner& runner_;
+  const Clock& clock_;
+  const EmbeddingOptions options_;
+  BudgetSearch search_;
+  PassTime pass_time_;
+  ArrivalTimes arrivals_;
+  EmbeddingBatch batch_;
+  std::unordered_map<WorkId, Running> works_;
+  std::unordered_map<InputId, Input> inputs_;
+  std::unordered_multimap<uint64_t, InputId> by_hash_;
+  bool ran_ = false;  // a pass, and there has been no turn without one since
+  bool has_lingered_ = false;
+  uint64_t next_id_ = 0;
+  int64_t prompt_tokens_ = 0;
+  int64_t cached_tokens_ = 0;
+  int64_t passes_ = 0;
+  int32_t inputs_waiting_ = 0;
+  int failures_in_a_row_ = 0;
+  std::string broken_;  // why nothing can run any more; empty while it can
+};
+
+}  // namespace windrow::engine

@@ -1,0 +1,132 @@
+#include "engine/generate/engine.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "engine/host/cpu_count.h"
+
+namespace windrow::engine {
+namespace {
+
+// More would wait for memory.
+constexpr int32_t kSamplingThreadsMax = 8;
+
+StepLoopOptions with_threads(StepLoopOptions options) {
+  int32_t& count = options.sampling_threads.count;
+  if (count == 0) count = std::min(usable_cores(), kSamplingThreadsMax);
+  return options;
+}
+
+std::shared_ptr<DeviceThread> own_or(std::shared_ptr<DeviceThread> thread, const Clock& clock) {
+  return thread != nullptr ? std::move(thread) : std::make_shared<DeviceThread>(clock);
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
+               const Clock& clock, StepLoopOptions options, std::shared_ptr<DeviceThread> thread,
+               const StartWindow& start)
+    : clock_(clock),
+      start_(start),
+      runner_(std::move(runner)),
+      limits_(runner_->limits()),
+      loop_(*runner_, vocabulary, clock, with_threads(options)),
+      stats_(loop_.stats()),
+      thread_(own_or(std::move(thread), clock)) {
+  // Whoever hears of a row finds it counted.
+  loop_.set_before_done([this] {
+    const llm::BackendStats stats = loop_.stats();
+    const std::scoped_lock lock(mutex_);
+    stats_ = stats;
+  });
+  seat_ = thread_->join(*this, options.step_target);
+}
+
+Engine::~Engine() {
+  thread_->leave(seat_);
+}
+
+void Engine::submit(std::vector<EngineRequest> rows) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (inbox_.rows.empty()) first_row_at_ = clock_.now();
+    for (EngineRequest& row : rows)
+      inbox_.rows.push_back(std::move(row));
+  }
+  thread_->wake(seat_);
+}
+
+void Engine::cancel_waiting() {
+  {
+    const std::scoped_lock lock(mutex_);
+    inbox_.cancel_waiting = true;
+  }
+  thread_->wake(seat_);
+}
+
+void Engine::cancel_all() {
+  {
+    const std::scoped_lock lock(mutex_);
+    inbox_.cancel_all = true;
+  }
+  thread_->wake(seat_);
+}
+
+llm::BackendStats Engine::stats() const {
+  const std::scoped_lock lock(mutex_);
+  llm::BackendStats stats = stats_;
+  stats.rows_waiting += static_cast<int32_t>(inbox_.rows.size());
+  return stats;
+}
+
+Engine::Inbox Engine::take_inbox() {
+  const std::scoped_lock lock(mutex_);
+  stats_ = loop_.stats();
+  return std::exchange(inbox_, Inbox{});
+}
+
+// Until when rows that found nothing running wait for company.
+std::optional<TimePoint> Engine::window_end() const {
+  if (!idle_ || start_.window <= Duration::zero()) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  const auto rows_full = static_cast<size_t>(start_.rows > 0 ? start_.rows : limits_.rows_max);
+  const bool cancels = inbox_.cancel_waiting || inbox_.cancel_all;
+  if (inbox_.rows.empty() || inbox_.rows.size() >= rows_full || cancels) return std::nullopt;
+  const TimePoint end = first_row_at_ + start_.window;
+  return end > clock_.now() ? std::optional(end) : std::nullopt;
+}
+
+// Where memory ends and it is not known for which row, the rows of this model end and the process
+// goes on.
+Next Engine::take_turn(const Turn& turn) {
+  try {
+    return run_turn(turn);
+  } catch (const std::bad_alloc&) {
+    loop_.end_out_of_memory();
+    return {.kind = Next::Kind::kTurn};
+  }
+}
+
+Next Engine::run_turn(const Turn& turn) {
+  if (const std::optional<TimePoint> end = window_end())
+    return {.kind = Next::Kind::kTime, .at = *end};
+  Inbox inbox = take_inbox();
+  for (EngineRequest& row : inbox.rows)
+    loop_.add(std::move(row));
+  if (inbox.cancel_waiting) loop_.cancel_waiting();
+  if (inbox.cancel_all) loop_.cancel_all();
+  idle_ = !loop_.step(turn.alone);
+  if (!idle_) return {.kind = Next::Kind::kTurn};
+  const std::scoped_lock lock(mutex_);
+  stats_ = loop_.stats();
+  return {};
+}
+
+void Engine::end() {
+  for (EngineRequest& row : take_inbox().rows)
+    loop_.add(std::move(row));
+  loop_.cancel_all();
+}
+
+}  // namespace windrow::engine

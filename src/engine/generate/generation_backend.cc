@@ -1,0 +1,431 @@
+#include "engine/generate/generation_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <future>
+#include <iterator>
+#include <utility>
+
+#include "base/format.h"
+#include "engine/host/row_failures.h"
+
+namespace windrow::engine {
+namespace {
+
+// Of one row, about 400 MB each.
+constexpr int64_t kLogprobsMax = 8'000'000;
+constexpr int64_t kBiasesMax = 50'000'000;
+
+// Its errors begin with the place of what is at fault.
+bool has_calls(const llm::StructureSpec& spec) {
+  return spec.kind == llm::StructureSpec::Kind::kToolCalls || !spec.tools.empty();
+}
+
+struct PromptsAhead final : llm::ReadAhead {
+  PromptsAhead(const GenerationBackend* maker, std::variant<Prompts, llm::Failure> what)
+      : by(maker), made(std::move(what)) {}
+
+  const GenerationBackend* by;
+  const std::variant<Prompts, llm::Failure> made;
+};
+
+// Text shows no control tokens, but for those that tell thoughts from what is said, and calls of
+// tools from either.
+std::vector<Token> tokens_of_marks(const Vocabulary& vocabulary,
+                                   const chat::ReasoningFormat* format,
+                                   const chat::ToolSyntax* syntax = nullptr) {
+  std::vector<Token> tokens;
+  std::vector<std::string> marks;
+  if (format != nullptr) marks = format->marks();
+  if (syntax != nullptr) std::ranges::copy(syntax->marks(), std::back_inserter(marks));
+  if (marks.empty()) return tokens;
+  for (const ControlToken& token : vocabulary.control_tokens()) {
+    if (std::ranges::find(marks, token.text) != marks.end()) tokens.push_back(token.token);
+  }
+  return tokens;
+}
+
+// An answer, and what of its schemas has no effect.
+llm::Backend::Done with_warnings(std::vector<std::string> warnings, llm::Backend::Done done) {
+  return [warnings = std::move(warnings), done = std::move(done)](llm::Outcome outcome) {
+    if (auto* answer = std::get_if<llm::Answer>(&outcome)) answer->structure_warnings = warnings;
+    done(std::move(outcome));
+  };
+}
+
+}  // namespace
+
+GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
+                                     const Vocabulary& vocabulary,
+                                     Result<chat::ChatTemplate> chat_template, const Clock& clock,
+                                     const GenerationOptions& options,
+                                     std::shared_ptr<DeviceThread> thread)
+    : vocabulary_(vocabulary),
+      clock_(clock),
+      options_(options),
+      prompt_maker_(vocabulary, std::move(chat_template),
+                    {.row_tokens_max = runner->limits().row_tokens_max,
+                     .row_tokens_trained = runner->limits().row_tokens_trained,
+                     .now_unix_s = options.date_unix_s.value_or(clock.unix_seconds())}),
+      shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
+      shown_beside_tools_(
+          tokens_of_marks(vocabulary, prompt_maker_.reasoning(), prompt_maker_.tool_syntax())),
+      engine_(std::move(runner), vocabulary, clock,
+              {.step_target = options.step_target,
+               .lone_step_target = options.lone_step_target,
+               .sampling_threads = options.sampling_threads,
+               .reserve = options.reserve,
+               .mask_filling = options.mask_filling,
+               .on_step = options.on_step},
+              std::move(thread), options.start),
+      structures_(
+          [this](const llm::StructureSpec& spec, const grammar::GiveUp& give_up) {
+            return make_structure_for(spec, give_up);
+          },
+          clock, options.structure_limits) {}
+
+GenerationBackend::~GenerationBackend() {
+  cancel_those_without_structure();
+}
+
+int32_t GenerationBackend::output_tokens_max(const llm::Request& request,
+                                             size_t prompt_tokens) const {
+  const int32_t context_left = limits().row_tokens_max - static_cast<int32_t>(prompt_tokens);
+  return std::min(request.output_tokens_max.value_or(options_.output_tokens_default), context_left);
+}
+
+std::variant<Prompts, llm::Failure> GenerationBackend::prompts(const llm::Request& request) const {
+  std::variant<Prompts, llm::Failure> made = prompt_maker_.make(request);
+  if (const auto* prompts = std::get_if<Prompts>(&made)) {
+    if (std::optional<llm::Failure> failure = too_much(request, *prompts))
+      return *std::move(failure);
+    if (std::optional<llm::Failure> failure = no_call_possible(request)) return *std::move(failure);
+  }
+  return made;
+}
+
+// One row may ask for more than the machine has memory for: what it costs grows with prompts times
+// choices.
+std::optional<llm::Failure> GenerationBackend::too_much(const llm::Request& request,
+                                                        const Prompts& prompts) const {
+  const auto choices = static_cast<int64_t>(request.choices);
+  const auto rows = static_cast<int64_t>(prompts.tokens.size()) * choices;
+  const auto biases = static_cast<int64_t>(request.sampling.logit_bias.size());
+  const auto refused = [](std::string param, std::string message) {
+    return llm::Failure{
+        .code = "invalid_value", .message = std::move(message), .param = std::move(param)};
+  };
+  if (rows * biases > kBiasesMax) {
+    return refused(
+        "logit_bias",
+        fmt::format("logit_bias has {} tokens for each of {} answers; together they may "
+                    "have {}: ask for fewer answers at once, or shorten the list",
+                    with_thousands(biases), with_thousands(rows), with_thousands(kBiasesMax)));
+  }
+  if (!request.logprobs_top) return std::nullopt;
+  int64_t scored = 0;
+  for (const std::vector<Token>& prompt : prompts.tokens) {
+    scored += output_tokens_max(request, prompt.size());
+    if (request.echo) scored += static_cast<int64_t>(prompt.size());
+  }
+  scored *= choices * (1 + *request.logprobs_top);
+  if (scored <= kLogprobsMax) return std::nullopt;
+  return refused("logprobs",
+                 fmt::format("this request may become {} log-probabilities; one may have {}: ask "
+                             "for fewer answers, a smaller max_tokens or fewer logprobs at once",
+                             with_thousands(scored), with_thousands(kLogprobsMax)));
+}
+
+// A call is wanted and this model's cannot be enforced.
+std::optional<llm::Failure> GenerationBackend::no_call_possible(const llm::Request& request) const {
+  const llm::Chat& chat = request.chat;
+  if (chat.tools.empty() || !llm::has_to_call(chat.tool_choice)) return std::nullopt;
+  const std::optional<std::string> why = engine::not_enforceable(*prompt_maker_.tool_syntax());
+  if (!why) return std::nullopt;
+  return llm::Failure{
+      .code = "unsupported_by_model",
+      .message = fmt::format("tool_choice wants a call, and {}, so none can be enforced; with "
+                             "\"auto\" the model may call",
+                             *why),
+      .param = "tool_choice"};
+}
+
+// The engine's thread has other things to do.
+llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Structure> structure,
+                                                      std::stop_token unwanted, Done done) {
+  return [this, structure = std::move(structure), unwanted = std::move(unwanted),
+          done = std::move(done)](llm::Outcome outcome) {
+    if (!std::holds_alternative<llm::Answer>(outcome)) {
+      done(std::move(outcome));
+      return;
+    }
+    checks_.add(
+        [structure, unwanted, done,
+         answer = std::make_shared<llm::Answer>(std::get<llm::Answer>(std::move(outcome)))] {
+          const llm::Usage usage = answer->usage;
+          llm::Outcome judgement = cancelled();
+          if (!unwanted.stop_requested()) {
+            judgement = structure->check ? judged(*structure->check, std::move(*answer))
+                                         : llm::Outcome(std::move(*answer));
+            auto* made = std::get_if<llm::Answer>(&judgement);
+            if (structure->calls && made != nullptr) {
+              judgement = judged_calls(*structure->calls, std::move(*made),
+                                       /*has_to_call=*/structure->check == nullptr);
+            }
+          }
+          if (unwanted.stop_requested()) judgement = cancelled();
+          if (auto* failure = std::get_if<llm::Failure>(&judgement)) failure->usage = usage;
+          done(std::move(judgement));
+        });
+  };
+}
+
+// On a thread of the cache.
+StructureCache::Made GenerationBackend::make_structure_for(const llm::StructureSpec& spec,
+                                                           const grammar::GiveUp& give_up) {
+  if (has_calls(spec)) return make_calls_for(spec, give_up);
+  std::call_once(tables_made_, [this] {
+    const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
+    tables_ =
+        make_tables(vocabulary_, reasoning ? *reasoning : chat::ReasoningFormat(), shown_tokens_);
+  });
+  return make_structure(spec, tables_, give_up);
+}
+
+StructureCache::Made GenerationBackend::make_calls_for(const llm::StructureSpec& spec,
+                                                       const grammar::GiveUp& give_up) {
+  std::call_once(call_tables_made_, [this] {
+    call_tables_ = make_call_tables(vocabulary_, *prompt_maker_.reasoning(),
+                                    *prompt_maker_.tool_syntax(), shown_beside_tools_);
+  });
+  return make_call_structure(spec, call_tables_, give_up);
+}
+
+// What its answers have to be: the structure that it asks for, or calls of tools.
+std::optional<llm::StructureSpec> GenerationBackend::structure_of(
+    const llm::Request& request) const {
+  const llm::UnknownWords unknown = request.schema_unknown.value_or(options_.schema_unknown);
+  const llm::Chat& chat = request.chat;
+  const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
+  const bool known = syntax != nullptr && !engine::not_enforceable(*syntax);
+  if (request.structured) {
+    llm::StructureSpec spec = *request.structured;
+    spec.unknown = unknown;
+    if (chat.tools.empty() || !known) return spec;
+    spec.tools = boost::json::serialize(chat.tools);
+    spec.tool_choice = chat.tool_choice;
+    return spec;
+  }
+  if (chat.tools.empty()) return std::nullopt;
+  // One that need not call can be anything, up to where it does.
+  const bool seen = known && !syntax->mark.empty();
+  if (!llm::has_to_call(chat.tool_choice) && (!seen || request.ignore_eos)) return std::nullopt;
+  return llm::StructureSpec{.kind = llm::StructureSpec::Kind::kToolCalls,
+                            .text = boost::json::serialize(chat.tools),
+                            .unknown = unknown,
+                            .tool_choice = chat.tool_choice,
+                            .param = "tools"};
+}
+
+void GenerationBackend::read_ahead(llm::Request& request) {
+  request.read_ahead = std::make_shared<const PromptsAhead>(this, prompts(request));
+}
+
+std::variant<int64_t, llm::Failure> GenerationBackend::count_prompt(const llm::Request& request) {
+  return prompt_maker_.count(request);
+}
+
+void GenerationBackend::submit(llm::Request request, Done done) {
+  if (request.unwanted.stop_requested()) {
+    done(cancelled());
+    return;
+  }
+  const auto ahead = std::dynamic_pointer_cast<const PromptsAhead>(request.read_ahead);
+  const bool is_mine = ahead != nullptr && ahead->by == this;
+  std::variant<Prompts, llm::Failure> made = is_mine ? ahead->made : prompts(request);
+  if (auto* failure = std::get_if<llm::Failure>(&made)) {
+    done(std::move(*failure));
+    return;
+  }
+  std::optional<llm::StructureSpec> structure = structure_of(request);
+  Waiting asked{.request = std::move(request),
+                .structure = std::move(structure),
+                .prompts = std::get<Prompts>(std::move(made)),
+                .submitted_at = clock_.now(),
+                .done = std::move(done)};
+  if (!asked.structure) {
+    run(std::move(asked), nullptr);
+    return;
+  }
+  const llm::StructureSpec spec = *asked.structure;
+  uint64_t id = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    id = next_waiting_++;
+    Waiting& waiting = waiting_.emplace(id, std::move(asked)).first->second;
+    if (waiting.request.unwanted.stop_possible()) {
+      // Called by whoever stops it, or from here: so it hands the rest to another thread.
+      waiting.when_unwanted = std::make_unique<Waiting::WhenUnwanted>(
+          waiting.request.unwanted,
+          [this, id] { cancels_.add([this, id] { cancel_without_structure(id); }); });
+    }
+  }
+  structures_.get(
+      spec, [this, id](const StructureCache::Made& structure) { structure_made(id, structure); });
+}
+
+// Structures are shared by requests that ask for the same in other fields, so their errors name
+// tools at most.
+llm::Failure GenerationBackend::not_enforceable(const llm::StructureSpec& spec,
+                                                const Error& error) {
+  if (std::optional<std::string> tool = tool_at_fault(error.message))
+    return {.code = "invalid_value", .message = error.message, .param = *std::move(tool)};
+  return {.code = "invalid_value",
+          .message = fmt::format("{}: {}", spec.param, error.message),
+          .param = spec.param};
+}
+
+std::optional<llm::Failure> GenerationBackend::structure_fault(const llm::Request& request) {
+  const std::optional<llm::StructureSpec> spec = structure_of(request);
+  if (!spec) return std::nullopt;
+  std::promise<std::optional<Error>> error;
+  structures_.get(*spec, [&](const StructureCache::Made& made) {
+    error.set_value(made ? std::nullopt : std::optional(made.error()));
+  });
+  const std::optional<Error> found = error.get_future().get();
+  if (!found || may_go_unenforced(*spec)) return std::nullopt;
+  return not_enforceable(*spec, *found);
+}
+
+// The request goes to the engine, unless nobody wants it any more.
+void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& made) {
+  std::unique_lock lock(mutex_);
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end()) return;
+  Waiting asked = std::move(found->second);
+  waiting_.erase(found);
+  asked.when_unwanted.reset();
+  if (!made && may_go_unenforced(*asked.structure)) {
+    const llm::Failure why = not_enforceable(*asked.structure, made.error());
+    std::vector<std::string> warnings;
+    add_warning(warnings, "calls are not enforced: " + why.message);
+    asked.done = with_warnings(std::move(warnings), std::move(asked.done));
+    run(std::move(asked), nullptr);
+    return;
+  }
+  if (!made) {
+    lock.unlock();
+    asked.done(not_enforceable(*asked.structure, made.error()));
+    return;
+  }
+  const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+  const Structure& structure = **made;
+  const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
+  auto form = std::make_shared<AnswerForm>(
+      AnswerForm{.grammar = structure.grammar, .marks = structure.marks});
+  if (chat && reasoning != nullptr) {
+    form->thought_masks = structure.thoughts;
+    form->reasoning = *reasoning;
+    form->prompt_end = asked.prompts.chat_end;
+  }
+  if (chat) form->thought_tokens_max = reasoning_tokens_max(asked);
+  if (has_calls(*asked.structure)) {
+    const chat::ToolSyntax& syntax = call_tables_.spelling.syntax;
+    form->call_marks = structure.call_marks;
+    form->said_before = said_before_calls(syntax);
+    if (!form->call_marks) form->reasoning = call_tables_.thoughts;
+  }
+  if (!structure.warnings.empty())
+    asked.done = with_warnings(structure.warnings, std::move(asked.done));
+  if (structure.check || structure.calls)
+    asked.done = check_structure(*made, asked.request.unwanted, std::move(asked.done));
+  run(std::move(asked), std::move(form));
+}
+
+// A model that thinks up to its limit never calls, so the thoughts before a call that has to come
+// are bounded in any case.
+std::optional<int32_t> GenerationBackend::reasoning_tokens_max(const Waiting& asked) const {
+  const llm::Request& request = asked.request;
+  if (request.reasoning_tokens_max) return request.reasoning_tokens_max;
+  if (request.structured || !llm::has_to_call(request.chat.tool_choice)) return std::nullopt;
+  const int64_t longest = output_tokens_max(request, asked.prompts.tokens.front().size());
+  return static_cast<int32_t>(longest * options_.call_reasoning_percent / 100);
+}
+
+void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> form) {
+  const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+  FanOutLimits limits{.row_tokens_max = this->limits().row_tokens_max,
+                      .output_tokens_default = options_.output_tokens_default,
+                      .keep = options_.keep,
+                      .shown_tokens = chat ? shown_tokens_ : std::vector<Token>(),
+                      .form = std::move(form)};
+  const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
+  if (chat && reasoning != nullptr) {
+    limits.reasoning = std::make_shared<const chat::ReasoningContext>(
+        chat::ReasoningContext{.format = *reasoning, .prompt_end = asked.prompts.chat_end});
+    look_for_calls(asked.request, limits);
+  }
+  engine_.submit(fan_out(std::move(asked.request), std::move(asked.prompts.tokens), vocabulary_,
+                         limits, asked.submitted_at, std::move(asked.done)));
+}
+
+void GenerationBackend::look_for_calls(const llm::Request& request, FanOutLimits& limits) const {
+  const llm::Chat& chat = request.chat;
+  const chat::ToolSyntax* syntax = prompt_maker_.tool_syntax();
+  if (chat.tools.empty() || syntax == nullptr || syntax->form == chat::ToolSyntax::Form::kNone)
+    return;
+  limits.shown_tokens = shown_beside_tools_;
+  limits.tools = std::make_shared<const chat::ToolContext>(
+      chat::ToolContext{.syntax = *syntax,
+                        .tools = chat::ToolTable(chat.tools),
+                        .several = chat.tool_choice.parallel,
+                        .at_begin_only = request.structured.has_value()});
+}
+
+void GenerationBackend::cancel_without_structure(uint64_t id) {
+  std::map<uint64_t, Waiting>::node_type waiting;
+  {
+    const std::scoped_lock lock(mutex_);
+    waiting = waiting_.extract(id);
+  }
+  if (waiting) waiting.mapped().done(cancelled());
+}
+
+void GenerationBackend::cancel_those_without_structure() {
+  std::map<uint64_t, Waiting> unstarted;
+  {
+    const std::scoped_lock lock(mutex_);
+    unstarted.swap(waiting_);
+  }
+  for (auto& [id, asked] : unstarted) {
+    asked.when_unwanted.reset();
+    asked.done(cancelled());
+  }
+}
+
+void GenerationBackend::cancel_waiting() {
+  cancel_those_without_structure();
+  engine_.cancel_waiting();
+}
+
+void GenerationBackend::cancel_all() {
+  cancel_those_without_structure();
+  engine_.cancel_all();
+}
+
+llm::BackendStats GenerationBackend::stats() const {
+  llm::BackendStats stats = engine_.stats();
+  const std::scoped_lock lock(mutex_);
+  stats.rows_waiting += static_cast<int32_t>(waiting_.size());
+  return stats;
+}
+
+// Twice the rows that can run: while one half decodes, the other is ready to take a place the
+// moment it is free.
+int32_t GenerationBackend::in_flight_target() const {
+  return 2 * limits().rows_max;
+}
+
+}  // namespace windrow::engine

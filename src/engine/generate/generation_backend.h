@@ -1,0 +1,154 @@
+// GenerationBackend: the engine as an llm::Backend: chats and completions of one model. It does on
+// the caller's thread what needs no model, by its PromptMaker. A request that asks for a structure
+// waits until that is compiled, beside the engine; its answer is checked beside it, too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "chat/chat_template.h"
+#include "engine/generate/engine.h"
+#include "engine/generate/fan_out.h"
+#include "engine/generate/prompt_maker.h"
+#include "engine/host/model_runner.h"
+#include "engine/host/vocabulary.h"
+#include "engine/structure/structure_cache.h"
+#include "engine/structure/task_threads.h"
+#include "llm/backend.h"
+
+namespace windrow::engine {
+
+struct GenerationOptions {
+  // How long one forward pass should take, as far as prompts make it long: long for throughput,
+  // short for those who wait. And while nobody waits for its end but the row that is computed;
+  // absent: the same.
+  Duration step_target = std::chrono::seconds(2);
+  std::optional<Duration> lone_step_target;
+
+  // Of a request that names no limit itself; always capped by the context that is left.
+  int32_t output_tokens_default = 4096;
+
+  // Before a call that has to come thoughts may take so much of the longest answer, in percent; a
+  // request may name a number of tokens itself.
+  int32_t call_reasoning_percent = 50;
+
+  // Of a request that does not say it itself.
+  llm::UnknownWords schema_unknown = llm::UnknownWords::kAnnotate;
+
+  // What templates that ask for the date are told; absent: the moment the backend is made.
+  std::optional<int64_t> date_unix_s;
+
+  SamplingThreads sampling_threads = {.count = 0};
+  llm::ReserveOptions reserve;  // of rows and of the model's memory, for those in a hurry
+  MaskFilling mask_filling;
+  StructureLimits structure_limits;
+
+  // Whether prompts are likely to come that begin with what was computed, answers included: chats
+  // do, the rows of a file do not.
+  bool keep = false;
+
+  llm::StepObserver on_step;  // called on the engine thread
+
+  StartWindow start;
+};
+
+class GenerationBackend final : public llm::Backend {
+ public:
+  // `vocabulary` and `clock` must outlive the backend. `chat_template` is an error for models that
+  // have none or one that cannot be used; its text then answers every chat request. One backend
+  // knows one date, so that one job has one. `thread` as in Engine.
+  GenerationBackend(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary,
+                    Result<chat::ChatTemplate> chat_template, const Clock& clock,
+                    const GenerationOptions& options,
+                    std::shared_ptr<DeviceThread> thread = nullptr);
+  ~GenerationBackend() override;
+
+  // What the model will see of a request, or what submit would refuse at once, but for its
+  // structure. For counting and
+  // checking before a job; submit does the same.
+  std::variant<Prompts, llm::Failure> prompts(const llm::Request& request) const;
+
+  // Why its structure, if it asks for one or for calls, cannot be enforced. Waits until that is
+  // compiled.
+  std::optional<llm::Failure> structure_fault(const llm::Request& request);
+
+  // How long one of its answers may become, after a prompt of that many tokens.
+  int32_t output_tokens_max(const llm::Request& request, size_t prompt_tokens) const;
+
+  const RunnerLimits& limits() const { return engine_.limits(); }
+
+  void read_ahead(llm::Request& request) override;
+  std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
+  void submit(llm::Request request, Done done) override;
+  void cancel_waiting() override;
+  void cancel_all() override;
+  int32_t in_flight_target() const override;
+  llm::BackendStats stats() const override;
+
+ private:
+  std::optional<llm::Failure> too_much(const llm::Request& request, const Prompts& prompts) const;
+  std::optional<llm::Failure> no_call_possible(const llm::Request& request) const;
+  Done check_structure(std::shared_ptr<const Structure> structure, std::stop_token unwanted,
+                       Done done);
+  StructureCache::Made make_structure_for(const llm::StructureSpec& spec,
+                                          const grammar::GiveUp& give_up);
+  StructureCache::Made make_calls_for(const llm::StructureSpec& spec,
+                                      const grammar::GiveUp& give_up);
+  std::optional<llm::StructureSpec> structure_of(const llm::Request& request) const;
+  static llm::Failure not_enforceable(const llm::StructureSpec& spec, const Error& error);
+  void structure_made(uint64_t id, const StructureCache::Made& made);
+  void cancel_those_without_structure();
+  void cancel_without_structure(uint64_t id);
+
+  // Asked, and its structure is not there yet.
+  struct Waiting {
+    llm::Request request;
+    std::optional<llm::StructureSpec> structure;
+    Prompts prompts;
+    TimePoint submitted_at;
+    Done done;
+
+    // Sees to it that a request which is wanted no more does not wait on; none: it always is.
+    using WhenUnwanted = std::stop_callback<std::function<void()>>;
+    std::unique_ptr<WhenUnwanted> when_unwanted;
+  };
+  std::optional<int32_t> reasoning_tokens_max(const Waiting& asked) const;
+  void run(Waiting asked, std::shared_ptr<const AnswerForm> form);
+  void look_for_calls(const llm::Request& request, FanOutLimits& limits) const;
+
+  const Vocabulary& vocabulary_;
+  const Clock& clock_;
+  const GenerationOptions options_;
+  const PromptMaker prompt_maker_;
+  const std::vector<Token> shown_tokens_;        // in the answers to chats,
+  const std::vector<Token> shown_beside_tools_;  // and where calls are looked for
+
+  std::once_flag tables_made_;
+  VocabularyTables tables_;
+  std::once_flag call_tables_made_;
+  CallTables call_tables_;
+
+  // Held while a request goes from here to the engine, so that it can be cancelled at every moment.
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Waiting> waiting_;
+  uint64_t next_waiting_ = 0;
+
+  // In this order: what comes later uses what is above it until it has ended. Cancelling comes
+  // before checks, which take their time.
+  TaskThreads cancels_{1};
+  TaskThreads checks_{1};
+  Engine engine_;
+  StructureCache structures_;
+};
+
+}  // namespace windrow::engine

@@ -1,0 +1,225 @@
+#include "engine/generate/prompt_maker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace windrow::engine {
+namespace {
+
+// Of a rendered chat, as much as can matter to whoever reads the answer.
+constexpr size_t kChatEndBytes = 256;
+
+llm::Failure request_failure(std::string_view code, std::string message, std::string_view param) {
+  return llm::Failure{
+      .code = std::string(code), .message = std::move(message), .param = std::string(param)};
+}
+
+llm::Failure failure_of_template(const chat::Unwritable& unwritable) {
+  const std::string& message = unwritable.error.message;
+  switch (unwritable.error.kind) {
+    case ErrorKind::kInvalid:
+      return request_failure(
+          "chat_template_refused",
+          fmt::format("the model's chat template refuses these messages: {}", message),
+          unwritable.field);
+    case ErrorKind::kNotFound:
+      return request_failure("unsupported_by_model", message, unwritable.field);
+    default:
+      return request_failure(
+          "chat_template_failed",
+          fmt::format("the model's chat template cannot write these messages: {}", message),
+          unwritable.field);
+  }
+}
+
+size_t prompt_bytes(const jinja::Rendered& rendered) {
+  size_t bytes = 0;
+  for (const jinja::Segment& segment : rendered.segments)
+    bytes += segment.text.size();
+  return bytes;
+}
+
+std::string end_of(const jinja::Rendered& rendered) {
+  std::string end;
+  for (auto segment = rendered.segments.rbegin();
+       segment != rendered.segments.rend() && end.size() < kChatEndBytes; ++segment) {
+    end.insert(0, segment->text);
+  }
+  return end.substr(end.size() - std::min(end.size(), kChatEndBytes));
+}
+
+}  // namespace
+
+PromptMaker::PromptMaker(const Vocabulary& vocabulary, Result<chat::ChatTemplate> chat_template,
+                         const PromptLimits& limits)
+    : vocabulary_(vocabulary),
+      prompt_tokens_(vocabulary),
+      chat_template_(std::move(chat_template)),
+      limits_(limits) {}
+
+const chat::ReasoningFormat* PromptMaker::reasoning() const {
+  return chat_template_ ? &chat_template_->reasoning() : nullptr;
+}
+
+const chat::ToolSyntax* PromptMaker::tool_syntax() const {
+  return chat_template_ ? &chat_template_->tool_syntax() : nullptr;
+}
+
+std::variant<Prompts, llm::Failure> PromptMaker::make(const llm::Request& request) const {
+  return request.endpoint == llm::Endpoint::kChatCompletions ? make_chat(request)
+                                                             : make_completion(request);
+}
+
+std::variant<int64_t, llm::Failure> PromptMaker::count(const llm::Request& request) const {
+  if (request.endpoint == llm::Endpoint::kChatCompletions) {
+    std::variant<jinja::Rendered, llm::Failure> written = render_chat(request);
+    if (auto* failure = std::get_if<llm::Failure>(&written)) return std::move(*failure);
+    return std::ssize(tokens_of_chat(std::get<jinja::Rendered>(written)));
+  }
+  std::variant<Prompts, llm::Failure> made = make_completion(request);
+  if (auto* failure = std::get_if<llm::Failure>(&made)) return std::move(*failure);
+  int64_t tokens = 0;
+  for (const std::vector<Token>& prompt : std::get<Prompts>(made).tokens)
+    tokens += std::ssize(prompt);
+  return tokens;
+}
+
+// What is given, and what is wished as far as the template knows it. An effort says also whether
+// there is to be any thinking at all.
+boost::json::object PromptMaker::template_arguments(const llm::Chat& chat) const {
+  constexpr std::string_view kSwitch = "enable_thinking";
+  boost::json::object arguments = chat.template_arguments;
+  for (const auto& [name, value] : chat.wishes) {
+    if (chat_template_->knows(name)) arguments.emplace(name, value);
+  }
+  const boost::json::value* effort = chat.wishes.if_contains("reasoning_effort");
+  if (effort != nullptr && chat_template_->knows(kSwitch))
+    arguments.emplace(kSwitch, *effort != "none");
+  return arguments;
+}
+
+std::variant<jinja::Rendered, llm::Failure> PromptMaker::render_chat(
+    const llm::Request& request) const {
+  if (!chat_template_) {
+    return request_failure("unsupported_by_model", chat_template_.error().message, "messages");
+  }
+  const boost::json::object arguments = template_arguments(request.chat);
+  std::variant<jinja::Rendered, chat::Unwritable> written = chat_template_->render(
+      {.messages = request.chat.messages, .tools = request.chat.tools, .arguments = arguments},
+      limits_.now_unix_s);
+  if (const auto* unwritable = std::get_if<chat::Unwritable>(&written)) {
+    return failure_of_template(*unwritable);
+  }
+  return std::get<jinja::Rendered>(std::move(written));
+}
+
+std::vector<Token> PromptMaker::tokens_of_chat(const jinja::Rendered& rendered) const {
+  std::vector<Token> tokens = prompt_tokens_.of(rendered.segments);
+  put_begin_in_front(tokens);
+  return tokens;
+}
+
+std::variant<Prompts, llm::Failure> PromptMaker::make_chat(const llm::Request& request) const {
+  std::variant<jinja::Rendered, llm::Failure> written = render_chat(request);
+  if (auto* failure = std::get_if<llm::Failure>(&written)) return std::move(*failure);
+  const auto& rendered = std::get<jinja::Rendered>(written);
+  if (auto failure = check_bytes(request, prompt_bytes(rendered), "messages")) {
+    return *std::move(failure);
+  }
+  std::vector<Token> tokens = tokens_of_chat(rendered);
+  if (auto failure = check_length(request, tokens.size(), "messages")) return *std::move(failure);
+  return Prompts{.tokens = {std::move(tokens)}, .chat_end = end_of(rendered)};
+}
+
+std::variant<Prompts, llm::Failure> PromptMaker::make_completion(
+    const llm::Request& request) const {
+  Prompts prompts;
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const llm::Input& input = request.inputs[i];
+    const std::string param =
+        request.inputs.size() == 1 ? std::string("prompt") : fmt::format("prompt[{}]", i);
+    std::vector<Token> tokens = input.tokens;
+    if (tokens.empty()) {
+      if (auto failure = check_bytes(request, input.text.size(), param)) return *std::move(failure);
+      // Whoever sends a bare prompt has formatted it, control tokens included.
+      tokens = vocabulary_.tokenize(input.text, ControlTokens::kParsed);
+      put_begin_in_front(tokens);
+    } else if (auto failure = check_ids(tokens, param)) {
+      return *std::move(failure);
+    }
+    if (auto failure = check_length(request, tokens.size(), param)) return *std::move(failure);
+    prompts.tokens.push_back(std::move(tokens));
+  }
+  return prompts;
+}
+
+// A prompt that brings the token itself does not get it twice.
+void PromptMaker::put_begin_in_front(std::vector<Token>& tokens) const {
+  const std::optional<Token> begin = vocabulary_.begin_token();
+  if (begin && (tokens.empty() || tokens.front() != *begin)) tokens.insert(tokens.begin(), *begin);
+}
+
+std::optional<llm::Failure> PromptMaker::check_ids(const std::vector<Token>& tokens,
+                                                   std::string_view param) const {
+  const auto wrong = std::find_if(tokens.begin(), tokens.end(), [&](Token token) {
+    return token < 0 || token >= vocabulary_.size();
+  });
+  if (wrong == tokens.end()) return std::nullopt;
+  return request_failure("invalid_value",
+                         fmt::format("{} holds the token {} at place {}; the model's tokens are 0 "
+                                     "to {}",
+                                     param, *wrong, wrong - tokens.begin(), vocabulary_.size() - 1),
+                         param);
+}
+
+// What only reads the prompt needs no room for an answer.
+int32_t PromptMaker::prompt_tokens_max(const llm::Request& request) const {
+  return request.output_tokens_max == 0 ? limits_.row_tokens_max : limits_.row_tokens_max - 1;
+}
+
+// Tokenising takes seconds where a text is many megabytes: what cannot fit by its bytes alone is
+// refused before that.
+std::optional<llm::Failure> PromptMaker::check_bytes(const llm::Request& request, size_t bytes,
+                                                     std::string_view param) const {
+  const std::optional<size_t> token_bytes_max = vocabulary_.token_bytes_max();
+  if (!token_bytes_max) return std::nullopt;
+  const size_t tokens_min = (bytes + *token_bytes_max - 1) / *token_bytes_max;
+  if (tokens_min <= static_cast<size_t>(prompt_tokens_max(request))) return std::nullopt;
+  return too_long(request, tokens_min, true, param);
+}
+
+std::optional<llm::Failure> PromptMaker::check_length(const llm::Request& request, size_t tokens,
+                                                      std::string_view param) const {
+  if (tokens == 0) {
+    return request_failure("empty_prompt",
+                           "the prompt has no tokens; there is nothing to go on from", param);
+  }
+  if (tokens <= static_cast<size_t>(prompt_tokens_max(request))) return std::nullopt;
+  return too_long(request, tokens, false, param);
+}
+
+// In the words by which clients know it, with the numbers that they read out of it.
+llm::Failure PromptMaker::too_long(const llm::Request& request, size_t tokens, bool at_least,
+                                   std::string_view param) const {
+  const int32_t max = prompt_tokens_max(request);
+  const bool could_be_more = limits_.row_tokens_max < limits_.row_tokens_trained;
+  llm::Failure failure = request_failure(
+      "context_length_exceeded",
+      fmt::format("this model's maximum context length is {} tokens, and the prompt has {}{} "
+                  "tokens{}; shorten it{}",
+                  limits_.row_tokens_max, at_least ? "at least " : "", tokens,
+                  max < limits_.row_tokens_max
+                      ? fmt::format(", of which at most {} fit beside an answer", max)
+                      : "",
+                  could_be_more ? fmt::format(", or start with a larger --ctx: the model was "
+                                              "trained for {} tokens",
+                                              limits_.row_tokens_trained)
+                                : ""),
+      param);
+  failure.prompt_excess = {.tokens = static_cast<int64_t>(tokens), .tokens_max = max};
+  return failure;
+}
+
+}  // namespace windrow::engine

@@ -1,0 +1,67 @@
+#include "engine/host/worker_pool.h"
+
+#include <algorithm>
+
+#include "base/ensure.h"
+
+namespace windrow::engine {
+
+WorkerPool::WorkerPool(int32_t count) {
+  ENSURE(count >= 1, "a pool of {} workers", count);
+  for (int32_t worker = 1; worker < count; ++worker)
+    threads_.emplace_back([this, worker] { serve(static_cast<size_t>(worker)); });
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+}
+
+void WorkerPool::run(size_t parts, int32_t workers, const Work& work) {
+  const size_t wanted =
+      std::min({parts, threads_.size() + 1, static_cast<size_t>(std::max(workers, 1))});
+  if (wanted <= 1) {
+    for (size_t part = 0; part < parts; ++part)
+      work(part, 0);
+    return;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    work_ = &work;
+    parts_ = parts;
+    workers_wanted_ = wanted;
+    next_part_ = 0;
+    busy_ = static_cast<int32_t>(wanted) - 1;
+    ++round_;
+  }
+  changed_.notify_all();
+  take_parts(0);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return busy_ == 0; });
+  work_ = nullptr;
+}
+
+void WorkerPool::take_parts(size_t worker) {
+  for (size_t part = next_part_++; part < parts_; part = next_part_++)
+    (*work_)(part, worker);
+}
+
+void WorkerPool::serve(size_t worker) {
+  uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return closing_ || round_ != seen; });
+    if (closing_) return;
+    seen = round_;
+    if (worker >= workers_wanted_) continue;
+    lock.unlock();
+    take_parts(worker);
+    lock.lock();
+    if (--busy_ == 0) changed_.notify_all();
+  }
+}
+
+}  // namespace windrow::engine

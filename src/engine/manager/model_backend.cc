@@ -1,0 +1,239 @@
+#include "engine/manager/model_backend.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/host/row_failures.h"
+
+namespace windrow::engine {
+namespace {
+
+bool generates(llm::Endpoint endpoint) {
+  return endpoint == llm::Endpoint::kChatCompletions || endpoint == llm::Endpoint::kCompletions;
+}
+
+// No request of this kind can be answered: that ends a job rather than its rows one by one.
+llm::Failure not_opened(const Error& error) {
+  return {.failure_class = llm::FailureClass::kBackend,
+          .status = 503,
+          .code = "backend_unavailable",
+          .message = error.message,
+          .param = {}};
+}
+
+// Opens what is not open yet. Two locks, so that statistics are read while a context is made.
+template <class B>
+std::variant<B*, llm::Failure> open_once(std::mutex& opening, std::mutex& mutex,
+                                         std::unique_ptr<B>& backend,
+                                         const std::function<Result<std::unique_ptr<B>>()>& open) {
+  const auto find = [&] {
+    const std::scoped_lock lock(mutex);
+    return backend.get();
+  };
+  // Who wants the one does not wait for the other to be opened.
+  if (B* open_already = find()) return open_already;
+  const std::scoped_lock one_at_a_time(opening);
+  if (B* open_by_now = find()) return open_by_now;
+  Result<std::unique_ptr<B>> opened = open();
+  if (!opened) return not_opened(opened.error());
+  const std::scoped_lock lock(mutex);
+  backend = *std::move(opened);
+  return backend.get();
+}
+
+}  // namespace
+
+ModelBackend::ModelBackend(ModelKinds kinds) : kinds_(std::move(kinds)) {}
+ModelBackend::~ModelBackend() = default;
+
+std::variant<GenerationBackend*, llm::Failure> ModelBackend::generation() {
+  if (!kinds_.no_generation.empty()) {
+    return llm::Failure{
+        .code = "unsupported_by_model", .message = kinds_.no_generation, .param = "model"};
+  }
+  return open_once(opening_, mutex_, generation_, kinds_.generation);
+}
+
+std::variant<EmbeddingBackend*, llm::Failure> ModelBackend::embedding() {
+  return open_once(opening_, mutex_, embedding_, kinds_.embedding);
+}
+
+std::variant<llm::Backend*, llm::Failure> ModelBackend::backend_for(llm::Endpoint endpoint) {
+  const auto widen = [](auto opened) -> std::variant<llm::Backend*, llm::Failure> {
+    if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
+    return std::get<0>(opened);
+  };
+  return generates(endpoint) ? widen(generation()) : widen(embedding());
+}
+
+std::variant<MeasuredPrompts, llm::Failure> ModelBackend::measure(const llm::Request& request) {
+  if (!generates(request.endpoint)) {
+    auto opened = embedding();
+    if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
+    auto inputs = std::get<EmbeddingBackend*>(opened)->input_tokens(request);
+    if (auto* failure = std::get_if<llm::Failure>(&inputs)) return std::move(*failure);
+    return MeasuredPrompts{.prompts = std::get<EmbeddingBackend::Inputs>(std::move(inputs))};
+  }
+  auto opened = generation();
+  if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
+  GenerationBackend& backend = *std::get<GenerationBackend*>(opened);
+  auto prompts = backend.prompts(request);
+  if (auto* failure = std::get_if<llm::Failure>(&prompts)) return std::move(*failure);
+  if (std::optional<llm::Failure> fault = backend.structure_fault(request))
+    return *std::move(fault);
+  MeasuredPrompts measured{.prompts = std::get<Prompts>(std::move(prompts)).tokens};
+  for (const std::vector<Token>& prompt : measured.prompts) {
+    measured.output_tokens_max +=
+        int64_t{request.choices} * backend.output_tokens_max(request, prompt.size());
+  }
+  return measured;
+}
+
+std::optional<llm::Failure> ModelBackend::prepare(llm::Endpoint endpoint) {
+  auto opened = backend_for(endpoint);
+  if (auto* failure = std::get_if<llm::Failure>(&opened)) return std::move(*failure);
+  return std::nullopt;
+}
+
+int32_t ModelBackend::request_tokens_max() const {
+  const std::scoped_lock lock(mutex_);
+  if (generation_ != nullptr) return generation_->limits().row_tokens_max;
+  if (embedding_ != nullptr) return embedding_->limits().input_tokens_max;
+  return 0;
+}
+
+OpenKinds ModelBackend::open_kinds() const {
+  const std::scoped_lock lock(mutex_);
+  OpenKinds open;
+  if (generation_ != nullptr) open.generation = generation_->limits();
+  if (embedding_ != nullptr) open.embedding = embedding_->limits();
+  return open;
+}
+
+llm::Backend* ModelBackend::find_open(llm::Endpoint endpoint) const {
+  if (generates(endpoint)) return generation_.get();
+  return embedding_.get();
+}
+
+void ModelBackend::read_ahead(llm::Request& request) {
+  llm::Backend* open = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    open = find_open(request.endpoint);
+  }
+  if (open != nullptr) open->read_ahead(request);
+}
+
+// False: it can go on at once.
+bool ModelBackend::wait_aside(llm::Request& request, Done& done) {
+  const llm::Endpoint endpoint = request.endpoint;
+  if (!kinds_.open_aside || (generates(endpoint) && !kinds_.no_generation.empty())) return false;
+  const std::scoped_lock lock(mutex_);
+  if (find_open(endpoint) != nullptr) return false;
+  std::vector<Waiting>& waiting = waiting_[generates(endpoint) ? 0 : 1];
+  waiting.push_back({.request = std::move(request), .done = std::move(done)});
+  if (waiting.size() == 1) openers_.add([this, endpoint] { open_for_those_who_wait(endpoint); });
+  return true;
+}
+
+void ModelBackend::open_for_those_who_wait(llm::Endpoint endpoint) {
+  const auto opened = backend_for(endpoint);
+  std::vector<Waiting> ready;
+  int64_t cancels_before = 0;
+  int64_t cancels_of_all_before = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    ready.swap(waiting_[generates(endpoint) ? 0 : 1]);
+    cancels_before = cancels_;
+    cancels_of_all_before = cancels_of_all_;
+  }
+  llm::Backend* backend = nullptr;
+  if (const auto* found = std::get_if<llm::Backend*>(&opened)) backend = *found;
+  for (Waiting& one : ready) {
+    if (backend == nullptr) {
+      one.done(std::get<llm::Failure>(opened));
+    } else {
+      backend->submit(std::move(one.request), std::move(one.done));
+    }
+  }
+  if (backend == nullptr) return;
+  // Who cancelled meanwhile meant these, too.
+  std::unique_lock lock(mutex_);
+  const bool all_cancelled = cancels_of_all_ != cancels_of_all_before;
+  const bool waiting_cancelled = cancels_ != cancels_before;
+  lock.unlock();
+  if (all_cancelled) {
+    backend->cancel_all();
+  } else if (waiting_cancelled) {
+    backend->cancel_waiting();
+  }
+}
+
+std::variant<int64_t, llm::Failure> ModelBackend::count_prompt(const llm::Request& request) {
+  auto backend = backend_for(request.endpoint);
+  if (auto* failure = std::get_if<llm::Failure>(&backend)) return std::move(*failure);
+  return std::get<llm::Backend*>(backend)->count_prompt(request);
+}
+
+void ModelBackend::submit(llm::Request request, Done done) {
+  if (wait_aside(request, done)) return;
+  auto backend = backend_for(request.endpoint);
+  if (auto* failure = std::get_if<llm::Failure>(&backend)) {
+    done(std::move(*failure));
+    return;
+  }
+  std::get<llm::Backend*>(backend)->submit(std::move(request), std::move(done));
+}
+
+// Once open, a backend stays until the end: what is listed here may be used without the lock.
+std::vector<llm::Backend*> ModelBackend::open_backends() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<llm::Backend*> open;
+  if (generation_ != nullptr) open.push_back(generation_.get());
+  if (embedding_ != nullptr) open.push_back(embedding_.get());
+  return open;
+}
+
+void ModelBackend::cancel(bool all) {
+  std::array<std::vector<Waiting>, 2> waiting;
+  {
+    const std::scoped_lock lock(mutex_);
+    ++(all ? cancels_of_all_ : cancels_);
+    waiting.swap(waiting_);
+  }
+  for (const std::vector<Waiting>& of_one_kind : waiting) {
+    for (const Waiting& one : of_one_kind)
+      one.done(cancelled());
+  }
+}
+
+void ModelBackend::cancel_waiting() {
+  cancel(false);
+  for (llm::Backend* backend : open_backends())
+    backend->cancel_waiting();
+}
+
+void ModelBackend::cancel_all() {
+  cancel(true);
+  for (llm::Backend* backend : open_backends())
+    backend->cancel_all();
+}
+
+int32_t ModelBackend::in_flight_target() const {
+  int32_t target = 1;
+  for (const llm::Backend* backend : open_backends())
+    target = std::max(target, backend->in_flight_target());
+  return target;
+}
+
+llm::BackendStats ModelBackend::stats() const {
+  llm::BackendStats sum;
+  for (const llm::Backend* backend : open_backends())
+    sum += backend->stats();
+  const std::scoped_lock lock(mutex_);
+  for (const std::vector<Waiting>& waiting : waiting_)
+    sum.rows_waiting += static_cast<int32_t>(waiting.size());
+  return sum;
+}
+
+}  // namespace windrow::engine

@@ -1,0 +1,109 @@
+// ModelBackend: one model behind the llm::Backend interface, whatever is asked of it. Generating
+// and embedding need contexts of their own, because they use the model's memory differently, and
+// most jobs need one of the two: each is opened when it is first asked for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/embed/embedding_backend.h"
+#include "engine/generate/generation_backend.h"
+#include "engine/structure/task_threads.h"
+#include "llm/backend.h"
+
+namespace windrow::engine {
+
+struct ModelKinds {
+  // Open a context and what runs on it. Called once at most, and again after a failure.
+  std::function<Result<std::unique_ptr<GenerationBackend>>()> generation;
+  std::function<Result<std::unique_ptr<EmbeddingBackend>>()> embedding;
+
+  // Why the model cannot generate (it is an encoder); empty: it can.
+  std::string no_generation;
+
+  // Requests do not wait in submit until what they need is open, but beside it: of a server, whose
+  // threads have others to look after.
+  bool open_aside = false;
+};
+
+// What a request would bring to the model.
+struct MeasuredPrompts {
+  std::vector<std::vector<Token>> prompts;
+  int64_t output_tokens_max = 0;  // of all its answers together
+};
+
+// What is open of a model, by its limits.
+struct OpenKinds {
+  std::optional<RunnerLimits> generation;
+  std::optional<EmbeddingLimits> embedding;
+};
+
+// Thread-safe.
+class ModelBackend final : public llm::Backend {
+ public:
+  explicit ModelBackend(ModelKinds kinds);
+  ~ModelBackend() override;
+
+  // What submit would refuse at once, or what it would run. Opens what the request needs.
+  std::variant<MeasuredPrompts, llm::Failure> measure(const llm::Request& request);
+
+  // Opens what requests of this kind need, before one comes. As measure, why that cannot be.
+  std::optional<llm::Failure> prepare(llm::Endpoint endpoint);
+
+  // Tokens of one request: of prompt and answer, or where it only embeds of one input. 0 while
+  // nothing is open.
+  int32_t request_tokens_max() const;
+
+  OpenKinds open_kinds() const;
+
+  // Nothing while what the request needs is not open.
+  void read_ahead(llm::Request& request) override;
+  std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
+
+  // Opens what the request needs, which takes as long as it takes, on the caller's thread or aside.
+  // When that fails the request ends with kBackend. Nobody waits for what is open already.
+  void submit(llm::Request request, Done done) override;
+  void cancel_waiting() override;
+  void cancel_all() override;
+
+  // Of what is open; it grows when more is opened.
+  int32_t in_flight_target() const override;
+  llm::BackendStats stats() const override;
+
+ private:
+  // Until what it needs is open.
+  struct Waiting {
+    llm::Request request;
+    Done done;
+  };
+
+  std::variant<GenerationBackend*, llm::Failure> generation();
+  std::variant<EmbeddingBackend*, llm::Failure> embedding();
+  std::variant<llm::Backend*, llm::Failure> backend_for(llm::Endpoint endpoint);
+  std::vector<llm::Backend*> open_backends() const;
+  llm::Backend* find_open(llm::Endpoint endpoint) const;
+  bool wait_aside(llm::Request& request, Done& done);
+  void open_for_those_who_wait(llm::Endpoint endpoint);
+  void cancel(bool all);
+
+  const ModelKinds kinds_;
+  std::mutex opening_;        // held while one is opened; never with `mutex_` waited for
+  mutable std::mutex mutex_;  // of all below
+  std::unique_ptr<GenerationBackend> generation_;  // both only go from empty to open
+  std::unique_ptr<EmbeddingBackend> embedding_;
+  std::array<std::vector<Waiting>, 2> waiting_;  // for the one, for the other
+  int64_t cancels_ = 0;
+  int64_t cancels_of_all_ = 0;
+
+  TaskThreads openers_{1};  // last: it uses all of the above
+};
+
+}  // namespace windrow::engine

@@ -1,0 +1,280 @@
+// ModelCachePolicy among random models, requests, loads and failures: what it promises holds at
+// every moment, and nobody waits longer than the others' turns, answers and loads can explain.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "engine/manager/model_cache_policy.h"
+
+namespace windrow::engine {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Duration kStep = milliseconds(50);
+constexpr Duration kAnswerMax = std::chrono::seconds(8);
+constexpr Duration kLookMax = std::chrono::seconds(1);
+constexpr Duration kLoadMax = std::chrono::seconds(6);
+constexpr Duration kUnloadMax = std::chrono::seconds(1);
+
+// What happens at a time; in order of it.
+struct Happening {
+  enum class Kind : uint8_t { kArrives, kEnds, kLooked, kLoaded, kFails, kUnloaded };
+  Kind kind = Kind::kArrives;
+  PooledModelId model;
+  Requester asker = Requester::kClient;
+};
+
+struct Waiting {
+  TimePoint since;
+  Requester asker = Requester::kClient;
+};
+
+class World {
+ public:
+  explicit World(uint64_t seed) : random_(seed) {
+    const auto count = static_cast<uint32_t>(2 + random_.below(5));
+    for (uint32_t i = 0; i < count; ++i) {
+      facts_.push_back({.bytes = 1 + random_.below(8), .pinned = random_.below(8) == 0});
+      busy_.push_back(random_.below(3) == 0);
+    }
+    fails_ = random_.below(3) == 0;
+    options_ = {.bytes_max = 4 + random_.below(12),
+                .unload_idle = random_.below(2) == 0 ? Duration{} : milliseconds(20'000)};
+    pool_.emplace(facts_, options_);
+    waits_.resize(count);
+    clients_at_.resize(count);
+    sent_away_.resize(count);
+    passed_.resize(count);
+  }
+
+  void run(Duration how_long) {
+    for (uint32_t i = 0; i < facts_.size(); ++i)
+      plan(milliseconds(random_.below(20'000)), {Happening::Kind::kArrives, PooledModelId(i)});
+    for (; now_ < TimePoint(how_long) && !::testing::Test::HasFailure(); now_ += kStep) {
+      while (!plan_.empty() && plan_.begin()->first <= now_) {
+        const Happening next = plan_.begin()->second;
+        plan_.erase(plan_.begin());
+        happen(next);
+      }
+      give_up_now_and_then();
+      send_away_now_and_then();
+      // Only when it wants to be told.
+      if (wake_at_ && *wake_at_ <= now_)
+        tell([&](PoolActions& actions) { pool_->tick(now_, actions); });
+      check();
+    }
+  }
+
+  int64_t served() const { return served_; }
+  int64_t loads() const { return loads_; }
+
+ private:
+  void plan(Duration in, Happening what) { plan_.emplace(now_ + in, what); }
+
+  Duration up_to(Duration most) {
+    return Duration(random_.below(static_cast<uint64_t>(most.count())));
+  }
+
+  template <class Event>
+  void tell(Event event) {
+    PoolActions actions;
+    event(actions);
+    for (const PoolAction& action : actions)
+      carry_out(action);
+    wake_at_ = pool_->next_at(now_);
+  }
+
+  void happen(const Happening& what) {
+    const PooledModelId id = what.model;
+    const size_t i = id.value();
+    switch (what.kind) {
+      case Happening::Kind::kArrives:
+        arrive(id);
+        // Some are asked all the time, so that something of theirs is always inside.
+        plan(busy_[i] ? up_to(milliseconds(800)) : up_to(milliseconds(30'000)), what);
+        break;
+      case Happening::Kind::kEnds:
+        ++served_;
+        if (what.asker == Requester::kClient) clients_at_[i] = now_;
+        tell([&](PoolActions& actions) { pool_->end(now_, id, what.asker, actions); });
+        break;
+      case Happening::Kind::kLooked:
+        passed_[i] = true;
+        tell([&](PoolActions& actions) { pool_->looked(now_, id, actions); });
+        break;
+      case Happening::Kind::kLoaded:
+        ++loads_;
+        tell([&](PoolActions& actions) { pool_->loaded(now_, id, facts_[i].bytes, actions); });
+        break;
+      case Happening::Kind::kFails:
+        tell([&](PoolActions& actions) { pool_->load_failed(now_, id, actions); });
+        break;
+      case Happening::Kind::kUnloaded:
+        tell([&](PoolActions& actions) { pool_->unloaded(now_, id, actions); });
+        break;
+    }
+  }
+
+  void arrive(PooledModelId id) {
+    const Requester asker = random_.below(3) == 0 ? Requester::kBatch : Requester::kClient;
+    if (asker == Requester::kClient) clients_at_[id.value()] = now_;
+    sent_away_[id.value()] = false;
+    tell([&](PoolActions& actions) {
+      // Before it is known what is done about it.
+      waits_[id.value()].push_back({now_, asker});
+      const Arrival arrival = pool_->arrive(now_, id, asker, actions);
+      if (arrival == Arrival::kWaits) return;
+      waits_[id.value()].pop_back();
+      if (arrival == Arrival::kInside) goes_in(id, asker);
+    });
+  }
+
+  void goes_in(PooledModelId id, Requester asker) {
+    plan(up_to(kAnswerMax), {Happening::Kind::kEnds, id, asker});
+  }
+
+  void give_up_now_and_then() {
+    if (random_.below(400) != 0) return;
+    const PooledModelId id(static_cast<uint32_t>(random_.below(waits_.size())));
+    if (waits_[id.value()].empty()) return;
+    const Requester asker = waits_[id.value()].back().asker;
+    waits_[id.value()].pop_back();
+    tell([&](PoolActions& actions) { pool_->leave(now_, id, asker, actions); });
+  }
+
+  void send_away_now_and_then() {
+    if (random_.below(400) != 0) return;
+    const PooledModelId id(static_cast<uint32_t>(random_.below(facts_.size())));
+    sent_away_[id.value()] = true;
+    tell([&](PoolActions& actions) { pool_->dismiss_when_unused(now_, id, actions); });
+  }
+
+  void carry_out(const PoolAction& action) {
+    const size_t i = action.model.value();
+    switch (action.kind) {
+      case PoolAction::Kind::kLook:
+        EXPECT_EQ(pool_->reading(action.model).presence, Presence::kAbsent);
+        passed_[i] = false;
+        plan(up_to(kLookMax),
+             {fails_ && random_.below(4) == 0 ? Happening::Kind::kFails : Happening::Kind::kLooked,
+              action.model});
+        break;
+      case PoolAction::Kind::kLoad:
+        passed_[i] = false;
+        plan(up_to(kLoadMax),
+             {fails_ && random_.below(4) == 0 ? Happening::Kind::kFails : Happening::Kind::kLoaded,
+              action.model});
+        break;
+      case PoolAction::Kind::kUnload:
+        EXPECT_EQ(pool_->reading(action.model).inside, 0);
+        EXPECT_FALSE(facts_[i].pinned);
+        // For nobody but clients, or because nobody used it for long, or somebody sent it away.
+        if (options_.unload_idle == Duration{} && !sent_away_[i] && clients_at_[i] &&
+            now_ - *clients_at_[i] < options_.clients_rest) {
+          EXPECT_TRUE(client_waits()) << "a batch took the place of a model that clients use";
+        }
+        if (options_.unload_idle == Duration{} && !sent_away_[i]) {
+          EXPECT_TRUE(std::ranges::find(passed_, true) != passed_.end())
+              << "a model leaves and no file was found good";
+        }
+        plan(up_to(kUnloadMax), {Happening::Kind::kUnloaded, action.model});
+        break;
+      case PoolAction::Kind::kLetIn:
+        EXPECT_FALSE(waits_[i].empty());
+        for (const Waiting& waiting : waits_[i])
+          goes_in(action.model, waiting.asker);
+        waits_[i].clear();
+        break;
+      case PoolAction::Kind::kRefuse:
+        EXPECT_FALSE(waits_[i].empty());
+        waits_[i].clear();
+        break;
+    }
+  }
+
+  void check() {
+    uint64_t bytes = 0;
+    int there = 0;
+    int on_their_way = 0;
+    for (uint32_t i = 0; i < facts_.size(); ++i) {
+      const PoolReading reading = pool_->reading(PooledModelId(i));
+      EXPECT_EQ(static_cast<size_t>(reading.waiting), waits_[i].size());
+      if (reading.presence == Presence::kAbsent) {
+        EXPECT_EQ(reading.inside, 0);
+        continue;
+      }
+      bytes += reading.bytes;
+      ++there;
+      if (reading.presence != Presence::kLoaded) {
+        ++on_their_way;
+        EXPECT_EQ(reading.inside, 0);
+      }
+    }
+    EXPECT_EQ(bytes, pool_->bytes_used());
+    EXPECT_TRUE(there <= 1 || bytes <= options_.bytes_max) << bytes << " of " << options_.bytes_max;
+    EXPECT_LE(on_their_way, 1);
+    // In front of it stand at most the others, each of which has its patience, the turns of those
+    // who are there, their last answers, and the ways out and in.
+    const Duration turn = std::max(options_.turn, 2 * kLoadMax);
+    const Duration change = 2 * turn + kAnswerMax + kLoadMax +
+                            static_cast<int>(facts_.size()) * (kLookMax + kUnloadMax + kStep);
+    const Duration wait_max = static_cast<int>(facts_.size()) * change;
+    for (const auto& waits : waits_) {
+      for (const Waiting& waiting : waits) {
+        if (waiting.asker == Requester::kBatch) continue;
+        EXPECT_LE(now_ - waiting.since, wait_max) << "somebody waits too long";
+        break;
+      }
+    }
+  }
+
+  bool client_waits() const {
+    return std::ranges::any_of(waits_, [](const std::vector<Waiting>& waits) {
+      return std::ranges::any_of(
+          waits, [](const Waiting& waiting) { return waiting.asker == Requester::kClient; });
+    });
+  }
+
+  Random random_;
+  std::vector<PooledModelFacts> facts_;
+  std::vector<bool> busy_;
+  bool fails_ = false;
+  PoolOptions options_;
+  std::optional<ModelCachePolicy> pool_;
+  TimePoint now_{};
+  std::multimap<TimePoint, Happening> plan_;
+  std::vector<std::vector<Waiting>> waits_;  // of each model
+  std::vector<std::optional<TimePoint>> clients_at_;
+  std::vector<bool> sent_away_;  // and not asked for since
+  std::vector<bool> passed_;     // the last look, and not loaded since
+  std::optional<TimePoint> wake_at_;
+  int64_t served_ = 0;
+  int64_t loads_ = 0;
+};
+
+TEST(ModelPoolRandom, KeepsWhatItPromises) {
+  const char* chosen = std::getenv("WINDROW_SEED");
+  const uint64_t first = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : 1;
+  const uint64_t last = chosen != nullptr ? first : 200;
+  int64_t loads = 0;
+  for (uint64_t seed = first; seed <= last; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + " (WINDROW_SEED)");
+    World world(seed);
+    world.run(std::chrono::minutes(10));
+    loads += world.loads();
+    if (HasFailure()) return;
+  }
+  if (chosen == nullptr) {
+    EXPECT_GT(loads, 2000) << "little happens in these worlds";
+  }
+}
+
+}  // namespace
+}  // namespace windrow::engine

@@ -1,0 +1,216 @@
+// ModelManager: the models of a server that are loaded when they are asked for and leave when
+// others need the room. ModelCachePolicy decides; this does what it decides, and holds the requests
+// that wait.
+//
+// Each model has an llm::Backend that is always there (backend()), whether the model is or not: it
+// passes on what is let in. So whoever stands in front of it need not know. A request is held with
+// its Done, ends when it is not wanted any more (Request::unwanted) or has waited for as long as it
+// may (Request::load_wait), and is made into tokens when the model's vocabulary is there.
+//
+// Threads: one that loads and unloads, however long that takes, and one that hands over those who
+// are let in and ends those who waited too long. Nobody else waits for either; but a backend's
+// thread that is in a pass keeps the unloading of a model with it waiting, until that pass ends.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/manager/model_cache_policy.h"
+#include "engine/manager/wait_limits.h"
+#include "llm/backend.h"
+
+namespace windrow::engine {
+
+// A model that is in memory. It leaves when this is destroyed.
+class LoadedModel {
+ public:
+  virtual ~LoadedModel() = default;
+
+  virtual llm::Backend& backend() = 0;
+
+  // What it takes. It may grow: contexts are made when they are first needed. Any thread.
+  virtual uint64_t bytes() const = 0;
+};
+
+struct KeptModel {
+  std::string name;
+  PooledModelFacts facts;
+  int32_t in_flight_target = 1;  // Backend's, until the model was there
+
+  // Whether its file can be loaded, as far as that shows without loading it; errors as `load`.
+  // Asked before other models leave for it. May be empty: there is nothing to look at.
+  std::function<Result<void>()> look = {};
+
+  // Takes as long as it takes, and gives up soon after `unwanted` was stopped.
+  std::function<Result<std::unique_ptr<LoadedModel>>(std::stop_token unwanted)> load;
+
+  // As clients are told why it cannot be loaded: without what is only this machine's business.
+  std::function<std::string(const Error&)> in_words;
+};
+
+// Something worth a line for those who run the server.
+struct KeeperNews {
+  enum class Kind : uint8_t { kLoading, kLoaded, kFailed, kUnloaded };
+  Kind kind = Kind::kLoading;
+  std::string name;
+  uint64_t bytes = 0;
+  Duration took{};
+  std::string why;  // kFailed
+};
+
+struct KeeperOptions {
+  PoolOptions pool;
+  std::function<void(const KeeperNews&)> on_news;  // on the thread that loads; may be empty
+};
+
+// A model at this moment, and since the start.
+struct ManagerReading : PoolReading {
+  int64_t loads = 0;
+  int64_t loads_failed = 0;
+  int64_t unloads = 0;
+  Duration loading{};  // of all loads that succeeded together
+  std::string error;   // why the last load failed, in words for clients; empty: it did not
+};
+
+// Thread-safe. Outlives those who use its backends; then the destructor gives up a load that is
+// under way and destroys the models.
+class ModelManager {
+ public:
+  // `clock` outlives it.
+  ModelManager(std::vector<KeptModel> models, KeeperOptions options, const Clock& clock);
+  ~ModelManager();
+  ModelManager(const ModelManager&) = delete;
+  ModelManager& operator=(const ModelManager&) = delete;
+
+  // Lives as long as the keeper.
+  llm::Backend& backend(PooledModelId model);
+
+  // Loads them one after the other and waits. One that turns out not to fit beside those in front
+  // of it is left out, or they leave if it is pinned. The first that cannot be loaded ends it, with
+  // the reason in full.
+  Result<void> load_first(std::span<const PooledModelId> models);
+
+  // For somebody who wants it so. None of them waits.
+  void load(PooledModelId model);
+  UnloadResult unload(PooledModelId model);
+  void unload_when_unused(PooledModelId model);  // ModelCachePolicy::dismiss_when_unused
+
+  ManagerReading reading(PooledModelId model) const;
+  uint64_t bytes_used() const;
+
+  // Time has passed. Needed only where the clock is one that does not move by itself.
+  void look_at_the_clock();
+
+ private:
+  class Room;
+  using Done = llm::Backend::Done;
+
+  // A request that waits for its model.
+  struct Held {
+    llm::Request request;
+    Done done;
+    std::optional<TimePoint> until = std::nullopt;  // of request.load_wait, as it came
+
+    using WhenUnwanted = std::stop_callback<std::function<void()>>;
+    std::unique_ptr<WhenUnwanted> when_unwanted = nullptr;  // none: it is always wanted
+  };
+
+  // One that waits no longer: it is let in, or ends.
+  struct Deed {
+    PooledModelId model;
+    Held held;
+    std::optional<llm::Failure> failure;
+  };
+
+  // Of one model; all of it under the lock.
+  struct State {
+    KeptModel model;
+    std::unique_ptr<Room> room;
+    std::unique_ptr<LoadedModel> loaded;
+    uint64_t times = 0;   // it was loaded: what was read ahead before is known by it
+    int32_t readers = 0;  // threads that use `loaded` without being inside
+    std::map<uint64_t, Held> held;
+    int32_t in_flight_target = 1;
+    std::optional<Error> error;  // of the last load
+    TimePoint loading_since{};
+    Duration last_load{};
+    ManagerReading counts;
+    llm::BackendStats gone;  // of the times before
+  };
+
+  // --- what rooms do ---
+  void read_ahead(PooledModelId id, llm::Request& request);
+  std::variant<int64_t, llm::Failure> count_prompt(PooledModelId id, const llm::Request& request);
+  void submit(PooledModelId id, llm::Request request, Done done);
+  void cancel(PooledModelId id, bool all);
+  int32_t in_flight_target(PooledModelId id) const;
+  llm::BackendStats stats(PooledModelId id) const;
+
+  // --- with the lock ---
+  State& at(PooledModelId id) { return states_.at(id.value()); }
+  const State& at(PooledModelId id) const { return states_.at(id.value()); }
+  void note(const PoolActions& actions);
+  Held take_held(PooledModelId id, uint64_t number);
+  void end_held(PooledModelId id, uint64_t number, llm::Failure failure);
+  void end_all_held(PooledModelId id, const std::optional<llm::Failure>& failure);
+  void end_those_who_waited_too_long(TimePoint now);
+  std::optional<TimePoint> next_at(TimePoint now) const;
+  bool is_used() const;
+  llm::Failure unavailable(PooledModelId id, TimePoint now) const;
+  llm::Failure still_loading(PooledModelId id, TimePoint now) const;
+  llm::Backend* use(PooledModelId id);
+
+  // --- without ---
+  static void set_waits(const llm::Request& request, bool waits);
+  void hold(PooledModelId id, llm::Request request, Done done, const PoolActions& actions,
+            std::unique_lock<std::mutex> lock);  // and with it, at first
+  void stop_using(PooledModelId id);
+  void hand_over(PooledModelId id, llm::Request request, Done done);
+  void ended(PooledModelId id, Requester asker);
+  void forget(PooledModelId id, uint64_t number);
+  void look_after();
+  void fetch_and_carry();
+  void look_at_one(PooledModelId id, std::unique_lock<std::mutex>& lock);
+  void load_one(PooledModelId id, std::unique_lock<std::mutex>& lock);
+  void unload_one(PooledModelId id, std::unique_lock<std::mutex>& lock);
+  KeeperNews failed(PooledModelId id, const Error& error);  // with the lock
+  void tell(const KeeperNews& news) const;
+
+  const KeeperOptions options_;
+  const Clock& clock_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable errand_came_;  // for the thread that loads
+  std::condition_variable deed_came_;    // for the one that looks after those who wait
+  std::condition_variable changed_;  // a model came, left or failed; nobody reads in it any more
+  ModelCachePolicy pool_;
+  std::vector<State> states_;
+  WaitLimits wait_limits_;          // of all that is held
+  std::deque<PoolAction> errands_;  // looks, loads and unloads
+  std::deque<Deed> deeds_;
+  uint64_t next_number_ = 0;
+  bool news_ = false;  // for the one that looks after those who wait
+  std::optional<TimePoint> sleeps_until_;
+  bool closing_ = false;
+  std::stop_source unwanted_;  // what is being loaded
+
+  // Last: they use all of the above.
+  std::jthread carrier_;
+  std::jthread caretaker_;
+};
+
+}  // namespace windrow::engine
