@@ -47,7 +47,7 @@ uint64_t CatalogueModels::upstreams_of(std::string_view name) {
 bool CatalogueModels::is_waited_for(std::string_view name) {
   const api::ServedModel* model = catalogue_.find(name);
   return model != nullptr && model->residence &&
-         model->residence->read().state != api::ResidenceState::kLoaded;
+         model->residence->status().state != llm::LoadState::kLoaded;
 }
 
 std::string CatalogueModels::unavailable() {

@@ -51,7 +51,7 @@ json::value or_null(int64_t count) {
 
 json::object progress_event(const report::ProgressNumbers& numbers) {
   json::array upstreams;
-  for (const report::UpstreamFigures& upstream : numbers.upstreams)
+  for (const llm::UpstreamStatus& upstream : numbers.upstreams)
     upstreams.push_back(report::to_json(upstream));
   return {{"phase", name_of(numbers.phase)},
           {"rows_done", numbers.rows_done},

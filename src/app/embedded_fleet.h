@@ -38,7 +38,7 @@ class EmbeddedFleet final : public ModelFleet {
   std::vector<api::ModelReading> readings() const override { return {}; }
   llm::BackendStats stats() const override { return backends_.stats(); }
   dispatch::DispatchCounts counts() const override;
-  std::vector<report::UpstreamFigures> upstreams() const override { return {}; }
+  std::vector<llm::UpstreamStatus> upstreams() const override { return {}; }
 
  private:
   const std::vector<ModelChoice> choices_;

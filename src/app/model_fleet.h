@@ -121,7 +121,7 @@ class ModelFleet {
   virtual dispatch::DispatchCounts counts() const = 0;
 
   // Of each server; empty for models here.
-  virtual std::vector<report::UpstreamFigures> upstreams() const = 0;
+  virtual std::vector<llm::UpstreamStatus> upstreams() const = 0;
 };
 
 }  // namespace windrow::app

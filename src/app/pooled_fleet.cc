@@ -58,32 +58,32 @@ std::string without_path(std::string text, const ModelChoice& choice) {
   return text;
 }
 
-api::ResidenceState state_of(engine::Presence presence) {
+llm::LoadState state_of(engine::Presence presence) {
   switch (presence) {
     case engine::Presence::kLoading:
-      return api::ResidenceState::kLoading;
+      return llm::LoadState::kLoading;
     case engine::Presence::kLoaded:
-      return api::ResidenceState::kLoaded;
+      return llm::LoadState::kLoaded;
     case engine::Presence::kUnloading:
-      return api::ResidenceState::kUnloading;
+      return llm::LoadState::kUnloading;
     case engine::Presence::kAbsent:
       break;
   }
-  return api::ResidenceState::kAbsent;
+  return llm::LoadState::kAbsent;
 }
 
 }  // namespace
 
 // A model in the keeper, as the server's endpoints see it.
-class PooledFleet::Place final : public api::Residence {
+class PooledFleet::Place final : public llm::ModelResidency {
  public:
   Place(engine::ModelManager& keeper, uint32_t index) : keeper_(keeper), id_(index) {}
 
-  api::ResidenceReading read() const override {
+  llm::ModelStatus status() const override {
     const engine::ManagerReading reading = keeper_.reading(id_);
     return {.state = state_of(reading.presence),
             .memory_bytes = reading.bytes,
-            .kept = reading.pinned,
+            .pinned = reading.pinned,
             .wanted = reading.wanted,
             .requests = reading.inside,
             .waiting = reading.waiting,
@@ -96,17 +96,18 @@ class PooledFleet::Place final : public api::Residence {
 
   void load() override { keeper_.load(id_); }
 
-  api::Unloading unload() override {
+  llm::UnloadResult unload() override {
     switch (keeper_.unload(id_)) {
       case engine::UnloadResult::kUsed:
-        return api::Unloading::kInUse;
+        return llm::UnloadResult::kInUse;
       case engine::UnloadResult::kPinned:
-        return api::Unloading::kKept;
-      case engine::UnloadResult::kLeaves:
+        return llm::UnloadResult::kPinned;
       case engine::UnloadResult::kAbsent:
+        return llm::UnloadResult::kAbsent;
+      case engine::UnloadResult::kLeaves:
         break;
     }
-    return api::Unloading::kLeaves;
+    return llm::UnloadResult::kUnloading;
   }
 
   void unload_when_unused() override { keeper_.unload_when_unused(id_); }

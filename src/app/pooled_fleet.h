@@ -46,7 +46,7 @@ class PooledFleet final : public ModelFleet {
   std::vector<api::ModelReading> readings() const override;
   llm::BackendStats stats() const override;
   dispatch::DispatchCounts counts() const override;
-  std::vector<report::UpstreamFigures> upstreams() const override { return {}; }
+  std::vector<llm::UpstreamStatus> upstreams() const override { return {}; }
 
  private:
   class Place;

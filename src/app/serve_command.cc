@@ -207,7 +207,7 @@ std::string text_of(const std::vector<FleetModel>& models) {
   std::vector<std::string> away;
   for (const auto& [model, aliases, any] : models) {
     const bool is_away =
-        model.residence && model.residence->read().state != api::ResidenceState::kLoaded;
+        model.residence && model.residence->status().state != llm::LoadState::kLoaded;
     (is_away ? away : there).push_back(model.name);
   }
   if (away.empty()) return text_of(there);

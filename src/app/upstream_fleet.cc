@@ -384,8 +384,8 @@ llm::BackendStats UpstreamFleet::stats() const {
   return stats;
 }
 
-std::vector<report::UpstreamFigures> UpstreamFleet::upstreams() const {
-  std::vector<report::UpstreamFigures> list;
+std::vector<llm::UpstreamStatus> UpstreamFleet::upstreams() const {
+  std::vector<llm::UpstreamStatus> list;
   const std::scoped_lock lock(open_mutex_);
   if (!open_) return list;
   const std::vector<dispatch::UpstreamReading> readings = dispatcher_->readings();

@@ -63,7 +63,7 @@ class UpstreamFleet final : public ModelFleet {
   std::vector<std::string> final_notes() const override;
   llm::BackendStats stats() const override;
   dispatch::DispatchCounts counts() const override;
-  std::vector<report::UpstreamFigures> upstreams() const override;
+  std::vector<llm::UpstreamStatus> upstreams() const override;
   std::vector<FleetModel> offered() const override;
   void watch(std::function<void()> changed) override;
   bool nobody_answers(uint64_t upstreams) const override;
@@ -99,7 +99,7 @@ class UpstreamFleet final : public ModelFleet {
   void join(Server& server, const upstream::ServerIdentity& identity);
   bool is_there(size_t index) const;
   dispatch::DispatchOptions dispatch_options(const FleetOptions& run);
-  std::vector<api::UpstreamSeries> series() const;
+  std::vector<llm::UpstreamStatus> series() const;
   void tell_batch(const dispatch::SentBatch& batch);
   void tell_serial(Server& server) const;
   void tell_context(const std::string& server, const std::string& model, int64_t tokens) const;

@@ -68,22 +68,22 @@ bool UpstreamFleet::is_there(size_t index) const {
 }
 
 // They are open.
-std::vector<api::UpstreamSeries> UpstreamFleet::series() const {
-  std::vector<api::UpstreamSeries> list;
+std::vector<llm::UpstreamStatus> UpstreamFleet::series() const {
+  std::vector<llm::UpstreamStatus> list;
   const std::vector<dispatch::UpstreamReading> readings = dispatcher_->readings();
   for (size_t i = 0; i < servers_.size(); ++i) {
     const upstream::CallCounts counts = servers_[i]->backend->counts();
     const dispatch::UpstreamReading& reading = readings[i];
-    api::UpstreamSeries one{.name = servers_[i]->backend->name(),
+    llm::UpstreamStatus one{.name = servers_[i]->backend->name(),
                             .healthy = is_there(i) && reading.health == dispatch::Health::kGood,
-                            .in_flight = reading.in_flight,
-                            .in_flight_max = reading.in_flight_max,
                             .answers = counts.answers,
-                            .failures = {},
-                            .latency_s = counts.latency_s};
+                            .latency_s = counts.latency_s,
+                            .in_flight = reading.in_flight,
+                            .in_flight_max = reading.in_flight_max};
     for (size_t kind = 0; kind < upstream::kFailureKinds; ++kind) {
-      one.failures.emplace_back(upstream::to_string(static_cast<upstream::FailureKind>(kind)),
-                                counts.failures_by_kind.at(kind));
+      one.failures_by_kind.emplace_back(
+          upstream::to_string(static_cast<upstream::FailureKind>(kind)),
+          counts.failures_by_kind.at(kind));
     }
     list.push_back(std::move(one));
   }

@@ -193,7 +193,7 @@ std::vector<ProgressPiece> progress_pieces(const ProgressNumbers& numbers) {
   if (numbers.upstreams.empty()) {
     pieces.push_back({.text = fmt::format("{} in batch", numbers.rows_running), .rank = 7});
   }
-  for (const UpstreamFigures& upstream : numbers.upstreams) {
+  for (const llm::UpstreamStatus& upstream : numbers.upstreams) {
     pieces.push_back(
         {.text = upstream_piece(upstream), .alarming = upstream.state != "ok", .rank = 7});
   }
@@ -260,7 +260,7 @@ std::string progress_sentence(const ProgressNumbers& numbers) {
   if (numbers.device_bytes_used > 0) text += fmt::format(", memory {}", memory_text(numbers));
   if (numbers.phase == batch::JobPhase::kRunning)
     text += fmt::format("; time left {}", left_text(numbers));
-  for (const UpstreamFigures& upstream : numbers.upstreams)
+  for (const llm::UpstreamStatus& upstream : numbers.upstreams)
     text += fmt::format("; {}", upstream_piece(upstream));
   return text;
 }

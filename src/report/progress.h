@@ -23,7 +23,7 @@ struct ProgressReading {
   int64_t rows_failed = 0;    // of rows_done
   int64_t rows_this_run = 0;  // of rows_done, those of this run
   llm::BackendStats backend;
-  std::vector<UpstreamFigures> upstreams;
+  std::vector<llm::UpstreamStatus> upstreams;
 };
 
 ProgressReading read_progress(const batch::JobCounters& counters, const llm::BackendStats& backend,
@@ -43,7 +43,7 @@ struct ProgressNumbers {
   uint64_t device_bytes_used = 0;  // 0: not known
   uint64_t device_bytes_max = 0;
   std::optional<Duration> left;  // nothing while it would be a guess
-  std::vector<UpstreamFigures> upstreams;
+  std::vector<llm::UpstreamStatus> upstreams;
 };
 
 // Used by one thread. Memory is bounded however long the job is.

@@ -44,9 +44,9 @@ json::object settings_to_json(const std::vector<SummarySetting>& settings) {
   return object;
 }
 
-json::array upstreams_to_json(const std::vector<UpstreamFigures>& upstreams) {
+json::array upstreams_to_json(const std::vector<llm::UpstreamStatus>& upstreams) {
   json::array array;
-  for (const UpstreamFigures& upstream : upstreams)
+  for (const llm::UpstreamStatus& upstream : upstreams)
     array.push_back(to_json(upstream));
   return array;
 }
@@ -257,7 +257,7 @@ std::string summary_to_text(const Summary& summary) {
                           with_thousands(backend.recomputed_tokens)));
   }
   std::string_view servers = summary.upstreams.size() == 1 ? "server" : "servers";
-  for (const UpstreamFigures& upstream : summary.upstreams) {
+  for (const llm::UpstreamStatus& upstream : summary.upstreams) {
     std::string line = upstreams_text({&upstream, 1});
     line.pop_back();
     table.row(std::exchange(servers, ""), line);

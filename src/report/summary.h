@@ -62,7 +62,7 @@ struct Summary {
   int64_t prompt_tokens = 0;      // of the rows that succeeded
   int64_t completion_tokens = 0;  // of the rows that succeeded
   llm::BackendStats backend;
-  std::vector<UpstreamFigures> upstreams;
+  std::vector<llm::UpstreamStatus> upstreams;
   dispatch::DispatchCounts dispatch;
 
   std::vector<SummarySetting> settings;

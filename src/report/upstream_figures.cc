@@ -31,7 +31,7 @@ json::value value_or_null(std::optional<double> number) {
 
 }  // namespace
 
-json::object to_json(const UpstreamFigures& upstream) {
+json::object to_json(const llm::UpstreamStatus& upstream) {
   json::object failures;
   for (const auto& [code, count] : upstream.failures_by_code)
     failures[code] = count;
@@ -52,12 +52,12 @@ json::object to_json(const UpstreamFigures& upstream) {
           {"kv_cache_used_max", value_or_null(upstream.cache_used_max)}};
 }
 
-std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
+std::string upstreams_text(std::span<const llm::UpstreamStatus> upstreams) {
   size_t width = 0;
-  for (const UpstreamFigures& upstream : upstreams)
+  for (const llm::UpstreamStatus& upstream : upstreams)
     width = std::max(width, upstream.name.size());
   std::string text;
-  for (const UpstreamFigures& upstream : upstreams) {
+  for (const llm::UpstreamStatus& upstream : upstreams) {
     if (upstream.answers + upstream.failures == 0 && upstream.in_flight == 0) {
       text += fmt::format("{:<{}}  nothing was asked\n", upstream.name, width);
       continue;
@@ -76,7 +76,7 @@ std::string upstreams_text(std::span<const UpstreamFigures> upstreams) {
   return text;
 }
 
-std::string upstream_piece(const UpstreamFigures& upstream) {
+std::string upstream_piece(const llm::UpstreamStatus& upstream) {
   std::string text = fmt::format("{} {}/{}", without_scheme(upstream.name), upstream.in_flight,
                                  upstream.in_flight_max);
   if (upstream.latency_s > 0) text += fmt::format(" {}", seconds_text(upstream.latency_s));

@@ -8,7 +8,7 @@
 namespace windrow::report {
 namespace {
 
-UpstreamFigures busy() {
+llm::UpstreamStatus busy() {
   return {.name = "http://gpu2:8000",
           .answers = 1234,
           .failures = 3,
@@ -22,16 +22,16 @@ UpstreamFigures busy() {
           .finding = "saturates at 16 in flight"};
 }
 
-TEST(UpstreamFigures, ATableSaysHowEachIsDoing) {
-  UpstreamFigures away = busy();
+TEST(UpstreamStatus, ATableSaysHowEachIsDoing) {
+  llm::UpstreamStatus away = busy();
   away.name = "http://a";
   away.latency_s = 0.04;
   away.state = "left alone";
   away.device_bytes = uint64_t{2} << 30;
   away.cache_used = 0;
   away.cache_used_max = 0.876;
-  UpstreamFigures idle{.name = "http://b", .state = "ok"};
-  const UpstreamFigures all[] = {busy(), away, idle};
+  llm::UpstreamStatus idle{.name = "http://b", .state = "ok"};
+  const llm::UpstreamStatus all[] = {busy(), away, idle};
   EXPECT_EQ(upstreams_text(all),
             "http://gpu2:8000  1,234 answers, 3 failed calls, 1.2 s each, saturates at 16 in "
             "flight\n"
@@ -40,8 +40,8 @@ TEST(UpstreamFigures, ATableSaysHowEachIsDoing) {
             "http://b          nothing was asked\n");
 }
 
-TEST(UpstreamFigures, TheLiveLineHasTheShortestOfIt) {
-  UpstreamFigures upstream = busy();
+TEST(UpstreamStatus, TheLiveLineHasTheShortestOfIt) {
+  llm::UpstreamStatus upstream = busy();
   EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 1.2 s");
   upstream.latency_s = 0;
   upstream.state = "being tried";
@@ -56,14 +56,14 @@ TEST(UpstreamFigures, TheLiveLineHasTheShortestOfIt) {
   EXPECT_EQ(upstream_piece(upstream), "gpu2:8000 15/16 KV 42 % 2.00 GiB");
 }
 
-TEST(UpstreamFigures, ScriptsGetAllOfIt) {
+TEST(UpstreamStatus, ScriptsGetAllOfIt) {
   const boost::json::object json = to_json(busy());
   EXPECT_EQ(json.at("answers"), 1234);
   EXPECT_EQ(json.at("failures_by_code").at("rate_limit_exceeded"), 2);
   EXPECT_EQ(json.at("in_flight_max"), 16);
   EXPECT_TRUE(json.at("device_bytes").is_null());
   EXPECT_TRUE(json.at("kv_cache_used").is_null());
-  UpstreamFigures telling = busy();
+  llm::UpstreamStatus telling = busy();
   telling.cache_used = 0.0;
   telling.cache_used_max = 0.5;
   EXPECT_EQ(to_json(telling).at("kv_cache_used"), 0.0);

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "api/calls/model_registry.h"
-#include "api/pages/residence.h"
 #include "base/clock.h"
 #include "llm/answer.h"
+#include "llm/model_status.h"
 
 namespace windrow::api {
 
@@ -29,9 +29,9 @@ class AwaitedLoad {
 
  private:
   std::string name_;
-  std::shared_ptr<Residence> residence_;
+  std::shared_ptr<llm::ModelResidency> residence_;
   std::optional<TimePoint> until_;
-  ResidenceReading before_;  // how the model was when it was ordered
+  llm::ModelStatus before_;  // how the model was when it was ordered
 };
 
 }  // namespace windrow::api

@@ -11,13 +11,13 @@ namespace {
 
 using std::chrono::seconds;
 
-struct Comer final : Residence {
-  ResidenceReading read() const override { return reading; }
-  void load() override { reading.wanted = reading.state != ResidenceState::kLoaded; }
-  Unloading unload() override { return Unloading::kLeaves; }
+struct Comer final : llm::ModelResidency {
+  llm::ModelStatus status() const override { return reading; }
+  void load() override { reading.wanted = reading.state != llm::LoadState::kLoaded; }
+  llm::UnloadResult unload() override { return llm::UnloadResult::kUnloading; }
   void unload_when_unused() override {}
 
-  ResidenceReading reading;
+  llm::ModelStatus reading;
 };
 
 class AwaitedLoadTest : public ::testing::Test {
@@ -33,14 +33,14 @@ class AwaitedLoadTest : public ::testing::Test {
     return end->failure ? end->failure->code + ": " + end->failure->message : "there";
   }
 
-  ResidenceReading& now() { return comer_->reading; }
+  llm::ModelStatus& now() { return comer_->reading; }
 
   std::shared_ptr<Comer> comer_ = std::make_shared<Comer>();
   std::optional<AwaitedLoad> load_;
 };
 
 TEST_F(AwaitedLoadTest, OneThatIsThereIsNotWaitedFor) {
-  now().state = ResidenceState::kLoaded;
+  now().state = llm::LoadState::kLoaded;
   order();
   EXPECT_EQ(look(), "there");
 }
@@ -49,10 +49,10 @@ TEST_F(AwaitedLoadTest, EndsWhenItIsThere) {
   order();
   EXPECT_TRUE(now().wanted);
   EXPECT_EQ(look(), "waits") << "others have its room";
-  now().state = ResidenceState::kLoading;
+  now().state = llm::LoadState::kLoading;
   now().wanted = false;
   EXPECT_EQ(look(1'000'000), "waits") << "as long as it takes";
-  now().state = ResidenceState::kLoaded;
+  now().state = llm::LoadState::kLoaded;
   now().loads = 1;
   EXPECT_EQ(look(), "there");
 }
@@ -60,7 +60,7 @@ TEST_F(AwaitedLoadTest, EndsWhenItIsThere) {
 TEST_F(AwaitedLoadTest, OneThatCameAndLeftBetweenTwoLooksWasThere) {
   now().loads = 4;
   order();
-  now() = {.state = ResidenceState::kUnloading, .loads = 5};
+  now() = {.state = llm::LoadState::kUnloading, .loads = 5};
   EXPECT_EQ(look(), "there");
 }
 

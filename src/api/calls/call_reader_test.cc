@@ -67,10 +67,10 @@ TEST_F(CallReaderTest, ABodyBecomesARequest) {
   EXPECT_FALSE(made.item.same_answer.has_value());
 }
 
-struct Anywhere final : Residence {
-  ResidenceReading read() const override { return {}; }
+struct Anywhere final : llm::ModelResidency {
+  llm::ModelStatus status() const override { return {}; }
   void load() override {}
-  Unloading unload() override { return Unloading::kLeaves; }
+  llm::UnloadResult unload() override { return llm::UnloadResult::kUnloading; }
   void unload_when_unused() override {}
 };
 

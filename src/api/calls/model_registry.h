@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/pages/residence.h"
 #include "dispatch/dispatcher.h"
+#include "llm/model_status.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {
@@ -36,7 +36,7 @@ struct ServedModel {
   std::string owner = "windrow";
 
   // Of one here that comes and goes; null: it is always there, or elsewhere.
-  std::shared_ptr<Residence> residence = nullptr;
+  std::shared_ptr<llm::ModelResidency> residence = nullptr;
 };
 
 enum class ServeState : uint8_t {

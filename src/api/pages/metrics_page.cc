@@ -317,9 +317,9 @@ void add_residences(const std::vector<ModelReading>& models, Page& page) {
       if (model.residence) page.sample({{"model", model.name}}, value(*model.residence));
     }
   };
-  using Reading = const ResidenceReading&;
+  using Reading = const llm::ModelStatus&;
   each("windrow_model_loaded", "gauge", "1 while the model is in memory.",
-       [](Reading reading) { return int64_t{reading.state == ResidenceState::kLoaded}; });
+       [](Reading reading) { return int64_t{reading.state == llm::LoadState::kLoaded}; });
   each("windrow_model_memory_bytes", "gauge",
        "What it takes; of one that is not loaded, what it is likely to need.",
        [](Reading reading) { return static_cast<int64_t>(reading.memory_bytes); });
@@ -341,11 +341,11 @@ void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
                         auto value) {
     page.family(name, type, help);
     for (const ModelReading& model : models) {
-      for (const UpstreamSeries& upstream : model.upstreams)
+      for (const llm::UpstreamStatus& upstream : model.upstreams)
         page.sample({{"upstream", upstream.name}}, value(upstream));
     }
   };
-  using Upstream = const UpstreamSeries&;
+  using Upstream = const llm::UpstreamStatus&;
   each("windrow_upstream_healthy", "gauge", "1 while requests go to this server elsewhere.",
        [](Upstream upstream) { return int64_t{upstream.healthy}; });
   each("windrow_upstream_in_flight", "gauge", "Calls that are out.",
@@ -359,8 +359,8 @@ void add_upstreams(const std::vector<ModelReading>& models, Page& page) {
   page.family("windrow_upstream_failures_total", "counter",
               "Calls that failed: unreached, files, overloaded, timeout, broken, request.");
   for (const ModelReading& model : models) {
-    for (const UpstreamSeries& upstream : model.upstreams) {
-      for (const auto& [kind, count] : upstream.failures)
+    for (const llm::UpstreamStatus& upstream : model.upstreams) {
+      for (const auto& [kind, count] : upstream.failures_by_kind)
         page.sample({{"upstream", upstream.name}, {"kind", kind}}, count);
     }
   }

@@ -10,27 +10,17 @@
 
 #include "api/calls/model_registry.h"
 #include "api/keys/key_accounts.h"
-#include "api/pages/residence.h"
 #include "api/pages/serve_metrics.h"
 #include "batches/batch_service.h"
 #include "batches/file_store.h"
 #include "dispatch/dispatcher.h"
 #include "llm/backend.h"
+#include "llm/model_status.h"
+#include "llm/upstream_status.h"
 
 namespace windrow::api {
 
 constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
-
-// A server elsewhere behind this one, since the start and now.
-struct UpstreamSeries {
-  std::string name;      // "http://gpu2:8000"
-  bool healthy = false;  // requests go there
-  int32_t in_flight = 0;
-  int32_t in_flight_max = 0;  // as many as pay, found or chosen
-  int64_t answers = 0;
-  std::vector<std::pair<std::string_view, int64_t>> failures;  // by kind: few, always the same
-  double latency_s = 0;                                        // of answers, lately; 0: none yet
-};
 
 // What computes behind the catalogue, read when somebody asks for the page.
 struct ModelReading {
@@ -38,8 +28,8 @@ struct ModelReading {
   llm::BackendStats stats;
   dispatch::QueueReading queue;
   dispatch::DispatchCounts dispatch;
-  std::optional<ResidenceReading> residence = {};  // of one here that comes and goes
-  std::vector<UpstreamSeries> upstreams = {};
+  std::optional<llm::ModelStatus> residence = {};  // of one here that comes and goes
+  std::vector<llm::UpstreamStatus> upstreams = {};
 };
 
 struct StorageReading {

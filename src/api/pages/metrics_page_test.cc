@@ -229,7 +229,7 @@ TEST(MetricsPage, SaysWhatWasCounted) {
   model.stats.rows_running = 5;
   model.queue.waiting = {1, 2, 3};
   model.queue.oldest_age = {Duration{}, std::chrono::milliseconds(250), Duration{}};
-  model.residence = {.state = ResidenceState::kLoaded,
+  model.residence = {.state = llm::LoadState::kLoaded,
                      .memory_bytes = 5'000'000'000,
                      .waiting = 4,
                      .loads = 3,
@@ -240,11 +240,11 @@ TEST(MetricsPage, SaysWhatWasCounted) {
   model.dispatch.coalesced = 6;
   model.upstreams = {{.name = "http://gpu1:8000",
                       .healthy = true,
-                      .in_flight = 4,
-                      .in_flight_max = 16,
                       .answers = 9,
-                      .failures = {{"unreached", 2}, {"timeout", 0}},
-                      .latency_s = 0.5},
+                      .failures_by_kind = {{"unreached", 2}, {"timeout", 0}},
+                      .latency_s = 0.5,
+                      .in_flight = 4,
+                      .in_flight_max = 16},
                      {.name = "http://gpu2:8000"}};
   const KeyReading alice_reading{.name = "alice",
                                  .calls_live = 2,

@@ -49,17 +49,18 @@ std::variant<ServedModel, llm::Failure> give_order(const ModelRegistry& catalogu
     return *found;
   }
   switch (found->residence->unload()) {
-    case Unloading::kInUse:
+    case llm::UnloadResult::kInUse:
       return control_refused(
           409, "model_in_use",
           fmt::format("the model {} is used or waited for; try again when its requests "
                       "are done",
                       name));
-    case Unloading::kKept:
+    case llm::UnloadResult::kPinned:
       return control_refused(
           409, "model_kept_loaded",
           fmt::format("the model {} was given with --keep-loaded: it stays", name));
-    case Unloading::kLeaves:
+    case llm::UnloadResult::kUnloading:
+    case llm::UnloadResult::kAbsent:
       break;
   }
   return *found;

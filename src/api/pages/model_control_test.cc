@@ -8,18 +8,18 @@
 namespace windrow::api {
 namespace {
 
-struct Told final : Residence {
-  ResidenceReading read() const override { return reading; }
-  void load() override { reading.state = ResidenceState::kLoading; }
-  Unloading unload() override {
-    if (reading.kept) return Unloading::kKept;
-    if (reading.requests > 0) return Unloading::kInUse;
-    reading.state = ResidenceState::kUnloading;
-    return Unloading::kLeaves;
+struct Told final : llm::ModelResidency {
+  llm::ModelStatus status() const override { return reading; }
+  void load() override { reading.state = llm::LoadState::kLoading; }
+  llm::UnloadResult unload() override {
+    if (reading.pinned) return llm::UnloadResult::kPinned;
+    if (reading.requests > 0) return llm::UnloadResult::kInUse;
+    reading.state = llm::LoadState::kUnloading;
+    return llm::UnloadResult::kUnloading;
   }
   void unload_when_unused() override {}
 
-  ResidenceReading reading;
+  llm::ModelStatus reading;
 };
 
 class ModelControlTest : public ::testing::Test {
@@ -35,7 +35,7 @@ class ModelControlTest : public ::testing::Test {
     if (const auto* failure = std::get_if<llm::Failure>(&done))
       return std::to_string(failure->status) + " " + failure->code;
     const auto& model = std::get<ServedModel>(done);
-    return model.name + " " + std::string(to_string(model.residence->read().state));
+    return model.name + " " + std::string(to_string(model.residence->status().state));
   }
 
   std::shared_ptr<Told> here_ = std::make_shared<Told>();
@@ -49,12 +49,12 @@ TEST_F(ModelControlTest, LoadsAndUnloadsByAnyName) {
 
 TEST_F(ModelControlTest, SaysWhyItDoesNot) {
   EXPECT_EQ(order("here", ModelOrder::kLoad, false), "403 permission_denied");
-  EXPECT_EQ(here_->reading.state, ResidenceState::kAbsent);
+  EXPECT_EQ(here_->reading.state, llm::LoadState::kAbsent);
   EXPECT_EQ(order("nobody", ModelOrder::kLoad), "404 model_not_found");
   EXPECT_EQ(order("elsewhere", ModelOrder::kUnload), "400 unsupported_by_model");
   here_->reading.requests = 1;
   EXPECT_EQ(order("here", ModelOrder::kUnload), "409 model_in_use");
-  here_->reading.kept = true;
+  here_->reading.pinned = true;
   EXPECT_EQ(order("here", ModelOrder::kUnload), "409 model_kept_loaded");
 }
 

@@ -35,10 +35,10 @@ json::object model_json(const ServedModel& model) {
   }
   object["endpoints"] = std::move(endpoints);
   if (model.residence) {
-    const ResidenceReading reading = model.residence->read();
+    const llm::ModelStatus reading = model.residence->status();
     json::object windrow{{"state", to_string(reading.state)},
                          {"memory_bytes", reading.memory_bytes},
-                         {"kept_loaded", reading.kept},
+                         {"kept_loaded", reading.pinned},
                          {"requests_inside", reading.requests},
                          {"requests_waiting", reading.waiting}};
     if (!reading.load_error.empty()) windrow["load_error"] = reading.load_error;

@@ -28,16 +28,16 @@ TEST(ModelsPage, ListsThemInTheShapeOfTheApi) {
   EXPECT_EQ(json::parse(models_page({})), json::parse(R"({"object":"list","data":[]})"));
 }
 
-struct Loading final : Residence {
-  ResidenceReading read() const override {
-    return {.state = ResidenceState::kLoading,
+struct Loading final : llm::ModelResidency {
+  llm::ModelStatus status() const override {
+    return {.state = llm::LoadState::kLoading,
             .memory_bytes = 7,
-            .kept = true,
+            .pinned = true,
             .waiting = 3,
             .load_error = error};
   }
   void load() override {}
-  Unloading unload() override { return Unloading::kLeaves; }
+  llm::UnloadResult unload() override { return llm::UnloadResult::kUnloading; }
   void unload_when_unused() override {}
 
   std::string error;

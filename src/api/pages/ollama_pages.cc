@@ -32,7 +32,7 @@ json::object details_of(const ServedModel& model) {
 }
 
 uint64_t size_of(const ServedModel& model) {
-  return model.residence ? model.residence->read().memory_bytes : 0;
+  return model.residence ? model.residence->status().memory_bytes : 0;
 }
 
 json::object listed(const ServedModel& model) {
@@ -44,7 +44,7 @@ json::object listed(const ServedModel& model) {
 }
 
 bool is_loaded(const ServedModel& model) {
-  return !model.residence || model.residence->read().state == ResidenceState::kLoaded;
+  return !model.residence || model.residence->status().state == llm::LoadState::kLoaded;
 }
 
 json::array capabilities_of(const ServedModel& model) {

@@ -42,18 +42,18 @@ std::vector<json::value> lines_of(std::string_view body) {
 }
 
 // A model that comes and goes as a test says.
-class Guest final : public Residence {
+class Guest final : public llm::ModelResidency {
  public:
-  ResidenceReading read() const override {
+  llm::ModelStatus status() const override {
     ++looks;
     const std::scoped_lock lock(mutex_);
     return reading_;
   }
   void load() override {}
-  Unloading unload() override { return Unloading::kInUse; }
+  llm::UnloadResult unload() override { return llm::UnloadResult::kInUse; }
   void unload_when_unused() override { ++dismissals; }
 
-  void set(ResidenceReading reading) {
+  void set(llm::ModelStatus reading) {
     const std::scoped_lock lock(mutex_);
     reading_ = std::move(reading);
   }
@@ -63,7 +63,7 @@ class Guest final : public Residence {
 
  private:
   mutable std::mutex mutex_;
-  ResidenceReading reading_{.state = ResidenceState::kLoaded};
+  llm::ModelStatus reading_{.state = llm::LoadState::kLoaded};
 };
 
 std::shared_ptr<Guest> add_guest(ServerRig& rig) {
@@ -274,8 +274,8 @@ TEST_F(OllamaApi, WithoutAPromptAModelIsLoaded) {
 class OllamaLoads : public OllamaApi {
  protected:
   // What a client gets who has it loaded; `then` is what becomes of it while the client waits.
-  Reply load(const ResidenceReading& then) {
-    guest_->set({.state = ResidenceState::kLoading});
+  Reply load(const llm::ModelStatus& then) {
+    guest_->set({.state = llm::LoadState::kLoading});
     RawClient client(rig_.server->port());
     client.send(post("/api/generate", R"({"model":"guest"})"));
     wait_for_looks();
@@ -292,7 +292,7 @@ class OllamaLoads : public OllamaApi {
 };
 
 TEST_F(OllamaLoads, AreAnsweredWhenTheModelIsThere) {
-  const Reply there = load({.state = ResidenceState::kLoaded, .loads = 1});
+  const Reply there = load({.state = llm::LoadState::kLoaded, .loads = 1});
   EXPECT_EQ(there.status, 200);
   EXPECT_EQ(there.json().at("done_reason"), "load");
   const Reply broken = load({.loads_failed = 1, .load_error = "no such file"});
@@ -301,7 +301,7 @@ TEST_F(OllamaLoads, AreAnsweredWhenTheModelIsThere) {
 }
 
 TEST_F(OllamaLoads, AreWaitedForUntilTheirDeadlines) {
-  guest_->set({.state = ResidenceState::kLoading});
+  guest_->set({.state = llm::LoadState::kLoading});
   const auto load_until = [this](const char* deadline) {
     return rig_.ask(post("/api/generate", R"({"model":"guest"})",
                          fmt::format("X-Windrow-Deadline-Ms: {}\r\n", deadline)));
@@ -313,7 +313,7 @@ TEST_F(OllamaLoads, AreWaitedForUntilTheirDeadlines) {
 }
 
 TEST_F(OllamaLoads, EndWithTheirClientsAndWithTheServer) {
-  guest_->set({.state = ResidenceState::kLoading});
+  guest_->set({.state = llm::LoadState::kLoading});
   RawClient leaver(rig_.server->port());
   RawClient waiter(rig_.server->port());
   for (RawClient* client : {&leaver, &waiter})

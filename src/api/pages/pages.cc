@@ -67,7 +67,7 @@ http::ServerReply Pages::ready_model(std::string_view name) const {
   if (model == nullptr) return error_reply(no_model(name));
   if (const auto failure = sources_.gate.refusal_of(*model)) return error_reply(*failure);
   if (model->residence) {
-    if (const ResidenceReading reading = model->residence->read(); !reading.load_error.empty())
+    if (const llm::ModelStatus reading = model->residence->status(); !reading.load_error.empty())
       return error_reply(load_failed(name, reading.load_error));
   }
   return {.body = R"({"status":"ready"})"};

@@ -33,12 +33,12 @@ std::shared_ptr<const KeyRingHolder> two_keys() {
       *KeyRing::parse(line("admin", "admin") + line("user", ""), "keys"));
 }
 
-struct Failing final : Residence {
-  ResidenceReading read() const override {
-    return {.state = ResidenceState::kAbsent, .load_error = error};
+struct Failing final : llm::ModelResidency {
+  llm::ModelStatus status() const override {
+    return {.state = llm::LoadState::kAbsent, .load_error = error};
   }
   void load() override { ++loads; }
-  Unloading unload() override { return Unloading::kLeaves; }
+  llm::UnloadResult unload() override { return llm::UnloadResult::kUnloading; }
   void unload_when_unused() override {}
   std::string error;
   int loads = 0;
