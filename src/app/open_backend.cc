@@ -79,7 +79,7 @@ engine::GenerationOptions generation_options(const Settings& settings, const Loa
       .on_step = step_observer(how, name)};
   if (how.serving) {
     options.lone_step_target = std::max(options.step_target, kLoneStepTarget);
-    options.reserve = llm::kServerReserve;
+    options.reserve = queueing::kServerReserve;
     options.start = {.window = std::chrono::milliseconds(settings.pack_window_ms),
                      .rows = static_cast<int32_t>(settings.pack_rows_max)};
   }

@@ -247,14 +247,14 @@ Result<void> PooledFleet::open(const FleetOptions& run) {
       clock_);
   for (uint32_t i = 0; i < choices_.size(); ++i) {
     dispatch::DispatchOptions options{.waiting_max = static_cast<int32_t>(settings_.queue_max),
-                                      .reserve = dispatch::kServerReserve,
+                                      .reserve = queueing::kServerReserve,
                                       .coalesce = settings_.dedupe,
                                       .places_by_rows = true};
     // Not many more inside than rows there are: who comes later, and is more urgent or was served
     // less, would stand behind all that waits in there.
     if (!outlooks_[i].embeds_first) {
       options.in_flight_max = static_cast<int32_t>(settings_.rows_max);
-      options.reserve.batch_gives_way = true;
+      options.reserve.batch_is_preemptible = true;
     }
     places_.push_back(std::make_shared<Place>(*keeper_, i));
     dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(

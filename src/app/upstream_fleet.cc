@@ -140,7 +140,7 @@ dispatch::DispatchOptions UpstreamFleet::dispatch_options(const FleetOptions& ru
                                     : kWaitingPerUpstream * static_cast<int32_t>(choices_.size());
   options.backoff_base = std::chrono::seconds(1);
   if (run.serving) {
-    options.reserve = dispatch::kServerReserve;
+    options.reserve = queueing::kServerReserve;
     options.refusal_patience = std::chrono::seconds(settings_.refusal_patience_s);
   }
   options.quotas.clear();

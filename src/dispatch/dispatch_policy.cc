@@ -254,7 +254,7 @@ void DispatchPolicy::find_open(TimePoint now) {
     const UpstreamId id(i);
     router_.set_capacity(id, limit(id));
     const bool has_place =
-        reserve_.has_place(limit(id), at(id).in_flight_of, llm::Priority::kInteractive);
+        reserve_.has_slot(limit(id), at(id).in_flight_of, llm::Priority::kInteractive);
     if (has_place && router_.usable(id, now)) open_.push_back(id);
   }
 }
@@ -263,7 +263,7 @@ void DispatchPolicy::find_open(TimePoint now) {
 int32_t DispatchPolicy::places_of(const Upstream& upstream, int32_t limit,
                                   const WorkItem& item) const {
   if (!upstream.places_by_rows) return 1;
-  const int32_t left = reserve_.places_left(limit, upstream.in_flight_of, item.priority);
+  const int32_t left = reserve_.slots_left(limit, upstream.in_flight_of, item.priority);
   return std::max(std::min({third_of(item.rows), left, limit / 2}), 1);
 }
 
@@ -272,7 +272,7 @@ std::optional<UpstreamId> DispatchPolicy::choose(TimePoint now, const WorkItem& 
   open_for_item_.clear();
   for (const UpstreamId id : open_) {
     if (!item.may_go_to(id)) continue;
-    if (!reserve_.has_place(limit(id), at(id).in_flight_of, item.priority)) continue;
+    if (!reserve_.has_slot(limit(id), at(id).in_flight_of, item.priority)) continue;
     const auto ready = quotas_[at(id).quota].ready_at(now, item.tokens);
     if (ready && *ready <= now) {
       open_for_item_.push_back(id);

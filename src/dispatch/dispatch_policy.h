@@ -38,13 +38,9 @@
 #include "dispatch/shared_limit.h"
 #include "dispatch/single_flight.h"
 #include "dispatch/work_item.h"
-#include "llm/reserve.h"
+#include "queueing/reserve.h"
 
 namespace windrow::dispatch {
-
-using llm::kServerReserve;
-using llm::Reserve;
-using llm::ReserveOptions;
 
 struct UpstreamOptions {
   ConcurrencyOptions concurrency;
@@ -63,7 +59,7 @@ struct DispatchPolicyOptions {
   std::vector<QuotaOptions> quotas = {{}};
   RetryOptions retry;
   LaneOptions lanes;
-  ReserveOptions reserve;
+  queueing::ReserveOptions reserve;
   PackerOptions packer;
   RouterOptions router;
   Cost cost_max = 0;  // 0: no limit
@@ -322,7 +318,7 @@ class DispatchPolicy {
   std::vector<Upstream> upstreams_;
   std::vector<Quota> quotas_;
   Budget budget_;
-  Reserve reserve_;
+  queueing::Reserve reserve_;
   Router router_;
   SharedLimit shared_;
   std::vector<int32_t> wanted_;  // what shared_ was told last

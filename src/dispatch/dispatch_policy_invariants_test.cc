@@ -33,7 +33,7 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
     }
     if (random.chance(0.3)) options.quotas = {{.requests_per_minute = 600}};
     options.retry.backoff_base = milliseconds(random.between(0, 500));
-    if (random.chance(0.3)) options.reserve = kServerReserve;
+    if (random.chance(0.3)) options.reserve = queueing::kServerReserve;
     const double cancels = random.chance(0.5) ? 0.02 : 0.3;
     options.packer.window = milliseconds(random.below(2) * 30);
     DispatchPolicy scheduler(options);

@@ -15,7 +15,7 @@ using Rig = testing::SchedulerRig;
 
 DispatchPolicyOptions kept(int32_t limit) {
   DispatchPolicyOptions options = fixed({limit});
-  options.reserve = kServerReserve;
+  options.reserve = queueing::kServerReserve;
   return options;
 }
 
@@ -45,7 +45,7 @@ TEST(SchedulerReserve, NothingElseIsLeftEmpty) {
 
 TEST(SchedulerReserve, RowsThatGiveWayKeepNobodyOut) {
   DispatchPolicyOptions options = kept(8);
-  options.reserve.batch_gives_way = true;
+  options.reserve.batch_is_preemptible = true;
   Rig rig(options);
   for (uint64_t id = 1; id <= 20; ++id)
     rig.submit(id, {.priority = Priority::kBatch});
@@ -122,7 +122,8 @@ TEST(SchedulerReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {
     DispatchPolicyOptions options = kept(limit);
     const auto overtaken_max = static_cast<int32_t>(random.between(1, 8));
     options.lanes.overtaken_max = {overtaken_max, overtaken_max};
-    const int32_t rows_max = Reserve(kServerReserve).places(limit, Priority::kBatch);
+    const int32_t rows_max =
+        queueing::Reserve(queueing::kServerReserve).capacity(limit, Priority::kBatch);
     Rig rig(options);
     std::map<uint64_t, Priority> priority;
     uint64_t submitted = 0;

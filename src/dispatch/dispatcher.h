@@ -47,7 +47,7 @@ struct DispatchOptions {
   std::optional<Duration> refusal_patience;  // likewise
   std::vector<QuotaOptions> quotas = {{}};
   LaneOptions lanes;
-  ReserveOptions reserve;
+  queueing::ReserveOptions reserve;
   RouterOptions router;
   PackerOptions packer = {.rows_max = 1};  // one request a call unless it is told otherwise
   bool coalesce = true;                    // WorkItem::same_answer

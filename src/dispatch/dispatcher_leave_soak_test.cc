@@ -149,7 +149,7 @@ TEST(DispatcherLeaveSoak, EverybodyEndsOnceAndHearsHisOwn) {
       DispatchOptions options{.attempts_max = 3,
                               .waiting_max = static_cast<int32_t>(random.between(1, 40)),
                               .backoff_base = microseconds(random.below(200))};
-      if (random.chance(0.5)) options.reserve = kServerReserve;
+      if (random.chance(0.5)) options.reserve = queueing::kServerReserve;
       options.router.failures_max = 0;
       options.seed = seed;
       Dispatcher dispatcher({{.backend = talkers.data()}, {.backend = &talkers[1]}}, options, clock,

@@ -7,7 +7,7 @@
 //   there
 //     are at most `overtaken_max` starts of higher ones. So an item with k of its priority before
 //     it starts after at most (k + 1) * (overtaken_max + 1) starts, however many urgent ones come;
-//     starts at places that it may not have (llm/reserve.h) do not delay it and are not counted
+//     starts in slots that it may not have (queueing/reserve.h) do not delay it and are not counted
 //     here;
 //   those that somebody refused for load go behind all others, and between two starts of such,
 //   while
@@ -33,8 +33,8 @@
 #include <utility>
 #include <vector>
 
-#include "dispatch/fair_queue.h"
 #include "dispatch/work_item.h"
+#include "queueing/fair_queue.h"
 
 namespace windrow::dispatch {
 
@@ -44,7 +44,7 @@ struct LaneOptions {
   int32_t dated_max = 8;
   int32_t refused_overtaken_max = 8;
   size_t looked_at_max = 64;  // ready items of one kind that are offered before it is given up
-  FairOptions fair;
+  queueing::FairOptions fair;
 };
 
 class RequestQueue {
@@ -65,7 +65,7 @@ class RequestQueue {
   // What was handed out, or waited elsewhere, is sent; to be settled with what it cost.
   struct Charge {
     Priority priority = Priority::kBatch;
-    FairQueue::Charge of_tenant;
+    queueing::FairQueue::Charge of_tenant;
   };
   Charge charge(const WorkItem& item);
 
@@ -112,9 +112,9 @@ class RequestQueue {
 
   // Of one priority.
   struct Queue {
-    explicit Queue(FairOptions options) : order(options) {}
+    explicit Queue(queueing::FairOptions options) : order(options) {}
 
-    FairQueue order;  // those in `owned` are ready
+    queueing::FairQueue order;  // those in `owned` are ready
     boost::unordered_flat_map<uint64_t, Owned> owned;
     size_t fresh = 0;  // of all tenants
     size_t refused = 0;

@@ -28,8 +28,8 @@ struct WorkItem {
   uint64_t group = 0;  // items of one group begin alike; 0: of none
   uint64_t pack = 0;   // items of one kind may go in one call; 0: goes alone
 
-  // Whose it is: those who ask for the same are served alike, by their weights (fair_queue.h). 0:
-  // nobody's, which is a tenant like any other.
+  // Tenants of one priority are served alike, by their weights (queueing/fair_queue.h). 0: no key,
+  // a tenant like any other.
   uint64_t tenant = 0;
   int32_t weight = 1;
 

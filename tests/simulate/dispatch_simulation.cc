@@ -71,7 +71,7 @@ DispatchPlan draw_dispatch_plan(uint64_t seed) {
   options.backoff_base = random.chance(0.3) ? Duration{} : between(random, {}, seconds(2));
   options.lanes.overtaken_max = {static_cast<int32_t>(random.between(1, 8)),
                                  static_cast<int32_t>(random.between(1, 16))};
-  if (random.chance(0.3)) options.reserve = dispatch::kServerReserve;
+  if (random.chance(0.3)) options.reserve = queueing::kServerReserve;
   options.seed = random.next();
   if (random.chance(0.5)) plan.concurrency = dispatch::ConcurrencyOptions{.limit_max = 16};
 

@@ -49,7 +49,7 @@ struct GenerationOptions {
   std::optional<int64_t> date_unix_s;
 
   SamplingThreads sampling_threads = {.count = 0};
-  llm::ReserveOptions reserve;  // of rows and of the model's memory, for those in a hurry
+  queueing::ReserveOptions reserve;  // of rows and of the model's memory, for those in a hurry
   MaskFilling mask_filling;
   StructureLimits structure_limits;
 

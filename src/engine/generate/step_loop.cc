@@ -17,7 +17,7 @@ namespace {
 // So many rows in a row that each fail alone mean that the model is broken, not the rows.
 constexpr int kFailuresInARowMax = 3;
 
-PlanLimits plan_limits(const RunnerLimits& limits, const llm::ReserveOptions& reserve) {
+PlanLimits plan_limits(const RunnerLimits& limits, const queueing::ReserveOptions& reserve) {
   return PlanLimits{.cells_max = limits.cells_max,
                     .rows_max = limits.rows_max,
                     .sequences_max = limits.sequences_max,

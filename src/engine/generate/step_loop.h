@@ -36,9 +36,9 @@
 #include "llm/answer_room.h"
 #include "llm/backend.h"
 #include "llm/priority.h"
-#include "llm/reserve.h"
 #include "llm/step_report.h"
 #include "llm/stream_sink.h"
+#include "queueing/reserve.h"
 
 namespace windrow::engine {
 
@@ -103,7 +103,7 @@ struct StepLoopOptions {
   std::optional<Duration> lone_step_target;
 
   SamplingThreads sampling_threads;
-  llm::ReserveOptions reserve;  // of rows and of the model's memory
+  queueing::ReserveOptions reserve;  // of rows and of the model's memory
   MaskFilling mask_filling;
   llm::StepObserver on_step;  // after each step that ran; none: nobody counts
 };

@@ -368,7 +368,7 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
         {.step_target = std::chrono::milliseconds(random.between(1, 2000)),
          .lone_step_target = std::chrono::milliseconds(random.between(1, 2000)),
          .sampling_threads = {.count = static_cast<int32_t>(random.between(1, 3)), .logits_min = 0},
-         .reserve = random.chance(0.5) ? llm::kServerReserve : llm::ReserveOptions()});
+         .reserve = random.chance(0.5) ? queueing::kServerReserve : queueing::ReserveOptions()});
     std::map<int, llm::Answer> expected;
     std::set<int> scored;
     for (int name = 0; name < 24; ++name) {

@@ -80,7 +80,7 @@
 #include "engine/schedule/prefix_tree.h"
 #include "engine/schedule/waiting_prompts.h"
 #include "llm/priority.h"
-#include "llm/reserve.h"
+#include "queueing/reserve.h"
 
 namespace windrow::engine {
 
@@ -91,9 +91,9 @@ struct PlanLimits {
   int32_t step_tokens_max = 0;   // at least rows_max, so that every row can decode
   int32_t step_outputs_max = 0;  // the same
   Sharing sharing = Sharing::kNothing;
-  int32_t compact_cells_max = 0;  // cells that may be moved together when they lie far apart
-  bool mixes = true;              // RunnerLimits::mixes
-  llm::ReserveOptions reserve;    // of rows and of cells
+  int32_t compact_cells_max = 0;     // cells that may be moved together when they lie far apart
+  bool mixes = true;                 // RunnerLimits::mixes
+  queueing::ReserveOptions reserve;  // of rows and of cells
 };
 
 struct NewRow {
@@ -316,7 +316,7 @@ class BatchScheduler {
   bool one_row_has_it_all() const;
 
   PlanLimits limits_;
-  llm::Reserve reserve_;
+  queueing::Reserve reserve_;
   PrefixTree tree_;
   WaitingPrompts prompts_;         // of all rows that have not begun, what needs no scores
   WaitingPrompts scored_prompts_;  // of such as score, all that is known of them

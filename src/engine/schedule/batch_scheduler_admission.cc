@@ -107,7 +107,7 @@ BatchScheduler::Load BatchScheduler::load_from(llm::Priority rank) const {
 }
 
 bool BatchScheduler::has_place(const Row& row, const Load& load) const {
-  return reserve_.has_place(limits_.rows_max, load.rows, row.rank);
+  return reserve_.has_slot(limits_.rows_max, load.rows, row.rank);
 }
 
 bool BatchScheduler::has_room(const Row& row, const Load& load) const {
@@ -117,7 +117,7 @@ bool BatchScheduler::has_room(const Row& row, const Load& load) const {
   const bool is_only = std::ranges::all_of(load.rows, [](int32_t rows) { return rows == 0; });
   // A row that is larger than what its kind may have goes in all the same.
   const int32_t cells_max =
-      is_first ? limits_.cells_max : reserve_.places(limits_.cells_max, row.rank);
+      is_first ? limits_.cells_max : reserve_.capacity(limits_.cells_max, row.rank);
   return is_only || load.cells + growth(row) <= cells_max;
 }
 
@@ -184,7 +184,7 @@ bool BatchScheduler::is_left_to_clients(const Row& row) const {
   if (row.rank != kGives || running_.empty() || expected <= 0) return false;
   const auto of_batch = std::ranges::count_if(
       running_, [&](RowId id) { return rows_.at(id).priority == llm::Priority::kBatch; });
-  return of_batch + expected >= reserve_.places(limits_.rows_max, llm::Priority::kNormal);
+  return of_batch + expected >= reserve_.capacity(limits_.rows_max, llm::Priority::kNormal);
 }
 
 void BatchScheduler::admit_waiting() {

@@ -100,7 +100,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         .sharing = std::array{Sharing::kNothing, Sharing::kExactEnd,
                               Sharing::kAnyRange}[static_cast<size_t>(random.below(3))],
         .mixes = random.chance(0.7),
-        .reserve = random.chance(0.5) ? llm::kServerReserve : llm::ReserveOptions()};
+        .reserve = random.chance(0.5) ? queueing::kServerReserve : queueing::ReserveOptions()};
     const bool of_one_priority = random.chance(0.3);
     BatchScheduler plan(limits);
     Memory memory(limits.sharing);

@@ -96,7 +96,7 @@ class Rows {
   uint64_t next_row_ = 0;
 };
 
-PlanLimits limits(int32_t cells_max, int32_t rows_max, llm::ReserveOptions reserve = {}) {
+PlanLimits limits(int32_t cells_max, int32_t rows_max, queueing::ReserveOptions reserve = {}) {
   return {.cells_max = cells_max,
           .rows_max = rows_max,
           .sequences_max = rows_max,
@@ -236,7 +236,7 @@ TEST(PlanPriority, NobodyStarvesHoweverManyAreMoreUrgent) {
     const auto rows_max = static_cast<int32_t>(random.between(1, 6));
     PlanLimits limits =
         engine::limits(static_cast<int32_t>(random.between(40, 300)), rows_max,
-                       random.chance(0.5) ? llm::kServerReserve : llm::ReserveOptions());
+                       random.chance(0.5) ? queueing::kServerReserve : queueing::ReserveOptions());
     limits.mixes = random.chance(0.7);
     Rows rows(limits);
     const auto add = [&](Priority priority) {

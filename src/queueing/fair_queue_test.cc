@@ -1,4 +1,4 @@
-#include "dispatch/fair_queue.h"
+#include "queueing/fair_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace windrow::dispatch {
+namespace windrow::queueing {
 namespace {
 
 using Tenants = std::vector<uint64_t>;
@@ -31,7 +31,7 @@ void serve(FairQueue& order, uint64_t tenant, int64_t tokens, int32_t weight = 1
   order.settle(order.charge(tenant, weight, tokens), tokens);
 }
 
-TEST(FairQueue, TheLeastServedFirstAndAmongEqualsTheOneWhoseLastTurnIsLongestAgo) {
+TEST(FairQueue, TheLeastServedGoesFirstThenTheOneWhoseLastStartIsLongestAgo) {
   FairQueue order;
   for (const uint64_t tenant : Tenants{1, 2, 3})
     order.ready(tenant);
@@ -45,7 +45,7 @@ TEST(FairQueue, TheLeastServedFirstAndAmongEqualsTheOneWhoseLastTurnIsLongestAgo
   EXPECT_EQ(order_of(order), (Tenants{2, 3}));
 }
 
-TEST(FairQueue, WhatIsOutCountsAsExpectedUntilItIsKnown) {
+TEST(FairQueue, RequestsInFlightCountAsExpectedUntilTheyAreSettled) {
   FairQueue order;
   order.ready(1);
   order.ready(2);
@@ -58,7 +58,7 @@ TEST(FairQueue, WhatIsOutCountsAsExpectedUntilItIsKnown) {
   EXPECT_EQ(first_of(order), 2U);
 }
 
-TEST(FairQueue, AWeightIsWorthAsMuchMore) {
+TEST(FairQueue, ServiceIsDividedByTheWeight) {
   FairQueue order;
   order.ready(1);
   order.ready(2);
@@ -69,7 +69,7 @@ TEST(FairQueue, AWeightIsWorthAsMuchMore) {
   EXPECT_EQ(first_of(order), 2U);
 }
 
-TEST(FairQueue, WhoAsksNothingSavesNothingUp) {
+TEST(FairQueue, IdleTimeEarnsNoCredit) {
   FairQueue order;
   order.ready(1);
   serve(order, 1, 50'000);
@@ -77,7 +77,7 @@ TEST(FairQueue, WhoAsksNothingSavesNothingUp) {
   EXPECT_EQ(first_of(order), 2U) << "it had no turn yet";
   serve(order, 2, 100);
   EXPECT_EQ(first_of(order), 1U);
-  // Also where nobody is there when it comes.
+  // Also where no other tenant is ready when it returns.
   order.unready(2);
   serve(order, 1, 50'000);
   order.unready(1);
@@ -87,7 +87,7 @@ TEST(FairQueue, WhoAsksNothingSavesNothingUp) {
   EXPECT_EQ(first_of(order), 1U);
 }
 
-TEST(FairQueue, WhoLeavesForAMomentKeepsWhatItHad) {
+TEST(FairQueue, LeavingForAMomentGainsNothing) {
   FairQueue order;
   order.ready(1);
   order.ready(2);
@@ -99,7 +99,7 @@ TEST(FairQueue, WhoLeavesForAMomentKeepsWhatItHad) {
   EXPECT_EQ(first_of(order), 2U);
 }
 
-TEST(FairQueue, NobodyIsOwedMoreThanTheLag) {
+TEST(FairQueue, NoTenantIsOwedMoreThanTheLag) {
   FairQueue order({.lag_max = 800});
   order.ready(1);
   order.ready(2);
@@ -112,7 +112,7 @@ TEST(FairQueue, NobodyIsOwedMoreThanTheLag) {
   EXPECT_LE(caught_up, 1010);
 }
 
-TEST(FairQueue, NothingIsExpectedToCostWithoutEnd) {
+TEST(FairQueue, ExpectedCostIsBounded) {
   FairQueue order({.lag_max = 800});
   order.ready(1);
   order.ready(2);
@@ -122,7 +122,7 @@ TEST(FairQueue, NothingIsExpectedToCostWithoutEnd) {
   order.settle(endless, 3);
 }
 
-TEST(FairQueue, WhoIsGoneAndOwesNothingIsForgotten) {
+TEST(FairQueue, IdleTenantsAreForgotten) {
   FairQueue order;
   for (uint64_t tenant = 1; tenant <= 100; ++tenant) {
     order.ready(tenant);
@@ -133,20 +133,20 @@ TEST(FairQueue, WhoIsGoneAndOwesNothingIsForgotten) {
   EXPECT_EQ(order.known(), 0U);
 }
 
-// A machine with places, tenants that always have another request, whose cost is known when it has
-// ended: what each was served in the end is its weight's part of all, and at no time is anybody
-// further behind than what is out may explain.
+// A machine with slots, and tenants that always have another request whose cost is known when it
+// has ended. In the end each tenant got its weight's share, and at no time is one further behind
+// than the requests in flight explain.
 TEST(FairQueue, SharesFollowWeights) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     FairQueue order;
-    struct ScopedSubmitter {
+    struct Share {
       int32_t weight = 1;
       int64_t cost_max = 1;
       double served = 0;
     };
-    std::map<uint64_t, ScopedSubmitter> tenants;
+    std::map<uint64_t, Share> tenants;
     const auto count = static_cast<uint64_t>(random.between(2, 6));
     double weights = 0;
     for (uint64_t tenant = 1; tenant <= count; ++tenant) {
@@ -155,7 +155,7 @@ TEST(FairQueue, SharesFollowWeights) {
       weights += weight;
       order.ready(tenant);
     }
-    const auto places = static_cast<size_t>(random.between(1, 16));
+    const auto slots = static_cast<size_t>(random.between(1, 16));
     struct Out {
       FairQueue::Charge charge;
       uint64_t tenant;
@@ -163,16 +163,16 @@ TEST(FairQueue, SharesFollowWeights) {
     std::deque<Out> out;
     double all = 0;
     for (int step = 0; step < 20'000; ++step) {
-      if (out.size() < places) {
+      if (out.size() < slots) {
         const uint64_t tenant = first_of(order);
-        ScopedSubmitter& share = tenants.at(tenant);
+        Share& share = tenants.at(tenant);
         // Expected wrongly, in either direction.
         out.push_back(
             {order.charge(tenant, share.weight, random.between(1, 2 * share.cost_max)), tenant});
         continue;
       }
       const auto chosen = out.begin() + static_cast<std::ptrdiff_t>(random.below(out.size()));
-      ScopedSubmitter& share = tenants.at(chosen->tenant);
+      Share& share = tenants.at(chosen->tenant);
       const int64_t cost = random.between(1, share.cost_max);
       order.settle(chosen->charge, cost);
       out.erase(chosen);
@@ -184,7 +184,7 @@ TEST(FairQueue, SharesFollowWeights) {
         most = std::max(most, each.served / each.weight);
         least = std::min(least, each.served / each.weight);
       }
-      ASSERT_LE(most - least, 800.0 * static_cast<double>(places + 1));
+      ASSERT_LE(most - least, 800.0 * static_cast<double>(slots + 1));
     }
     for (const auto& [id, share] : tenants)
       EXPECT_NEAR(share.served / all, share.weight / weights, 0.02) << id;
@@ -192,4 +192,4 @@ TEST(FairQueue, SharesFollowWeights) {
 }
 
 }  // namespace
-}  // namespace windrow::dispatch
+}  // namespace windrow::queueing
