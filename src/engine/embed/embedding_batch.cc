@@ -76,11 +76,10 @@ std::optional<WorkId> EmbeddingBatch::oldest_of(llm::Priority priority) const {
   return oldest->second;
 }
 
-// The priority that has let enough passes go, if one of it still waits.
-std::optional<llm::Priority> EmbeddingBatch::passed_over() const {
+// The priority that was bypassed as often as it may be, if an input of it still waits.
+std::optional<llm::Priority> EmbeddingBatch::due_priority() const {
   for (const llm::Priority priority : {llm::Priority::kNormal, llm::Priority::kBatch}) {
-    const auto i = static_cast<size_t>(priority);
-    if (passes_[i] >= kPassesMax[i - 1] && oldest_of(priority)) return priority;
+    if (bypassed_.is_due(priority) && oldest_of(priority)) return priority;
   }
   return std::nullopt;
 }
@@ -138,7 +137,7 @@ void EmbeddingBatch::fill(Room left) {
     return Room{.tokens = (left.tokens + 1) / 2, .inputs = (left.inputs + 1) / 2};
   };
   bool goes_on = true;
-  if (const std::optional<llm::Priority> turn = passed_over())
+  if (const std::optional<llm::Priority> turn = due_priority())
     goes_on = take(*oldest_of(*turn), half(), left);
   for (const llm::Priority priority : kPriorities) {
     const std::optional<WorkId> oldest = oldest_of(priority);
@@ -148,8 +147,7 @@ void EmbeddingBatch::fill(Room left) {
       if (least == by_tokens_.end() || std::get<llm::Priority>(*least) != priority) break;
       goes_on = take(std::get<WorkId>(*least), left, left);
     }
-    const auto i = static_cast<size_t>(priority);
-    passes_[i] = oldest && !took_[i] ? passes_[i] + 1 : 0;
+    bypassed_.count(priority, oldest && !took_[static_cast<size_t>(priority)]);
   }
 }
 

@@ -13,7 +13,7 @@
 //  * Inputs of a pass that failed go again, each alone, before all others.
 //  * Inputs of one work go in their order.
 //  * Of works that are as urgent the oldest is in each pass that has any of them.
-//  * Of each priority that waits one is in a pass after kPassesMax without it at most.
+//  * Of each priority that waits one is in a pass after BypassLimits passes without it at most.
 #pragma once
 
 #include <array>
@@ -31,6 +31,7 @@
 #include "base/id.h"
 #include "engine/host/embedding_runner.h"
 #include "llm/priority.h"
+#include "queueing/bypass.h"
 
 namespace windrow::engine {
 
@@ -43,9 +44,6 @@ using WorkId = Id<struct WorkTag>;
 // Used by one thread at a time.
 class EmbeddingBatch {
  public:
-  // Of kNormal, of kBatch.
-  static constexpr std::array<int32_t, 2> kPassesMax = {8, 32};
-
   explicit EmbeddingBatch(const EmbeddingLimits& limits) : limits_(limits) {}
 
   // `tokens` is 1 .. input_tokens_max. Inputs of one work are as urgent.
@@ -100,7 +98,7 @@ class EmbeddingBatch {
   };
 
   int32_t inputs_max(const Budget& budget) const;
-  std::optional<llm::Priority> passed_over() const;
+  std::optional<llm::Priority> due_priority() const;
   void fill(Room left);
   std::optional<WorkId> oldest_of(llm::Priority priority) const;
   void push(WorkId id, llm::Priority priority, const Input& input);
@@ -117,8 +115,8 @@ class EmbeddingBatch {
   int32_t waiting_ = 0;
   int64_t waiting_tokens_ = 0;
   std::vector<Input> running_;
-  std::array<bool, 3> took_ = {};       // the present pass, of this priority
-  std::array<int32_t, 3> passes_ = {};  // without one of this priority, while it waited
+  std::array<bool, 3> took_ = {};  // the present pass, of this priority
+  queueing::BypassCounter bypassed_;
 };
 
 }  // namespace windrow::engine

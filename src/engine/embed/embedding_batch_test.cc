@@ -142,7 +142,7 @@ TEST(EmbeddingBatch, WhoIsPassedOverHasATurn) {
       without = pass.front() < 2000 ? 0 : without + 1;
       without_most = std::max(without_most, without);
     }
-    EXPECT_EQ(without_most, EmbeddingBatch::kPassesMax[static_cast<size_t>(priority) - 1]);
+    EXPECT_EQ(without_most, queueing::BypassLimits().of(priority));
   }
 }
 
@@ -223,7 +223,8 @@ TEST(EmbeddingBatch, FuzzedEveryInputRunsOnceWithinTheLimitsAndInTurn) {
         passes_without[i] = waits[i] && !has[i] ? passes_without[i] + 1 : 0;
         // Two may have their turn at once.
         if (i > 0) {
-          ASSERT_LE(passes_without[i], EmbeddingBatch::kPassesMax[i - 1] + 1);
+          ASSERT_LE(passes_without[i],
+                    queueing::BypassLimits().of(static_cast<llm::Priority>(i)) + 1);
         }
       }
       ASSERT_LE(passes_without[0], 2) << "the most urgent are in every pass that is not a turn";
