@@ -10,7 +10,7 @@
 #include "api/testing/check_body.h"
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
-#include "api/testing/wild_bodies.h"
+#include "json/testing/wild_bodies.h"
 
 namespace windrow::api {
 namespace {
@@ -25,7 +25,7 @@ using testing::kAllEndpoints;
 using testing::post;
 using testing::read_reply;
 using testing::Reply;
-using testing::WildBodies;
+using windrow::testing::WildBodies;
 
 constexpr uint64_t kSeed = 4711;
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "app/load_settings.h"
-#include "batch/pretty_json.h"
+#include "json/pretty.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -43,12 +43,12 @@ std::string settings_text(const ResolvedSettings& settings) {
     const std::string source = settings.source_of(row);
     if (is_body_defaults(row) && source != "default") {
       for (const auto& [field, value] : settings.values.body_defaults) {
-        lines.push_back({fmt::format("{}.{}", row.name, field), batch::plain_json(value),
+        lines.push_back({fmt::format("{}.{}", row.name, field), plain_json(value),
                          settings.body_default_sources.at(field)});
       }
       continue;
     }
-    std::string value = batch::plain_json(value_of(settings.values, row));
+    std::string value = plain_json(value_of(settings.values, row));
     // A stand-in says more in words: 0 threads are "one per core".
     if (source == "default" && !row.default_words.empty()) value = std::string(row.default_words);
     lines.push_back({std::string(row.name), std::move(value), source});
@@ -79,8 +79,7 @@ int config_show_command(const ConfigShowCommand& command, const Environment& env
   for (const std::string& warning : settings->warnings) {
     fmt::print(stderr, "windrow: {}\n", warning);
   }
-  fmt::print(
-      "{}", command.json ? batch::pretty_json(settings_json(*settings)) : settings_text(*settings));
+  fmt::print("{}", command.json ? pretty_json(settings_json(*settings)) : settings_text(*settings));
   return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/terminal.h"
-#include "batch/pretty_json.h"
+#include "json/pretty.h"
 
 namespace windrow::app {
 namespace {
@@ -198,7 +198,7 @@ void Console::write_event(std::string_view name, const json::object& members) {
   for (const json::key_value_pair& member : members)
     event.emplace(member.key(), member.value());
   if (!output_gone_) {
-    output_gone_ = !write_all(options_.output_fd, batch::plain_json(event) + "\n");
+    output_gone_ = !write_all(options_.output_fd, plain_json(event) + "\n");
   }
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "batch/job_runner.h"
-#include "batch/pretty_json.h"
 #include "batch/row_reader.h"
+#include "json/pretty.h"
 #include "llm/raw_request.h"
 
 namespace windrow::app {
@@ -171,7 +171,7 @@ int dry_run_command(batch::Input& input, const batch::JobOptions& options, const
     boost::json::object event{{"event", "dry_run"}};
     for (const auto& [name, value] : report::dry_run_to_json(*found))
       event[name] = value;
-    console.print(batch::plain_json(event) + "\n");
+    console.print(plain_json(event) + "\n");
   } else {
     console.print(report::dry_run_to_text(*found));
   }

@@ -29,7 +29,7 @@
 #include "base/format.h"
 #include "batch/input.h"
 #include "batch/job_runner.h"
-#include "batch/pretty_json.h"
+#include "json/pretty.h"
 #include "llm/json_values.h"
 #include "report/report_html.h"
 #include "report/summary.h"

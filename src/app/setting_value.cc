@@ -10,7 +10,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 
 namespace windrow::app {
 namespace {

@@ -3,22 +3,22 @@
 #include <string>
 
 #include "base/hash.h"
-#include "llm/json_members.h"
+#include "json/members.h"
 
 namespace windrow::batch {
 
 uint64_t row_fingerprint(std::string_view line, std::string_view custom_id) {
-  return row_fingerprint(llm::json_members(line), custom_id);
+  return row_fingerprint(json_members(line), custom_id);
 }
 
-uint64_t row_fingerprint(const std::vector<llm::JsonMember>& members, std::string_view custom_id) {
-  const std::string_view url = llm::json_member(members, "url");
-  const std::string_view body = llm::json_member(members, "body");
+uint64_t row_fingerprint(const std::vector<JsonMember>& members, std::string_view custom_id) {
+  const std::string_view url = json_member(members, "url");
+  const std::string_view body = json_member(members, "body");
   std::string text;
   text.reserve(url.size() + body.size() + 1);
-  llm::append_without_space(url, text);
+  append_json_without_space(url, text);
   text += '\n';
-  llm::append_without_space(body, text);
+  append_json_without_space(body, text);
   return hash64(text, hash64(custom_id));
 }
 

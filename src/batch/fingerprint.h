@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "llm/json_members.h"
+#include "json/members.h"
 
 namespace windrow::batch {
 
@@ -13,7 +13,7 @@ namespace windrow::batch {
 // the custom_id. `line` is the text of a JSON object. Other members, and the order of members of
 // the line, do not count; the order inside the body does, and 1.0 is not 1.
 uint64_t row_fingerprint(std::string_view line, std::string_view custom_id);
-uint64_t row_fingerprint(const std::vector<llm::JsonMember>& members, std::string_view custom_id);
+uint64_t row_fingerprint(const std::vector<JsonMember>& members, std::string_view custom_id);
 
 // Of a line that cannot be named: all of its bytes count.
 uint64_t line_fingerprint(std::string_view bytes, uint64_t length);

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "batch/pretty_json.h"
+#include "json/pretty.h"
 
 namespace windrow::batch {
 

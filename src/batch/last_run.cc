@@ -4,7 +4,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
-#include "llm/json_values.h"
+#include "json/values.h"
 
 namespace windrow::batch {
 
@@ -24,15 +24,15 @@ std::optional<LastRun> read_last_run(std::string_view summary) {
   boost::system::error_code not_json;
   const json::value parsed = json::parse(summary, not_json);
   const json::object* object = not_json ? nullptr : parsed.if_object();
-  const json::object* rows = object == nullptr ? nullptr : llm::object_in(*object, "rows");
+  const json::object* rows = object == nullptr ? nullptr : object_in(*object, "rows");
   if (rows == nullptr) return std::nullopt;
-  LastRun last{.end = std::string(llm::text_in(*object, "end")),
-               .error = std::string(llm::text_in(*object, "error")),
+  LastRun last{.end = std::string(text_in(*object, "end")),
+               .error = std::string(text_in(*object, "error")),
                .rows_total = number_in(*rows, "total"),
                .rows_left = number_in(*rows, "left"),
                .rows_succeeded = number_in(*rows, "succeeded")};
   if (last.end.empty()) return std::nullopt;
-  if (const json::object* bytes = llm::object_in(*object, "log_bytes")) {
+  if (const json::object* bytes = object_in(*object, "log_bytes")) {
     last.results_bytes = number_in(*bytes, "results");
     last.errors_bytes = number_in(*bytes, "errors");
   }

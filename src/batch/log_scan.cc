@@ -6,10 +6,10 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
-#include "batch/line_json.h"
 #include "batch/log_lines.h"
 #include "batch/result_line.h"
 #include "batch/row.h"
+#include "json/parse.h"
 
 namespace windrow::batch {
 
@@ -105,7 +105,7 @@ Result<LogScan> scan_log(store::ReadFile& file, const std::string& path, LogKind
                          const LogVisit& each, uint64_t begin, const StrayVisit& stray) {
   LogScan scan{.whole_bytes = begin};
   LogLines lines(file, begin);
-  LineJson parsed;
+  JsonLineParser parsed;
   uint64_t number = 0;
   for (;;) {
     const auto text = lines.next();

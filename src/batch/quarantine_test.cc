@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/json_depth.h"
 #include "base/random.h"
 #include "batch/testing/job_rig.h"
+#include "json/depth.h"
 #include "store/testing/faulty_disk.h"
 #include "store/testing/memory_disk.h"
 

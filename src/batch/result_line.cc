@@ -7,8 +7,8 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "json/writer.h"
 #include "llm/answer_json.h"
-#include "llm/json_text.h"
 
 namespace windrow::batch {
 
@@ -33,7 +33,7 @@ void append_number(Number number, std::string& text) {
 
 // What servers say may be no UTF-8, and nobody could read a line with it.
 void append_text(std::string_view value, std::string& text) {
-  llm::append_json(utf8_repair(value), text);
+  append_json(utf8_repair(value), text);
 }
 
 void append_text_or_null(std::string_view value, std::string& text) {
@@ -54,7 +54,7 @@ std::string begin_line(const RowKey& key, size_t response_bytes) {
   if (key.custom_id.empty()) {
     text += "null";
   } else {
-    llm::append_json(key.custom_id, text);  // it was read as JSON
+    append_json(key.custom_id, text);  // it was read as JSON
   }
   text += R"(,"response":)";
   return text;

@@ -12,10 +12,11 @@
 
 #include "base/ensure.h"
 #include "base/format.h"
-#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "batch/fingerprint.h"
-#include "llm/json_members.h"
+#include "json/depth.h"
+#include "json/members.h"
+#include "json/parse.h"
 #include "llm/question.h"
 #include "llm/raw_request.h"
 #include "llm/request_json.h"
@@ -70,22 +71,22 @@ std::variant<json::value, RowFault> parse(const Line& line, json::storage_ptr me
                     line.number, line.length, human_bytes(LineLimits{}.line_bytes_max)),
         "");
   }
-  auto parsed = llm::parse_json(line.bytes, std::move(memory));
+  auto parsed = parse_json(line.bytes, std::move(memory));
   if (auto* value = std::get_if<json::value>(&parsed)) return std::move(*value);
-  const auto& fault = std::get<llm::JsonFault>(parsed);
+  const auto& fault = std::get<JsonFault>(parsed);
   const auto not_json = [&](std::string message) {
     return fault_of_line(line, "invalid_json_line", std::move(message), "");
   };
   switch (fault.kind) {
-    case llm::JsonFault::Kind::kNotUtf8:
+    case JsonFault::Kind::kNotUtf8:
       return not_json(
           fmt::format("line {} is not UTF-8 (near byte {}); save the file as UTF-8, or "
                       "write what is not ASCII as \\u escapes",
                       line.number, fault.byte));
-    case llm::JsonFault::Kind::kTooDeep:
+    case JsonFault::Kind::kTooDeep:
       return not_json(fmt::format("line {} is nested more than {} deep; flatten its body",
                                   line.number, kJsonDepthMax));
-    case llm::JsonFault::Kind::kSyntax:
+    case JsonFault::Kind::kSyntax:
       break;
   }
   return not_json(
@@ -165,7 +166,7 @@ std::variant<Envelope, RowFault> RowReader::open(const Line& line) const {
   }
   std::string id(custom_id->get_string());
   const Hash128 identity = row_identity(id);
-  std::vector<llm::JsonMember> members = llm::json_members(line.bytes);
+  std::vector<JsonMember> members = json_members(line.bytes);
   const uint64_t fingerprint = row_fingerprint(members, id);
   return Envelope{.key = {.line = line.number,
                           .custom_id = std::move(id),
@@ -204,7 +205,7 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   const llm::Endpoint endpoint = asked.endpoint;
 
   json::object& body = envelope.line["body"].get_object();
-  std::string_view text = llm::json_member(envelope.members, "body");
+  std::string_view text = json_member(envelope.members, "body");
   RowApi::Translated translated;
   if (asked.api != nullptr) {
     auto made = asked.api->translate(std::move(body), rules_.body.defaults,

@@ -13,8 +13,8 @@
 
 #include "batch/line_source.h"
 #include "batch/row.h"
+#include "json/members.h"
 #include "llm/body_reader.h"
-#include "llm/json_members.h"
 
 namespace windrow::batch {
 
@@ -33,7 +33,7 @@ struct RowRules {
 struct Envelope {
   RowKey key;
   boost::json::object line;
-  std::vector<llm::JsonMember> members;  // of the line, as they are written there
+  std::vector<JsonMember> members;  // of the line, as they are written there
   size_t bytes = 0;
 };
 

@@ -8,12 +8,12 @@
 #include <optional>
 #include <string_view>
 
-#include "batch/line_json.h"
 #include "batch/line_source.h"
 #include "batch/log_scan.h"
 #include "batch/row.h"
 #include "batch/row_reader.h"
 #include "batch/row_table.h"
+#include "json/parse.h"
 
 namespace windrow::batch {
 
@@ -34,7 +34,7 @@ class SoundLines {
   // What a line is known by does not depend on what its row may ask.
   const RowReader reader_{RowRules{.models = {"any"}, .any_model = true, .raw = true}};
   RowTable rows_;
-  LineJson parsed_;
+  JsonLineParser parsed_;
 };
 
 }  // namespace windrow::batch

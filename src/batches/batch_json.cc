@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "batches/batch_request.h"
+#include "json/values.h"
 #include "llm/request_json.h"
 
 namespace windrow::batches {
@@ -14,14 +15,6 @@ namespace windrow::batches {
 namespace json = boost::json;
 
 namespace {
-
-json::value number_or_null(const std::optional<int64_t>& number) {
-  return number ? json::value(*number) : json::value(nullptr);
-}
-
-json::value text_or_null(const std::optional<std::string>& text) {
-  return text ? json::value(*text) : json::value(nullptr);
-}
 
 json::value errors_json(const std::vector<BatchFault>& faults) {
   if (faults.empty()) return nullptr;
@@ -59,17 +52,17 @@ json::object batch_json(const BatchRecord& record, std::string_view note) {
       {"input_file_id", record.request.input_file_id},
       {"completion_window", window_text(record.request.window_s)},
       {"status", to_string(state.status)},
-      {"output_file_id", text_or_null(record.output_file_id)},
-      {"error_file_id", text_or_null(record.error_file_id)},
+      {"output_file_id", json_or_null(record.output_file_id)},
+      {"error_file_id", json_or_null(record.error_file_id)},
       {"created_at", state.created_at},
-      {"in_progress_at", number_or_null(state.in_progress_at)},
+      {"in_progress_at", json_or_null(state.in_progress_at)},
       {"expires_at", state.expires_at},
-      {"finalizing_at", number_or_null(state.finalizing_at)},
-      {"completed_at", number_or_null(state.completed_at)},
-      {"failed_at", number_or_null(state.failed_at)},
-      {"expired_at", number_or_null(state.expired_at)},
-      {"cancelling_at", number_or_null(state.cancelling_at)},
-      {"cancelled_at", number_or_null(state.cancelled_at)},
+      {"finalizing_at", json_or_null(state.finalizing_at)},
+      {"completed_at", json_or_null(state.completed_at)},
+      {"failed_at", json_or_null(state.failed_at)},
+      {"expired_at", json_or_null(state.expired_at)},
+      {"cancelling_at", json_or_null(state.cancelling_at)},
+      {"cancelled_at", json_or_null(state.cancelled_at)},
       {"request_counts",
        {{"total", record.counts.total},
         {"completed", record.counts.completed},

@@ -11,7 +11,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
+#include "json/values.h"
 #include "llm/request_json.h"
 
 namespace windrow::batches {
@@ -19,14 +20,6 @@ namespace windrow::batches {
 namespace json = boost::json;
 
 namespace {
-
-json::value record_number_or_null(const std::optional<int64_t>& number) {
-  return number ? json::value(*number) : json::value(nullptr);
-}
-
-json::value record_text_or_null(const std::optional<std::string>& text) {
-  return text ? json::value(*text) : json::value(nullptr);
-}
 
 std::optional<int64_t> number_or_none(const json::value& value) {
   return value.is_null() ? std::nullopt : std::optional(value.as_int64());
@@ -45,13 +38,13 @@ json::object state_json(const BatchState& state) {
           {"time_over", state.time_over},
           {"created_at", state.created_at},
           {"expires_at", state.expires_at},
-          {"in_progress_at", record_number_or_null(state.in_progress_at)},
-          {"finalizing_at", record_number_or_null(state.finalizing_at)},
-          {"completed_at", record_number_or_null(state.completed_at)},
-          {"failed_at", record_number_or_null(state.failed_at)},
-          {"expired_at", record_number_or_null(state.expired_at)},
-          {"cancelling_at", record_number_or_null(state.cancelling_at)},
-          {"cancelled_at", record_number_or_null(state.cancelled_at)}};
+          {"in_progress_at", json_or_null(state.in_progress_at)},
+          {"finalizing_at", json_or_null(state.finalizing_at)},
+          {"completed_at", json_or_null(state.completed_at)},
+          {"failed_at", json_or_null(state.failed_at)},
+          {"expired_at", json_or_null(state.expired_at)},
+          {"cancelling_at", json_or_null(state.cancelling_at)},
+          {"cancelled_at", json_or_null(state.cancelled_at)}};
 }
 
 BatchState read_state(const json::object& object) {
@@ -71,12 +64,11 @@ BatchState read_state(const json::object& object) {
 }
 
 json::object request_json(const BatchRequest& request) {
-  json::object object{
-      {"input_file_id", request.input_file_id},
-      {"endpoint", llm::url_of(request.endpoint)},
-      {"window_s", request.window_s},
-      {"metadata", request.metadata},
-      {"output_expires_after_s", record_number_or_null(request.output_expires_after_s)}};
+  json::object object{{"input_file_id", request.input_file_id},
+                      {"endpoint", llm::url_of(request.endpoint)},
+                      {"window_s", request.window_s},
+                      {"metadata", request.metadata},
+                      {"output_expires_after_s", json_or_null(request.output_expires_after_s)}};
   if (!request.api_url.empty()) object["api_url"] = request.api_url;
   return object;
 }
@@ -144,19 +136,18 @@ std::string record_text(const BatchRecord& record) {
   json::array models;
   for (const std::string& model : record.models)
     models.emplace_back(model);
-  return json::serialize(
-      json::object{{"request", request_json(record.request)},
-                   {"state", state_json(record.state)},
-                   {"body_defaults", record.body_defaults},
-                   {"models", std::move(models)},
-                   {"faults", faults_json(record.faults)},
-                   {"counts",
-                    {{"total", record.counts.total},
-                     {"completed", record.counts.completed},
-                     {"failed", record.counts.failed}}},
-                   {"usage", record_usage_json(record.usage)},
-                   {"output_file_id", record_text_or_null(record.output_file_id)},
-                   {"error_file_id", record_text_or_null(record.error_file_id)}});
+  return json::serialize(json::object{{"request", request_json(record.request)},
+                                      {"state", state_json(record.state)},
+                                      {"body_defaults", record.body_defaults},
+                                      {"models", std::move(models)},
+                                      {"faults", faults_json(record.faults)},
+                                      {"counts",
+                                       {{"total", record.counts.total},
+                                        {"completed", record.counts.completed},
+                                        {"failed", record.counts.failed}}},
+                                      {"usage", record_usage_json(record.usage)},
+                                      {"output_file_id", json_or_null(record.output_file_id)},
+                                      {"error_file_id", json_or_null(record.error_file_id)}});
 }
 
 Result<void> read_record(std::string_view text, BatchRecord& record) {

@@ -9,10 +9,10 @@
 #include <stop_token>
 #include <string>
 
-#include "base/json_depth.h"
 #include "base/testing/eventually.h"
 #include "batches/batch_json.h"
 #include "batches/testing/service_rig.h"
+#include "json/depth.h"
 
 namespace windrow::batches {
 namespace {

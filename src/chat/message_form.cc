@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/json_depth.h"
 #include "jinja/template.h"
+#include "json/depth.h"
 
 namespace windrow::chat {
 

@@ -3,8 +3,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 
-#include "chat/json_scan.h"
 #include "chat/marks.h"
+#include "json/scanner.h"
 
 namespace windrow::chat {
 namespace {
@@ -12,12 +12,12 @@ namespace {
 // The JSON that `text` is as a whole, or nothing.
 std::string json_of(std::string_view text) {
   std::string value;
-  JsonScan scan;
+  JsonScanner scan;
   if (scan.take(text, value) != text.size()) return {};
   // A number is known to be over by what follows.
   std::string beyond;
-  if (scan.state() == JsonScan::State::kGoing) scan.take(",", beyond);
-  return scan.state() == JsonScan::State::kWhole ? value : std::string();
+  if (scan.state() == JsonScanner::State::kGoing) scan.take(",", beyond);
+  return scan.state() == JsonScanner::State::kWhole ? value : std::string();
 }
 
 }  // namespace

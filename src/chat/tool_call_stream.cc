@@ -243,8 +243,8 @@ bool ToolCallStream::read_arguments(Told& told) {
   std::string arguments;
   consume(scan_.take(pending_, arguments));
   add_arguments(arguments, told);
-  if (scan_.state() == JsonScan::State::kGoing) return false;
-  if (scan_.state() == JsonScan::State::kWrong) return fail(told);
+  if (scan_.state() == JsonScanner::State::kGoing) return false;
+  if (scan_.state() == JsonScanner::State::kWrong) return fail(told);
   end_arguments(told);
   end_call(syntax_.close);
   return true;

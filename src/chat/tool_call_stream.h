@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/json_scan.h"
 #include "chat/tool_syntax.h"
 #include "chat/tool_table.h"
+#include "json/scanner.h"
 
 namespace windrow::chat {
 
@@ -172,7 +172,7 @@ class ToolCallStream {
 
   std::string literal_;  // kOpen, kClose, kEnd
   std::string name_;
-  JsonScan scan_;
+  JsonScanner scan_;
 
   // As an object. Of a member that is not told as it comes, the value.
   bool in_value_ = false;

@@ -6,9 +6,9 @@
 #include <boost/json/value.hpp>
 #include <utility>
 
-#include "base/json_depth.h"
 #include "chat/marks.h"
 #include "chat/tool_call_stream.h"
+#include "json/depth.h"
 
 namespace windrow::chat {
 
@@ -25,9 +25,9 @@ json::value parsed(std::string_view text) {
 
 bool is_object(std::string_view text) {
   std::string value;
-  JsonScan scan;
+  JsonScanner scan;
   return text.starts_with('{') && scan.take(text, value) == text.size() &&
-         scan.state() == JsonScan::State::kWhole;
+         scan.state() == JsonScanner::State::kWhole;
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ bool ToolCallStream::read_key(Told& told) {
     scan_ = {};
   }
   consume(scan_.take(pending_, value_));
-  if (scan_.state() == JsonScan::State::kGoing) return false;
-  if (scan_.state() == JsonScan::State::kWrong) return fail(told);
+  if (scan_.state() == JsonScanner::State::kGoing) return false;
+  if (scan_.state() == JsonScanner::State::kWrong) return fail(told);
   const json::value key = parsed(value_);
   key_ = key.is_string() ? std::string(key.get_string()) : "";
   in_value_ = false;
@@ -120,8 +120,8 @@ bool ToolCallStream::read_member(Told& told) {
   } else if (!told_) {
     value_ += text;
   }
-  if (scan_.state() == JsonScan::State::kGoing) return false;
-  if (scan_.state() == JsonScan::State::kWrong) return fail(told);
+  if (scan_.state() == JsonScanner::State::kGoing) return false;
+  if (scan_.state() == JsonScanner::State::kWrong) return fail(told);
   in_value_ = false;
   part_ = Part::kComma;
   return end_member(told) || fail(told);

@@ -6,8 +6,8 @@
 #include <boost/json/value.hpp>
 
 #include "base/ensure.h"
-#include "base/json_depth.h"
 #include "chat/harmony.h"
+#include "json/depth.h"
 
 namespace windrow::chat {
 

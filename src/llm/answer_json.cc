@@ -8,8 +8,7 @@
 
 #include "base/base64.h"
 #include "base/utf8.h"
-#include "llm/json_parts.h"
-#include "llm/json_text.h"
+#include "json/writer.h"
 #include "llm/logprobs_json.h"
 #include "llm/text_offsets.h"
 
@@ -20,7 +19,7 @@ namespace json = boost::json;
 namespace {
 
 void append_tool_calls(std::string& text, const std::vector<ToolCall>& calls) {
-  append_array(text, calls, [&](const ToolCall& call) {
+  append_json_array(text, calls, [&](const ToolCall& call) {
     text += R"({"id":)";
     append_json(call.id, text);
     text += R"(,"type":"function","function":{"name":)";
@@ -51,8 +50,8 @@ void append_message(std::string& text, const Choice& choice) {
 
 void append_choices(std::string& text, bool chat, const std::vector<Choice>& choices) {
   int32_t index = 0;
-  append_array(text, choices, [&](const Choice& choice) {
-    append(text, R"({{"index":{},)", index++);
+  append_json_array(text, choices, [&](const Choice& choice) {
+    append_format(text, R"({{"index":{},)", index++);
     text += chat ? R"("message":)" : R"("text":)";
     if (chat) {
       append_message(text, choice);
@@ -67,8 +66,8 @@ void append_choices(std::string& text, bool chat, const std::vector<Choice>& cho
     } else {
       append_completion_logprobs(choice.tokens, text_offsets(choice), text);
     }
-    append(text, R"(,"finish_reason":"{}")", to_string(choice.finish_reason));
-    if (choice.structure) append(text, R"(,"structure":"{}")", to_string(*choice.structure));
+    append_format(text, R"(,"finish_reason":"{}")", to_string(choice.finish_reason));
+    if (choice.structure) append_format(text, R"(,"structure":"{}")", to_string(*choice.structure));
     if (choice.cut_character) text += R"(,"cut_character":true)";
     text += '}';
   });
@@ -78,8 +77,8 @@ std::string completion_to_json(bool chat, std::string_view id, std::string_view 
                                int64_t created_unix_s, const Answer& answer) {
   std::string text = R"({"id":)";
   append_json(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", id), text);
-  append(text, R"(,"object":"{}","created":{},"model":)",
-         chat ? "chat.completion" : "text_completion", created_unix_s);
+  append_format(text, R"(,"object":"{}","created":{},"model":)",
+                chat ? "chat.completion" : "text_completion", created_unix_s);
   append_json(model, text);
   text += R"(,"choices":)";
   append_choices(text, chat, answer.choices);
@@ -107,19 +106,19 @@ void append_base64_floats(std::string& text, const std::vector<float>& numbers) 
 std::string embeddings_to_json(std::string_view model, const Answer& answer) {
   std::string text = R"({"object":"list","data":)";
   int32_t index = 0;
-  append_array(text, answer.embeddings, [&](const std::vector<float>& embedding) {
-    append(text, R"({{"object":"embedding","index":{},"embedding":)", index++);
+  append_json_array(text, answer.embeddings, [&](const std::vector<float>& embedding) {
+    append_format(text, R"({{"object":"embedding","index":{},"embedding":)", index++);
     if (answer.base64) {
       append_base64_floats(text, embedding);
     } else {
-      append_array(text, embedding, [&](float number) { append_json(number, text); });
+      append_json_array(text, embedding, [&](float number) { append_json(number, text); });
     }
     text += '}';
   });
   text += R"(,"model":)";
   append_json(model, text);
-  append(text, R"(,"usage":{{"prompt_tokens":{0},"total_tokens":{0}}}}})",
-         answer.usage.prompt_tokens);
+  append_format(text, R"(,"usage":{{"prompt_tokens":{0},"total_tokens":{0}}}}})",
+                answer.usage.prompt_tokens);
   return text;
 }
 
@@ -129,8 +128,8 @@ std::string ranking_to_json(std::string_view id, std::string_view model, const A
   text += R"(,"model":)";
   append_json(model, text);
   text += R"(,"results":)";
-  append_array(text, answer.ranking, [&](const RankedDocument& document) {
-    append(text, R"({{"index":{},"relevance_score":)", document.index);
+  append_json_array(text, answer.ranking, [&](const RankedDocument& document) {
+    append_format(text, R"({{"index":{},"relevance_score":)", document.index);
     append_json(document.score, text);
     if (document.text) {
       text += R"(,"document":{"text":)";
@@ -139,7 +138,7 @@ std::string ranking_to_json(std::string_view id, std::string_view model, const A
     }
     text += '}';
   });
-  append(text, R"(,"usage":{{"total_tokens":{}}}}})", answer.usage.prompt_tokens);
+  append_format(text, R"(,"usage":{{"total_tokens":{}}}}})", answer.usage.prompt_tokens);
   return text;
 }
 
@@ -165,17 +164,18 @@ std::string_view error_type(const Failure& failure) {
 void append_structure_warnings(const std::vector<std::string>& warnings, std::string& text) {
   if (warnings.empty()) return;
   text += R"(,"structure_warnings":)";
-  append_array(text, warnings, [&](const std::string& warning) { append_json(warning, text); });
+  append_json_array(text, warnings,
+                    [&](const std::string& warning) { append_json(warning, text); });
 }
 
 void append_usage(const Usage& usage, std::string& text) {
-  append(text,
-         R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
-         R"("prompt_tokens_details":{{"cached_tokens":{}}},)"
-         R"("completion_tokens_details":{{"reasoning_tokens":{}}}}})",
-         usage.prompt_tokens, usage.completion_tokens,
-         usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens,
-         usage.reasoning_tokens);
+  append_format(text,
+                R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
+                R"("prompt_tokens_details":{{"cached_tokens":{}}},)"
+                R"("completion_tokens_details":{{"reasoning_tokens":{}}}}})",
+                usage.prompt_tokens, usage.completion_tokens,
+                usage.prompt_tokens + usage.completion_tokens, usage.cached_tokens,
+                usage.reasoning_tokens);
 }
 
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,

@@ -3,9 +3,6 @@
 #pragma once
 
 #include <boost/json/object.hpp>
-#include <boost/json/storage_ptr.hpp>
-#include <boost/json/value.hpp>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,22 +14,6 @@
 #include "llm/request_json.h"
 
 namespace windrow::llm {
-
-// Why a text is not one JSON value.
-struct JsonFault {
-  enum class Kind : uint8_t {
-    kSyntax,
-    kTooDeep,  // nested more than kJsonDepthMax deep
-    kNotUtf8,
-  };
-  Kind kind = Kind::kSyntax;
-  size_t byte = 0;     // the first one that does not fit, from 1
-  std::string reason;  // the parser's own words
-};
-
-// Parses `text` into memory of `memory`.
-std::variant<boost::json::value, JsonFault> parse_json(std::string_view text,
-                                                       boost::json::storage_ptr memory = {});
 
 struct BodyRules {
   boost::json::object defaults;  // values of fields that a body lacks or has as null

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "json/values.h"
 
 namespace windrow::llm {
 
@@ -58,26 +59,6 @@ Failure missing_parameter(std::string_view param, std::string message) {
 
 Failure wrong_kind(std::string_view param, std::string_view wanted, const json::value& got) {
   return bad_value(param, fmt::format("{} must be {}, not {}", param, wanted, kind_name(got)));
-}
-
-std::string_view kind_name(const json::value& value) {
-  switch (value.kind()) {
-    case json::kind::null:
-      return "null";
-    case json::kind::bool_:
-      return "a boolean";
-    case json::kind::int64:
-    case json::kind::uint64:
-    case json::kind::double_:
-      return "a number";
-    case json::kind::string:
-      return value.get_string().empty() ? "an empty string" : "a string";
-    case json::kind::array:
-      return value.get_array().empty() ? "an empty array" : "an array";
-    case json::kind::object:
-      return "an object";
-  }
-  return "something else";
 }
 
 std::string shown(std::string_view text) {
@@ -149,22 +130,6 @@ Problem read_filled_string(const json::value& value, std::string_view param, std
   }
   target = *given;
   return std::nullopt;
-}
-
-const json::object* object_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
-std::string_view text_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  const json::string* text = value == nullptr ? nullptr : value->if_string();
-  return text == nullptr ? std::string_view() : std::string_view(*text);
-}
-
-const json::value* member_in(const json::value* value, std::string_view name) {
-  const json::object* object = value == nullptr ? nullptr : value->if_object();
-  return object == nullptr ? nullptr : object->if_contains(name);
 }
 
 }  // namespace windrow::llm

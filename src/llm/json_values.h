@@ -26,9 +26,6 @@ Failure missing_parameter(std::string_view param, std::string message);
 // "`param` must be `wanted`, not a string".
 Failure wrong_kind(std::string_view param, std::string_view wanted, const boost::json::value& got);
 
-// "a string", "an empty array", ...
-std::string_view kind_name(const boost::json::value& value);
-
 // A foreign text as a message may repeat it, cut where it is long.
 std::string shown(std::string_view text);
 
@@ -47,12 +44,5 @@ Problem read_bool(const boost::json::value& value, std::string_view param, bool&
 Problem read_string(const boost::json::value& value, std::string_view param, std::string& target);
 Problem read_filled_string(const boost::json::value& value, std::string_view param,
                            std::string& target);
-
-// A member; null, or an empty text, where there is none of this kind.
-const boost::json::object* object_in(const boost::json::object& object, std::string_view name);
-std::string_view text_in(const boost::json::object& object, std::string_view name);
-
-// Of any value: null where it is null itself, no object, or has no such member.
-const boost::json::value* member_in(const boost::json::value* value, std::string_view name);
 
 }  // namespace windrow::llm

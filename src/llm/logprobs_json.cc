@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "llm/json_parts.h"
-#include "llm/json_text.h"
+#include "json/writer.h"
 
 namespace windrow::llm {
 namespace {
@@ -29,7 +28,7 @@ std::string token_text(std::string_view bytes, std::string_view prefix) {
     if (byte >= 0x20 && byte < 0x7F && byte != '\\') {
       text += character;
     } else {
-      append(text, "\\x{:02x}", byte);
+      append_format(text, "\\x{:02x}", byte);
     }
   }
   return text;
@@ -47,17 +46,18 @@ void append_token(std::string& text, const TokenLogprob& token) {
     text += "null";
     return;
   }
-  append_array(text, token.bytes,
-               [&](char byte) { append(text, "{}", static_cast<unsigned char>(byte)); });
+  append_json_array(text, token.bytes, [&](char byte) {
+    append_format(text, "{}", static_cast<unsigned char>(byte));
+  });
 }
 
 }  // namespace
 
 void append_token_logprobs(std::span<const ScoredToken> tokens, std::string& text) {
-  append_array(text, tokens, [&](const ScoredToken& token) {
+  append_json_array(text, tokens, [&](const ScoredToken& token) {
     append_token(text, token.chosen);
     text += R"(,"top_logprobs":)";
-    append_array(text, token.top, [&](const TokenLogprob& one) {
+    append_json_array(text, token.top, [&](const TokenLogprob& one) {
       append_token(text, one);
       text += '}';
     });
@@ -102,11 +102,11 @@ void append_top_object(std::string& text, const ScoredToken& token) {
 void append_completion_logprobs(std::span<const ScoredToken> tokens,
                                 std::span<const int32_t> offsets, std::string& text) {
   text += R"({"tokens":)";
-  append_array(text, tokens, [&](const ScoredToken& token) {
+  append_json_array(text, tokens, [&](const ScoredToken& token) {
     append_json(token_text(token.chosen.bytes, "bytes:"), text);
   });
   text += R"(,"token_logprobs":)";
-  append_array(text, tokens, [&](const ScoredToken& token) {
+  append_json_array(text, tokens, [&](const ScoredToken& token) {
     if (token.has_logprob) {
       append_json(finite_logprob(token.chosen.logprob), text);
     } else {
@@ -114,9 +114,10 @@ void append_completion_logprobs(std::span<const ScoredToken> tokens,
     }
   });
   text += R"(,"top_logprobs":)";
-  append_array(text, tokens, [&](const ScoredToken& token) { append_top_object(text, token); });
+  append_json_array(text, tokens,
+                    [&](const ScoredToken& token) { append_top_object(text, token); });
   text += R"(,"text_offset":)";
-  append_array(text, offsets, [&](int32_t offset) { append(text, "{}", offset); });
+  append_json_array(text, offsets, [&](int32_t offset) { append_format(text, "{}", offset); });
   text += '}';
 }
 

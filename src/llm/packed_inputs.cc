@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "base/ensure.h"
-#include "llm/json_members.h"
+#include "json/members.h"
 #include "llm/raw_request.h"
 
 namespace windrow::llm {

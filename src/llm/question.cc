@@ -5,7 +5,7 @@
 #include <boost/json/value.hpp>
 #include <string>
 
-#include "llm/json_members.h"
+#include "json/members.h"
 #include "llm/raw_request.h"
 #include "llm/request_json.h"
 
@@ -45,7 +45,7 @@ std::optional<Hash128> question_of(const Request& request, std::string_view body
     text += ',';
     text += member.key;
     text += ':';
-    append_without_space(member.value, text);
+    append_json_without_space(member.value, text);
   }
   return hash128(text);
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 
 namespace windrow::llm {
 

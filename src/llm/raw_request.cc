@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "llm/json_members.h"
-#include "llm/json_values.h"
+#include "json/members.h"
+#include "json/values.h"
 #include "llm/request_json.h"
 
 namespace windrow::llm {

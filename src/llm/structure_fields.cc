@@ -11,7 +11,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 
 namespace windrow::llm {
 

@@ -6,6 +6,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include "json/values.h"
+
 namespace windrow::model_store {
 
 namespace json = boost::json;
@@ -22,10 +24,6 @@ std::optional<PartState> parse_part_state(std::string_view text) {
   const json::value value = json::parse(json::string_view(text.data(), text.size()), error);
   if (error || !value.is_object()) return std::nullopt;
   const json::object& object = value.get_object();
-  const auto text_in = [&](std::string_view name) {
-    const json::value* member = object.if_contains(name);
-    return member != nullptr && member->is_string() ? std::string(member->get_string()) : "";
-  };
   const auto number_in = [&](std::string_view name) -> std::optional<uint64_t> {
     const json::value* member = object.if_contains(name);
     if (member == nullptr || !member->is_number()) return std::nullopt;
@@ -33,9 +31,10 @@ std::optional<PartState> parse_part_state(std::string_view text) {
     const auto number = member->to_number<uint64_t>(no_number);
     return no_number ? std::nullopt : std::optional(number);
   };
-  return PartState{
-      .of = {.bytes = number_in("bytes"), .sha256 = text_in("sha256"), .etag = text_in("etag")},
-      .bytes_synced = number_in("bytes_synced").value_or(0)};
+  return PartState{.of = {.bytes = number_in("bytes"),
+                          .sha256 = std::string(text_in(object, "sha256")),
+                          .etag = std::string(text_in(object, "etag"))},
+                   .bytes_synced = number_in("bytes_synced").value_or(0)};
 }
 
 uint64_t bytes_to_keep(const std::optional<PartState>& state, uint64_t bytes_there,

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "batch/log_lines.h"
+#include "json/depth.h"
 
 namespace windrow::report {
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "json/values.h"
 #include "report/job_status.h"
 
 namespace windrow::report {
@@ -41,14 +42,6 @@ llm::TokenCount status_tokens(const LogTally& tally) {
 
 // --- JSON ---
 
-json::value status_or_null(int64_t count) {
-  return count < 0 ? json::value(nullptr) : json::value(count);
-}
-
-json::value status_text_or_null(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
-}
-
 json::object tokens_to_json(const llm::TokenCount& tokens) {
   return {{"prompt_tokens", tokens.prompt},
           {"cached_tokens", tokens.cached},
@@ -64,7 +57,7 @@ json::array failures_to_json(const LogTally& tally) {
                      {"code", kind.code},
                      {"rows", kind.rows},
                      {"example", json::object{{"line", kind.example_line},
-                                              {"custom_id", status_text_or_null(kind.example_id)},
+                                              {"custom_id", text_or_null(kind.example_id)},
                                               {"message", kind.example_message}}}});
   }
   return array;
@@ -240,16 +233,15 @@ json::object status_to_json(const JobStatus& status, const llm::PriceTable* pric
       {"version", 1},
       {"state", to_string(status.state)},
       {"running", status.state == JobState::kRunning},
-      {"holder", status_text_or_null(status.holder)},
-      {"error",
-       status.last_holds() ? status_text_or_null(status.last->error) : json::value(nullptr)},
-      {"input", status_text_or_null(status.input)},
+      {"holder", text_or_null(status.holder)},
+      {"error", status.last_holds() ? text_or_null(status.last->error) : json::value(nullptr)},
+      {"input", text_or_null(status.input)},
       {"rows",
        json::object{
            {"succeeded", tally.succeeded()},
            {"failed", tally.failed()},
-           {"total", status.last_holds() ? status_or_null(status.last->rows_total) : nullptr},
-           {"left", status.last_holds() ? status_or_null(status.last->rows_left) : nullptr}}},
+           {"total", status.last_holds() ? count_or_null(status.last->rows_total) : nullptr},
+           {"left", status.last_holds() ? count_or_null(status.last->rows_left) : nullptr}}},
       {"failures", failures_to_json(tally)},
       {"attempts", tally.attempts()},
       {"usage", tokens_to_json(status_tokens(tally))},

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_depth.h"
 #include "base/random.h"
 #include "batch/log_scan.h"
 #include "batch/result_line.h"
 #include "batch/truncated.h"
+#include "json/depth.h"
 #include "report/failure_counts.h"
 #include "report/log_tally.h"
 #include "store/testing/memory_disk.h"

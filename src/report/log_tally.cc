@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "llm/json_values.h"
+#include "json/values.h"
 
 namespace windrow::report {
 namespace {
@@ -24,13 +24,13 @@ llm::TokenCount tokens_elsewhere(const json::object& usage) {
   llm::TokenCount tokens;
   tokens.completion = number_in(usage, "output_tokens").value_or(0);
   tokens.prompt = number_in(usage, "input_tokens").value_or(0);
-  if (const json::object* details = llm::object_in(usage, "input_tokens_details")) {
+  if (const json::object* details = object_in(usage, "input_tokens_details")) {
     tokens.cached = std::min(number_in(*details, "cached_tokens").value_or(0), tokens.prompt);
   } else {
     tokens.cached = number_in(usage, "cache_read_input_tokens").value_or(0);
     tokens.prompt += tokens.cached;
   }
-  if (const json::object* details = llm::object_in(usage, "output_tokens_details")) {
+  if (const json::object* details = object_in(usage, "output_tokens_details")) {
     tokens.reasoning =
         std::min(number_in(*details, "reasoning_tokens").value_or(0), tokens.completion);
   }
@@ -44,10 +44,10 @@ llm::TokenCount tokens_of(const json::object& usage) {
   tokens.completion = number_in(usage, "completion_tokens").value_or(0);
   const std::optional<int64_t> prompt = number_in(usage, "prompt_tokens");
   tokens.prompt = prompt ? *prompt : number_in(usage, "total_tokens").value_or(0);
-  if (const json::object* details = llm::object_in(usage, "prompt_tokens_details")) {
+  if (const json::object* details = object_in(usage, "prompt_tokens_details")) {
     tokens.cached = std::min(number_in(*details, "cached_tokens").value_or(0), tokens.prompt);
   }
-  if (const json::object* details = llm::object_in(usage, "completion_tokens_details")) {
+  if (const json::object* details = object_in(usage, "completion_tokens_details")) {
     tokens.reasoning =
         std::min(number_in(*details, "reasoning_tokens").value_or(0), tokens.completion);
   }
@@ -95,7 +95,7 @@ std::optional<batch::LogLine> LogTally::read(batch::LogKind kind, uint64_t numbe
 
 // How many attempts there were. `answer_tokens`: how many of their tokens the answer has.
 int64_t LogTally::count_attempts(const json::object& line, int64_t answer_tokens) {
-  const json::object* windrow = llm::object_in(line, "windrow");
+  const json::object* windrow = object_in(line, "windrow");
   if (windrow == nullptr) return 0;
   const int64_t attempts = number_in(*windrow, "attempts").value_or(0);
   attempts_ += attempts;
@@ -105,8 +105,8 @@ int64_t LogTally::count_attempts(const json::object& line, int64_t answer_tokens
 }
 
 void LogTally::count_timings(const json::object& line) {
-  const json::object* windrow = llm::object_in(line, "windrow");
-  const json::object* timings = windrow == nullptr ? nullptr : llm::object_in(*windrow, "timings");
+  const json::object* windrow = object_in(line, "windrow");
+  const json::object* timings = windrow == nullptr ? nullptr : object_in(*windrow, "timings");
   if (timings == nullptr) return;
   int64_t sum_ms = 0;
   bool any = false;
@@ -127,13 +127,13 @@ void LogTally::count_result() {
   ++succeeded_;
   const json::object& line = parsed_.value()->get_object();
   count_timings(line);
-  const json::object* response = llm::object_in(line, "response");
-  const json::object* body = response == nullptr ? nullptr : llm::object_in(*response, "body");
-  const json::object* usage = body == nullptr ? nullptr : llm::object_in(*body, "usage");
+  const json::object* response = object_in(line, "response");
+  const json::object* body = response == nullptr ? nullptr : object_in(*response, "body");
+  const json::object* usage = body == nullptr ? nullptr : object_in(*body, "usage");
   const llm::TokenCount tokens = usage == nullptr ? llm::TokenCount() : tokens_of(*usage);
   const int64_t attempts = count_attempts(line, tokens.prompt + tokens.completion);
   if (body == nullptr) return;
-  std::string model(llm::text_in(*body, "model"));
+  std::string model(text_in(*body, "model"));
   if (models_.size() >= kModelsMax && !models_.contains(model)) model = "others";
   ModelTally& tally = models_[model];
   ++tally.rows;
@@ -155,8 +155,8 @@ void LogTally::count_failure() {
   kind.code = key.second;
   kind.example_line = line_.input_line;
   kind.example_id = line_.custom_id;
-  if (const json::object* error = llm::object_in(line, "error")) {
-    kind.example_message = beginning(llm::text_in(*error, "message"));
+  if (const json::object* error = object_in(line, "error")) {
+    kind.example_message = beginning(text_in(*error, "message"));
   }
 }
 

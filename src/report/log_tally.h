@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "batch/line_json.h"
 #include "batch/log_scan.h"
+#include "json/parse.h"
 #include "llm/prices.h"
 #include "report/latency_histogram.h"
 
@@ -93,7 +93,7 @@ class LogTally {
   void count_timings(const boost::json::object& line);
 
   // The line that was read last.
-  batch::LineJson parsed_;
+  JsonLineParser parsed_;
   batch::LogLine line_;
 
   int64_t succeeded_ = 0;

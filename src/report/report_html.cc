@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "batch/pretty_json.h"
+#include "json/pretty.h"
 #include "report/svg_chart.h"
 
 namespace windrow::report {
@@ -213,7 +213,7 @@ std::string settings_section(const Summary& summary) {
       "<th>Value</th><th>From</th></tr></thead>\n<tbody>\n";
   for (const SummarySetting& setting : summary.settings) {
     html += fmt::format("<tr><td>{}</td><td><code>{}</code></td><td>{}</td></tr>\n",
-                        text_of(setting.name), text_of(batch::plain_json(setting.value)),
+                        text_of(setting.name), text_of(plain_json(setting.value)),
                         text_of(setting.source));
   }
   return html + "</tbody>\n</table>\n</div>\n</section>\n";

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/format.h"
-#include "batch/pretty_json.h"
-#include "llm/json_values.h"
+#include "json/pretty.h"
+#include "json/values.h"
 
 namespace windrow::report {
 namespace {
@@ -25,14 +25,6 @@ double rate(int64_t count, Duration time) {
 // Milliseconds are as much as any of these means.
 double rounded(double value) {
   return static_cast<double>(static_cast<int64_t>(value * 1000)) / 1000;
-}
-
-json::value or_null(int64_t count) {
-  return count < 0 ? json::value(nullptr) : json::value(count);
-}
-
-json::value text_or_null(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(text);
 }
 
 json::object settings_to_json(const std::vector<SummarySetting>& settings) {
@@ -119,9 +111,9 @@ void keep_figures(store::Disk& disk, const std::string& path, json::object& summ
   boost::system::error_code not_json;
   const json::value parsed = json::parse(*text, not_json);
   const json::object* before = not_json ? nullptr : parsed.if_object();
-  if (before == nullptr || llm::object_in(*before, "this_run") == nullptr) return;
-  const json::object* rows = llm::object_in(*before, "rows");
-  const json::object* files = llm::object_in(*before, "files");
+  if (before == nullptr || object_in(*before, "this_run") == nullptr) return;
+  const json::object* rows = object_in(*before, "rows");
+  const json::object* files = object_in(*before, "files");
   if (rows == nullptr || files == nullptr) return;
   copy_members(*before, kFigures, summary);
   copy_members(*rows, kRowFigures, summary["rows"].as_object());
@@ -169,10 +161,10 @@ json::object summary_to_json(const Summary& summary) {
                              {"errors", summary.files.errors},
                              {"report", text_or_null(summary.report)}}},
       {"ordered", summary.ordered},
-      {"rows", json::object{{"total", or_null(summary.rows_total)},
+      {"rows", json::object{{"total", count_or_null(summary.rows_total)},
                             {"succeeded", summary.rows_succeeded},
                             {"failed", summary.rows_failed},
-                            {"left", or_null(summary.rows_left())},
+                            {"left", count_or_null(summary.rows_left())},
                             {"earlier_runs", summary.rows_before},
                             {"this_run", summary.rows_this_run}}},
       {"failures", failures_to_json(summary.failures)},
@@ -279,7 +271,7 @@ Result<void> write_summary(store::Disk& disk, const Summary& summary) {
   if (!summary.ran()) keep_figures(disk, summary.files.summary, object);
   object["log_bytes"] = json::object{{"results", size_of(disk, summary.files.results)},
                                      {"errors", size_of(disk, summary.files.errors)}};
-  return disk.write_atomically(summary.files.summary, batch::pretty_json(object));
+  return disk.write_atomically(summary.files.summary, pretty_json(object));
 }
 
 }  // namespace windrow::report

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "json/values.h"
 
 namespace windrow::report {
 namespace {
@@ -23,10 +24,6 @@ std::string_view without_scheme(std::string_view name) {
 
 std::string seconds_text(double seconds) {
   return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1000) : fmt::format("{:.1f} s", seconds);
-}
-
-json::value value_or_null(std::optional<double> number) {
-  return number ? json::value(*number) : json::value(nullptr);
 }
 
 }  // namespace
@@ -48,8 +45,8 @@ json::object to_json(const llm::UpstreamStatus& upstream) {
           {"finding", upstream.finding},
           {"device_bytes",
            upstream.device_bytes > 0 ? json::value(upstream.device_bytes) : json::value(nullptr)},
-          {"kv_cache_used", value_or_null(upstream.cache_used)},
-          {"kv_cache_used_max", value_or_null(upstream.cache_used_max)}};
+          {"kv_cache_used", json_or_null(upstream.cache_used)},
+          {"kv_cache_used_max", json_or_null(upstream.cache_used_max)}};
 }
 
 std::string upstreams_text(std::span<const llm::UpstreamStatus> upstreams) {

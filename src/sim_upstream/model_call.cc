@@ -6,7 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 #include "sim_upstream/prefix_cache.h"
 
 namespace windrow::sim_upstream {

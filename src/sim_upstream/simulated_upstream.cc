@@ -10,7 +10,7 @@
 #include <iterator>
 
 #include "base/ensure.h"
-#include "base/json_depth.h"
+#include "json/depth.h"
 #include "sim_upstream/limit_headers.h"
 #include "sim_upstream/reply_body.h"
 

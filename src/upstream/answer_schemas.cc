@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 
 namespace windrow::upstream {
 namespace {

@@ -5,7 +5,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 #include "upstream/metrics_text.h"
 
 namespace windrow::upstream {

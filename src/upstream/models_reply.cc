@@ -9,7 +9,7 @@
 #include <boost/json/value.hpp>
 #include <span>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 
 namespace windrow::upstream {
 

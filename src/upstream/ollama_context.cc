@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/format.h"
-#include "base/json_depth.h"
-#include "llm/json_members.h"
-#include "llm/json_values.h"
+#include "json/depth.h"
+#include "json/members.h"
+#include "json/values.h"
 
 namespace windrow::upstream {
 
@@ -69,7 +69,7 @@ std::optional<int64_t> parameter(std::string_view lines, std::string_view name) 
 
 // What it was trained with, whatever its architecture is called.
 int64_t trained_context(const json::object& show) {
-  const json::object* info = llm::object_in(show, "model_info");
+  const json::object* info = object_in(show, "model_info");
   if (info == nullptr) return 0;
   constexpr std::string_view kName = ".context_length";
   for (const auto& [key, value] : *info) {
@@ -96,7 +96,7 @@ int64_t content_bytes(const json::value* content) {
   if (const json::array* parts = content->if_array()) {
     for (const json::value& part : *parts) {
       if (const json::object* object = part.if_object())
-        bytes += counted_bytes(llm::text_in(*object, "text"));
+        bytes += counted_bytes(text_in(*object, "text"));
     }
   }
   return bytes;
@@ -142,7 +142,7 @@ int64_t loaded_context(std::string_view ps_body, std::string_view model) {
   for (const json::value& entry : models->get_array()) {
     const json::object* one = entry.if_object();
     if (one == nullptr) continue;
-    for (const std::string_view name : {llm::text_in(*one, "name"), llm::text_in(*one, "model")}) {
+    for (const std::string_view name : {text_in(*one, "name"), text_in(*one, "model")}) {
       if (!name.empty() && with_tag(name) == wanted)
         return std::max<int64_t>(number_in(*one, "context_length"), 0);
     }
@@ -155,11 +155,11 @@ OllamaContext context_of(std::string_view show_body, int64_t loaded_tokens) {
   const std::optional<json::value> body = parse(show_body);
   const json::object* show = body ? body->if_object() : nullptr;
   if (show == nullptr) return context;
-  if (const json::object* details = llm::object_in(*show, "details")) {
-    const std::string_view format = llm::text_in(*details, "format");
+  if (const json::object* details = object_in(*show, "details")) {
+    const std::string_view format = text_in(*details, "format");
     if (!format.empty() && format != "gguf") return {};
   }
-  const std::string_view parameters = llm::text_in(*show, "parameters");
+  const std::string_view parameters = text_in(*show, "parameters");
   if (const auto keep = parameter(parameters, "num_keep"); keep && *keep >= 0) context.keep = *keep;
   if (context.tokens > 0) return context;
   const int64_t trained = trained_context(*show);

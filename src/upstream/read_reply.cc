@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 #include "llm/request_json.h"
 #include "upstream/reply_json.h"
 #include "upstream/retry_after.h"

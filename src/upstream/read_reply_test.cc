@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 
 namespace windrow::upstream {
 namespace {

@@ -9,10 +9,10 @@
 #include <limits>
 #include <utility>
 
-#include "base/json_depth.h"
 #include "base/utf8.h"
-#include "llm/json_members.h"
-#include "llm/json_values.h"
+#include "json/depth.h"
+#include "json/members.h"
+#include "json/values.h"
 
 namespace windrow::upstream {
 
@@ -53,7 +53,7 @@ ReplyJson::ReplyJson(std::string_view body) {
 
 std::string one_line(std::string_view body) {
   const bool is_one = body.find('\n') == body.npos && body.find('\r') == body.npos;
-  return is_one ? std::string(body) : llm::json_without_space(body);
+  return is_one ? std::string(body) : json_without_space(body);
 }
 
 std::string in_quotes(std::string_view text) {
@@ -65,15 +65,14 @@ std::string in_quotes(std::string_view text) {
 }
 
 llm::Usage usage_of(const json::object& body) {
-  const json::object* usage = llm::object_in(body, "usage");
+  const json::object* usage = object_in(body, "usage");
   llm::Usage result{.prompt_tokens = count_of(usage, "prompt_tokens"),
                     .completion_tokens = count_of(usage, "completion_tokens"),
                     .cached_tokens = 0};
   if (usage != nullptr) {
-    result.cached_tokens =
-        count_of(llm::object_in(*usage, "prompt_tokens_details"), "cached_tokens");
+    result.cached_tokens = count_of(object_in(*usage, "prompt_tokens_details"), "cached_tokens");
     result.reasoning_tokens =
-        count_of(llm::object_in(*usage, "completion_tokens_details"), "reasoning_tokens");
+        count_of(object_in(*usage, "completion_tokens_details"), "reasoning_tokens");
   }
   return result;
 }
@@ -87,7 +86,7 @@ Told told_by(const json::value* body) {
   if (std::string text = text_of(*top, "detail"); !text.empty()) {
     return {.message = std::move(text), .code = {}, .type = {}, .param = {}};
   }
-  const json::object* error = llm::object_in(*top, "error");
+  const json::object* error = object_in(*top, "error");
   const json::object& from = error == nullptr ? *top : *error;
   return {.message = text_of(from, "message"),
           .code = text_of(from, "code"),

@@ -7,8 +7,8 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
-#include "base/json_depth.h"
-#include "llm/json_values.h"
+#include "json/depth.h"
+#include "json/values.h"
 
 namespace windrow::upstream {
 
@@ -30,7 +30,7 @@ std::string owner_in(std::string_view models) {
   const json::value* data = body ? body->if_contains("data") : nullptr;
   if (data == nullptr || !data->is_array() || data->get_array().empty()) return "";
   const json::object* first = data->get_array().front().if_object();
-  return first == nullptr ? "" : std::string(llm::text_in(*first, "owned_by"));
+  return first == nullptr ? "" : std::string(text_in(*first, "owned_by"));
 }
 
 ServerKind kind_of_owner(std::string_view owner) {
@@ -46,7 +46,7 @@ ServerKind kind_of_owner(std::string_view owner) {
 
 ServerIdentity identity_of(const ServerSigns& signs) {
   if (const std::optional<json::object> version = object_in(signs.ollama_version)) {
-    if (std::string text(llm::text_in(*version, "version")); !text.empty())
+    if (std::string text(text_in(*version, "version")); !text.empty())
       return {.kind = ServerKind::kOllama, .version = std::move(text)};
   }
   if (const ServerKind kind = kind_of_owner(owner_in(signs.models)); kind != ServerKind::kUnknown)

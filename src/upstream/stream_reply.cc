@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "llm/json_values.h"
+#include "json/values.h"
 #include "upstream/reply_json.h"
 
 namespace windrow::upstream {
@@ -117,13 +117,13 @@ void StreamReply::note(const json::object& event) {
   const json::value* choices = event.if_contains("choices");
   if (choices == nullptr || !choices->is_array()) return;
   for (const json::value& choice : choices->get_array()) {
-    const json::value* index = llm::member_in(&choice, "index");
+    const json::value* index = member_in(&choice, "index");
     Said& said = said_[index != nullptr && index->is_int64() ? index->get_int64() : 0];
-    const json::value* reason = llm::member_in(&choice, "finish_reason");
+    const json::value* reason = member_in(&choice, "finish_reason");
     if (reason != nullptr && reason->is_string()) said.finish_reason = reason->get_string();
     if (wanted_.form == llm::Structure::kText) continue;
-    const json::value* text = llm::member_in(&choice, "text");
-    if (text == nullptr) text = llm::member_in(llm::member_in(&choice, "delta"), "content");
+    const json::value* text = member_in(&choice, "text");
+    if (text == nullptr) text = member_in(member_in(&choice, "delta"), "content");
     if (text != nullptr && text->is_string()) said.text += text->get_string();
   }
 }

@@ -7,9 +7,9 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
-#include "base/json_depth.h"
 #include "base/utf8.h"
-#include "llm/json_values.h"
+#include "json/depth.h"
+#include "json/values.h"
 
 namespace windrow::upstream {
 namespace {
@@ -19,14 +19,14 @@ namespace json = boost::json;
 constexpr size_t kAnswerQuoteBytesMax = 80;
 
 bool ended_by(const json::value& choice, std::string_view why) {
-  const json::value* reason = llm::member_in(&choice, "finish_reason");
+  const json::value* reason = member_in(&choice, "finish_reason");
   return reason != nullptr && reason->is_string() && reason->get_string() == why;
 }
 
 // The text of a choice of a chat or of a completion.
 const json::string* answer_text(const json::value& choice) {
-  const json::value* text = llm::member_in(&choice, "text");
-  if (text == nullptr) text = llm::member_in(llm::member_in(&choice, "message"), "content");
+  const json::value* text = member_in(&choice, "text");
+  if (text == nullptr) text = member_in(member_in(&choice, "message"), "content");
   return text == nullptr ? nullptr : text->if_string();
 }
 
@@ -64,7 +64,7 @@ StructureFinding judge_structure(const WantedStructure& wanted, std::string_view
   if (wanted.form == llm::Structure::kText) return finding;
   boost::system::error_code error;
   const json::value body = json::parse(reply_body, error, {}, {.max_depth = kJsonDepthMax});
-  const json::value* choices = error ? nullptr : llm::member_in(&body, "choices");
+  const json::value* choices = error ? nullptr : member_in(&body, "choices");
   if (choices == nullptr || !choices->is_array()) return finding;
   for (const json::value& choice : choices->get_array()) {
     const json::string* text = answer_text(choice);

@@ -10,7 +10,6 @@
 #include <variant>
 
 #include "api/calls/body_memory_budget.h"
-#include "api/calls/json_weight.h"
 #include "api/pages/model_control.h"
 #include "api/wire/messages_reply.h"
 #include "api/wire/ollama_reply.h"
@@ -18,6 +17,7 @@
 #include "api/wire/refusals.h"
 #include "api/wire/stream_text.h"
 #include "http/gunzip.h"
+#include "json/weight.h"
 
 namespace windrow::api {
 namespace {

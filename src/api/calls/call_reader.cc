@@ -11,10 +11,12 @@
 #include "api/wire/responses_reply.h"
 #include "api/wire/translation.h"
 #include "base/hash.h"
-#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "dispatch/request_item.h"
-#include "llm/json_members.h"
+#include "json/depth.h"
+#include "json/members.h"
+#include "json/parse.h"
+#include "json/values.h"
 #include "llm/json_values.h"
 #include "llm/question.h"
 #include "llm/raw_request.h"
@@ -44,11 +46,11 @@ llm::Failure refused(int32_t status, std::string code, std::string message,
 }
 
 std::variant<json::object, llm::Failure> parse(std::string_view body) {
-  auto parsed = llm::parse_json(body);
-  if (const auto* fault = std::get_if<llm::JsonFault>(&parsed)) {
+  auto parsed = parse_json(body);
+  if (const auto* fault = std::get_if<JsonFault>(&parsed)) {
     if (body.empty())
       return refused(400, "invalid_json", "the body is empty; it must be a JSON object");
-    if (fault->kind == llm::JsonFault::Kind::kTooDeep) {
+    if (fault->kind == JsonFault::Kind::kTooDeep) {
       return refused(
           400, "invalid_json",
           fmt::format("the body is nested more than {} deep; flatten it", kJsonDepthMax));
@@ -60,7 +62,7 @@ std::variant<json::object, llm::Failure> parse(std::string_view body) {
   auto& value = std::get<json::value>(parsed);
   if (!value.is_object()) {
     return refused(400, "invalid_json",
-                   fmt::format("the body is {}; it must be a JSON object", llm::kind_name(value)));
+                   fmt::format("the body is {}; it must be a JSON object", kind_name(value)));
   }
   return std::move(value.get_object());
 }
@@ -151,8 +153,8 @@ std::optional<llm::Failure> read_tei(json::object& body, CallPlan& plan) {
 // Without our own words for a priority, which nobody else knows. A number is vLLM's, and stays.
 std::string without_priority(std::string_view body) {
   std::string text;
-  for (const llm::JsonMember& member : llm::json_members(body)) {
-    if (llm::json_key_is(member.key, "priority")) continue;
+  for (const JsonMember& member : json_members(body)) {
+    if (json_key_is(member.key, "priority")) continue;
     text += text.empty() ? '{' : ',';
     text.append(member.key).append(1, ':').append(member.value);
   }

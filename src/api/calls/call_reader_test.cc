@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "api/storage/response_store.h"
-#include "base/json_depth.h"
 #include "batch/row_reader.h"
+#include "json/depth.h"
 #include "llm/request_json.h"
 
 namespace windrow::api {

@@ -9,7 +9,7 @@
 
 #include "api/wire/ollama_reply.h"
 #include "api/wire/refusals.h"
-#include "base/json_depth.h"
+#include "json/depth.h"
 #include "llm/json_values.h"
 
 namespace windrow::api {

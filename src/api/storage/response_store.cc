@@ -9,8 +9,8 @@
 #include <ranges>
 #include <utility>
 
-#include "api/calls/json_weight.h"
-#include "base/json_depth.h"
+#include "json/depth.h"
+#include "json/weight.h"
 #include "llm/json_values.h"
 
 namespace windrow::api {

@@ -24,11 +24,11 @@
 #include "api/storage/file_form.h"
 #include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
-#include "base/json_depth.h"
 #include "batches/batch_json.h"
 #include "batches/batch_request.h"
 #include "batches/file_json.h"
 #include "http/multipart.h"
+#include "json/depth.h"
 
 namespace windrow::api {
 

@@ -16,10 +16,10 @@
 #include "api/wire/ollama_stream.h"
 #include "api/wire/responses_reply.h"
 #include "api/wire/responses_stream.h"
-#include "base/json_depth.h"
 #include "base/percent.h"
+#include "json/depth.h"
+#include "json/writer.h"
 #include "llm/answer_json.h"
-#include "llm/json_text.h"
 
 namespace windrow::api {
 
@@ -58,10 +58,10 @@ std::string tei_body(const std::vector<llm::RankedDocument>& ranking, bool raw_s
   for (const llm::RankedDocument& document : ranking) {
     if (text.size() > 1) text += ',';
     fmt::format_to(std::back_inserter(text), R"({{"index":{},"score":)", document.index);
-    llm::append_json(raw_scores ? document.score : llm::relevance_of(document), text);
+    append_json(raw_scores ? document.score : llm::relevance_of(document), text);
     if (document.text) {
       text += R"(,"text":)";
-      llm::append_json(*document.text, text);
+      append_json(*document.text, text);
     }
     text += '}';
   }
@@ -105,7 +105,7 @@ std::string reply_body(const ReplyFacts& facts, const llm::Answer& answer) {
     if (value.empty()) return;
     body.pop_back();
     fmt::format_to(std::back_inserter(body), R"(,"{}":)", member);
-    llm::append_json(value, body);
+    append_json(value, body);
     body += '}';
   };
   add("service_tier", facts.service_tier);

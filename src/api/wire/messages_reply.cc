@@ -8,25 +8,21 @@
 #include <span>
 #include <vector>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
+#include "json/members.h"
+#include "json/writer.h"
 #include "llm/answer_json.h"
-#include "llm/json_members.h"
-#include "llm/json_parts.h"
-#include "llm/json_text.h"
 
 namespace windrow::api {
 
 namespace json = boost::json;
 
 using Kind = AnswerBlock::Kind;
-using llm::append;
-using llm::append_array;
-using llm::append_json;
 
 namespace {
 
 void append_head(const ChatFacts& facts, std::string& text) {
-  append(text, R"({{"id":"msg_{}","type":"message","role":"assistant","model":)", facts.id);
+  append_format(text, R"({{"id":"msg_{}","type":"message","role":"assistant","model":)", facts.id);
   append_json(facts.model, text);
   text += R"(,"content":)";
 }
@@ -38,7 +34,7 @@ void append_call_input(std::string_view arguments, std::string& text) {
   const json::value value = json::parse(json::string_view(arguments.data(), arguments.size()),
                                         error, {}, {.max_depth = kJsonDepthMax});
   if (!error && value.is_object()) {
-    text += llm::json_without_space(arguments);
+    text += json_without_space(arguments);
   } else if (arguments.empty()) {
     text += "{}";
   } else {
@@ -99,7 +95,7 @@ std::string message_of(const ChatFacts& facts, const llm::Answer& answer) {
   std::string text;
   append_head(facts, text);
   size_t index = 0;
-  append_array(text, blocks, [&](const AnswerBlock& block) {
+  append_json_array(text, blocks, [&](const AnswerBlock& block) {
     append_content_block(facts, block, index++, false, text);
   });
   text += ',';
@@ -112,7 +108,7 @@ std::string message_of(const ChatFacts& facts, const llm::Answer& answer) {
 
 std::string message_error(int status, const llm::Failure& failure, std::string_view request_id) {
   std::string text;
-  append(text, R"({{"type":"error","error":{{"type":"{}","message":)", error_type(status));
+  append_format(text, R"({{"type":"error","error":{{"type":"{}","message":)", error_type(status));
   append_json(failure_text(failure), text);
   // Who wants a thread and hears this sends the whole conversation instead.
   if (failure.param == "thread" && failure.code == "unsupported_parameter")
@@ -128,7 +124,7 @@ std::string message_error(int status, const llm::Failure& failure, std::string_v
 
 std::string token_count_of(int64_t tokens) {
   std::string text;
-  append(text, R"({{"input_tokens":{}}})", tokens);
+  append_format(text, R"({{"input_tokens":{}}})", tokens);
   return text;
 }
 
@@ -144,23 +140,25 @@ void append_stop(const AnswerEnding& ending, bool refused, std::string& text) {
   if (ending.reason == llm::FinishReason::kLength) reason = "max_tokens";
   if (ending.reason == llm::FinishReason::kToolCalls) reason = "tool_use";
   if (ending.reason == llm::FinishReason::kFiltered || refused) reason = "refusal";
-  append(text, R"("stop_reason":"{}","stop_sequence":)", reason);
+  append_format(text, R"("stop_reason":"{}","stop_sequence":)", reason);
   if (ending.stopped_by && reason == "stop_sequence") {
     append_json(*ending.stopped_by, text);
   } else {
     text += "null";
   }
-  if (ending.structure) append(text, R"(,"structure":"{}")", llm::to_string(*ending.structure));
+  if (ending.structure)
+    append_format(text, R"(,"structure":"{}")", llm::to_string(*ending.structure));
   if (ending.cut_character) text += R"(,"cut_character":true)";
   llm::append_structure_warnings(ending.structure_warnings, text);
 }
 
 void append_message_usage(const ChatFacts& facts, const llm::Usage& usage, std::string& text) {
-  append(text,
-         R"({{"input_tokens":{},"cache_creation_input_tokens":0,"cache_read_input_tokens":{},)"
-         R"("output_tokens":{},"service_tier":"{}"}})",
-         std::max(usage.prompt_tokens - usage.cached_tokens, 0), usage.cached_tokens,
-         usage.completion_tokens, tier_of(facts.service_tier));
+  append_format(
+      text,
+      R"({{"input_tokens":{},"cache_creation_input_tokens":0,"cache_read_input_tokens":{},)"
+      R"("output_tokens":{},"service_tier":"{}"}})",
+      std::max(usage.prompt_tokens - usage.cached_tokens, 0), usage.cached_tokens,
+      usage.completion_tokens, tier_of(facts.service_tier));
 }
 
 void append_content_block(const ChatFacts& facts, const AnswerBlock& block, size_t index,

@@ -5,14 +5,11 @@
 
 #include "api/wire/error_reply.h"
 #include "api/wire/messages_reply.h"
-#include "llm/json_parts.h"
-#include "llm/json_text.h"
+#include "json/writer.h"
 
 namespace windrow::api {
 
 using Kind = AnswerBlock::Kind;
-using llm::append;
-using llm::append_json;
 
 namespace {
 
@@ -36,7 +33,7 @@ DeltaNames messages_delta(Kind kind) {
 
 // Up to its members; closed with "}\n\n".
 void begin_event(std::string_view type, std::string& events) {
-  append(events, "event: {}\ndata: {{\"type\":\"{}\"", type, type);
+  append_format(events, "event: {}\ndata: {{\"type\":\"{}\"", type, type);
 }
 
 }  // namespace
@@ -57,7 +54,7 @@ void MessagesStream::begin(std::string& events) {
 
 void MessagesStream::open(const AnswerBlock& block, size_t index, std::string& events) {
   begin_event("content_block_start", events);
-  append(events, R"(,"index":{},"content_block":)", index);
+  append_format(events, R"(,"index":{},"content_block":)", index);
   append_content_block(facts_, block, index, true, events);
   events += "}\n\n";
 }
@@ -66,7 +63,8 @@ void MessagesStream::more(const AnswerBlock& block, size_t index, std::string_vi
                           std::span<const llm::ScoredToken>, std::string& events) {
   const DeltaNames names = messages_delta(block.kind);
   begin_event("content_block_delta", events);
-  append(events, R"(,"index":{},"delta":{{"type":"{}","{}":)", index, names.type, names.member);
+  append_format(events, R"(,"index":{},"delta":{{"type":"{}","{}":)", index, names.type,
+                names.member);
   append_json(text, events);
   events += "}}\n\n";
 }
@@ -74,7 +72,7 @@ void MessagesStream::more(const AnswerBlock& block, size_t index, std::string_vi
 void MessagesStream::close(const AnswerBlock&, size_t index, const AnswerEnding*,
                            std::string& events) {
   begin_event("content_block_stop", events);
-  append(events, R"(,"index":{}}})", index);
+  append_format(events, R"(,"index":{}}})", index);
   events += "\n\n";
 }
 

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "api/wire/messages_reply.h"
-#include "llm/json_parts.h"
-#include "llm/json_text.h"
+#include "json/writer.h"
 #include "llm/logprobs_json.h"
 
 namespace windrow::api {
@@ -20,9 +19,6 @@ namespace windrow::api {
 namespace json = boost::json;
 
 using Kind = AnswerBlock::Kind;
-using llm::append;
-using llm::append_array;
-using llm::append_json;
 
 namespace {
 
@@ -46,7 +42,7 @@ Durations durations_of(const ChatFacts& facts, const llm::Timings& timings) {
 void append_ollama_head(std::string_view model, int64_t created_unix_s, std::string& text) {
   text += R"({"model":)";
   append_json(model, text);
-  append(text, R"(,"created_at":"{}")", utc_stamp(created_unix_s));
+  append_format(text, R"(,"created_at":"{}")", utc_stamp(created_unix_s));
 }
 
 // The texts of all blocks of a kind.
@@ -67,10 +63,10 @@ void append_calls(const ChatFacts& facts, std::span<const AnswerBlock> blocks, s
   }
   if (calls.empty()) return;
   text += R"(,"tool_calls":)";
-  append_array(text, calls, [&](const AnswerBlock* call) {
+  append_json_array(text, calls, [&](const AnswerBlock* call) {
     text += R"({"id":)";
     append_json(call_id(call->call_id, facts.id, index), text);
-    append(text, R"(,"function":{{"index":{},"name":)", index++);
+    append_format(text, R"(,"function":{{"index":{},"name":)", index++);
     append_json(call->call_name, text);
     text += R"(,"arguments":)";
     append_call_input(call->text, text);
@@ -79,7 +75,7 @@ void append_calls(const ChatFacts& facts, std::span<const AnswerBlock> blocks, s
 }
 
 void append_vector(const std::vector<float>& vector, std::string& text) {
-  append_array(text, vector, [&](float one) { append_json(one, text); });
+  append_json_array(text, vector, [&](float one) { append_json(one, text); });
 }
 
 std::string embed_reply(const ChatFacts& facts, const llm::Answer& answer) {
@@ -87,10 +83,10 @@ std::string embed_reply(const ChatFacts& facts, const llm::Answer& answer) {
   std::string text = R"({"model":)";
   append_json(facts.model, text);
   text += R"(,"embeddings":)";
-  append_array(text, answer.embeddings,
-               [&](const std::vector<float>& vector) { append_vector(vector, text); });
-  append(text, R"(,"total_duration":{},"load_duration":0,"prompt_eval_count":{}}})",
-         durations.total_ns, answer.usage.prompt_tokens);
+  append_json_array(text, answer.embeddings,
+                    [&](const std::vector<float>& vector) { append_vector(vector, text); });
+  append_format(text, R"(,"total_duration":{},"load_duration":0,"prompt_eval_count":{}}})",
+                durations.total_ns, answer.usage.prompt_tokens);
   return text;
 }
 
@@ -122,8 +118,8 @@ std::string ollama_order_reply(Dialect dialect, std::string_view model, int64_t 
   append_ollama_head(model, created_unix_s, text);
   text += dialect == Dialect::kOllamaGenerate ? R"(,"response":"")"
                                               : R"(,"message":{"role":"assistant","content":""})";
-  append(text, R"(,"done":true,"done_reason":"{}"}})",
-         wish == ModelWish::kUnload ? "unload" : "load");
+  append_format(text, R"(,"done":true,"done_reason":"{}"}})",
+                wish == ModelWish::kUnload ? "unload" : "load");
   return text;
 }
 
@@ -156,13 +152,15 @@ void append_ollama_says(Dialect dialect, const ChatFacts& facts,
 
 void append_ollama_end(const ChatFacts& facts, const AnswerEnding& ending, std::string& text) {
   const Durations durations = durations_of(facts, ending.timings);
-  append(text,
-         R"(,"done":true,"done_reason":"{}","total_duration":{},"load_duration":0,)"
-         R"("prompt_eval_count":{},"prompt_eval_duration":{},"eval_count":{},"eval_duration":{})",
-         ending.reason == llm::FinishReason::kLength ? "length" : "stop", durations.total_ns,
-         ending.usage.prompt_tokens, durations.prompt_ns, ending.usage.completion_tokens,
-         durations.answer_ns);
-  if (ending.structure) append(text, R"(,"structure":"{}")", llm::to_string(*ending.structure));
+  append_format(
+      text,
+      R"(,"done":true,"done_reason":"{}","total_duration":{},"load_duration":0,)"
+      R"("prompt_eval_count":{},"prompt_eval_duration":{},"eval_count":{},"eval_duration":{})",
+      ending.reason == llm::FinishReason::kLength ? "length" : "stop", durations.total_ns,
+      ending.usage.prompt_tokens, durations.prompt_ns, ending.usage.completion_tokens,
+      durations.answer_ns);
+  if (ending.structure)
+    append_format(text, R"(,"structure":"{}")", llm::to_string(*ending.structure));
   text += '}';
 }
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "api/calls/json_weight.h"
 #include "base/format.h"
+#include "json/weight.h"
 #include "llm/json_values.h"
 
 namespace windrow::api {

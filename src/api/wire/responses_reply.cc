@@ -10,10 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
+#include "json/writer.h"
 #include "llm/answer_json.h"
-#include "llm/json_parts.h"
-#include "llm/json_text.h"
 #include "llm/logprobs_json.h"
 
 namespace windrow::api {
@@ -21,9 +20,6 @@ namespace windrow::api {
 namespace json = boost::json;
 
 using Kind = AnswerBlock::Kind;
-using llm::append;
-using llm::append_array;
-using llm::append_json;
 
 namespace {
 
@@ -55,12 +51,12 @@ bool is_json(std::string_view text) {
 }
 
 void append_token_counts(const llm::Usage& usage, std::string& text) {
-  append(text,
-         R"({{"input_tokens":{},"input_tokens_details":{{"cached_tokens":{}}},)"
-         R"("output_tokens":{},"output_tokens_details":{{"reasoning_tokens":{}}},)"
-         R"("total_tokens":{}}})",
-         usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, usage.reasoning_tokens,
-         usage.prompt_tokens + usage.completion_tokens);
+  append_format(text,
+                R"({{"input_tokens":{},"input_tokens_details":{{"cached_tokens":{}}},)"
+                R"("output_tokens":{},"output_tokens_details":{{"reasoning_tokens":{}}},)"
+                R"("total_tokens":{}}})",
+                usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens,
+                usage.reasoning_tokens, usage.prompt_tokens + usage.completion_tokens);
 }
 
 // One that says nothing has an empty text.
@@ -107,7 +103,7 @@ std::string responses_echo(const json::object& echo, const json::object& chat, b
     const json::value* given = chat.if_contains(name);
     const bool is_number = given != nullptr && given->is_number();
     if (is_number || !raw) {
-      llm::append_json(is_number ? given->to_number<float>() : 1.0F, written);
+      append_json(is_number ? given->to_number<float>() : 1.0F, written);
     } else {
       written += "null";
     }
@@ -137,20 +133,21 @@ ResponseStatus status_of(const AnswerEnding& ending) {
 void append_response(const ChatFacts& facts, ResponseStatus status,
                      std::span<const AnswerBlock> blocks, const AnswerEnding* ending,
                      const llm::Failure* failure, std::string& text) {
-  append(text, R"({{"id":"resp_{}","object":"response","created_at":{},"status":"{}",)", facts.id,
-         facts.created_unix_s, to_string(status));
+  append_format(text, R"({{"id":"resp_{}","object":"response","created_at":{},"status":"{}",)",
+                facts.id, facts.created_unix_s, to_string(status));
   text += R"("error":)";
   if (failure == nullptr) {
     text += "null";
   } else {
-    append(text, R"({{"code":"{}","message":)", error_code(*failure));
+    append_format(text, R"({{"code":"{}","message":)", error_code(*failure));
     append_json(failure->message, text);
     text += '}';
   }
   text += R"(,"incomplete_details":)";
   if (status == ResponseStatus::kIncomplete) {
-    append(text, R"({{"reason":"{}"}})",
-           ending->reason == llm::FinishReason::kLength ? "max_output_tokens" : "content_filter");
+    append_format(
+        text, R"({{"reason":"{}"}})",
+        ending->reason == llm::FinishReason::kLength ? "max_output_tokens" : "content_filter");
   } else {
     text += "null";
   }
@@ -165,7 +162,7 @@ void append_response(const ChatFacts& facts, ResponseStatus status,
   }
   text += R"("output":)";
   size_t index = 0;
-  append_array(text, blocks, [&](const AnswerBlock& block) {
+  append_json_array(text, blocks, [&](const AnswerBlock& block) {
     const bool last = index + 1 == blocks.size();
     const ItemState state{.ending = last ? ending : nullptr,
                           .in_progress = last && status == ResponseStatus::kInProgress,
@@ -198,14 +195,14 @@ std::vector<std::string> item_ids(std::string_view answer_id, std::span<const An
 
 void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index, ItemState state,
                  std::string& text) {
-  append(text, R"({{"id":"{}",)", item_id(facts.id, block, index));
+  append_format(text, R"({{"id":"{}",)", item_id(facts.id, block, index));
   // A call that broke off in the middle is none, however the answer ended.
   if (block.kind == Kind::kCall && !state.in_progress && !block.text.empty() &&
       !is_json(block.text))
     state.cut = true;
   const std::string_view status = status_of_item(state);
   if (block.kind == Kind::kCall) {
-    append(text, R"("type":"function_call","status":"{}","call_id":)", status);
+    append_format(text, R"("type":"function_call","status":"{}","call_id":)", status);
     append_json(call_id(block.call_id, facts.id, index), text);
     text += R"(,"name":)";
     append_json(block.call_name, text);
@@ -216,16 +213,16 @@ void append_item(const ChatFacts& facts, const AnswerBlock& block, size_t index,
   }
   const bool thoughts = block.kind == Kind::kThoughts;
   if (thoughts) {
-    append(text, R"("type":"reasoning","status":"{}","summary":[],"content":[)", status);
+    append_format(text, R"("type":"reasoning","status":"{}","summary":[],"content":[)", status);
   } else {
-    append(text, R"("type":"message","status":"{}","role":"assistant","content":[)", status);
+    append_format(text, R"("type":"message","status":"{}","role":"assistant","content":[)", status);
   }
   // An item that was just added has no part yet.
   if (!state.in_progress || !block.text.empty()) append_part(facts, block, text);
   text += ']';
   if (state.ending != nullptr && !thoughts) {
     const std::optional<llm::StructureLabel> label = state.ending->structure;
-    if (label) append(text, R"(,"structure":"{}")", llm::to_string(*label));
+    if (label) append_format(text, R"(,"structure":"{}")", llm::to_string(*label));
     if (state.ending->cut_character) text += R"(,"cut_character":true)";
     llm::append_structure_warnings(state.ending->structure_warnings, text);
   }

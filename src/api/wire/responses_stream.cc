@@ -3,15 +3,12 @@
 #include <utility>
 
 #include "api/wire/responses_reply.h"
-#include "llm/json_parts.h"
-#include "llm/json_text.h"
+#include "json/writer.h"
 #include "llm/logprobs_json.h"
 
 namespace windrow::api {
 
 using Kind = AnswerBlock::Kind;
-using llm::append;
-using llm::append_json;
 
 namespace {
 
@@ -46,14 +43,15 @@ ResponsesStream::ResponsesStream(ChatFacts facts, KeepResponse keep)
     : facts_(std::move(facts)), keep_(std::move(keep)) {}
 
 void ResponsesStream::begin_event(std::string_view type, std::string& events) {
-  append(events, "event: {}\ndata: {{\"type\":\"{}\",\"sequence_number\":{}", type, type,
-         sequence_++);
+  append_format(events, "event: {}\ndata: {{\"type\":\"{}\",\"sequence_number\":{}", type, type,
+                sequence_++);
 }
 
 void ResponsesStream::begin_event_of(std::string_view type, const AnswerBlock& block, size_t index,
                                      std::string& events) {
   begin_event(type, events);
-  append(events, R"(,"item_id":"{}","output_index":{})", item_id(facts_.id, block, index), index);
+  append_format(events, R"(,"item_id":"{}","output_index":{})", item_id(facts_.id, block, index),
+                index);
   if (has_parts(block.kind)) events += R"(,"content_index":0)";
 }
 
@@ -68,7 +66,7 @@ void ResponsesStream::begin(std::string& events) {
 
 void ResponsesStream::open(const AnswerBlock& block, size_t index, std::string& events) {
   begin_event("response.output_item.added", events);
-  append(events, R"(,"output_index":{},"item":)", index);
+  append_format(events, R"(,"output_index":{},"item":)", index);
   append_item(facts_, block, index, {.in_progress = true}, events);
   end_event(events);
   if (!has_parts(block.kind)) return;
@@ -101,7 +99,7 @@ void ResponsesStream::close(const AnswerBlock& block, size_t index, const Answer
     events += R"(,"name":)";
     append_json(block.call_name, events);
   }
-  append(events, R"(,"{}":)", member_of(block.kind));
+  append_format(events, R"(,"{}":)", member_of(block.kind));
   append_json(block.text, events);
   if (block.kind == Kind::kText) {
     events += R"(,"logprobs":)";
@@ -119,7 +117,7 @@ void ResponsesStream::close(const AnswerBlock& block, size_t index, const Answer
     end_event(events);
   }
   begin_event("response.output_item.done", events);
-  append(events, R"(,"output_index":{},"item":)", index);
+  append_format(events, R"(,"output_index":{},"item":)", index);
   append_item(facts_, block, index, {.ending = ending}, events);
   end_event(events);
 }

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "api/wire/error_reply.h"
-#include "base/json_depth.h"
+#include "json/depth.h"
+#include "json/members.h"
+#include "json/writer.h"
 #include "llm/answer_json.h"
-#include "llm/json_members.h"
-#include "llm/json_text.h"
 #include "llm/logprobs_json.h"
 
 namespace windrow::api {
@@ -31,17 +31,17 @@ void append_text(std::string& text, fmt::format_string<Args...> format, Args&&..
 std::string chunk_head(const StreamShape& shape) {
   const bool chat = shape.endpoint == llm::Endpoint::kChatCompletions;
   std::string head = R"(data: {"id":)";
-  llm::append_json(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", shape.id), head);
+  append_json(fmt::format("{}-{}", chat ? "chatcmpl" : "cmpl", shape.id), head);
   append_text(head, R"(,"object":"{}","created":{},"model":)",
               chat ? "chat.completion.chunk" : "text_completion", shape.created_unix_s);
-  llm::append_json(shape.model, head);
+  append_json(shape.model, head);
   if (!shape.service_tier.empty()) {
     head += R"(,"service_tier":)";
-    llm::append_json(shape.service_tier, head);
+    append_json(shape.service_tier, head);
   }
   if (!shape.system_fingerprint.empty()) {
     head += R"(,"system_fingerprint":)";
-    llm::append_json(shape.system_fingerprint, head);
+    append_json(shape.system_fingerprint, head);
   }
   head += R"(,"choices":[)";
   return head;
@@ -181,10 +181,10 @@ void StreamText::fail(const llm::Failure& failure, std::string& events) {
 // Whether a server elsewhere says the usage is its own business: it is asked to in any case.
 void StreamText::say_raw(std::string_view raw, std::string& events) {
   raw_said_ = true;
-  const std::vector<llm::JsonMember> members = llm::json_members(raw);
-  const std::string_view usage = llm::json_member(members, "usage");
+  const std::vector<JsonMember> members = json_members(raw);
+  const std::string_view usage = json_member(members, "usage");
   if (!usage.empty() && usage != "null") {
-    const bool only_usage = llm::json_without_space(llm::json_member(members, "choices")) == "[]";
+    const bool only_usage = json_without_space(json_member(members, "choices")) == "[]";
     if (only_usage && !shape_.usage) return;
     usage_said_ = true;
   }
@@ -251,9 +251,9 @@ void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::s
   if (index >= said.size()) {
     said.resize(index + 1);
     append_text(text, R"({{"index":{},"id":)", call.index);
-    llm::append_json(call.id, text);
+    append_json(call.id, text);
     text += R"(,"type":"function","function":{"name":)";
-    llm::append_json(call.name, text);
+    append_json(call.name, text);
     text += R"(,"arguments":""}})";
     append_call_delta(choice, text, events);
     text.clear();
@@ -261,7 +261,7 @@ void StreamText::say_call(int32_t choice, const llm::ToolCallPiece& call, std::s
   if (call.arguments.empty()) return;
   said[index] += call.arguments.size();
   append_text(text, R"({{"index":{},"function":{{"arguments":)", call.index);
-  llm::append_json(call.arguments, text);
+  append_json(call.arguments, text);
   text += "}}";
   append_call_delta(choice, text, events);
 }
@@ -278,18 +278,18 @@ void StreamText::append_call_delta(int32_t choice, std::string_view call,
 void StreamText::append_delta(const llm::Delta& piece, std::string& events) const {
   if (!is_chat()) {
     events += R"("text":)";
-    llm::append_json(piece.text, events);
+    append_json(piece.text, events);
     return;
   }
   events += R"("delta":{)";
   if (!piece.reasoning.empty()) {
     events += R"("reasoning_content":)";
-    llm::append_json(piece.reasoning, events);
+    append_json(piece.reasoning, events);
     if (!piece.text.empty()) events += ',';
   }
   if (!piece.text.empty() || piece.reasoning.empty()) {
     events += R"("content":)";
-    llm::append_json(piece.text, events);
+    append_json(piece.text, events);
   }
   events += '}';
 }

@@ -10,8 +10,8 @@
 #include <map>
 
 #include "api/testing/events.h"
-#include "base/json_depth.h"
 #include "base/random.h"
+#include "json/depth.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {

@@ -16,8 +16,8 @@
 #include "api/wire/call_reply.h"
 #include "api/wire/own_form.h"
 #include "api/wire/responses_reply.h"
-#include "base/json_depth.h"
 #include "base/random.h"
+#include "json/depth.h"
 #include "llm/answer_json.h"
 
 namespace windrow::api {

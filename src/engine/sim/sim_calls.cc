@@ -5,9 +5,9 @@
 #include <boost/json/value.hpp>
 #include <vector>
 
-#include "base/json_depth.h"
 #include "chat/marks.h"
 #include "chat/tool_syntax.h"
+#include "json/depth.h"
 
 namespace windrow::engine::sim {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/ensure.h"
-#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "grammar/gbnf.h"
 #include "grammar/matcher.h"
 #include "grammar/token_tables.h"
+#include "json/depth.h"
 #include "schema/pattern.h"
 #include "schema/validator.h"
 

@@ -8,7 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
-#include "base/json_depth.h"
+#include "json/depth.h"
 
 namespace windrow::engine {
 

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/ensure.h"
-#include "base/json_depth.h"
 #include "base/utf8.h"
 #include "chat/harmony.h"
 #include "grammar/gbnf.h"
 #include "grammar/grammar.h"
 #include "grammar/simple_grammars.h"
+#include "json/depth.h"
 
 namespace windrow::engine {
 

@@ -1,4 +1,5 @@
-// JsonScan: one JSON value, checked byte by byte as it comes (RFC 8259). Pure.
+// JsonScanner: checks one JSON value byte by byte as it arrives (RFC 8259), without storing it.
+// Pure; used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -7,21 +8,21 @@
 #include <string_view>
 #include <vector>
 
-namespace windrow::chat {
+namespace windrow {
 
-class JsonScan {
+class JsonScanner {
  public:
   enum class State : uint8_t {
     kGoing,  // the value is not complete
-    kWhole,  // it is
-    kWrong,  // the next byte cannot belong to it
+    kWhole,
+    kWrong,  // the next byte cannot belong to the value
   };
 
   State state() const { return state_; }
 
-  // Takes so many bytes of `text` as belong to the value, and appends what they say to `value`:
-  // the same, but for control characters within strings, which models write and JSON wants escaped.
-  // A number that is the whole value ends where a byte comes that is no part of it.
+  // Takes the bytes of `text` that belong to the value and returns their number. Appends them to
+  // `value`, with control characters within strings escaped: models write those as they are. A
+  // number that is the whole value ends at the first byte that is no part of it.
   size_t take(std::string_view text, std::string& value);
 
  private:
@@ -67,4 +68,4 @@ class JsonScan {
   bool wants_low_ = false;  // the second half of a pair has to come
 };
 
-}  // namespace windrow::chat
+}  // namespace windrow

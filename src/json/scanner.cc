@@ -1,17 +1,20 @@
-#include "chat/json_scan.h"
+#include "json/scanner.h"
 
 #include <fmt/format.h>
 
 #include <iterator>
 
-#include "base/json_depth.h"
-#include "chat/marks.h"
+#include "json/depth.h"
 
-namespace windrow::chat {
+namespace windrow {
 namespace {
 
 bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
+}
+
+bool is_white(char byte) {
+  return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
 bool is_control(char byte) {
@@ -20,7 +23,7 @@ bool is_control(char byte) {
 
 }  // namespace
 
-size_t JsonScan::take(std::string_view text, std::string& value) {
+size_t JsonScanner::take(std::string_view text, std::string& value) {
   size_t taken = 0;
   while (state_ == State::kGoing && taken < text.size()) {
     if (!go_on(text[taken], value)) break;
@@ -30,7 +33,7 @@ size_t JsonScan::take(std::string_view text, std::string& value) {
 }
 
 // False where the byte is not taken: it is wrong, or the value ended before it.
-bool JsonScan::go_on(char byte, std::string& value) {
+bool JsonScanner::go_on(char byte, std::string& value) {
   if (is_number()) {
     if (take_number(byte)) {
       value += byte;
@@ -59,7 +62,7 @@ bool JsonScan::go_on(char byte, std::string& value) {
       }
       break;
     default:
-      taken = is_space(byte) || take_structure(byte);
+      taken = is_white(byte) || take_structure(byte);
       if (taken) value += byte;
       break;
   }
@@ -67,7 +70,7 @@ bool JsonScan::go_on(char byte, std::string& value) {
   return taken;
 }
 
-bool JsonScan::take_structure(char byte) {
+bool JsonScanner::take_structure(char byte) {
   switch (expect_) {
     case Expect::kElementOrEnd:
       return byte == ']' ? close('[') : begin_value(byte);
@@ -94,7 +97,7 @@ bool JsonScan::take_structure(char byte) {
   }
 }
 
-bool JsonScan::begin_value(char byte) {
+bool JsonScanner::begin_value(char byte) {
   switch (byte) {
     case '{':
     case '[':
@@ -127,14 +130,14 @@ bool JsonScan::begin_value(char byte) {
   return true;
 }
 
-bool JsonScan::close(char opened) {
+bool JsonScanner::close(char opened) {
   if (open_.empty() || open_.back() != opened) return false;
   open_.pop_back();
   end_value();
   return true;
 }
 
-void JsonScan::end_value() {
+void JsonScanner::end_value() {
   if (open_.empty()) {
     state_ = State::kWhole;
   } else {
@@ -142,7 +145,7 @@ void JsonScan::end_value() {
   }
 }
 
-bool JsonScan::take_string(char byte, std::string& value) {
+bool JsonScanner::take_string(char byte, std::string& value) {
   if (expect_ == Expect::kHex) {
     if (!take_hex(byte)) return false;
     value += byte;
@@ -180,7 +183,7 @@ bool JsonScan::take_string(char byte, std::string& value) {
   return true;
 }
 
-bool JsonScan::take_hex(char byte) {
+bool JsonScanner::take_hex(char byte) {
   uint32_t digit = 0;
   if (is_digit(byte)) {
     digit = static_cast<uint32_t>(byte - '0');
@@ -201,16 +204,16 @@ bool JsonScan::take_hex(char byte) {
   return true;
 }
 
-bool JsonScan::is_number() const {
+bool JsonScanner::is_number() const {
   return expect_ >= Expect::kMinus && expect_ <= Expect::kExponentDigits;
 }
 
-bool JsonScan::number_may_end() const {
+bool JsonScanner::number_may_end() const {
   return expect_ == Expect::kZero || expect_ == Expect::kDigits || expect_ == Expect::kFraction ||
          expect_ == Expect::kExponentDigits;
 }
 
-bool JsonScan::take_number(char byte) {
+bool JsonScanner::take_number(char byte) {
   const bool digit = is_digit(byte);
   const bool exponent = byte == 'e' || byte == 'E';
   switch (expect_) {
@@ -248,4 +251,4 @@ bool JsonScan::take_number(char byte) {
   }
 }
 
-}  // namespace windrow::chat
+}  // namespace windrow

@@ -1,4 +1,4 @@
-#include "llm/json_members.h"
+#include "json/members.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace windrow::llm {
+namespace windrow {
 namespace {
 
 namespace json = boost::json;
@@ -127,4 +127,4 @@ TEST(JsonMembers, AnyTextEnds) {
 }
 
 }  // namespace
-}  // namespace windrow::llm
+}  // namespace windrow

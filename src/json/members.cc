@@ -1,4 +1,4 @@
-#include "llm/json_members.h"
+#include "json/members.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <boost/json/value.hpp>
 #include <cstdint>
 
-namespace windrow::llm {
+namespace windrow {
 namespace {
 
 // Of a row, or of its body; more cost another allocation.
@@ -158,11 +158,11 @@ std::string_view json_member(const std::vector<JsonMember>& members, std::string
 
 std::string json_without_space(std::string_view value) {
   std::string text;
-  append_without_space(value, text);
+  append_json_without_space(value, text);
   return text;
 }
 
-void append_without_space(std::string_view value, std::string& text) {
+void append_json_without_space(std::string_view value, std::string& text) {
   text.reserve(text.size() + value.size());
   Walk walk(value);
   while (!walk.at_end()) {
@@ -172,4 +172,4 @@ void append_without_space(std::string_view value, std::string& text) {
   }
 }
 
-}  // namespace windrow::llm
+}  // namespace windrow

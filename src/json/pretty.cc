@@ -1,4 +1,4 @@
-#include "batch/pretty_json.h"
+#include "json/pretty.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <boost/json/serialize.hpp>
 #include <cmath>
 
-namespace windrow::batch {
+namespace windrow {
 namespace {
 
 namespace json = boost::json;
@@ -91,4 +91,4 @@ std::string pretty_json(const json::value& value) {
   return text + "\n";
 }
 
-}  // namespace windrow::batch
+}  // namespace windrow

@@ -1,10 +1,12 @@
-#include "llm/json_values.h"
+#include "json/values.h"
 
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
+#include <optional>
+#include <string>
 
-namespace windrow::llm {
+namespace windrow {
 namespace {
 
 namespace json = boost::json;
@@ -31,5 +33,15 @@ TEST(JsonValues, AMemberOfNothingIsNone) {
   EXPECT_EQ(member_in(nullptr, "a"), nullptr);
 }
 
+TEST(JsonValues, WhatIsAbsentIsNull) {
+  EXPECT_EQ(json_or_null(std::optional<int64_t>(7)), json::value(7));
+  EXPECT_EQ(json_or_null(std::optional<std::string>("")), json::value(""));
+  EXPECT_TRUE(json_or_null(std::optional<int64_t>()).is_null());
+  EXPECT_EQ(text_or_null("a"), json::value("a"));
+  EXPECT_TRUE(text_or_null("").is_null());
+  EXPECT_EQ(count_or_null(0), json::value(0));
+  EXPECT_TRUE(count_or_null(-1).is_null());
+}
+
 }  // namespace
-}  // namespace windrow::llm
+}  // namespace windrow

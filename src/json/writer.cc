@@ -1,4 +1,4 @@
-#include "llm/json_text.h"
+#include "json/writer.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace windrow::llm {
+namespace windrow {
 namespace {
 
 bool is_plain(char character) {
@@ -38,4 +38,4 @@ void append_json(float value, std::string& text) {
   if (number.find_first_of(".e") == std::string_view::npos) text += ".0";
 }
 
-}  // namespace windrow::llm
+}  // namespace windrow

@@ -1,10 +1,10 @@
-#include "batch/pretty_json.h"
+#include "json/pretty.h"
 
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
 
-namespace windrow::batch {
+namespace windrow {
 namespace {
 
 TEST(PrettyJson, OneLineHasNumbersAsPeopleWriteThem) {
@@ -37,4 +37,4 @@ TEST(PrettyJson, ADocumentHasAMemberALine) {
 }
 
 }  // namespace
-}  // namespace windrow::batch
+}  // namespace windrow

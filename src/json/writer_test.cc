@@ -1,4 +1,4 @@
-#include "llm/json_text.h"
+#include "json/writer.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 
-namespace windrow::llm {
+namespace windrow {
 namespace {
 
 std::string text_of(float value) {
@@ -52,4 +52,4 @@ TEST(JsonText, TextIsEscaped) {
 }
 
 }  // namespace
-}  // namespace windrow::llm
+}  // namespace windrow

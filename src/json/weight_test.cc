@@ -1,4 +1,4 @@
-#include "api/calls/json_weight.h"
+#include "json/weight.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "api/testing/wild_bodies.h"
+#include "json/testing/wild_bodies.h"
 
-namespace windrow::api {
+namespace windrow {
 namespace {
 
 namespace json = boost::json;
@@ -132,4 +132,4 @@ TEST(JsonWeight, OfWildBodiesIsNeverTooLittle) {
 }
 
 }  // namespace
-}  // namespace windrow::api
+}  // namespace windrow

@@ -1,6 +1,6 @@
-#include "api/calls/json_weight.h"
+#include "json/weight.h"
 
-namespace windrow::api {
+namespace windrow {
 namespace {
 
 // Of Boost.JSON: a value has 24 bytes, and a member of an object 40 with its key apart. While they
@@ -37,4 +37,4 @@ size_t json_weight(size_t values, size_t body_bytes) {
   return values * kBytesPerValue + body_bytes;
 }
 
-}  // namespace windrow::api
+}  // namespace windrow

@@ -1,4 +1,4 @@
-#include "chat/json_scan.h"
+#include "json/scanner.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 
 #include "base/random.h"
 
-namespace windrow::chat {
+namespace windrow {
 namespace {
 
-using State = JsonScan::State;
+using State = JsonScanner::State;
 
 struct Scanned {
   State state = State::kGoing;
@@ -20,14 +20,14 @@ struct Scanned {
 };
 
 Scanned scan(std::string_view text) {
-  JsonScan scan;
+  JsonScanner scan;
   Scanned scanned;
   scanned.bytes = scan.take(text, scanned.value);
   scanned.state = scan.state();
   return scanned;
 }
 
-TEST(JsonScan, AValueEndsWhereItEnds) {
+TEST(JsonScanner, AValueEndsWhereItEnds) {
   EXPECT_EQ(scan(R"({"a": [1, -2.5e+3, true, null, "x\"}"]}, more)").bytes, 39U);
   EXPECT_EQ(scan("{}}").bytes, 2U);
   EXPECT_EQ(scan("12,").bytes, 2U);
@@ -37,7 +37,7 @@ TEST(JsonScan, AValueEndsWhereItEnds) {
   EXPECT_EQ(scan("").state, State::kGoing);
 }
 
-TEST(JsonScan, WhatIsNoJsonIsWrongAtTheFirstByteThatCannotBe) {
+TEST(JsonScanner, WhatIsNoJsonIsWrongAtTheFirstByteThatCannotBe) {
   struct Case {
     std::string_view text;
     size_t bytes;
@@ -59,7 +59,7 @@ TEST(JsonScan, WhatIsNoJsonIsWrongAtTheFirstByteThatCannotBe) {
   EXPECT_EQ(scan(deep).state, State::kWrong);
 }
 
-TEST(JsonScan, LineBreaksWithinStringsAreEscaped) {
+TEST(JsonScanner, LineBreaksWithinStringsAreEscaped) {
   const Scanned scanned = scan("{\"a\": \"one\ntwo\t\"}");
   EXPECT_EQ(scanned.state, State::kWhole);
   EXPECT_EQ(scanned.value, R"({"a": "one\u000atwo\u0009"})");
@@ -67,7 +67,7 @@ TEST(JsonScan, LineBreaksWithinStringsAreEscaped) {
 
 // Texts with one byte taken out, put in or changed: what we call a value is one for Boost, and the
 // other way round.
-TEST(JsonScan, AgreesWithAnotherReader) {
+TEST(JsonScanner, AgreesWithAnotherReader) {
   const std::string_view seedling =
       R"({"a": [1, -2.5e+3, 0.1, true, false, null], "b\n": {"\u00e9": "x\\y"}, )"
       R"("c": "\ud83d\ude00"})";
@@ -102,4 +102,4 @@ TEST(JsonScan, AgreesWithAnotherReader) {
 }
 
 }  // namespace
-}  // namespace windrow::chat
+}  // namespace windrow

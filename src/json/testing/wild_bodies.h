@@ -1,5 +1,6 @@
-// WildBodies: bodies as nobody should send them, each decided by a seed: good ones with a byte
-// changed, cut or doubled, members of any kind, depth, numbers beyond all bounds, ill-formed text.
+// WildBodies: request bodies that no client should send, each decided by a seed: good ones with a
+// byte changed, cut or doubled, members of any kind, depth, numbers beyond all bounds, ill-formed
+// text.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@
 
 #include "base/random.h"
 
-namespace windrow::api::testing {
+namespace windrow::testing {
 
 class WildBodies {
  public:
@@ -153,4 +154,4 @@ class WildBodies {
   Random random_;
 };
 
-}  // namespace windrow::api::testing
+}  // namespace windrow::testing

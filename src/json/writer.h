@@ -1,0 +1,40 @@
+// JSON written straight into a string. An answer may hold a million numbers; a document of them
+// would be many times as large and slower to write. Pure; any thread.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace windrow {
+
+// Appends a string with its quotes and escapes. `value` is UTF-8.
+void append_json(std::string_view value, std::string& text);
+
+// Appends the shortest number that is read back as the same float, or null where it is not finite.
+// A whole number keeps ".0", so that typed readers see a float.
+void append_json(float value, std::string& text);
+
+// Appends an array: calls `write(element)`, which appends to the same text, with commas between.
+template <class List, class Write>
+void append_json_array(std::string& text, const List& list, Write write) {
+  text += '[';
+  bool first = true;
+  for (const auto& element : list) {
+    if (!first) text += ',';
+    first = false;
+    write(element);
+  }
+  text += ']';
+}
+
+// Appends what fmt::format would return.
+template <class... Args>
+void append_format(std::string& text, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
+}
+
+}  // namespace windrow
