@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "async/parallel_for.h"
 #include "base/clock.h"
-#include "engine/host/worker_pool.h"
 #include "engine/llama/llama_library.h"
 #include "engine/sampling/sampler.h"
 
@@ -138,7 +138,7 @@ int run(const std::string& path, const Shape& shape) {
   std::vector<double> steps_ms;
   {
     Decoder decoder(model, shape, shape.steps * static_cast<int>(all.size()));
-    engine::WorkerPool workers(shape.threads);
+    async::ParallelFor workers(shape.threads);
     std::vector<engine::Sampler> samplers(static_cast<size_t>(shape.threads));
     const std::vector<engine::Token> history(200, 17);
     int64_t checksum = 0;

@@ -161,7 +161,7 @@ llm::Backend::Done GenerationBackend::check_structure(std::shared_ptr<const Stru
       done(std::move(outcome));
       return;
     }
-    checks_.add(
+    checks_.post(
         [structure, unwanted, done,
          answer = std::make_shared<llm::Answer>(std::get<llm::Answer>(std::move(outcome)))] {
           const llm::Usage usage = answer->usage;
@@ -269,7 +269,7 @@ void GenerationBackend::submit(llm::Request request, Done done) {
       // Called by whoever stops it, or from here: so it hands the rest to another thread.
       waiting.when_unwanted = std::make_unique<Waiting::WhenUnwanted>(
           waiting.request.unwanted,
-          [this, id] { cancels_.add([this, id] { cancel_without_structure(id); }); });
+          [this, id] { cancels_.post([this, id] { cancel_without_structure(id); }); });
     }
   }
   structures_.get(

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "async/executor.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "chat/chat_template.h"
@@ -23,7 +24,6 @@
 #include "engine/host/model_runner.h"
 #include "engine/host/vocabulary.h"
 #include "engine/structure/structure_cache.h"
-#include "engine/structure/task_threads.h"
 #include "llm/backend.h"
 
 namespace windrow::engine {
@@ -145,8 +145,8 @@ class GenerationBackend final : public llm::Backend {
 
   // In this order: what comes later uses what is above it until it has ended. Cancelling comes
   // before checks, which take their time.
-  TaskThreads cancels_{1};
-  TaskThreads checks_{1};
+  async::Executor cancels_{1, async::Executor::Start::kWithFirstTask};
+  async::Executor checks_{1, async::Executor::Start::kWithFirstTask};
   Engine engine_;
   StructureCache structures_;
 };

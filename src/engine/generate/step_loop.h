@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "async/parallel_for.h"
 #include "base/clock.h"
 #include "chat/reasoning.h"
 #include "engine/generate/answer_stream.h"
@@ -26,7 +27,6 @@
 #include "engine/host/model_runner.h"
 #include "engine/host/types.h"
 #include "engine/host/vocabulary.h"
-#include "engine/host/worker_pool.h"
 #include "engine/sampling/sampler.h"
 #include "engine/schedule/batch_scheduler.h"
 #include "engine/schedule/batch_work_throttle.h"
@@ -230,7 +230,7 @@ class StepLoop {
   StepSize step_size_;
   BatchWorkThrottle background_turns_;
   const StepLoopOptions options_;
-  WorkerPool workers_;
+  async::ParallelFor workers_;
   std::vector<Sampler> samplers_;  // one per worker
   MaskFiller mask_filler_;
   std::vector<RowId> kept_;  // rows that sit out

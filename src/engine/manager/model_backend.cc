@@ -132,7 +132,7 @@ bool ModelBackend::wait_aside(llm::Request& request, Done& done) {
   if (find_open(endpoint) != nullptr) return false;
   std::vector<Waiting>& waiting = waiting_[generates(endpoint) ? 0 : 1];
   waiting.push_back({.request = std::move(request), .done = std::move(done)});
-  if (waiting.size() == 1) openers_.add([this, endpoint] { open_for_those_who_wait(endpoint); });
+  if (waiting.size() == 1) openers_.post([this, endpoint] { open_for_those_who_wait(endpoint); });
   return true;
 }
 

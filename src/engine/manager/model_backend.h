@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
+#include "async/executor.h"
 #include "base/result.h"
 #include "engine/embed/embedding_backend.h"
 #include "engine/generate/generation_backend.h"
-#include "engine/structure/task_threads.h"
 #include "llm/backend.h"
 
 namespace windrow::engine {
@@ -103,7 +103,8 @@ class ModelBackend final : public llm::Backend {
   int64_t cancels_ = 0;
   int64_t cancels_of_all_ = 0;
 
-  TaskThreads openers_{1};  // last: it uses all of the above
+  // Last: its tasks use all of the above.
+  async::Executor openers_{1, async::Executor::Start::kWithFirstTask};
 };
 
 }  // namespace windrow::engine

@@ -31,7 +31,10 @@ size_t spec_bytes(const std::string& key, const StructureCache::Made& made) {
 }  // namespace
 
 StructureCache::StructureCache(Make make, const Clock& clock, const StructureLimits& limits)
-    : make_(std::move(make)), clock_(clock), limits_(limits), threads_(limits.threads) {}
+    : make_(std::move(make)),
+      clock_(clock),
+      limits_(limits),
+      threads_(limits.threads, async::Executor::Start::kWithFirstTask) {}
 
 StructureCache::~StructureCache() {
   closing_ = true;
@@ -54,7 +57,7 @@ void StructureCache::get(const llm::StructureSpec& spec, Then then) {
       entries_.push_front({.key = key, .made = {}, .waiting = {}, .bytes = 0});
       entries_.front().waiting.push_back(std::move(then));
       by_key_.emplace(std::move(key), entries_.begin());
-      threads_.add([this, spec, entry = entries_.begin()] { compile(spec, entry); });
+      threads_.post([this, spec, entry = entries_.begin()] { compile(spec, entry); });
       return;
     }
   }

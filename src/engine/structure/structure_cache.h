@@ -17,10 +17,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "async/executor.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/structure/structure.h"
-#include "engine/structure/task_threads.h"
 #include "llm/structure.h"
 
 namespace windrow::engine {
@@ -78,7 +78,7 @@ class StructureCache {
   Entries entries_;
   std::unordered_map<std::string, Entries::iterator> by_key_;
 
-  TaskThreads threads_;  // last: they use all of the above
+  async::Executor threads_;  // last: they use all of the above
 };
 
 }  // namespace windrow::engine

@@ -1,16 +1,16 @@
-#include "engine/host/worker_pool.h"
+#include "async/parallel_for.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <vector>
 
-namespace windrow::engine {
+namespace windrow::async {
 namespace {
 
-TEST(WorkerPool, DoesEveryPartOnceAndReturnsWhenAllAreDone) {
+TEST(ParallelFor, DoesEveryPartOnceAndReturnsWhenAllAreDone) {
   for (const int32_t workers : {1, 2, 5}) {
-    WorkerPool pool(workers);
+    ParallelFor pool(workers);
     for (size_t parts = 0; parts < 40; ++parts) {
       std::vector<int> done(parts, 0);
       pool.run(parts, workers, [&](size_t part, size_t worker) {
@@ -22,8 +22,8 @@ TEST(WorkerPool, DoesEveryPartOnceAndReturnsWhenAllAreDone) {
   }
 }
 
-TEST(WorkerPool, NoTwoPartsRunAtOnceOnOneWorker) {
-  WorkerPool pool(4);
+TEST(ParallelFor, NoTwoPartsRunAtOnceOnOneWorker) {
+  ParallelFor pool(4);
   std::vector<std::vector<size_t>> parts_of(4);  // not shared, if that holds
   for (int round = 0; round < 200; ++round) {
     pool.run(16, 4, [&](size_t part, size_t worker) { parts_of[worker].push_back(part); });
@@ -34,12 +34,12 @@ TEST(WorkerPool, NoTwoPartsRunAtOnceOnOneWorker) {
   EXPECT_EQ(parts, 200U * 16U);
 }
 
-TEST(WorkerPool, UsesNoMoreWorkersThanAsked) {
-  WorkerPool pool(4);
+TEST(ParallelFor, UsesNoMoreWorkersThanAsked) {
+  ParallelFor pool(4);
   std::vector<int> by_worker(4, 0);
   pool.run(100, 1, [&](size_t, size_t worker) { ++by_worker[worker]; });
   EXPECT_EQ(by_worker, (std::vector<int>{100, 0, 0, 0}));
 }
 
 }  // namespace
-}  // namespace windrow::engine
+}  // namespace windrow::async

@@ -1,18 +1,18 @@
-#include "engine/host/worker_pool.h"
+#include "async/parallel_for.h"
 
 #include <algorithm>
 
 #include "base/ensure.h"
 
-namespace windrow::engine {
+namespace windrow::async {
 
-WorkerPool::WorkerPool(int32_t count) {
-  ENSURE(count >= 1, "a pool of {} workers", count);
-  for (int32_t worker = 1; worker < count; ++worker)
+ParallelFor::ParallelFor(int32_t workers) {
+  ENSURE(workers >= 1, "{} workers", workers);
+  for (int32_t worker = 1; worker < workers; ++worker)
     threads_.emplace_back([this, worker] { serve(static_cast<size_t>(worker)); });
 }
 
-WorkerPool::~WorkerPool() {
+ParallelFor::~ParallelFor() {
   {
     const std::scoped_lock lock(mutex_);
     closing_ = true;
@@ -20,9 +20,9 @@ WorkerPool::~WorkerPool() {
   changed_.notify_all();
 }
 
-void WorkerPool::run(size_t parts, int32_t workers, const Work& work) {
+void ParallelFor::run(size_t parts, int32_t workers_max, const Work& work) {
   const size_t wanted =
-      std::min({parts, threads_.size() + 1, static_cast<size_t>(std::max(workers, 1))});
+      std::min({parts, threads_.size() + 1, static_cast<size_t>(std::max(workers_max, 1))});
   if (wanted <= 1) {
     for (size_t part = 0; part < parts; ++part)
       work(part, 0);
@@ -44,12 +44,12 @@ void WorkerPool::run(size_t parts, int32_t workers, const Work& work) {
   work_ = nullptr;
 }
 
-void WorkerPool::take_parts(size_t worker) {
+void ParallelFor::take_parts(size_t worker) {
   for (size_t part = next_part_++; part < parts_; part = next_part_++)
     (*work_)(part, worker);
 }
 
-void WorkerPool::serve(size_t worker) {
+void ParallelFor::serve(size_t worker) {
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   while (true) {
@@ -64,4 +64,4 @@ void WorkerPool::serve(size_t worker) {
   }
 }
 
-}  // namespace windrow::engine
+}  // namespace windrow::async
