@@ -1,4 +1,5 @@
-// How much memory replies of servers may take in `run` while they arrive (http/reply_room.h). Pure.
+// How much memory replies of servers may take in `run` while they arrive (http/reply_budget.h).
+// Pure.
 #pragma once
 
 #include <cstddef>

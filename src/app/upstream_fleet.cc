@@ -276,8 +276,8 @@ Result<void> UpstreamFleet::open(const FleetOptions& run) {
     client.connections_max = static_cast<size_t>(run.requests_max) + own_files(run.files_max) / 4;
   // Clients of a server hear most answers as streams, which are passed on.
   if (!run.serving) {
-    reply_room_.emplace(reply_memory_bytes(settings_.reply_memory_mb, machine_memory_bytes()));
-    client.reply_room = &*reply_room_;
+    reply_budget_.emplace(reply_memory_bytes(settings_.reply_memory_mb, machine_memory_bytes()));
+    client.reply_budget = &*reply_budget_;
   }
   client_ = std::make_unique<http::CurlClient>(*loop_, std::move(client));
   const Result<std::vector<Facts>> facts = ask_all(run.serving);

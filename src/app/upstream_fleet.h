@@ -22,7 +22,7 @@
 #include "dispatch/waker.h"
 #include "http/client.h"
 #include "http/loop.h"
-#include "http/reply_room.h"
+#include "http/reply_budget.h"
 #include "upstream/answer_schemas.h"
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
@@ -123,7 +123,7 @@ class UpstreamFleet final : public ModelFleet {
 
   // Destroyed from the last to the first.
   std::unique_ptr<http::Loop> loop_;
-  std::optional<http::ReplyRoom> reply_room_;  // of a job: replies that are being received
+  std::optional<http::ReplyBudget> reply_budget_;  // of a job: replies that are being received
   std::unique_ptr<http::Client> client_;
   std::unique_ptr<upstream::AnswerSchemas> schemas_;
   std::unique_ptr<upstream::MixUpWatch> watch_;  // with --self-check

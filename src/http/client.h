@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "http/call_limits.h"
 #include "http/headers.h"
-#include "http/limits.h"
 #include "http/url.h"
 
 namespace windrow::http {

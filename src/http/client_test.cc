@@ -1,4 +1,5 @@
-// What every Client does, against a real server that misbehaves as it is told.
+// Calls of a Client against a real server: requests, replies, streams, many at once, cancelled
+// ones. Failures are in client_failures_test.cc.
 #include "http/client.h"
 
 #include <fmt/format.h>
@@ -31,13 +32,9 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using ::testing::AllOf;
 using testing::call;
-using testing::closed_port;
-using testing::DeafPort;
 using testing::failure_of;
 using testing::get_from;
-using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::PendingCall;
 using testing::post_to;
@@ -45,9 +42,10 @@ using testing::reply_of;
 using testing::TestReply;
 using testing::TestRequest;
 using testing::TestServer;
+using testing::text_of_bytes;
 
-// Answers "first" on its first connection; then, when it is told, sends a reply there that nobody
-// asked for. A second connection gets "second".
+// Answers "first" on its first connection; then, at send_unasked(), sends a reply there that no
+// request asked for. A second connection gets "second".
 class UnaskedServer {
  public:
   Url url() const { return {.host = "127.0.0.1", .port = acceptor_.local_endpoint().port()}; }
@@ -112,15 +110,6 @@ class ClientTest : public ::testing::Test {
   Loop loop_{clock_};
   std::unique_ptr<Client> client_ = std::make_unique<CurlClient>(loop_, ClientOptions{});
 };
-
-std::string text_of_bytes(size_t bytes) {
-  Random random(bytes);
-  std::string text;
-  while (text.size() < bytes)
-    text += std::to_string(random.next());
-  text.resize(bytes);
-  return text;
-}
 
 TEST_F(ClientTest, SendsARequestAndGivesItsReply) {
   TestRequest seen;
@@ -249,7 +238,7 @@ TEST_F(ClientTest, AConnectionIsUsedAgainUnlessItWasClosed) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST_F(ClientTest, AConnectionThatDiedWhileItRestedCostsNoCall) {
+TEST_F(ClientTest, AConnectionThatDiedWhileIdleCostsNoCall) {
   // The server says nothing of it, and closes.
   std::atomic<int> count = 0;
   TestServer server([&](const TestRequest&) {
@@ -309,172 +298,6 @@ TEST_F(ClientTest, OnDataTakesTheWholeBodyButNotThatOfAnError) {
   EXPECT_EQ(pieces, "");
 }
 
-// --- failures -----------------------------------------------------------------------------------
-
-TEST_F(ClientTest, NothingListens) {
-  const uint16_t port = closed_port();
-  const ClientFailure failure =
-      failure_of(call(client(), get_from({.host = "127.0.0.1", .port = port})));
-  EXPECT_EQ(failure.kind, FailureKind::kConnect);
-  EXPECT_FALSE(failure.sent);
-  EXPECT_THAT(failure.message,
-              AllOf(HasSubstr("http://127.0.0.1:" + std::to_string(port)),
-                    HasSubstr("nothing listens there"), HasSubstr("start the server")));
-}
-
-TEST_F(ClientTest, ManyAtOnceAreAllToldThatNothingListens) {
-  const Url url{.host = "localhost", .port = closed_port()};
-  std::vector<std::unique_ptr<PendingCall>> pending;
-  for (int i = 0; i < 50; ++i)
-    pending.push_back(std::make_unique<PendingCall>(client(), get_from(url)));
-  for (const std::unique_ptr<PendingCall>& one : pending) {
-    const ClientFailure failure = failure_of(one->result());
-    EXPECT_EQ(failure.kind, FailureKind::kConnect) << failure.message;
-    EXPECT_THAT(failure.message, HasSubstr("nothing listens there"));
-  }
-}
-
-TEST_F(ClientTest, ANameWithoutAnAddress) {
-  // No name server is asked: a label has at most 63 letters.
-  const std::string host = std::string(64, 'a') + ".invalid";
-  const ClientFailure failure = failure_of(call(client(), get_from({.host = host})));
-  EXPECT_EQ(failure.kind, FailureKind::kResolve);
-  EXPECT_FALSE(failure.sent);
-  EXPECT_THAT(failure.message, AllOf(HasSubstr(host), HasSubstr("check how the name is written")));
-}
-
-TEST_F(ClientTest, NobodyAnswersTheConnection) {
-  const DeafPort deaf;
-  ClientRequest request = get_from({.host = "127.0.0.1", .port = deaf.port()});
-  request.limits.connect = milliseconds(30);
-  const ClientFailure failure = failure_of(call(client(), std::move(request)));
-  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
-  EXPECT_FALSE(failure.sent);
-  EXPECT_THAT(failure.message, HasSubstr("no connection within"));
-}
-
-TEST_F(ClientTest, AServerThatNeverAnswersMeetsTheTotalLimit) {
-  TestServer server(
-      [](const TestRequest&) { return TestReply{.bytes_max = 0, .end = TestReply::End::kStall}; });
-  ClientRequest request = get_from(server.url());
-  request.limits.total = milliseconds(300);
-  const ClientFailure failure = failure_of(call(client(), std::move(request)));
-  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
-  EXPECT_TRUE(failure.sent);
-  EXPECT_THAT(failure.message, HasSubstr("no reply within"));
-}
-
-TEST_F(ClientTest, AReplyThatStandsStillMeetsTheIdleLimit) {
-  TestServer server([](const TestRequest&) {
-    return TestReply{.body = text_of_bytes(1000), .bytes_max = 500, .end = TestReply::End::kStall};
-  });
-  ClientRequest request = get_from(server.url());
-  request.limits.idle = milliseconds(300);
-  request.limits.total = seconds(60);
-  const ClientFailure failure = failure_of(call(client(), std::move(request)));
-  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
-  EXPECT_THAT(failure.message, HasSubstr("the reply stood still"));
-}
-
-TEST_F(ClientTest, ASlowReplyIsNotAnIdleOne) {
-  // A hundred pieces 10 ms apart are longer than the limit together, and none is alone.
-  TestServer server([](const TestRequest&) {
-    return TestReply{.body = text_of_bytes(1000), .piece_bytes = 10, .piece_gap = milliseconds(10)};
-  });
-  ClientRequest request = get_from(server.url());
-  request.limits.idle = milliseconds(900);
-  EXPECT_EQ(reply_of(call(client(), std::move(request))).body, text_of_bytes(1000));
-}
-
-TEST_F(ClientTest, ASlowReplyMeetsTheTotalLimit) {
-  TestServer server([](const TestRequest&) {
-    return TestReply{
-        .body = text_of_bytes(100'000), .piece_bytes = 100, .piece_gap = milliseconds(5)};
-  });
-  ClientRequest request = get_from(server.url());
-  request.limits.idle = seconds(5);
-  request.limits.total = milliseconds(500);
-  const ClientFailure failure = failure_of(call(client(), std::move(request)));
-  EXPECT_EQ(failure.kind, FailureKind::kTimeout);
-  EXPECT_THAT(failure.message, HasSubstr("the reply did not end within"));
-}
-
-TEST_F(ClientTest, AConnectionThatEndsBeforeTheReplyDid) {
-  TestServer server([](const TestRequest& request) {
-    TestReply reply{.body = text_of_bytes(1000), .framing = TestReply::Framing::kLength};
-    reply.bytes_max = request.target.find("none") != std::string::npos   ? 0
-                      : request.target.find("head") != std::string::npos ? 30
-                                                                         : 500;
-    if (request.target.find("chunked") != std::string::npos)
-      reply.framing = TestReply::Framing::kChunked;
-    reply.end = request.target.find("reset") == std::string::npos ? TestReply::End::kClose
-                                                                  : TestReply::End::kReset;
-    return reply;
-  });
-  for (const std::string target : {"/close", "/reset", "/close-chunked", "/reset-chunked",
-                                   "/close-none", "/reset-none", "/close-head", "/reset-head"}) {
-    SCOPED_TRACE(target);
-    const ClientFailure failure = failure_of(call(client(), get_from(server.url(target))));
-    EXPECT_EQ(failure.kind, FailureKind::kReset);
-    EXPECT_TRUE(failure.sent);
-    EXPECT_THAT(failure.message, HasSubstr("look at its log"));
-  }
-}
-
-TEST_F(ClientTest, ABodyAboveTheLimitIsNotTaken) {
-  TestServer server([](const TestRequest& request) {
-    return TestReply{.body = text_of_bytes(1001),
-                     .framing = request.target == "/c"   ? TestReply::Framing::kChunked
-                                : request.target == "/e" ? TestReply::Framing::kClose
-                                                         : TestReply::Framing::kLength};
-  });
-  for (const std::string target : {"/l", "/c", "/e"}) {
-    SCOPED_TRACE(target);
-    ClientRequest request = get_from(server.url(target));
-    request.limits.reply_bytes_max = 1001;
-    EXPECT_EQ(reply_of(call(client(), request)).body.size(), 1001U);
-    request.limits.reply_bytes_max = 1000;
-    const ClientFailure failure = failure_of(call(client(), request));
-    EXPECT_EQ(failure.kind, FailureKind::kTooLarge);
-    EXPECT_THAT(failure.message, HasSubstr("larger than 1000 B"));
-  }
-}
-
-TEST_F(ClientTest, AHeaderWithoutEndIsNotTaken) {
-  TestServer server([](const TestRequest&) {
-    std::string text = "HTTP/1.1 200 OK\r\n";
-    for (int i = 0; i < 6000; ++i)
-      text += "X-" + std::to_string(i) + ": " + std::string(80, 'x') + "\r\n";
-    return TestReply{
-        .body = text, .framing = TestReply::Framing::kRaw, .end = TestReply::End::kStall};
-  });
-  const ClientFailure failure = failure_of(call(client(), get_from(server.url())));
-  EXPECT_EQ(failure.kind, FailureKind::kTooLarge);
-  EXPECT_THAT(failure.message, HasSubstr("header"));
-}
-
-TEST_F(ClientTest, WhatIsNotHttpIsSaidToBeNone) {
-  TestServer server([](const TestRequest&) {
-    return TestReply{.body = "SSH-2.0-OpenSSH_9.2\r\n\r\n\r\n",
-                     .framing = TestReply::Framing::kRaw,
-                     .end = TestReply::End::kClose};
-  });
-  const ClientFailure failure = failure_of(call(client(), get_from(server.url())));
-  EXPECT_EQ(failure.kind, FailureKind::kProtocol);
-  EXPECT_THAT(failure.message, AllOf(HasSubstr("not HTTP"), HasSubstr("https://")));
-}
-
-TEST_F(ClientTest, AHeaderWithALineEndIsNotSent) {
-  TestServer server([](const TestRequest&) { return TestReply{}; });
-  ClientRequest request = get_from(server.url());
-  request.headers.add("Authorization", "Bearer secret\r\nX-Evil: 1");
-  const ClientFailure failure = failure_of(call(client(), std::move(request)));
-  EXPECT_EQ(failure.kind, FailureKind::kProtocol);
-  EXPECT_FALSE(failure.sent);
-  EXPECT_THAT(failure.message, AllOf(HasSubstr("Authorization"), Not(HasSubstr("secret"))));
-  EXPECT_EQ(server.requests(), 0);
-}
-
 // --- many, cancelled, ended ---------------------------------------------------------------------
 
 TEST_F(ClientTest, ManyThreadsGetTheirOwnAnswers) {
@@ -523,9 +346,9 @@ TEST_F(ClientTest, DoneMaySendAgain) {
   EXPECT_EQ(server.connections(), 1);
 }
 
-// Something that a server, or a box in between, sends without being asked comes over a connection
-// that rests, and the next request finds it there: before its own reply.
-TEST_F(ClientTest, BytesThatNobodyAskedForAreNobodysReply) {
+// Bytes that a server, or a box in between, sends without being asked arrive on an idle connection,
+// and the next request finds them there before its own reply.
+TEST_F(ClientTest, StrayBytesAreNoReply) {
   UnaskedServer server;
   std::promise<std::string> second;
   client().send(get_from(server.url()), [&](ClientResult result) {

@@ -1,5 +1,6 @@
 // CurlClient: calls to any HTTP server, by libcurl's multi interface on a Loop. Keep-alive, HTTP/2
-// where a TLS server offers it, the system's certificates, proxies, compression.
+// where a TLS server offers it, the system's certificates, proxies, compression. Threads and
+// lifetime of calls are Client's.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +10,20 @@
 #include "http/client.h"
 #include "http/loop.h"
 #include "http/proxy.h"
-#include "http/reply_room.h"
+#include "http/reply_budget.h"
 
 namespace windrow::http {
 
 struct ClientOptions {
-  ProxySettings proxies;  // as read_proxy_settings reads them
-  // A file of certificates (PEM) that are trusted instead of the system's; "": the system's.
+  ProxySettings proxies;  // from read_proxy_settings()
+  // A PEM file of certificates to trust instead of the system's; "": the system's.
   std::string ca_file;
-  // Connections that may be open, of all hosts together. A call that needs one more closes the one
-  // that rests longest; where none rests it waits for one.
+  // Open connections to all hosts together. A call that needs one more closes the connection that
+  // has been idle longest, or waits while none is idle.
   size_t connections_max = size_t{1} << 16;
 
-  // Of all replies that are received; outlives the client. Null: as much as they take.
-  ReplyRoom* reply_room = nullptr;
+  // Memory for all replies while they arrive. Outlives the client. Null: no bound.
+  ReplyBudget* reply_budget = nullptr;
 };
 
 class CurlClient final : public Client {

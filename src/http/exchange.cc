@@ -1,11 +1,11 @@
-// Exchange, and what it sends: the side of a server that handlers see.
+#include "http/exchange.h"
+
 #include <memory>
 #include <utility>
 
 #include "base/ensure.h"
-#include "http/reply_head.h"
-#include "http/server.h"
 #include "http/server_connection.h"
+#include "http/server_replies.h"
 
 namespace windrow::http {
 
@@ -16,8 +16,8 @@ PreparedReply::PreparedReply(const ServerReply& reply)
 Exchange::Exchange(std::shared_ptr<Connection> connection, uint64_t serial)
     : connection_(std::move(connection)), serial_(serial) {}
 
-// By way of the loop, on its own thread too: what another thread has said before, the end of the
-// answer among it, is then heard first.
+// Posted even from the loop's own thread: calls that another thread made before, such as the end of
+// the answer, take effect first.
 Exchange::~Exchange() {
   if (!connection_) return;
   Loop& loop = connection_->loop();
@@ -94,12 +94,12 @@ void Exchange::on_drained(size_t threshold, std::function<void()> drained) {
   });
 }
 
-void RequestBody::next(std::function<void(BodyPiece)> taken) {
+void RequestBody::next(std::function<void(BodyPiece)> on_piece) {
   ENSURE(connection_ != nullptr, "a body that was moved from");
   Loop& loop = connection_->loop();
-  if (loop.is_this_thread()) return connection_->next_piece(serial_, std::move(taken));
-  loop.post([connection = connection_, serial = serial_, taken = std::move(taken)]() mutable {
-    connection->next_piece(serial, std::move(taken));
+  if (loop.is_this_thread()) return connection_->next_piece(serial_, std::move(on_piece));
+  loop.post([connection = connection_, serial = serial_, on_piece = std::move(on_piece)]() mutable {
+    connection->next_piece(serial, std::move(on_piece));
   });
 }
 

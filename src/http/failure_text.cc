@@ -12,136 +12,136 @@ std::string in_brackets(std::string_view detail) {
 }
 
 // Through a proxy, "the server does not answer" may be the proxy's doing.
-std::string through(const CallPlace& place) {
-  if (!place.proxy) return "";
-  return fmt::format("; the call goes through the proxy {} (from {})", place.proxy->name(),
-                     place.proxy->variable);
+std::string through(const CallTarget& target) {
+  if (!target.proxy) return "";
+  return fmt::format("; the call goes through the proxy {} (from {})", target.proxy->name(),
+                     target.proxy->variable);
 }
 
 }  // namespace
 
-std::string resolve_text(const CallPlace& place, std::string_view detail) {
+std::string resolve_text(const CallTarget& target, std::string_view detail) {
   return fmt::format(
       "{}: no address was found for '{}'{}; check how the name is written, and that this machine "
       "can "
       "look names up",
-      origin(place.url), place.url.host, in_brackets(detail));
+      origin(target.url), target.url.host, in_brackets(detail));
 }
 
-std::string connect_text(const CallPlace& place, bool refused, std::string_view detail) {
+std::string connect_text(const CallTarget& target, bool refused, std::string_view detail) {
   if (refused) {
     return fmt::format(
         "{}: nothing listens there{}; start the server, or correct the host and the port",
-        origin(place.url), in_brackets(detail));
+        origin(target.url), in_brackets(detail));
   }
   return fmt::format(
       "{}: could not be reached{}; check that the machine is on, the address is right and no "
       "firewall is between",
-      origin(place.url), in_brackets(detail));
+      origin(target.url), in_brackets(detail));
 }
 
-std::string files_text(const CallPlace& place, std::string_view detail) {
+std::string files_text(const CallTarget& target, std::string_view detail) {
   return fmt::format(
       "{}: this process may open no more connections{}; have fewer requests at a time, or raise "
       "the "
       "limit (ulimit -n)",
-      origin(place.url), in_brackets(detail));
+      origin(target.url), in_brackets(detail));
 }
 
-std::string tls_text(const CallPlace& place, TlsFault fault, std::string_view detail) {
+std::string tls_text(const CallTarget& target, TlsFault fault, std::string_view detail) {
   if (fault.is_plain) {
     return fmt::format(
                "{}: what answers does not speak TLS{}; write http:// if it is a plain server",
-               origin(place.url), in_brackets(detail)) +
-           through(place);
+               origin(target.url), in_brackets(detail)) +
+           through(target);
   }
   if (fault.untrusted) {
     return fmt::format(
                "{}: its certificate is not trusted{}; if it is your own, add its authority to the "
                "system's (update-ca-certificates) or name its file in SSL_CERT_FILE, and use the "
                "host name that the certificate has",
-               origin(place.url), in_brackets(detail)) +
-           through(place);
+               origin(target.url), in_brackets(detail)) +
+           through(target);
   }
   return fmt::format(
              "{}: TLS could not be set up{}; check that this port speaks TLS (write http:// if it "
              "does "
              "not), and that both sides have a version in common",
-             origin(place.url), in_brackets(detail)) +
-         through(place);
+             origin(target.url), in_brackets(detail)) +
+         through(target);
 }
 
-std::string proxy_text(const CallPlace& place, int32_t status, std::string_view detail) {
-  if (!place.proxy) return protocol_text(place, detail);
+std::string proxy_text(const CallTarget& target, int32_t status, std::string_view detail) {
+  if (!target.proxy) return protocol_text(target, detail);
   const std::string who =
-      fmt::format("the proxy {} (from {})", place.proxy->name(), place.proxy->variable);
+      fmt::format("the proxy {} (from {})", target.proxy->name(), target.proxy->variable);
   const std::string direct =
-      fmt::format("add {} to no_proxy if it is to be reached directly", place.url.host);
+      fmt::format("add {} to no_proxy if it is to be reached directly", target.url.host);
   if (status == 407) {
     return fmt::format("{}: {} wants a user name and a password; put them into {}, or {}",
-                       origin(place.url), who, place.proxy->variable, direct);
+                       origin(target.url), who, target.proxy->variable, direct);
   }
   if (status != 0) {
-    return fmt::format("{}: {} answered {}; {}, or ask who runs the proxy", origin(place.url), who,
+    return fmt::format("{}: {} answered {}; {}, or ask who runs the proxy", origin(target.url), who,
                        status, direct);
   }
-  return fmt::format("{}: {} cannot be used{}; correct {}, or {}", origin(place.url), who,
-                     in_brackets(detail), place.proxy->variable, direct);
+  return fmt::format("{}: {} cannot be used{}; correct {}, or {}", origin(target.url), who,
+                     in_brackets(detail), target.proxy->variable, direct);
 }
 
-std::string timeout_text(const CallPlace& place, LimitKind kind, const Limits& limits,
+std::string timeout_text(const CallTarget& target, LimitKind kind, const Limits& limits,
                          bool reply_began) {
   switch (kind) {
     case LimitKind::kConnect:
       return fmt::format(
                  "{}: no connection within {}; check that the machine is on, the address is right "
                  "and no firewall is between",
-                 origin(place.url), human_duration(limits.connect)) +
-             through(place);
+                 origin(target.url), human_duration(limits.connect)) +
+             through(target);
     case LimitKind::kIdle:
       return fmt::format(
           "{}: the {} stood still for {}; the server may be overloaded or stuck: look at its log, "
           "or allow it more time",
-          origin(place.url), reply_began ? "reply" : "call", human_duration(limits.idle));
+          origin(target.url), reply_began ? "reply" : "call", human_duration(limits.idle));
     case LimitKind::kTotal:
       break;
   }
   return fmt::format(
       "{}: {} within {}; the server may have too much at once: send fewer requests at a time, or "
       "allow it more time",
-      origin(place.url), reply_began ? "the reply did not end" : "no reply",
+      origin(target.url), reply_began ? "the reply did not end" : "no reply",
       human_duration(limits.total));
 }
 
-std::string reset_text(const CallPlace& place, bool reply_began, std::string_view detail) {
+std::string reset_text(const CallTarget& target, bool reply_began, std::string_view detail) {
   return fmt::format(
              "{}: the connection ended {}{}; the server may have stopped or crashed: look at its "
              "log",
-             origin(place.url), reply_began ? "in the middle of the reply" : "without a reply",
+             origin(target.url), reply_began ? "in the middle of the reply" : "without a reply",
              in_brackets(detail)) +
-         through(place);
+         through(target);
 }
 
-std::string body_too_large_text(const CallPlace& place, size_t bytes_max) {
+std::string body_too_large_text(const CallTarget& target, size_t bytes_max) {
   return fmt::format("{}: the reply is larger than {}; ask for less, or allow more",
-                     origin(place.url), human_bytes(bytes_max));
+                     origin(target.url), human_bytes(bytes_max));
 }
 
-std::string head_too_large_text(const CallPlace& place) {
+std::string head_too_large_text(const CallTarget& target) {
   return fmt::format(
       "{}: the header of the reply is larger than {}; check that this is the right server",
-      origin(place.url), human_bytes(kReplyHeadBytesMax));
+      origin(target.url), human_bytes(kReplyHeadBytesMax));
 }
 
-std::string protocol_text(const CallPlace& place, std::string_view detail) {
-  return fmt::format("{}: what came back is not HTTP{}; check the port{}", origin(place.url),
+std::string protocol_text(const CallTarget& target, std::string_view detail) {
+  return fmt::format("{}: what came back is not HTTP{}; check the port{}", origin(target.url),
                      in_brackets(detail),
-                     place.url.tls ? "" : ", and write https:// if the server wants TLS") +
-         through(place);
+                     target.url.tls ? "" : ", and write https:// if the server wants TLS") +
+         through(target);
 }
 
-std::string cancelled_text(const CallPlace& place) {
-  return fmt::format("{}: the call was cancelled", origin(place.url));
+std::string cancelled_text(const CallTarget& target) {
+  return fmt::format("{}: the call was cancelled", origin(target.url));
 }
 
 std::optional<std::string> request_fault(const ClientRequest& request) {

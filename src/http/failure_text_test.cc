@@ -10,36 +10,36 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const CallPlace kPlace{.url = {.host = "gpu2", .port = 8000, .target = "/v1?key=secret"}};
-const CallPlace kProxied{.url = {.tls = true, .host = "api.test", .port = 443},
-                         .proxy = Proxy{.url = "http://me:secret@p:1", .variable = "https_proxy"}};
+const CallTarget kPlace{.url = {.host = "gpu2", .port = 8000, .target = "/v1?key=secret"}};
+const CallTarget kProxied{.url = {.tls = true, .host = "api.test", .port = 443},
+                          .proxy = Proxy{.url = "http://me:secret@p:1", .variable = "https_proxy"}};
 
-std::vector<std::string> all_of(const CallPlace& place) {
-  return {resolve_text(place, "no such name"),
-          connect_text(place, true, "Connection refused"),
-          connect_text(place, false, "No route to host"),
-          files_text(place, "Too many open files"),
-          tls_text(place, {}, "alert"),
-          tls_text(place, {.untrusted = true}, "self-signed"),
-          tls_text(place, {.is_plain = true}, "wrong version number"),
-          proxy_text(place, 0, "Connection refused"),
-          proxy_text(place, 403, ""),
-          proxy_text(place, 407, ""),
-          timeout_text(place, LimitKind::kConnect, {}, false),
-          timeout_text(place, LimitKind::kIdle, {.idle = seconds(5)}, true),
-          timeout_text(place, LimitKind::kTotal, {.total = seconds(5)}, false),
-          reset_text(place, true, "Connection reset by peer"),
-          body_too_large_text(place, 1000),
-          head_too_large_text(place),
-          protocol_text(place, "it does not begin with HTTP/1")};
+std::vector<std::string> all_of(const CallTarget& target) {
+  return {resolve_text(target, "no such name"),
+          connect_text(target, true, "Connection refused"),
+          connect_text(target, false, "No route to host"),
+          files_text(target, "Too many open files"),
+          tls_text(target, {}, "alert"),
+          tls_text(target, {.untrusted = true}, "self-signed"),
+          tls_text(target, {.is_plain = true}, "wrong version number"),
+          proxy_text(target, 0, "Connection refused"),
+          proxy_text(target, 403, ""),
+          proxy_text(target, 407, ""),
+          timeout_text(target, LimitKind::kConnect, {}, false),
+          timeout_text(target, LimitKind::kIdle, {.idle = seconds(5)}, true),
+          timeout_text(target, LimitKind::kTotal, {.total = seconds(5)}, false),
+          reset_text(target, true, "Connection reset by peer"),
+          body_too_large_text(target, 1000),
+          head_too_large_text(target),
+          protocol_text(target, "it does not begin with HTTP/1")};
 }
 
 // What Error::message asks for, and that nothing secret is in them.
 TEST(FailureText, EveryOneSaysWhereAndWhatToDoInOneLine) {
-  for (const CallPlace& place : {kPlace, kProxied}) {
-    for (const std::string& text : all_of(place)) {
+  for (const CallTarget& target : {kPlace, kProxied}) {
+    for (const std::string& text : all_of(target)) {
       SCOPED_TRACE(text);
-      EXPECT_TRUE(text.starts_with(origin(place.url) + ": "));
+      EXPECT_TRUE(text.starts_with(origin(target.url) + ": "));
       EXPECT_THAT(text, HasSubstr("; "));
       EXPECT_FALSE(text.ends_with('.'));
       EXPECT_EQ(text.find('\n'), std::string::npos);

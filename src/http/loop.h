@@ -1,5 +1,6 @@
-// Loop: one thread that waits for sockets and timers, and does what others post to it. Clients and
-// servers are built on one; several may share it. What runs on it never blocks.
+// Loop: an event loop: one thread that waits for sockets and timers and runs tasks that other
+// threads post to it. HTTP clients and servers run on one; several may share it. Nothing that runs
+// on it may block.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -7,13 +8,38 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
-#include "http/mailbox.h"
 
 namespace windrow::http {
+
+// Values from any thread, taken in batches: however many threads put values in, the taker is woken
+// once for all of them, which on a loop is one system call for a burst. Any thread.
+template <class T>
+class Mailbox {
+ public:
+  // True when the mailbox was empty: the caller wakes the taker.
+  [[nodiscard]] bool put(T value) {
+    const std::scoped_lock lock(mutex_);
+    values_.push_back(std::move(value));
+    return values_.size() == 1;
+  }
+
+  // Takes all values, in the order they came. `values` must be empty: the two buffers are swapped,
+  // so that nothing is allocated once they are large enough.
+  void take(std::vector<T>& values) {
+    const std::scoped_lock lock(mutex_);
+    values.swap(values_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<T> values_;
+};
 
 // Any thread, where nothing else is said. Must outlive everything that uses it.
 class Loop {
@@ -24,19 +50,19 @@ class Loop {
   // std::system_error where the system gives no file or thread for it, on the caller's thread.
   explicit Loop(const Clock& clock);
 
-  // Runs what was posted so far and ends the thread. What still waits for a socket or a timer is
-  // dropped without being told. Not on the loop's thread.
+  // Runs the tasks posted so far and ends the thread. Callbacks of sockets and timers that are
+  // still pending are dropped uncalled. Not on the loop's thread.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Runs `task` on the loop's thread, soon, after those posted before by this thread. Must not
-  // throw; where memory ends in it all the same (std::bad_alloc), the others go on. Cheap: a burst
-  // of tasks costs one waking.
+  // Runs `task` on the loop's thread, after those that this thread posted before. Never blocks; a
+  // burst of tasks costs one wake-up. `task` must not throw, but for std::bad_alloc: then the other
+  // tasks still run.
   void post(Task task);
 
-  // Runs `task` on the loop's thread and returns when it has run; on that thread, at once. What it
-  // throws comes out here.
+  // Runs `task` on the loop's thread and returns when it has run; on that thread, at once. Rethrows
+  // what it throws.
   void run(const Task& task);
 
   bool is_this_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
@@ -53,8 +79,7 @@ class Loop {
   const Clock& clock_;
   // 1: there is one thread, so the context leaves out what several would need.
   boost::asio::io_context context_{1};
-  // What waits for sockets and timers is opened with the first of these: here, where it may throw,
-  // and not on the thread.
+  // Asio opens its epoll with the first timer: here, where that may throw, and not on the thread.
   const boost::asio::steady_timer first_timer_{context_};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Mailbox<Task> posted_;
@@ -62,7 +87,7 @@ class Loop {
   std::jthread thread_;        // last: it uses all of the above
 };
 
-// Timer: calls something at a time of the loop's clock. Used and destroyed on the loop's thread.
+// Timer: calls a function at a time of the loop's clock. Used and destroyed on the loop's thread.
 class Timer {
  public:
   explicit Timer(Loop& loop) : loop_(loop), timer_(loop.context()) {}
@@ -70,7 +95,7 @@ class Timer {
   // Calls `wake` once, not before `time`; a later call replaces an earlier one that has not run.
   void wake_at(TimePoint time, Loop::Task wake);
 
-  // What was asked for does not run any more.
+  // The wake function that was set does not run any more.
   void cancel();
 
  private:

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "http/server.h"
+#include "http/server_limits.h"
 #include "http/testing/raw_client.h"
 #include "http/testing/server_rig.h"
 
@@ -26,6 +28,95 @@ using testing::status_of;
 
 constexpr std::string_view kChunkedHead =
     "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+TEST(IdleAllowed, IsLessTheFullerTheServerIs) {
+  EXPECT_EQ(idle_allowed(seconds(75), 0, 1000), seconds(75));
+  EXPECT_EQ(idle_allowed(seconds(75), 749, 1000), seconds(75));
+  EXPECT_EQ(idle_allowed(seconds(75), 875, 1000), seconds(38));
+  EXPECT_EQ(idle_allowed(seconds(75), 1000, 1000), seconds(1));
+  EXPECT_EQ(idle_allowed(seconds(75), 1001, 1000), seconds(1));
+  for (size_t connections = 1; connections <= 1000; ++connections) {
+    EXPECT_LE(idle_allowed(seconds(75), connections, 1000),
+              idle_allowed(seconds(75), connections - 1, 1000));
+  }
+}
+
+TEST(IdleAllowed, IsNeverMoreThanWasAskedFor) {
+  EXPECT_EQ(idle_allowed(milliseconds(300), 10, 10), milliseconds(300));
+  EXPECT_EQ(idle_allowed(seconds(75), 1, 1), seconds(1));
+}
+
+TEST(BodyPatience, IsForAPauseOfTheClientNotOfTheHandler) {
+  const TimePoint start{seconds(1000)};
+  BodyPatience patience;
+  EXPECT_FALSE(patience.is_over(start + seconds(1000), seconds(30))) << "no piece is waited for";
+  patience.wait_begins(start);
+  EXPECT_FALSE(patience.is_over(start + seconds(30), seconds(30)));
+  EXPECT_TRUE(patience.is_over(start + seconds(31), seconds(30)));
+  patience.came(start + seconds(20), 1'000'000);
+  EXPECT_FALSE(patience.is_over(start + seconds(5000), seconds(30)));
+  patience.wait_begins(start + seconds(5000));
+  EXPECT_FALSE(patience.is_over(start + seconds(5030), seconds(30)));
+  EXPECT_TRUE(patience.is_over(start + seconds(5031), seconds(30))) << "however much came before";
+}
+
+TEST(BodyPatience, IsNotForOneWhoSendsAByteNowAndThen) {
+  TimePoint now{seconds(1000)};
+  BodyPatience drops;
+  BodyPatience slow;
+  int drops_end = 0;
+  for (int i = 1; i <= 1000; ++i) {
+    drops.wait_begins(now);
+    slow.wait_begins(now);
+    now += seconds(10);
+    if (drops_end == 0 && drops.is_over(now, seconds(30))) drops_end = i;
+    ASSERT_FALSE(slow.is_over(now, seconds(30))) << i;
+    drops.came(now, 1);
+    slow.came(now, 10 * kSlowestBodyPerS);
+  }
+  EXPECT_EQ(drops_end, 4);
+}
+
+TEST(LingeringClose, IsOverWhenTheClientIsSilentOrSendsTooLong) {
+  const TimePoint start{seconds(1000)};
+  LingeringClose linger;
+  EXPECT_FALSE(linger.begun());
+  linger.begin(start);
+  EXPECT_TRUE(linger.begun());
+  EXPECT_FALSE(linger.is_over(start + seconds(2), seconds(30)));
+  EXPECT_TRUE(linger.is_over(start + milliseconds(2001), seconds(30)));
+  linger.heard(start + seconds(29));
+  EXPECT_FALSE(linger.is_over(start + seconds(30), seconds(30)));
+  EXPECT_TRUE(linger.is_over(start + milliseconds(30'001), seconds(30)));
+}
+
+TEST(UnsentBudget, HasRoomUpToItsBound) {
+  UnsentBudget budget(1000);
+  EXPECT_TRUE(budget.has_room(1000));
+  EXPECT_FALSE(budget.has_room(1001));
+  EXPECT_FALSE(budget.has_room(std::numeric_limits<size_t>::max()));
+  budget.count(400);
+  EXPECT_TRUE(budget.has_room(600));
+  EXPECT_FALSE(budget.has_room(601));
+  budget.count(900);  // small answers are not refused
+  EXPECT_TRUE(budget.is_full());
+  EXPECT_FALSE(budget.has_room(1));
+  budget.count(-1300);
+  EXPECT_EQ(budget.bytes(), 0U);
+  EXPECT_TRUE(budget.has_room(1000));
+}
+
+TEST(UnsentBudget, TheLargestOfThoseThatTakeNothingIsDropped) {
+  const std::vector<UnsentOf> connections = {{.bytes = 900, .quiet = milliseconds(999)},
+                                             {.bytes = 10, .quiet = seconds(20)},
+                                             {.bytes = 500, .quiet = seconds(1)},
+                                             {.bytes = 0, .quiet = seconds(100)},
+                                             {.bytes = 400, .quiet = seconds(9)}};
+  EXPECT_EQ(slowest_reader(connections), 2U);
+  EXPECT_EQ(slowest_reader(std::span(connections).first(1)), std::nullopt);
+  EXPECT_EQ(slowest_reader(std::span(connections).subspan(3, 1)), std::nullopt);
+  EXPECT_EQ(slowest_reader({}), std::nullopt);
+}
 
 class ServerLimitsTest : public testing::ServerRig {
  protected:

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <string>
 
+#include "base/random.h"
 #include "http/server.h"
+#include "http/server_replies.h"
 #include "http/testing/raw_client.h"
 #include "http/testing/server_rig.h"
 
@@ -19,6 +22,43 @@ using ::testing::Not;
 using testing::post;
 using testing::RawClient;
 using testing::status_of;
+
+TEST(HttpDate, TheExampleOfTheStandard) {
+  EXPECT_EQ(http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
+}
+
+TEST(HttpDate, IsReadAsTheSameTime) {
+  constexpr uint64_t kSeed = 5;
+  Random random(kSeed);
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t time = random.between(0, 250'000'000'000);
+    std::tm parts{};
+    const std::string date = http_date(time);
+    const char* end = strptime(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    ASSERT_NE(end, nullptr) << date;
+    EXPECT_EQ(*end, 0) << date;
+    EXPECT_EQ(timegm(&parts), time) << date << ", seed " << kSeed;
+  }
+}
+
+TEST(ReplyHead, HasTheStatusTheHeadersAndTheLength) {
+  EXPECT_EQ(reply_head(200, "text/plain", {{"X", "1"}, {"Y", "2"}}, 5),
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX: 1\r\nY: 2\r\nContent-Length: 5\r\n");
+  EXPECT_EQ(reply_head(204, "", {}, 0), "HTTP/1.1 204 No Content\r\n");
+  EXPECT_EQ(reply_head(200, "", {}, std::nullopt), "HTTP/1.1 200 OK\r\n");
+}
+
+TEST(ReplyHead, AHeaderThatWouldBeginAnotherMakesItA500) {
+  EXPECT_EQ(reply_head(200, "", {{"X", "a\r\nY: b"}}, 0),
+            "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n");
+  EXPECT_FALSE(are_writable({{"X ", "a"}}));
+}
+
+TEST(ReplyHead, WhatAClientSentIsShownWithoutHarm) {
+  EXPECT_EQ(shown("/v1/chat"), "/v1/chat");
+  EXPECT_EQ(shown("/\xff\x80\r\n"), "/????");
+  EXPECT_EQ(shown(std::string(300, 'a')), std::string(200, 'a') + "...");
+}
 
 class ServerRepliesTest : public testing::ServerRig {
  protected:

@@ -1,5 +1,6 @@
-// Transport: how the bytes of one connection of a server travel: as they are (PlainTransport), or
-// through TLS (tls_transport.h). The socket does not block; who reads and writes waits for it.
+// Transport: how the bytes of a server's connection travel: as they are (PlainTransport), or
+// through TLS (tls_transport.h). The socket is non-blocking; the caller waits for it. Also the
+// socket settings that all connections have.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -7,22 +8,23 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace windrow::http {
 
-// On the loop's thread. The socket it was made for outlives it.
+// On the loop's thread. The socket outlives the transport.
 class Transport {
  public:
   virtual ~Transport() = default;
 
   enum class State : uint8_t {
-    kMoved,         // `bytes` of them, more than none
-    kWaitReadable,  // nothing now: call again, with the same, when the socket is readable
-    kWaitWritable,  // or writable; a read may have to write, and the other way round
-    kEnded,         // of read: the other side sends no more
-    kBroken,        // nothing goes any more in either direction
-    kNotTls,        // of the first read: this is plain HTTP; nothing was taken from the socket
+    kMoved,         // `bytes` bytes, at least one
+    kWaitReadable,  // call again with the same arguments when the socket is readable
+    kWaitWritable,  // the same when it is writable; with TLS a read may have to write
+    kEnded,         // read(): the other side sends no more
+    kBroken,        // the connection is unusable in both directions
+    kNotTls,        // the first read(): this is plain HTTP; nothing was taken from the socket
   };
 
   struct Moved {
@@ -30,21 +32,21 @@ class Transport {
     size_t bytes = 0;
   };
 
-  // `buffer` has room for a record of TLS: 16 KiB.
+  // Reads into `buffer`, which must have room for a TLS record: 16 KiB.
   virtual Moved read(std::span<char> buffer) = 0;
 
-  // The front of `bytes`, which are not empty. After a wait they may lie elsewhere and be more, but
-  // must begin alike.
+  // Sends the front of `bytes`, which must not be empty. After a wait `bytes` may be longer and at
+  // another address, but must begin with the same bytes.
   virtual Moved write(std::string_view bytes) = 0;
 
-  // Tells the other side that nothing more comes. False when that was not possible.
+  // Tells the other side that nothing more follows. False when that was not possible.
   virtual bool end_sending() = 0;
 
-  // Whether both sides have agreed on how to talk.
+  // Whether the handshake is over, where there is one.
   virtual bool is_ready() const { return true; }
 };
 
-// Bytes as they are.
+// Sends bytes as they are.
 class PlainTransport final : public Transport {
  public:
   explicit PlainTransport(boost::asio::ip::tcp::socket& socket) : socket_(socket) {}
@@ -56,5 +58,13 @@ class PlainTransport final : public Transport {
  private:
   boost::asio::ip::tcp::socket& socket_;
 };
+
+// Settings of every accepted socket: no delay, keep-alive probes that notice a vanished client (a
+// cut cable) after a minute, and at most `unsent_max` bytes in the system beyond what is on its
+// way.
+void set_server_socket_options(boost::asio::ip::tcp::socket& socket, size_t unsent_max);
+
+// The client's address without a port, IPv4 as such; "unknown" when it is gone already.
+std::string address_text(const boost::asio::ip::tcp::socket& socket);
 
 }  // namespace windrow::http

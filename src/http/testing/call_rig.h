@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "http/client.h"
 #include "http/loop.h"
 
@@ -51,7 +52,17 @@ inline ClientResult call(Client& client, ClientRequest request) {
   return PendingCall(client, std::move(request)).result();
 }
 
-// These two throw when it is the other one; GoogleTest shows what they say.
+// A text of so many bytes; the same one each time.
+inline std::string text_of_bytes(size_t bytes) {
+  Random random(bytes);
+  std::string text;
+  while (text.size() < bytes)
+    text += std::to_string(random.next());
+  text.resize(bytes);
+  return text;
+}
+
+// These two throw when it is the other one; GoogleTest shows the message.
 inline ClientReply reply_of(ClientResult result) {
   if (const auto* failure = std::get_if<ClientFailure>(&result))
     throw std::runtime_error("the call failed: " + failure->message);

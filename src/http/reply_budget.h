@@ -1,4 +1,4 @@
-// ReplyRoom: how many bytes of replies may lie in memory at a time, of all calls of the clients
+// ReplyBudget: how many bytes of replies may lie in memory at a time, of all calls of the clients
 // that share it. Where it is used up, sockets are not read for a while, and TCP makes the servers
 // wait.
 //
@@ -25,11 +25,11 @@ namespace windrow::http {
 // Smaller replies cost nothing here.
 constexpr size_t kReplyCountedFrom = size_t{64} << 10;
 
-class ReplyRoom {
+class ReplyBudget {
  public:
-  explicit ReplyRoom(size_t bytes_max) : bytes_max_(bytes_max) {}
-  ReplyRoom(const ReplyRoom&) = delete;
-  ReplyRoom& operator=(const ReplyRoom&) = delete;
+  explicit ReplyBudget(size_t bytes_max) : bytes_max_(bytes_max) {}
+  ReplyBudget(const ReplyBudget&) = delete;
+  ReplyBudget& operator=(const ReplyBudget&) = delete;
 
   size_t bytes() const { return bytes_; }
 
@@ -38,7 +38,7 @@ class ReplyRoom {
    public:
     // `resume` is called when the reply may grow after may_grow said no; it must not change the
     // room at once, so it posts what it does.
-    Part(ReplyRoom& room, std::function<void()> resume);
+    Part(ReplyBudget& room, std::function<void()> resume);
     ~Part();
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
@@ -50,9 +50,9 @@ class ReplyRoom {
     void hold(size_t bytes);
 
    private:
-    friend class ReplyRoom;
+    friend class ReplyBudget;
 
-    ReplyRoom& room_;
+    ReplyBudget& room_;
     const uint64_t number_;
     const std::function<void()> resume_;
     size_t bytes_ = 0;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "http/curl_client.h"
-#include "http/reply_room.h"
+#include "http/reply_budget.h"
 #include "http/testing/call_rig.h"
 #include "http/testing/test_server.h"
 
@@ -43,11 +43,11 @@ struct RoomKind {
   friend void PrintTo(const RoomKind& kind, std::ostream* out) { *out << kind.name; }
 };
 
-class ReplyRoomClientTest : public ::testing::TestWithParam<RoomKind> {
+class ReplyBudgetClientTest : public ::testing::TestWithParam<RoomKind> {
  protected:
-  std::unique_ptr<Client> client_with(ReplyRoom& room) {
+  std::unique_ptr<Client> client_with(ReplyBudget& room) {
     return std::make_unique<CurlClient>(
-        loop_, ClientOptions{.proxies = {}, .ca_file = "", .reply_room = &room});
+        loop_, ClientOptions{.proxies = {}, .ca_file = "", .reply_budget = &room});
   }
 
   ClientRequest request(size_t number) const {
@@ -61,9 +61,9 @@ class ReplyRoomClientTest : public ::testing::TestWithParam<RoomKind> {
   Loop loop_{clock_};
 };
 
-TEST_P(ReplyRoomClientTest, AllRepliesComeAndFewLieInMemory) {
+TEST_P(ReplyBudgetClientTest, AllRepliesComeAndFewLieInMemory) {
   constexpr size_t kRoom = 2 * kReplyBytes;
-  ReplyRoom room(kRoom);
+  ReplyBudget room(kRoom);
   const std::unique_ptr<Client> client = client_with(room);
   std::latch ended(kReplies);
   size_t most = 0;  // the loop's
@@ -83,8 +83,8 @@ TEST_P(ReplyRoomClientTest, AllRepliesComeAndFewLieInMemory) {
 }
 
 // Also where nothing fits, one after the other.
-TEST_P(ReplyRoomClientTest, ARoomThatIsTooSmallForOneIsEnoughForAll) {
-  ReplyRoom room(1);
+TEST_P(ReplyBudgetClientTest, ARoomThatIsTooSmallForOneIsEnoughForAll) {
+  ReplyBudget room(1);
   const std::unique_ptr<Client> client = client_with(room);
   std::vector<std::unique_ptr<PendingCall>> calls;
   for (size_t i = 0; i < kReplies; ++i)
@@ -93,8 +93,8 @@ TEST_P(ReplyRoomClientTest, ARoomThatIsTooSmallForOneIsEnoughForAll) {
     EXPECT_EQ(reply_of(calls[i]->result()).body.size(), kReplyBytes);
 }
 
-TEST_P(ReplyRoomClientTest, CallsThatWaitForRoomCanBeCancelledAndEndWithTheClient) {
-  ReplyRoom room(1);
+TEST_P(ReplyBudgetClientTest, CallsThatWaitForRoomCanBeCancelledAndEndWithTheClient) {
+  ReplyBudget room(1);
   std::unique_ptr<Client> client = client_with(room);
   std::vector<std::unique_ptr<PendingCall>> calls;
   for (size_t i = 0; i < kReplies; ++i)
@@ -110,7 +110,7 @@ TEST_P(ReplyRoomClientTest, CallsThatWaitForRoomCanBeCancelledAndEndWithTheClien
   EXPECT_EQ(room.bytes(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ReplyRoomClientTest,
+INSTANTIATE_TEST_SUITE_P(All, ReplyBudgetClientTest,
                          ::testing::Values(RoomKind{"length", TestReply::Framing::kLength},
                                            RoomKind{"chunked", TestReply::Framing::kChunked}),
                          [](const auto& info) { return info.param.name; });

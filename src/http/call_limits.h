@@ -30,7 +30,7 @@ struct CallTimes {
   TimePoint progress;      // the last byte, or getting the connection
   bool connected = false;  // with TLS, where there is TLS
 
-  // Since when its reply waits for room here, which is not the server's time (reply_room.h).
+  // Since when its reply waits for room here, which is not the server's time (reply_budget.h).
   std::optional<TimePoint> paused = {};
 };
 

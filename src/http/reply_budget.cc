@@ -1,4 +1,4 @@
-#include "http/reply_room.h"
+#include "http/reply_budget.h"
 
 #include <utility>
 
@@ -6,31 +6,31 @@
 
 namespace windrow::http {
 
-ReplyRoom::Part::Part(ReplyRoom& room, std::function<void()> resume)
+ReplyBudget::Part::Part(ReplyBudget& room, std::function<void()> resume)
     : room_(room), number_(++room.begun_), resume_(std::move(resume)) {
   room_.parts_.emplace(number_, this);
 }
 
-ReplyRoom::Part::~Part() {
+ReplyBudget::Part::~Part() {
   room_.bytes_ -= bytes_;
   room_.parts_.erase(number_);
   room_.wake();
 }
 
-bool ReplyRoom::Part::may_grow() {
+bool ReplyBudget::Part::may_grow() {
   const bool is_oldest = room_.parts_.begin()->second == this;
   waits_ = !is_oldest && room_.bytes_ >= room_.bytes_max_;
   return !waits_;
 }
 
-void ReplyRoom::Part::hold(size_t bytes) {
+void ReplyBudget::Part::hold(size_t bytes) {
   ENSURE(bytes >= bytes_, "a reply of {} bytes shrinks to {}", bytes_, bytes);
   room_.bytes_ += bytes - bytes_;
   bytes_ = bytes;
 }
 
 // The oldest, and where there is room all others. Those that find it used up again wait again.
-void ReplyRoom::wake() {
+void ReplyBudget::wake() {
   for (const auto& [number, part] : parts_) {
     if (part->waits_) {
       part->waits_ = false;

@@ -1,4 +1,4 @@
-#include "http/limits.h"
+#include "http/call_limits.h"
 
 #include <gtest/gtest.h>
 

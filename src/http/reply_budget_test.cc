@@ -1,4 +1,4 @@
-#include "http/reply_room.h"
+#include "http/reply_budget.h"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@
 namespace windrow::http {
 namespace {
 
-TEST(ReplyRoom, WhereItIsUsedUpOnlyTheOldestGoesOn) {
-  ReplyRoom room(100);
+TEST(ReplyBudget, WhereItIsUsedUpOnlyTheOldestGoesOn) {
+  ReplyBudget room(100);
   int resumed = 0;
-  auto old = std::make_unique<ReplyRoom::Part>(room, [&] { FAIL() << "it never waits"; });
-  auto second = std::make_unique<ReplyRoom::Part>(room, [&] { ++resumed; });
+  auto old = std::make_unique<ReplyBudget::Part>(room, [&] { FAIL() << "it never waits"; });
+  auto second = std::make_unique<ReplyBudget::Part>(room, [&] { ++resumed; });
   EXPECT_TRUE(old->may_grow());
   EXPECT_TRUE(second->may_grow());
   old->hold(60);
@@ -33,12 +33,12 @@ TEST(ReplyRoom, WhereItIsUsedUpOnlyTheOldestGoesOn) {
   EXPECT_TRUE(second->may_grow());
 }
 
-TEST(ReplyRoom, TheNextOldestGoesOnAlsoWhereThereIsNoRoomYet) {
-  ReplyRoom room(10);
+TEST(ReplyBudget, TheNextOldestGoesOnAlsoWhereThereIsNoRoomYet) {
+  ReplyBudget room(10);
   std::vector<int> resumed;
-  auto first = std::make_unique<ReplyRoom::Part>(room, [] {});
-  auto second = std::make_unique<ReplyRoom::Part>(room, [&] { resumed.push_back(2); });
-  auto third = std::make_unique<ReplyRoom::Part>(room, [&] { resumed.push_back(3); });
+  auto first = std::make_unique<ReplyBudget::Part>(room, [] {});
+  auto second = std::make_unique<ReplyBudget::Part>(room, [&] { resumed.push_back(2); });
+  auto third = std::make_unique<ReplyBudget::Part>(room, [&] { resumed.push_back(3); });
   second->hold(20);
   EXPECT_FALSE(third->may_grow());
   EXPECT_FALSE(second->may_grow());
@@ -50,23 +50,23 @@ TEST(ReplyRoom, TheNextOldestGoesOnAlsoWhereThereIsNoRoomYet) {
 
 // Replies of any size in any order: all come to an end, and what is held stays within the room, the
 // largest reply and a piece.
-TEST(ReplyRoom, EveryReplyEndsAndTheBoundHolds) {
+TEST(ReplyBudget, EveryReplyEndsAndTheBoundHolds) {
   constexpr size_t kRoom = 1000;
   constexpr size_t kPiece = 16;
   constexpr size_t kLargest = 700;
   Random random(11);
   for (int round = 0; round < 200; ++round) {
-    ReplyRoom room(kRoom);
+    ReplyBudget room(kRoom);
     struct Reply {
       size_t left = 0;
       size_t held = 0;
       bool paused = false;
-      std::unique_ptr<ReplyRoom::Part> part;
+      std::unique_ptr<ReplyBudget::Part> part;
     };
     std::vector<Reply> replies(40);
     for (Reply& reply : replies) {
       reply.left = 1 + random.below(kLargest);
-      reply.part = std::make_unique<ReplyRoom::Part>(room, [&reply] { reply.paused = false; });
+      reply.part = std::make_unique<ReplyBudget::Part>(room, [&reply] { reply.paused = false; });
     }
     size_t steps = 0;
     while (!replies.empty()) {

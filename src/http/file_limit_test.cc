@@ -1,6 +1,6 @@
 // What clients and loops do when this process may open no more files. The server is another
 // process, which has files enough.
-#include "http/no_file.h"
+#include "http/curl_sockets.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -176,9 +176,9 @@ TEST_F(NoFileTest, ALoopAndAClientThatCannotBeMadeThrowWhereTheyAreMade) {
 }
 
 TEST(NoFile, IsSeenAtOnce) {
-  EXPECT_FALSE(no_file_is_left());
+  EXPECT_FALSE(is_at_file_limit());
   const FullOfFiles full;
-  EXPECT_TRUE(no_file_is_left());
+  EXPECT_TRUE(is_at_file_limit());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "http/out_buffer.h"
+#include "http/server_output.h"
 
 #include <gtest/gtest.h>
 
