@@ -249,7 +249,7 @@ Result<void> PooledFleet::open(const FleetOptions& run) {
     dispatch::DispatchOptions options{.waiting_max = static_cast<int32_t>(settings_.queue_max),
                                       .reserve = queueing::kServerReserve,
                                       .coalesce = settings_.dedupe,
-                                      .places_by_rows = true};
+                                      .slots_by_rows = true};
     // Not many more inside than rows there are: who comes later, and is more urgent or was served
     // less, would stand behind all that waits in there.
     if (!outlooks_[i].embeds_first) {

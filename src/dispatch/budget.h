@@ -1,5 +1,5 @@
-// Budget: what may be spent. What is out is counted with what it is expected
-// to cost, so the limit errs towards spending less. Pure.
+// Budget: what a job may spend. Calls in flight count with what they are expected to cost, so the
+// limit errs towards spending less. Pure; used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,26 @@ class Budget {
  public:
   explicit Budget(Cost cost_max = 0) : cost_max_(cost_max) {}  // 0: no limit
 
-  // False, and nothing is kept back: no more may be spent. What is refused once may be taken later,
-  // when others cost less than expected.
+  // Whether a call that is expected to cost so much may be sent. What is refused may be allowed
+  // later, when others have cost less than expected.
+  bool affords(Cost expected) const {
+    return cost_max_ <= 0 || spent_ + kept_back_ + expected <= cost_max_;
+  }
+
+  // Reserves the cost of a call; false, and nothing is reserved, where it is not affordable.
   [[nodiscard]] bool keep_back(Cost expected) {
-    if (cost_max_ > 0 && spent_ + kept_back_ + expected > cost_max_) return false;
+    if (!affords(expected)) return false;
     kept_back_ += expected;
     return true;
   }
 
+  // The call has ended: gives back what was reserved and counts what it cost.
   void spend(Cost expected, Cost real) {
     kept_back_ -= expected;
     spent_ += real;
   }
 
-  // Nothing that is out can make room any more.
+  // A call of this cost is not affordable, and nothing in flight can change that.
   bool spent_for_good(Cost next) const {
     return cost_max_ > 0 && kept_back_ == 0 && spent_ + next > cost_max_;
   }

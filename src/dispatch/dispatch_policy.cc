@@ -24,186 +24,111 @@ PackerOptions within(PackerOptions packer, const std::vector<QuotaOptions>& quot
   return packer;
 }
 
-// UpstreamOptions::places_by_rows: on average a third of a call's rows is still computed, from 2 to
-// 128 of them with lengths that are exponential (one over a harmonic number: 0.67 to 0.18).
-constexpr int32_t third_of(int32_t rows) {
-  return std::max((rows + 2) / 3, 1);
+UpstreamTableOptions upstream_options(const DispatchPolicyOptions& options) {
+  return {.upstreams = options.upstreams,
+          .quotas = options.quotas,
+          .reserve = options.reserve,
+          .router = options.router,
+          .calls_max = options.calls_max,
+          .refusals_are_own = options.retry.refusal_patience.has_value(),
+          .seed = options.seed};
 }
-
-// What waits takes memory and time for its rows, but a queue that two arrays of texts fill is none.
-constexpr int32_t kBacklogOfOneMax = 16;
 
 }  // namespace
 
 DispatchPolicy::DispatchPolicy(DispatchPolicyOptions options)
     : options_(std::move(options)),
       random_(options_.seed),
-      quotas_(options_.quotas.begin(), options_.quotas.end()),
+      upstreams_(upstream_options(options_)),
       budget_(options_.cost_max),
-      reserve_(options_.reserve),
-      router_(options_.upstreams.size(), options_.router, options_.seed),
-      shared_(options_.calls_max),
-      lanes_(options_.lanes),
-      packer_(within(options_.packer, options_.quotas)) {
-  ENSURE(!options_.upstreams.empty(), "there is nobody to send anything to");
-  for (const UpstreamOptions& upstream : options_.upstreams) {
-    ENSURE(upstream.quota < quotas_.size(), "an upstream draws on quota {} of {}", upstream.quota,
-           quotas_.size());
-    upstreams_.push_back({.limit = ConcurrencyLimit(upstream.concurrency),
-                          .quota = upstream.quota,
-                          .pack_rows_max = upstream.pack_rows_max,
-                          .places_by_rows = upstream.places_by_rows});
-  }
-}
+      queue_(options_.queue),
+      packer_(within(options_.packer, options_.quotas)) {}
 
-int32_t DispatchPolicy::limit(UpstreamId upstream) const {
-  return at(upstream).told.value_or(at(upstream).limit.limit());
-}
-
-void DispatchPolicy::set_limit(UpstreamId upstream, int32_t limit) {
-  upstreams_[upstream.value()].told = limit;
-}
-
-QueueReading DispatchPolicy::queue(TimePoint now) const {
-  QueueReading reading;
-  for (size_t i = 0; i < waiting_.size(); ++i) {
-    reading.waiting[i] = static_cast<int32_t>(waiting_[i].size());
-    if (!waiting_[i].empty()) reading.oldest_age[i] = now - waiting_[i].begin()->first;
-  }
-  return reading;
-}
-
-size_t DispatchPolicy::backlog(Priority priority) const {
-  size_t sum = 0;
-  for (size_t i = 0; i <= static_cast<size_t>(priority); ++i)
-    sum += backlog_[i];
-  return sum;
-}
-
-std::vector<TenantReading> DispatchPolicy::tenants() const {
-  std::vector<TenantReading> all;
-  all.reserve(tenants_.size());
-  for (const auto& [id, tenant] : tenants_)
-    all.push_back(tenant);
-  return all;
-}
-
-size_t DispatchPolicy::places_out() const {
-  size_t sum = 0;
-  for (const Upstream& upstream : upstreams_)
-    sum += static_cast<size_t>(upstream.in_flight);
-  return sum;
+bool DispatchPolicy::is_in_flight(ItemId item) const {
+  const Record* record = items_.find(item);
+  return record != nullptr && record->state() == QueueState::kInFlight;
 }
 
 bool DispatchPolicy::is_waiting(ItemId item) const {
-  const auto found = records_.find(item);
-  if (found == records_.end()) return false;
-  const Record& record = found->second;
-  if (record.place != Place::kFollowing) return record.place != Place::kOut;
-  return is_waiting(coalescer_.leader_of(*record.item.same_answer));
+  const Record* record = items_.find(item);
+  if (record == nullptr) return false;
+  if (record->state() != QueueState::kFollowing) return record->state() != QueueState::kInFlight;
+  return is_waiting(single_flight_.leader_of(*record->item.same_answer));
 }
 
 // --- in -----------------------------------------------------------------------------------------
 
 void DispatchPolicy::submit(TimePoint now, const WorkItem& item, Cost expected, Actions& actions) {
-  const auto [found, fresh] = records_.try_emplace(item.id);
-  ENSURE(fresh, "item {} was submitted already", item.id.value());
-  Record& record = found->second;
-  record.item = item;
-  record.came = now;
-  record.expected = expected;
-  // What must keep its place in a lane cannot be answered out of turn.
+  Record& record = items_.add(now, item, expected);
+  // An item of a lane keeps its turn there and cannot be answered before it.
   if (item.lane != 0) record.item.same_answer.reset();
-  if (record.item.same_answer) {
-    if (const auto leader = coalescer_.join(*record.item.same_answer, item.id)) {
-      set_place(record, Place::kFollowing);
-      raise(*leader, item);
-      actions.emplace_back(Follow{.item = item.id, .leader = *leader});
-      return pump(now, actions);
-    }
+  std::optional<ItemId> leader;
+  if (record.item.same_answer) leader = single_flight_.join(*record.item.same_answer, item.id);
+  if (leader) {
+    items_.set_state(record, QueueState::kFollowing);
+    raise(*leader, item);
+    actions.emplace_back(Follow{.item = item.id, .leader = *leader});
+  } else {
+    enqueue(now, record);
   }
-  enqueue(now, record);
   pump(now, actions);
 }
 
-// Keeps count of who is where.
-void DispatchPolicy::set_place(Record& record, std::optional<Place> place) {
-  const auto priority = static_cast<size_t>(record.item.priority);
-  const auto is_in = [](std::optional<Place> it) { return it && *it != Place::kOut; };
-  const auto is_behind = [](std::optional<Place> it) {
-    return it == Place::kWaiting || it == Place::kLater;
-  };
-  count_tenant(record.item.tenant, record.place, -1);
-  count_tenant(record.item.tenant, place, 1);
-  const auto weight = static_cast<size_t>(std::min(third_of(record.item.rows), kBacklogOfOneMax));
-  if (is_behind(record.place)) backlog_[priority] -= weight;
-  if (is_behind(place)) backlog_[priority] += weight;
-  if (record.place == Place::kWaiting) waiting_[priority].erase({record.came, record.item.id});
-  if (place == Place::kWaiting) waiting_[priority].emplace(record.came, record.item.id);
-  if (record.item.deadline && is_in(record.place) != is_in(place)) {
-    const std::pair deadline(*record.item.deadline, record.item.id);
-    if (is_in(place)) {
-      deadlines_.insert(deadline);
-    } else {
-      deadlines_.erase(deadline);
-    }
-  }
-  record.place = place;
-}
-
-void DispatchPolicy::count_tenant(uint64_t tenant, std::optional<Place> place, int64_t by) {
-  if (!place) return;
-  const auto [found, fresh] = tenants_.try_emplace(tenant, TenantReading{.tenant = tenant});
-  (place == Place::kOut ? found->second.out : found->second.waiting) += by;
-  if (found->second.out == 0 && found->second.waiting == 0) tenants_.erase(found);
-}
-
-// One who waits in a hurry does not wait for one who is in none, nor one whose turn it is for one
-// whose it is not.
-void DispatchPolicy::raise(ItemId leader, const WorkItem& follower) {
-  Record& record = records_.at(leader);
-  const Priority priority = std::min(record.item.priority, follower.priority);
-  // What is packed has its turn already.
-  const bool takes_over = record.place == Place::kWaiting && !packer_.packs(record.item) &&
-                          record.item.tenant != follower.tenant &&
-                          lanes_.is_before(priority, follower, record.item);
-  if (priority == record.item.priority && !takes_over) return;
-  const std::optional<Place> place = record.place;
-  set_place(record, std::nullopt);
-  record.item.priority = priority;
-  if (takes_over) {
-    record.item.tenant = follower.tenant;
-    record.item.weight = follower.weight;
-  }
-  set_place(record, place);
-  if (place == Place::kWaiting) replace_waiting(leader, record.item);
-}
-
 void DispatchPolicy::enqueue(TimePoint now, Record& record) {
-  set_place(record, Place::kWaiting);
+  items_.set_state(record, QueueState::kQueued);
   if (packer_.packs(record.item)) {
     packer_.add(now, record.item, record.rows_max);
-  } else if (record.of_lanes) {
-    lanes_.put_back(record.item);
+  } else if (record.handed_out) {
+    queue_.put_back(record.item);
   } else {
-    lanes_.push(record.item);
+    queue_.push(record.item);
   }
+}
+
+// For an item that is not in flight and ends.
+void DispatchPolicy::dequeue(Record& record) {
+  ENSURE(record.state() != QueueState::kInFlight, "item {} ends before its call",
+         record.item.id.value());
+  if (record.state() != QueueState::kQueued) return;
+  if (queue_.take(record.item.id)) {
+    record.handed_out = false;  // to the queue it is gone already
+    return;
+  }
+  const bool packed = packer_.take(record.item.id).has_value();
+  ENSURE(packed, "item {} is in no queue", record.item.id.value());
+}
+
+void DispatchPolicy::replace_queued(ItemId id, const WorkItem& item) {
+  const bool replaced = queue_.replace(id, item) || packer_.replace(id, item);
+  ENSURE(replaced, "item {} is in no queue", id.value());
+}
+
+// Priority inheritance: a leader takes the highest priority of its followers, and the tenant whose
+// turn comes first.
+void DispatchPolicy::raise(ItemId leader, const WorkItem& follower) {
+  Record& record = items_.at(leader);
+  const bool queued = record.state() == QueueState::kQueued;
+  const Priority priority = std::min(record.item.priority, follower.priority);
+  // The packer has given its items their turns already.
+  const bool changes_tenant = queued && !packer_.packs(record.item) &&
+                              record.item.tenant != follower.tenant &&
+                              queue_.is_before(priority, follower, record.item);
+  if (priority == record.item.priority && !changes_tenant) return;
+  const WorkItem& payer = changes_tenant ? follower : record.item;
+  items_.update(record, priority, payer.tenant, payer.weight);
+  if (queued) replace_queued(leader, record.item);
 }
 
 void DispatchPolicy::wake(TimePoint now, Actions& actions) {
-  for (Upstream& upstream : upstreams_)
-    upstream.limit.wake(now);
+  upstreams_.wake(now);
   pump(now, actions);
 }
 
 std::optional<TimePoint> DispatchPolicy::wake_at() const {
   std::optional<TimePoint> at = packer_.wake_at(pumped_at_);
-  if (!later_.empty()) keep_earlier(at, later_.begin()->first);
-  if (!deadlines_.empty()) keep_earlier(at, deadlines_.begin()->first);
-  if (lanes_.size() + packer_.waiting() == 0) return at;
-  keep_earlier(at, quota_wakes_at_);
-  for (const Upstream& upstream : upstreams_)
-    keep_earlier(at, upstream.limit.wake_at());
+  keep_earlier(at, items_.next_retry());
+  keep_earlier(at, items_.next_deadline());
+  if (queued() > 0) keep_earlier(at, upstreams_.wake_at());
   return at;
 }
 
@@ -211,181 +136,286 @@ std::optional<TimePoint> DispatchPolicy::wake_at() const {
 
 void DispatchPolicy::pump(TimePoint now, Actions& actions) {
   pumped_at_ = now;
-  while (!later_.empty() && later_.begin()->first <= now) {
-    const ItemId id = later_.begin()->second;
-    later_.erase(later_.begin());
-    enqueue(now, records_.at(id));
-  }
+  while (const std::optional<ItemId> due = items_.due_retry(now))
+    enqueue(now, items_.at(*due));
   expire(now, actions);
-  share_out(now);
-  quota_wakes_at_.reset();
+  upstreams_.begin_round(now);
   budget_is_spent_ = false;
-  for (;;) {
-    if (lanes_.size() + packer_.waiting() == 0) break;
-    find_open(now);
-    if (open_.empty()) break;
-    const bool sent = pack_first_ ? send_pack(now, actions) || send_one(now, false, actions)
-                                  : send_one(now, false, actions) || send_pack(now, actions);
-    // Rather a second home for a group than an upstream without work.
+  while (queued() > 0 && upstreams_.find_open(now, calls_.size())) {
+    const bool sent = packed_first_ ? send_packed(now, actions) || send_one(now, false, actions)
+                                    : send_one(now, false, actions) || send_packed(now, actions);
+    // Rather a second upstream for a group than an upstream without work.
     if (!sent && !send_one(now, true, actions)) break;
-    pack_first_ = !pack_first_;
-  }
-  if (lanes_.size() + packer_.waiting() > 0) keep_earlier(quota_wakes_at_, router_.wake_at(now));
-}
-
-// Where all upstreams together may have only so many calls, each finds its own number within its
-// share.
-void DispatchPolicy::share_out(TimePoint now) {
-  if (!shared_.is_limited()) return;
-  wanted_.clear();
-  for (uint32_t i = 0; i < upstreams_.size(); ++i) {
-    // One that gets nothing at the moment needs a place for the row that looks whether it is back.
-    const UpstreamId id(i);
-    wanted_.push_back(router_.health(id) == Health::kGood ? upstreams_[i].limit.limit() : 1);
-  }
-  for (size_t i = 0; i < upstreams_.size(); ++i)
-    upstreams_[i].limit.set_most(now, shared_.most_for(i, wanted_));
-}
-
-void DispatchPolicy::find_open(TimePoint now) {
-  open_.clear();
-  if (!shared_.has_room(calls_.size())) return;
-  for (uint32_t i = 0; i < upstreams_.size(); ++i) {
-    const UpstreamId id(i);
-    router_.set_capacity(id, limit(id));
-    const bool has_place =
-        reserve_.has_slot(limit(id), at(id).in_flight_of, llm::Priority::kInteractive);
-    if (has_place && router_.usable(id, now)) open_.push_back(id);
+    packed_first_ = !packed_first_;
   }
 }
 
-// One that has a place.
-int32_t DispatchPolicy::places_of(const Upstream& upstream, int32_t limit,
-                                  const WorkItem& item) const {
-  if (!upstream.places_by_rows) return 1;
-  const int32_t left = reserve_.slots_left(limit, upstream.in_flight_of, item.priority);
-  return std::max(std::min({third_of(item.rows), left, limit / 2}), 1);
-}
-
-std::optional<UpstreamId> DispatchPolicy::choose(TimePoint now, const WorkItem& item,
-                                                 bool anywhere) {
-  open_for_item_.clear();
-  for (const UpstreamId id : open_) {
-    if (!item.may_go_to(id)) continue;
-    if (!reserve_.has_slot(limit(id), at(id).in_flight_of, item.priority)) continue;
-    const auto ready = quotas_[at(id).quota].ready_at(now, item.tokens);
-    if (ready && *ready <= now) {
-      open_for_item_.push_back(id);
+void DispatchPolicy::expire(TimePoint now, Actions& actions) {
+  while (const std::optional<ItemId> id = items_.overdue(now)) {
+    const Record& record = items_.at(*id);
+    if (record.state() == QueueState::kFollowing &&
+        is_in_flight(single_flight_.leader_of(*record.item.same_answer))) {
+      items_.drop_first_deadline();  // it was sent in time
     } else {
-      keep_earlier(quota_wakes_at_, ready);
+      leave(*id, ItemEnd::kExpired, actions);
     }
   }
-  // Rather to somebody who has not refused it.
-  const auto has_refused = [&](UpstreamId id) { return item.was_refused_by(id); };
-  if (item.refused_by != 0 && !std::ranges::all_of(open_for_item_, has_refused))
-    std::erase_if(open_for_item_, has_refused);
-  return router_.choose(item.group, open_for_item_, anywhere);
 }
 
 bool DispatchPolicy::send_one(TimePoint now, bool anywhere, Actions& actions) {
   std::optional<UpstreamId> upstream;
-  const std::optional<WorkItem> item = lanes_.next([&](const WorkItem& offered) {
-    upstream = choose(now, offered, anywhere);
-    return upstream.has_value() && afford(offered);
+  const std::optional<WorkItem> item = queue_.next([&](const WorkItem& offered) {
+    upstream = upstreams_.choose(now, offered, anywhere);
+    if (!upstream) return false;
+    const Cost expected = items_.at(offered.id).expected;
+    if (budget_.affords(expected)) return true;
+    budget_is_spent_ = budget_.spent_for_good(expected);
+    return false;
   });
   if (!item) return false;
-  records_.at(item->id).of_lanes = true;
+  items_.at(item->id).handed_out = true;
   send(now, *upstream, {item->id}, item->tokens, PackReason::kAlone, actions);
   return true;
 }
 
-bool DispatchPolicy::send_pack(TimePoint now, Actions& actions) {
+bool DispatchPolicy::send_packed(TimePoint now, Actions& actions) {
   std::optional<Pack> pack = packer_.next(now);
   if (!pack) return false;
   WorkItem whole{.tokens = pack->tokens, .upstreams = pack->items.front().upstreams};
   for (const WorkItem& item : pack->items)
     whole.priority = std::min(whole.priority, item.priority);
-  const std::optional<UpstreamId> upstream = choose(now, whole, true);
-  if (upstream) {
-    if (const auto rest = split_pack(*pack, at(*upstream).pack_rows_max)) packer_.put_back(*rest);
-  }
-  const int32_t affordable = upstream ? affordable_rows(*pack) : 0;
-  if (affordable == 0) {
-    budget_is_spent_ =
-        upstream && budget_.spent_for_good(records_.at(pack->items.front().id).expected);
+  const std::optional<UpstreamId> upstream = upstreams_.choose(now, whole, true);
+  if (!upstream) {
+    budget_is_spent_ = false;
     packer_.put_back(*pack);
     return false;
   }
-  if (const auto rest = split_pack(*pack, affordable)) packer_.put_back(*rest);
+  if (const auto rest = split_pack(*pack, upstreams_.pack_rows_max(*upstream)))
+    packer_.put_back(*rest);
   std::vector<ItemId> ids;
-  ids.reserve(pack->items.size());
-  for (const WorkItem& item : pack->items)
+  Cost expected = 0;
+  for (const WorkItem& item : pack->items) {
+    expected += items_.at(item.id).expected;
+    if (!budget_.affords(expected)) break;
     ids.push_back(item.id);
+  }
+  if (ids.empty()) {
+    budget_is_spent_ = budget_.spent_for_good(expected);
+    packer_.put_back(*pack);
+    return false;
+  }
+  if (const auto rest = split_pack(*pack, static_cast<int32_t>(ids.size())))
+    packer_.put_back(*rest);
   send(now, *upstream, std::move(ids), pack->tokens, pack->reason, actions);
   return true;
 }
 
-// How many of its first rows the budget has room for; nothing is kept back yet.
-int32_t DispatchPolicy::affordable_rows(const Pack& pack) {
-  Cost sum = 0;
-  int32_t rows = 0;
-  for (const WorkItem& item : pack.items) {
-    const Cost expected = records_.at(item.id).expected;
-    if (!budget_.keep_back(expected)) break;
-    sum += expected;
-    ++rows;
-  }
-  budget_.spend(sum, 0);
-  return rows;
-}
-
-// Whether the budget has room; nothing is kept back yet.
-bool DispatchPolicy::afford(const WorkItem& item) {
-  const Cost expected = records_.at(item.id).expected;
-  if (budget_.keep_back(expected)) {
-    budget_.spend(expected, 0);
-    return true;
-  }
-  budget_is_spent_ = budget_.spent_for_good(expected);
-  return false;
-}
-
-void DispatchPolicy::send(TimePoint now, UpstreamId id, std::vector<ItemId> items, int64_t tokens,
-                          PackReason reason, Actions& actions) {
-  Upstream& upstream = upstreams_[id.value()];
-  const CallId call_id(static_cast<uint64_t>(++counts_.calls));
-  Call call{.upstream = id, .items = items, .tokens = tokens, .sent = now};
+void DispatchPolicy::send(TimePoint now, UpstreamId upstream, std::vector<ItemId> items,
+                          int64_t tokens, PackReason reason, Actions& actions) {
+  const CallId id(static_cast<uint64_t>(++counts_.calls));
+  Call call{.items = items};
+  Priority priority = Priority::kBatch;
   for (const ItemId item : items) {
-    Record& record = records_.at(item);
-    set_place(record, Place::kOut);
-    record.call = call_id;
-    record.charge = lanes_.charge(record.item);
+    Record& record = items_.at(item);
+    items_.set_state(record, QueueState::kInFlight);
+    record.call = id;
+    record.charge = queue_.charge(record.item);
     call.expected += record.expected;
-    call.priority = std::min(call.priority, record.item.priority);
+    priority = std::min(priority, record.item.priority);
   }
   const bool kept_back = budget_.keep_back(call.expected);
-  ENSURE(kept_back, "a call of {} goes out without a budget", call.expected);
-  call.grant = quotas_[upstream.quota].take(now, tokens);
-  if (items.size() == 1)
-    call.places = places_of(upstream, limit(id), records_.at(items.front()).item);
-  upstream.in_flight += call.places;
-  upstream.in_flight_of[static_cast<size_t>(call.priority)] += call.places;
-  call.in_flight = upstream.in_flight;
-  const uint64_t group = items.size() == 1 ? records_.at(items.front()).item.group : 0;
-  router_.sent(now, id, group, tokens);
-  upstream.limit.sent(now, call.in_flight);
-  call.ticket = upstream.refusals.sent();
-  items_out_ += items.size();
+  ENSURE(kept_back, "a call of {} is sent without a budget", call.expected);
+  const WorkItem* alone = items.size() == 1 ? &items_.at(items.front()).item : nullptr;
+  call.sent = upstreams_.send(now, upstream, tokens, priority, items.size(), alone);
   if (reason != PackReason::kAlone) {
     ++counts_.batches;
     counts_.batched_rows += static_cast<int64_t>(items.size());
   }
-  calls_.emplace(call_id, std::move(call));
-  actions.emplace_back(Send{.call = call_id,
-                            .upstream = id,
+  calls_.emplace(id, std::move(call));
+  actions.emplace_back(Send{.call = id,
+                            .upstream = upstream,
                             .items = std::move(items),
                             .tokens = tokens,
                             .reason = reason});
+}
+
+// --- ends of calls ------------------------------------------------------------------------------
+
+void DispatchPolicy::ended(TimePoint now, CallId id, const CallEnd& end, Actions& actions) {
+  const auto found = calls_.find(id);
+  ENSURE(found != calls_.end(), "call {} ended twice or was never made", id.value());
+  const Call call = std::move(found->second);
+  calls_.erase(found);
+  const bool refused_before = std::ranges::any_of(call.items, [&](ItemId item) {
+    return items_.at(item).item.was_refused_by(call.sent.upstream);
+  });
+  upstreams_.ended(now, call.sent, end, refused_before, calls_.size(), random_);
+  budget_.spend(call.expected, end.cost);
+  settle(now, call, end);
+  // Items that were in one call are retried together, or each would make a call of its own.
+  std::optional<TimePoint> retry_at;
+  for (const ItemId item : call.items)
+    call_ended(now, item, call, end, retry_at, actions);
+  pump(now, actions);
+}
+
+// Tells the packer and fair queueing what the call has cost: each item for its part.
+void DispatchPolicy::settle(TimePoint now, const Call& call, const CallEnd& end) {
+  const bool packed = call.items.size() > 1;
+  if (packed && !end.fault) {
+    packer_.size().answered(call.sent.tokens, now - call.sent.sent);
+  } else if (packed && (end.too_large || end.timed_out)) {
+    packer_.size().too_large(call.sent.tokens);
+  }
+  for (const ItemId id : call.items) {
+    const Record& record = items_.at(id);
+    const int64_t tokens = record.item.tokens;
+    // An answer that does not say what it took is taken to have cost what was expected.
+    int64_t cost = end.fault ? 0 : tokens;
+    if (end.computed)
+      cost =
+          packed ? *end.computed * tokens / std::max<int64_t>(call.sent.tokens, 1) : *end.computed;
+    queue_.settle(record.charge, cost);
+  }
+}
+
+void DispatchPolicy::call_ended(TimePoint now, ItemId id, const Call& call, const CallEnd& end,
+                                std::optional<TimePoint>& retry_at, Actions& actions) {
+  Record& record = items_.at(id);
+  if (!end.fault) {
+    ++record.attempts.used;
+    return finish(now, id, ItemEnd::kAnswered, actions);
+  }
+  // It is unknown which item of a packed call is at fault. Halves will tell, and an item fails only
+  // in a call of its own.
+  const bool was_packed = call.items.size() > 1;
+  const bool is_given_up = retries_ended_ || record.cancelled;
+  RetryOptions retry = options_.retry;
+  if (was_packed && (end.fault == Fault::kRequest || end.fault == Fault::kTransient)) {
+    record.rows_max = static_cast<int32_t>(call.items.size() / 2);
+    retry.attempts_max = INT32_MAX;
+    if (end.fault == Fault::kRequest) {
+      if (is_given_up) return finish(now, id, ItemEnd::kCancelled, actions);
+      ++counts_.retries;
+      return enqueue(now, record);
+    }
+  }
+  const UpstreamId upstream = call.sent.upstream;
+  if (end.fault == Fault::kOverloaded) record.item.refused_by |= WorkItem::bit_of(upstream);
+  const bool has_alternative =
+      end.fault == Fault::kOverloaded && upstreams_.has_alternative(now, record.item);
+  const RetryDecision decision =
+      decide_retry(retry, *end.fault, has_alternative ? std::nullopt : end.retry_after, now,
+                   record.attempts, random_);
+  if (!decision.again || end.begun) {
+    // Followers that received part of the answer share its end, whatever that is.
+    const bool cancelled = end.fault == Fault::kCancelled && !end.begun;
+    return finish(now, id, cancelled ? ItemEnd::kCancelled : ItemEnd::kFailed, actions);
+  }
+  // It has attempts left, so its failure would not have been its end.
+  if (is_given_up) return finish(now, id, ItemEnd::kCancelled, actions);
+  ++counts_.retries;
+  if (!retry_at) retry_at = decision.at;
+  if (*retry_at <= now) return enqueue(now, record);
+  items_.set_backoff(record, *retry_at);
+}
+
+// --- ends of items ------------------------------------------------------------------------------
+
+// For an item that was in flight, or is cancelled with all others: its followers end with it.
+void DispatchPolicy::finish(TimePoint now, ItemId id, ItemEnd how, Actions& actions) {
+  const std::optional<Hash128> question = items_.at(id).item.same_answer;
+  const Attempts attempts = end(id, how, id, actions);
+  if (!question) return;
+  if (how == ItemEnd::kCancelled && !retries_ended_) {
+    // The call was cancelled, and not its followers.
+    if (const auto heir = single_flight_.leave(*question, id)) enqueue(now, items_.at(*heir));
+    return;
+  }
+  for (const ItemId follower : single_flight_.leader_ended(*question, id)) {
+    if (how == ItemEnd::kCancelled) {
+      end(follower, how, follower, actions);
+      continue;
+    }
+    ++counts_.coalesced;
+    items_.at(follower).attempts = attempts;
+    end(follower, how, id, actions);
+  }
+}
+
+// For an item that ends by itself, while others may go on: its first follower takes over.
+void DispatchPolicy::leave(ItemId id, ItemEnd how, Actions& actions) {
+  Record& record = items_.at(id);
+  std::optional<ItemId> heir;
+  if (record.item.same_answer) heir = single_flight_.leave(*record.item.same_answer, id);
+  if (heir) {
+    promote(record, items_.at(*heir));
+    actions.emplace_back(PromoteFollower{.from = id, .heir = *heir});
+  } else {
+    dequeue(record);
+  }
+  end(id, how, id, actions);
+}
+
+void DispatchPolicy::promote(Record& from, Record& heir) {
+  const ItemId id = from.item.id;
+  const ItemId heir_id = heir.item.id;
+  items_.take_over(from, heir);
+  switch (heir.state()) {
+    case QueueState::kQueued:
+      replace_queued(id, heir.item);
+      return;
+    case QueueState::kInFlight:
+      std::ranges::replace(calls_.at(heir.call).items, id, heir_id);
+      break;
+    case QueueState::kBackoff:
+      break;
+    case QueueState::kFollowing:
+    case QueueState::kNone:
+      ENSURE(false, "item {} leads and is in no queue", id.value());
+  }
+  if (heir.handed_out) {
+    const bool was_out = queue_.replace(id, heir.item);
+    ENSURE(was_out, "item {} was not handed out", id.value());
+  }
+}
+
+Attempts DispatchPolicy::end(ItemId id, ItemEnd how, ItemId outcome_of, Actions& actions) {
+  const Record& record = items_.at(id);
+  const Attempts attempts = record.attempts;
+  if (record.handed_out) queue_.ended(record.item);
+  items_.remove(id);
+  actions.emplace_back(
+      Ended{.item = id, .how = how, .attempts = attempts, .outcome_of = outcome_of});
+  return attempts;
+}
+
+// --- cancelled ----------------------------------------------------------------------------------
+
+void DispatchPolicy::cancel_waiting(Actions& actions) {
+  retries_ended_ = true;
+  for (const ItemId id : items_.queued_and_backoff()) {
+    dequeue(items_.at(id));
+    finish({}, id, ItemEnd::kCancelled, actions);
+  }
+}
+
+void DispatchPolicy::cancel(TimePoint now, ItemId id, Actions& actions) {
+  if (items_.find(id) == nullptr) return;
+  Record& record = items_.at(id);
+  if (record.cancelled) return;
+  const std::optional<Hash128>& question = record.item.same_answer;
+  const bool leads = question && single_flight_.has_followers(*question);
+  if (record.state() != QueueState::kInFlight || leads) {
+    leave(id, ItemEnd::kCancelled, actions);
+    return pump(now, actions);
+  }
+  // An equal item that is submitted from now on makes a call of its own.
+  if (question) single_flight_.leave(*question, id);
+  record.item.same_answer.reset();
+  record.cancelled = true;
+  Call& call = calls_.at(record.call);
+  if (++call.cancelled == call.items.size()) actions.emplace_back(Stop{record.call});
 }
 
 }  // namespace windrow::dispatch

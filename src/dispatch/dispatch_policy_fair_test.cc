@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "dispatch/testing/scheduler_rig.h"
+#include "dispatch/testing/policy_rig.h"
 
 namespace windrow::dispatch {
 namespace {
@@ -16,14 +16,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::fixed;
-using Rig = testing::SchedulerRig;
+using Rig = testing::PolicyRig;
 using Ids = std::vector<uint64_t>;
 
 constexpr uint64_t kFlood = 1;
 constexpr uint64_t kOther = 2;
 
 // One floods, the other sends one at a time: it has the very next place, each time.
-TEST(SchedulerFair, WhoSendsOneAtATimeWaitsForOnePlace) {
+TEST(DispatchPolicyFair, WhoSendsOneAtATimeWaitsForOnePlace) {
   Rig rig(fixed({8}));
   uint64_t id = 0;
   while (id < 10'000)
@@ -37,7 +37,7 @@ TEST(SchedulerFair, WhoSendsOneAtATimeWaitsForOnePlace) {
   }
 }
 
-TEST(SchedulerFair, OfOneTenantTheOrderIsThatOfArrival) {
+TEST(DispatchPolicyFair, OfOneTenantTheOrderIsThatOfArrival) {
   Rig rig(fixed({1}));
   for (uint64_t id = 1; id <= 4; ++id)
     rig.submit(id, {.tokens = 10, .tenant = kFlood});
@@ -52,7 +52,7 @@ TEST(SchedulerFair, OfOneTenantTheOrderIsThatOfArrival) {
 }
 
 // What was cached was not computed for it.
-TEST(SchedulerFair, OnlyWhatWasComputedCounts) {
+TEST(DispatchPolicyFair, OnlyWhatWasComputedCounts) {
   Rig rig(fixed({1}));
   for (uint64_t id = 1; id <= 20; ++id)
     rig.submit(id, {.tokens = 100, .tenant = id <= 10 ? kFlood : kOther});
@@ -66,7 +66,7 @@ TEST(SchedulerFair, OnlyWhatWasComputedCounts) {
   EXPECT_EQ(starts[false], 2);
 }
 
-TEST(SchedulerFair, PriorityGoesBeforeShares) {
+TEST(DispatchPolicyFair, PriorityGoesBeforeShares) {
   Rig rig(fixed({1}));
   rig.submit(1, {.tenant = kFlood});
   for (uint64_t id = 2; id <= 6; ++id)
@@ -79,7 +79,7 @@ TEST(SchedulerFair, PriorityGoesBeforeShares) {
 }
 
 // What somebody had as interactive requests is not held against its rows.
-TEST(SchedulerFair, EachPriorityCountsForItself) {
+TEST(DispatchPolicyFair, EachPriorityCountsForItself) {
   Rig rig(fixed({1}));
   rig.submit(1, {.tokens = 100'000, .tenant = kFlood, .priority = Priority::kInteractive});
   rig.end_next({.tokens = 100'000, .computed = 100'000});
@@ -93,7 +93,7 @@ TEST(SchedulerFair, EachPriorityCountsForItself) {
   EXPECT_EQ(rig.ids_out(), (Ids{4}));
 }
 
-TEST(SchedulerFair, ADeadlineOvertakesOnlyItsTenants) {
+TEST(DispatchPolicyFair, ADeadlineOvertakesOnlyItsTenants) {
   Rig rig(fixed({1}));
   rig.submit(1, {.tokens = 10, .tenant = kFlood});
   rig.submit(2, {.tokens = 10, .tenant = kFlood});
@@ -108,7 +108,7 @@ TEST(SchedulerFair, ADeadlineOvertakesOnlyItsTenants) {
 }
 
 // The same holds for those that somebody refused.
-TEST(SchedulerFair, RefusedOnesTakeTurnsToo) {
+TEST(DispatchPolicyFair, RefusedOnesTakeTurnsToo) {
   DispatchPolicyOptions options = fixed({4});
   options.retry.backoff_base = milliseconds(1);
   options.retry.refusal_patience = std::chrono::hours(1);
@@ -126,13 +126,13 @@ TEST(SchedulerFair, RefusedOnesTakeTurnsToo) {
 
 // What somebody else asked already, far behind: it is asked when it is the other's turn, and for
 // its account.
-TEST(SchedulerFair, AnEqualQuestionIsAskedWhenItIsTheTurnOfWhoeverIsFirst) {
+TEST(DispatchPolicyFair, AnEqualQuestionIsAskedWhenItIsTheTurnOfWhoeverIsFirst) {
   Rig rig(fixed({1}));
   for (uint64_t id = 1; id <= 100; ++id)
     rig.submit(id, {.tokens = 10, .tenant = kFlood, .same_answer = Hash128{id, 0}});
   rig.submit(200, {.tokens = 10, .tenant = kOther, .same_answer = Hash128{90, 0}});
   rig.submit(201, {.tokens = 10, .tenant = kOther, .same_answer = Hash128{91, 0}});
-  EXPECT_EQ(rig.scheduler.tenants().size(), 2U);
+  EXPECT_EQ(rig.policy.tenants().size(), 2U);
   rig.end_next({.tokens = 10, .computed = 10});
   EXPECT_EQ(rig.ids_out(), (Ids{90}));
   rig.end_next({.tokens = 10, .computed = 10});
@@ -143,11 +143,11 @@ TEST(SchedulerFair, AnEqualQuestionIsAskedWhenItIsTheTurnOfWhoeverIsFirst) {
   while (!rig.out.empty())
     rig.end_next({.tokens = 10, .computed = 10});
   EXPECT_EQ(rig.ends.size(), 102U);
-  EXPECT_TRUE(rig.scheduler.tenants().empty());
+  EXPECT_TRUE(rig.policy.tenants().empty());
 }
 
 // One who goes to a server that is full does not hold up who comes after it and goes elsewhere.
-TEST(SchedulerFair, WhoCannotGoHoldsUpNobody) {
+TEST(DispatchPolicyFair, WhoCannotGoHoldsUpNobody) {
   Rig rig(fixed({1, 1}));
   for (uint64_t id = 1; id <= 200; ++id)
     rig.submit(id, {.tokens = 10, .tenant = 1 + id % 5, .upstreams = 1});
@@ -157,8 +157,8 @@ TEST(SchedulerFair, WhoCannotGoHoldsUpNobody) {
 }
 
 // In the long run tokens are shared by weight, whatever the length of requests: each tenant keeps a
-// few waiting. The expectation is arithmetic on weights; nothing of the scheduler is in it.
-TEST(SchedulerFair, TokensAreSharedByWeight) {
+// few waiting. The expectation is arithmetic on weights; nothing of the policy is in it.
+TEST(DispatchPolicyFair, TokensAreSharedByWeight) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -207,7 +207,7 @@ TEST(SchedulerFair, TokensAreSharedByWeight) {
 // requests are cancelled. Between two starts of a tenant with something ready there are few of the
 // same priority by others, for the least weight, too; where the first to come is the first to go
 // there are 130 to 380 of them. Lanes stay in order.
-TEST(SchedulerFair, NobodyStarves) {
+TEST(DispatchPolicyFair, NobodyStarves) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -253,7 +253,7 @@ TEST(SchedulerFair, NobodyStarves) {
     };
     for (int step = 0; step < 4000; ++step) {
       const double draw = random.unit();
-      if (draw < 0.45 && rig.scheduler.unfinished() < 400) {
+      if (draw < 0.45 && rig.policy.unfinished() < 400) {
         Item item{.tenant = 1 + random.below(kTenants),
                   .priority = static_cast<Priority>(random.below(3))};
         if (random.chance(0.2)) item.lane = 10 * item.tenant + random.below(2);
@@ -295,7 +295,7 @@ TEST(SchedulerFair, NobodyStarves) {
       rig.answer_next();
       note_starts();
     }
-    EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+    EXPECT_EQ(rig.policy.unfinished(), 0U);
     EXPECT_EQ(rig.ends.size(), id);
   }
 }

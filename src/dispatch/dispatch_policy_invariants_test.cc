@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "dispatch/dispatch_policy.h"
-#include "dispatch/testing/scheduler_rig.h"
+#include "dispatch/testing/policy_rig.h"
 
 namespace windrow::dispatch {
 namespace {
@@ -19,7 +19,7 @@ using testing::kStart;
 // Everything at once against servers with faults: every item ends exactly once, nothing exceeds
 // its limit, lanes keep their order; a call is stopped when all of its items were cancelled, nobody
 // else is cancelled, and no question is out twice.
-TEST(SchedulerInvariants, HoldWhateverHappens) {
+TEST(DispatchPolicyInvariants, HoldWhateverHappens) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -36,7 +36,7 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
     if (random.chance(0.3)) options.reserve = queueing::kServerReserve;
     const double cancels = random.chance(0.5) ? 0.02 : 0.3;
     options.packer.window = milliseconds(random.below(2) * 30);
-    DispatchPolicy scheduler(options);
+    DispatchPolicy policy(options);
 
     TimePoint now = kStart;
     std::vector<Send> out;
@@ -49,7 +49,7 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
     const auto perform = [&](const Actions& actions) {
       for (const Action& action : actions) {
         if (const auto* send = std::get_if<Send>(&action)) {
-          failed |= scheduler.in_flight(send->upstream) < 1;
+          failed |= policy.in_flight(send->upstream) < 1;
           for (const ItemId id : send->items) {
             const WorkItem& item = items.at(id.value());
             failed |= item.lane != 0 && lanes[item.lane].front() != id.value();
@@ -69,9 +69,9 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
     };
     uint64_t submitted = 0;
     const uint64_t rows = 600;
-    for (int step = 0; step < 200'000 && (submitted < rows || scheduler.unfinished() > 0); ++step) {
+    for (int step = 0; step < 200'000 && (submitted < rows || policy.unfinished() > 0); ++step) {
       Actions actions;
-      if (submitted < rows && scheduler.unfinished() < 60 && random.chance(0.5)) {
+      if (submitted < rows && policy.unfinished() < 60 && random.chance(0.5)) {
         WorkItem item{.id = ItemId(++submitted), .tokens = random.between(1, 100)};
         if (random.chance(0.2)) item.lane = 1 + random.below(5);
         if (random.chance(0.3)) item.pack = 1 + random.below(2);
@@ -83,7 +83,7 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
         item.weight = static_cast<int32_t>(random.between(1, 3));
         if (item.lane != 0) lanes[item.lane].push_back(submitted);
         items[submitted] = item;
-        scheduler.submit(now, item, 1, actions);
+        policy.submit(now, item, 1, actions);
       } else if (!out.empty() && random.chance(0.6)) {
         const auto chosen = out.begin() + static_cast<std::ptrdiff_t>(random.below(out.size()));
         const CallId call = chosen->call;
@@ -97,32 +97,32 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
         end.begun = random.chance(0.1);
         if (stopped.contains(call) && random.chance(0.8)) end.fault = Fault::kCancelled;
         if (random.chance(0.3)) end.retry_after = milliseconds(random.below(3000));
-        scheduler.ended(now, call, end, actions);
+        policy.ended(now, call, end, actions);
       } else if (submitted > 0 && random.chance(cancels)) {
         // Rather one of those that are there.
         const uint64_t before = random.chance(0.8) ? random.below(60) : random.below(submitted);
         const ItemId item(submitted - std::min(before, submitted - 1));
         if (!ends.contains(item.value())) cancelled.insert(item);
-        scheduler.cancel(now, item, actions);
+        policy.cancel(now, item, actions);
       } else {
-        const auto wake = scheduler.wake_at();
+        const auto wake = policy.wake_at();
         const TimePoint later = now + milliseconds(random.below(200));
         now = wake && out.empty() ? std::max(now, *wake) : later;
         if (wake && *wake <= now) {
-          scheduler.wake(now, actions);
+          policy.wake(now, actions);
           // Or its driver would call it without end.
-          ASSERT_TRUE(!scheduler.wake_at() || *scheduler.wake_at() > now);
+          ASSERT_TRUE(!policy.wake_at() || *policy.wake_at() > now);
         }
         // With nothing out and no time to wait for, nothing would ever happen again.
-        ASSERT_TRUE(wake || !out.empty() || submitted < rows || scheduler.unfinished() == 0)
-            << "stuck with " << scheduler.unfinished();
+        ASSERT_TRUE(wake || !out.empty() || submitted < rows || policy.unfinished() == 0)
+            << "stuck with " << policy.unfinished();
       }
       perform(actions);
       ASSERT_FALSE(failed);
       std::set<Hash128> asked;
       for (const Send& send : out) {
         bool wanted = false;
-        for (const ItemId id : scheduler.items_of(send.call)) {
+        for (const ItemId id : policy.items_of(send.call)) {
           if (cancelled.contains(id)) continue;
           wanted = true;
           const WorkItem& item = items.at(id.value());
@@ -135,11 +135,11 @@ TEST(SchedulerInvariants, HoldWhateverHappens) {
       for (uint32_t i = 0; i < upstreams; ++i) {
         const ConcurrencyOptions& concurrency = options.upstreams[i].concurrency;
         if (concurrency.fixed > 0) {
-          ASSERT_LE(scheduler.in_flight(UpstreamId(i)), concurrency.fixed);
+          ASSERT_LE(policy.in_flight(UpstreamId(i)), concurrency.fixed);
         }
       }
     }
-    EXPECT_EQ(scheduler.unfinished(), 0U);
+    EXPECT_EQ(policy.unfinished(), 0U);
     EXPECT_EQ(ends.size(), rows);
   }
 }

@@ -5,13 +5,13 @@
 #include <map>
 
 #include "base/random.h"
-#include "dispatch/testing/scheduler_rig.h"
+#include "dispatch/testing/policy_rig.h"
 
 namespace windrow::dispatch {
 namespace {
 
 using testing::fixed;
-using Rig = testing::SchedulerRig;
+using Rig = testing::PolicyRig;
 
 DispatchPolicyOptions kept(int32_t limit) {
   DispatchPolicyOptions options = fixed({limit});
@@ -19,7 +19,7 @@ DispatchPolicyOptions kept(int32_t limit) {
   return options;
 }
 
-TEST(SchedulerReserve, WhoIsInAHurryFindsAPlaceBesideRowsThatTakeLong) {
+TEST(DispatchPolicyReserve, WhoIsInAHurryFindsAPlaceBesideRowsThatTakeLong) {
   Rig rig(kept(8));
   for (uint64_t id = 1; id <= 20; ++id)
     rig.submit(id, {.priority = Priority::kBatch});
@@ -34,7 +34,7 @@ TEST(SchedulerReserve, WhoIsInAHurryFindsAPlaceBesideRowsThatTakeLong) {
   EXPECT_EQ(rig.out.size(), 7U) << "another row takes the place of a row";
 }
 
-TEST(SchedulerReserve, NothingElseIsLeftEmpty) {
+TEST(DispatchPolicyReserve, NothingElseIsLeftEmpty) {
   Rig rig(kept(8));
   for (uint64_t id = 1; id <= 4; ++id)
     rig.submit(id, {.priority = Priority::kInteractive});
@@ -43,7 +43,7 @@ TEST(SchedulerReserve, NothingElseIsLeftEmpty) {
   EXPECT_EQ(rig.out.size(), 8U);
 }
 
-TEST(SchedulerReserve, RowsThatGiveWayKeepNobodyOut) {
+TEST(DispatchPolicyReserve, RowsThatGiveWayKeepNobodyOut) {
   DispatchPolicyOptions options = kept(8);
   options.reserve.batch_is_preemptible = true;
   Rig rig(options);
@@ -59,14 +59,14 @@ TEST(SchedulerReserve, RowsThatGiveWayKeepNobodyOut) {
   EXPECT_EQ(rig.out.size(), 7U) << "no row comes for those that ended, while others are as many";
 }
 
-TEST(SchedulerReserve, ByDefaultNothingIsKept) {
+TEST(DispatchPolicyReserve, ByDefaultNothingIsKept) {
   Rig rig(fixed({8}));
   for (uint64_t id = 1; id <= 20; ++id)
     rig.submit(id, {.priority = Priority::kBatch});
   EXPECT_EQ(rig.out.size(), 8U);
 }
 
-TEST(SchedulerReserve, APackIsAsUrgentAsTheMostUrgentOfIt) {
+TEST(DispatchPolicyReserve, APackIsAsUrgentAsTheMostUrgentOfIt) {
   Rig rig(kept(4));
   for (uint64_t id = 1; id <= 6; ++id)
     rig.submit(id, {.priority = Priority::kBatch});
@@ -77,51 +77,51 @@ TEST(SchedulerReserve, APackIsAsUrgentAsTheMostUrgentOfIt) {
   EXPECT_EQ(rig.out.back().items.size(), 2U);
 }
 
-TEST(SchedulerReserve, ManyRowsTakeSeveralPlacesAndLeaveThoseThatAreKept) {
+TEST(DispatchPolicyReserve, ManyRowsTakeSeveralPlacesAndLeaveThoseThatAreKept) {
   DispatchPolicyOptions options = kept(8);
-  options.upstreams[0].places_by_rows = true;
+  options.upstreams[0].slots_by_rows = true;
   Rig rig(options);
   rig.submit(1, {.rows = 9, .priority = Priority::kBatch});
-  EXPECT_EQ(rig.scheduler.in_flight(UpstreamId(0)), 3);
+  EXPECT_EQ(rig.policy.in_flight(UpstreamId(0)), 3);
   rig.submit(2, {.rows = 2000, .priority = Priority::kBatch});
-  EXPECT_EQ(rig.scheduler.in_flight(UpstreamId(0)), 7) << "half of all at most";
+  EXPECT_EQ(rig.policy.in_flight(UpstreamId(0)), 7) << "half of all at most";
   rig.submit(3, {.priority = Priority::kBatch});
   EXPECT_EQ(rig.out.size(), 2U);
   rig.submit(4, {.rows = 2000, .priority = Priority::kInteractive});
   EXPECT_EQ(rig.out.size(), 3U) << "with what is left";
-  EXPECT_EQ(rig.scheduler.places_out(), 8U);
+  EXPECT_EQ(rig.policy.slots_in_flight(), 8U);
   rig.answer_next();
   EXPECT_EQ(rig.ids_out(), (std::vector<uint64_t>{2, 4, 3}));
-  EXPECT_EQ(rig.scheduler.places_out(), 6U);
+  EXPECT_EQ(rig.policy.slots_in_flight(), 6U);
   rig.answer_next();
   rig.answer_next();
   rig.answer_next();
-  EXPECT_EQ(rig.scheduler.places_out(), 0U);
+  EXPECT_EQ(rig.policy.slots_in_flight(), 0U);
 }
 
-TEST(SchedulerReserve, WhatWaitsCountsByItsRows) {
+TEST(DispatchPolicyReserve, WhatWaitsCountsByItsRows) {
   Rig rig(fixed({1}));
   rig.submit(1);
   rig.submit(2, {.priority = Priority::kNormal});
   rig.submit(3, {.rows = 12, .priority = Priority::kNormal});
   rig.submit(4, {.rows = 2000, .priority = Priority::kBatch});
-  EXPECT_EQ(rig.scheduler.backlog(Priority::kNormal), 1U + 4U);
-  EXPECT_EQ(rig.scheduler.backlog(Priority::kBatch), 1U + 4U + 16U);
+  EXPECT_EQ(rig.policy.backlog(Priority::kNormal), 1U + 4U);
+  EXPECT_EQ(rig.policy.backlog(Priority::kBatch), 1U + 4U + 16U);
   for (int i = 0; i < 4; ++i)
     rig.answer_next();
-  EXPECT_EQ(rig.scheduler.backlog(Priority::kBatch), 0U);
+  EXPECT_EQ(rig.policy.backlog(Priority::kBatch), 0U);
 }
 
 // Rows wait, and those in a hurry come without end: among the starts at places that a row could
 // have had, a row's is one of every K + 1.
-TEST(SchedulerReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {
+TEST(DispatchPolicyReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const auto limit = static_cast<int32_t>(random.between(1, 24));
     DispatchPolicyOptions options = kept(limit);
-    const auto overtaken_max = static_cast<int32_t>(random.between(1, 8));
-    options.lanes.overtaken_max = {overtaken_max, overtaken_max};
+    const auto bypass_max = static_cast<int32_t>(random.between(1, 8));
+    options.queue.bypass = {bypass_max, bypass_max};
     const int32_t rows_max =
         queueing::Reserve(queueing::kServerReserve).capacity(limit, Priority::kBatch);
     Rig rig(options);
@@ -135,7 +135,7 @@ TEST(SchedulerReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {
       submit(Priority::kBatch);
     for (int i = 0; i < 40; ++i)
       submit(Priority::kInteractive);
-    int overtakers = 0;
+    int bypasses = 0;
     for (int step = 0; step < 1000; ++step) {
       submit(Priority::kInteractive);
       int rows = 0;
@@ -149,9 +149,9 @@ TEST(SchedulerReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {
       rig.answer_next();
       ASSERT_EQ(std::ssize(rig.out), limit);
       if (priority[rig.ids_out().back()] == Priority::kBatch) {
-        overtakers = 0;
+        bypasses = 0;
       } else if (rows < rows_max) {
-        ASSERT_LE(++overtakers, overtaken_max);
+        ASSERT_LE(++bypasses, bypass_max);
       }
     }
   }

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "dispatch/testing/scheduler_rig.h"
+#include "dispatch/testing/policy_rig.h"
 
 namespace windrow::dispatch {
 namespace {
@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 using testing::fixed;
 using testing::kStart;
-using Rig = testing::SchedulerRig;
+using Rig = testing::PolicyRig;
 using Ids = std::vector<uint64_t>;
 
 TEST(DispatchPolicy, SendsAsManyAsFitAndTheNextWhenOneEnded) {
@@ -50,7 +50,7 @@ TEST(DispatchPolicy, OthersGoWhileARetryWaits) {
   rig.end_next({.fault = Fault::kTransient, .retry_after = seconds(20)});
   EXPECT_EQ(rig.ids_out(), (Ids{2}));
   rig.answer_next();
-  EXPECT_EQ(rig.scheduler.wake_at(), kStart + seconds(20));
+  EXPECT_EQ(rig.policy.wake_at(), kStart + seconds(20));
   rig.advance(seconds(20));
   EXPECT_EQ(rig.ids_out(), (Ids{1}));
 }
@@ -79,7 +79,7 @@ TEST(DispatchPolicy, ASingleRefusalCostsItsOwnRowABackOffAndNothingElse) {
       rig.submit(id);
     rig.fail_next(Fault::kOverloaded);
     EXPECT_EQ(rig.ids_out(), (Ids{2, 3, 4, 5}));
-    EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 4);
+    EXPECT_EQ(rig.policy.limit(UpstreamId(0)), 4);
     rig.answer_next();
     EXPECT_EQ(rig.ids_out(), (Ids{3, 4, 5, 6}));
     rig.advance(seconds(1));
@@ -120,7 +120,7 @@ TEST(DispatchPolicy, RefusalsInARowPauseTheQuotaAndThenOneGoesToSee) {
   for (; refused < 40 && rig.out.size() == 4; ++refused)
     rig.fail_next(Fault::kOverloaded);
   EXPECT_LE(refused, 8);
-  EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 4) << "a fixed number is kept";
+  EXPECT_EQ(rig.policy.limit(UpstreamId(0)), 4) << "a fixed number is kept";
   while (!rig.out.empty())
     rig.fail_next(Fault::kOverloaded);
   rig.advance(seconds(2));
@@ -138,9 +138,9 @@ TEST(DispatchPolicy, RefusalsInARowCutTheNumberInFlight) {
   ASSERT_EQ(rig.out.size(), 16U);
   for (int i = 0; i < 7; ++i)
     rig.fail_next(Fault::kOverloaded);
-  EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 16);
+  EXPECT_EQ(rig.policy.limit(UpstreamId(0)), 16);
   rig.fail_next(Fault::kOverloaded);
-  EXPECT_LE(rig.scheduler.limit(UpstreamId(0)), 8);
+  EXPECT_LE(rig.policy.limit(UpstreamId(0)), 8);
 }
 
 DispatchPolicyOptions where_people_wait(DispatchPolicyOptions options) {
@@ -191,7 +191,7 @@ TEST(DispatchPolicy, WhatIsAlwaysRefusedDoesNotCutTheLimit) {
     rig.advance(seconds(5));
     ASSERT_EQ(rig.ids_out(), (Ids{1}));
   }
-  EXPECT_GE(rig.scheduler.limit(UpstreamId(0)), 8);
+  EXPECT_GE(rig.policy.limit(UpstreamId(0)), 8);
 }
 
 TEST(DispatchPolicy, AnUpstreamWhoseAnswersCannotBeUsedIsWell) {
@@ -204,7 +204,7 @@ TEST(DispatchPolicy, AnUpstreamWhoseAnswersCannotBeUsedIsWell) {
     rig.end_next({.fault = Fault::kTransient, .answered = true});
   EXPECT_EQ(rig.ends.size(), 50U) << "without a pause";
   EXPECT_EQ(rig.how(1), ItemEnd::kFailed);
-  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kGood);
+  EXPECT_EQ(rig.policy.health(UpstreamId(0)), Health::kGood);
 }
 
 TEST(DispatchPolicy, AnUpstreamThatFailsIsLeftAndFoundAgain) {
@@ -213,18 +213,18 @@ TEST(DispatchPolicy, AnUpstreamThatFailsIsLeftAndFoundAgain) {
   Rig rig(options);
   for (uint64_t id = 1; id <= 30; ++id)
     rig.submit(id);
-  for (int i = 0; i < 20 && rig.scheduler.health(UpstreamId(0)) == Health::kGood; ++i) {
+  for (int i = 0; i < 20 && rig.policy.health(UpstreamId(0)) == Health::kGood; ++i) {
     const bool bad = rig.out.front().upstream == UpstreamId(0);
     bad ? rig.fail_next(Fault::kTransient) : rig.answer_next();
   }
-  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kEjected);
+  EXPECT_EQ(rig.policy.health(UpstreamId(0)), Health::kEjected);
   EXPECT_EQ(rig.out.size(), 1U);
   rig.advance(seconds(10));
-  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kProbing);
+  EXPECT_EQ(rig.policy.health(UpstreamId(0)), Health::kProbing);
   EXPECT_EQ(rig.out.size(), 2U);
   rig.answer_next();
   rig.answer_next();
-  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kGood);
+  EXPECT_EQ(rig.policy.health(UpstreamId(0)), Health::kGood);
 }
 
 TEST(DispatchPolicy, EqualItemsAreAskedOnce) {
@@ -244,7 +244,7 @@ TEST(DispatchPolicy, KnowsWhoWaits) {
   DispatchPolicyOptions options = fixed({1});
   options.retry.backoff_base = seconds(10);
   Rig rig(options);
-  const auto waits = [&](uint64_t id) { return rig.scheduler.is_waiting(ItemId(id)); };
+  const auto waits = [&](uint64_t id) { return rig.policy.is_waiting(ItemId(id)); };
   rig.submit(1, {.same_answer = Hash128{7, 7}});
   rig.submit(2, {.same_answer = Hash128{7, 7}});
   rig.submit(3);
@@ -293,12 +293,12 @@ TEST(DispatchPolicy, AWindowThatIsOverWaitsForRoomAndNotForTime) {
   rig.submit(1);
   rig.submit(2, {.pack = 1});
   rig.submit(3, {.pack = 1, .deadline = kStart + seconds(5)});
-  EXPECT_EQ(rig.scheduler.wake_at(), kStart + milliseconds(30));
+  EXPECT_EQ(rig.policy.wake_at(), kStart + milliseconds(30));
   rig.advance(milliseconds(30));
-  EXPECT_EQ(rig.scheduler.wake_at(), kStart + seconds(5));
+  EXPECT_EQ(rig.policy.wake_at(), kStart + seconds(5));
   rig.advance(seconds(5));
   EXPECT_EQ(rig.how(3), ItemEnd::kExpired);
-  EXPECT_EQ(rig.scheduler.wake_at(), std::nullopt);
+  EXPECT_EQ(rig.policy.wake_at(), std::nullopt);
   rig.answer_next();
   EXPECT_EQ(rig.ids_out(), (Ids{2}));
 }
@@ -343,7 +343,7 @@ TEST(DispatchPolicy, WhatFailedTogetherComesBackTogether) {
     rig.submit(id, {.pack = 1});
   rig.answer_next();
   rig.fail_next(Fault::kTransient);
-  const auto at = rig.scheduler.wake_at();
+  const auto at = rig.policy.wake_at();
   ASSERT_TRUE(at);
   rig.advance(*at - rig.now);
   EXPECT_EQ(rig.ids_out().size(), 4U);  // half of them
@@ -406,7 +406,7 @@ TEST(DispatchPolicy, EachUpstreamHasItsLargestBatch) {
   }
   EXPECT_GT(largest, 1U);
   EXPECT_EQ(rig.ends.size(), 40U);
-  EXPECT_EQ(rig.scheduler.counts().batched_rows, 40);
+  EXPECT_EQ(rig.policy.counts().batched_rows, 40);
 }
 
 // Nobody knows whose the failure was, and there is no more trying.
@@ -439,7 +439,7 @@ TEST(DispatchPolicy, WhatIsTooLateIsNotSent) {
   Rig rig(fixed({1}));
   rig.submit(1);
   rig.submit(2, {.deadline = kStart + seconds(5)});
-  EXPECT_EQ(rig.scheduler.wake_at(), kStart + seconds(5));
+  EXPECT_EQ(rig.policy.wake_at(), kStart + seconds(5));
   rig.advance(seconds(5));
   EXPECT_EQ(rig.how(2), ItemEnd::kExpired);
 }
@@ -459,7 +459,7 @@ TEST(DispatchPolicy, AfterACancelNothingIsTriedAgain) {
   rig.answer_next();
   EXPECT_EQ(rig.how(2), ItemEnd::kCancelled);
   EXPECT_EQ(rig.how(3), ItemEnd::kAnswered);
-  EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+  EXPECT_EQ(rig.policy.unfinished(), 0U);
 }
 
 TEST(DispatchPolicy, StopsAtItsBudget) {
@@ -471,10 +471,10 @@ TEST(DispatchPolicy, StopsAtItsBudget) {
   for (int i = 0; i < 2; ++i)
     rig.end_next({.tokens = 10, .cost = 10});
   EXPECT_TRUE(rig.out.empty());
-  EXPECT_TRUE(rig.scheduler.budget_is_spent());
-  EXPECT_EQ(rig.scheduler.spent(), 20);
+  EXPECT_TRUE(rig.policy.budget_is_spent());
+  EXPECT_EQ(rig.policy.spent(), 20);
   rig.cancel_waiting();
-  EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+  EXPECT_EQ(rig.policy.unfinished(), 0U);
 }
 
 // Prefix groups, shuffled, on two servers that keep what they computed: a group's beginning is
@@ -494,7 +494,7 @@ TEST(DispatchPolicy, RowsOfAGroupMeet) {
   for (uint64_t id = 1; id <= 4000; ++id) {
     groups[id] = 1 + random.below(100);
     rig.submit(id, {.tokens = 100, .group = groups[id]});
-    while (rig.scheduler.unfinished() > 60)
+    while (rig.policy.unfinished() > 60)
       answer();
   }
   while (!rig.out.empty())
@@ -516,13 +516,13 @@ TEST(DispatchPolicy, AllUpstreamsTogetherKeepToTheLimitOfCalls) {
   EXPECT_EQ(out_at(2), 3) << "who wants little gets it";
   EXPECT_EQ(out_at(0), 9);
   EXPECT_EQ(out_at(1), 9);
-  EXPECT_TRUE(rig.scheduler.is_at_calls_max());
+  EXPECT_TRUE(rig.policy.is_at_calls_max());
   while (!rig.out.empty()) {
     ASSERT_LE(rig.out.size(), 21U);
     rig.answer_next();
   }
-  EXPECT_FALSE(rig.scheduler.is_at_calls_max());
-  EXPECT_EQ(rig.scheduler.unfinished(), 0U);
+  EXPECT_FALSE(rig.policy.is_at_calls_max());
+  EXPECT_EQ(rig.policy.unfinished(), 0U);
 }
 
 // 40 rows at a server that takes all, in a process that has files for 12 connections.
@@ -534,10 +534,10 @@ TEST(DispatchPolicy, AShortageOfFilesShrinksTheWindowAndCostsNothing) {
   for (int i = 0; i < 28; ++i)
     rig.fail_next(Fault::kShortOfFiles);
   EXPECT_EQ(rig.out.size(), 12U);
-  EXPECT_EQ(rig.scheduler.limit(UpstreamId(0)), 12);
-  EXPECT_EQ(rig.scheduler.health(UpstreamId(0)), Health::kGood);
+  EXPECT_EQ(rig.policy.limit(UpstreamId(0)), 12);
+  EXPECT_EQ(rig.policy.health(UpstreamId(0)), Health::kGood);
   size_t most = 0;
-  while (rig.scheduler.unfinished() > 0) {
+  while (rig.policy.unfinished() > 0) {
     if (rig.out.empty()) {
       rig.advance(std::chrono::seconds(1));
       continue;

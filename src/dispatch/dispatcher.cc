@@ -12,7 +12,7 @@ DispatchPolicyOptions scheduler_options(const std::vector<DispatchUpstream>& ups
                                   .retry = {.attempts_max = std::max(options.attempts_max, 1),
                                             .backoff_base = options.backoff_base,
                                             .refusal_patience = options.refusal_patience},
-                                  .lanes = options.lanes,
+                                  .queue = options.queue,
                                   .reserve = options.reserve,
                                   .packer = options.packer,
                                   .router = options.router,
@@ -24,7 +24,7 @@ DispatchPolicyOptions scheduler_options(const std::vector<DispatchUpstream>& ups
         {.concurrency = upstream.concurrency.value_or(ConcurrencyOptions{.fixed = 1}),
          .quota = upstream.quota,
          .pack_rows_max = upstream.pack_rows_max,
-         .places_by_rows = upstream.places_by_rows});
+         .slots_by_rows = upstream.slots_by_rows});
   }
   return scheduler;
 }
@@ -54,7 +54,7 @@ DispatchOptions never_left(DispatchOptions options) {
 }  // namespace
 
 Dispatcher::Dispatcher(llm::Backend& backend, DispatchOptions options)
-    : Dispatcher({{.backend = &backend, .places_by_rows = options.places_by_rows}},
+    : Dispatcher({{.backend = &backend, .slots_by_rows = options.slots_by_rows}},
                  never_left(options), nullptr, nullptr) {}
 
 Dispatcher::Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions options,
@@ -76,7 +76,7 @@ Dispatcher::Dispatcher(std::vector<DispatchUpstream> upstreams, DispatchOptions 
       own_waker_(waker == nullptr ? std::make_unique<ThreadWaker>(own_clock_) : nullptr),
       clock_(clock == nullptr ? own_clock_ : *clock),
       waker_(waker == nullptr ? *own_waker_ : *waker),
-      scheduler_(scheduler_options(upstreams_, options)) {
+      policy_(scheduler_options(upstreams_, options)) {
   waker_.start([this] { wake(); });
 }
 
@@ -151,7 +151,7 @@ std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Co
     } else {
       entries_.emplace(item.id, std::move(entry));
       Actions actions;
-      scheduler_.submit(begin_event(), item, expected, actions);
+      policy_.submit(begin_event(), item, expected, actions);
       deeds = end_event(actions);
     }
   }
@@ -164,7 +164,7 @@ void Dispatcher::wake() {
   {
     const std::scoped_lock lock(mutex_);
     Actions actions;
-    scheduler_.wake(begin_event(), actions);
+    policy_.wake(begin_event(), actions);
     deeds = end_event(actions);
   }
   run(std::move(deeds));
@@ -183,9 +183,9 @@ void Dispatcher::cancel_unless_out(ItemId item) {
     const auto entry = entries_.find(item);
     const bool loads = entry != entries_.end() && entry->second.request &&
                        entry->second.request->load_wait && entry->second.request->load_wait->waits;
-    if (scheduler_.is_out(item) && !loads) return;
+    if (policy_.is_in_flight(item) && !loads) return;
     Actions actions;
-    scheduler_.cancel(begin_event(), item, actions);
+    policy_.cancel(begin_event(), item, actions);
     deeds = end_event(actions);
   }
   run(std::move(deeds));
@@ -196,7 +196,7 @@ void Dispatcher::cancel(ItemId item) {
   {
     const std::scoped_lock lock(mutex_);
     Actions actions;
-    scheduler_.cancel(begin_event(), item, actions);
+    policy_.cancel(begin_event(), item, actions);
     deeds = end_event(actions);
   }
   run(std::move(deeds));
@@ -218,7 +218,7 @@ void Dispatcher::cancel_those(Cancel what) {
     ++cancels_;
     Actions actions;
     begin_event();
-    scheduler_.cancel_waiting(actions);
+    policy_.cancel_waiting(actions);
     deeds = end_event(actions);
   }
   pass_on(what);

@@ -46,14 +46,14 @@ struct DispatchOptions {
   Duration backoff_base{};                   // RetryOptions
   std::optional<Duration> refusal_patience;  // likewise
   std::vector<QuotaOptions> quotas = {{}};
-  LaneOptions lanes;
+  RequestQueueOptions queue;
   queueing::ReserveOptions reserve;
   RouterOptions router;
   PackerOptions packer = {.rows_max = 1};  // one request a call unless it is told otherwise
   bool coalesce = true;                    // WorkItem::same_answer
 
-  // Of the one backend of Dispatcher(backend, options): UpstreamOptions::places_by_rows.
-  bool places_by_rows = false;
+  // Of the one backend of Dispatcher(backend, options): UpstreamOptions::slots_by_rows.
+  bool slots_by_rows = false;
 
   // Asked before anything is sent, for items with same_answer; not owned, outlives the dispatcher.
   // `cache_scope` is what beside the request decides about the answer: the names that models have
@@ -87,18 +87,18 @@ struct DispatchUpstream {
   std::optional<ConcurrencyOptions> concurrency;
   size_t quota = 0;
   int32_t pack_rows_max = INT32_MAX;  // 1: it takes one input a call
-  bool places_by_rows = false;        // UpstreamOptions
+  bool slots_by_rows = false;         // UpstreamOptions
 };
 
 // A reading of this moment.
 struct UpstreamReading {
-  int32_t in_flight = 0;  // calls, or the places they take (UpstreamOptions::places_by_rows)
+  int32_t in_flight = 0;  // calls, or the slots they take (UpstreamOptions::slots_by_rows)
   int32_t in_flight_max = 0;
   Health health = Health::kGood;
   ConcurrencyFinding finding;
 };
 
-struct DispatchCounts : SchedulerCounts {
+struct DispatchCounts : DispatchPolicyCounts {
   int64_t cached = 0;  // requests that were answered from the cache
   Cost spent = 0;
 };
@@ -311,7 +311,7 @@ class Dispatcher final : public Submitter {
   std::condition_variable room_grew_;
   std::condition_variable became_idle_;
   int32_t submitters_waiting_ = 0;
-  DispatchPolicy scheduler_;
+  DispatchPolicy policy_;
   boost::unordered_flat_map<ItemId, Entry, std::hash<ItemId>> entries_;
   boost::unordered_flat_map<CallId, std::stop_source, std::hash<CallId>> unwanted_;  // calls out
   uint64_t submitted_ = 0;

@@ -68,12 +68,12 @@ TimePoint Dispatcher::begin_event() {
 }
 
 Dispatcher::Effects Dispatcher::end_event(const Actions& actions) {
-  waker_.wake_at(scheduler_.wake_at());
+  waker_.wake_at(policy_.wake_at());
   notify_waiters();  // a limit may have grown
   Effects deeds = deeds_of(actions);
-  if (scheduler_.budget_is_spent() && !std::exchange(told_of_budget_, true))
+  if (policy_.budget_is_spent() && !std::exchange(told_of_budget_, true))
     deeds.emplace_back(BudgetSpent{});
-  if (scheduler_.is_at_calls_max() && !std::exchange(told_of_calls_max_, true))
+  if (policy_.is_at_calls_max() && !std::exchange(told_of_calls_max_, true))
     deeds.emplace_back(AtCallsMax{});
   return deeds;
 }
@@ -304,7 +304,7 @@ void Dispatcher::call_ended(const OpenCall& call, llm::Outcome outcome) {
   {
     const std::scoped_lock lock(mutex_);
     unwanted_.erase(call.id);
-    const std::vector<ItemId>& items = scheduler_.items_of(call.id);
+    const std::vector<ItemId>& items = policy_.items_of(call.id);
     for (size_t i = 0; i < items.size(); ++i) {
       Entry& entry = entries_.at(items[i]);
       entry.tokens += tokens_of(outcomes[i]);
@@ -314,7 +314,7 @@ void Dispatcher::call_ended(const OpenCall& call, llm::Outcome outcome) {
       entry.outcome = std::move(outcomes[i]);
     }
     Actions actions;
-    scheduler_.ended(begin_event(), call.id, end, actions);
+    policy_.ended(begin_event(), call.id, end, actions);
     deeds = end_event(actions);
   }
   run(std::move(deeds));
@@ -324,7 +324,7 @@ void Dispatcher::keep(const OpenCall& call, const std::vector<llm::Outcome>& out
   std::vector<std::optional<Hash128>> questions;
   {
     const std::scoped_lock lock(mutex_);
-    for (const ItemId item : scheduler_.items_of(call.id))
+    for (const ItemId item : policy_.items_of(call.id))
       questions.push_back(entries_.at(item).cached_as);
   }
   for (size_t i = 0; i < questions.size(); ++i) {

@@ -94,7 +94,7 @@ TEST_F(DispatcherOrder, ALaneWaitsForARetryAndGoesOnAfterAFailure) {
 
 // Urgent ones go first, and what is in no hurry goes all the same.
 TEST_F(DispatcherOrder, OvertakingIsBounded) {
-  open({.in_flight_max = 1, .lanes = {.overtaken_max = {2, 4}}});
+  open({.in_flight_max = 1, .queue = {.bypass = {2, 4}}});
   submit("out");
   for (int i = 0; i < 4; ++i)
     submit(fmt::format("batch {}", i), {.priority = Priority::kBatch});

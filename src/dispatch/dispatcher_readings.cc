@@ -14,16 +14,16 @@ constexpr int32_t kFollowersMax = 10'000;
 
 // Who waits for another's answer keeps nobody busy, and a call of several does so once.
 int32_t Dispatcher::free_slots() const {
-  const auto followers = static_cast<int32_t>(scheduler_.followers());
-  const auto packed = static_cast<int32_t>(scheduler_.items_out() - scheduler_.calls_out());
+  const auto followers = static_cast<int32_t>(policy_.followers());
+  const auto packed = static_cast<int32_t>(policy_.items_in_flight() - policy_.calls_in_flight());
   return followers < kFollowersMax ? room() - (in_flight_ - followers - packed) : 0;
 }
 
 // What is out takes a place, and what is to go again will. Who follows takes none.
 bool Dispatcher::has_room_for(const WorkItem& item) const {
-  if (scheduler_.followers() >= kFollowersMax) return false;
-  const size_t taken = scheduler_.backlog(item.priority) + scheduler_.places_out();
-  return taken < static_cast<size_t>(room()) || scheduler_.would_follow(item);
+  if (policy_.followers() >= kFollowersMax) return false;
+  const size_t taken = policy_.backlog(item.priority) + policy_.slots_in_flight();
+  return taken < static_cast<size_t>(room()) || policy_.would_follow(item);
 }
 
 bool Dispatcher::is_open_to(const WorkItem& item) const {
@@ -33,7 +33,7 @@ bool Dispatcher::is_open_to(const WorkItem& item) const {
 
 void Dispatcher::notify_waiters() {
   if (submitters_waiting_ > 0) {
-    if (is_worth_waking(free_slots(), waiting_max_, scheduler_.waiting())) room_grew_.notify_all();
+    if (is_worth_waking(free_slots(), waiting_max_, policy_.queued())) room_grew_.notify_all();
   }
   if (is_idle()) became_idle_.notify_all();
 }
@@ -43,7 +43,7 @@ int32_t Dispatcher::room() const {
   for (size_t i = 0; i < upstreams_.size(); ++i) {
     const DispatchUpstream& upstream = upstreams_[i];
     if (upstream.concurrency) {
-      sum += scheduler_.limit(UpstreamId(static_cast<uint32_t>(i)));
+      sum += policy_.limit(UpstreamId(static_cast<uint32_t>(i)));
     } else {
       sum +=
           in_flight_max_ > 0 ? in_flight_max_ : std::max(upstream.backend->in_flight_target(), 1);
@@ -56,7 +56,7 @@ void Dispatcher::tell_limits() {
   for (size_t i = 0; i < upstreams_.size(); ++i) {
     const DispatchUpstream& upstream = upstreams_[i];
     if (upstream.concurrency) continue;
-    scheduler_.set_limit(
+    policy_.set_limit(
         UpstreamId(static_cast<uint32_t>(i)),
         in_flight_max_ > 0 ? in_flight_max_ : std::max(upstream.backend->in_flight_target(), 1));
   }
@@ -83,10 +83,10 @@ std::vector<UpstreamReading> Dispatcher::readings() const {
   readings.reserve(upstreams_.size());
   for (uint32_t i = 0; i < upstreams_.size(); ++i) {
     const UpstreamId id(i);
-    readings.push_back({.in_flight = scheduler_.in_flight(id),
-                        .in_flight_max = scheduler_.limit(id),
-                        .health = scheduler_.health(id),
-                        .finding = scheduler_.finding(id)});
+    readings.push_back({.in_flight = policy_.in_flight(id),
+                        .in_flight_max = policy_.limit(id),
+                        .health = policy_.health(id),
+                        .finding = policy_.finding(id)});
   }
   return readings;
 }
@@ -97,27 +97,27 @@ std::variant<int64_t, llm::Failure> Dispatcher::count_prompt(const llm::Request&
 
 bool Dispatcher::is_waiting(ItemId item) const {
   const std::scoped_lock lock(mutex_);
-  return scheduler_.is_waiting(item);
+  return policy_.is_waiting(item);
 }
 
 QueueReading Dispatcher::queue() const {
   const std::scoped_lock lock(mutex_);
-  return scheduler_.queue(clock_.now());
+  return policy_.queue(clock_.now());
 }
 
 std::vector<TenantReading> Dispatcher::tenants() const {
   const std::scoped_lock lock(mutex_);
-  return scheduler_.tenants();
+  return policy_.tenants();
 }
 
 DispatchCounts Dispatcher::counts() const {
   const std::scoped_lock lock(mutex_);
-  return {scheduler_.counts(), cached_, scheduler_.spent()};
+  return {policy_.counts(), cached_, policy_.spent()};
 }
 
 bool Dispatcher::budget_is_spent() const {
   const std::scoped_lock lock(mutex_);
-  return scheduler_.budget_is_spent();
+  return policy_.budget_is_spent();
 }
 
 }  // namespace windrow::dispatch

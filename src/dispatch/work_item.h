@@ -54,6 +54,11 @@ struct WorkItem {
     return uint64_t{1} << std::min(upstream.value(), 63U);
   }
 
+  // The slots that it is worth: a third of its rows, rounded up. Rows end one after the other, and
+  // on average a third of a call's rows is still computed: from 2 to 128 rows with exponential
+  // lengths it is one over a harmonic number, 0.67 to 0.18.
+  int32_t slots() const { return std::max((rows + 2) / 3, 1); }
+
   friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };
 

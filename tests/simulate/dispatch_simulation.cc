@@ -69,8 +69,8 @@ DispatchPlan draw_dispatch_plan(uint64_t seed) {
   options.attempts_max = static_cast<int32_t>(random.between(1, 5));
   options.waiting_max = static_cast<int32_t>(random.below(64));
   options.backoff_base = random.chance(0.3) ? Duration{} : between(random, {}, seconds(2));
-  options.lanes.overtaken_max = {static_cast<int32_t>(random.between(1, 8)),
-                                 static_cast<int32_t>(random.between(1, 16))};
+  options.queue.bypass = {static_cast<int32_t>(random.between(1, 8)),
+                          static_cast<int32_t>(random.between(1, 16))};
   if (random.chance(0.3)) options.reserve = queueing::kServerReserve;
   options.seed = random.next();
   if (random.chance(0.5)) plan.concurrency = dispatch::ConcurrencyOptions{.limit_max = 16};
@@ -318,7 +318,7 @@ void DispatchSimulation::check_priorities() const {
       if (task->item.priority == lower && plain && !sendings.empty())
         could_go.emplace_back(task->accepted_number, sendings.front()->begun);
     }
-    const int32_t bound = plan_.dispatch.lanes.overtaken_max.at(lower == Priority::kNormal ? 0 : 1);
+    const int32_t bound = plan_.dispatch.queue.bypass.of(lower);
     int32_t overtaken = 0;
     for (const Sending& sending : ledger_.sendings()) {
       const Priority priority = tasks.at(sending.word)->item.priority;

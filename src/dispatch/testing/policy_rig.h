@@ -1,4 +1,4 @@
-// SchedulerRig: a scheduler whose calls a test ends.
+// PolicyRig: a DispatchPolicy whose calls a test ends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,36 +24,36 @@ inline DispatchPolicyOptions fixed(std::vector<int32_t> limits) {
   return options;
 }
 
-// Does what the scheduler says: keeps calls until the test ends them.
-class SchedulerRig {
+// Carries out what the policy decides: keeps calls until the test ends them.
+class PolicyRig {
  public:
-  explicit SchedulerRig(DispatchPolicyOptions options) : scheduler(std::move(options)) {}
+  explicit PolicyRig(DispatchPolicyOptions options) : policy(std::move(options)) {}
 
   void submit(uint64_t id, WorkItem item = {}) {
     item.id = ItemId(id);
-    run([&](Actions& actions) { scheduler.submit(now, item, item.tokens, actions); });
+    run([&](Actions& actions) { policy.submit(now, item, item.tokens, actions); });
   }
 
-  // Ends the call that is out longest.
+  // Ends the call that was sent first.
   void end_next(const CallEnd& end) {
     ASSERT_FALSE(out.empty());
     const Send call = out.front();
     out.pop_front();
-    run([&](Actions& actions) { scheduler.ended(now, call.call, end, actions); });
+    run([&](Actions& actions) { policy.ended(now, call.call, end, actions); });
   }
   void answer_next() { end_next({.tokens = 1}); }
   void fail_next(Fault fault) { end_next({.fault = fault}); }
 
   void advance(Duration by) {
     now += by;
-    run([&](Actions& actions) { scheduler.wake(now, actions); });
+    run([&](Actions& actions) { policy.wake(now, actions); });
   }
 
   void cancel_waiting() {
-    run([&](Actions& actions) { scheduler.cancel_waiting(actions); });
+    run([&](Actions& actions) { policy.cancel_waiting(actions); });
   }
   void cancel(uint64_t id) {
-    run([&](Actions& actions) { scheduler.cancel(now, ItemId(id), actions); });
+    run([&](Actions& actions) { policy.cancel(now, ItemId(id), actions); });
   }
 
   std::vector<uint64_t> ids_out() const {
@@ -67,9 +67,9 @@ class SchedulerRig {
 
   ItemEnd how(uint64_t id) const { return ends.at(id).how; }
 
-  DispatchPolicy scheduler;
+  DispatchPolicy policy;
   TimePoint now = kStart;
-  std::deque<Send> out;
+  std::deque<Send> out;  // in flight
   std::map<uint64_t, Ended> ends;
   std::vector<CallId> stopped;
 
@@ -84,7 +84,7 @@ class SchedulerRig {
       } else if (const auto* ended = std::get_if<Ended>(&action)) {
         const bool fresh = ends.emplace(ended->item.value(), *ended).second;
         ASSERT_TRUE(fresh) << "item " << ended->item.value() << " ended twice";
-        // Whoever gets another's outcome finds it there.
+        // The outcome that it shares is there already.
         ASSERT_TRUE(ends.contains(ended->outcome_of.value()));
       } else if (const auto* stop = std::get_if<Stop>(&action)) {
         stopped.push_back(stop->call);
