@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "api/calls/model_registry.h"
-#include "batches/models.h"
+#include "batches/batch_host.h"
 
 namespace windrow::app {
 

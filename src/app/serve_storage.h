@@ -12,8 +12,8 @@
 #include "batches/batch_service.h"
 #include "batches/data_dir.h"
 #include "batches/file_store.h"
-#include "batches/keys.h"
-#include "batches/models.h"
+#include "batches/batch_host.h"
+#include "batches/batch_host.h"
 #include "store/disk.h"
 
 namespace windrow::app {

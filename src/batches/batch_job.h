@@ -19,10 +19,9 @@
 #include "batch/job_runner.h"
 #include "batch/row_words.h"
 #include "batch/salvage_logs.h"
+#include "batches/batch_host.h"
 #include "batches/batch_record.h"
 #include "batches/data_dir.h"
-#include "batches/keys.h"
-#include "batches/models.h"
 #include "llm/request_json.h"
 #include "store/disk.h"
 

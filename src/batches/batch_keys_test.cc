@@ -162,7 +162,7 @@ TEST_F(BatchKeysTest, BatchesOfAKeyThatIsGoneWaitAndKeepNobodyOut) {
     EXPECT_EQ(outcomes(wait_for(bobs, kCompleted)).size(), 3U);
   for (const std::string& waits : {id, next}) {
     wait_until(waits, [](const BatchView& now) {
-      return now.note.find("the key alice is not there") != std::string::npos;
+      return now.note.find("the key alice was revoked") != std::string::npos;
     });
     EXPECT_EQ(view(waits).record.state.status, kInProgress);
   }

@@ -11,7 +11,7 @@
 namespace windrow::batches {
 namespace {
 
-// Bounds of what can wait, of all keys and of one; who has more of them makes larger ones.
+// Bounds on unfinished batches, of all keys together and of one key.
 constexpr size_t kUnfinishedMax = 10'000;
 constexpr int64_t kUnfinishedOfKeyMax = 1000;
 
@@ -34,27 +34,15 @@ BatchService::BatchService(DataDir& data, FileStore& files, store::Disk& disk, c
       disk_(disk),
       clock_(clock),
       options_(std::move(options)),
-      table_(data.database()) {}
+      table_(data.database()),
+      live_(table_, clock, options_) {}
 
 Result<std::unique_ptr<BatchService>> BatchService::open(DataDir& data, FileStore& files,
                                                          store::Disk& disk, const Clock& clock,
                                                          BatchOptions options) {
   auto service =
       std::unique_ptr<BatchService>(new BatchService(data, files, disk, clock, std::move(options)));
-  std::vector<std::string> warnings;
-  Result<std::vector<BatchRecord>> records =
-      service->table_.unfinished(clock.unix_seconds(), warnings);
-  for (const std::string& warning : warnings)
-    service->options_.warn(warning);
-  if (!records) return records.error();
-  const auto counts = service->table_.counts();
-  if (!counts) return counts.error();
-  for (const auto& [status, count] : *counts)
-    service->figures_.add(status, count);
-  for (BatchRecord& record : *records) {
-    const int64_t number = record.number;
-    service->live_[number] = std::make_shared<Live>(Live{.record = std::move(record)});
-  }
+  if (Result<void> loaded = service->live_.load(); !loaded) return loaded.error();
   return service;
 }
 
@@ -63,10 +51,73 @@ BatchService::~BatchService() {
 }
 
 void BatchService::start(BatchModels& models) {
-  const std::scoped_lock lock(mutex_);
-  ENSURE(models_ == nullptr, "batches are started once");
-  models_ = &models;
-  looker_ = std::thread([this] { look(); });
+  {
+    const LiveBatches::Lock lock = live_.lock();
+    ENSURE(models_ == nullptr, "batches are started once");
+    models_ = &models;
+  }
+  runner_ = std::make_unique<BatchRunner>(BatchStages::World{.data = data_,
+                                                             .files = files_,
+                                                             .disk = disk_,
+                                                             .clock = clock_,
+                                                             .options = options_,
+                                                             .models = models,
+                                                             .live = live_});
+}
+
+void BatchService::stop(Duration grace) {
+  if (runner_) return runner_->stop(grace);
+  (void)live_.begin_stop(live_.lock());
+}
+
+// One of the batch's models that is not loaded and that its rows wait for; empty if there is none.
+std::string BatchService::awaited_model(const BatchRecord& record) const {
+  for (const std::string& model : record.models) {
+    if (models_->is_waited_for(model)) return model.empty() ? "of its rows" : model;
+  }
+  return "";
+}
+
+BatchView BatchService::view(const LiveBatches::Lock&, const LiveBatch& batch) const {
+  BatchView view{.record = batch.record, .note = batch.note};
+  if (batch.record.state.status == BatchStatus::kInProgress && live_.lacks_key(batch.record)) {
+    view.note = fmt::format(
+        "the key {} was revoked: the batch continues once the key exists again, or can be "
+        "cancelled",
+        batch.record.owner);
+  }
+  if (!batch.job) return view;
+  view.record.counts = LiveBatches::counts_of(batch);
+  if (!view.note.empty()) return view;
+  if (batch.job->waits_for_tokens()) {
+    view.note = "its key has used up its tokens for this minute";
+  } else if (const std::string why = models_->unavailable(); !why.empty()) {
+    view.note = note_of({ErrorKind::kUnavailable, why});
+  } else if (const std::string model = awaited_model(batch.record); !model.empty()) {
+    view.note = fmt::format(
+        "the model {} is not loaded; it is loaded as soon as the models that clients use leave "
+        "enough memory",
+        model);
+  }
+  return view;
+}
+
+std::optional<llm::Failure> BatchService::refuse_more(const LiveBatches::Lock& lock,
+                                                      const Viewer& owner) const {
+  const auto& all = live_.all(lock);
+  if (all.size() >= kUnfinishedMax) {
+    return refused(429, "too_many_batches",
+                   fmt::format("{} batches have not ended; wait for some of them", all.size()), "");
+  }
+  const int64_t of_key = std::ranges::count_if(
+      all, [&](const auto& entry) { return entry.second->record.owner == owner.key; });
+  if (owner.key.empty() || of_key < kUnfinishedOfKeyMax) return std::nullopt;
+  return refused(
+      429, "too_many_batches",
+      fmt::format("{} batches of this key have not ended; wait for some of them, or make "
+                  "larger ones",
+                  of_key),
+      "");
 }
 
 std::optional<llm::Failure> BatchService::check_input(const Viewer& owner,
@@ -98,22 +149,9 @@ Reply<BatchView> BatchService::create(const Viewer& owner, const BatchRequest& r
                      .state = {.created_at = now, .expires_at = now + request.window_s},
                      .body_defaults = options_.body_defaults,
                      .idempotency_key = idempotency_key};
-  const std::scoped_lock lock(mutex_);
-  if (live_.size() >= kUnfinishedMax) {
-    return refused(429, "too_many_batches",
-                   fmt::format("{} batches have not ended; wait for some of them", live_.size()),
-                   "");
-  }
-  const int64_t of_key = std::ranges::count_if(
-      live_, [&](const auto& one) { return one.second->record.owner == owner.key; });
-  if (!owner.key.empty() && of_key >= kUnfinishedOfKeyMax) {
-    return refused(429, "too_many_batches",
-                   fmt::format("{} batches of this key have not ended; wait for some of them, or "
-                               "make larger ones",
-                               of_key),
-                   "");
-  }
-  // In one transaction, so that nobody deletes the file in between.
+  const LiveBatches::Lock lock = live_.lock();
+  if (auto refusal = refuse_more(lock, owner)) return *std::move(refusal);
+  // One transaction, so that the file cannot be deleted in between.
   std::optional<llm::Failure> failure;
   std::optional<BatchRecord> earlier;
   const Result<void> done = data_.database().transaction([&]() -> Result<void> {
@@ -136,22 +174,18 @@ Reply<BatchView> BatchService::create(const Viewer& owner, const BatchRequest& r
                                  earlier->id),
                      "Idempotency-Key");
     }
-    if (const LivePtr live = find_live(earlier->id)) return view(*live);
+    if (const LiveBatchPtr batch = live_.find(lock, earlier->id)) return view(lock, *batch);
     return BatchView{.record = *std::move(earlier), .note = {}};
   }
-  const auto live = std::make_shared<Live>(Live{.record = record});
-  live_[record.number] = live;
-  figures_.add(record.state.status);
-  changed_.notify_all();
-  return view(*live);
+  return view(lock, *live_.add(lock, std::move(record)));
 }
 
 Reply<BatchView> BatchService::get(const Viewer& viewer, std::string_view id) {
   {
-    const std::scoped_lock lock(mutex_);
-    if (const LivePtr live = find_live(id)) {
-      if (!viewer.sees(live->record.owner)) return not_found("batch", id);
-      return view(*live);
+    const LiveBatches::Lock lock = live_.lock();
+    if (const LiveBatchPtr batch = live_.find(lock, id)) {
+      if (!viewer.sees(batch->record.owner)) return not_found("batch", id);
+      return view(lock, *batch);
     }
   }
   Result<std::optional<BatchRecord>> found = table_.find(id);
@@ -172,33 +206,34 @@ Reply<BatchPage> BatchService::list(const Viewer& viewer, const BatchQuery& quer
   BatchPage page;
   page.has_more = static_cast<int64_t>(records.size()) > query.limit;
   if (page.has_more) records.pop_back();
-  const std::scoped_lock lock(mutex_);
+  const LiveBatches::Lock lock = live_.lock();
   for (BatchRecord& record : records) {
-    const auto live = live_.find(record.number);
-    page.batches.push_back(live == live_.end() ? BatchView{.record = std::move(record), .note = {}}
-                                               : view(*live->second));
+    const auto batch = live_.all(lock).find(record.number);
+    page.batches.push_back(batch == live_.all(lock).end()
+                               ? BatchView{.record = std::move(record), .note = {}}
+                               : view(lock, *batch->second));
   }
   return page;
 }
 
 Reply<BatchView> BatchService::cancel(const Viewer& viewer, std::string_view id) {
-  std::unique_lock lock(mutex_);
-  const LivePtr live = find_live(id);
-  if (live && viewer.sees(live->record.owner)) {
-    const Result<bool> changed = apply(*live, BatchEvent::kCancel);
+  LiveBatches::Lock lock = live_.lock();
+  const LiveBatchPtr batch = live_.find(lock, id);
+  if (batch && viewer.sees(batch->record.owner)) {
+    const Result<bool> changed = live_.apply(lock, *batch, BatchEvent::kCancel);
     if (!changed) return data_.report(changed.error());
     if (*changed) {
-      live->not_before.reset();
-      live->note.clear();
-      if (live->job) live->job->stop();
-      if (live->lines) live->lines->interrupt();
-      changed_.notify_all();
+      live_.release(lock, *batch);
+      if (batch->job) batch->job->stop();
+      if (batch->lines) batch->lines->interrupt();
+      live_.notify(lock);
     }
-    const BatchStatus status = live->record.state.status;
-    if (status == BatchStatus::kCancelling || status == BatchStatus::kCancelled) return view(*live);
+    const BatchStatus status = batch->record.state.status;
+    if (status == BatchStatus::kCancelling || status == BatchStatus::kCancelled)
+      return view(lock, *batch);
     return refused(400, "batch_not_cancellable",
                    fmt::format("{} is {}: it will have ended in a moment", id,
-                               to_string(live->record.state.status)),
+                               to_string(batch->record.state.status)),
                    "id");
   }
   lock.unlock();
@@ -209,37 +244,6 @@ Reply<BatchView> BatchService::cancel(const Viewer& viewer, std::string_view id)
                  fmt::format("{} is {} and cannot be cancelled any more", id,
                              to_string(found->record.state.status)),
                  "id");
-}
-
-void BatchService::stop(Duration grace) {
-  std::vector<std::shared_ptr<BatchJob>> jobs;
-  {
-    const std::scoped_lock lock(mutex_);
-    stopping_ = true;
-    for (const auto& [number, live] : live_) {
-      if (live->lines) live->lines->interrupt();
-      if (live->job) jobs.push_back(live->job);
-    }
-    changed_.notify_all();
-  }
-  for (const auto& job : jobs)
-    job->stop();
-  if (looker_.joinable()) looker_.join();
-  {
-    const TimePoint grace_over = clock_.now() + grace;
-    std::unique_lock lock(mutex_);
-    const auto all_ended = [this] {
-      return std::ranges::all_of(workers_, [](const Worker& worker) { return worker.ended; });
-    };
-    while (!all_ended() && clock_.now() < grace_over)
-      changed_.wait_for(lock, kLookInterval, all_ended);
-    lock.unlock();
-    for (const auto& job : jobs)
-      job->stop_now();
-    lock.lock();
-    changed_.wait(lock, all_ended);
-  }
-  join_ended();
 }
 
 }  // namespace windrow::batches

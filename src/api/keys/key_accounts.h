@@ -20,7 +20,7 @@
 #include "api/keys/rate_limiter.h"
 #include "api/pages/request_log.h"
 #include "base/clock.h"
-#include "batches/keys.h"
+#include "batches/batch_host.h"
 #include "http/headers.h"
 #include "llm/answer.h"
 

@@ -1,4 +1,5 @@
-// BatchFigures: how many batches and rows there are, for those who may wait for nobody.
+// BatchCounters: how many batches there are in each state and how many rows have ended, for
+// /metrics.
 #pragma once
 
 #include <array>
@@ -20,27 +21,28 @@ struct BatchReadings {
   int64_t rows_failed = 0;
 };
 
-// Thread-safe; its lock is held for no longer than it takes to count.
-class BatchFigures {
+// Thread-safe. Never waits for the database: the event loop reads it.
+class BatchCounters {
  public:
   void add(BatchStatus status, int64_t count = 1) {
     const std::scoped_lock lock(mutex_);
     sums_.by_status.at(static_cast<size_t>(status)) += count;
   }
 
-  // One batch went from one state to another.
+  // One batch changed its state.
   void moved(BatchStatus from, BatchStatus to) {
     const std::scoped_lock lock(mutex_);
     --sums_.by_status.at(static_cast<size_t>(from));
     ++sums_.by_status.at(static_cast<size_t>(to));
   }
 
-  // Its rows are run, and have these counts before.
+  // The rows of a batch run; `before` are its counts from earlier runs.
   void began(int64_t batch, std::shared_ptr<const BatchJob> job, const RequestCounts& before) {
     const std::scoped_lock lock(mutex_);
     running_[batch] = {std::move(job), before};
   }
 
+  // Its job has ended; what the job counted stays in the sums.
   void ended(int64_t batch) {
     const std::scoped_lock lock(mutex_);
     const auto found = running_.find(batch);
@@ -70,7 +72,7 @@ class BatchFigures {
   }
 
   mutable std::mutex mutex_;
-  BatchReadings sums_;  // of jobs that are not there any more
+  BatchReadings sums_;  // rows: of jobs that have ended
   std::map<int64_t, Running> running_;
 };
 

@@ -1,0 +1,142 @@
+// LiveBatches: the batches that have not ended, and how many batches there are. A change of state
+// is written to the database before it becomes visible here, so clients never see a state that a
+// crash could take back.
+//
+// BatchService answers clients from it; BatchRunner and BatchStages move the batches on.
+// Thread-safe; methods that take a Lock are called with lock() held, which makes several of them
+// one step. The lock is held while the database is written, never while rows run. readings() does
+// not take it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "batch/line_source.h"
+#include "batches/batch_counters.h"
+#include "batches/batch_host.h"
+#include "batches/batch_job.h"
+#include "batches/batch_record.h"
+#include "batches/batch_table.h"
+
+namespace windrow::batches {
+
+// One unfinished batch. Guarded by LiveBatches::lock().
+struct LiveBatch {
+  BatchRecord record;
+  std::string note;  // why the batch does not go on; empty: it does
+
+  bool working = false;                      // a thread works on it
+  bool running = false;                      // its rows are being answered
+  bool interrupted = false;                  // its validation was cut short; its result is void
+  std::shared_ptr<BatchJob> job;             // while rows run
+  std::shared_ptr<batch::LineSource> lines;  // while it is validated
+  std::optional<TimePoint> not_before;       // after a failure
+};
+
+using LiveBatchPtr = std::shared_ptr<LiveBatch>;
+
+class LiveBatches {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+  using Change = std::function<void(BatchRecord&)>;
+
+  // `table`, `clock` and `options` outlive it.
+  LiveBatches(BatchTable& table, const Clock& clock, const BatchOptions& options)
+      : table_(table), clock_(clock), options_(options) {}
+
+  // Reads the unfinished batches and the counters from the database. Once, before other methods.
+  // kIo, kDiskFull; damaged records are reported to BatchOptions::warn.
+  Result<void> load();
+
+  Lock lock() const { return Lock(mutex_); }
+
+  // --- with the lock ---
+
+  // By number, which is the order of creation.
+  const std::map<int64_t, LiveBatchPtr>& all(const Lock&) const { return batches_; }
+
+  // Null if there is no unfinished batch with this id.
+  LiveBatchPtr find(const Lock&, std::string_view id) const;
+
+  // The record is in the database already.
+  LiveBatchPtr add(const Lock&, BatchRecord record);
+
+  // Forgets the batch if it has ended.
+  void remove_if_ended(const Lock&, const LiveBatch& batch);
+
+  // Writes the batch's next state, with `change` applied, to the database and then here. False if
+  // the event changes nothing in this state; an error if the database could not be written, and
+  // then nothing has changed.
+  Result<bool> apply(const Lock&, LiveBatch& batch, BatchEvent event, const Change& change = {});
+
+  // Takes back apply() after the transaction around it has failed.
+  void restore(const Lock&, LiveBatch& batch, const BatchRecord& before);
+
+  // The batch is tried again after BatchOptions::retry_after; its note says why. A new reason is
+  // reported to BatchOptions::warn.
+  void hold_back(const Lock&, LiveBatch& batch, const Error& error);
+
+  // Ends the pause of hold_back().
+  void release(const Lock&, LiveBatch& batch);
+
+  void job_began(const Lock&, LiveBatch& batch, std::shared_ptr<BatchJob> job);
+  void job_ended(const Lock&, LiveBatch& batch);
+
+  // The counts of a batch whose rows run. They never go back, even though a restarted job counts
+  // nothing until it has read its logs.
+  static RequestCounts counts_of(const LiveBatch& batch);
+
+  // Write the counts of one batch whose rows run, or of all of them, to the database, so that a
+  // restart does not show lower ones. Failures are ignored: the logs have the same facts.
+  void save_counts(const Lock&, LiveBatch& batch);
+  void save_all_counts(const Lock&);
+
+  // Batches past BatchState::expires_at stop running rows and are closed.
+  void expire_overdue(const Lock&);
+
+  // No batch begins any more. Returns the jobs that run, which the caller stops.
+  std::vector<std::shared_ptr<BatchJob>> begin_stop(const Lock&);
+  bool is_stopping(const Lock&) const { return stopping_; }
+
+  // Wakes those who wait for a change of anything here. wait() releases the lock until then, or for
+  // `at_most`.
+  void notify(const Lock&) { changed_.notify_all(); }
+  void wait(Lock& lock) { changed_.wait(lock); }
+  void wait(Lock& lock, std::chrono::milliseconds at_most) { changed_.wait_for(lock, at_most); }
+
+  // --- any thread, without the lock ---
+
+  // True if the batch belongs to a key that was revoked. With the lock or without.
+  bool lacks_key(const BatchRecord& record) const;
+
+  BatchRecord record_of(const LiveBatch& batch) const;
+
+  // Does not block: for the event loop.
+  BatchReadings readings() const { return counters_.read(); }
+
+ private:
+  BatchTable& table_;
+  const Clock& clock_;
+  const BatchOptions& options_;
+  BatchCounters counters_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int64_t, LiveBatchPtr> batches_;
+  bool stopping_ = false;
+};
+
+// The note, for clients, of a batch that this error holds back.
+std::string note_of(const Error& error);
+
+}  // namespace windrow::batches
