@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 #include "llm/request_json.h"
 
 namespace windrow::app {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "api/keys/keys.h"
+#include "base/crypto.h"
 #include "base/result.h"
-#include "base/secret.h"
 #include "batch/job_runner.h"
 #include "store/posix_disk.h"
 

@@ -30,7 +30,7 @@
 #include "batch/input.h"
 #include "batch/job_runner.h"
 #include "json/pretty.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 #include "report/report_html.h"
 #include "report/summary.h"
 #include "store/posix_disk.h"

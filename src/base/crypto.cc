@@ -1,9 +1,12 @@
-#include "base/sha256.h"
+#include "base/crypto.h"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <sys/random.h>
 
 #include <array>
+#include <cerrno>
 
 #include "base/ensure.h"
 
@@ -45,6 +48,22 @@ std::string Sha256::finish() {
   for (const char byte : finish_bytes())
     text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return text;
+}
+
+std::string secret_bytes(size_t count) {
+  std::string bytes(count, '\0');
+  size_t filled = 0;
+  while (filled < count) {
+    const ssize_t got = ::getrandom(bytes.data() + filled, count - filled, 0);
+    if (got < 0 && errno == EINTR) continue;
+    ENSURE(got > 0, "the system has no randomness");
+    filled += static_cast<size_t>(got);
+  }
+  return bytes;
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace windrow

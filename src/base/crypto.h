@@ -1,13 +1,14 @@
-// SHA-256 of bytes that come in pieces (FIPS 180-4, by OpenSSL).
+// SHA-256, random bytes for secrets, and a comparison of secrets. Digests are OpenSSL's.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace windrow {
 
-// Used by one thread at a time.
+// SHA-256 (FIPS 180-4) of bytes that arrive in pieces. Used by one thread at a time.
 class Sha256 {
  public:
   Sha256();
@@ -17,7 +18,8 @@ class Sha256 {
 
   void add(std::string_view bytes);
 
-  // 64 small hexadecimal digits, or 32 bytes; nothing may be added after.
+  // The digest as 64 lower-case hexadecimal digits, or as 32 bytes. Ends the object: no other
+  // method may be called afterwards.
   std::string finish();
   std::string finish_bytes();
 
@@ -25,5 +27,13 @@ class Sha256 {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Bytes that cannot be guessed, from the operating system. Blocks only shortly after the machine
+// has started. Any thread.
+std::string secret_bytes(size_t count);
+
+// Whether two texts are equal. For texts of one length the time does not depend on where they
+// differ. Any thread.
+bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace windrow

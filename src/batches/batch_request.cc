@@ -8,7 +8,7 @@
 #include <charconv>
 #include <utility>
 
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 #include "llm/request_json.h"
 
 namespace windrow::batches {

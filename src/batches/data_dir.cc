@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/crypto.h"
 #include "base/format.h"
-#include "base/secret.h"
 #include "batches/reply.h"
 
 namespace windrow::batches {

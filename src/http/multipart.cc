@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/percent.h"
+#include "base/text_encoding.h"
 #include "base/utf8.h"
 #include "http/headers.h"
 

@@ -6,11 +6,10 @@
 #include <bit>
 #include <cmath>
 
-#include "base/base64.h"
+#include "base/text_encoding.h"
 #include "base/utf8.h"
 #include "json/writer.h"
 #include "llm/logprobs_json.h"
-#include "llm/text_offsets.h"
 
 namespace windrow::llm {
 

@@ -1,4 +1,4 @@
-#include "llm/chat_fields.h"
+#include "llm/request_fields.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "llm/messages_json.h"
-#include "llm/tools_json.h"
+#include "llm/chat_json.h"
 
 namespace windrow::llm {
 

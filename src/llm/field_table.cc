@@ -1,13 +1,6 @@
-#include "llm/field_table.h"
+#include "llm/request_fields.h"
 
 #include <array>
-
-#include "llm/chat_fields.h"
-#include "llm/completion_fields.h"
-#include "llm/embedding_fields.h"
-#include "llm/rerank_fields.h"
-#include "llm/sampling_fields.h"
-#include "llm/structure_fields.h"
 
 namespace windrow::llm {
 

@@ -1,4 +1,4 @@
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "llm/text_offsets.h"
+#include "llm/logprobs_json.h"
 
 #include <gtest/gtest.h>
 

@@ -10,11 +10,7 @@
 #include <vector>
 
 #include "base/suggest.h"
-#include "llm/chat_fields.h"
-#include "llm/completion_fields.h"
-#include "llm/field_table.h"
-#include "llm/sampling_fields.h"
-#include "llm/structure_fields.h"
+#include "llm/request_fields.h"
 
 namespace windrow::llm {
 

@@ -1,4 +1,4 @@
-#include "llm/sampling_fields.h"
+#include "llm/request_fields.h"
 
 #include <fmt/format.h>
 

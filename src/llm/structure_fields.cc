@@ -1,4 +1,4 @@
-#include "llm/structure_fields.h"
+#include "llm/request_fields.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/format.h"
-#include "model_store/redirect.h"
+#include "model_store/remote_file.h"
 
 namespace windrow::model_store {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/result.h"
-#include "base/sha256.h"
 #include "http/client.h"
 #include "model_store/model_source.h"
 #include "model_store/part_state.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/percent.h"
+#include "base/text_encoding.h"
 #include "http/headers.h"
 
 namespace windrow::model_store {

@@ -1,4 +1,5 @@
-// What the headers of replies say about a file elsewhere, and what went wrong with it. Pure.
+// What a server's replies say about a file to download: its size and hash, where it is, and why it
+// cannot be had. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/result.h"
 #include "http/client.h"
 #include "http/headers.h"
+#include "http/url.h"
 #include "model_store/model_source.h"
 
 namespace windrow::model_store {
@@ -41,5 +44,14 @@ Error status_error(const ModelSource& source, const http::ReplyHead& head, const
 
 // Whether such a reply may be another one soon.
 bool worth_another_try(int32_t status);
+
+// --- redirects ---
+
+// The URL that the Location header of a reply from `from` means (RFC 3986, 5.2; RFC 9110, 10.2.2).
+// kInvalid where it is none, or would go on without the TLS that `from` has.
+Result<http::Url> redirect_target(const http::Url& from, std::string_view location);
+
+// Whether both are one server: then what is secret for one is so for the other.
+bool same_origin(const http::Url& a, const http::Url& b);
 
 }  // namespace windrow::model_store

@@ -9,7 +9,6 @@
 #include "batch/job_record.h"
 #include "batch/log_lines.h"
 #include "batch/standing_failures.h"
-#include "llm/json_values.h"
 #include "report/summary.h"
 
 namespace windrow::report {

@@ -8,8 +8,8 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
-#include "base/base64.h"
 #include "base/hash.h"
+#include "base/text_encoding.h"
 
 namespace windrow::sim_upstream {
 

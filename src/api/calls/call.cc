@@ -166,7 +166,7 @@ void Call::read_and_offer() {
 void Call::count_tokens(const CallPlan& plan) {
   auto counted = plan.model->dispatcher->count_prompt(plan.request);
   if (auto* failure = std::get_if<llm::Failure>(&counted)) {
-    return put([&](Inbox& inbox) { inbox.outcome = origins_.in_own_words(std::move(*failure)); });
+    return put([&](Inbox& inbox) { inbox.outcome = origins_.to_client(std::move(*failure)); });
   }
   http::ServerReply reply{.body = token_count_of(std::get<int64_t>(counted))};
   put([&](Inbox& inbox) {

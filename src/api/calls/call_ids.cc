@@ -3,8 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/crypto.h"
 #include "base/hash.h"
-#include "base/secret.h"
 
 namespace windrow::api {
 namespace {

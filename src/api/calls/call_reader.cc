@@ -17,7 +17,7 @@
 #include "json/members.h"
 #include "json/parse.h"
 #include "json/values.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 #include "llm/question.h"
 #include "llm/raw_request.h"
 #include "llm/request_json.h"
@@ -305,7 +305,7 @@ std::variant<CallPlan, llm::Failure> read_call(const CallInput& input, const Cal
           ? read_body(input, translation.endpoint, sent, body, &translation, rules, catalogue)
           : read_order(input, body, catalogue);
   if (auto* failure = std::get_if<llm::Failure>(&read))
-    return translation.origins.in_own_words(std::move(*failure));
+    return translation.origins.to_client(std::move(*failure));
   auto& plan = std::get<CallPlan>(read);
   plan.origins = std::move(translation.origins);
   plan.ignored_fields = std::move(ignored);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 

@@ -12,7 +12,7 @@
 
 #include "api/keys/keys.h"
 #include "api/testing/server_rig.h"
-#include "base/sha256.h"
+#include "base/crypto.h"
 
 namespace windrow::api {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "base/testing/manual_clock.h"
 
 namespace windrow::api {

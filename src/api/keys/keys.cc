@@ -8,10 +8,9 @@
 #include <utility>
 
 #include "api/calls/priority_text.h"
-#include "base/base64.h"
+#include "base/crypto.h"
 #include "base/ensure.h"
-#include "base/secret.h"
-#include "base/sha256.h"
+#include "base/text_encoding.h"
 
 namespace windrow::api {
 namespace {

@@ -86,7 +86,7 @@ std::string_view presented_key(const http::Headers& headers);
 
 // `windrow keys add` makes one. `limits` as the file has them, separated by spaces; kInvalid for
 // a name or limits the file cannot have. `chance32` is 32 bytes nobody can guess
-// (base/secret.h).
+// (base/crypto.h).
 struct NewKey {
   std::string key;   // "wr-" and 43 characters; told once
   std::string line;  // for the file

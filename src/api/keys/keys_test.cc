@@ -7,9 +7,8 @@
 #include <filesystem>
 
 #include "api/keys/key_file.h"
+#include "base/crypto.h"
 #include "base/hash.h"
-#include "base/secret.h"
-#include "base/sha256.h"
 #include "store/posix_disk.h"
 #include "store/testing/memory_disk.h"
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "base/testing/manual_clock.h"
 
 namespace windrow::api {

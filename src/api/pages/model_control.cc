@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 namespace {

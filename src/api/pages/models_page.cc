@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "api/wire/dialect.h"
-#include "base/percent.h"
+#include "base/text_encoding.h"
 #include "base/utf8.h"
 
 namespace windrow::api {

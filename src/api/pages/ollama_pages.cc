@@ -10,7 +10,7 @@
 #include "api/wire/ollama_reply.h"
 #include "api/wire/refusals.h"
 #include "json/depth.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 

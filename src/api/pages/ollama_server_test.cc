@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "api/testing/server_rig.h"
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "base/testing/eventually.h"
 
 namespace windrow::api {

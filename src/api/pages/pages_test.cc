@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "api/testing/talking_backend.h"
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "base/testing/manual_clock.h"
 
 namespace windrow::api {

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "api/pages/models_page.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 namespace {

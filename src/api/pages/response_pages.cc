@@ -15,7 +15,7 @@
 #include "api/pages/list_page.h"
 #include "api/pages/query.h"
 #include "api/wire/error_reply.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "batches/reply.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 namespace {

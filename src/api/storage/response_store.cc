@@ -11,7 +11,7 @@
 
 #include "json/depth.h"
 #include "json/weight.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "api/testing/server_rig.h"
+#include "base/crypto.h"
 #include "base/random.h"
-#include "base/sha256.h"
 #include "base/testing/eventually.h"
 #include "store/posix_disk.h"
 #include "store/testing/faulty_disk.h"

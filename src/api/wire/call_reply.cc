@@ -16,7 +16,7 @@
 #include "api/wire/ollama_stream.h"
 #include "api/wire/responses_reply.h"
 #include "api/wire/responses_stream.h"
-#include "base/percent.h"
+#include "base/text_encoding.h"
 #include "json/depth.h"
 #include "json/writer.h"
 #include "llm/answer_json.h"

@@ -8,7 +8,7 @@
 
 #include "api/testing/events.h"
 #include "api/testing/server_rig.h"
-#include "base/sha256.h"
+#include "base/crypto.h"
 
 namespace windrow::api {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 

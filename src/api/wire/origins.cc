@@ -52,7 +52,7 @@ std::string Origins::of(std::string_view made) const {
   return std::string(made);
 }
 
-llm::Failure Origins::in_own_words(llm::Failure failure) const {
+llm::Failure Origins::to_client(llm::Failure failure) const {
   failure.raw.clear();  // a server elsewhere was asked in other words
   if (failure.param.empty()) return failure;
   // The longest first, so each place is rewritten once.

@@ -22,7 +22,7 @@ class Origins {
 
   // Its param, and where its message names that or what that is in. What a server elsewhere said
   // goes as our message, not as its own body.
-  llm::Failure in_own_words(llm::Failure failure) const;
+  llm::Failure to_client(llm::Failure failure) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> pairs_;

@@ -19,7 +19,7 @@ bool says_something(const llm::Answer& answer, llm::Endpoint endpoint) {
 
 llm::Outcome in_own_form(llm::Endpoint endpoint, const Origins& origins, llm::Outcome outcome) {
   if (auto* failure = std::get_if<llm::Failure>(&outcome))
-    return origins.in_own_words(std::move(*failure));
+    return origins.to_client(std::move(*failure));
   const llm::Answer& answer = std::get<llm::Answer>(outcome);
   if (answer.raw.empty()) return outcome;
   std::optional<llm::Answer> read = endpoint == llm::Endpoint::kEmbeddings

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "json/weight.h"
-#include "llm/json_values.h"
+#include "llm/field_values.h"
 
 namespace windrow::api {
 namespace {

@@ -19,9 +19,9 @@
 
 #include "api/wire/answer_stream.h"
 #include "llm/answer.h"
+#include "llm/logprobs_json.h"
 #include "llm/request.h"
 #include "llm/stream_sink.h"
-#include "llm/text_offsets.h"
 
 namespace windrow::api {
 

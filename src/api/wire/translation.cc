@@ -12,7 +12,7 @@
 
 #include "api/wire/body_fields.h"
 #include "base/suggest.h"
-#include "llm/chat_fields.h"
+#include "llm/request_fields.h"
 
 namespace windrow::api {
 

@@ -3,9 +3,9 @@
 // elsewhere; so a field means here what it means there, and only names and shapes are this folder's
 // affair. Pure; any thread.
 //
-// Every field of a body has a row in a table, as in llm/field_table.h: honoured, accepted without
-// effect, refused; docs/api.md shows the tables, and a test holds the two together. What is in no
-// row is refused by name.
+// Every field of a body has a row in a table, as in llm/request_fields.h: honoured, accepted
+// without effect, refused; docs/api.md shows the tables, and a test holds the two together. What is
+// in no row is refused by name.
 #pragma once
 
 #include <boost/json/array.hpp>

@@ -37,7 +37,7 @@ std::string refused(Dialect dialect, std::string_view body) {
   const auto parsed = llm::parse_request(llm::Endpoint::kChatCompletions, translation.chat, 1);
   const auto* failure = std::get_if<llm::Failure>(&parsed);
   if (failure == nullptr) return "nothing is wrong";
-  const llm::Failure own = translation.origins.in_own_words(*failure);
+  const llm::Failure own = translation.origins.to_client(*failure);
   return own.param + ": " + own.message;
 }
 
@@ -294,7 +294,7 @@ TEST(Origins, OnlyTheNamesOfTheFieldAreRewritten) {
   Origins origins;
   origins.add("messages", "input");
   origins.add("messages[1]", "input[4]");
-  const llm::Failure own = origins.in_own_words(
+  const llm::Failure own = origins.to_client(
       {.message = "messages[1].content says \"messages[2]\" and the_messages; see messages.",
        .param = "messages[1].content",
        .raw = "{}"});

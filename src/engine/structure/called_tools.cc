@@ -56,7 +56,7 @@ bool says_strict(const json::object& function) {
 }
 
 json::array tools_of(const llm::StructureSpec& spec) {
-  // The edge has looked at them (llm/tools_json.h).
+  // The edge has looked at them (llm/chat_json.h).
   const bool beside_form = spec.kind != llm::StructureSpec::Kind::kToolCalls;
   return json::parse(beside_form ? spec.tools : spec.text, {}, {.max_depth = kJsonDepthMax})
       .as_array();

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/percent.h"
+#include "base/text_encoding.h"
 
 namespace windrow::grammar {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "http/testing/test_server.h"
 
 namespace windrow::model_store::testing {
