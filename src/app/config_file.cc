@@ -73,7 +73,7 @@ Error unknown_key(const std::string& place, std::string_view key) {
 }
 
 std::string resolved(const std::string& choice, const std::string& file, const std::string& home) {
-  ModelChoice model = parse_model_choice(choice);
+  fleet::ModelChoice model = parse_model_choice(choice);
   if (model_store::is_remote(model.path) || engine::sim::is_sim(model.path)) return choice;
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   if (model.path.starts_with("~/") && !home.empty()) {

@@ -6,8 +6,10 @@
 #include <mutex>
 #include <utility>
 
+#include "app/fleet_settings.h"
 #include "batch/job_runner.h"
 #include "batch/row_reader.h"
+#include "fleet/job_models.h"
 #include "json/pretty.h"
 #include "llm/raw_request.h"
 
@@ -17,13 +19,13 @@ namespace {
 // Gives all requests to their models at once and waits for the last answer.
 class Together {
  public:
-  explicit Together(std::span<const OpenModel> models) : models_(models) {}
+  explicit Together(const fleet::JobModels& models) : models_(models) {}
 
   std::vector<llm::Outcome> run(std::vector<llm::Request> requests) {
     outcomes_.resize(requests.size());
     missing_ = requests.size();
     for (size_t i = 0; i < requests.size(); ++i) {
-      const OpenModel& model = model_for(models_, requests[i]);
+      const fleet::LocalModel& model = models_.model_for(requests[i]);
       model.backend->submit(std::move(requests[i]), [this, i](llm::Outcome outcome) {
         const std::scoped_lock lock(mutex_);
         outcomes_[i] = std::move(outcome);
@@ -36,31 +38,22 @@ class Together {
   }
 
  private:
-  std::span<const OpenModel> models_;
+  const fleet::JobModels& models_;
   std::mutex mutex_;
   std::condition_variable ended_;
   std::vector<llm::Outcome> outcomes_;
   size_t missing_ = 0;
 };
 
-}  // namespace
-
-const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request& request) {
-  const auto named = std::ranges::find_if(
-      models, [&](const OpenModel& model) { return model.name == request.model; });
-  return named != models.end() ? *named : models.front();
-}
-
-std::variant<report::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
+// The request as its model sees it, or why that cannot answer it.
+std::variant<report::MeasuredRequest, llm::Failure> measure_request(const fleet::JobModels& models,
                                                                     const llm::Request& request) {
-  auto measured = model.backend->measure(request);
+  auto measured = models.model_for(request).backend->measure(request);
   if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
   auto& [prompts, output_tokens_max] = std::get<engine::MeasuredPrompts>(measured);
   return report::MeasuredRequest{.prompts = std::move(prompts),
                                  .output_tokens_max = output_tokens_max};
 }
-
-namespace {
 
 batch::RowRules rules_of(const batch::JobOptions& options) {
   return {.body = {.defaults = options.body_defaults, .unknown_fields = options.unknown_fields},
@@ -72,14 +65,14 @@ batch::RowRules rules_of(const batch::JobOptions& options) {
 
 // Reads all of `input`, then runs some of its rows. Errors as survey_rows and calibrate.
 Result<report::DryRun> dry_run(batch::Input& input, const batch::JobOptions& options,
-                               std::span<const OpenModel> models, const Settings& settings,
+                               const fleet::JobModels& models, const Settings& settings,
                                const Clock& clock, Console& console) {
   console.note("reading the input");
   Result<std::unique_ptr<batch::LineSource>> lines = batch::open_lines(input);
   if (!lines) return lines.error();
   const batch::RowReader reader(rules_of(options));
   const auto measure = [&](const llm::Request& request) {
-    return measure_request(model_for(models, request), request);
+    return measure_request(models, request);
   };
   Result<report::Survey> survey = report::survey_rows(**lines, options.rows_max, reader, measure);
   if (!survey) return survey.error();
@@ -106,7 +99,7 @@ std::vector<int32_t> tokens_about(std::string_view text) {
 }
 
 Result<report::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOptions& options,
-                                         const Spending& spending, Console& console) {
+                                         const fleet::Spending& spending, Console& console) {
   console.note("reading the input");
   Result<std::unique_ptr<batch::LineSource>> lines = batch::open_lines(input);
   if (!lines) return lines.error();
@@ -137,32 +130,24 @@ Result<report::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOp
 }
 
 Result<report::DryRun> find_out(batch::Input& input, const batch::JobOptions& options,
-                                const Chosen& chosen, const Settings& settings, const Clock& clock,
-                                Console& console) {
-  if (!chosen.upstreams.empty()) return dry_run_elsewhere(input, options, chosen.spending, console);
+                                const FleetChoice& choice, const Settings& settings,
+                                const Clock& clock, Console& console) {
+  if (!choice.upstreams.empty()) return dry_run_elsewhere(input, options, choice.spending, console);
   console.note("loading the model");
-  std::unique_ptr<engine::LlamaLibrary> library;
-  if (!std::ranges::all_of(chosen.models, is_simulated)) {
-    Result<std::unique_ptr<engine::LlamaLibrary>> started =
-        engine::LlamaLibrary::start(backends_folder());
-    if (!started) return started.error();
-    library = *std::move(started);
-  }
-  std::vector<OpenModel> models;
-  for (const ModelChoice& choice : chosen.models) {
-    Result<OpenModel> model =
-        open_model(library.get(), choice, settings, {.date_unix_s = clock.unix_seconds()}, clock);
-    if (!model) return model.error();
-    models.push_back(*std::move(model));
+  fleet::JobModels models(engine_options(SettingsOf::kRun, settings), clock);
+  for (const fleet::ModelChoice& model : choice.models) {
+    Result<void> loaded = models.load(model, {.date_unix_s = clock.unix_seconds()});
+    if (!loaded) return loaded.error();
   }
   return dry_run(input, options, models, settings, clock, console);
 }
 
 }  // namespace
 
-int dry_run_command(batch::Input& input, const batch::JobOptions& options, const Chosen& chosen,
-                    const Settings& settings, const Clock& clock, Console& console) {
-  const Result<report::DryRun> found = find_out(input, options, chosen, settings, clock, console);
+int dry_run_command(batch::Input& input, const batch::JobOptions& options,
+                    const FleetChoice& choice, const Settings& settings, const Clock& clock,
+                    Console& console) {
+  const Result<report::DryRun> found = find_out(input, options, choice, settings, clock, console);
   if (!found) {
     console.error(found.error().message);
     return batch::exit_code(found.error());

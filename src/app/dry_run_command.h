@@ -1,10 +1,7 @@
 // `windrow run --dry-run`: what is in the input and about how long it would take.
 #pragma once
 
-#include <span>
-
 #include "app/console.h"
-#include "app/open_backend.h"
 #include "app/select_fleet.h"
 #include "app/settings.h"
 #include "base/clock.h"
@@ -15,16 +12,10 @@
 
 namespace windrow::app {
 
-// Which of the models answers a request; the only one where a name does not matter.
-const OpenModel& model_for(std::span<const OpenModel> models, const llm::Request& request);
-
-// The request as its model sees it, or why that cannot answer it.
-std::variant<report::MeasuredRequest, llm::Failure> measure_request(const OpenModel& model,
-                                                                    const llm::Request& request);
-
 // Prints what it found and gives back the exit code. Models are loaded; servers are asked nothing,
 // and what rows would cost there is said where --prices tells.
-int dry_run_command(batch::Input& input, const batch::JobOptions& options, const Chosen& chosen,
-                    const Settings& settings, const Clock& clock, Console& console);
+int dry_run_command(batch::Input& input, const batch::JobOptions& options,
+                    const FleetChoice& choice, const Settings& settings, const Clock& clock,
+                    Console& console);
 
 }  // namespace windrow::app

@@ -127,9 +127,9 @@ Result<std::string> fetch_model(const std::string& text, const Environment& envi
   return path;
 }
 
-Result<void> fetch_models(std::vector<ModelChoice>& choices, const Environment& environment,
+Result<void> fetch_models(std::vector<fleet::ModelChoice>& choices, const Environment& environment,
                           const Clock& clock, store::Disk& disk, Console& console) {
-  for (ModelChoice& choice : choices) {
+  for (fleet::ModelChoice& choice : choices) {
     Result<std::string> path = fetch_model(choice.path, environment, clock, disk, console);
     if (!path) return path.error();
     choice.path = *std::move(path);

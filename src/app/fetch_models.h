@@ -7,9 +7,9 @@
 
 #include "app/console.h"
 #include "app/environment.h"
-#include "app/model_choice.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "fleet/model_choice.h"
 #include "model_store/download.h"
 #include "store/disk.h"
 
@@ -24,7 +24,7 @@ Result<std::string> fetch_model(const std::string& text, const Environment& envi
                                 const Clock& clock, store::Disk& disk, Console& console);
 
 // The same for the paths of all choices.
-Result<void> fetch_models(std::vector<ModelChoice>& choices, const Environment& environment,
+Result<void> fetch_models(std::vector<fleet::ModelChoice>& choices, const Environment& environment,
                           const Clock& clock, store::Disk& disk, Console& console);
 
 // "hf:o/r/f.gguf: 1.20 GiB of 4.30 GiB (28 %), 45.2 MiB/s, 1 min 10 s left"; a rate of 0 is

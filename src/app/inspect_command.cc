@@ -9,12 +9,12 @@
 
 #include "app/console.h"
 #include "app/fetch_models.h"
-#include "app/open_backend.h"
-#include "app/open_chat_template.h"
+#include "app/fleet_settings.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
 #include "engine/sim/sim_options.h"
+#include "fleet/chat_template_choice.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -33,7 +33,7 @@ std::string_view kind_of(const engine::ModelFacts& facts) {
 // Says whether a model can answer chats.
 std::string chat_of(const engine::ModelFacts& facts) {
   if (facts.encoder_only) return "no: an encoder generates no text";
-  const Result<chat::ChatTemplate> own = own_chat_template(facts);
+  const Result<chat::ChatTemplate> own = fleet::own_chat_template(facts);
   if (!own) return "no: " + own.error().message;
   return own->reasoning().kind == chat::ReasoningFormat::Kind::kNone
              ? "yes"
@@ -117,7 +117,7 @@ json::object inspection_json(const std::string& path, const engine::ModelFacts& 
           {"pooling", facts.pooling},
           {"sharing", engine::to_string(facts.sharing)},
           {"cell_bytes_f16", facts.cell_bytes_f16},
-          {"chat_supported", !facts.encoder_only && own_chat_template(facts).has_value()},
+          {"chat_supported", !facts.encoder_only && fleet::own_chat_template(facts).has_value()},
           {"chat_template", facts.chat_template},
           {"devices", device_list}};
 }

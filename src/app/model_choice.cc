@@ -8,25 +8,25 @@
 
 namespace windrow::app {
 
-ModelChoice parse_model_choice(std::string_view text) {
+fleet::ModelChoice parse_model_choice(std::string_view text) {
   const size_t equals = text.find('=');
   const bool named = equals != std::string_view::npos && equals > 0 && !engine::sim::is_sim(text) &&
                      text.substr(0, equals).find('/') == std::string_view::npos;
-  if (!named) return ModelChoice{.name = "", .path = std::string(text)};
-  return ModelChoice{.name = std::string(text.substr(0, equals)),
-                     .path = std::string(text.substr(equals + 1))};
+  if (!named) return fleet::ModelChoice{.name = "", .path = std::string(text)};
+  return fleet::ModelChoice{.name = std::string(text.substr(0, equals)),
+                            .path = std::string(text.substr(equals + 1))};
 }
 
-Result<std::vector<ModelChoice>> parse_model_choices(const std::vector<std::string>& texts) {
+Result<std::vector<fleet::ModelChoice>> parse_model_choices(const std::vector<std::string>& texts) {
   if (texts.empty()) {
     return Error{ErrorKind::kInvalid,
                  "no model was named; add --model PATH of a .gguf file, or --upstream URL "
                  "of a server"};
   }
-  std::vector<ModelChoice> choices;
+  std::vector<fleet::ModelChoice> choices;
   std::set<std::string> names;
   for (const std::string& text : texts) {
-    ModelChoice choice = parse_model_choice(text);
+    fleet::ModelChoice choice = parse_model_choice(text);
     if (choice.path.empty()) {
       return Error{ErrorKind::kInvalid,
                    fmt::format("--model {} names no file; write NAME=PATH", text)};

@@ -6,11 +6,13 @@ namespace windrow::app {
 namespace {
 
 TEST(ModelChoice, ANameStandsBeforeTheFirstEqualsSign) {
-  EXPECT_EQ(parse_model_choice("m.gguf"), (ModelChoice{.name = "", .path = "m.gguf"}));
-  EXPECT_EQ(parse_model_choice("a=m.gguf"), (ModelChoice{.name = "a", .path = "m.gguf"}));
-  EXPECT_EQ(parse_model_choice("a=b=c.gguf"), (ModelChoice{.name = "a", .path = "b=c.gguf"}));
-  EXPECT_EQ(parse_model_choice("./a=b.gguf"), (ModelChoice{.name = "", .path = "./a=b.gguf"}));
-  EXPECT_EQ(parse_model_choice("=m.gguf"), (ModelChoice{.name = "", .path = "=m.gguf"}));
+  EXPECT_EQ(parse_model_choice("m.gguf"), (fleet::ModelChoice{.name = "", .path = "m.gguf"}));
+  EXPECT_EQ(parse_model_choice("a=m.gguf"), (fleet::ModelChoice{.name = "a", .path = "m.gguf"}));
+  EXPECT_EQ(parse_model_choice("a=b=c.gguf"),
+            (fleet::ModelChoice{.name = "a", .path = "b=c.gguf"}));
+  EXPECT_EQ(parse_model_choice("./a=b.gguf"),
+            (fleet::ModelChoice{.name = "", .path = "./a=b.gguf"}));
+  EXPECT_EQ(parse_model_choice("=m.gguf"), (fleet::ModelChoice{.name = "", .path = "=m.gguf"}));
 }
 
 std::string message_of(const std::vector<std::string>& texts) {

@@ -13,21 +13,21 @@ namespace windrow::app {
 namespace {
 
 // The value without the name in front, if it is for this model.
-std::optional<std::string> value_for(const ModelChoice& choice, const std::string& given,
-                                     const std::vector<ModelChoice>& choices) {
+std::optional<std::string> value_for(const fleet::ModelChoice& choice, const std::string& given,
+                                     const std::vector<fleet::ModelChoice>& choices) {
   const size_t equals = given.find('=');
   const std::string_view name = std::string_view(given).substr(0, equals);
   const bool is_name =
       equals != std::string::npos &&
-      std::ranges::any_of(choices, [&](const ModelChoice& one) { return one.name == name; });
+      std::ranges::any_of(choices, [&](const fleet::ModelChoice& one) { return one.name == name; });
   if (!is_name) return given;
   if (name != choice.name) return std::nullopt;
   return given.substr(equals + 1);
 }
 
-std::vector<std::string> values_for(const ModelChoice& choice,
+std::vector<std::string> values_for(const fleet::ModelChoice& choice,
                                     const std::vector<std::string>& given,
-                                    const std::vector<ModelChoice>& choices) {
+                                    const std::vector<fleet::ModelChoice>& choices) {
   std::vector<std::string> values;
   for (const std::string& one : given) {
     std::optional<std::string> value = value_for(choice, one, choices);
@@ -37,9 +37,9 @@ std::vector<std::string> values_for(const ModelChoice& choice,
 }
 
 // What is said of this model goes before what is said of all; of several the last counts.
-std::optional<std::string> value_of(const ModelChoice& choice,
+std::optional<std::string> value_of(const fleet::ModelChoice& choice,
                                     const std::vector<std::string>& given,
-                                    const std::vector<ModelChoice>& choices) {
+                                    const std::vector<fleet::ModelChoice>& choices) {
   std::optional<std::string> of_all;
   std::optional<std::string> of_this;
   for (const std::string& one : given) {
@@ -82,8 +82,8 @@ Result<engine::AdapterChoice> parse_adapter(const std::string& value) {
 
 }  // namespace
 
-Result<void> add_model_options(std::vector<ModelChoice>& choices, const Settings& settings) {
-  for (ModelChoice& choice : choices) {
+Result<void> add_model_options(std::vector<fleet::ModelChoice>& choices, const Settings& settings) {
+  for (fleet::ModelChoice& choice : choices) {
     choice.chat_template = value_of(choice, settings.chat_templates, choices).value_or("");
     if (const auto pooling = value_of(choice, settings.poolings, choices)) {
       choice.pooling = engine::parse_pooling(*pooling);

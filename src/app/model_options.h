@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "app/model_choice.h"
 #include "app/settings.h"
 #include "base/result.h"
+#include "fleet/model_choice.h"
 
 namespace windrow::app {
 
 // Sets them in every choice. kInvalid for values that mean nothing; files are not looked at.
-Result<void> add_model_options(std::vector<ModelChoice>& choices, const Settings& settings);
+Result<void> add_model_options(std::vector<fleet::ModelChoice>& choices, const Settings& settings);
 
 }  // namespace windrow::app

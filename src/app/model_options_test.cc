@@ -5,16 +5,16 @@
 namespace windrow::app {
 namespace {
 
-std::vector<ModelChoice> with(const Settings& settings) {
-  std::vector<ModelChoice> choices = {{.name = "chat", .path = "c.gguf"},
-                                      {.name = "embed", .path = "e.gguf"}};
+std::vector<fleet::ModelChoice> with(const Settings& settings) {
+  std::vector<fleet::ModelChoice> choices = {{.name = "chat", .path = "c.gguf"},
+                                             {.name = "embed", .path = "e.gguf"}};
   const Result<void> added = add_model_options(choices, settings);
   EXPECT_TRUE(added) << added.error().message;
   return choices;
 }
 
 std::string refusal(const Settings& settings) {
-  std::vector<ModelChoice> choices = {{.name = "chat", .path = "c.gguf"}};
+  std::vector<fleet::ModelChoice> choices = {{.name = "chat", .path = "c.gguf"}};
   const Result<void> added = add_model_options(choices, settings);
   return added ? "accepted" : added.error().message;
 }

@@ -11,19 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "app/command_context.h"
 #include "app/console.h"
 #include "app/dry_run_command.h"
 #include "app/fetch_models.h"
-#include "app/load_settings.h"
-#include "app/model_fleet.h"
 #include "app/open_files.h"
+#include "app/price_settings.h"
 #include "app/progress_reporter.h"
 #include "app/retry_command.h"
 #include "app/run_options.h"
 #include "app/run_summary.h"
 #include "app/select_fleet.h"
 #include "app/signals.h"
-#include "app/spending.h"
 #include "app/stop_relay.h"
 #include "base/clock.h"
 #include "base/format.h"
@@ -33,7 +32,6 @@
 #include "llm/field_values.h"
 #include "report/report_html.h"
 #include "report/summary.h"
-#include "store/posix_disk.h"
 
 namespace windrow::app {
 namespace {
@@ -43,11 +41,6 @@ namespace json = boost::json;
 constexpr int kExitInterrupted = 130;
 constexpr int kExitBudgetSpent = 4;
 constexpr int kExitUnusable = 2;
-
-int fail(Console& console, const Error& error) {
-  console.error(error.message);
-  return batch::exit_code(error);
-}
 
 // --- what is said at the start ---
 
@@ -89,20 +82,30 @@ void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, C
   }
 }
 
-void say_start(const RunCommand& command, const ModelFleet& fleet, bool elsewhere,
-               Console& console) {
+void say_start(const RunCommand& command, const FleetChoice& choice, Console& console) {
   console.event("start", {{"input", command.input},
                           {"output", command.output},
-                          {elsewhere ? "upstreams" : "models", fleet.description()}});
+                          {choice.upstreams.empty() ? "models" : "upstreams", describe(choice)}});
 }
 
 // --- the job ---
 
-batch::RunHooks hooks_for(ModelFleet& fleet, const std::string& input, Console& console) {
+batch::RunHooks hooks_for(fleet::JobFleet& fleet, const std::string& input,
+                          dispatch::Cost& dearest_row, Console& console) {
+  fleet::JobHooks of_fleet = fleet.hooks();
   batch::RunHooks hooks;
-  hooks.check = [&](const llm::Request& request) { return fleet.check(request); };
-  hooks.before_row = [&](const llm::Request& request) { fleet.before_row(request); };
-  hooks.upstreams_of = [&](const std::string& model) { return fleet.upstreams_of(model); };
+  hooks.check = std::move(of_fleet.check);
+  hooks.before_row = std::move(of_fleet.before_row);
+  hooks.upstreams_of = std::move(of_fleet.upstreams_of);
+  if (of_fleet.expected_cost) {
+    hooks.expected_cost = [&dearest_row, expected_cost = std::move(of_fleet.expected_cost)](
+                              const llm::Request& request) {
+      auto cost = expected_cost(request);
+      if (const auto* known = std::get_if<dispatch::Cost>(&cost))
+        dearest_row = std::max(dearest_row, *known);
+      return cost;
+    };
+  }
   hooks.on_fault = [&console, input](const batch::LineFault& fault) {
     const std::string id =
         fault.custom_id.empty() ? "" : fmt::format(", custom_id \"{}\"", fault.custom_id);
@@ -182,37 +185,26 @@ int run_command(const RunCommand& command, const Environment& environment) {
   const SignalWatch signals([&](std::string_view) { relay.stop(); }, [&] { relay.stop_now(); });
 
   // What was asked for, and where to say so.
-  const SystemClock clock;
-  store::PosixDisk disk;
-  const Result<ResolvedSettings> resolved = load_settings(command.flags, environment, disk);
-  if (!resolved) {
-    Console console({}, environment, clock);
-    return fail(console, resolved.error());
-  }
-  const Settings& settings = resolved->values;
-  Console console({.quiet = settings.quiet, .json = settings.json, .color = settings.color},
-                  environment, clock);
-  for (const std::string& warning : resolved->warnings)
-    console.warn(warning);
-
-  const Result<uint64_t> files_max = raise_open_files();
-  if (!files_max) return fail(console, files_max.error());
+  CommandContext context(environment);
+  if (const Result<void> started = context.start(command.flags, SettingsOf::kRun); !started)
+    return context.fail(started.error());
+  const Settings& settings = context.settings();
+  const Clock& clock = context.clock();
+  store::Disk& disk = context.disk();
+  Console& console = context.console();
 
   // What can be known to be wrong without opening anything.
-  for (const std::string& warning : warnings_of(*resolved, SettingsOf::kRun))
-    console.warn(warning);
-  Result<Chosen> chosen = choose(*resolved, environment, disk);
-  if (!chosen) return fail(console, chosen.error());
-  const bool elsewhere = !chosen->upstreams.empty();
+  Result<FleetChoice> chosen = context.choose();
+  if (!chosen) return context.fail(chosen.error());
   // A dry run writes nothing and may do without a name.
   if (!command.output.empty()) {
     const Result<void> output_checked = check_output_path(command.output);
-    if (!output_checked) return fail(console, output_checked.error());
+    if (!output_checked) return context.fail(output_checked.error());
     const Result<void> files_checked = check_files_differ(command, settings);
-    if (!files_checked) return fail(console, files_checked.error());
+    if (!files_checked) return context.fail(files_checked.error());
   }
   const Result<void> report_checked = check_report_path(settings.report);
-  if (!report_checked) return fail(console, report_checked.error());
+  if (!report_checked) return context.fail(report_checked.error());
   const Result<void> fetched = [&] {
     const auto keep = [&] {
       console.error("interrupted; what was downloaded is kept, and the same command goes on");
@@ -221,13 +213,13 @@ int run_command(const RunCommand& command, const Environment& environment) {
     const StopRelay::Attachment interrupted(relay, StopRelay::Target{keep, keep});
     return fetch_models(chosen->models, environment, clock, disk, console);
   }();
-  if (!fetched) return fail(console, fetched.error());
+  if (!fetched) return context.fail(fetched.error());
   Result<batch::JobOptions> made = options_of(command, settings, *chosen);
-  if (!made) return fail(console, made.error());
+  if (!made) return context.fail(made.error());
   batch::JobOptions options = *std::move(made);
   options.now_unix_s = clock.unix_seconds();
   const Result<std::unique_ptr<batch::Input>> input = batch::open_input(command.input);
-  if (!input) return fail(console, input.error());
+  if (!input) return context.fail(input.error());
 
   // Until rows run there is nothing to finish and nothing to lose.
   const auto leave = [&] {
@@ -244,24 +236,22 @@ int run_command(const RunCommand& command, const Environment& environment) {
   batch::JobCounters counters;
   const Result<std::unique_ptr<batch::JobRunner>> job =
       batch::JobRunner::open(options, {disk, clock, **input}, counters);
-  if (!job) return fail(console, job.error());
+  if (!job) return context.fail(job.error());
   report_resume((*job)->start(), (*job)->paths(), console);
 
   std::atomic<bool> budget_spent = false;
   dispatch::Cost dearest_row = 0;  // the submitter's, until the rows have ended
 
-  // Who answers; the reporter watches from the start and ends first.
-  const std::unique_ptr<ModelFleet> fleet =
-      make_fleet(*chosen, settings, SettingsOf::kRun, environment, disk, clock, console);
-  say_start(command, *fleet, elsewhere, console);
+  // What answers; the reporter reads its counters from the start and ends first.
+  const std::unique_ptr<fleet::JobFleet> fleet =
+      make_job_fleet(*chosen, context.fleet_setting(requests_for(context.files_max())));
+  say_start(command, *chosen, console);
   ProgressReporter reporter(console, [&] {
     report::ProgressReading reading = report::read_progress(counters, fleet->stats(), clock.now());
     reading.upstreams = fleet->upstreams();
     return reading;
   });
-  const Result<void> opened = fleet->open({.files_max = *files_max,
-                                           .requests_max = requests_for(*files_max),
-                                           .began_unix_s = (*job)->start().began_unix_s,
+  const Result<void> opened = fleet->open({.began_unix_s = (*job)->start().began_unix_s,
                                            .refusal = [&] { return (*job)->refusal(); },
                                            .on_budget_spent =
                                                [&] {
@@ -269,7 +259,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
                                                  (*job)->stop();
                                                },
                                            .on_all_failed = [&] { (*job)->stop_now(); }});
-  if (!opened) return fail(console, opened.error());
+  if (!opened) return context.fail(opened.error());
   if (const std::string note = fleet->note(); !note.empty()) console.note(note);
 
   // The rows.
@@ -277,14 +267,11 @@ int run_command(const RunCommand& command, const Environment& environment) {
   until_rows_run.reset();
   const Result<batch::JobReport> result = [&] {
     const StopRelay::Attachment stops_job(relay, stop_target(**job, settings, console));
-    batch::RunHooks hooks = hooks_for(*fleet, command.input, console);
-    hooks.expected_cost = [&](const llm::Request& request) {
-      auto cost = fleet->expected_cost(request);
-      if (const auto* known = std::get_if<dispatch::Cost>(&cost))
-        dearest_row = std::max(dearest_row, *known);
-      return cost;
-    };
-    Result<batch::JobReport> done = (*job)->run(fleet->routes(), std::move(hooks));
+    std::vector<batch::ModelRoute> routes;
+    for (const fleet::JobRoute& route : fleet->routes())
+      routes.push_back({route.model, route.dispatcher});
+    Result<batch::JobReport> done =
+        (*job)->run(routes, hooks_for(*fleet, command.input, dearest_row, console));
     if (done) {
       if (std::optional<Error> verdict = fleet->final_error()) done = *std::move(verdict);
     }
@@ -312,7 +299,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
                           .backend = fleet->stats(),
                           .upstreams = fleet->upstreams(),
                           .dispatch = fleet->counts(),
-                          .settings = settings_with_sources(*resolved)};
+                          .settings = settings_with_sources(context.resolved())};
   add_result(counters, result, summary);
   if (budget_spent && summary.end == report::RunEnd::kInterrupted) {
     summary.error =

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "api/calls/batch_rows.h"
-#include "app/open_backend.h"
 #include "base/hash.h"
 #include "base/suggest.h"
 #include "batch/job_paths.h"
@@ -76,20 +75,20 @@ std::string job_value(const Settings& settings, const SettingRow& row) {
 
 // Describes the options of a model besides its file; files that they name are known by their
 // contents.
-Result<std::string> options_identity(const ModelChoice& choice) {
+Result<std::string> options_identity(const fleet::ModelChoice& choice) {
   std::vector<std::string> parts;
   if (choice.chat_template_text) {
     const std::string& text = *choice.chat_template_text;
     parts.push_back(
         fmt::format("chat template, {} bytes, {}", text.size(), to_hex(hash64(text, text.size()))));
   } else if (!choice.chat_template.empty()) {
-    Result<std::string> file = model_identity(choice.chat_template);
+    Result<std::string> file = fleet::model_identity(choice.chat_template);
     parts.push_back("chat template " + (file ? *file : choice.chat_template));
   }
   if (choice.pooling)
     parts.push_back(fmt::format("pooling {}", engine::to_string(*choice.pooling)));
   for (const engine::AdapterChoice& adapter : choice.adapters) {
-    Result<std::string> file = model_identity(adapter.path);
+    Result<std::string> file = fleet::model_identity(adapter.path);
     if (!file) {
       return Error{file.error().kind,
                    fmt::format("--lora {}: the file cannot be read", adapter.path)};
@@ -100,13 +99,6 @@ Result<std::string> options_identity(const ModelChoice& choice) {
 }
 
 }  // namespace
-
-std::string served_name(const ModelChoice& choice) {
-  if (!choice.name.empty()) return choice.name;
-  if (is_simulated(choice)) return "sim";
-  const std::string stem = std::filesystem::path(choice.path).stem().string();
-  return stem.empty() ? choice.path : stem;
-}
 
 llm::UnknownFields unknown_fields_of(const Settings& settings) {
   return settings.unknown_fields == "ignore" ? llm::UnknownFields::kIgnore
@@ -120,11 +112,11 @@ Result<void> check_body_defaults(const ResolvedSettings& settings) {
   return {};
 }
 
-Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
-                                                    const std::vector<ModelChoice>& choices) {
+Result<std::vector<batch::JobSetting>> job_settings(
+    const Settings& settings, const std::vector<fleet::ModelChoice>& choices) {
   std::vector<batch::JobSetting> list;
-  for (const ModelChoice& choice : choices) {
-    const Result<std::string> identity = model_identity(choice.path);
+  for (const fleet::ModelChoice& choice : choices) {
+    const Result<std::string> identity = fleet::model_identity(choice.path);
     if (!identity) return identity.error();
     const std::string of = choice.name.empty() ? "" : " " + choice.name;
     list.push_back({"model" + of, *identity});
@@ -145,11 +137,11 @@ Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
   return list;
 }
 
-std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings,
-                                                     const std::vector<UpstreamChoice>& choices) {
+std::vector<batch::JobSetting> upstream_job_settings(
+    const Settings& settings, const std::vector<fleet::UpstreamChoice>& choices) {
   std::set<std::string> aliases;
-  for (const UpstreamChoice& choice : choices) {
-    for (const auto& [name, theirs] : choice.aliases)
+  for (const fleet::UpstreamChoice& choice : choices) {
+    for (const auto& [name, theirs] : choice.server.aliases)
       aliases.insert(name + "=" + theirs);
   }
   std::vector<batch::JobSetting> list = {
@@ -218,12 +210,12 @@ batch::JobOptions common_options(const RunCommand& command, const Settings& sett
 }  // namespace
 
 batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
-                              const std::vector<ModelChoice>& choices,
+                              const std::vector<fleet::ModelChoice>& choices,
                               std::vector<batch::JobSetting> job_settings) {
   batch::JobOptions options = common_options(command, settings, std::move(job_settings));
   options.any_model = choices.front().name.empty();
-  for (const ModelChoice& choice : choices)
-    options.models.push_back(served_name(choice));
+  for (const fleet::ModelChoice& choice : choices)
+    options.models.push_back(fleet::served_name(choice));
   return options;
 }
 

@@ -5,18 +5,14 @@
 #include <vector>
 
 #include "app/command_line.h"
-#include "app/model_choice.h"
 #include "app/resolve_settings.h"
-#include "app/upstream_choice.h"
 #include "base/result.h"
 #include "batch/job_options.h"
+#include "fleet/fleet_options.h"
 #include "llm/request_json.h"
 #include "report/summary.h"
 
 namespace windrow::app {
-
-// By which name rows find the model; that of the file where --model gave none.
-std::string served_name(const ModelChoice& choice);
 
 // Returns the setting --unknown-fields.
 llm::UnknownFields unknown_fields_of(const Settings& settings);
@@ -27,15 +23,15 @@ Result<void> check_body_defaults(const ResolvedSettings& settings);
 // Returns the settings that a continued job must find unchanged, as far as they are known before a
 // model is loaded. kNotFound when a model's file cannot be read.
 Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
-                                                    const std::vector<ModelChoice>& choices);
+                                                    const std::vector<fleet::ModelChoice>& choices);
 
 // Returns the settings that a continued job must find unchanged where servers elsewhere answer. Any
 // of these may be exchanged.
-std::vector<batch::JobSetting> upstream_job_settings(const Settings& settings,
-                                                     const std::vector<UpstreamChoice>& choices);
+std::vector<batch::JobSetting> upstream_job_settings(
+    const Settings& settings, const std::vector<fleet::UpstreamChoice>& choices);
 
 batch::JobOptions job_options(const RunCommand& command, const Settings& settings,
-                              const std::vector<ModelChoice>& choices,
+                              const std::vector<fleet::ModelChoice>& choices,
                               std::vector<batch::JobSetting> job_settings);
 batch::JobOptions upstream_job_options(const RunCommand& command, const Settings& settings,
                                        std::vector<batch::JobSetting> job_settings);

@@ -34,8 +34,8 @@ TEST(RunOptions, BodyDefaultsAreCheckedBeforeAnythingRuns) {
 }
 
 TEST(RunOptions, AModelIsServedUnderItsNameOrThatOfItsFile) {
-  EXPECT_EQ(served_name({.name = "qwen", .path = "m/x.gguf"}), "qwen");
-  EXPECT_EQ(served_name({.name = "", .path = "models/qwen3-0.6b.gguf"}), "qwen3-0.6b");
+  EXPECT_EQ(fleet::served_name({.name = "qwen", .path = "m/x.gguf"}), "qwen");
+  EXPECT_EQ(fleet::served_name({.name = "", .path = "models/qwen3-0.6b.gguf"}), "qwen3-0.6b");
 }
 
 TEST(RunOptions, JobOptionsFollowTheSettings) {

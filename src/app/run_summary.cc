@@ -6,19 +6,6 @@
 
 namespace windrow::app {
 
-void BackendGroup::add(const llm::Backend& backend) {
-  const std::scoped_lock lock(mutex_);
-  backends_.push_back(&backend);
-}
-
-llm::BackendStats BackendGroup::stats() const {
-  const std::scoped_lock lock(mutex_);
-  llm::BackendStats sum;
-  for (const llm::Backend* backend : backends_)
-    sum += backend->stats();
-  return sum;
-}
-
 void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,
                 report::Summary& summary) {
   summary.exit_code = batch::exit_code(result);

@@ -9,24 +9,9 @@
 #include "base/result.h"
 #include "batch/job_counters.h"
 #include "batch/job_runner.h"
-#include "llm/backend.h"
 #include "report/summary.h"
 
 namespace windrow::app {
-
-// The backends of a run, which come one by one while somebody already watches. Thread-safe.
-class BackendGroup {
- public:
-  // `backend` outlives the group.
-  void add(const llm::Backend& backend);
-
-  // Sums; of the device, which they share, the largest reading.
-  llm::BackendStats stats() const;
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<const llm::Backend*> backends_;
-};
 
 // Fills what `counters` and `result` know: the end, the rows, the tokens.
 void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,

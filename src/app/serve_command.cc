@@ -22,13 +22,11 @@
 #include "api/keys/key_file.h"
 #include "app/catalogue_models.h"
 #include "app/client_room.h"
+#include "app/command_context.h"
 #include "app/console.h"
 #include "app/fetch_models.h"
 #include "app/key_watch.h"
 #include "app/line_log.h"
-#include "app/load_settings.h"
-#include "app/model_fleet.h"
-#include "app/open_files.h"
 #include "app/run_options.h"
 #include "app/select_fleet.h"
 #include "app/serve_options.h"
@@ -40,7 +38,7 @@
 #include "base/format.h"
 #include "batch/job_runner.h"
 #include "http/loop.h"
-#include "store/posix_disk.h"
+#include "store/disk.h"
 
 namespace windrow::app {
 namespace {
@@ -52,11 +50,6 @@ constexpr size_t kMebibyte = size_t{1} << 20;
 
 // How long a server that was told to stop at once may take to say goodbye to its clients.
 constexpr Duration kDisconnectGrace = std::chrono::seconds(2);
-
-int fail_serve(Console& console, const Error& error) {
-  console.error(error.message);
-  return batch::exit_code(error);
-}
 
 // The main thread waits here for signals and for the end of the server.
 class Wishes {
@@ -167,28 +160,55 @@ api::ApiOptions api_options(const ServeOptions& options, const Settings& setting
   return api;
 }
 
-void fill(api::ModelRegistry& catalogue, const std::vector<FleetModel>& models) {
-  for (const FleetModel& offered : models) {
-    catalogue.add(offered.model, offered.any);
-    for (const std::string& alias : offered.aliases)
-      catalogue.add_alias(alias, offered.model.name);
+api::ServedModel served_model(const fleet::FleetModel& model) {
+  return {.name = model.name,
+          .dispatcher = model.dispatcher,
+          .endpoints = model.endpoints,
+          .raw = model.raw,
+          .upstreams = model.upstreams,
+          .created_unix_s = model.created_unix_s,
+          .context_tokens = model.context_tokens,
+          .vocabulary_size = model.vocabulary_size,
+          .fingerprint = model.fingerprint,
+          .owner = model.owner,
+          .residence = model.residency};
+}
+
+std::vector<api::ModelReading> model_readings(const fleet::ServerFleet& fleet) {
+  std::vector<api::ModelReading> readings;
+  for (fleet::FleetReading& reading : fleet.readings()) {
+    readings.push_back({.name = std::move(reading.name),
+                        .stats = reading.stats,
+                        .queue = std::move(reading.queue),
+                        .dispatch = reading.dispatch,
+                        .residence = std::move(reading.model),
+                        .upstreams = std::move(reading.upstreams)});
+  }
+  return readings;
+}
+
+void fill(api::ModelRegistry& catalogue, const std::vector<fleet::FleetModel>& models) {
+  for (const fleet::FleetModel& model : models) {
+    catalogue.add(served_model(model), model.any);
+    for (const std::string& alias : model.aliases)
+      catalogue.add_alias(alias, model.name);
   }
 }
 
 // Adds models that are new, or at other servers than before.
-void fill_again(api::ModelRegistry& catalogue, const std::vector<FleetModel>& models) {
-  for (const FleetModel& offered : models) {
-    const api::ServedModel* before = catalogue.find(offered.model.name);
-    const bool same = before != nullptr && before->name == offered.model.name &&
-                      before->upstreams == offered.model.upstreams;
-    if (!same) catalogue.add(offered.model, offered.any);
+void fill_again(api::ModelRegistry& catalogue, const std::vector<fleet::FleetModel>& models) {
+  for (const fleet::FleetModel& model : models) {
+    const api::ServedModel* before = catalogue.find(model.name);
+    const bool same =
+        before != nullptr && before->name == model.name && before->upstreams == model.upstreams;
+    if (!same) catalogue.add(served_model(model), model.any);
   }
 }
 
-json::array names_of(const std::vector<FleetModel>& models) {
+json::array names_of(const std::vector<fleet::FleetModel>& models) {
   json::array names;
-  for (const FleetModel& offered : models)
-    names.emplace_back(offered.model.name);
+  for (const fleet::FleetModel& model : models)
+    names.emplace_back(model.name);
   return names;
 }
 
@@ -202,23 +222,24 @@ std::string text_of(const std::vector<std::string>& names) {
 }
 
 // "chat, embed; loaded when asked for: large".
-std::string text_of(const std::vector<FleetModel>& models) {
-  std::vector<std::string> there;
-  std::vector<std::string> away;
-  for (const auto& [model, aliases, any] : models) {
-    const bool is_away =
-        model.residence && model.residence->status().state != llm::LoadState::kLoaded;
-    (is_away ? away : there).push_back(model.name);
+std::string text_of(const std::vector<fleet::FleetModel>& models) {
+  std::vector<std::string> loaded;
+  std::vector<std::string> absent;
+  for (const fleet::FleetModel& model : models) {
+    const bool is_absent =
+        model.residency && model.residency->status().state != llm::LoadState::kLoaded;
+    (is_absent ? absent : loaded).push_back(model.name);
   }
-  if (away.empty()) return text_of(there);
-  return fmt::format("{}{}loaded when asked for: {}", text_of(there), there.empty() ? "" : "; ",
-                     text_of(away));
+  if (absent.empty()) return text_of(loaded);
+  return fmt::format("{}{}loaded when asked for: {}", text_of(loaded), loaded.empty() ? "" : "; ",
+                     text_of(absent));
 }
 
 // Lets what is inside finish, and cuts it off when that is asked for or takes too long. False:
 // something was cut off because somebody asked for it.
-bool drain(api::ApiServer& server, ServeStorage& storage, const std::vector<FleetModel>& models,
-           Duration grace, Wishes& wishes, Console& console) {
+bool drain(api::ApiServer& server, ServeStorage& storage,
+           const std::vector<fleet::FleetModel>& models, Duration grace, Wishes& wishes,
+           Console& console) {
   const std::future<void> stopping = std::async(std::launch::async, [&] {
     const std::future<void> batches = std::async(std::launch::async, [&] { storage.stop(grace); });
     server.stop(grace);
@@ -228,8 +249,8 @@ bool drain(api::ApiServer& server, ServeStorage& storage, const std::vector<Flee
   if (wishes.wait_until_stopped()) return true;
   console.note("stopping at once");
   server.give_up();
-  for (const FleetModel& offered : models)
-    offered.model.dispatcher->cancel_all();
+  for (const fleet::FleetModel& model : models)
+    model.dispatcher->cancel_all();
   // What a client does not fetch is not waited for; there is nothing here that could be lost.
   if (!wishes.wait_until_stopped(kDisconnectGrace)) std::_Exit(kExitCutOff);
   return false;
@@ -262,50 +283,41 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
                             [&] { reload.now(); });
 
   // What was asked for, and whatever of it can be known to be wrong.
-  const SystemClock clock;
-  store::PosixDisk disk;
-  const Result<ResolvedSettings> resolved = load_settings(command.flags, environment, disk);
-  if (!resolved) {
-    Console console({}, environment, clock);
-    return fail_serve(console, resolved.error());
-  }
-  const Settings& settings = resolved->values;
-  Console console({.quiet = settings.quiet, .json = settings.json, .color = settings.color},
-                  environment, clock);
-  for (const std::string& warning : resolved->warnings)
-    console.warn(warning);
-  for (const std::string& warning : warnings_of(*resolved, SettingsOf::kServe))
-    console.warn(warning);
-  const Result<uint64_t> files_max = raise_open_files();
-  if (!files_max) return fail_serve(console, files_max.error());
+  CommandContext context(environment);
+  if (const Result<void> started = context.start(command.flags, SettingsOf::kServe); !started)
+    return context.fail(started.error());
+  const Settings& settings = context.settings();
+  const Clock& clock = context.clock();
+  store::Disk& disk = context.disk();
+  Console& console = context.console();
   const Result<ServeOptions> options = serve_options(settings);
-  if (!options) return fail_serve(console, options.error());
-  Result<Chosen> chosen = choose(*resolved, environment, disk);
-  if (!chosen) return fail_serve(console, chosen.error());
+  if (!options) return context.fail(options.error());
+  const Result<FleetChoice> chosen = context.choose();
+  if (!chosen) return context.fail(chosen.error());
   if (const Result<void> checked = check_names(settings, chosen->models); !checked)
-    return fail_serve(console, checked.error());
+    return context.fail(checked.error());
   std::unique_ptr<api::KeyFile> key_file;
   if (!settings.api_keys.empty()) {
     Result<std::unique_ptr<api::KeyFile>> opened = api::KeyFile::open(disk, settings.api_keys);
-    if (!opened) return fail_serve(console, opened.error().in("--api-keys"));
+    if (!opened) return context.fail(opened.error().in("--api-keys"));
     key_file = *std::move(opened);
   }
   const Result<std::unique_ptr<store::FileLock>> data_dir = hold_data_dir(settings, disk);
-  if (!data_dir) return fail_serve(console, data_dir.error());
+  if (!data_dir) return context.fail(data_dir.error());
   std::shared_ptr<api::KeyAccounts> accounts;
   if (key_file) accounts = std::make_shared<api::KeyAccounts>(clock, key_file->keys());
   Result<ServeStorage> storage = ServeStorage::open(settings, disk, clock, console, accounts.get());
-  if (!storage) return fail_serve(console, storage.error());
+  if (!storage) return context.fail(storage.error());
   std::unique_ptr<LineLog> log;
   if (settings.log != "none") {
     Result<std::unique_ptr<LineLog>> opened =
         LineLog::open(settings.log, [&console](const std::string& why) { console.warn(why); });
-    if (!opened) return fail_serve(console, opened.error());
+    if (!opened) return context.fail(opened.error());
     log = *std::move(opened);
   }
   say_who_may_ask(settings, key_file.get(), console);
   api::ApiOptions api = api_options(*options, settings);
-  const ClientRoom room = room_for_clients(*files_max, api.http.connections_max,
+  const ClientRoom room = room_for_clients(context.files_max(), api.http.connections_max,
                                            !chosen->upstreams.empty(), !settings.data_dir.empty());
   api.http.connections_max = room.connections_max;
   if (!room.warning.empty()) console.warn(room.warning);
@@ -322,21 +334,24 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
 
   // The port, at which everybody hears that models are being loaded.
   Arriving arriving;
-  const std::unique_ptr<ModelFleet> fleet =
-      make_fleet(*chosen, settings, SettingsOf::kServe, environment, disk, clock, console);
+  const auto fetch = [&](std::vector<fleet::ModelChoice>& models) {
+    return fetch_models(models, environment, clock, disk, console);
+  };
+  const std::unique_ptr<fleet::ServerFleet> fleet =
+      make_server_fleet(*chosen, fetch, context.fleet_setting(room.requests_max));
   api::ModelRegistry catalogue;
   http::Loop loop(clock);
   api.accounts = accounts;
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
-  api.read_models = [&fleet] { return fleet->readings(); };
+  api.read_models = [&fleet] { return model_readings(*fleet); };
   api.storage = storage->calls();
   api.storage.transfers_max = room.transfers_max;
   api.read_storage = [&storage] { return storage->reading(); };
-  api.nobody_answers = [&fleet](uint64_t upstreams) { return fleet->nobody_answers(upstreams); };
+  api.nobody_answers = [&fleet](uint64_t upstreams) { return fleet->is_unreachable(upstreams); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));
-  if (!server) return fail_serve(console, server.error());
+  if (!server) return context.fail(server.error());
   const Arriving::Reading reading(arriving, **server);
   const std::string url =
       local_url({options->listen.host, (*server)->port()}, !settings.tls_cert.empty());
@@ -368,29 +383,18 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   const Watchdog watchdog(service,
                           [&loop](std::function<void()> alive) { loop.post(std::move(alive)); });
   const TimePoint began_at = clock.now();
-  const Result<void> opened = [&]() -> Result<void> {
-    if (Result<void> fetched = fetch_models(chosen->models, environment, clock, disk, console);
-        !fetched)
-      return fetched;
-    return fleet->open({.serving = true,
-                        .metrics = metrics,
-                        .arriving = [&arriving] { return arriving.count(); },
-                        .files_max = *files_max,
-                        .requests_max = room.requests_max,
-                        .began_unix_s = clock.unix_seconds(),
-                        .refusal = {},
-                        .on_budget_spent = {},
-                        .on_all_failed = {}});
-  }();
+  const Result<void> opened = fleet->open(
+      {.step_observer = [metrics](const std::string& model) { return metrics->steps(model); },
+       .arriving = [&arriving] { return arriving.count(); }});
   if (!opened) {
     reload.set({});
-    return fail_serve(console, opened.error());
+    return context.fail(opened.error());
   }
-  const std::vector<FleetModel> models = fleet->offered();
+  const std::vector<fleet::FleetModel> models = fleet->models();
   fill(catalogue, models);
-  fleet->watch([&] { fill_again(catalogue, fleet->offered()); });
+  fleet->watch([&] { fill_again(catalogue, fleet->models()); });
   catalogue.set_state(api::ServeState::kReady);
-  CatalogueModels batch_models(catalogue, [&fleet] { return fleet->nobody_answers(0); });
+  CatalogueModels batch_models(catalogue, [&fleet] { return fleet->is_unreachable(0); });
   storage->start(batch_models);
   if (const std::string note = fleet->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);
@@ -416,8 +420,8 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       drain(**server, *storage, models, std::chrono::seconds(settings.grace_s), wishes, console);
   fleet->watch({});
   reload.set({});
-  for (const FleetModel& offered : models)
-    offered.model.dispatcher->cancel_all();
+  for (const fleet::FleetModel& model : models)
+    model.dispatcher->cancel_all();
   console.event("end", {{"cut_off", !finished}});
   return finished ? 0 : kExitCutOff;
 }

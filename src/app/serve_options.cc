@@ -7,8 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "app/pool_choice.h"
-#include "app/run_options.h"
+#include "app/pool_settings.h"
 
 namespace windrow::app {
 namespace {
@@ -81,16 +80,16 @@ Result<std::map<std::string, std::string>> local_aliases(const Settings& setting
   return aliases;
 }
 
-Result<void> check_names(const Settings& settings, const std::vector<ModelChoice>& models) {
+Result<void> check_names(const Settings& settings, const std::vector<fleet::ModelChoice>& models) {
   // Servers elsewhere have names of their own.
   if (models.empty()) return {};
   std::vector<std::string> names;
   names.reserve(models.size());
-  for (const ModelChoice& choice : models)
-    names.push_back(served_name(choice));
+  for (const fleet::ModelChoice& choice : models)
+    names.push_back(fleet::served_name(choice));
   const Result<std::map<std::string, std::string>> aliases = local_aliases(settings, names);
   if (!aliases) return aliases.error();
-  const Result<PoolChoice> pool = pool_choice(settings, names);
+  const Result<fleet::PoolOptions> pool = pool_options(settings, names);
   if (!pool) return pool.error();
   return {};
 }

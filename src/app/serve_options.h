@@ -9,9 +9,9 @@
 
 #include "api/cors.h"
 #include "app/listen_address.h"
-#include "app/model_choice.h"
 #include "app/settings.h"
 #include "base/result.h"
+#include "fleet/model_choice.h"
 #include "store/disk.h"
 
 namespace windrow::app {
@@ -30,9 +30,9 @@ Result<ServeOptions> serve_options(const Settings& settings);
 Result<std::map<std::string, std::string>> local_aliases(const Settings& settings,
                                                          const std::vector<std::string>& names);
 
-// That and what else names models here (pool_choice.h), as far as it can be known before anything
+// That and what else names models here (pool_settings.h), as far as it can be known before anything
 // is opened.
-Result<void> check_names(const Settings& settings, const std::vector<ModelChoice>& models);
+Result<void> check_names(const Settings& settings, const std::vector<fleet::ModelChoice>& models);
 
 // Makes --data-dir, and holds it for this server alone as long as the lock lives; nullptr without
 // the setting. kConflict when another server has it.

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "app/price_file.h"
+#include "app/price_settings.h"
 #include "app/terminal.h"
 #include "report/find_job.h"
 #include "report/job_status.h"

@@ -101,8 +101,8 @@ Result<std::string> key_of(const UpstreamEntry* entry, const Settings& values,
   return std::string();
 }
 
-Result<UpstreamChoice> choice_of(const std::string& text, const ResolvedSettings& settings,
-                                 const Aliases& aliases, const Environment& environment) {
+Result<fleet::UpstreamChoice> choice_of(const std::string& text, const ResolvedSettings& settings,
+                                        const Aliases& aliases, const Environment& environment) {
   const Result<http::Url> url = http::parse_url(text);
   if (!url) return url.error().in(fmt::format("--upstream {}", text));
   for (const std::string_view route : {"/completions", "/embeddings", "/rerank", "/models"}) {
@@ -113,26 +113,26 @@ Result<UpstreamChoice> choice_of(const std::string& text, const ResolvedSettings
                     text));
   }
   const Settings& values = settings.values;
-  UpstreamChoice choice{.base = upstream::with_version(*url),
-                        .api_key = {},
-                        .concurrency = {},
-                        .requests_per_minute = values.requests_per_minute,
-                        .tokens_per_minute = values.tokens_per_minute,
-                        .aliases = aliases};
-  const UpstreamEntry* const entry = entry_of(settings.upstreams, choice.base);
+  fleet::UpstreamChoice choice{.server = {.base = upstream::with_version(*url), .aliases = aliases},
+                               .concurrency = {},
+                               .requests_per_minute = values.requests_per_minute,
+                               .tokens_per_minute = values.tokens_per_minute};
+  choice.server.request_timeout = std::chrono::seconds(values.request_timeout_s);
+  const UpstreamEntry* const entry = entry_of(settings.upstreams, choice.server.base);
   const bool own = entry != nullptr;
 
   Result<std::string> key = key_of(entry, values, environment);
   if (!key) return key.error();
-  choice.api_key = *std::move(key);
+  choice.server.api_key = *std::move(key);
   const Result<std::optional<int32_t>> concurrency = concurrency_of(entry, values);
   if (!concurrency) return concurrency.error();
   choice.concurrency = *concurrency;
+  choice.server.in_flight = concurrency->value_or(1);
   if (own && entry->requests_per_minute) choice.requests_per_minute = *entry->requests_per_minute;
   if (own && entry->tokens_per_minute) choice.tokens_per_minute = *entry->tokens_per_minute;
   if (own) {
     for (const auto& [name, theirs] : entry->models)
-      choice.aliases[name] = theirs;
+      choice.server.aliases[name] = theirs;
   }
   return choice;
 }
@@ -151,16 +151,17 @@ Result<std::optional<int32_t>> parse_concurrency(std::string_view text, std::str
   return std::optional(number);
 }
 
-Result<std::vector<UpstreamChoice>> upstream_choices(const ResolvedSettings& settings,
-                                                     const Environment& environment) {
+Result<std::vector<fleet::UpstreamChoice>> upstream_choices(const ResolvedSettings& settings,
+                                                            const Environment& environment) {
   Result<Aliases> aliases = aliases_of(settings.values.model_aliases);
   if (!aliases) return aliases.error();
-  std::vector<UpstreamChoice> choices;
+  std::vector<fleet::UpstreamChoice> choices;
   for (const std::string& text : settings.values.upstreams) {
-    Result<UpstreamChoice> choice = choice_of(text, settings, *aliases, environment);
+    Result<fleet::UpstreamChoice> choice = choice_of(text, settings, *aliases, environment);
     if (!choice) return choice.error();
-    const bool twice = std::ranges::any_of(
-        choices, [&](const UpstreamChoice& other) { return other.base == choice->base; });
+    const bool twice = std::ranges::any_of(choices, [&](const fleet::UpstreamChoice& other) {
+      return other.server.base == choice->server.base;
+    });
     if (twice) {
       return invalid(
           fmt::format("--upstream {}: this server is named twice; once is enough, and "
@@ -170,16 +171,6 @@ Result<std::vector<UpstreamChoice>> upstream_choices(const ResolvedSettings& set
     choices.push_back(*std::move(choice));
   }
   return choices;
-}
-
-upstream::UpstreamOptions upstream_options(const UpstreamChoice& choice, const Settings& settings) {
-  upstream::UpstreamOptions options;
-  options.base = choice.base;
-  options.api_key = choice.api_key;
-  options.aliases = choice.aliases;
-  options.request_timeout = std::chrono::seconds(settings.request_timeout_s);
-  options.in_flight = choice.concurrency.value_or(1);
-  return options;
 }
 
 }  // namespace windrow::app

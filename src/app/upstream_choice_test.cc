@@ -30,11 +30,11 @@ TEST(UpstreamChoice, FlagsAreForAllServers) {
   const auto choices = upstream_choices(settings, kEnvironment);
   ASSERT_TRUE(choices.has_value()) << choices.error().message;
   ASSERT_EQ(choices->size(), 2U);
-  EXPECT_EQ(http::to_string((*choices)[0].base), "http://a:8000/v1");
-  for (const UpstreamChoice& choice : *choices) {
-    EXPECT_EQ(choice.api_key, "sk-1") << "without the line end that `cat` leaves";
+  EXPECT_EQ(http::to_string((*choices)[0].server.base), "http://a:8000/v1");
+  for (const fleet::UpstreamChoice& choice : *choices) {
+    EXPECT_EQ(choice.server.api_key, "sk-1") << "without the line end that `cat` leaves";
     EXPECT_EQ(choice.concurrency, 16);
-    EXPECT_EQ(choice.aliases.at("big"), "llama3:70b");
+    EXPECT_EQ(choice.server.aliases.at("big"), "llama3:70b");
     EXPECT_EQ(choice.requests_per_minute, 60);
   }
 }
@@ -54,15 +54,15 @@ TEST(UpstreamChoice, WhatAFileSaysOfOneServerCountsForThatOne) {
                                       .place = "windrow.toml:1"}};
   const auto choices = upstream_choices(settings, kEnvironment);
   ASSERT_TRUE(choices.has_value()) << choices.error().message;
-  EXPECT_EQ((*choices)[0].api_key, "sk-1");
+  EXPECT_EQ((*choices)[0].server.api_key, "sk-1");
   EXPECT_EQ((*choices)[0].concurrency, std::nullopt);
-  EXPECT_EQ((*choices)[0].aliases.at("big"), "one");
-  const UpstreamChoice& other = (*choices)[1];
-  EXPECT_EQ(other.api_key, "sk-2");
+  EXPECT_EQ((*choices)[0].server.aliases.at("big"), "one");
+  const fleet::UpstreamChoice& other = (*choices)[1];
+  EXPECT_EQ(other.server.api_key, "sk-2");
   EXPECT_EQ(other.concurrency, 1) << "serial";
   EXPECT_EQ(other.tokens_per_minute, 900);
-  EXPECT_EQ(other.aliases.at("big"), "other");
-  EXPECT_EQ(other.aliases.at("small"), "two");
+  EXPECT_EQ(other.server.aliases.at("big"), "other");
+  EXPECT_EQ(other.server.aliases.at("small"), "two");
 }
 
 TEST(UpstreamChoice, ErrorsSayWhatToDoAndShowNoKey) {
@@ -140,7 +140,7 @@ TEST(UpstreamChoice, AKeyComesFromOnePlace) {
   settings.upstreams = {entry};
   const auto choices = upstream_choices(settings, kEnvironment);
   ASSERT_TRUE(choices.has_value());
-  EXPECT_EQ(choices->front().api_key, "sk-file");
+  EXPECT_EQ(choices->front().server.api_key, "sk-file");
   settings.upstreams.front().api_key_env = "UNSET";
   EXPECT_EQ(message_of(settings),
             "windrow.toml:1: api-key and api-key-env are both there; keep one of them");

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -33,6 +34,15 @@ void hide(std::string_view key, llm::Outcome& outcome) {
     for (size_t at = text->find(key); at != std::string::npos; at = text->find(key, at))
       text->replace(at, key.size(), "***");
   }
+}
+
+std::vector<std::pair<std::string, int64_t>> most_frequent_first(
+    const std::map<std::string, int64_t, std::less<>>& counts) {
+  std::vector<std::pair<std::string, int64_t>> list(counts.begin(), counts.end());
+  std::ranges::sort(list, [](const auto& one, const auto& other) {
+    return std::tie(other.second, one.first) < std::tie(one.second, other.first);
+  });
+  return list;
 }
 
 bool has_failed(const llm::Outcome& outcome) {
@@ -129,7 +139,13 @@ struct UpstreamBackend::Calls {
   };
   std::map<uint64_t, InFlight> in_flight;
   llm::BackendStats stats;
-  CallCounts counts;
+
+  // Cancelled calls are not counted.
+  int64_t answers = 0;
+  int64_t failures = 0;
+  std::map<std::string, int64_t, std::less<>> failures_by_code;
+  std::array<int64_t, kFailureKinds> failures_by_kind = {};
+  double latency_s = 0;  // a moving average
 
   void count(const llm::Outcome& outcome);
 };
@@ -138,9 +154,9 @@ void UpstreamBackend::Calls::count(const llm::Outcome& outcome) {
   const std::scoped_lock lock(mutex);
   if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {
     if (failure->failure_class == llm::FailureClass::kCancelled) return;
-    ++counts.failures;
-    ++counts.failures_by_code[failure->code];
-    ++counts.failures_by_kind.at(static_cast<size_t>(kind_of(*failure)));
+    ++failures;
+    ++failures_by_code[failure->code];
+    ++failures_by_kind.at(static_cast<size_t>(kind_of(*failure)));
     return;
   }
   const auto& answer = std::get<llm::Answer>(outcome);
@@ -150,8 +166,8 @@ void UpstreamBackend::Calls::count(const llm::Outcome& outcome) {
   ++stats.steps;
   const auto took_ms = answer.timings.prefill_ms + answer.timings.decode_ms;
   const double took_s = static_cast<double>(took_ms) / 1000;
-  const double weight = std::max(kLatencyWeight, 1.0 / static_cast<double>(++counts.answers));
-  counts.latency_s += weight * (took_s - counts.latency_s);
+  const double weight = std::max(kLatencyWeight, 1.0 / static_cast<double>(++answers));
+  latency_s += weight * (took_s - latency_s);
 }
 
 // One call. After it was sent only the client's loop touches it.
@@ -338,9 +354,21 @@ void UpstreamBackend::cancel_all() {
     client_.cancel(id);
 }
 
-CallCounts UpstreamBackend::counts() const {
+llm::UpstreamStatus UpstreamBackend::status() const {
   const std::scoped_lock lock(calls_->mutex);
-  return calls_->counts;
+  llm::UpstreamStatus status{
+      .name = name_,
+      .answers = calls_->answers,
+      .failures = calls_->failures,
+      .failures_by_code = most_frequent_first(calls_->failures_by_code),
+      .prompt_tokens = calls_->stats.prompt_tokens + calls_->stats.cached_tokens,
+      .generated_tokens = calls_->stats.generated_tokens,
+      .latency_s = calls_->latency_s};
+  for (size_t kind = 0; kind < kFailureKinds; ++kind) {
+    status.failures_by_kind.emplace_back(to_string(static_cast<FailureKind>(kind)),
+                                         calls_->failures_by_kind.at(kind));
+  }
+  return status;
 }
 
 llm::BackendStats UpstreamBackend::stats() const {

@@ -13,7 +13,6 @@
 // come to; the connection is closed, from which servers see that they may stop.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +26,7 @@
 #include "base/clock.h"
 #include "http/client.h"
 #include "llm/backend.h"
+#include "llm/upstream_status.h"
 #include "upstream/answer_schemas.h"
 
 namespace windrow::upstream {
@@ -69,21 +69,11 @@ enum class FailureKind : uint8_t {
   kRequest,     // it would not take the request
 };
 constexpr size_t kFailureKinds = 6;
-using FailuresByKind = std::array<int64_t, kFailureKinds>;
 
 FailureKind kind_of(const llm::Failure& failure);
 
 // "unreached"
 std::string_view to_string(FailureKind kind);
-
-// What became of the calls so far.
-struct CallCounts {
-  int64_t answers = 0;
-  int64_t failures = 0;  // cancelled ones not counted
-  std::map<std::string, int64_t, std::less<>> failures_by_code;
-  FailuresByKind failures_by_kind = {};
-  double latency_s = 0;  // of answers, the last ones weighing most; 0: none yet
-};
 
 // Takes requests with a raw body (llm/raw_request.h). What it says of failures is in read_reply.h.
 // Answers come on the loop's thread of the client.
@@ -101,7 +91,8 @@ class UpstreamBackend final : public llm::Backend {
   int32_t in_flight_target() const override { return options_.in_flight; }
   llm::BackendStats stats() const override;
 
-  CallCounts counts() const;
+  // What is known here: name, answers, failures, tokens and latency. Any thread.
+  llm::UpstreamStatus status() const;
 
   // "http://gpu1:8000", for people.
   const std::string& name() const { return name_; }

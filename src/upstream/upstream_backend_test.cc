@@ -100,7 +100,7 @@ TEST_F(UpstreamBackendTest, ABodyGoesOutAsItWasWrittenAndTheReplyIsKept) {
   EXPECT_EQ(seen_[0].body, R"({"model":"m", "vendor":{"x":1.0}})");
   EXPECT_EQ(seen_[0].headers.get("authorization"), "Bearer sk-1");
   EXPECT_EQ(seen_[0].headers.get("x-own"), "yes");
-  EXPECT_EQ(backend_->counts().answers, 1);
+  EXPECT_EQ(backend_->status().answers, 1);
   const llm::BackendStats stats = backend_->stats();
   EXPECT_EQ(stats.prompt_tokens, 2);
   EXPECT_EQ(stats.cached_tokens, 3);
@@ -126,9 +126,16 @@ TEST_F(UpstreamBackendTest, FailuresAreCountedAndTold) {
   EXPECT_TRUE(failure.overloaded);
   EXPECT_EQ(failure.retry_after_ms, 7000);
   EXPECT_EQ(told_, std::vector<std::string>{"rate"});
-  EXPECT_EQ(backend_->counts().failures, 1);
-  EXPECT_EQ(backend_->counts().failures_by_code.at("rate"), 1);
-  EXPECT_EQ(backend_->counts().failures_by_kind, (FailuresByKind{0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(backend_->status().failures, 1);
+  EXPECT_EQ(backend_->status().failures_by_code,
+            (std::vector<std::pair<std::string, int64_t>>{{"rate", 1}}));
+  EXPECT_EQ(backend_->status().failures_by_kind,
+            (std::vector<std::pair<std::string_view, int64_t>>{{"unreached", 0},
+                                                               {"files", 0},
+                                                               {"overloaded", 1},
+                                                               {"timeout", 0},
+                                                               {"broken", 0},
+                                                               {"request", 0}}));
 }
 
 TEST_F(UpstreamBackendTest, ClientsHearNothingOfWhereItIs) {
@@ -269,7 +276,7 @@ TEST_F(UpstreamBackendTest, WhatIsCancelledEndsAsThat) {
   backend_->cancel_all();
   const llm::Outcome ended = outcome.get_future().get();
   EXPECT_EQ(std::get<llm::Failure>(ended).failure_class, llm::FailureClass::kCancelled);
-  EXPECT_EQ(backend_->counts().failures, 0) << "nobody's fault";
+  EXPECT_EQ(backend_->status().failures, 0) << "nobody's fault";
 }
 
 TEST_F(UpstreamBackendTest, ItsEndEndsWhatIsOut) {

@@ -1,0 +1,115 @@
+// What a fleet is configured with: plain values, and whom it tells.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "dispatch/dispatcher.h"
+#include "engine/llama/llama_model.h"
+#include "fleet/model_choice.h"
+#include "fleet/spending.h"
+#include "http/curl_client.h"
+#include "llm/request_json.h"
+#include "upstream/upstream_backend.h"
+
+namespace windrow::fleet {
+
+// Of every model in this process.
+struct EngineOptions {
+  std::string backends_folder;  // of libllama's plug-ins for devices; empty: that of this build
+  std::string device;           // empty: the best there is
+  int32_t gpu_layers = -1;      // -1: as many as the model has
+
+  int32_t context_tokens = 0;  // of all rows together; 0: by the model and the free memory
+  int32_t rows_max = 32;
+  int32_t batch_tokens = 2048;  // of one forward pass
+  int32_t threads = 0;          // 0: one per core
+  engine::KvType kv_type = engine::KvType::kF16;
+  engine::FlashAttention flash_attention = engine::FlashAttention::kAuto;
+  engine::KvCache kv_cache = engine::KvCache::kUnified;
+  bool share_prefixes = true;
+
+  Duration step_target = std::chrono::seconds(2);
+  int32_t output_tokens_default = 4096;
+  int32_t call_reasoning_percent = 50;
+  llm::UnknownWords schema_unknown = llm::UnknownWords::kAnnotate;
+
+  // While serving: requests that arrive within the window start together, up to so many rows; a
+  // pass that embeds waits up to `linger_max` for more.
+  Duration pack_window{};
+  int32_t pack_rows_max = 256;
+  Duration linger_max = std::chrono::microseconds(500);
+};
+
+// Of models that are loaded on request and unloaded again.
+struct PoolOptions {
+  uint64_t memory_bytes = 0;      // for all together; 0: most of what is free
+  std::vector<bool> pinned;       // of each model
+  std::vector<bool> loads_first;  // of each model; empty: as many as fit
+};
+
+// The models of a server, once their files are there.
+struct LocalModels {
+  std::vector<ModelChoice> choices;
+  PoolOptions pool;
+  std::map<std::string, std::string> aliases;  // further name -> served name
+};
+
+struct LocalFleetOptions {
+  EngineOptions engine;
+  bool single_flight = true;
+  std::string version;  // of the program, for fingerprints
+
+  // While serving.
+  int32_t queue_max = 4096;  // requests that wait, of one model
+  Duration unload_idle{};    // 0: idle models stay
+};
+
+// One upstream server, as it was chosen.
+struct UpstreamChoice {
+  upstream::UpstreamOptions server;
+  std::optional<int32_t> concurrency;  // absent: measured
+  int64_t requests_per_minute = 0;     // 0: no limit
+  int64_t tokens_per_minute = 0;
+};
+
+struct UpstreamFleetOptions {
+  std::vector<UpstreamChoice> choices;  // at least one
+  http::ClientOptions client;           // `reply_budget` is set by the fleet
+  size_t reply_memory_bytes = 0;        // of a job: for replies while they are received
+  int32_t attempts_max = 3;             // of a request
+  int32_t queue_max = 4096;             // of a server: requests that wait
+  Duration refusal_patience =
+      std::chrono::seconds(10);  // of a server: how long refusals are retried
+  int32_t pack_rows_max = 256;   // inputs to embed in one call; 1: no packing
+  Duration pack_window{};
+  bool single_flight = true;
+  bool self_check = false;
+  std::string cache;  // a file of answers; empty: none
+  Spending spending;
+
+  // How many requests may be in flight to all servers together (0: no limit), and what to warn when
+  // that limit is reached.
+  int32_t requests_max = 0;
+  std::string requests_max_warning;
+};
+
+// Told what happens in a fleet, in words for its owner. Any thread; none of it may block for long.
+class FleetEvents {
+ public:
+  virtual ~FleetEvents() = default;
+
+  virtual void note(const std::string& text) = 0;
+  virtual void warn(const std::string& text) = 0;
+
+  // A call with several texts to embed has been sent.
+  virtual void packed_call_sent(const std::string& upstream, const dispatch::SentBatch& call) = 0;
+};
+
+}  // namespace windrow::fleet

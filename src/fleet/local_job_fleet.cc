@@ -1,0 +1,65 @@
+#include "fleet/local_job_fleet.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "engine/host/device_thread.h"
+
+namespace windrow::fleet {
+
+LocalJobFleet::LocalJobFleet(std::vector<ModelChoice> choices, LocalFleetOptions options,
+                             const Clock& clock, FleetEvents& events)
+    : choices_(std::move(choices)),
+      options_(std::move(options)),
+      clock_(clock),
+      events_(events),
+      models_(options_.engine, clock) {}
+
+Result<void> LocalJobFleet::open(const JobStart& start) {
+  const LoadOptions how{.date_unix_s = start.began_unix_s,
+                        .warn = [this](const std::string& text) { events_.warn(text); },
+                        .thread = std::make_shared<engine::DeviceThread>(clock_)};
+  for (const ModelChoice& choice : choices_) {
+    if (start.refusal) {
+      if (std::optional<Error> refusal = start.refusal()) return *std::move(refusal);
+    }
+    if (Result<void> loaded = models_.load(choice, how); !loaded) return loaded.error();
+    dispatchers_.push_back(std::make_unique<dispatch::Dispatcher>(
+        *models_.models().back().backend,
+        dispatch::DispatchOptions{.coalesce = options_.single_flight}));
+  }
+  return {};
+}
+
+std::vector<JobRoute> LocalJobFleet::routes() const {
+  std::vector<JobRoute> routes;
+  for (size_t i = 0; i < choices_.size(); ++i)
+    routes.push_back({served_name(choices_[i]), dispatchers_[i].get()});
+  return routes;
+}
+
+JobHooks LocalJobFleet::hooks() {
+  JobHooks hooks;
+  hooks.check = [this](const llm::Request& request) -> std::optional<llm::Failure> {
+    auto measured = models_.model_for(request).backend->measure(request);
+    if (auto* failure = std::get_if<llm::Failure>(&measured)) return std::move(*failure);
+    return std::nullopt;
+  };
+  return hooks;
+}
+
+std::string LocalJobFleet::note() const {
+  if (!choices_.front().name.empty()) return "";
+  return fmt::format("{} answers every row, whatever model it names", choices_.front().path);
+}
+
+dispatch::DispatchCounts LocalJobFleet::counts() const {
+  dispatch::DispatchCounts sum;
+  for (const auto& dispatcher : dispatchers_)
+    sum.coalesced += dispatcher->counts().coalesced;
+  return sum;
+}
+
+}  // namespace windrow::fleet
