@@ -18,9 +18,9 @@ COMMANDS = [
     ("status", "how a job stands"),
     ("inspect", "what a model file holds"),
     ("config", "every setting, its value and where that comes from"),
-    ("keys", "who may ask a server"),
-    ("probe", "how many requests in flight a server is worth"),
-    ("sim-upstream", "a server to rehearse against, with faults by switch"),
+    ("keys", "API keys of a server"),
+    ("probe", "find the best concurrency for a server"),
+    ("sim-upstream", "a simulated server for rehearsals, with faults on demand"),
 ]
 
 

@@ -8,43 +8,42 @@
 #include <optional>
 #include <string_view>
 
+#include "app/command_flags.h"
 #include "app/help.h"
 #include "base/suggest.h"
 
 namespace windrow::app {
 namespace {
 
-// What people write who know llama-server, Ollama or vLLM, in our words; empty: nothing is known.
-std::string_view flag_of_other_programs(std::string_view word) {
-  struct OtherName {
-    std::string_view word;
-    std::string_view ours;
-  };
-  constexpr auto kOtherNames = std::to_array<OtherName>({
-      {"--port", "--listen HOST:PORT, as in --listen 127.0.0.1:8080"},
-      {"--host", "--listen HOST:PORT, as in --listen 0.0.0.0:8080"},
-      {"-m", "--model FILE"},
-      {"-c", "--ctx TOKENS"},
-      {"--ctx-size", "--ctx TOKENS"},
-      {"--max-model-len", "--ctx TOKENS"},
-      {"-ngl", "--gpu-layers N"},
-      {"--n-gpu-layers", "--gpu-layers N"},
-      {"-t", "--threads N"},
-      {"-np", "--rows-max N"},
-      {"--parallel", "--rows-max N"},
-      {"--max-num-seqs", "--rows-max N"},
-      {"-b", "--batch-tokens TOKENS"},
-      {"--max-num-batched-tokens", "--batch-tokens TOKENS"},
-      {"-fa", "--flash-attn WHEN"},
-      {"--api-key", "--api-keys FILE (windrow keys add makes it)"},
-      {"--served-model-name", "--model NAME=FILE"},
-      {"-i", "the input file as the first word"},
-      {"--input-file", "the input file as the first word"},
-      {"--output-file", "-o FILE"},
-  });
-  const auto* found = std::ranges::find(kOtherNames, word, &OtherName::word);
-  return found == kOtherNames.end() ? std::string_view() : found->ours;
-}
+// What people write who know llama-server, Ollama or vLLM, and the flag that does it here.
+struct ForeignFlag {
+  std::string_view word;
+  std::string_view flag;  // of ours; empty: the first word without a flag
+  std::string_view text;
+};
+
+constexpr auto kForeignFlags = std::to_array<ForeignFlag>({
+    {"--port", "--listen", "--listen HOST:PORT, as in --listen 127.0.0.1:8080"},
+    {"--host", "--listen", "--listen HOST:PORT, as in --listen 0.0.0.0:8080"},
+    {"-m", "--model", "--model FILE"},
+    {"-c", "--ctx", "--ctx TOKENS"},
+    {"--ctx-size", "--ctx", "--ctx TOKENS"},
+    {"--max-model-len", "--ctx", "--ctx TOKENS"},
+    {"-ngl", "--gpu-layers", "--gpu-layers N"},
+    {"--n-gpu-layers", "--gpu-layers", "--gpu-layers N"},
+    {"-t", "--threads", "--threads N"},
+    {"-np", "--rows-max", "--rows-max N"},
+    {"--parallel", "--rows-max", "--rows-max N"},
+    {"--max-num-seqs", "--rows-max", "--rows-max N"},
+    {"-b", "--batch-tokens", "--batch-tokens TOKENS"},
+    {"--max-num-batched-tokens", "--batch-tokens", "--batch-tokens TOKENS"},
+    {"-fa", "--flash-attn", "--flash-attn WHEN"},
+    {"--api-key", "--api-keys", "--api-keys FILE (windrow keys add makes it)"},
+    {"--served-model-name", "--model", "--model NAME=FILE"},
+    {"-i", "", "the input file as the first word"},
+    {"--input-file", "", "the input file as the first word"},
+    {"--output-file", "--output", "-o FILE"},
+});
 
 // The flags of one command: CLI11 splits the words, the rest is ours.
 class FlagSet {
@@ -56,20 +55,24 @@ class FlagSet {
     add_switch("-h,--help", help_);
   }
 
-  void add_switch(const std::string& names, bool& target) {
-    app_.add_flag(names, target)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    remember(names);
-  }
+  // How often a flag was given, and with what.
+  struct Given {
+    std::vector<std::string> words;
+    bool on = false;  // of a switch
 
-  void add_text(const std::string& names, std::string& target) {
-    app_.add_option(names, target)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    remember(names);
-  }
+    bool was_given() const { return on || !words.empty(); }
+    std::vector<std::string> texts() const { return on ? std::vector<std::string>(1) : words; }
+  };
 
-  // One word each time it is given, so that it does not swallow what stands behind.
-  void add_words(const std::string& names, std::vector<std::string>& target) {
-    app_.add_option(names, target)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+  template <class Target>
+  void add_flag(const Flag<Target>& flag, Given& given) {
+    const std::string names =
+        fmt::format("{}{}--{}", flag.short_name, flag.short_name.empty() ? "" : ",", flag.name);
+    if (flag.value_name.empty()) return add_switch(names, given.on);
+    // One word each time it is given, so that it does not swallow what stands behind.
+    app_.add_option(names, given.words)
+        ->multi_option_policy(flag.repeatable ? CLI::MultiOptionPolicy::TakeAll
+                                              : CLI::MultiOptionPolicy::TakeLast)
         ->expected(1)
         ->allow_extra_args(false);
     remember(names);
@@ -77,6 +80,7 @@ class FlagSet {
 
   void add_positional(const std::string& name, std::string& target) {
     app_.add_option(name, target);
+    takes_words_ = true;
   }
 
   void add_setting(const SettingRow& row) {
@@ -133,7 +137,7 @@ class FlagSet {
                                  "(`{} --help` lists what there is)",
                                  word, other, command_, command_)};
       }
-      if (const std::string_view ours = flag_of_other_programs(word); !ours.empty()) {
+      if (const std::string_view ours = text_for_foreign(word); !ours.empty()) {
         return Error{ErrorKind::kInvalid,
                      fmt::format("{} is not a flag of {}; write {}", word, command_, ours)};
       }
@@ -163,6 +167,21 @@ class FlagSet {
     return run ? "serve" : "run";
   }
 
+  // What to write here instead of another program's flag; empty: nothing is known, or this command
+  // has no such flag.
+  std::string_view text_for_foreign(std::string_view word) const {
+    const auto* found = std::ranges::find(kForeignFlags, word, &ForeignFlag::word);
+    if (found == kForeignFlags.end()) return {};
+    const bool has =
+        found->flag.empty() ? takes_words_ : std::ranges::find(known_, found->flag) != known_.end();
+    return has ? found->text : std::string_view();
+  }
+
+  void add_switch(const std::string& names, bool& target) {
+    app_.add_flag(names, target)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    remember(names);
+  }
+
   static bool accept(const std::vector<std::string>&) { return true; }
 
   void remember(const std::string& names) {
@@ -176,6 +195,7 @@ class FlagSet {
   std::string command_;
   std::vector<std::pair<const SettingRow*, CLI::Option*>> settings_;
   std::vector<std::string> known_;
+  bool takes_words_ = false;
   bool help_ = false;
   bool no_color_ = false;
 };
@@ -196,191 +216,207 @@ Result<void> parse(CLI::App& app, std::span<const std::string> arguments) {
   }
 }
 
-// The words of one command into what its flags are bound to. The help, if that was asked for:
-// then nothing else counts.
-Result<std::optional<HelpCommand>> read_words(CLI::App& app, const FlagSet& flags,
-                                              std::span<const std::string> arguments,
-                                              std::string (*help_text)()) {
+// What a command takes, beside --help.
+template <class Target>
+struct CommandForm {
+  std::string name;  // "windrow run"
+  std::string (*help)();
+  std::span<const Flag<Target>> flags;
+  std::vector<std::pair<std::string, std::string Target::*>> words = {};  // without a flag
+  bool (*takes_setting)(const SettingRow&) = nullptr;                     // into Target::flags
+
+  // Whether all words together are a command: kInvalid when not.
+  Result<void> (*check)(const Target&) = nullptr;
+};
+
+// The words of one command. The help, if that was asked for: then nothing else counts.
+template <class Target>
+Result<Command> parse_form(const CommandForm<Target>& form,
+                           std::span<const std::string> arguments) {
+  CLI::App app;
+  FlagSet flags(app, form.name);
+  Target command;
+  for (const auto& [name, field] : form.words)
+    flags.add_positional(name, command.*field);
+  std::vector<FlagSet::Given> given(form.flags.size());
+  for (size_t i = 0; i < given.size(); ++i)
+    flags.add_flag(form.flags[i], given[i]);
+  if (form.takes_setting != nullptr) {
+    for (const SettingRow& row : setting_rows()) {
+      if (form.takes_setting(row)) flags.add_setting(row);
+    }
+    flags.add_no_color();
+  }
+
   if (const Result<void> parsed = parse(app, arguments); !parsed) return parsed.error();
-  if (flags.help()) return std::optional(HelpCommand{help_text()});
+  if (flags.help()) return Command(HelpCommand{form.help()});
   if (const Result<void> known = flags.check_nothing_left(); !known) return known.error();
-  return std::optional<HelpCommand>();
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Flag<Target>& flag = form.flags[i];
+    if (!given[i].was_given()) continue;
+    for (size_t other = 0; other < given.size() && !flag.excludes.empty(); ++other) {
+      if (form.flags[other].name == flag.excludes && given[other].was_given()) {
+        return Error{ErrorKind::kInvalid,
+                     fmt::format("--{} and --{} exclude each other", flag.excludes, flag.name)};
+      }
+    }
+    for (const std::string& word : given[i].texts()) {
+      if (const Result<void> set = flag.set(word, command); !set)
+        return set.error().in(fmt::format("--{}", flag.name));
+    }
+  }
+  if constexpr (requires { command.flags; }) command.flags = flags.given();
+  if (form.check != nullptr) {
+    if (const Result<void> checked = form.check(command); !checked) return checked.error();
+  }
+  return Command(std::move(command));
 }
 
-Result<Command> parse_run(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow run");
-  RunCommand command;
-  flags.add_positional("input", command.input);
-  flags.add_text("-o,--output", command.output);
-  for (const SettingRow& row : setting_rows()) {
-    if (takes(SettingsOf::kRun, row)) flags.add_setting(row);
-  }
-  flags.add_no_color();
+Error needed(std::string_view text) {
+  return {ErrorKind::kInvalid, std::string(text)};
+}
 
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, run_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  command.flags = flags.given();
+Result<void> check_run(const RunCommand& command) {
   if (command.input.empty()) {
-    return Error{ErrorKind::kInvalid,
-                 "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for "
-                 "standard input"};
+    return needed(
+        "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for standard "
+        "input");
   }
   const auto dry = std::ranges::find_if(
       command.flags, [](const GivenFlag& given) { return given.row->name == "dry-run"; });
   const bool writes = dry == command.flags.end() || dry->text == "false";
-  if (command.output.empty() && writes) {
-    return Error{ErrorKind::kInvalid, "no output was named; add -o results.jsonl"};
-  }
-  return Command(std::move(command));
+  if (command.output.empty() && writes) return needed("no output was named; add -o results.jsonl");
+  return {};
 }
 
-// What makes no sense for rows that ran already.
+Result<void> check_retry(const RetryCommand& command) {
+  if (!command.errors.empty()) return {};
+  return needed("no job was named; write windrow retry RESULTS.errors.jsonl");
+}
+
+Result<void> check_status(const StatusCommand& command) {
+  if (!command.job.empty()) return {};
+  return needed("no job was named; write windrow status RESULTS.jsonl");
+}
+
+Result<void> check_inspect(const InspectCommand& command) {
+  if (!command.model.empty()) return {};
+  return needed("no model was named; write windrow inspect MODEL.gguf");
+}
+
+Result<void> check_keys_add(const KeysAddCommand& command) {
+  if (!command.file.empty() && !command.name.empty()) return {};
+  return needed("a file and a name are needed: windrow keys add keys.txt NAME");
+}
+
+Result<void> check_keys_list(const KeysListCommand& command) {
+  if (!command.file.empty()) return {};
+  return needed("no file was named; write windrow keys list keys.txt");
+}
+
+bool is_of_run(const SettingRow& row) {
+  return takes(SettingsOf::kRun, row);
+}
+
+// What makes no sense for rows that ran already is left out.
 bool is_of_retry(const SettingRow& row) {
-  return takes(SettingsOf::kRun, row) && row.name != "fresh" && row.name != "retry-failed" &&
+  return is_of_run(row) && row.name != "fresh" && row.name != "retry-failed" &&
          row.name != "dry-run";
 }
 
-Result<Command> parse_retry(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow retry");
-  RetryCommand command;
-  flags.add_positional("errors", command.errors);
-  flags.add_text("--input", command.input);
-  flags.add_text("--only", command.only);
-  for (const SettingRow& row : setting_rows()) {
-    if (is_of_retry(row)) flags.add_setting(row);
-  }
-  flags.add_no_color();
+bool is_of_serve(const SettingRow& row) {
+  return takes(SettingsOf::kServe, row);
+}
 
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, retry_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  command.flags = flags.given();
-  if (command.errors.empty()) {
-    return Error{ErrorKind::kInvalid, "no job was named; write windrow retry RESULTS.errors.jsonl"};
-  }
-  return Command(std::move(command));
+bool is_of_config_show(const SettingRow& row) {
+  return row.name != "json";
+}
+
+Result<Command> parse_run(std::span<const std::string> arguments) {
+  return parse_form<RunCommand>({.name = "windrow run",
+                                 .help = run_help_text,
+                                 .flags = run_flags(),
+                                 .words = {{"input", &RunCommand::input}},
+                                 .takes_setting = is_of_run,
+                                 .check = check_run},
+                                arguments);
+}
+
+Result<Command> parse_retry(std::span<const std::string> arguments) {
+  return parse_form<RetryCommand>({.name = "windrow retry",
+                                   .help = retry_help_text,
+                                   .flags = retry_flags(),
+                                   .words = {{"errors", &RetryCommand::errors}},
+                                   .takes_setting = is_of_retry,
+                                   .check = check_retry},
+                                  arguments);
 }
 
 Result<Command> parse_serve(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow serve");
-  ServeCommand command;
-  for (const SettingRow& row : setting_rows()) {
-    if (takes(SettingsOf::kServe, row)) flags.add_setting(row);
-  }
-  flags.add_no_color();
-
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, serve_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  command.flags = flags.given();
-  return Command(std::move(command));
+  return parse_form<ServeCommand>(
+      {.name = "windrow serve", .help = serve_help_text, .flags = {}, .takes_setting = is_of_serve},
+      arguments);
 }
 
 Result<Command> parse_status(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow status");
-  StatusCommand command;
-  bool histogram = false;
-  bool no_histogram = false;
-  flags.add_positional("job", command.job);
-  flags.add_text("--prices", command.prices);
-  flags.add_switch("--json", command.json);
-  flags.add_switch("--histogram", histogram);
-  flags.add_switch("--no-histogram", no_histogram);
-
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, status_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  if (command.job.empty()) {
-    return Error{ErrorKind::kInvalid, "no job was named; write windrow status RESULTS.jsonl"};
-  }
-  if (histogram && no_histogram) {
-    return Error{ErrorKind::kInvalid, "--histogram and --no-histogram exclude each other"};
-  }
-  if (histogram || no_histogram) command.histogram = histogram;
-  return Command(std::move(command));
+  return parse_form<StatusCommand>({.name = "windrow status",
+                                    .help = status_help_text,
+                                    .flags = status_flags(),
+                                    .words = {{"job", &StatusCommand::job}},
+                                    .check = check_status},
+                                   arguments);
 }
 
 Result<Command> parse_inspect(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow inspect");
-  InspectCommand command;
-  flags.add_positional("model", command.model);
-  flags.add_switch("--json", command.json);
-
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, inspect_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  if (command.model.empty()) {
-    return Error{ErrorKind::kInvalid, "no model was named; write windrow inspect MODEL.gguf"};
-  }
-  return Command(std::move(command));
+  return parse_form<InspectCommand>({.name = "windrow inspect",
+                                     .help = inspect_help_text,
+                                     .flags = inspect_flags(),
+                                     .words = {{"model", &InspectCommand::model}},
+                                     .check = check_inspect},
+                                    arguments);
 }
 
 Result<Command> parse_config_show(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow config show");
-  ConfigShowCommand command;
-  flags.add_switch("--json", command.json);
-  flags.add_no_color();
-  for (const SettingRow& row : setting_rows()) {
-    if (row.name != "json") flags.add_setting(row);
-  }
-
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, config_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  command.flags = flags.given();
-  return Command(std::move(command));
+  return parse_form<ConfigShowCommand>({.name = "windrow config show",
+                                        .help = config_help_text,
+                                        .flags = config_show_flags(),
+                                        .takes_setting = is_of_config_show},
+                                       arguments);
 }
 
-// A command whose flags are a table of their own, each row with a function that sets it.
-template <class CommandOfTable, class Flag>
-Result<Command> parse_table(std::span<const std::string> arguments, const std::string& name,
-                            std::span<const Flag> table, std::string (*help_text)(),
-                            Result<void> (*check)(const CommandOfTable&)) {
-  CLI::App app;
-  FlagSet flags(app, name);
-  struct Given {
-    std::vector<std::string> words;
-    bool on = false;
-  };
-  std::vector<Given> given(table.size());
-  for (size_t i = 0; i < given.size(); ++i) {
-    const std::string flag = fmt::format("--{}", table[i].name);
-    if (table[i].value_name.empty()) {
-      flags.add_switch(flag, given[i].on);
-    } else {
-      flags.add_words(flag, given[i].words);
-    }
-  }
+Result<Command> parse_keys_add(std::span<const std::string> arguments) {
+  return parse_form<KeysAddCommand>(
+      {.name = "windrow keys add",
+       .help = keys_help_text,
+       .flags = keys_add_flags(),
+       .words = {{"file", &KeysAddCommand::file}, {"name", &KeysAddCommand::name}},
+       .check = check_keys_add},
+      arguments);
+}
 
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  CommandOfTable command;
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (given[i].on) given[i].words.emplace_back();
-    for (const std::string& word : given[i].words) {
-      if (const Result<void> set = table[i].set(word, command); !set)
-        return set.error().in(fmt::format("--{}", table[i].name));
-    }
-  }
-  if (const Result<void> together = check(command); !together) return together.error();
-  return Command(std::move(command));
+Result<Command> parse_keys_list(std::span<const std::string> arguments) {
+  return parse_form<KeysListCommand>({.name = "windrow keys list",
+                                      .help = keys_help_text,
+                                      .flags = keys_list_flags(),
+                                      .words = {{"file", &KeysListCommand::file}},
+                                      .check = check_keys_list},
+                                     arguments);
 }
 
 Result<Command> parse_sim_upstream(std::span<const std::string> arguments) {
-  return parse_table(arguments, "windrow sim-upstream", sim_flags(), sim_upstream_help_text,
-                     check_sim_upstream);
+  return parse_form<SimUpstreamCommand>({.name = "windrow sim-upstream",
+                                         .help = sim_upstream_help_text,
+                                         .flags = sim_flags(),
+                                         .check = check_sim_upstream},
+                                        arguments);
 }
 
 Result<Command> parse_probe(std::span<const std::string> arguments) {
-  return parse_table(arguments, "windrow probe", probe_flags(), probe_help_text, check_probe);
+  return parse_form<ProbeCommand>({.name = "windrow probe",
+                                   .help = probe_help_text,
+                                   .flags = probe_flags(),
+                                   .check = check_probe},
+                                  arguments);
 }
 
 bool asks_for_help(const std::string& word) {
@@ -403,54 +439,6 @@ Result<Command> parse_config(std::span<const std::string> arguments) {
                            word)};
 }
 
-// What a key may be limited to stands in the file as NAME=VALUE.
-Result<Command> parse_keys_add(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow keys add");
-  KeysAddCommand command;
-  flags.add_positional("file", command.file);
-  flags.add_positional("name", command.name);
-  constexpr std::array<std::string_view, 5> kLimits = {"rpm", "tpm", "in-flight", "priority",
-                                                       "weight"};
-  std::array<std::string, kLimits.size()> limits;
-  for (size_t i = 0; i < kLimits.size(); ++i)
-    flags.add_text(fmt::format("--{}", kLimits[i]), limits[i]);
-  bool admin = false;
-  flags.add_switch("--admin", admin);
-  flags.add_switch("--json", command.json);
-
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, keys_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  if (command.file.empty() || command.name.empty()) {
-    return Error{ErrorKind::kInvalid,
-                 "a file and a name are needed: windrow keys add keys.txt NAME"};
-  }
-  for (size_t i = 0; i < kLimits.size(); ++i) {
-    if (limits[i].empty()) continue;
-    command.limits +=
-        fmt::format("{}{}={}", command.limits.empty() ? "" : " ", kLimits[i], limits[i]);
-  }
-  if (admin) command.limits += command.limits.empty() ? "admin" : " admin";
-  return Command(std::move(command));
-}
-
-Result<Command> parse_keys_list(std::span<const std::string> arguments) {
-  CLI::App app;
-  FlagSet flags(app, "windrow keys list");
-  KeysListCommand command;
-  flags.add_positional("file", command.file);
-  flags.add_switch("--json", command.json);
-
-  Result<std::optional<HelpCommand>> help = read_words(app, flags, arguments, keys_help_text);
-  if (!help) return help.error();
-  if (*help) return Command(**std::move(help));
-  if (command.file.empty()) {
-    return Error{ErrorKind::kInvalid, "no file was named; write windrow keys list keys.txt"};
-  }
-  return Command(std::move(command));
-}
-
 Result<Command> parse_keys(std::span<const std::string> arguments) {
   if (arguments.empty()) {
     return Error{ErrorKind::kInvalid,
@@ -461,9 +449,10 @@ Result<Command> parse_keys(std::span<const std::string> arguments) {
   if (word == "add") return parse_keys_add(arguments.subspan(1));
   if (word == "list") return parse_keys_list(arguments.subspan(1));
   if (asks_for_help(word)) return Command(HelpCommand{keys_help_text()});
-  return Error{
-      ErrorKind::kInvalid,
-      fmt::format("\"{}\" is not a subcommand of windrow keys; there are add and list", word)};
+  constexpr auto kSubcommands = std::to_array<std::string_view>({"add", "list"});
+  return Error{ErrorKind::kInvalid,
+               fmt::format("\"{}\" is not a subcommand of windrow keys{}", word,
+                           did_you_mean(word, kSubcommands, "; there are add and list"))};
 }
 
 }  // namespace

@@ -130,6 +130,11 @@ TEST(CommandLine, MistakesAreExplained) {
   EXPECT_EQ(message_of("serve --model x --port 80"),
             "--port is not a flag of windrow serve; write --listen HOST:PORT, as in --listen "
             "127.0.0.1:8080");
+  // `run` has no --listen, so it is not what was meant.
+  EXPECT_EQ(message_of("run in -o out --port 5").find("--listen"), std::string::npos);
+  EXPECT_EQ(message_of("run in -o out --api-key x").find("write --api-keys"), std::string::npos);
+  EXPECT_EQ(message_of("serve -i requests.jsonl"),
+            "-i is not a flag of windrow serve; `windrow serve --help` lists them");
   EXPECT_EQ(message_of("run in -o out -ngl 4"),
             "-ngl is not a flag of windrow run; write --gpu-layers N");
   EXPECT_EQ(message_of("run in -o out --frobnicate"),
@@ -187,8 +192,14 @@ TEST(CommandLine, KeysAreAddedAndListed) {
   EXPECT_EQ(std::get<KeysListCommand>(*parse("keys list keys.txt")).file, "keys.txt");
   EXPECT_EQ(message_of("keys add keys.txt"),
             "a file and a name are needed: windrow keys add keys.txt NAME");
+  EXPECT_EQ(message_of("keys add keys.txt bob --rpm 1 --rpm 2 --admin --tpm 3"), "accepted");
+  EXPECT_EQ(
+      std::get<KeysAddCommand>(*parse("keys add k bob --rpm 1 --rpm 2 --admin --tpm 3")).limits,
+      "rpm=2 tpm=3 admin");
   EXPECT_EQ(message_of("keys remove"),
             "\"remove\" is not a subcommand of windrow keys; there are add and list");
+  EXPECT_EQ(message_of("keys lst"),
+            "\"lst\" is not a subcommand of windrow keys; did you mean list?");
 }
 
 TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {

@@ -6,6 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "app/command_flags.h"
+#include "app/flag_table.h"
 #include "app/probe_options.h"
 #include "app/settings.h"
 #include "app/sim_upstream_options.h"
@@ -63,19 +65,20 @@ std::string settings_help(SettingsOf command) {
   return text;
 }
 
-// The flags of a command that has a table of its own, by their groups.
-template <class Flag>
-std::string table_help(std::span<const Flag> flags) {
+// The flags of a table, by their groups.
+template <class Target>
+std::string table_help(std::span<const Flag<Target>> flags) {
   std::string text;
   std::string_view group;
-  for (const Flag& flag : flags) {
+  for (const Flag<Target>& flag : flags) {
     if (flag.group != group) {
       group = flag.group;
       text += fmt::format("\n{}\n", group);
     }
-    text += help_line(
-        fmt::format("--{}{}{}", flag.name, flag.value_name.empty() ? "" : " ", flag.value_name),
-        std::string(flag.help));
+    text +=
+        help_line(fmt::format("{}{}--{}{}{}", flag.short_name, flag.short_name.empty() ? "" : ", ",
+                              flag.name, flag.value_name.empty() ? "" : " ", flag.value_name),
+                  std::string(flag.help));
   }
   return text;
 }
@@ -94,7 +97,8 @@ std::string help_text() {
   text += help_line("windrow config show", "every setting, its value and where that comes from");
   text += help_line("windrow keys add FILE NAME", "create an API key for the server");
   text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
-  text += help_line("windrow sim-upstream", "a server to rehearse against, with faults by switch");
+  text +=
+      help_line("windrow sim-upstream", "a simulated server for rehearsals, with faults on demand");
   text += help_line("windrow --version", "which Windrow and which libllama");
   text += "\n`windrow COMMAND --help` explains a command and its flags.\n";
   return text;
@@ -107,7 +111,7 @@ std::string run_help_text() {
       "input)\n"
       "and writes one line for each to OUTPUT, failures to OUTPUT with .errors.jsonl. The same\n"
       "command continues what was interrupted.\n";
-  text += "\n" + help_line("-o, --output FILE", "where the results go");
+  text += "\n" + table_help(run_flags());
   text += settings_help(SettingsOf::kRun);
   text +=
       "\nMost flags may also stand in windrow.toml (rows-max = 32) or in a variable\n"
@@ -129,10 +133,7 @@ std::string retry_help_text() {
          "of\n"
          "it is lost, whatever happens. The rows are read from the input of the job, as they are "
          "now.\n\n" +
-         help_line("--only CODE,...",
-                   "only those with one of these codes or statuses: 429,"
-                   "out_of_memory (default: all)") +
-         help_line("--input FILE", "where the rows are (default: as the job record has it)") +
+         table_help(retry_flags()) +
          "\nThe flags of `windrow run` have the same meaning here, but for --fresh, --retry-failed "
          "and\n"
          "--dry-run, which a retry does not take. Give those that the job was run with.\n";
@@ -164,19 +165,14 @@ std::string status_help_text() {
          "Says how a job stands: whether it is finished or a process is at work on it, rows, "
          "failures\n"
          "with an example of each kind, attempts, tokens, and how long rows took.\n\n" +
-         help_line("--prices FILE",
-                   "also what the answers cost: TOML or JSON, for each model "
-                   "input, cached and output in US dollars for a million tokens") +
-         help_line("--histogram", "draw the times also where the output is no terminal") +
-         help_line("--no-histogram", "draw nothing on a terminal either") +
-         help_line("--json", "as one JSON object");
+         table_help(status_flags());
 }
 
 std::string inspect_help_text() {
   return "windrow inspect MODEL.gguf [--json]\n\n"
          "Says what a model file holds and how Windrow would run it. hf:OWNER/REPO/FILE.gguf and\n"
          "https://... are downloaded first, once.\n\n" +
-         help_line("--json", "as one JSON object");
+         table_help(inspect_flags());
 }
 
 std::string config_help_text() {
@@ -185,46 +181,39 @@ std::string config_help_text() {
          "line\n"
          "of a file, or the default. windrow.toml of the working folder comes before\n"
          "windrow/config.toml of $XDG_CONFIG_HOME (~/.config).\n\n" +
-         help_line("--json", "as one JSON object");
+         table_help(config_show_flags());
 }
 
 std::string keys_help_text() {
   return "windrow keys add FILE NAME [flags] [--json]\n"
          "windrow keys list FILE [--json]\n\n"
-         "Who may ask `windrow serve --api-keys FILE`. `add` makes a key, appends a line for it to "
-         "FILE\n"
-         "and prints it, once: the file has only its hash. A server that runs takes it over "
+         "Manages the API keys of `windrow serve --api-keys FILE`. `add` makes a key, appends a "
+         "line for\n"
+         "it to FILE and prints it, once: the file has only its hash. A running server accepts it "
          "within\n"
-         "seconds. To revoke a key, remove its line; a file without keys admits nobody.\n\n" +
-         help_line("--rpm N", "requests per minute (default: no limit)") +
-         help_line("--tpm N", "tokens per minute, of prompts and answers (default: no limit)") +
-         help_line("--in-flight N", "requests at one time (default: no limit)") +
-         help_line("--priority WHICH",
-                   "the most urgent it may ask for: interactive, normal, batch (default: "
-                   "interactive)") +
-         help_line(
-             "--weight N",
-             "share of capacity relative to other keys when the server is saturated, from 1 to "
-             "1000 (default: 1)") +
-         help_line("--admin", "sees the requests of others in /v1/windrow/requests") +
-         help_line("--json", "the new key with its limits, or the list, as JSON");
+         "seconds. To revoke a key, remove its line; with a file without keys nobody has "
+         "access.\n\n" +
+         table_help(keys_add_flags());
 }
 
 std::string probe_help_text() {
   return "windrow probe --upstream URL [flags]\n\n"
-         "Measures a server with 1, 2, 4, 8, ... requests in flight, as long as more bring more, "
-         "and\n"
-         "says how many to work with. Ctrl-C ends it with what is known so far.\n" +
+         "Finds how many requests in flight give the best throughput of a server, as `windrow "
+         "run` does\n"
+         "while it works, and prints what it measured on the way. Ctrl-C ends it with what is "
+         "known "
+         "so far.\n" +
          table_help(probe_flags());
 }
 
 std::string sim_upstream_help_text() {
   const std::string text =
       "windrow sim-upstream [flags]\n\n"
-      "A server in the form of OpenAI's API (or Ollama's) that has no model: it answers in the "
-      "time\n"
-      "a server with one would take, and fails as often as it is told. Prints its URL and runs\n"
-      "until Ctrl-C. docs/sim-upstream.md has examples.\n";
+      "A simulated server without a model, with OpenAI's API or Ollama's. It answers in the time "
+      "that a\n"
+      "real server would take, and injects the faults that you ask for. Prints its URL and runs "
+      "until\n"
+      "Ctrl-C. docs/sim-upstream.md has examples.\n";
   return text + table_help(sim_flags());
 }
 

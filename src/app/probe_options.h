@@ -1,12 +1,12 @@
-// The flags of `windrow probe`: the one table behind its command line and its help.
+// The flags of `windrow probe` (flag_table.h).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "app/flag_table.h"
 #include "base/result.h"
 
 namespace windrow::app {
@@ -27,19 +27,8 @@ struct ProbeCommand {
   bool json = false;
 };
 
-struct ProbeFlag {
-  std::string_view group;
-  std::string_view name;        // "in-flight": --in-flight
-  std::string_view value_name;  // empty for what is on or off
-  std::string_view help;        // one line, lower case, no full stop
-  bool repeatable = false;
-
-  // `text` is empty for what is on or off. kInvalid for a value that the flag does not take.
-  Result<void> (*set)(std::string_view text, ProbeCommand& command) = nullptr;
-};
-
 // In the order of the help.
-std::span<const ProbeFlag> probe_flags();
+std::span<const Flag<ProbeCommand>> probe_flags();
 
 // Whether the flags can stand together: kInvalid when not.
 Result<void> check_probe(const ProbeCommand& command);

@@ -46,7 +46,7 @@ std::string_view to_string(SettingGroup group) {
     case SettingGroup::kModel:
       return "Model";
     case SettingGroup::kUpstream:
-      return "Servers elsewhere";
+      return "Upstream servers";
     case SettingGroup::kServer:
       return "Server";
     case SettingGroup::kAnswers:

@@ -49,7 +49,7 @@ struct Settings {
   std::vector<std::string> adapters;
   std::vector<std::string> poolings;
 
-  // Servers elsewhere, instead of a model here (upstream_choice.h)
+  // Upstream servers, instead of a model here (upstream_choice.h)
   std::vector<std::string> upstreams;      // URLs
   std::vector<std::string> model_aliases;  // NAME=THEIRS
   std::string api_key_env;                 // empty: none

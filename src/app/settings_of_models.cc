@@ -145,7 +145,7 @@ constexpr SettingRow kModelRows[] = {
      .default_words = "the model's own, else mean",
      .alters_answers = true},
 
-    // Servers elsewhere
+    // Upstream servers
     {.name = "upstream",
      .field = &Settings::upstreams,
      .group = SettingGroup::kUpstream,

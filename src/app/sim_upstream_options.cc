@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "app/listen_address.h"
 
@@ -16,43 +16,55 @@ namespace {
 
 using sim_upstream::AnswerKind;
 using sim_upstream::LimitHeaders;
+using sim_upstream::SimOptions;
 
 using Text = std::string_view;
 
-Error refuse(Text text, std::string_view accepted) {
-  return {ErrorKind::kInvalid, fmt::format("\"{}\" is not {}", text, accepted)};
-}
+// Setters of SimOptions.
 
-template <class Number>
-Result<void> set_number(Text text, Number value_min, Number value_max, Number& target) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Written so that a value that is no number at all fails too.
-  if (error != std::errc() || end != text.data() + text.size() ||
-      !(value >= value_min && value <= value_max)) {
-    return refuse(text, fmt::format("a {} from {} to {}",
-                                    std::is_integral_v<Number> ? "whole number" : "number",
-                                    value_min, value_max));
-  }
-  target = value;
-  return {};
+template <auto kField, auto kMin, auto kMax>
+Result<void> sim_number(Text text, SimUpstreamCommand& command) {
+  auto& target = command.server.sim.*kField;
+  return set_number<std::remove_reference_t<decltype(target)>>(text, kMin, kMax, target);
 }
 
 // A time written as a number of `Unit`.
-template <class Unit>
-Result<void> set_time(Text text, Duration& target) {
+template <class Unit, Duration SimOptions::* kField>
+Result<void> sim_time(Text text, SimUpstreamCommand& command) {
   constexpr std::chrono::minutes kMost(1);  // so that any number of tokens fits a Duration
   using Real = std::chrono::duration<double, typename Unit::period>;
-  double value = 0;
-  if (const Result<void> set = set_number(text, 0.0, Real(kMost).count(), value); !set) return set;
-  target = std::chrono::duration_cast<Duration>(Real(value));
+  const Result<double> value = parse_number(text, 0.0, Real(kMost).count());
+  if (!value) return value.error();
+  command.server.sim.*kField = std::chrono::duration_cast<Duration>(Real(*value));
   return {};
 }
+
+template <class Choice, size_t kCount>
+Result<void> set_choice(Text text, const std::array<std::pair<Text, Choice>, kCount>& choices,
+                        Choice& target) {
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (name == text) {
+      target = value;
+      return {};
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  }
+  return refuse_value(text, "one of " + names);
+}
+
+constexpr std::array<std::pair<Text, AnswerKind>, 3> kAnswerKinds = {
+    {{"text", AnswerKind::kText}, {"echo", AnswerKind::kEcho}, {"json", AnswerKind::kJson}}};
+
+constexpr std::array<std::pair<Text, LimitHeaders>, 3> kLimitHeaders = {
+    {{"retry-after", LimitHeaders::kRetryAfter},
+     {"x-ratelimit", LimitHeaders::kRateLimit},
+     {"none", LimitHeaders::kNone}}};
 
 constexpr int64_t kManyTokens = 10'000'000;
 constexpr int32_t kManySlots = 1'000'000;
 
-const std::array<SimFlag, 26> kSimFlags = {{
+const std::array<Flag<SimUpstreamCommand>, 26> kSimFlags = {{
     {.group = "Server",
      .name = "listen",
      .value_name = "HOST:PORT",
@@ -83,22 +95,19 @@ const std::array<SimFlag, 26> kSimFlags = {{
          }},
     {.group = "Server",
      .name = "instant",
-     .help = "answer at once with one prepared reply, whatever is asked: to measure clients",
+     .help = "answer every request at once with one prepared reply: to measure clients",
      .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
        command.server.instant = true;
        return {};
      }},
     {.group = "Server",
      .name = "stats",
-     .help = "at the end print what happened as a line of JSON",
-     .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
-       command.stats = true;
-       return {};
-     }},
+     .help = "print counts of requests and faults at the end, as a line of JSON",
+     .set = set_switch<&SimUpstreamCommand::stats>},
     {.group = "Models",
      .name = "model",
      .value_name = "NAME",
-     .help = "a model there is; without any, every name is answered (repeatable)",
+     .help = "a model that the server has; without any, every name is answered (repeatable)",
      .repeatable = true,
      .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.models.emplace_back(text);
@@ -107,14 +116,11 @@ const std::array<SimFlag, 26> kSimFlags = {{
     {.group = "Models",
      .name = "context",
      .value_name = "TOKENS",
-     .help = "of one request, prompt and answer; longer ones are refused (default: 8192)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int64_t>(text, 1, kManyTokens, command.server.sim.context_tokens);
-         }},
+     .help = "maximum tokens of prompt and answer; longer requests are refused (default: 8192)",
+     .set = sim_number<&SimOptions::context_tokens, 1, kManyTokens>},
     {.group = "Models",
      .name = "ollama",
-     .help = "has /api/tags, /api/ps and /api/show, and cuts long prompts silently",
+     .help = "behave like Ollama: /api/tags, /api/ps and /api/show; long prompts are cut silently",
      .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.ollama = true;
        return {};
@@ -122,7 +128,7 @@ const std::array<SimFlag, 26> kSimFlags = {{
     {.group = "Models",
      .name = "want-key",
      .value_name = "KEY",
-     .help = "refuse who does not show it; it is no secret, as anyone here can see it",
+     .help = "refuse requests without this API key; not a secret: the command line is public",
      .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.key = text;
        return {};
@@ -130,14 +136,11 @@ const std::array<SimFlag, 26> kSimFlags = {{
     {.group = "Speed",
      .name = "slots",
      .value_name = "N",
-     .help = "requests answered together (default: 4)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int32_t>(text, 1, kManySlots, command.server.sim.slots);
-         }},
+     .help = "requests answered at the same time (default: 4)",
+     .set = sim_number<&SimOptions::slots, 1, kManySlots>},
     {.group = "Speed",
      .name = "serial",
-     .help = "one after the other: --slots 1",
+     .help = "one request at a time: --slots 1",
      .set = [](Text, SimUpstreamCommand& command) -> Result<void> {
        command.server.sim.slots = 1;
        return {};
@@ -146,95 +149,60 @@ const std::array<SimFlag, 26> kSimFlags = {{
      .name = "knee",
      .value_name = "N",
      .help = "requests that together take no longer than one; more share the time (default: slots)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int32_t>(text, 1, kManySlots, command.server.sim.knee);
-         }},
+     .set = sim_number<&SimOptions::knee, 1, kManySlots>},
     {.group = "Speed",
      .name = "queue",
      .value_name = "N",
-     .help = "requests that may wait for a slot; more get a 503 (default: 512)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int32_t>(text, 0, kManySlots, command.server.sim.queue_max);
-         }},
+     .help = "requests queued for a slot; more get a 503 (default: 512)",
+     .set = sim_number<&SimOptions::queue_max, 0, kManySlots>},
     {.group = "Speed",
      .name = "request-ms",
      .value_name = "MS",
-     .help = "what every request takes before its tokens (default: 0)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_time<std::chrono::milliseconds>(text, command.server.sim.request_time);
-         }},
+     .help = "time of every request before its tokens (default: 0)",
+     .set = sim_time<std::chrono::milliseconds, &SimOptions::request_time>},
     {.group = "Speed",
      .name = "prompt-token-us",
      .value_name = "US",
-     .help = "what a token of a prompt takes that is not cached (default: 100)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_time<std::chrono::microseconds>(text, command.server.sim.prompt_token_time);
-         }},
+     .help = "time of a prompt token that is not cached (default: 100)",
+     .set = sim_time<std::chrono::microseconds, &SimOptions::prompt_token_time>},
     {.group = "Speed",
      .name = "token-ms",
      .value_name = "MS",
-     .help = "what a token of an answer takes (default: 10)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_time<std::chrono::milliseconds>(text, command.server.sim.token_time);
-         }},
+     .help = "time of an answer's token (default: 10)",
+     .set = sim_time<std::chrono::milliseconds, &SimOptions::token_time>},
     {.group = "Speed",
      .name = "prefix-blocks",
      .value_name = "N",
-     .help = "blocks of 16 prompt tokens that are remembered; 0: none (default: 4096)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int64_t>(text, 0, kManyTokens, command.server.sim.prefix_blocks);
-         }},
+     .help = "size of the prefix cache in blocks of 16 prompt tokens; 0: none (default: 4096)",
+     .set = sim_number<&SimOptions::prefix_blocks, 0, kManyTokens>},
     {.group = "Answers",
      .name = "answer",
      .value_name = "text,echo,json",
-     .help = "words, the last line of what was asked, or an object",
-     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
-       AnswerKind& answer = command.server.sim.answer;
-       if (text == "text")
-         answer = AnswerKind::kText;
-       else if (text == "echo")
-         answer = AnswerKind::kEcho;
-       else if (text == "json")
-         answer = AnswerKind::kJson;
-       else
-         return refuse(text, "one of text, echo, json");
-       return {};
-     }},
+     .help = "words, the last line of the prompt, or a JSON object",
+     .set =
+         [](Text text, SimUpstreamCommand& command) {
+           return set_choice(text, kAnswerKinds, command.server.sim.answer);
+         }},
     {.group = "Answers",
      .name = "answer-tokens",
      .value_name = "N",
      .help = "mean length of an answer (default: 32)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int64_t>(text, 1, kManyTokens, command.server.sim.answer_tokens);
-         }},
+     .set = sim_number<&SimOptions::answer_tokens, 1, kManyTokens>},
     {.group = "Answers",
      .name = "answer-spread",
      .value_name = "SHARE",
      .help = "how far lengths are from the mean, as a share of it (default: 0.5)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<double>(text, 0, 1, command.server.sim.answer_spread);
-         }},
+     .set = sim_number<&SimOptions::answer_spread, 0, 1>},
     {.group = "Answers",
      .name = "embedding-size",
      .value_name = "N",
-     .help = "numbers of an embedding (default: 16)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int64_t>(text, 1, 16384, command.server.sim.embedding_size);
-         }},
+     .help = "dimensions of an embedding (default: 16)",
+     .set = sim_number<&SimOptions::embedding_size, 1, 16384>},
     {.group = "Faults",
      .name = "fault",
      .value_name = "KIND=CHANCE[:TIME]",
-     .help = "what goes wrong: 429, 5xx, 500, 502, 503, stall, reset, slow-body, truncated, "
-             "content-type, swapped, schema; of streams: stream-error, stream-garbage, no-done "
+     .help = "a fault to inject: 429, 5xx, 500, 502, 503, stall, reset, slow-body, truncated, "
+             "content-type, swapped, schema; in streams: stream-error, stream-garbage, no-done "
              "(repeatable)",
      .repeatable = true,
      .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
@@ -246,49 +214,31 @@ const std::array<SimFlag, 26> kSimFlags = {{
     {.group = "Faults",
      .name = "limit-headers",
      .value_name = "retry-after,x-ratelimit,none",
-     .help = "how a 429 says when to come back",
-     .set = [](Text text, SimUpstreamCommand& command) -> Result<void> {
-       LimitHeaders& headers = command.server.sim.limit_headers;
-       if (text == "retry-after")
-         headers = LimitHeaders::kRetryAfter;
-       else if (text == "x-ratelimit")
-         headers = LimitHeaders::kRateLimit;
-       else if (text == "none")
-         headers = LimitHeaders::kNone;
-       else
-         return refuse(text, "one of retry-after, x-ratelimit, none");
-       return {};
-     }},
+     .help = "how a 429 says when to try again",
+     .set =
+         [](Text text, SimUpstreamCommand& command) {
+           return set_choice(text, kLimitHeaders, command.server.sim.limit_headers);
+         }},
     {.group = "Faults",
      .name = "rpm",
      .value_name = "N",
-     .help = "a quota of requests per minute; 0: none",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int64_t>(text, 0, kManyTokens, command.server.sim.requests_per_minute);
-         }},
+     .help = "quota of requests per minute; 0: none",
+     .set = sim_number<&SimOptions::requests_per_minute, 0, kManyTokens>},
     {.group = "Faults",
      .name = "tpm",
      .value_name = "TOKENS",
-     .help = "a quota of prompt tokens per minute; 0: none",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<int64_t>(text, 0, kManyTokens, command.server.sim.tokens_per_minute);
-         }},
+     .help = "quota of prompt tokens per minute; 0: none",
+     .set = sim_number<&SimOptions::tokens_per_minute, 0, kManyTokens>},
     {.group = "Faults",
      .name = "seed",
      .value_name = "N",
-     .help = "of the faults and the answers (default: 1)",
-     .set =
-         [](Text text, SimUpstreamCommand& command) {
-           return set_number<uint64_t>(text, 0, std::numeric_limits<uint64_t>::max(),
-                                       command.server.sim.seed);
-         }},
+     .help = "seed of faults and answers (default: 1)",
+     .set = sim_number<&SimOptions::seed, 0, std::numeric_limits<uint64_t>::max()>},
 }};
 
 }  // namespace
 
-std::span<const SimFlag> sim_flags() {
+std::span<const Flag<SimUpstreamCommand>> sim_flags() {
   return kSimFlags;
 }
 

@@ -1,10 +1,9 @@
-// The flags of `windrow sim-upstream`: the one table behind its command line and its help.
+// The flags of `windrow sim-upstream` (flag_table.h).
 #pragma once
 
 #include <span>
-#include <string>
-#include <string_view>
 
+#include "app/flag_table.h"
 #include "base/result.h"
 #include "sim_upstream/sim_server.h"
 
@@ -15,19 +14,8 @@ struct SimUpstreamCommand {
   bool stats = false;  // at the end, as one line of JSON
 };
 
-struct SimFlag {
-  std::string_view group;
-  std::string_view name;        // "slots": --slots
-  std::string_view value_name;  // empty for what is on or off
-  std::string_view help;        // one line, lower case, no full stop
-  bool repeatable = false;
-
-  // `text` is empty for what is on or off. kInvalid for a value that the flag does not take.
-  Result<void> (*set)(std::string_view text, SimUpstreamCommand& command) = nullptr;
-};
-
 // In the order of the help.
-std::span<const SimFlag> sim_flags();
+std::span<const Flag<SimUpstreamCommand>> sim_flags();
 
 // Whether the flags can stand together: kInvalid when not.
 Result<void> check_sim_upstream(const SimUpstreamCommand& command);

@@ -76,7 +76,7 @@ TEST(SimUpstreamOptions, MistakesAreExplained) {
 
 TEST(SimUpstreamOptions, TheTableIsWhole) {
   std::set<std::string_view> names;
-  for (const SimFlag& flag : sim_flags()) {
+  for (const Flag<SimUpstreamCommand>& flag : sim_flags()) {
     EXPECT_TRUE(names.insert(flag.name).second) << flag.name;
     EXPECT_NE(flag.set, nullptr) << flag.name;
     EXPECT_EQ(flag.help.find("(repeatable)") != std::string_view::npos, flag.repeatable)
