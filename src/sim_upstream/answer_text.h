@@ -1,30 +1,40 @@
-// The texts a simulated upstream answers with: made of the request and the seed alone, so that the
-// same request gets the same answer whenever it comes. Pure.
+// The texts that a simulated upstream answers with. They depend on the request and the seed alone,
+// so that the same request gets the same answer at any time. Pure.
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
 #include "sim_upstream/model_call.h"
 #include "sim_upstream/options.h"
 
 namespace windrow::sim_upstream {
 
-// How many tokens one answer has before any limit, drawn as SimOptions says.
+// The tokens of one answer before any limit, drawn by SimOptions::answer_tokens and answer_spread.
 int64_t draw_answer_tokens(const SimOptions& options, std::string_view prompt, int32_t choice);
 
-// The text of one choice. `tokens` words for kText; an echo and an object are as long as they are,
-// whatever the tokens that were counted and waited for.
+// The text of one choice. kText has `tokens` words; an echo or an object has its own length,
+// whatever number of tokens is counted and waited for.
 std::string answer_text(const SimOptions& options, const ModelCall& call, size_t prompt,
                         int32_t choice, int64_t tokens);
 
-// JSON that a schema for `json` hardly fits: lists where there was an object, objects where there
-// was none.
+// JSON that violates most schemas that `json` fits: a list instead of an object, otherwise an
+// object.
 std::string in_another_shape(const std::string& json);
 
-// A direction of length one that belongs to the text.
+// A vector of length one, determined by the text.
 std::vector<float> embedding_of(std::string_view text, int64_t dimensions);
+
+// A value that fits a JSON schema, by type, enum, const, properties, items, minItems, minimum,
+// anyOf, oneOf and $ref within the schema; null where the schema uses something else or is
+// recursive.
+boost::json::value example_of_schema(const boost::json::value& schema, Random& random);
+inline boost::json::value example_of_schema(const boost::json::value& schema, Random&& random) {
+  return example_of_schema(schema, random);
+}
 
 }  // namespace windrow::sim_upstream

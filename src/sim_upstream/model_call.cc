@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <numeric>
 #include <utility>
 
 #include "json/depth.h"
+#include "sim_upstream/answer_text.h"
 #include "sim_upstream/prefix_cache.h"
 
 namespace windrow::sim_upstream {
@@ -31,7 +34,7 @@ Prompt text_prompt(std::string text) {
   return {std::move(text), tokens};
 }
 
-// Absent and null are the same: nothing was said.
+// nullptr where the member is absent or null.
 const json::value* member(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value == nullptr || value->is_null() ? nullptr : value;
@@ -50,7 +53,7 @@ Result<std::optional<int64_t>> whole_number(const json::object& body, std::strin
   return std::optional(number);
 }
 
-// A message's content: a text, or parts of which some are texts.
+// A message's content: a text, or parts, of which some are texts.
 std::string content_text(const json::value& content) {
   if (const json::string* text = content.if_string()) return std::string(view(*text));
   const json::array* parts = content.if_array();
@@ -176,6 +179,42 @@ Result<void> read_embedding(const json::object& body, ModelCall& call) {
   return {};
 }
 
+// Tokens that Ollama reads of a prompt. Of a prompt that is too long it takes the first few tokens
+// and the end, so that half of the context stays free; of a text to embed as much as there is room
+// for.
+int64_t ollama_tokens(int64_t context, int64_t tokens, Endpoint endpoint) {
+  constexpr int64_t kKeep = 4;
+  if (endpoint == Endpoint::kEmbeddings) return std::min(tokens, context);
+  if (tokens < context) return tokens;
+  return context - std::max<int64_t>((context - std::min(kKeep, context - 1)) / 2, 1);
+}
+
+int64_t tokens_read(const SimOptions& options, const Prompt& prompt, Endpoint endpoint) {
+  if (!options.ollama) return prompt.tokens;
+  return ollama_tokens(options.context_tokens, prompt.tokens, endpoint);
+}
+
+std::vector<Choice> choices_of(const SimOptions& options, const ActiveCall& call) {
+  std::vector<Choice> choices;
+  const auto per_prompt = static_cast<size_t>(call.request.choices);
+  for (size_t i = 0; i < call.answer_tokens.size(); ++i) {
+    std::string text = answer_text(options, call.request, i / per_prompt,
+                                   static_cast<int32_t>(i % per_prompt), call.answer_tokens[i]);
+    if (call.breaks_schema()) text = in_another_shape(text);
+    choices.push_back({.text = std::move(text), .cut = call.cut[i]});
+  }
+  return choices;
+}
+
+ReplyFacts with_usage(ReplyFacts facts, const ActiveCall& call) {
+  facts.model = call.request.model;
+  facts.usage = {.prompt_tokens = call.prompt_tokens,
+                 .cached_tokens = call.cached_tokens,
+                 .answer_tokens = std::accumulate(call.answer_tokens.begin(),
+                                                  call.answer_tokens.end(), int64_t{0})};
+  return facts;
+}
+
 }  // namespace
 
 int64_t ModelCall::prompt_tokens() const {
@@ -205,6 +244,76 @@ Result<ModelCall> read_call(Endpoint endpoint, std::string_view body) {
                                                               : read_generation(*object, call);
   if (!rest) return rest.error();
   return call;
+}
+
+int64_t ActiveCall::tokens() const {
+  return std::accumulate(answer_tokens.begin(), answer_tokens.end(), prompt_tokens);
+}
+
+int64_t ActiveCall::longest_answer() const {
+  return answer_tokens.empty() ? 0 : *std::ranges::max_element(answer_tokens);
+}
+
+Duration ActiveCall::next_step(const SimOptions& options) const {
+  return std::min(longest_answer() - (stream ? stream->made() : 0), options.event_tokens) *
+         options.token_time;
+}
+
+bool ActiveCall::breaks_schema() const {
+  return is_struck_by(FaultKind::kSchema) && request.wants_json;
+}
+
+Result<ActiveCall> begin_call(const SimOptions& options, ModelCall request) {
+  ActiveCall call;
+  int64_t longest = 0;
+  for (const Prompt& prompt : request.prompts) {
+    const int64_t tokens = tokens_read(options, prompt, request.endpoint);
+    call.prompt_tokens += tokens;
+    longest = std::max(longest, tokens);
+  }
+  const bool generates = request.endpoint != Endpoint::kEmbeddings;
+  const int64_t asked = generates ? request.answer_tokens_max.value_or(1) : 0;
+  if (!options.ollama && longest + asked > options.context_tokens) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("This model's maximum context length is {} tokens. However, you asked "
+                             "for {} tokens ({} in the messages, {} in the answer)",
+                             options.context_tokens, longest + asked, longest, asked)};
+  }
+  if (generates) {
+    for (const Prompt& prompt : request.prompts) {
+      const int64_t read = tokens_read(options, prompt, request.endpoint);
+      const int64_t room = std::max<int64_t>(1, options.context_tokens - read);
+      const int64_t limit = std::min(room, request.answer_tokens_max.value_or(room));
+      for (int32_t choice = 0; choice < request.choices; ++choice) {
+        const int64_t wanted = draw_answer_tokens(options, prompt.text, choice);
+        call.answer_tokens.push_back(std::min(wanted, limit));
+        call.cut.push_back(wanted > limit);
+      }
+    }
+  }
+  call.request = std::move(request);
+  return call;
+}
+
+std::string reply_body(const SimOptions& options, const ActiveCall& call, ReplyFacts facts) {
+  facts = with_usage(facts, call);
+  if (call.request.endpoint == Endpoint::kEmbeddings) {
+    std::vector<std::vector<float>> vectors;
+    vectors.reserve(call.request.prompts.size());
+    for (const Prompt& prompt : call.request.prompts) {
+      vectors.push_back(
+          embedding_of(prompt.text, call.request.dimensions.value_or(options.embedding_size)));
+    }
+    return embedding_body(facts, vectors, call.request.base64);
+  }
+  const std::vector<Choice> choices = choices_of(options, call);
+  return call.request.endpoint == Endpoint::kChat ? chat_body(facts, choices)
+                                                  : completion_body(facts, choices);
+}
+
+StreamBody stream_body(const SimOptions& options, const ActiveCall& call, ReplyFacts facts) {
+  return {call.request.endpoint, with_usage(facts, call), choices_of(options, call),
+          call.answer_tokens, call.request.stream_usage};
 }
 
 }  // namespace windrow::sim_upstream

@@ -1,4 +1,4 @@
-// What a simulated upstream is like. Every default is a quick, well-behaved server without faults.
+// How a simulated upstream behaves. The defaults are a quick, well-behaved server without faults.
 #pragma once
 
 #include <cstdint>
@@ -10,40 +10,42 @@
 
 namespace windrow::sim_upstream {
 
+enum class Endpoint : uint8_t { kChat, kCompletions, kEmbeddings };
+
 enum class AnswerKind : uint8_t {
   kText,  // words, as many as tokens
-  kEcho,  // the last line of the prompt, so that an answer shows whose it is
+  kEcho,  // the last line of the prompt, so that an answer shows its request
   kJson,  // one object, by the request's schema where it has one
 };
 
 struct SimOptions {
   uint64_t seed = 1;
 
-  // Who may ask for what.
-  std::vector<std::string> models;  // empty: whatever name a request has
-  std::string key;                  // wanted as "Authorization: Bearer KEY"; empty: none
+  // Access.
+  std::vector<std::string> models;  // empty: any name
+  std::string key;                  // required as "Authorization: Bearer KEY"; empty: none
   bool ollama = false;              // has /api/ps, /api/show, /api/tags and cuts long prompts
   int64_t context_tokens = 8192;    // of one request, prompt and answer
 
-  // How long things take (slots.h).
+  // How long work takes (slots.h).
   int32_t slots = 4;
-  int32_t knee = 0;  // rows that cost no more than one; 0: as many as slots
+  int32_t knee = 0;  // rows that together take no longer than one; 0: as many as slots
   int32_t queue_max = 512;
-  Duration request_time{};  // of any request, before its first token
+  Duration request_time{};  // of every request, before its first token
   Duration prompt_token_time = std::chrono::microseconds(100);
   Duration token_time = std::chrono::milliseconds(10);
 
-  // How long answers are: drawn evenly from mean * (1 - spread) to mean * (1 + spread).
+  // The length of answers: uniform from mean * (1 - spread) to mean * (1 + spread).
   int64_t answer_tokens = 32;
   double answer_spread = 0.5;
   int64_t event_tokens = 1;  // of each choice in one step of a stream
   AnswerKind answer = AnswerKind::kText;
   int64_t embedding_size = 16;
 
-  // Blocks of kBlockTokens tokens whose computation is remembered; 0: none.
+  // Blocks of kBlockTokens tokens in the prefix cache; 0: none.
   int64_t prefix_blocks = 4096;
 
-  // A quota, told in x-ratelimit-* headers; 0: none.
+  // A quota, announced in x-ratelimit-* headers; 0: none.
   int64_t requests_per_minute = 0;
   int64_t tokens_per_minute = 0;
 

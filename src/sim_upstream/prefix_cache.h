@@ -1,8 +1,9 @@
-// PrefixCache: which beginnings of prompts an upstream has computed already. Pure.
+// PrefixCache: which prefixes of prompts an upstream has computed already. Pure; one thread at a
+// time.
 //
-// In the manner of vLLM's automatic prefix caching: prompts are cut into blocks, a block is known
-// by its text and all text before it, and the blocks unused for longest are forgotten. Blocks enter
-// when their row starts, as there; of one prompt the last block is forgotten first.
+// After vLLM's automatic prefix caching: prompts are cut into blocks, a block is identified by its
+// text and all text before it, and the least recently used blocks are evicted. As there, blocks
+// enter when their row starts; of one prompt the last block is evicted first.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -19,13 +20,13 @@ class PrefixCache {
  public:
   explicit PrefixCache(int64_t blocks_max) : blocks_max_(blocks_max) {}
 
-  // How many tokens at the beginning of `prompt` were known; from now on all whole blocks are.
+  // Tokens of the longest cached prefix of `prompt`; afterwards all its whole blocks are cached.
   int64_t use(std::string_view prompt);
 
   int64_t blocks() const { return static_cast<int64_t>(places_.size()); }
 
  private:
-  using Order = std::list<uint64_t>;  // the block used last at the front
+  using Order = std::list<uint64_t>;  // most recently used first
 
   const int64_t blocks_max_;
   Order order_;

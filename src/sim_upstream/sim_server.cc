@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "http/server.h"
-#include "sim_upstream/reply_body.h"
+#include "sim_upstream/pages.h"
 #include "sim_upstream/simulated_upstream.h"
 
 namespace windrow::sim_upstream {
 namespace {
 
-// A slow body comes in so many pieces.
+// The pieces of a slow body.
 constexpr size_t kSlowPieces = 20;
 
 http::ServerReply http_error(const http::Refusal& refusal) {
@@ -35,7 +35,7 @@ std::shared_ptr<const http::PreparedReply> prepared(std::string body) {
 
 }  // namespace
 
-// Only the loop's thread touches it, but for the server.
+// On the loop's thread, but for server().
 class SimServer::Core {
  public:
   Core(http::Loop& loop, SimServerOptions options)
@@ -54,13 +54,13 @@ class SimServer::Core {
   SimStats stats() const;
 
  private:
-  // Who waits for a reply.
-  struct Asker {
+  // A request that waits for its reply.
+  struct Waiting {
     http::Exchange exchange;
-    bool begun = false;  // it has the head of a stream
+    bool head_sent = false;  // of a stream
   };
 
-  // A body on its way in pieces.
+  // A body that is sent in pieces.
   struct Slow {
     Slow(http::Exchange to, std::string text, http::Loop& loop)
         : exchange(std::move(to)), body(std::move(text)), timer(loop) {}
@@ -76,7 +76,7 @@ class SimServer::Core {
   void take(const http::ServerRequest& request, http::Exchange exchange);
   void pump();
   void deliver(SimReply reply);
-  void deliver_part(std::map<SimRequestId, Asker>::iterator asker, SimReply reply);
+  void deliver_part(std::map<SimRequestId, Waiting>::iterator waiting, SimReply reply);
   void send_slowly(std::list<Slow>::iterator slow, Duration step);
 
   // The simulated server's time starts with it.
@@ -87,7 +87,7 @@ class SimServer::Core {
   SimulatedUpstream upstream_;
   const TimePoint started_;
   http::Timer wake_;
-  std::map<SimRequestId, Asker> exchanges_;
+  std::map<SimRequestId, Waiting> exchanges_;
   std::list<Slow> slow_;
   bool pumping_ = false;
   int64_t instant_ = 0;  // requests answered from what was prepared
@@ -153,17 +153,17 @@ void SimServer::Core::take(const http::ServerRequest& request, http::Exchange ex
                         .body = request.body},
                        now());
   exchange.on_disconnect([this, id] {
-    // Not when it leaves while its answer is being sent: that was out of the upstream by then.
+    // The answer may have left the upstream and be on its way to the client.
     if (exchanges_.erase(id) == 0) return;
     upstream_.leave(id, now());
     pump();
   });
-  exchanges_.emplace(id, Asker{std::move(exchange)});
+  exchanges_.emplace(id, Waiting{std::move(exchange)});
   pump();
 }
 
-// Delivers what is due. Answering may let a connection's next request in, which comes back here:
-// the call at work then sees to that too.
+// Delivers the replies that are due. Answering may bring a connection's next request, which calls
+// this again: the outer call then handles it too.
 void SimServer::Core::pump() {
   if (pumping_) return;
   pumping_ = true;
@@ -183,7 +183,7 @@ void SimServer::Core::pump() {
 
 void SimServer::Core::deliver(SimReply reply) {
   const auto found = exchanges_.find(reply.request);
-  if (found == exchanges_.end()) return;  // it left while we were delivering
+  if (found == exchanges_.end()) return;  // the client left
   if (is_of_stream(reply.delivery)) return deliver_part(found, std::move(reply));
   http::Exchange exchange = std::move(found->second.exchange);
   exchanges_.erase(found);
@@ -205,18 +205,19 @@ void SimServer::Core::deliver(SimReply reply) {
   send_slowly(slow_.begin(), reply.body_time / kSlowPieces);
 }
 
-void SimServer::Core::deliver_part(std::map<SimRequestId, Asker>::iterator asker, SimReply reply) {
-  if (!asker->second.begun) {
+void SimServer::Core::deliver_part(std::map<SimRequestId, Waiting>::iterator waiting,
+                                   SimReply reply) {
+  if (!waiting->second.head_sent) {
     reply.headers.add("Content-Type", reply.content_type);
-    asker->second.exchange.start(reply.status, std::move(reply.headers));
-    asker->second.begun = true;
+    waiting->second.exchange.start(reply.status, std::move(reply.headers));
+    waiting->second.head_sent = true;
   }
   if (reply.delivery == Delivery::kPart) {
-    asker->second.exchange.write(std::move(reply.body));
+    waiting->second.exchange.write(std::move(reply.body));
     return;
   }
-  http::Exchange exchange = std::move(asker->second.exchange);
-  exchanges_.erase(asker);
+  http::Exchange exchange = std::move(waiting->second.exchange);
+  exchanges_.erase(waiting);
   if (!reply.body.empty()) exchange.write(std::move(reply.body));
   if (reply.delivery == Delivery::kBroken) {
     exchange.reset();

@@ -1,5 +1,6 @@
-// SimServer: a SimulatedUpstream behind a port. It hands requests in, waits for the time of the
-// next event, and delivers replies as they say: whole, broken off, or slowly. It decides nothing.
+// SimServer: a SimulatedUpstream behind a port. It passes requests in, waits for the time of the
+// next event, and delivers replies the way they ask for: whole, broken off, or slowly. It decides
+// nothing. It runs on its http::Loop; other threads may call what says so.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,15 @@ struct SimServerOptions {
   uint16_t port = 0;  // 0: any that is free
   SimOptions sim;
 
-  // Every call of a model gets one prepared reply at once and its body is not even looked at: for
-  // measuring clients. Nothing of `sim` counts then but the models it tells.
+  // Answers every call of a model at once with one prepared reply, without reading its body: for
+  // measuring clients. Of `sim` only the list of models is used then.
   bool instant = false;
 };
 
 class SimServer {
  public:
-  // Listens from now on. `loop` must outlive it; its clock is the simulated server's time. Errors
-  // as http::Server::open.
+  // Listens from now on. `loop` must outlive the server; its clock is the simulated server's time.
+  // Errors as http::Server::open.
   static Result<std::unique_ptr<SimServer>> open(http::Loop& loop, SimServerOptions options);
 
   // As stop(Duration{}). Not on the loop's thread.
@@ -37,10 +38,10 @@ class SimServer {
 
   uint16_t port() const;
 
-  // Lets what is in flight be answered, for `grace` at most. Blocks; not on the loop's thread.
+  // Answers requests in flight, for `grace` at most, and stops. Blocks; not on the loop's thread.
   void stop(Duration grace);
 
-  // Any thread.
+  // Any thread; waits for the loop.
   SimStats stats() const;
 
  private:

@@ -1,4 +1,4 @@
-// SimStats: what happened at a simulated upstream, for tests and for `--stats`.
+// SimStats: counters of a simulated upstream, for tests and for `--stats`.
 #pragma once
 
 #include <array>
@@ -11,23 +11,24 @@
 namespace windrow::sim_upstream {
 
 struct SimStats {
-  int64_t requests = 0;                          // that came
+  int64_t requests = 0;
   std::map<int, int64_t> answered;               // by status
-  std::array<int64_t, kFaultKinds> faults = {};  // by FaultKind: answers struck, or left out
-  int64_t left = 0;                              // whose client went away before the answer
+  std::array<int64_t, kFaultKinds> faults = {};  // by FaultKind: answers that were struck
+  int64_t left = 0;                              // the client left before the answer
 
-  int64_t in_flight_max = 0;  // not yet answered
-  int64_t busy_max = 0;       // slots
-  int64_t waiting_max = 0;    // for a slot
+  int64_t in_flight_max = 0;  // requests not yet answered
+  int64_t busy_max = 0;       // slots in use
+  int64_t waiting_max = 0;    // requests waiting for a slot
 
   int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;  // of those
-  int64_t prefix_hits = 0;    // requests with any
+  int64_t cached_tokens = 0;  // of prompt_tokens
+  int64_t prefix_hits = 0;    // requests with cached tokens
   int64_t answer_tokens = 0;
 
   int64_t fault_count(FaultKind kind) const { return faults.at(static_cast<size_t>(kind)); }
 };
 
+// One member for each counter.
 boost::json::object to_json(const SimStats& stats);
 
 }  // namespace windrow::sim_upstream

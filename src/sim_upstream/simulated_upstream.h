@@ -1,12 +1,13 @@
 // SimulatedUpstream: a server of language models as an event machine. Pure: no sockets, no clock.
 // Requests go in at a time, replies come out at a time; the same seed and the same requests at the
-// same times give the same replies. sim_server.h puts it behind a port, tests and simulations drive
-// it with a time of their own.
+// same times give the same replies. sim_server.h puts it behind a port; tests and simulations drive
+// it with their own time.
 //
 //   arrive -> refused (key, path, body, model, quota, storm, full queue)
-//          -> waits for a slot, computes what of its prompt is not cached, makes its tokens
-//          -> a reply, as it should be or struck by a fault; of a stream, a part of it with each
-//             token
+//          -> waits for a slot, computes the uncached part of its prompt, makes its tokens
+//          -> a reply, or for a stream a part with each step; as it should be, or struck by a fault
+//
+// Used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,12 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "sim_upstream/faults.h"
-#include "sim_upstream/job.h"
 #include "sim_upstream/model_call.h"
 #include "sim_upstream/options.h"
+#include "sim_upstream/pages.h"
 #include "sim_upstream/prefix_cache.h"
 #include "sim_upstream/rate_limit.h"
-#include "sim_upstream/reply_body.h"
-#include "sim_upstream/sim_reply.h"
+#include "sim_upstream/reply.h"
 #include "sim_upstream/sim_stats.h"
 #include "sim_upstream/slots.h"
 
@@ -41,87 +41,89 @@ struct SimRequest {
   std::string_view body;
 };
 
+// Replies that are due, in order, until they are taken.
+class ReplyQueue {
+ public:
+  void push(SimRequestId request, SimReply reply);
+
+  // Drops the replies to one request. False: there are none.
+  bool drop(SimRequestId request);
+
+  bool empty() const { return replies_.empty(); }
+  std::vector<SimReply> take();
+
+ private:
+  std::deque<SimReply> replies_;
+  std::set<SimRequestId> requests_;
+};
+
 class SimulatedUpstream {
  public:
   // `start_unix_s`: the date of TimePoint{}, for the stamps in replies.
   explicit SimulatedUpstream(SimOptions options, int64_t start_unix_s = 1'700'000'000);
 
-  // `now` of all calls together never goes back. The reply comes from advance(), maybe at once.
+  // `now` must not go back from one call of any method to the next. The reply comes from advance(),
+  // maybe at the same time.
   SimRequestId arrive(const SimRequest& request, TimePoint now);
 
-  // The client is gone: its slot is free, no reply comes, or no more of it.
+  // The client is gone: its slot is freed, and no reply, or no further part of one, comes.
   void leave(SimRequestId request, TimePoint now);
 
-  // When advance() has something to do; at the latest time given so far when it has now.
+  // When advance() has something to do; the latest time given so far when it has something now.
   std::optional<TimePoint> next_event() const;
 
-  // The replies that are due, in the order they became so.
+  // The replies that are due, in the order in which they became due.
   std::vector<SimReply> advance(TimePoint now);
 
-  // Of every path there is: those that a server in front must let through.
-  static std::vector<std::pair<std::string_view, std::string_view>> paths();  // method, path
+  // Method and path of everything that is answered: what a server in front must let through.
+  static std::vector<std::pair<std::string_view, std::string_view>> paths();
 
   const SimStats& stats() const { return stats_; }
+
+  // Requests that are not answered yet.
   int64_t in_flight() const { return in_flight_; }
 
  private:
   using Late = std::pair<TimePoint, SimRequestId>;
 
   void move_to(TimePoint now);
-  std::optional<SimReply> watching_reply(const SimRequest& asked) const;
+  std::optional<SimReply> monitoring_reply(const SimRequest& asked) const;
   void answer(SimRequestId request, const SimRequest& asked);
   void call_model(SimRequestId request, Endpoint endpoint, std::string_view body);
-  std::optional<int> error_status(FaultKind kind);
-  std::optional<SimReply> refuse_by_quota(int64_t tokens) const;
-  std::optional<SimReply> refuse_model(std::string_view model) const;
-  void start(SimRequestId request);
+  std::optional<SimReply> strike_at_arrival(const Strike& strike);
   void start_waiting();
-  void leave_slot(Job& job);
+  void start(SimRequestId request);
+  void leave_slot(ActiveCall& call);
   void step_ended(SimRequestId request);
   void finish(SimRequestId request);
   void reply_to(SimRequestId request);
-  ReplyFacts facts_of(SimRequestId request) const;
-  void strike_reply(const Strike& strike, SimReply& reply);
+  void note_shape(SimRequestId request);
   void swap_answer(SimRequestId request);
-  SimReply limit_reply(Duration wait, std::string_view what) const;
-  void add_limit_headers(SimReply& reply) const;
-
-  // simulated_streams.cc
-  bool stream_on(SimRequestId request);
-  void begin_stream(SimRequestId request, Job& job);
-  void tell(SimRequestId request, Job& job, std::string events, Delivery delivery);
-  void end_stream(SimRequestId request, Job& job);
-  void break_stream(SimRequestId request, Job& job, std::string events, Delivery delivery);
-  void tell_held_back(SimRequestId request, Job& job);
-
-  double cache_used() const;
-  std::string metrics_text() const;
-  void count_fault(FaultKind kind) { ++stats_.faults.at(static_cast<size_t>(kind)); }
-  void count_answer(const Job& job);
+  bool advance_stream(SimRequestId request);
+  void send_part(SimRequestId request, std::string events, Delivery delivery);
+  void end_call(SimRequestId request, SimReply reply);
   void push(SimRequestId request, SimReply reply);
-  void push_part(SimRequestId request, SimReply reply);
-  int64_t unix_seconds() const;
+  ReplyFacts facts_of(SimRequestId request) const;
+  void count_fault(FaultKind kind) { ++stats_.faults.at(static_cast<size_t>(kind)); }
 
   const SimOptions options_;
   const int64_t start_unix_s_;
-  std::vector<std::string> model_names_;  // those it tells
+  const ModelPages pages_;
 
   TimePoint now_{};
   uint64_t last_request_ = 0;
   int64_t in_flight_ = 0;
-  std::map<SimRequestId, Job> jobs_;  // waiting, in a slot or late
-  std::deque<SimRequestId> waiting_;
+  std::map<SimRequestId, ActiveCall> calls_;  // waiting, in a slot, or late
+  std::deque<SimRequestId> waiting_;          // for a slot
   Slots slots_;
   int64_t tokens_in_slots_ = 0;
-  std::set<Late> late_;  // stalled: done, but told only then
-  std::deque<SimReply> ready_;
-  std::set<SimRequestId> ready_requests_;
+  std::set<Late> late_;  // stalled: done, and answered only then
+  ReplyQueue ready_;
 
   PrefixCache prefixes_;
   FaultDice dice_;
   Random random_;
-  RateLimit request_limit_;
-  RateLimit token_limit_;
+  SimQuota quota_;
   SimStats stats_;
 };
 

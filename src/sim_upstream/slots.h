@@ -1,11 +1,11 @@
-// Slots: how long requests take that are computed together. Pure.
+// Slots: how long requests take that are computed together. Pure; one thread at a time.
 //
-// A step of a batch makes one token for each row. It costs what it costs to read the weights, so
-// up to `knee` rows a step takes as long as for one; beyond, rows share what there is and a step
-// takes rows / knee as long. All rows advance at the same rate, so one virtual clock that runs at
-// that rate tells every row's end (the virtual time of generalised processor sharing, Parekh and
-// Gallager 1993): a row that starts at virtual time v with work w ends at v + w, whoever comes and
-// goes meanwhile, and an event costs O(log rows).
+// A step of a batch makes one token for each row. Its time is that of reading the weights, so up to
+// `knee` rows a step takes as long as for one; beyond that it takes rows / knee as long. All rows
+// advance at the same rate, so one virtual clock that runs at that rate gives every row's end (the
+// virtual time of generalised processor sharing, Parekh and Gallager 1993): a row that starts at
+// virtual time v with work w ends at v + w, whichever rows start and end in between, and an event
+// costs O(log rows).
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,17 @@ class Slots {
   bool full() const { return busy() >= slots_; }
   int32_t busy() const { return static_cast<int32_t>(ends_.size()); }
 
-  // `work`: how long it takes alone. Not full; `now` never before that of an earlier call, nor
-  // after next_end().
+  // `work`: how long the row takes alone. A slot must be free. `now` must not be before that of an
+  // earlier call, nor after next_end().
   void start(Key key, Duration work, TimePoint now);
 
-  // Frees a slot before its end; nothing when `key` has none.
+  // Frees the slot of `key` before its end. No effect when it has none.
   void cancel(Key key, TimePoint now);
 
-  // When the next row ends if nobody comes or goes before.
+  // When the next row ends if none starts or is cancelled before.
   std::optional<TimePoint> next_end() const;
 
-  // Frees the slot of the row that next_end() speaks of, at that time.
+  // Frees the slot of the row that ends at next_end().
   Key take_end();
 
  private:

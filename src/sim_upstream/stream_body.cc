@@ -44,7 +44,7 @@ StreamBody::StreamBody(Endpoint endpoint, const ReplyFacts& facts, std::vector<C
   if (with_usage) usage_ = json::serialize(usage_json(facts.usage));
 }
 
-// As OpenAI does it, every event names the usage once it was asked for.
+// Like OpenAI's: once the usage was asked for, every event has the member.
 std::string StreamBody::event(std::string_view choices) const {
   return sse(fmt::format(R"({},"choices":[{}]{}}})", head_, choices,
                          usage_.empty() ? "" : R"(,"usage":null)"));
@@ -90,12 +90,47 @@ std::string StreamBody::end(bool mark) const {
   return events;
 }
 
-std::string error_event(std::string_view message, std::string_view type) {
-  return sse(error_body(message, type, ""));
+// An event that says what went wrong, and one that is no JSON, stand in the middle of the stream.
+void StreamRun::strike(Step& step) {
+  switch (*fault_) {
+    case FaultKind::kReset:
+      step.events.resize(step.events.size() / 2);
+      step.delivery = Delivery::kBroken;
+      break;
+    case FaultKind::kTruncated:
+      step.events.resize(step.events.size() / 2);
+      step.delivery = Delivery::kLast;
+      break;
+    case FaultKind::kStreamError:
+      step.events += sse(error_body("something went wrong inside", "server_error", ""));
+      step.delivery = Delivery::kLast;
+      break;
+    case FaultKind::kStreamGarbage:
+      step.events += sse(R"({"choices":[{"index":0,"del)");
+      step.struck = fault_;
+      return;
+    default:
+      return;
+  }
+  step.struck = fault_;
+  step.then = Step::Then::kBroken;
 }
 
-std::string garbage_event() {
-  return sse(R"({"choices":[{"index":0,"del)");
+StreamRun::Step StreamRun::step(int64_t tokens) {
+  const int64_t before = made_;
+  made_ = std::min(tokens_, before + tokens);
+  Step step{.events = body_.next(made_ - before)};
+  const int64_t middle = (tokens_ + 1) / 2;
+  if (fault_ && before < std::max<int64_t>(middle, 1) && made_ >= middle) strike(step);
+  if (step.then == Step::Then::kBroken) return step;
+  step.held_back = has(FaultKind::kSlowBody) || (has(FaultKind::kStall) && made_ >= middle);
+  if (step.held_back) rest_ += std::exchange(step.events, {});
+  if (made_ < tokens_) return step;
+  step.then = Step::Then::kMade;
+  const bool marks_end = !has(FaultKind::kNoDone);
+  if (!marks_end) step.struck = fault_;
+  rest_ += body_.end(marks_end);
+  return step;
 }
 
 }  // namespace windrow::sim_upstream

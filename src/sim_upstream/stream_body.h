@@ -1,30 +1,32 @@
-// The body of a stream of a simulated upstream: server-sent events in OpenAI's form, as many of
-// them at a time as tokens were made. Pure.
+// A stream of a simulated upstream: its body as server-sent events in OpenAI's form, as many at a
+// time as tokens were made, and the faults that strike it in the middle. Pure.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "sim_upstream/model_call.h"
-#include "sim_upstream/reply_body.h"
+#include "sim_upstream/faults.h"
+#include "sim_upstream/options.h"
+#include "sim_upstream/reply.h"
 
 namespace windrow::sim_upstream {
 
 class StreamBody {
  public:
-  // `tokens` of each of `choices`: into so many parts its text is cut, at borders of characters.
-  // `with_usage`: the last event but one tells the usage, as stream_options.include_usage wants it.
+  // `tokens`: how many each of `choices` has; its text is cut into so many parts, between
+  // characters. `with_usage`: the last event but one has the usage (stream_options.include_usage).
   StreamBody(Endpoint endpoint, const ReplyFacts& facts, std::vector<Choice> choices,
              std::vector<int64_t> tokens, bool with_usage);
 
-  // The events of the next `count` tokens of every choice that has more; the first of a chat says
-  // who speaks, the last of a choice why it ends. A token without text makes no event.
+  // The events of the next `count` tokens of every choice that has more. The first event of a chat
+  // has the role, the last one of a choice the finish reason. A token without text makes no event.
   std::string next(int64_t count);
 
-  // After all tokens: the usage, if it was asked for, and the mark of the end unless that is left
-  // out.
+  // The events after all tokens: the usage, if it was asked for, and with `mark` "[DONE]".
   std::string end(bool mark = true) const;
 
  private:
@@ -33,7 +35,7 @@ class StreamBody {
   std::string text_delta(std::string_view text) const;
 
   Endpoint endpoint_;
-  std::string head_;   // of each event, up to its choices
+  std::string head_;   // the JSON of each event up to its choices
   std::string usage_;  // JSON; empty: not asked for
   std::vector<Choice> choices_;
   std::vector<int64_t> tokens_;
@@ -41,8 +43,43 @@ class StreamBody {
   bool begun_ = false;
 };
 
-// An event that says what went wrong, and one that is no JSON.
-std::string error_event(std::string_view message, std::string_view type);
-std::string garbage_event();
+// One answer that is streamed: how far it is, and what a fault does to it.
+class StreamRun {
+ public:
+  // `tokens`: of its longest choice. Of the faults only those of streams matter.
+  StreamRun(StreamBody body, int64_t tokens, std::optional<FaultKind> fault)
+      : body_(std::move(body)), tokens_(tokens), fault_(fault) {}
+
+  // Tokens that each choice has by now, where it has so many.
+  int64_t made() const { return made_; }
+
+  // Makes the next `tokens` tokens.
+  struct Step {
+    enum class Then : uint8_t {
+      kGoesOn,  // send the events; more will follow
+      kMade,    // send the events; all tokens are made, and take_rest() has the end
+      kBroken,  // send the events as `delivery` says, and nothing after them
+    };
+    Then then = Then::kGoesOn;
+    std::string events;
+    bool held_back = false;  // nothing is sent now
+    Delivery delivery = Delivery::kPart;
+    std::optional<FaultKind> struck;  // the fault had its effect in this step
+  };
+  Step step(int64_t tokens);
+
+  // What is left to send after kMade: the end, behind what a fault held back.
+  std::string take_rest() { return std::move(rest_); }
+
+ private:
+  bool has(FaultKind kind) const { return fault_ == kind; }
+  void strike(Step& step);
+
+  StreamBody body_;
+  int64_t tokens_;
+  std::optional<FaultKind> fault_;
+  int64_t made_ = 0;
+  std::string rest_;
+};
 
 }  // namespace windrow::sim_upstream

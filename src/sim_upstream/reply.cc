@@ -1,4 +1,4 @@
-#include "sim_upstream/reply_body.h"
+#include "sim_upstream/reply.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/text_encoding.h"
 
 namespace windrow::sim_upstream {
@@ -16,9 +15,6 @@ namespace windrow::sim_upstream {
 namespace json = boost::json;
 
 namespace {
-
-constexpr int64_t kModelBytes = 4'000'000'000;
-constexpr std::string_view kWhen = "2026-01-01T00:00:00Z";
 
 std::string_view finish_reason(const Choice& choice) {
   return choice.cut ? "length" : "stop";
@@ -34,7 +30,7 @@ std::string body_with(const ReplyFacts& facts, std::string_view id, std::string_
                                       {"usage", usage_json(facts.usage)}});
 }
 
-// Little-endian floats, as clients of OpenAI's read them.
+// Little-endian floats, the form of OpenAI's base64 embeddings.
 std::string bytes_of(const std::vector<float>& vector) {
   std::string bytes;
   for (const float value : vector) {
@@ -43,25 +39,6 @@ std::string bytes_of(const std::vector<float>& vector) {
       bytes += static_cast<char>((bits >> shift) & 0xFF);
   }
   return bytes;
-}
-
-json::object details_json() {
-  return {{"format", "gguf"},
-          {"family", "sim"},
-          {"parameter_size", "8.0B"},
-          {"quantization_level", "Q4_K_M"}};
-}
-
-json::object ollama_model(const std::string& model) {
-  return {{"name", model},
-          {"model", model},
-          {"size", kModelBytes},
-          {"digest", fmt::format("{0}{0}{0}{0}", to_hex(hash64(model)))},
-          {"details", details_json()}};
-}
-
-std::string models_list(json::array models) {
-  return json::serialize(json::object{{"models", std::move(models)}});
 }
 
 }  // namespace
@@ -128,51 +105,9 @@ std::string error_body(std::string_view message, std::string_view type, std::str
                                                              {"code", std::move(code_value)}}}});
 }
 
-std::string models_body(std::span<const std::string> models, int64_t created_s,
-                        int64_t context_tokens) {
-  json::array data;
-  for (const std::string& model : models) {
-    data.push_back(json::object{{"id", model},
-                                {"object", "model"},
-                                {"created", created_s},
-                                {"owned_by", "windrow"},
-                                {"max_model_len", context_tokens}});
-  }
-  return json::serialize(json::object{{"object", "list"}, {"data", std::move(data)}});
-}
-
-std::string ollama_tags_body(std::span<const std::string> models) {
-  json::array list;
-  for (const std::string& model : models) {
-    json::object entry = ollama_model(model);
-    entry["modified_at"] = kWhen;
-    list.push_back(std::move(entry));
-  }
-  return models_list(std::move(list));
-}
-
-std::string ollama_ps_body(std::span<const std::string> models, int64_t context_tokens) {
-  json::array list;
-  for (const std::string& model : models) {
-    json::object entry = ollama_model(model);
-    entry["expires_at"] = kWhen;
-    entry["size_vram"] = kModelBytes;
-    entry["context_length"] = context_tokens;
-    list.push_back(std::move(entry));
-  }
-  return models_list(std::move(list));
-}
-
-std::string ollama_show_body(int64_t context_tokens) {
-  // The model could do more than the server gives it, as is usual.
-  return json::serialize(
-      json::object{{"parameters", fmt::format("num_ctx {}", context_tokens)},
-                   {"template", "{{ .Prompt }}"},
-                   {"details", details_json()},
-                   {"model_info", json::object{{"general.architecture", "sim"},
-                                               {"sim.context_length", 4 * context_tokens},
-                                               {"sim.embedding_length", 4096}}},
-                   {"capabilities", json::array{"completion", "embedding"}}});
+SimReply error_reply(int status, std::string_view message, std::string_view type,
+                     std::string_view code) {
+  return {.status = status, .body = error_body(message, type, code)};
 }
 
 }  // namespace windrow::sim_upstream
