@@ -17,7 +17,6 @@
 
 #include "chat/reasoning_stream.h"
 #include "engine/generate/answer_text.h"
-#include "engine/generate/call_text.h"
 #include "llm/stream_sink.h"
 
 namespace windrow::engine {

@@ -5,28 +5,59 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "base/ensure.h"
 #include "engine/host/row_failures.h"
-#include "engine/sampling/sampler.h"
 
 namespace windrow::engine {
 namespace {
 
-// So many rows in a row that each fail alone mean that the model is broken, not the rows.
 constexpr int kFailuresInARowMax = 3;
 
-PlanLimits plan_limits(const RunnerLimits& limits, const queueing::ReserveOptions& reserve) {
-  return PlanLimits{.cells_max = limits.cells_max,
-                    .rows_max = limits.rows_max,
-                    .sequences_max = limits.sequences_max,
-                    .step_tokens_max = limits.step_tokens_max,
-                    .step_outputs_max = limits.step_outputs_max,
-                    .sharing = limits.sharing,
-                    .compact_cells_max = limits.compact_cells_max,
-                    .mixes = limits.mixes,
-                    .reserve = reserve};
+// Of a token of an answer: itself and its text.
+constexpr size_t kTokenBytes = 16;
+
+SchedulerLimits scheduler_limits(const RunnerLimits& limits,
+                                 const queueing::ReserveOptions& reserve) {
+  return SchedulerLimits{.cells_max = limits.cells_max,
+                         .rows_max = limits.rows_max,
+                         .sequences_max = limits.sequences_max,
+                         .step_tokens_max = limits.step_tokens_max,
+                         .step_outputs_max = limits.step_outputs_max,
+                         .sharing = limits.sharing,
+                         .compact_cells_max = limits.compact_cells_max,
+                         .mixes = limits.mixes,
+                         .reserve = reserve};
+}
+
+// Some devices throw through the library when they are lost or out of memory (Vulkan does).
+Result<void> run_model(ModelRunner& runner, std::span<const StepRow> step) {
+  try {
+    return runner.run(step);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorKind::kNoSpace,
+                 "there was not memory enough for a forward pass; ask for less at once"};
+  } catch (const std::exception& error) {
+    return Error{ErrorKind::kUnavailable,
+                 fmt::format("the model's device failed: {}", error.what())};
+  }
+}
+
+llm::Failure no_token(const StepOutput& output) {
+  const bool nothing_allowed = output.mask && output.mask->count() == 0;
+  if (nothing_allowed && output.row->guide()->too_complex()) return too_complex();
+  if (nothing_allowed) {
+    return {.code = "unsupported_by_model",
+            .message =
+                "the model's vocabulary has no token for what has to come next under this "
+                "structure",
+            .param = "response_format"};
+  }
+  return row_failure("engine_error",
+                     "the model's logits are not numbers; its file may be damaged, or its weights "
+                     "overflow the number format in use (try --kv-type f32)");
 }
 
 }  // namespace
@@ -36,13 +67,12 @@ StepLoop::StepLoop(ModelRunner& runner, const Vocabulary& vocabulary, const Cloc
     : runner_(runner),
       vocabulary_(vocabulary),
       clock_(clock),
-      plan_(plan_limits(runner.limits(), options.reserve)),
+      scheduler_(scheduler_limits(runner.limits(), options.reserve)),
       step_size_(options.step_target, options.lone_step_target.value_or(options.step_target),
                  runner.limits().step_tokens_max),
       options_(std::move(options)),
-      workers_(options_.sampling_threads.count),
-      samplers_(static_cast<size_t>(options_.sampling_threads.count)),
-      mask_filler_(options_.mask_filling) {}
+      sampler_(options_.sampling_threads),
+      masks_(options_.mask_filling) {}
 
 StepLoop::~StepLoop() {
   cancel_all();
@@ -54,140 +84,104 @@ void StepLoop::add(EngineRequest request) {
     return;
   }
   const auto prompt_tokens = static_cast<int32_t>(request.prompt.size());
-  ENSURE(prompt_tokens + request.output_tokens_max <= runner_.limits().row_tokens_max,
-         "a row of up to {} tokens came in, the model takes {}",
-         prompt_tokens + request.output_tokens_max, runner_.limits().row_tokens_max);
-  ENSURE(!request.score_prompt || request.logprobs_top, "scores that nobody asked for");
+  const int32_t output_tokens_max = request.output_tokens_max;
+  ENSURE(prompt_tokens + output_tokens_max <= runner_.limits().row_tokens_max,
+         "a row of up to {} tokens came in, the model takes {}", prompt_tokens + output_tokens_max,
+         runner_.limits().row_tokens_max);
+  ENSURE(!request.score_prompt || request.logprobs_top, "scores were not asked for");
   if (request.unwanted.stop_requested()) {
     request.done(cancelled());
     return;
   }
   const RowId id(next_row_++);
-  std::vector<Token> tokens = std::move(request.prompt);
-  AnswerText text(std::move(request.stop));
-  Row& row = rows_
-                 .emplace(id, Row{.request = std::move(request),
-                                  .tokens = std::move(tokens),
-                                  .prompt_tokens = prompt_tokens,
-                                  .text = std::move(text)})
-                 .first->second;
-  const bool scores = row.request.score_prompt;
-  if (scores) {
-    // Nothing is before the first token, so nothing is known of it.
-    row.scored.push_back({.chosen = token_logprob(row.tokens.front(), 0), .has_logprob = false});
-  }
-  const auto room = static_cast<size_t>(row.request.output_tokens_max);
-  if (row.request.output_tokens_max == 0) row.ending = llm::FinishReason::kLength;
-  if (row.request.form) {
-    ENSURE(room > 0 && !row.request.ignore_eos, "a form needs an answer that may end");
-    // It may wait again when its next token is known (NewRow::tokens).
-    row.tokens.reserve(row.tokens.size() + room);
-    row.guide = std::make_shared<AnswerGuide>(row.request.form);
-  }
-  if (row.request.unwanted.stop_possible()) revocable_.insert(id);
-  if (row.request.listener) {
-    ++streams_;
-    row.stream = stream_of(row);
-  }
-  if (row.request.tools && !row.request.tools->several)
-    row.call_end = std::make_unique<CallEnd>(*row.request.reasoning, row.request.tools);
-  if (row.guide) {
-    row.ending = say_forced(row);
-    if (!row.ending) want_mask(row);
-  }
-  if (row.too_complex) {
+  Row& row = rows_.try_emplace(id, std::move(request), vocabulary_).first->second;
+  const EngineRequest& asked = row.answer.request();
+  if (asked.unwanted.stop_possible()) revocable_.insert(id);
+  count(row.answer.begin());
+  if (row.answer.is_streamed()) ++streams_;
+  const std::optional<llm::FinishReason> ending = row.answer.ending();
+  if (row.answer.guide() && !ending) masks_.request(id, row.answer.guide());
+  if (row.answer.is_too_complex()) {
     end(id, too_complex());
     return;
   }
-  // The last token of a row that is over is scored by those before it and need not be computed.
-  const auto known = static_cast<int32_t>(row.tokens.size()) - (row.ending ? 1 : 0);
-  const Position scores_from = scores ? 0 : prompt_tokens - 1;
-  if (row.ending && (!row.request.logprobs_top || known <= scores_from)) {
+  // The last token of a row that has ended is scored by those before it and need not be computed.
+  const auto known = static_cast<int32_t>(row.answer.tokens().size()) - (ending ? 1 : 0);
+  const Position scores_from = asked.score_prompt ? 0 : prompt_tokens - 1;
+  if (ending && (!asked.logprobs_top || known <= scores_from)) {
     row.started_at = clock_.now();
-    finish(id, *row.ending);
+    finish(id, *ending);
     return;
   }
-  tell(id);
-  plan_.add(
-      {.id = id,
-       .tokens = &row.tokens,
-       .prompt_tokens = known,
-       .output_tokens_max = std::max(1, prompt_tokens + row.request.output_tokens_max - known),
-       .outputs_from = row.request.logprobs_top ? scores_from : known - 1,
-       .scores_top = scores ? row.request.logprobs_top : std::nullopt,
-       .keep = row.request.keep,
-       .priority = row.request.priority});
+  emit(id);
+  scheduler_.add({.id = id,
+                  .tokens = &row.answer.tokens(),
+                  .prompt_tokens = known,
+                  .output_tokens_max = std::max(1, prompt_tokens + output_tokens_max - known),
+                  .outputs_from = asked.logprobs_top ? scores_from : known - 1,
+                  .scores_top = asked.score_prompt ? asked.logprobs_top : std::nullopt,
+                  .keep = asked.keep,
+                  .priority = asked.priority});
 }
 
+// --- one step -----------------------------------------------------------------------------------
+
 bool StepLoop::step(bool alone) {
-  end_unwanted();
-  end_abandoned();
-  sample_kept();
+  cancel_unwanted();
+  cancel_abandoned();
+  sample_deferred();
   const int32_t tokens_max = step_size_.prefill_tokens_max();
-  const ScheduledStep plan = plan_.next(
-      tokens_max, alone ? step_size_.lone_tokens_max() : tokens_max, background_turns_.tokens());
-  for (const MemoryChange& change : plan.changes)
+  const ScheduledStep step = scheduler_.next(
+      tokens_max, alone ? step_size_.lone_tokens_max() : tokens_max, batch_throttle_.tokens());
+  for (const MemoryChange& change : step.changes)
     runner_.change(change);
-  for (const TakenScores& taken : plan.scores)
-    take_scores(taken);
-  if (!plan.slices.empty()) {
-    run(plan);
+  for (const TakenScores& taken : step.scores)
+    rows_.at(taken.row).answer.add_kept_scores(taken.scores);
+  if (!step.slices.empty()) {
+    run(step);
     return true;
   }
-  if (kept_.empty()) return false;
-  wait_for_kept();
+  if (!masks_.has_deferred()) return false;
+  masks_.wait();
   return true;
 }
 
-void StepLoop::run(const ScheduledStep& plan) {
+void StepLoop::run(const ScheduledStep& step) {
   const TimePoint start = clock_.now();
-  std::vector<StepRow> step;
-  step.reserve(plan.slices.size());
-  for (const Slice& slice : plan.slices) {
+  std::vector<StepRow> step_rows;
+  step_rows.reserve(step.slices.size());
+  for (const Slice& slice : step.slices) {
     Row& row = rows_.at(slice.row);
     if (!row.started) {
       row.started = true;
       row.started_at = start;
-      if (row.request.group) row.request.group->started = true;
+      if (row.answer.request().group) row.answer.request().group->started = true;
     }
-    step.push_back(StepRow{.sequence = slice.sequence,
-                           .first = slice.first,
-                           .tokens = std::span(row.tokens)
-                                         .subspan(static_cast<size_t>(slice.first),
-                                                  static_cast<size_t>(slice.tokens_count)),
-                           .outputs_count = slice.outputs_count});
+    step_rows.push_back(StepRow{.sequence = slice.sequence,
+                                .first = slice.first,
+                                .tokens = std::span(row.answer.tokens())
+                                              .subspan(static_cast<size_t>(slice.first),
+                                                       static_cast<size_t>(slice.tokens_count)),
+                                .outputs_count = slice.outputs_count});
   }
-  const Result<void> result = run_model(step);
+  const Result<void> result = run_model(runner_, step_rows);
   if (result) {
-    step_ran(plan, clock_.now() - start);
+    step_ran(step, clock_.now() - start);
   } else {
-    step_failed(plan, result.error());
+    step_failed(step, result.error());
   }
 }
 
-// Some devices throw through the library when they are lost or out of memory (Vulkan does).
-Result<void> StepLoop::run_model(std::span<const StepRow> step) {
-  try {
-    return runner_.run(step);
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorKind::kNoSpace,
-                 "there was not memory enough for a forward pass; ask for less at once"};
-  } catch (const std::exception& error) {
-    return Error{ErrorKind::kUnavailable,
-                 fmt::format("the model's device failed: {}", error.what())};
-  }
-}
-
-void StepLoop::step_ran(const ScheduledStep& plan, Duration duration) {
+void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
   failures_in_a_row_ = 0;
   ++steps_;
-  plan_.step_ran(plan);
+  scheduler_.step_ran(step);
   llm::StepReport report{.duration = duration};
   int32_t prefill_tokens = 0;
   int32_t decoding_rows = 0;
   int32_t clients_tokens_max = 0;  // of one row
-  for (const Slice& slice : plan.slices) {
-    if (rows_.at(slice.row).request.priority != llm::Priority::kBatch)
+  for (const Slice& slice : step.slices) {
+    if (rows_.at(slice.row).answer.request().priority != llm::Priority::kBatch)
       clients_tokens_max = std::max(clients_tokens_max, slice.tokens_count);
     if (slice.tokens_count > 1) {
       prefill_tokens += slice.tokens_count;
@@ -195,55 +189,57 @@ void StepLoop::step_ran(const ScheduledStep& plan, Duration duration) {
       ++decoding_rows;
     }
     keep_scores_again(slice);
-    Row& row = rows_.at(slice.row);
-    report.tokens += slice.tokens_count;
-    ++(slice.first < row.prompt_tokens ? report.rows_prefilling : report.rows_decoding);
-    if (!std::exchange(row.computed, true)) {
-      // It begins behind what others have computed.
-      row.cached_tokens = row.prompt_tokens_counted = std::min(slice.first, row.prompt_tokens);
-      cached_tokens_ += row.cached_tokens;
-      report.cached_tokens += row.cached_tokens;
-    }
-    const int32_t prefilled = std::min(slice.first + slice.tokens_count, row.prompt_tokens);
-    prompt_tokens_ += std::max(0, prefilled - row.prompt_tokens_counted);
-    row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);
+    count_slice(slice, report);
   }
   step_size_.step_took(prefill_tokens, decoding_rows, duration);
-  background_turns_.step_took({.clients_wait = plan.clients_wait,
-                               .clients_decode = clients_tokens_max == 1,
-                               .clients_prefill = clients_tokens_max > 1,
-                               .background_tokens = plan.background_tokens,
-                               .duration = duration});
+  batch_throttle_.step_took({.clients_wait = step.clients_wait,
+                             .clients_decode = clients_tokens_max == 1,
+                             .clients_prefill = clients_tokens_max > 1,
+                             .background_tokens = step.background_tokens,
+                             .duration = duration});
   const TimePoint ran_at = clock_.now();
-  std::vector<Output> outputs = outputs_of(plan);
+  std::vector<StepOutput> outputs = outputs_of(step);
   report.outputs = static_cast<int32_t>(outputs.size());
-  take_masks(outputs);
+  masks_.assign(outputs);
   report.mask_wait = clock_.now() - ran_at;
-  const int64_t logits = static_cast<int64_t>(outputs.size()) * runner_.limits().vocabulary_size;
-  workers_.run(outputs.size(),
-               logits >= options_.sampling_threads.logits_min ? options_.sampling_threads.count : 1,
-               [&](size_t i, size_t worker) { judge(outputs[i], samplers_[worker]); });
-  for (Output& output : outputs)
+  sampler_.run(outputs);
+  for (StepOutput& output : outputs)
     take(output);
-  // A row's outputs lie side by side.
+  // The outputs of one row lie side by side.
   for (size_t i = 0; i < outputs.size() && streams_ > 0; ++i) {
-    if (i == 0 || outputs[i].id != outputs[i - 1].id) tell(outputs[i].id);
+    if (i == 0 || outputs[i].id != outputs[i - 1].id) emit(outputs[i].id);
   }
   if (!options_.on_step) return;
   report.sampling = clock_.now() - ran_at;
-  const int64_t preemptions = plan_.counts().preemptions;
+  const int64_t preemptions = scheduler_.counts().preemptions;
   report.preempted = static_cast<int32_t>(preemptions - preemptions_reported_);
   preemptions_reported_ = preemptions;
   options_.on_step(report);
 }
 
-std::vector<StepLoop::Output> StepLoop::outputs_of(const ScheduledStep& plan) const {
-  std::vector<Output> outputs;
-  for (const Slice& slice : plan.slices) {
+void StepLoop::count_slice(const Slice& slice, llm::StepReport& report) {
+  Row& row = rows_.at(slice.row);
+  const int32_t prompt_tokens = row.answer.prompt_tokens();
+  report.tokens += slice.tokens_count;
+  ++(slice.first < prompt_tokens ? report.rows_prefilling : report.rows_decoding);
+  if (!std::exchange(row.computed, true)) {
+    // Its first slice begins behind the tokens that it shares.
+    row.cached_tokens = row.prompt_tokens_counted = std::min(slice.first, prompt_tokens);
+    cached_tokens_ += row.cached_tokens;
+    report.cached_tokens += row.cached_tokens;
+  }
+  const int32_t prefilled = std::min(slice.first + slice.tokens_count, prompt_tokens);
+  prompt_tokens_ += std::max(0, prefilled - row.prompt_tokens_counted);
+  row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);
+}
+
+std::vector<StepOutput> StepLoop::outputs_of(const ScheduledStep& step) const {
+  std::vector<StepOutput> outputs;
+  for (const Slice& slice : step.slices) {
     const Position end = slice.first + slice.tokens_count;
     for (Position position = end - slice.outputs_count; position < end; ++position) {
       outputs.push_back({.id = slice.row,
-                         .row = &rows_.at(slice.row),
+                         .row = &rows_.at(slice.row).answer,
                          .position = position,
                          .logits = runner_.logits(outputs.size())});
     }
@@ -251,77 +247,164 @@ std::vector<StepLoop::Output> StepLoop::outputs_of(const ScheduledStep& plan) co
   return outputs;
 }
 
-void StepLoop::step_failed(const ScheduledStep& plan, const Error& error) {
-  switch (error.kind) {
-    case ErrorKind::kUnavailable:
-      fail_for_good(error);
-      return;
-    case ErrorKind::kNoSpace:
-      if (!plan_.step_had_no_space(plan)) {
-        end(plan.slices.front().row, row_failure("out_of_memory", error.message));
-      }
-      return;
-    default:
-      break;
+// What a preempted row computes again has no logits, because its scores were handed out before.
+void StepLoop::keep_scores_again(const Slice& slice) {
+  const AnswerRow& answer = rows_.at(slice.row).answer;
+  if (!answer.request().score_prompt) return;
+  const Position end = slice.first + slice.tokens_count - slice.outputs_count;
+  for (Position position = slice.first; position < end; ++position) {
+    std::optional<KeptScore> score = answer.kept_score(static_cast<size_t>(position) + 1);
+    if (!score) return;
+    scheduler_.keep_score(slice.row, position, *std::move(score));
   }
-  if (!plan_.step_failed(plan)) return;
+}
+
+void StepLoop::step_failed(const ScheduledStep& step, const Error& error) {
+  if (error.kind == ErrorKind::kUnavailable) {
+    fail_for_good(error);
+    return;
+  }
+  if (error.kind == ErrorKind::kNoSpace) {
+    if (!scheduler_.step_had_no_space(step))
+      end(step.slices.front().row, row_failure("out_of_memory", error.message));
+    return;
+  }
+  if (!scheduler_.step_failed(step)) return;
   if (++failures_in_a_row_ >= kFailuresInARowMax) {
     fail_for_good(error);
     return;
   }
-  end(plan.slices.front().row, row_failure("engine_error", error.message));
+  end(step.slices.front().row, row_failure("engine_error", error.message));
 }
 
-// On any of the workers: reads what the engine thread leaves alone meanwhile.
-void StepLoop::judge(Output& output, Sampler& sampler) const {
+// Rows that sat out and whose masks are ready now.
+void StepLoop::sample_deferred() {
+  std::vector<RowMasks::Deferred> ready = masks_.take_ready();
+  for (RowMasks::Deferred& deferred : ready)
+    sampler_.run({&deferred.output, 1});
+  for (RowMasks::Deferred& deferred : ready) {
+    take(deferred.output);
+    emit(deferred.output.id);
+  }
+}
+
+// --- answers ------------------------------------------------------------------------------------
+
+// An allocation that fails for one row ends that row, and no other.
+void StepLoop::take(StepOutput& output) {
   try {
-    choose(output, sampler);
+    take_token(output);
   } catch (const std::bad_alloc&) {
-    output.no_memory = true;
-    output.token.reset();
+    if (rows_.contains(output.id)) end(output.id, out_of_memory());
   }
 }
 
-void StepLoop::choose(Output& output, Sampler& sampler) const {
-  const Row& row = *output.row;
-  const auto next = static_cast<size_t>(output.position) + 1;
-  const auto prompt_tokens = static_cast<size_t>(row.prompt_tokens);
-  const std::span<const Token> tokens = row.tokens;
-  if (next < tokens.size()) {
-    if (sampler.usable(output.logits)) output.token = tokens[next];
+void StepLoop::take_token(StepOutput& output) {
+  const RowId id = output.id;
+  const auto found = rows_.find(id);
+  if (found == rows_.end()) return;  // an earlier output of this step ended it
+  Row& row = found->second;
+  if (output.no_memory) {
+    end(id, out_of_memory());
+    return;
+  }
+  if (!output.token) {
+    end(id, no_token(output));
+    return;
+  }
+  const bool has_scores = row.answer.has_scores();
+  if (!row.answer.grow(kTokenBytes + (has_scores ? llm::bytes_of(output.scored) : 0))) {
+    end(id, llm::no_room_for_answer());
+    return;
+  }
+  if (row.answer.request().score_prompt) {
+    scheduler_.keep_score(id, output.position,
+                          kept_score(output.scored, *row.answer.request().logprobs_top));
+  }
+  if (has_scores) row.answer.add_score(std::move(output.scored));
+  const auto tokens = static_cast<Position>(row.answer.tokens().size());
+  const std::optional<llm::FinishReason> ending = row.answer.ending();
+  if (output.position + 1 == tokens) {
+    if (!row.answering_since) row.answering_since = clock_.now();
+    const AnswerRow::Appended appended = row.answer.append(*output.token);
+    count(appended);
+    go_on(id, row, appended);
+  } else if (ending && output.position + 2 == tokens) {
+    finish(id, *ending);
+  }
+}
+
+void StepLoop::count(const AnswerRow::Appended& appended) {
+  generated_tokens_ += appended.tokens;
+  forced_tokens_ += appended.forced;
+}
+
+// The answer has grown: the row ends, or the model computes what is new.
+void StepLoop::go_on(RowId id, Row& row, const AnswerRow::Appended& appended) {
+  if (row.answer.is_too_complex()) {
+    end(id, too_complex());
+    return;
+  }
+  const bool has_scores = row.answer.has_scores();
+  if (!appended.ended) {
+    scheduler_.extend(id, appended.tokens, has_scores);
+    if (row.answer.guide()) masks_.request(id, row.answer.guide());
+  } else if (has_scores && appended.tokens > 1) {
+    // The tokens that were forced have no scores yet.
+    row.answer.end_when_scored(*appended.ended);
+    scheduler_.extend(id, appended.tokens - 1, true);
   } else {
-    // Scores are those of all tokens.
-    if (output.mask && row.request.logprobs_top && !sampler.usable(output.logits)) return;
-    const std::span<const uint64_t> mask =
-        output.mask ? output.mask->words() : std::span<const uint64_t>();
-    output.token =
-        sampler.sample(output.logits, row.request.sampling,
-                       {tokens.first(prompt_tokens), tokens.subspan(prompt_tokens)}, mask);
+    finish(id, *appended.ended);
   }
-  if (!output.token || !row.request.logprobs_top) return;
-  const TokenScores scores = sampler.score(output.logits, *output.token, *row.request.logprobs_top);
-  output.scored.chosen = token_logprob(*output.token, scores.logprob);
-  for (const TokenScore& one : scores.top)
-    output.scored.top.push_back(token_logprob(one.token, one.logprob));
 }
 
-// The row leaves before its Done is called, so that what Done sees is settled.
+void StepLoop::emit(RowId id) {
+  const auto found = rows_.find(id);
+  if (found == rows_.end()) return;
+  try {
+    found->second.answer.emit();
+  } catch (const std::bad_alloc&) {
+    if (rows_.contains(id)) end(id, out_of_memory());
+  }
+}
+
+void StepLoop::finish(RowId id, llm::FinishReason reason) {
+  Row& row = rows_.at(id);
+  const TimePoint now = clock_.now();
+  const TimePoint answering_since = row.answering_since.value_or(now);
+  const TimePoint submitted_at = row.answer.request().submitted_at;
+  end(id, row.answer.finish(reason,
+                            {.queue_ms = milliseconds(row.started_at - submitted_at),
+                             .prefill_ms = milliseconds(answering_since - row.started_at),
+                             .decode_ms = milliseconds(now - answering_since)},
+                            row.cached_tokens));
+}
+
+// What a row without an answer has cost. Of the prompt that is what was computed or shared.
+llm::Usage StepLoop::Row::usage_so_far() const {
+  return {.prompt_tokens = prompt_tokens_counted,
+          .completion_tokens = answer.generated_tokens(),
+          .cached_tokens = cached_tokens};
+}
+
+// --- ends ---------------------------------------------------------------------------------------
+
+// The row is removed before its Done is called, so that Done sees a settled loop.
 void StepLoop::end(RowId id, llm::Outcome outcome) {
-  if (plan_.contains(id)) plan_.remove(id);
+  if (scheduler_.contains(id)) scheduler_.remove(id);
   const auto found = rows_.find(id);
   ENSURE(found != rows_.end(), "row {} ends twice", id.value());
-  if (auto* failure = std::get_if<llm::Failure>(&outcome))
-    failure->usage = usage_so_far(found->second);
-  const llm::Backend::Done done = std::move(found->second.request.done);
-  const std::shared_ptr<RowGroup> group = found->second.request.group;
-  if (found->second.mask) mask_filler_.drop(*found->second.mask);
-  std::erase(kept_, id);
+  Row& row = found->second;
+  if (auto* failure = std::get_if<llm::Failure>(&outcome)) failure->usage = row.usage_so_far();
+  const llm::Backend::Done done = row.answer.take_done();
+  const std::shared_ptr<RowGroup> group = row.answer.request().group;
+  if (row.answer.guide()) masks_.drop(id);
   revocable_.erase(id);
-  if (found->second.stream) --streams_;
+  if (row.answer.is_streamed()) --streams_;
   rows_.erase(found);
   if (before_done_) before_done_();
   done(std::move(outcome));
-  if (group && group->abandoned) abandoned_ = true;
+  if (group && group->abandoned) has_abandoned_ = true;
 }
 
 void StepLoop::end_all(const llm::Failure& failure) {
@@ -337,27 +420,28 @@ void StepLoop::fail_for_good(const Error& error) {
 void StepLoop::cancel_waiting() {
   std::vector<RowId> waiting;
   for (const auto& [id, row] : rows_) {
-    const RowGroup* group = row.request.group.get();
+    const RowGroup* group = row.answer.request().group.get();
     if (!row.started && (group == nullptr || !group->started)) waiting.push_back(id);
   }
   for (const RowId id : waiting)
     end(id, cancelled());
 }
 
-void StepLoop::end_unwanted() {
+void StepLoop::cancel_unwanted() {
   std::vector<RowId> unwanted;
   for (const RowId id : revocable_) {
-    if (rows_.at(id).request.unwanted.stop_requested()) unwanted.push_back(id);
+    if (rows_.at(id).answer.request().unwanted.stop_requested()) unwanted.push_back(id);
   }
   for (const RowId id : unwanted)
     end(id, cancelled());
 }
 
-void StepLoop::end_abandoned() {
-  if (!std::exchange(abandoned_, false)) return;
+void StepLoop::cancel_abandoned() {
+  if (!std::exchange(has_abandoned_, false)) return;
   std::vector<RowId> abandoned;
   for (const auto& [id, row] : rows_) {
-    if (row.request.group && row.request.group->abandoned) abandoned.push_back(id);
+    const RowGroup* group = row.answer.request().group.get();
+    if (group != nullptr && group->abandoned) abandoned.push_back(id);
   }
   for (const RowId id : abandoned)
     end(id, cancelled());
@@ -372,7 +456,7 @@ void StepLoop::end_out_of_memory() {
 }
 
 llm::BackendStats StepLoop::stats() const {
-  const PlanCounts counts = plan_.counts();
+  const SchedulerCounts counts = scheduler_.counts();
   const DeviceMemory memory = runner_.device_memory();
   return llm::BackendStats{.prompt_tokens = prompt_tokens_,
                            .cached_tokens = cached_tokens_,
@@ -384,7 +468,7 @@ llm::BackendStats StepLoop::stats() const {
                            .rows_running = counts.rows_running,
                            .rows_waiting = counts.rows_waiting,
                            .cells_used = counts.cells_used,
-                           .cells_resting = counts.cells_resting,
+                           .cells_resting = counts.cells_cached,
                            .cells_max = runner_.limits().cells_max,
                            .device_bytes_used = memory.used_bytes,
                            .device_bytes_max = memory.max_bytes};

@@ -52,7 +52,7 @@ struct StepRow {
 struct MemoryChange {
   enum class Kind : uint8_t {
     kShare,    // it was empty and takes over the first `tokens` tokens of `from`
-    kCut,      // it keeps its first `tokens` tokens; 0: none
+    kTruncate, // it keeps its first `tokens` tokens; 0: none
     kCompact,  // not one sequence: all cells move to the low end, where RunnerLimits allows it
   };
 

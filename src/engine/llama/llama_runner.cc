@@ -265,7 +265,7 @@ void LlamaRunner::change(const MemoryChange& change) {
     case MemoryChange::Kind::kShare:
       share(change);
       return;
-    case MemoryChange::Kind::kCut:
+    case MemoryChange::Kind::kTruncate:
       cut(change);
       return;
     case MemoryChange::Kind::kCompact:

@@ -12,8 +12,8 @@
 namespace windrow::engine {
 namespace {
 
-// The memory of a model, as lists of cells: what each sequence holds after the changes of a plan
-// and its steps.
+// The memory of a model, as lists of cells: what each sequence holds after the changes of a
+// scheduler and its steps.
 class Memory {
  public:
   struct Cell {
@@ -85,13 +85,13 @@ KeptScore true_score(std::span<const Token> tokens, Token next, int32_t top) {
 // libllama would otherwise end the process for, every row is computed without gaps on top of its
 // own tokens, every row that is scored gets each of its scores once and in order, whether they were
 // computed for it or for another, all rows end, and nothing is left.
-TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
+TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
   int64_t scores_taken = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
     const auto rows_max = static_cast<int32_t>(random.between(1, 8));
-    const PlanLimits limits{
+    const SchedulerLimits limits{
         .cells_max = static_cast<int32_t>(random.between(rows_max, 200)),
         .rows_max = rows_max,
         .sequences_max = static_cast<int32_t>(random.between(rows_max, rows_max + 5)),
@@ -102,7 +102,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         .mixes = random.chance(0.7),
         .reserve = random.chance(0.5) ? queueing::kServerReserve : queueing::ReserveOptions()};
     const bool of_one_priority = random.chance(0.3);
-    BatchScheduler plan(limits);
+    BatchScheduler scheduler(limits);
     Memory memory(limits.sharing);
     struct Truth {
       std::vector<Token> tokens;
@@ -115,7 +115,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
     std::map<uint64_t, Truth> rows;
     std::vector<std::vector<Token>> ended;
     const auto remove = [&](RowId id) {
-      plan.remove(id);
+      scheduler.remove(id);
       ended.push_back(rows.at(id.value()).tokens);
       rows.erase(id.value());
     };
@@ -134,7 +134,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       for (size_t i = 0; i < count; ++i)
         row.tokens.push_back(static_cast<Token>(random.below(3)));
       if (!all_outputs) row.output_next = static_cast<int32_t>(row.tokens.size()) - 1;
-      plan.extend(RowId(id), static_cast<int32_t>(count), all_outputs);
+      scheduler.extend(RowId(id), static_cast<int32_t>(count), all_outputs);
     };
     uint64_t next_row = 0;
     uint64_t oldest_seen = 0;
@@ -163,15 +163,15 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
           row.top = static_cast<int32_t>(random.below(3));
           if (random.chance(0.8)) row.output_next = row.scores_from = 0;
         }
-        plan.add({.id = RowId(next_row++),
-                  .tokens = &row.tokens,
-                  .prompt_tokens = prompt,
-                  .output_tokens_max = answer,
-                  .outputs_from = row.output_next,
-                  .scores_top = row.top,
-                  .keep = random.chance(0.3),
-                  .priority = of_one_priority ? llm::Priority::kNormal
-                                              : static_cast<llm::Priority>(random.below(3))});
+        scheduler.add({.id = RowId(next_row++),
+                       .tokens = &row.tokens,
+                       .prompt_tokens = prompt,
+                       .output_tokens_max = answer,
+                       .outputs_from = row.output_next,
+                       .scores_top = row.top,
+                       .keep = random.chance(0.3),
+                       .priority = of_one_priority ? llm::Priority::kNormal
+                                                   : static_cast<llm::Priority>(random.below(3))});
       }
       const auto budget = static_cast<int32_t>(random.between(1, 80));
       BackgroundTokens background;
@@ -179,7 +179,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         background = {.beside_clients_max = static_cast<int32_t>(random.between(0, 20)),
                       .between_clients_max = static_cast<int32_t>(random.between(1, 20))};
       }
-      const ScheduledStep step = plan.next(budget, 0, background);
+      const ScheduledStep step = scheduler.next(budget, 0, background);
       if (!has_failed) {
         ASSERT_LE(step.background_tokens, step.clients_wait ? background.beside_clients_max
                                                             : background.between_clients_max);
@@ -200,7 +200,7 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       }
       const bool held = std::ranges::any_of(rows, [](auto& one) { return one.second.held; });
       ASSERT_FALSE(step.slices.empty() && !rows.empty() && !held) << "rows are there, but no step";
-      ASSERT_EQ(memory.cells(), plan.counts().cells_used);
+      ASSERT_EQ(memory.cells(), scheduler.counts().cells_used);
       std::vector<uint64_t> named;
       for (const auto& [id, row] : rows) {
         const bool runs = std::ranges::any_of(
@@ -241,18 +241,18 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
       const double fate = random.unit();
       if (fate < 0.05) {
         has_failed = true;
-        const bool alone = plan.step_failed(step);
+        const bool alone = scheduler.step_failed(step);
         ASSERT_EQ(alone, step.slices.size() == 1);
         for (const Slice& part : step.slices)
           memory.compute(part.sequence, std::vector<Token>{-7});
         if (alone) remove(step.slices.front().row);
         continue;
       }
-      if (fate < 0.08 && plan.counts().rows_running > 1) {
-        ASSERT_TRUE(plan.step_had_no_space(step));
+      if (fate < 0.08 && scheduler.counts().rows_running > 1) {
+        ASSERT_TRUE(scheduler.step_had_no_space(step));
         continue;
       }
-      plan.step_ran(step);
+      scheduler.step_ran(step);
       for (const Slice& part : step.slices) {
         Truth& row = rows.at(part.row.value());
         memory.compute(part.sequence, std::span(row.tokens)
@@ -265,8 +265,8 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
           const auto next = static_cast<size_t>(at) + 1;
           const Token behind =
               next < row.tokens.size() ? row.tokens[next] : static_cast<Token>(random.below(3));
-          plan.keep_score(part.row, at,
-                          true_score(std::span(row.tokens).first(next), behind, *row.top));
+          scheduler.keep_score(part.row, at,
+                               true_score(std::span(row.tokens).first(next), behind, *row.top));
         }
         if (part.first + part.tokens_count < std::ssize(row.tokens)) continue;
         ASSERT_EQ(row.output_next, static_cast<int32_t>(row.tokens.size()));
@@ -286,12 +286,12 @@ TEST(PlanFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
         oldest_seen = rows.begin()->first;
       }
     }
-    plan.drop_resting();
-    for (const MemoryChange& change : plan.next(1).changes)
+    scheduler.evict_cached();
+    for (const MemoryChange& change : scheduler.next(1).changes)
       memory.change(change);
     EXPECT_EQ(memory.cells(), 0);
-    EXPECT_EQ(plan.counts().cells_used, 0);
-    EXPECT_EQ(plan.counts().rows_running + plan.counts().rows_waiting, 0);
+    EXPECT_EQ(scheduler.counts().cells_used, 0);
+    EXPECT_EQ(scheduler.counts().rows_running + scheduler.counts().rows_waiting, 0);
   }
   EXPECT_GT(scores_taken, 1000) << "too few scores were taken over to test anything";
 }

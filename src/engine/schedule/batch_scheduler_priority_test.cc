@@ -19,10 +19,10 @@ constexpr Priority kInteractive = Priority::kInteractive;
 constexpr Priority kNormal = Priority::kNormal;
 constexpr Priority kBatch = Priority::kBatch;
 
-// Rows around a plan: each says so many tokens, then it is over.
+// Rows around a scheduler: each says so many tokens, then it is over.
 class Rows {
  public:
-  explicit Rows(PlanLimits limits) : plan_(limits) {}
+  explicit Rows(SchedulerLimits limits) : scheduler_(limits) {}
 
   uint64_t add(Priority priority, int32_t prompt, int32_t answer) {
     const uint64_t id = next_row_++;
@@ -32,20 +32,20 @@ class Rows {
     row.tokens.reserve(row.end);
     for (int32_t i = 0; i < prompt; ++i)
       row.tokens.push_back(static_cast<Token>(id));
-    plan_.add({.id = RowId(id),
-               .tokens = &row.tokens,
-               .prompt_tokens = prompt,
-               .output_tokens_max = answer,
-               .outputs_from = prompt - 1,
-               .priority = priority});
+    scheduler_.add({.id = RowId(id),
+                    .tokens = &row.tokens,
+                    .prompt_tokens = prompt,
+                    .output_tokens_max = answer,
+                    .outputs_from = prompt - 1,
+                    .priority = priority});
     return id;
   }
 
   // The rows of the step, in its order, and how many tokens each brought.
   std::vector<std::pair<uint64_t, int32_t>> step(int32_t prefill_tokens_max = 1000,
                                                  const BackgroundTokens& background = {}) {
-    const ScheduledStep step = plan_.next(prefill_tokens_max, 0, background);
-    plan_.step_ran(step);
+    const ScheduledStep step = scheduler_.next(prefill_tokens_max, 0, background);
+    scheduler_.step_ran(step);
     std::vector<std::pair<uint64_t, int32_t>> ran;
     for (const Slice& part : step.slices) {
       const uint64_t id = part.row.value();
@@ -56,10 +56,10 @@ class Rows {
       if (part.outputs_count == 0) continue;
       row.tokens.push_back(-1);
       if (row.tokens.size() < row.end) {
-        plan_.extend(part.row);
+        scheduler_.extend(part.row);
         continue;
       }
-      plan_.remove(part.row);
+      scheduler_.remove(part.row);
       ended_.push_back(id);
       rows_.erase(id);
     }
@@ -76,7 +76,7 @@ class Rows {
     return steps;
   }
 
-  BatchScheduler& plan() { return plan_; }
+  BatchScheduler& scheduler() { return scheduler_; }
   size_t size() const { return rows_.size(); }
   const std::vector<uint64_t>& started() const { return started_; }
   const std::vector<uint64_t>& ended() const { return ended_; }
@@ -89,14 +89,14 @@ class Rows {
     bool started = false;
   };
 
-  BatchScheduler plan_;
+  BatchScheduler scheduler_;
   std::map<uint64_t, Row> rows_;
   std::vector<uint64_t> started_;
   std::vector<uint64_t> ended_;
   uint64_t next_row_ = 0;
 };
 
-PlanLimits limits(int32_t cells_max, int32_t rows_max, queueing::ReserveOptions reserve = {}) {
+SchedulerLimits limits(int32_t cells_max, int32_t rows_max, queueing::ReserveOptions reserve = {}) {
   return {.cells_max = cells_max,
           .rows_max = rows_max,
           .sequences_max = rows_max,
@@ -105,7 +105,7 @@ PlanLimits limits(int32_t cells_max, int32_t rows_max, queueing::ReserveOptions 
           .reserve = reserve};
 }
 
-TEST(PlanPriority, TheMostUrgentGoInFirstAndThoseOfOnePriorityInOrder) {
+TEST(BatchSchedulerPriority, TheMostUrgentGoInFirstAndThoseOfOnePriorityInOrder) {
   Rows rows(limits(1000, 1));
   rows.add(kInteractive, 5, 1);
   rows.add(kBatch, 5, 1);
@@ -119,37 +119,37 @@ TEST(PlanPriority, TheMostUrgentGoInFirstAndThoseOfOnePriorityInOrder) {
 }
 
 // Cells are short and a row of the batch has what there is: who comes for one word has it at once.
-TEST(PlanPriority, WhoIsInAHurryDoesNotWaitForAnAnswerOfTheBatch) {
+TEST(BatchSchedulerPriority, WhoIsInAHurryDoesNotWaitForAnAnswerOfTheBatch) {
   Rows rows(limits(2048, 32));
   for (int i = 0; i < 40; ++i)
     rows.add(kBatch, 1400, 200);
   rows.step();
-  ASSERT_EQ(rows.plan().counts().rows_running, 1);
+  ASSERT_EQ(rows.scheduler().counts().rows_running, 1);
   const uint64_t one_word = rows.add(kInteractive, 30, 2);
   EXPECT_LE(rows.steps_until_end_of(one_word), 3);
-  EXPECT_EQ(rows.plan().counts().preemptions, 0) << "it had room beside the other";
+  EXPECT_EQ(rows.scheduler().counts().preemptions, 0) << "it had room beside the other";
   const uint64_t longer = rows.add(kInteractive, 900, 2);
   EXPECT_LE(rows.steps_until_end_of(longer), 3);
-  EXPECT_EQ(rows.plan().counts().preemptions, 1);
+  EXPECT_EQ(rows.scheduler().counts().preemptions, 1);
   EXPECT_THAT(rows.ended(), ElementsAre(one_word, longer));
 }
 
-TEST(PlanPriority, OnlyBatchGivesWayAndOnlyWhenThatIsEnough) {
+TEST(BatchSchedulerPriority, OnlyBatchGivesWayAndOnlyWhenThatIsEnough) {
   Rows rows(limits(1000, 4));
   rows.add(kNormal, 600, 100);
   rows.add(kBatch, 100, 100);
   rows.step();
-  ASSERT_EQ(rows.plan().counts().rows_running, 2);
+  ASSERT_EQ(rows.scheduler().counts().rows_running, 2);
   rows.add(kInteractive, 700, 10);
   rows.step();
-  EXPECT_EQ(rows.plan().counts().preemptions, 0);
+  EXPECT_EQ(rows.scheduler().counts().preemptions, 0);
   rows.add(kNormal, 100, 1);
   rows.step();
-  EXPECT_EQ(rows.plan().counts().rows_running, 2) << "none overtakes who is more urgent";
+  EXPECT_EQ(rows.scheduler().counts().rows_running, 2) << "none overtakes who is more urgent";
 }
 
 // By places the youngest goes, and comes back before all of its like.
-TEST(PlanPriority, TheYoungestOfTheBatchGivesItsPlace) {
+TEST(BatchSchedulerPriority, TheYoungestOfTheBatchGivesItsPlace) {
   Rows rows(limits(1000, 2));
   rows.add(kBatch, 5, 400);
   rows.add(kBatch, 5, 40);
@@ -163,31 +163,31 @@ TEST(PlanPriority, TheYoungestOfTheBatchGivesItsPlace) {
   EXPECT_THAT(next, ElementsAre(std::pair(0U, 1), std::pair(1U, 6)));
 }
 
-TEST(PlanPriority, PlacesAreKeptForThoseInAHurry) {
+TEST(BatchSchedulerPriority, PlacesAreKeptForThoseInAHurry) {
   Rows rows(limits(10'000, 8, {.from_normal = 0.125, .from_batch = 0.25}));
   for (int i = 0; i < 20; ++i)
     rows.add(kBatch, 5, 50);
   rows.step();
-  EXPECT_EQ(rows.plan().counts().rows_running, 6);
+  EXPECT_EQ(rows.scheduler().counts().rows_running, 6);
   for (int i = 0; i < 20; ++i)
     rows.add(kNormal, 5, 50);
   rows.step();
-  EXPECT_EQ(rows.plan().counts().rows_running, 7);
-  const int64_t preemptions = rows.plan().counts().preemptions;
+  EXPECT_EQ(rows.scheduler().counts().rows_running, 7);
+  const int64_t preemptions = rows.scheduler().counts().preemptions;
   rows.add(kInteractive, 5, 1);
   rows.step();
-  EXPECT_EQ(rows.plan().counts().preemptions, preemptions) << "there was a place for it";
+  EXPECT_EQ(rows.scheduler().counts().preemptions, preemptions) << "there was a place for it";
   EXPECT_EQ(rows.ended().size(), 1U);
 }
 
-TEST(PlanPriority, ARowLargerThanWhatItsKindMayHaveRunsAllTheSame) {
+TEST(BatchSchedulerPriority, ARowLargerThanWhatItsKindMayHaveRunsAllTheSame) {
   Rows rows(limits(1000, 8, {.from_normal = 0.25, .from_batch = 0.5}));
   const uint64_t large = rows.add(kBatch, 900, 100);
   rows.steps_until_end_of(large);
 }
 
 // Chunk by chunk: of the step an eighth stays with who began before.
-TEST(PlanPriority, ALongPromptOfTheBatchGivesWayToOneInAHurry) {
+TEST(BatchSchedulerPriority, ALongPromptOfTheBatchGivesWayToOneInAHurry) {
   Rows rows(limits(100'000, 8));
   rows.add(kBatch, 10'000, 5);
   EXPECT_THAT(rows.step(80), ElementsAre(std::pair(0U, 80)));
@@ -200,28 +200,28 @@ TEST(PlanPriority, ALongPromptOfTheBatchGivesWayToOneInAHurry) {
 }
 
 // Who computes what somebody in a hurry waits for is in that hurry.
-TEST(PlanPriority, ABeginningThatIsWaitedForIsInTheHurryOfWhoWaits) {
-  PlanLimits sharing = limits(100'000, 8);
+TEST(BatchSchedulerPriority, ABeginningThatIsWaitedForIsInTheHurryOfWhoWaits) {
+  SchedulerLimits sharing = limits(100'000, 8);
   sharing.sequences_max = 16;
   sharing.sharing = Sharing::kAnyRange;
-  BatchScheduler plan(sharing);
+  BatchScheduler scheduler(sharing);
   const std::vector<Token> common(400, 7);
   std::vector<Token> also = common;
   also.push_back(8);
   const std::vector<Token> other(400, 9);
   const auto add = [&](uint64_t id, const std::vector<Token>& tokens, Priority priority) {
-    plan.add({.id = RowId(id),
-              .tokens = &tokens,
-              .prompt_tokens = static_cast<int32_t>(tokens.size()),
-              .output_tokens_max = 5,
-              .outputs_from = static_cast<int32_t>(tokens.size()) - 1,
-              .priority = priority});
+    scheduler.add({.id = RowId(id),
+                   .tokens = &tokens,
+                   .prompt_tokens = static_cast<int32_t>(tokens.size()),
+                   .output_tokens_max = 5,
+                   .outputs_from = static_cast<int32_t>(tokens.size()) - 1,
+                   .priority = priority});
   };
   add(1, common, kBatch);
-  plan.step_ran(plan.next(100));
+  scheduler.step_ran(scheduler.next(100));
   add(2, other, kNormal);
   add(3, also, kInteractive);
-  const ScheduledStep step = plan.next(100);
+  const ScheduledStep step = scheduler.next(100);
   ASSERT_FALSE(step.slices.empty());
   EXPECT_EQ(step.slices.front().row, RowId(1));
   EXPECT_GT(step.slices.front().tokens_count, 50);
@@ -229,12 +229,12 @@ TEST(PlanPriority, ABeginningThatIsWaitedForIsInTheHurryOfWhoWaits) {
 
 // More come in a hurry than can be answered, for ever: all others are answered too, and between two
 // starts of those there are no more of the others than is said.
-TEST(PlanPriority, NobodyStarvesHoweverManyAreMoreUrgent) {
+TEST(BatchSchedulerPriority, NobodyStarvesHoweverManyAreMoreUrgent) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
     const auto rows_max = static_cast<int32_t>(random.between(1, 6));
-    PlanLimits limits =
+    SchedulerLimits limits =
         engine::limits(static_cast<int32_t>(random.between(40, 300)), rows_max,
                        random.chance(0.5) ? queueing::kServerReserve : queueing::ReserveOptions());
     limits.mixes = random.chance(0.7);
@@ -326,7 +326,7 @@ TEST_P(PlanBackground, PlacesThatClientsComeBackToAreLeftToThem) {
   for (int i = 0; i < 40; ++i)
     rows.add(kBatch, 5, 1000);
   rows.step();
-  ASSERT_EQ(rows.plan().counts().rows_running, 8);
+  ASSERT_EQ(rows.scheduler().counts().rows_running, 8);
   std::vector<uint64_t> chats(4);
   for (int round = 0; round < 5; ++round) {
     for (uint64_t& chat : chats)
@@ -335,12 +335,12 @@ TEST_P(PlanBackground, PlacesThatClientsComeBackToAreLeftToThem) {
       rows.steps_until_end_of(chat);
     for (int i = 0; i < 5; ++i)
       rows.step();
-    EXPECT_EQ(rows.plan().counts().preemptions, 4);
+    EXPECT_EQ(rows.scheduler().counts().preemptions, 4);
   }
   // And when nobody comes any more, not for ever.
-  for (int i = 0; i < 400 && rows.plan().counts().rows_running < 8; ++i)
+  for (int i = 0; i < 400 && rows.scheduler().counts().rows_running < 8; ++i)
     rows.step();
-  EXPECT_EQ(rows.plan().counts().rows_running, 8);
+  EXPECT_EQ(rows.scheduler().counts().rows_running, 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Caches, PlanBackground, ::testing::Bool());

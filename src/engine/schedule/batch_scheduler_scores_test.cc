@@ -32,7 +32,7 @@ struct Brings {
 
 class PlanScores : public ::testing::Test {
  protected:
-  static PlanLimits limits(Sharing sharing = Sharing::kAnyRange, int32_t rows_max = 4) {
+  static SchedulerLimits limits(Sharing sharing = Sharing::kAnyRange, int32_t rows_max = 4) {
     return {.cells_max = 1000,
             .rows_max = rows_max,
             .sequences_max = rows_max + 4,
@@ -43,7 +43,7 @@ class PlanScores : public ::testing::Test {
 
   // A prompt of `shared` tokens, which all rows begin with, and its own; it says nothing. Scored
   // with `top` alternatives; none: it only wants the logits of its last token.
-  void add(BatchScheduler& plan, uint64_t id, int32_t shared, int32_t own,
+  void add(BatchScheduler& scheduler, uint64_t id, int32_t shared, int32_t own,
            std::optional<int32_t> top = 0) {
     Row& row = rows_[id];
     for (int32_t i = 0; i < shared; ++i)
@@ -52,17 +52,17 @@ class PlanScores : public ::testing::Test {
       row.tokens.push_back(static_cast<Token>(id * 10'000) + i);
     row.top = top;
     row.outputs_from = top ? 0 : shared + own - 1;
-    plan.add({.id = RowId(id),
-              .tokens = &row.tokens,
-              .prompt_tokens = shared + own,
-              .output_tokens_max = 1,
-              .outputs_from = row.outputs_from,
-              .scores_top = top});
+    scheduler.add({.id = RowId(id),
+                   .tokens = &row.tokens,
+                   .prompt_tokens = shared + own,
+                   .output_tokens_max = 1,
+                   .outputs_from = row.outputs_from,
+                   .scores_top = top});
   }
 
   // Runs a step: scores are kept, rows that have all theirs end.
-  std::vector<Brings> run(BatchScheduler& plan, int32_t prefill_tokens_max = 200) {
-    const ScheduledStep step = plan.next(prefill_tokens_max);
+  std::vector<Brings> run(BatchScheduler& scheduler, int32_t prefill_tokens_max = 200) {
+    const ScheduledStep step = scheduler.next(prefill_tokens_max);
     for (const TakenScores& taken : step.scores) {
       Row& row = rows_.at(taken.row.value());
       for (const KeptScore& score : taken.scores) {
@@ -71,7 +71,7 @@ class PlanScores : public ::testing::Test {
         EXPECT_GE(score.top_asked, *row.top);
       }
     }
-    plan.step_ran(step);
+    scheduler.step_ran(step);
     std::vector<Brings> brought;
     for (const Slice& part : step.slices) {
       const uint64_t id = part.row.value();
@@ -84,9 +84,9 @@ class PlanScores : public ::testing::Test {
         }
         const auto next = static_cast<size_t>(at) + 1;
         if (row.top && next < row.tokens.size())
-          plan.keep_score(part.row, at, score_of(row, next, *row.top));
+          scheduler.keep_score(part.row, at, score_of(row, next, *row.top));
       }
-      if (row.outputs_from == std::ssize(row.tokens)) plan.remove(part.row);
+      if (row.outputs_from == std::ssize(row.tokens)) scheduler.remove(part.row);
     }
     return brought;
   }
@@ -109,38 +109,38 @@ class PlanScores : public ::testing::Test {
 };
 
 TEST_F(PlanScores, AColdPrefixIsScoredByOneWhileTheOthersWait) {
-  BatchScheduler plan(limits());
+  BatchScheduler scheduler(limits());
   for (uint64_t row = 1; row <= 3; ++row)
-    add(plan, row, 60, 5);
-  EXPECT_THAT(run(plan, 40), ElementsAre(Brings{1, 0, 40, 40}));
-  EXPECT_THAT(run(plan, 40), ElementsAre(Brings{1, 40, 25, 25}));
+    add(scheduler, row, 60, 5);
+  EXPECT_THAT(run(scheduler, 40), ElementsAre(Brings{1, 0, 40, 40}));
+  EXPECT_THAT(run(scheduler, 40), ElementsAre(Brings{1, 40, 25, 25}));
   // The last token they share is followed by another one, so it is computed again.
-  EXPECT_THAT(run(plan, 40), ElementsAre(Brings{2, 59, 6, 6}, Brings{3, 59, 6, 6}));
-  EXPECT_THAT(run(plan), IsEmpty());
-  EXPECT_EQ(plan.counts().cells_used, 0);
+  EXPECT_THAT(run(scheduler, 40), ElementsAre(Brings{2, 59, 6, 6}, Brings{3, 59, 6, 6}));
+  EXPECT_THAT(run(scheduler), IsEmpty());
+  EXPECT_EQ(scheduler.counts().cells_used, 0);
 }
 
 TEST_F(PlanScores, WhatIsScoredStaysAsLongAsARowWaitsForIt) {
-  BatchScheduler plan(limits(Sharing::kAnyRange, 1));
-  add(plan, 1, 60, 5);
-  add(plan, 2, 0, 50);
-  add(plan, 3, 60, 5);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{1, 0, 65, 65}));
-  EXPECT_EQ(plan.counts().cells_resting, 59);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{2, 0, 50, 50}));
-  EXPECT_EQ(plan.counts().cells_resting, 59) << "no waiting row wants the second";
-  EXPECT_THAT(run(plan), ElementsAre(Brings{3, 59, 6, 6}));
-  EXPECT_THAT(run(plan), IsEmpty());
-  EXPECT_EQ(plan.counts().cells_used, 0);
+  BatchScheduler scheduler(limits(Sharing::kAnyRange, 1));
+  add(scheduler, 1, 60, 5);
+  add(scheduler, 2, 0, 50);
+  add(scheduler, 3, 60, 5);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 65, 65}));
+  EXPECT_EQ(scheduler.counts().cells_cached, 59);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{2, 0, 50, 50}));
+  EXPECT_EQ(scheduler.counts().cells_cached, 59) << "no waiting row wants the second";
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{3, 59, 6, 6}));
+  EXPECT_THAT(run(scheduler), IsEmpty());
+  EXPECT_EQ(scheduler.counts().cells_used, 0);
 }
 
 TEST_F(PlanScores, CellsWithoutScoresAreOfNoUseAndNotWaitedFor) {
-  BatchScheduler plan(limits(Sharing::kAnyRange, 1));
-  add(plan, 1, 60, 5, std::nullopt);
-  add(plan, 2, 60, 5);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{1, 0, 65, 1}));
-  EXPECT_EQ(plan.counts().cells_resting, 0);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{2, 0, 65, 65}));
+  BatchScheduler scheduler(limits(Sharing::kAnyRange, 1));
+  add(scheduler, 1, 60, 5, std::nullopt);
+  add(scheduler, 2, 60, 5);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 65, 1}));
+  EXPECT_EQ(scheduler.counts().cells_cached, 0);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{2, 0, 65, 65}));
 
   BatchScheduler beside(limits());
   add(beside, 3, 60, 5, std::nullopt);
@@ -149,66 +149,66 @@ TEST_F(PlanScores, CellsWithoutScoresAreOfNoUseAndNotWaitedFor) {
 }
 
 TEST_F(PlanScores, ARowThatIsNotScoredTakesCellsThatAre) {
-  BatchScheduler plan(limits());
-  add(plan, 1, 60, 5);
-  add(plan, 2, 60, 5, std::nullopt);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{1, 0, 65, 65}));
-  EXPECT_THAT(run(plan), ElementsAre(Brings{2, 60, 5, 1}));
+  BatchScheduler scheduler(limits());
+  add(scheduler, 1, 60, 5);
+  add(scheduler, 2, 60, 5, std::nullopt);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 65, 65}));
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{2, 60, 5, 1}));
 }
 
 TEST_F(PlanScores, WithMoreAlternativesThanAreKeptARowIsScoredAgainAndThenItsScoresAreShared) {
-  BatchScheduler plan(limits(Sharing::kAnyRange, 1));
-  add(plan, 1, 60, 5, 1);
-  add(plan, 2, 60, 5, 5);
-  add(plan, 3, 60, 5, 2);
-  add(plan, 4, 60, 5, 5);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{1, 0, 65, 65}));
-  EXPECT_THAT(run(plan), ElementsAre(Brings{2, 0, 65, 65}));
-  EXPECT_THAT(run(plan), ElementsAre(Brings{3, 59, 6, 6}));
-  EXPECT_THAT(run(plan), ElementsAre(Brings{4, 59, 6, 6}));
+  BatchScheduler scheduler(limits(Sharing::kAnyRange, 1));
+  add(scheduler, 1, 60, 5, 1);
+  add(scheduler, 2, 60, 5, 5);
+  add(scheduler, 3, 60, 5, 2);
+  add(scheduler, 4, 60, 5, 5);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 65, 65}));
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{2, 0, 65, 65}));
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{3, 59, 6, 6}));
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{4, 59, 6, 6}));
 }
 
 // A row that is scored with fewer alternatives is not waited for.
 TEST_F(PlanScores, OnlyARowThatComputesEnoughAlternativesIsWaitedFor) {
-  BatchScheduler plan(limits());
-  add(plan, 1, 60, 5, 1);
-  add(plan, 2, 60, 5, 5);
-  add(plan, 3, 60, 5, 3);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{1, 0, 65, 65}, Brings{2, 0, 65, 65}));
-  EXPECT_THAT(run(plan), ElementsAre(Brings{3, 59, 6, 6}));
+  BatchScheduler scheduler(limits());
+  add(scheduler, 1, 60, 5, 1);
+  add(scheduler, 2, 60, 5, 5);
+  add(scheduler, 3, 60, 5, 3);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 65, 65}, Brings{2, 0, 65, 65}));
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{3, 59, 6, 6}));
 }
 
 TEST_F(PlanScores, WhereOnlyEndsAreSharedTheFirstRowStopsBeforeWhereTheOthersLeaveIt) {
-  BatchScheduler plan(limits(Sharing::kExactEnd));
+  BatchScheduler scheduler(limits(Sharing::kExactEnd));
   for (uint64_t row = 1; row <= 3; ++row)
-    add(plan, row, 60, 5);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{1, 0, 59, 59}));
-  EXPECT_THAT(run(plan),
+    add(scheduler, row, 60, 5);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 59, 59}));
+  EXPECT_THAT(run(scheduler),
               ElementsAre(Brings{1, 59, 6, 6}, Brings{2, 59, 6, 6}, Brings{3, 59, 6, 6}));
-  EXPECT_THAT(run(plan), IsEmpty());
-  EXPECT_EQ(plan.counts().cells_used, 0);
+  EXPECT_THAT(run(scheduler), IsEmpty());
+  EXPECT_EQ(scheduler.counts().cells_used, 0);
 }
 
 TEST_F(PlanScores, WhereNothingCanBeSharedEveryRowIsScoredOnItsOwn) {
-  BatchScheduler plan(limits(Sharing::kNothing));
-  add(plan, 1, 60, 5);
-  add(plan, 2, 60, 5);
-  EXPECT_THAT(run(plan), ElementsAre(Brings{1, 0, 65, 65}, Brings{2, 0, 65, 65}));
+  BatchScheduler scheduler(limits(Sharing::kNothing));
+  add(scheduler, 1, 60, 5);
+  add(scheduler, 2, 60, 5);
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 65, 65}, Brings{2, 0, 65, 65}));
 }
 
 // The row that has the scores loses its place, and goes on where it was: what it computes again is
 // scored again, for those behind it.
 TEST_F(PlanScores, ARowThatLostItsPlaceIsNotScoredTwiceButItsScoresAreKeptAgain) {
-  BatchScheduler plan(limits(Sharing::kAnyRange, 2));
-  add(plan, 1, 0, 5, std::nullopt);
-  add(plan, 2, 60, 5);
-  EXPECT_THAT(run(plan, 45), ElementsAre(Brings{1, 0, 5, 1}, Brings{2, 0, 40, 40}));
-  add(plan, 3, 60, 5);
-  const ScheduledStep step = plan.next(10);
+  BatchScheduler scheduler(limits(Sharing::kAnyRange, 2));
+  add(scheduler, 1, 0, 5, std::nullopt);
+  add(scheduler, 2, 60, 5);
+  EXPECT_THAT(run(scheduler, 45), ElementsAre(Brings{1, 0, 5, 1}, Brings{2, 0, 40, 40}));
+  add(scheduler, 3, 60, 5);
+  const ScheduledStep step = scheduler.next(10);
   ASSERT_EQ(step.slices.size(), 1U);
-  EXPECT_TRUE(plan.step_failed(step));
-  EXPECT_THAT(run(plan), ElementsAre(Brings{2, 0, 65, 25}));
-  EXPECT_THAT(run(plan), ElementsAre(Brings{3, 59, 6, 6}));
+  EXPECT_TRUE(scheduler.step_failed(step));
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{2, 0, 65, 25}));
+  EXPECT_THAT(run(scheduler), ElementsAre(Brings{3, 59, 6, 6}));
 }
 
 }  // namespace

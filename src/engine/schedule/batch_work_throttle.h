@@ -22,7 +22,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "engine/schedule/batch_scheduler.h"
+#include "engine/schedule/scheduled_step.h"
 
 namespace windrow::engine {
 

@@ -1,21 +1,35 @@
 #include "engine/schedule/prefix_tree.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/ensure.h"
-#include "engine/schedule/waiting_prompts.h"
 
 namespace windrow::engine {
 
+// By blocks, because prompts are long and often the same to their end.
+int32_t common_prefix_size(std::span<const Token> a, std::span<const Token> b) {
+  constexpr size_t kBlock = 64;
+  const size_t size = std::min(a.size(), b.size());
+  size_t common = 0;
+  while (common + kBlock <= size &&
+         std::memcmp(&a[common], &b[common], kBlock * sizeof(Token)) == 0) {
+    common += kBlock;
+  }
+  while (common < size && a[common] == b[common])
+    ++common;
+  return static_cast<int32_t>(common);
+}
+
 struct PrefixTree::Node {
   Node* parent = nullptr;
-  std::vector<Token> tokens;   // not empty but for the root
-  std::vector<int32_t> cells;  // one each
-  KeptScores scores;           // beside them
+  std::vector<Token> tokens;   // empty in the root only
+  std::vector<int32_t> cells;  // one for each token
+  KeptScores scores;
   std::vector<std::unique_ptr<Node>> children;
-  std::vector<SequenceId> ends;  // paths that end with the last of the tokens
-  int32_t holders = 0;           // paths through it or to its end
+  std::vector<SequenceId> ends;  // paths that end with its last token
+  int32_t holders = 0;           // paths through it or ending in it
   int32_t holders_live = 0;
 
   int32_t size() const { return static_cast<int32_t>(tokens.size()); }
@@ -47,7 +61,7 @@ PrefixTree::Path& PrefixTree::path(SequenceId sequence) {
   return paths_[static_cast<size_t>(sequence.value())];
 }
 
-// --- looking ------------------------------------------------------------------------------------
+// --- lookups ------------------------------------------------------------------------------------
 
 SequenceId PrefixTree::any_path_through(const Node& node) const {
   const Node* below = &node;
@@ -56,20 +70,20 @@ SequenceId PrefixTree::any_path_through(const Node& node) const {
   return below->ends.front();
 }
 
-// So many of the node's cells hold what `tokens` have from `begin` on, with the scores wanted.
+// How many of the node's cells hold the tokens from `begin` on, with the scores wanted.
 int32_t PrefixTree::usable(const Node& node, int32_t begin, std::span<const Token> tokens,
                            const ScoresWanted* scores) {
   const std::span<const Token> left = tokens.subspan(static_cast<size_t>(begin));
-  if (scores == nullptr) return common_beginning(node.tokens, left);
-  const int32_t common = common_beginning(node.tokens, left.first(left.size() - 1));
-  for (int32_t place = std::max(0, scores->from - begin); place < common; ++place) {
-    const auto at = static_cast<size_t>(place);
-    if (!node.scores.has(at, left[at + 1], scores->top)) return place;
+  if (scores == nullptr) return common_prefix_size(node.tokens, left);
+  const int32_t common = common_prefix_size(node.tokens, left.first(left.size() - 1));
+  for (int32_t i = std::max(0, scores->from - begin); i < common; ++i) {
+    const auto at = static_cast<size_t>(i);
+    if (!node.scores.has(at, left[at + 1], scores->top)) return i;
   }
   return common;
 }
 
-// Several children may begin alike: nodes are cells, and the same tokens may lie in two.
+// Several children may begin with the same tokens: nodes are cells, not texts.
 PrefixTree::Match PrefixTree::match_below(const Node& node, const Match& so_far,
                                           std::span<const Token> tokens,
                                           const ScoresWanted* scores) const {
@@ -129,9 +143,9 @@ std::vector<KeptScore> PrefixTree::scores(SequenceId sequence, Position begin, P
   std::vector<KeptScore> scores;
   Position position = 0;
   for (const Node* node : nodes_of(sequence)) {
-    for (size_t place = 0; place < node->tokens.size() && position < end; ++place, ++position) {
+    for (size_t i = 0; i < node->tokens.size() && position < end; ++i, ++position) {
       if (position < begin) continue;
-      const KeptScore* score = node->scores.at(place);
+      const KeptScore* score = node->scores.at(i);
       ENSURE(score != nullptr, "sequence {} has no score at {}", sequence.value(), position);
       scores.push_back(*score);
     }
@@ -142,12 +156,12 @@ std::vector<KeptScore> PrefixTree::scores(SequenceId sequence, Position begin, P
 std::vector<Token> PrefixTree::scored_text(SequenceId sequence) const {
   std::vector<Token> text;
   for (const Node* node : nodes_of(sequence)) {
-    for (size_t place = 0; place < node->tokens.size(); ++place) {
-      // What was scored last is not what the path goes on with.
-      if (!text.empty() && text.back() != node->tokens[place]) return text;
-      const KeptScore* score = node->scores.at(place);
+    for (size_t i = 0; i < node->tokens.size(); ++i) {
+      // The path goes on with another token than the one scored last.
+      if (!text.empty() && text.back() != node->tokens[i]) return text;
+      const KeptScore* score = node->scores.at(i);
       if (score == nullptr) return text;
-      if (text.empty()) text.push_back(node->tokens[place]);
+      if (text.empty()) text.push_back(node->tokens[i]);
       text.push_back(score->next);
     }
   }
@@ -163,19 +177,19 @@ int32_t PrefixTree::shared_size(SequenceId sequence) const {
   return size;
 }
 
-std::vector<SequenceId> PrefixTree::resting() const {
-  std::vector<SequenceId> resting;
+std::vector<SequenceId> PrefixTree::cached() const {
+  std::vector<SequenceId> cached;
   for (int32_t id = 0; static_cast<size_t>(id) < paths_.size(); ++id) {
     const Path& path = paths_[static_cast<size_t>(id)];
-    if (path.end != nullptr && !path.live) resting.emplace_back(id);
+    if (path.end != nullptr && !path.live) cached.emplace_back(id);
   }
-  std::ranges::sort(resting, {}, [&](SequenceId sequence) { return path(sequence).used; });
-  return resting;
+  std::ranges::sort(cached, {}, [&](SequenceId sequence) { return path(sequence).last_use; });
+  return cached;
 }
 
 // --- the shape of the tree ----------------------------------------------------------------------
 
-// The node's last tokens become a child of their own.
+// The node keeps its first `tokens` tokens; the others become a child of its own.
 void PrefixTree::split(Node& node, size_t tokens) {
   ENSURE(tokens > 0 && tokens < node.tokens.size(), "a split leaves tokens on both sides");
   auto below = std::make_unique<Node>();
@@ -197,7 +211,7 @@ void PrefixTree::split(Node& node, size_t tokens) {
   node.children.push_back(std::move(below));
 }
 
-// Where the path's first so many tokens end; a node is split there if it has to be.
+// The node in which the path's first `tokens` tokens end, after a split if one is needed.
 PrefixTree::Node* PrefixTree::node_at(const Path& path, int32_t tokens) {
   Node* node = path.end;
   int32_t begin = path.tokens - node->size();
@@ -216,7 +230,7 @@ void PrefixTree::take_cells(Node& node, size_t count) {
     node.cells.push_back(cells_.take());
 }
 
-// In the order in which they lie, as the model's memory does it too.
+// The cells keep their order, as in the model's memory.
 void PrefixTree::compact() {
   std::vector<int32_t*> cells;
   std::vector<Node*> left = {root_.get()};
@@ -235,8 +249,8 @@ void PrefixTree::compact() {
   changes_.push_back({.kind = MemoryChange::Kind::kCompact});
 }
 
-// One path more, or fewer, goes through `from` and everything above it.
-void PrefixTree::hold(Node* from, bool live, int32_t by) {
+// One path more (or fewer) goes through `from` and all nodes above it.
+void PrefixTree::count_holder(Node* from, bool live, int32_t by) {
   for (Node* node = from; node != nullptr; node = node->parent) {
     if (live && node->holders_live == 0) cells_live_ += node->size();
     node->holders += by;
@@ -245,21 +259,21 @@ void PrefixTree::hold(Node* from, bool live, int32_t by) {
   }
 }
 
-// The way between old and new end is tidied afterwards.
+// The path ends in `end` (null: nowhere). Nodes that this leaves without a path are freed.
 void PrefixTree::move_end(SequenceId sequence, Node* end) {
   Path& moved = path(sequence);
   Node* before = moved.end;
   if (end != nullptr) {
-    hold(end, moved.live, +1);
+    count_holder(end, moved.live, +1);
     end->ends.push_back(sequence);
   }
-  hold(before, moved.live, -1);
+  count_holder(before, moved.live, -1);
   before->ends.erase(std::ranges::find(before->ends, sequence));
   if (end != nullptr) moved.end = end;
   tidy(before);
 }
 
-// Takes away nodes that no path needs, and joins one that only one child is left of with it.
+// Frees nodes that no path holds; joins a node with its only child where no path ends between.
 void PrefixTree::tidy(Node* node) {
   while (node->parent != nullptr && node->holders == 0) {
     Node* parent = node->parent;
@@ -281,7 +295,7 @@ void PrefixTree::tidy(Node* node) {
     path(sequence).end = node;
 }
 
-// --- the verbs ----------------------------------------------------------------------------------
+// --- changes ------------------------------------------------------------------------------------
 
 std::optional<SequenceId> PrefixTree::open() {
   if (free_.empty()) return std::nullopt;
@@ -289,11 +303,11 @@ std::optional<SequenceId> PrefixTree::open() {
   free_.erase(free_.begin());
   paths_[static_cast<size_t>(sequence.value())] = Path{.end = root_.get(), .live = true};
   root_->ends.push_back(sequence);
-  hold(root_.get(), true, +1);
+  count_holder(root_.get(), true, +1);
   return sequence;
 }
 
-void PrefixTree::share(SequenceId sequence, const Match& match) {
+void PrefixTree::attach(SequenceId sequence, const Match& match) {
   if (match.tokens == 0) return;
   ENSURE(path(sequence).tokens == 0, "sequence {} has tokens already", sequence.value());
   Path& from = path(match.from);
@@ -302,7 +316,7 @@ void PrefixTree::share(SequenceId sequence, const Match& match) {
   ENSURE(sharing_ == Sharing::kAnyRange ||
              (sharing_ == Sharing::kExactEnd && match.tokens == from.tokens),
          "the model cannot share {} of {} tokens", match.tokens, from.tokens);
-  from.used = ++time_;
+  from.last_use = ++time_;
   move_end(sequence, node_at(from, match.tokens));
   path(sequence).tokens = match.tokens;
   changes_.push_back({.kind = MemoryChange::Kind::kShare,
@@ -332,44 +346,47 @@ void PrefixTree::extend(SequenceId sequence, std::span<const Token> tokens) {
   extended.tokens += added;
 }
 
-void PrefixTree::cut(SequenceId sequence, int32_t tokens) {
+void PrefixTree::truncate(SequenceId sequence, int32_t tokens) {
   Path& shortened = path(sequence);
-  ENSURE(tokens >= 0 && tokens <= shortened.tokens, "{} tokens of {} are to stay", tokens,
+  ENSURE(tokens >= 0 && tokens <= shortened.tokens, "cannot keep {} tokens of {}", tokens,
          shortened.tokens);
   if (tokens == shortened.tokens) return;
   ENSURE(tokens == 0 || sharing_ == Sharing::kAnyRange, "the model cannot go back to {} tokens",
          tokens);
   move_end(sequence, node_at(shortened, tokens));
   shortened.tokens = tokens;
-  changes_.push_back(
-      {.kind = MemoryChange::Kind::kCut, .sequence = sequence, .tokens = tokens, .from = sequence});
+  changes_.push_back({.kind = MemoryChange::Kind::kTruncate,
+                      .sequence = sequence,
+                      .tokens = tokens,
+                      .from = sequence});
 }
 
-// Also one without tokens: a step that failed may have left some.
-void PrefixTree::close(SequenceId sequence) {
+// The change is recorded for an empty path, too: a step that failed may have left tokens.
+void PrefixTree::release(SequenceId sequence) {
   move_end(sequence, nullptr);
   path(sequence) = {};
   free_.insert(sequence);
-  changes_.push_back({.kind = MemoryChange::Kind::kCut, .sequence = sequence, .from = sequence});
+  changes_.push_back(
+      {.kind = MemoryChange::Kind::kTruncate, .sequence = sequence, .from = sequence});
 }
 
-void PrefixTree::rest(SequenceId sequence) {
-  Path& resting = path(sequence);
-  ENSURE(resting.live, "sequence {} rests already", sequence.value());
-  for (Node* node = resting.end; node != nullptr; node = node->parent) {
+void PrefixTree::cache(SequenceId sequence) {
+  Path& cached = path(sequence);
+  ENSURE(cached.live, "sequence {} is cached already", sequence.value());
+  for (Node* node = cached.end; node != nullptr; node = node->parent) {
     if (--node->holders_live == 0) cells_live_ -= node->size();
   }
-  resting.live = false;
-  resting.used = ++time_;
+  cached.live = false;
+  cached.last_use = ++time_;
 }
 
-std::optional<SequenceId> PrefixTree::copy(SequenceId sequence) {
+std::optional<SequenceId> PrefixTree::snapshot(SequenceId sequence) {
   ENSURE(sharing_ != Sharing::kNothing, "this model shares nothing");
-  const std::optional<SequenceId> copied = open();
-  if (!copied) return std::nullopt;
-  share(*copied, {.tokens = size(sequence), .from = sequence});
-  rest(*copied);
-  return copied;
+  const std::optional<SequenceId> copy = open();
+  if (!copy) return std::nullopt;
+  attach(*copy, {.tokens = size(sequence), .from = sequence});
+  cache(*copy);
+  return copy;
 }
 
 void PrefixTree::keep_score(SequenceId sequence, Position position, KeptScore score) {

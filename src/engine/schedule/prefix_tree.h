@@ -1,33 +1,23 @@
-// PrefixTree: every token that lies computed in a model's memory, once, and the sequences that hold
-// it. Pure: it keeps the books, and writes down what has to be done to the model's memory so that
-// it agrees with them.
+// PrefixTree: which tokens lie computed in a model's KV memory, and which sequences hold them. A
+// radix tree over tokens (RadixAttention, SGLang, NeurIPS 2024). Pure: it does the accounting and
+// records the changes that the model's memory needs to agree with it. Used by one thread at a time.
 //
-// It is a radix tree over tokens (RadixAttention, SGLang, NeurIPS 2024). A node is a run of tokens,
-// each in a cell of its own. A path is what one sequence holds: the tokens from the root to the
-// node where it ends, so a node belongs to every path through it and is gone with the last of them.
-// A path is live while a row computes on it; at rest it is kept for rows to come, and may be taken
-// away at any time. Two rows that computed the same tokens in the same step have two nodes with the
-// same tokens: nodes are cells, not texts.
+// A node is a run of tokens, each in a cell of its own. A path is what one sequence holds: the
+// tokens from the root to the node where it ends. A node belongs to every path through it and is
+// freed with the last of them. A path is live while a row computes on it; a cached path is kept for
+// later rows and may be evicted at any time. (What is evicted is for KvMemory to decide.)
 //
-//   open    a live path without tokens             a row begins
-//   share   take over the beginning of another     zero-copy: the cells get a further owner
-//   extend  tokens that a step computed
-//   cut     give back the tokens behind a place    (truncate)
-//   close   give back all of them, and the id      (release)
-//   rest    the row is over, its tokens stay; copy: a resting path beside a live one (snapshot)
+// Invariants:
+//  * Nodes are cells, not texts: two rows that computed the same tokens in the same step have two
+//    nodes with the same tokens.
+//  * What may be shared depends on the model (Sharing): any prefix of a path; or only all of it
+//    (recurrent state and sliding windows exist for the end only); or nothing.
+//  * Scores computed behind tokens (KeptScores) lie beside their cells and are freed with them. A
+//    row that scores its prompt shares a cell only where it needs no logits of it or their score is
+//    kept: its match ends where a score is missing, belongs to another next token, or has fewer
+//    alternatives than the row wants.
 //
-// Scores that were computed behind tokens lie beside their cells (kept_scores.h) and are gone with
-// them. A row that scores its prompt takes a cell over only where it needs no logits of it, or
-// their score is kept: a match for it ends where a score is missing, is of another token, or has
-// fewer alternatives than the row wants.
-//
-// What can be shared depends on the model (Sharing): any beginning of a path, or only all of it
-// (recurrent states and sliding windows are there only for the end), or nothing. A fork of a row
-// that runs and a session that comes back are the same: their tokens are found.
-//
-// Both cells and sequence ids are few; there are at most 256 ids in libllama, and each path takes
-// one. Cells are counted here; who must give way when they run out is for the BatchScheduler to
-// say.
+// Sequence ids are as scarce as cells: libllama has at most 256, and each path takes one.
 #pragma once
 
 #include <cstdint>
@@ -39,24 +29,25 @@
 
 #include "engine/host/model_runner.h"
 #include "engine/host/types.h"
-#include "engine/schedule/cell_map.h"
-#include "engine/schedule/kept_scores.h"
+#include "engine/schedule/kv_cells.h"
 
 namespace windrow::engine {
 
-// What a row that scores its tokens wants of those that it takes over.
+// How many of their first tokens are the same.
+int32_t common_prefix_size(std::span<const Token> a, std::span<const Token> b);
+
+// The scores that a row needs for the tokens it shares.
 struct ScoresWanted {
-  Position from = 0;  // what follows each of its tokens from here on has to be scored,
-  int32_t top = 0;    // with so many alternatives
+  Position from = 0;  // of every token from here on, the score of the next token
+  int32_t top = 0;    // with at least so many alternatives
 };
 
-// Used by one thread at a time. A sequence named to it is the path that has this id; it must be
-// open.
+// Methods that take a SequenceId require an open path with this id, if nothing else is said.
 class PrefixTree {
  public:
   struct Match {
-    int32_t tokens = 0;                // the beginning that is there; 0: nothing
-    int32_t live_tokens = 0;           // of these, such as a live path holds
+    int32_t tokens = 0;                // size of the prefix found; 0: none
+    int32_t live_tokens = 0;           // how much of it live paths hold
     SequenceId from = SequenceId(-1);  // a path that has it
   };
 
@@ -65,43 +56,49 @@ class PrefixTree {
   PrefixTree(const PrefixTree&) = delete;
   PrefixTree& operator=(const PrefixTree&) = delete;
 
-  // The longest beginning of `tokens` that a path could take over.
+  // The longest prefix of `tokens` that a sequence could attach.
   Match longest_match(std::span<const Token> tokens) const;
 
-  // The longest beginning that a row which scores these tokens could take over. It has not the last
-  // of them: no token is behind that yet.
+  // The same for a row that scores `tokens`, which are not empty. Their last token is never part of
+  // it: its next token is not known.
   Match longest_match(std::span<const Token> tokens, const ScoresWanted& scores) const;
 
-  // None when all ids are taken; a lower id first.
+  // Opens a live, empty path with the lowest free id; nothing when all ids are taken.
   std::optional<SequenceId> open();
 
-  // `sequence` has no tokens yet.
-  void share(SequenceId sequence, const Match& match);
+  // The empty path `sequence` takes over a match. Copies nothing: the cells get another owner.
+  void attach(SequenceId sequence, const Match& match);
 
+  // Appends tokens that were computed; each takes a cell.
   void extend(SequenceId sequence, std::span<const Token> tokens);
 
-  // Keeps the first so many. A model that shares only ends can give back nothing else than all.
-  void cut(SequenceId sequence, int32_t tokens);
+  // Keeps the first `tokens` tokens. A model that shares only ends can keep all or none.
+  void truncate(SequenceId sequence, int32_t tokens);
 
-  void close(SequenceId sequence);
+  // Frees the id and every cell that no other path holds.
+  void release(SequenceId sequence);
 
-  void rest(SequenceId sequence);
-  std::optional<SequenceId> copy(SequenceId sequence);
+  // The live path becomes a cached one.
+  void cache(SequenceId sequence);
 
-  // The score of what follows the sequence's token at `position`.
+  // Adds a cached path with the same tokens; nothing when all ids are taken.
+  std::optional<SequenceId> snapshot(SequenceId sequence);
+
+  // Keeps the score of what follows the sequence's token at `position`.
   void keep_score(SequenceId sequence, Position position, KeptScore score);
 
-  // Of what follows its tokens from `begin` to before `end`; each of them has one.
+  // The scores of what follows its tokens from `begin` to before `end`; all of them must be kept.
   std::vector<KeptScore> scores(SequenceId sequence, Position begin, Position end) const;
 
-  // Its tokens as far as each has a score of the next, with the token that was scored last behind
-  // them. So of this text and the prompt of a row that scores it, all but one of the tokens that
-  // they have in common can be taken over. Empty without scores.
+  // Its tokens as far as each has a score of the next one, followed by the token that was scored
+  // last. A row that scores a prompt can attach all but one of the tokens that the prompt has in
+  // common with this text. Empty without scores.
   std::vector<Token> scored_text(SequenceId sequence) const;
 
-  // Paths at rest, the one least recently rested or shared from first.
-  std::vector<SequenceId> resting() const;
+  // The cached paths; first the one whose last use (cached, or attached from) is longest ago.
+  std::vector<SequenceId> cached() const;
 
+  // Whether a path with this id is open.
   bool contains(SequenceId sequence) const;
   bool is_live(SequenceId sequence) const { return path(sequence).live; }
   int32_t size(SequenceId sequence) const { return path(sequence).tokens; }
@@ -110,18 +107,18 @@ class PrefixTree {
   // How many of its first tokens other paths hold too.
   int32_t shared_size(SequenceId sequence) const;
 
-  // Cells that hold a token, those of them that no live path needs, and how far up they reach.
+  // Cells that hold a token; those of them that only cached paths hold; one past the highest.
   int32_t cells() const { return cells_.used(); }
-  int32_t cells_resting() const { return cells_.used() - cells_live_; }
+  int32_t cells_cached() const { return cells_.used() - cells_live_; }
   int32_t cells_end() const { return cells_.end(); }
 
-  // The cells move together, so that they reach no further up than they have to.
+  // Moves all cells together at the low end of the memory.
   void compact();
 
   int32_t sequences_free() const { return static_cast<int32_t>(free_.size()); }
 
-  // What has happened since the last call, to be done to the model's memory in this order before
-  // its next step.
+  // The changes since the last call, to be applied to the model's memory in this order before its
+  // next step.
   std::vector<MemoryChange> take_changes();
 
  private:
@@ -130,7 +127,7 @@ class PrefixTree {
     Node* end = nullptr;  // null: the id is free
     int32_t tokens = 0;
     bool live = false;
-    uint64_t used = 0;  // when it was last rested or shared from
+    uint64_t last_use = 0;
   };
 
   const Path& path(SequenceId sequence) const;
@@ -143,7 +140,7 @@ class PrefixTree {
                     const ScoresWanted* scores) const;
   Node* node_at(const Path& path, int32_t tokens);
   void split(Node& node, size_t tokens);
-  void hold(Node* from, bool live, int32_t by);
+  void count_holder(Node* from, bool live, int32_t by);
   void take_cells(Node& node, size_t count);
   void move_end(SequenceId sequence, Node* end);
   void tidy(Node* node);

@@ -26,7 +26,8 @@ MATCHER_P3(Shares, sequence, from, tokens, "") {
 }
 
 MATCHER_P2(Cuts, sequence, tokens, "") {
-  return arg.kind == MemoryChange::Kind::kCut && arg.sequence == sequence && arg.tokens == tokens;
+  return arg.kind == MemoryChange::Kind::kTruncate && arg.sequence == sequence &&
+         arg.tokens == tokens;
 }
 
 SequenceId path_of(PrefixTree& tree, const Tokens& tokens) {
@@ -40,7 +41,7 @@ TEST(PrefixTree, AForkTakesNoCells) {
   const SequenceId a = path_of(tree, {1, 2, 3, 4});
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 9}), IsMatch(3, a.value()));
   const SequenceId b = tree.open().value();
-  tree.share(b, tree.longest_match(Tokens{1, 2, 3, 9}));
+  tree.attach(b, tree.longest_match(Tokens{1, 2, 3, 9}));
   EXPECT_EQ(tree.cells(), 4);
   EXPECT_THAT(tree.take_changes(), ElementsAre(Shares(b, a, 3)));
   tree.extend(b, Tokens{9, 8});
@@ -62,11 +63,11 @@ TEST(PrefixTree, WhatOthersHoldStaysWhenOneIsClosed) {
   PrefixTree tree(4, Sharing::kAnyRange);
   const SequenceId a = path_of(tree, {1, 2, 3, 4});
   const SequenceId b = tree.open().value();
-  tree.share(b, {.tokens = 2, .from = a});
-  tree.close(a);
+  tree.attach(b, {.tokens = 2, .from = a});
+  tree.release(a);
   EXPECT_EQ(tree.cells(), 2);
   EXPECT_EQ(tree.longest_match(Tokens{1, 2, 3, 4}).tokens, 2);
-  tree.close(b);
+  tree.release(b);
   EXPECT_EQ(tree.cells(), 0);
   EXPECT_EQ(tree.sequences_free(), 4);
   EXPECT_THAT(tree.take_changes(), ElementsAre(Shares(b, a, 2), Cuts(a, 0), Cuts(b, 0)));
@@ -76,11 +77,11 @@ TEST(PrefixTree, APathCanBeCutInTheMiddleOfWhatItShares) {
   PrefixTree tree(4, Sharing::kAnyRange);
   const SequenceId a = path_of(tree, {1, 2, 3, 4, 5});
   const SequenceId b = tree.open().value();
-  tree.share(b, {.tokens = 4, .from = a});
-  tree.cut(b, 2);
+  tree.attach(b, {.tokens = 4, .from = a});
+  tree.truncate(b, 2);
   EXPECT_EQ(tree.tokens(b), (Tokens{1, 2}));
   EXPECT_EQ(tree.cells(), 5);
-  tree.cut(a, 3);
+  tree.truncate(a, 3);
   EXPECT_EQ(tree.cells(), 3);
   EXPECT_EQ(tree.tokens(a), (Tokens{1, 2, 3}));
 }
@@ -89,14 +90,14 @@ TEST(PrefixTree, CellsAtRestAreThoseThatNoRowNeeds) {
   PrefixTree tree(4, Sharing::kAnyRange);
   const SequenceId a = path_of(tree, {1, 2, 3, 4});
   const SequenceId b = tree.open().value();
-  tree.share(b, {.tokens = 3, .from = a});
-  tree.rest(a);
-  EXPECT_EQ(tree.cells_resting(), 1);
-  tree.close(b);
-  EXPECT_EQ(tree.cells_resting(), 4);
+  tree.attach(b, {.tokens = 3, .from = a});
+  tree.cache(a);
+  EXPECT_EQ(tree.cells_cached(), 1);
+  tree.release(b);
+  EXPECT_EQ(tree.cells_cached(), 4);
   const SequenceId c = tree.open().value();
-  tree.share(c, tree.longest_match(Tokens{1, 2, 3, 4, 5}));
-  EXPECT_EQ(tree.cells_resting(), 0);
+  tree.attach(c, tree.longest_match(Tokens{1, 2, 3, 4, 5}));
+  EXPECT_EQ(tree.cells_cached(), 0);
 }
 
 TEST(PrefixTree, TheLeastRecentlyUsedPathAtRestComesFirst) {
@@ -105,10 +106,10 @@ TEST(PrefixTree, TheLeastRecentlyUsedPathAtRestComesFirst) {
   const SequenceId b = path_of(tree, {2, 2});
   const SequenceId c = path_of(tree, {3, 3});
   for (const SequenceId sequence : {b, a, c})
-    tree.rest(sequence);
-  EXPECT_THAT(tree.resting(), ElementsAre(b, a, c));
-  tree.share(tree.open().value(), tree.longest_match(Tokens{2, 2}));
-  EXPECT_THAT(tree.resting(), ElementsAre(a, c, b));
+    tree.cache(sequence);
+  EXPECT_THAT(tree.cached(), ElementsAre(b, a, c));
+  tree.attach(tree.open().value(), tree.longest_match(Tokens{2, 2}));
+  EXPECT_THAT(tree.cached(), ElementsAre(a, c, b));
 }
 
 TEST(PrefixTree, SequencesEnd) {
@@ -116,7 +117,7 @@ TEST(PrefixTree, SequencesEnd) {
   const SequenceId a = tree.open().value();
   EXPECT_TRUE(tree.open().has_value());
   EXPECT_FALSE(tree.open().has_value());
-  tree.close(a);
+  tree.release(a);
   EXPECT_EQ(tree.open().value(), a);
 }
 
@@ -125,9 +126,9 @@ TEST(PrefixTree, WhereOnlyEndsCanBeSharedOnlyEndsMatch) {
   const SequenceId a = path_of(tree, {1, 2, 3});
   EXPECT_EQ(tree.longest_match(Tokens{1, 2, 9}).tokens, 0);
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 9}), IsMatch(3, a.value()));
-  const SequenceId kept = tree.copy(a).value();
+  const SequenceId kept = tree.snapshot(a).value();
   tree.extend(a, Tokens{4});
-  EXPECT_EQ(tree.cells_resting(), 0) << "the row needs them too";
+  EXPECT_EQ(tree.cells_cached(), 0) << "the row needs them too";
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 9}), IsMatch(3, kept.value()));
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 9}), IsMatch(4, a.value()));
 }
@@ -145,7 +146,7 @@ TEST(PrefixTree, TheSameTokensMayLieInTwoPlaces) {
   const SequenceId b = path_of(tree, {1, 2, 3, 4});
   EXPECT_EQ(tree.cells(), 7);
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4}), IsMatch(4, b.value()));
-  tree.close(b);
+  tree.release(b);
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4}), IsMatch(3, a.value()));
 }
 
@@ -208,18 +209,18 @@ TEST(PrefixTreeScores, AreGoneWithTheirCellsAndStayWithThoseThatStay) {
   const Tokens wanted{1, 2, 3, 4, 5, 6};
   const SequenceId a = scored_path(tree, {1, 2, 3, 4}, 5);
   const SequenceId b = tree.open().value();
-  tree.share(b, tree.longest_match(Tokens{1, 2, 3, 9}, ScoresWanted{}));
+  tree.attach(b, tree.longest_match(Tokens{1, 2, 3, 9}, ScoresWanted{}));
   EXPECT_EQ(tree.size(b), 2);
-  tree.close(a);
+  tree.release(a);
   EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 2);
   tree.extend(b, Tokens{3, 4, 5});
   EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 2) << "computed, but not scored";
   tree.keep_score(b, 2, score_of(4));
   EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 3);
-  tree.cut(b, 1);
-  tree.rest(b);
+  tree.truncate(b, 1);
+  tree.cache(b);
   EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 1);
-  tree.close(b);
+  tree.release(b);
   EXPECT_EQ(tree.cells(), 0);
   path_of(tree, wanted);
   EXPECT_EQ(tree.longest_match(wanted, ScoresWanted{}).tokens, 0);
@@ -229,7 +230,7 @@ TEST(PrefixTreeScores, StayBesideCellsThatMove) {
   PrefixTree tree(4, Sharing::kAnyRange);
   const SequenceId low = path_of(tree, Tokens(10, 7));
   const SequenceId a = scored_path(tree, {1, 2, 3, 4}, 5);
-  tree.close(low);
+  tree.release(low);
   tree.compact();
   EXPECT_EQ(tree.cells_end(), 4);
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 5, 6}, ScoresWanted{}), IsMatch(4, a.value()));
@@ -242,7 +243,7 @@ TEST(PrefixTreeScores, WhereOnlyEndsCanBeSharedOnlyScoredEndsMatch) {
   const SequenceId a = scored_path(tree, {1, 2, 3}, 4);
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 5}, ScoresWanted{}), IsMatch(3, a.value()));
   EXPECT_EQ(tree.longest_match(Tokens{1, 2, 3, 9, 5}, ScoresWanted{}).tokens, 0);
-  const SequenceId kept = tree.copy(a).value();
+  const SequenceId kept = tree.snapshot(a).value();
   tree.extend(a, Tokens{4});
   EXPECT_THAT(tree.longest_match(Tokens{1, 2, 3, 4, 5}, ScoresWanted{}), IsMatch(3, kept.value()));
 }
@@ -252,7 +253,7 @@ TEST(PrefixTreeScores, TheScoredTextOfAPathEndsWithTheTokenThatWasScoredLast) {
   const SequenceId a = scored_path(tree, {1, 2, 3}, 4);
   EXPECT_EQ(tree.scored_text(a), (Tokens{1, 2, 3, 4}));
   const SequenceId b = tree.open().value();
-  tree.share(b, {.tokens = 2, .from = a});
+  tree.attach(b, {.tokens = 2, .from = a});
   tree.extend(b, Tokens{8, 9});
   EXPECT_EQ(tree.scored_text(b), (Tokens{1, 2, 3})) << "behind the 2 it was the 3 that was scored";
   tree.extend(a, Tokens{4, 5});
@@ -410,7 +411,7 @@ TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
         if (match.tokens > 0) {
           const auto& from = naive.paths.at(match.from.value()).cells;
           naive.paths.at(id).cells.assign(from.begin(), from.begin() + match.tokens);
-          tree.share(*opened, match);
+          tree.attach(*opened, match);
         }
       } else if (const int32_t id = any(); random.chance(0.3)) {
         const size_t size = naive.paths.at(id).cells.size();
@@ -436,20 +437,20 @@ TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
             static_cast<int32_t>(sharing == Sharing::kAnyRange ? random.between(0, size)
                                  : random.chance(0.5)          ? size
                                                                : 0);
-        tree.cut(SequenceId(id), kept);
+        tree.truncate(SequenceId(id), kept);
         naive.paths.at(id).cells.resize(static_cast<size_t>(kept));
       } else if (random.chance(0.3)) {
         if (!naive.paths.at(id).live) continue;
-        tree.rest(SequenceId(id));
+        tree.cache(SequenceId(id));
         naive.paths.at(id).live = false;
       } else if (random.chance(0.4)) {
-        const auto copied = tree.copy(SequenceId(id));
+        const auto copied = tree.snapshot(SequenceId(id));
         ASSERT_EQ(copied.has_value(), naive.paths.size() < static_cast<size_t>(sequences_max));
         if (copied) {
           naive.paths[copied->value()] = {.cells = naive.paths.at(id).cells, .live = false};
         }
       } else {
-        tree.close(SequenceId(id));
+        tree.release(SequenceId(id));
         naive.paths.erase(id);
       }
       // The changes come before the tokens of the next step, which are already there for those
@@ -464,7 +465,7 @@ TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
         changed.resize(static_cast<size_t>(change.tokens));
       }
       ASSERT_EQ(tree.cells(), naive.cells(false));
-      ASSERT_EQ(tree.cells_resting(), naive.cells(false) - naive.cells(true));
+      ASSERT_EQ(tree.cells_cached(), naive.cells(false) - naive.cells(true));
       for (const auto& [open, path] : naive.paths) {
         ASSERT_EQ(tree.tokens(SequenceId(open)), naive.tokens(open));
         ASSERT_EQ(memory[open], naive.tokens(open));
@@ -480,7 +481,7 @@ TEST(PrefixTree, AgreesWithPathsThatShareNothing) {
       }
     }
     while (!naive.paths.empty()) {
-      tree.close(SequenceId(naive.paths.begin()->first));
+      tree.release(SequenceId(naive.paths.begin()->first));
       naive.paths.erase(naive.paths.begin());
     }
     ASSERT_EQ(tree.cells(), 0);

@@ -45,7 +45,7 @@ void SimRunner::change(const MemoryChange& change) {
       sequence.thoughts.assign(from.thoughts.begin(), from.thoughts.begin() + change.tokens);
       return;
     }
-    case MemoryChange::Kind::kCut:
+    case MemoryChange::Kind::kTruncate:
       ENSURE(static_cast<size_t>(change.tokens) <= sequence.tokens.size(), "{} tokens of {} stay",
              change.tokens, sequence.tokens.size());
       sequence.tokens.resize(static_cast<size_t>(change.tokens));

@@ -4,7 +4,7 @@
 //   begin  open NAME middle ARGUMENTS close  (between  open ... close)*  end
 //
 // An answer that may have one call is held to the same grammar and ends where its first call is
-// whole (engine/generate/call_text.h). A grammar that stopped behind the arguments would have no
+// whole (engine/generate/answer_text.h). A grammar that stopped behind the arguments would have no
 // token that joins their last brace with the text behind it, and models are trained to write such
 // tokens: without them the model writes something else into the arguments.
 //

@@ -44,7 +44,7 @@ void ScriptedRunner::change(const MemoryChange& change) {
       sequence.cells.assign(from.cells.begin(), from.cells.begin() + change.tokens);
       return;
     }
-    case MemoryChange::Kind::kCut:
+    case MemoryChange::Kind::kTruncate:
       ENSURE(count == 0 || limits_.sharing == Sharing::kAnyRange, "the model cannot go back");
       ENSURE(count <= sequence.tokens.size(), "{} tokens of {} stay", count,
              sequence.tokens.size());

@@ -1,9 +1,12 @@
-// How prompts share a step: with rows that decode, with each other, and with nobody.
+// How prompts share a step: with rows that decode, and with each other.
+#include "engine/schedule/step_composer.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "base/random.h"
 #include "engine/schedule/batch_scheduler.h"
@@ -11,9 +14,9 @@
 namespace windrow::engine {
 namespace {
 
-class PlanPrefillsTest : public ::testing::Test {
+class PromptShareTest : public ::testing::Test {
  protected:
-  static PlanLimits limits(bool mixes = true) {
+  static SchedulerLimits limits(bool mixes = true) {
     return {.cells_max = 100'000,
             .rows_max = 32,
             .sequences_max = 32,
@@ -29,17 +32,17 @@ class PlanPrefillsTest : public ::testing::Test {
     known.tokens.reserve(known.end);
     for (int32_t i = 0; i < prompt_tokens; ++i)
       known.tokens.push_back(static_cast<Token>(row * 10'000) + i);
-    plan_->add({.id = RowId(row),
-                .tokens = &known.tokens,
-                .prompt_tokens = prompt_tokens,
-                .output_tokens_max = answer_tokens,
-                .outputs_from = prompt_tokens - 1});
+    scheduler_->add({.id = RowId(row),
+                     .tokens = &known.tokens,
+                     .prompt_tokens = prompt_tokens,
+                     .output_tokens_max = answer_tokens,
+                     .outputs_from = prompt_tokens - 1});
   }
 
   // Tokens of each row in the next step.
   std::map<uint64_t, int32_t> run(int32_t prefill_tokens_max, int32_t lone_tokens_max = 0) {
-    const ScheduledStep step = plan_->next(prefill_tokens_max, lone_tokens_max);
-    plan_->step_ran(step);
+    const ScheduledStep step = scheduler_->next(prefill_tokens_max, lone_tokens_max);
+    scheduler_->step_ran(step);
     std::map<uint64_t, int32_t> tokens;
     for (const Slice& part : step.slices) {
       const uint64_t row = part.row.value();
@@ -48,10 +51,10 @@ class PlanPrefillsTest : public ::testing::Test {
       if (part.first + part.tokens_count < std::ssize(known.tokens)) continue;
       known.tokens.push_back(7);
       if (known.tokens.size() == known.end) {
-        plan_->remove(part.row);
+        scheduler_->remove(part.row);
         rows_.erase(row);
       } else {
-        plan_->extend(part.row);
+        scheduler_->extend(part.row);
       }
     }
     return tokens;
@@ -64,12 +67,12 @@ class PlanPrefillsTest : public ::testing::Test {
     size_t end = 0;
   };
   std::map<uint64_t, Known> rows_;
-  std::unique_ptr<BatchScheduler> plan_ = std::make_unique<BatchScheduler>(limits());
+  std::unique_ptr<BatchScheduler> scheduler_ = std::make_unique<BatchScheduler>(limits());
 };
 
 using Tokens = std::map<uint64_t, int32_t>;
 
-TEST_F(PlanPrefillsTest, ARowThatIsAloneHasLongerChunks) {
+TEST_F(PromptShareTest, ARowThatIsAloneHasLongerChunks) {
   add(1, 1000, 9);
   EXPECT_EQ(run(50, 400), (Tokens{{1, 400}}));
   add(2, 30, 9);
@@ -82,25 +85,25 @@ TEST_F(PlanPrefillsTest, ARowThatIsAloneHasLongerChunks) {
 }
 
 // Who waits for what it computes, or for its place, gains by long chunks.
-TEST_F(PlanPrefillsTest, ARowThatOthersWaitForIsAlone) {
-  PlanLimits sharing = limits();
+TEST_F(PromptShareTest, ARowThatOthersWaitForIsAlone) {
+  SchedulerLimits sharing = limits();
   sharing.sharing = Sharing::kAnyRange;
-  plan_ = std::make_unique<BatchScheduler>(sharing);
+  scheduler_ = std::make_unique<BatchScheduler>(sharing);
   std::vector<Token> tokens(1000, 5);
   for (uint64_t row = 1; row < 4; ++row) {
-    plan_->add({.id = RowId(row),
-                .tokens = &tokens,
-                .prompt_tokens = 1000,
-                .output_tokens_max = 5,
-                .outputs_from = 999});
+    scheduler_->add({.id = RowId(row),
+                     .tokens = &tokens,
+                     .prompt_tokens = 1000,
+                     .output_tokens_max = 5,
+                     .outputs_from = 999});
   }
-  const ScheduledStep step = plan_->next(50, 400);
+  const ScheduledStep step = scheduler_->next(50, 400);
   ASSERT_EQ(step.slices.size(), 1U);
   EXPECT_EQ(step.slices[0].tokens_count, 400);
 }
 
 // The short ones answer at once, and the long one has half of every step.
-TEST_F(PlanPrefillsTest, ShortPromptsDoNotWaitForALongOneNorItForThem) {
+TEST_F(PromptShareTest, ShortPromptsDoNotWaitForALongOneNorItForThem) {
   add(0, 2000, 1);
   uint64_t next = 1;
   int steps = 0;
@@ -117,12 +120,12 @@ TEST_F(PlanPrefillsTest, ShortPromptsDoNotWaitForALongOneNorItForThem) {
 
 // However many come: a row waits at most for those before it, of which the oldest has half of what
 // a step prefills, or where they do not mix every fourth step.
-TEST_F(PlanPrefillsTest, NoneWaitsForEver) {
+TEST_F(PromptShareTest, NoneWaitsForEver) {
   for (uint64_t seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
     for (const bool mixes : {true, false}) {
-      plan_ = std::make_unique<BatchScheduler>(limits(mixes));
+      scheduler_ = std::make_unique<BatchScheduler>(limits(mixes));
       rows_.clear();
       uint64_t next = 1;
       std::map<uint64_t, int> since;
@@ -142,8 +145,8 @@ TEST_F(PlanPrefillsTest, NoneWaitsForEver) {
   }
 }
 
-TEST_F(PlanPrefillsTest, WhereTheyDoNotMixALongPromptGivesWayAfterEachChunk) {
-  plan_ = std::make_unique<BatchScheduler>(limits(false));
+TEST_F(PromptShareTest, WhereTheyDoNotMixALongPromptGivesWayAfterEachChunk) {
+  scheduler_ = std::make_unique<BatchScheduler>(limits(false));
   add(1, 10, 50);
   run(100);
   add(2, 400, 5);
@@ -162,7 +165,7 @@ TEST_F(PlanPrefillsTest, WhereTheyDoNotMixALongPromptGivesWayAfterEachChunk) {
 }
 
 // Rows that are over after one token are in no step but those of their prompt.
-TEST_F(PlanPrefillsTest, ABurstOfOneTokenRowsIsComputedBesideThoseThatDecode) {
+TEST_F(PromptShareTest, ABurstOfOneTokenRowsIsComputedBesideThoseThatDecode) {
   for (uint64_t row = 0; row < 4; ++row)
     add(row, 10, 100);
   run(200);
@@ -176,6 +179,54 @@ TEST_F(PlanPrefillsTest, ABurstOfOneTokenRowsIsComputedBesideThoseThatDecode) {
     ++steps;
   }
   EXPECT_EQ(steps, 4) << "800 tokens at 200 a step";
+}
+
+// Without a scheduler: rows as they run.
+TEST(StepComposer, RowsThatDecodeComeFirstAndTheOldestPromptHasHalfOfTheRest) {
+  KvMemory memory({.cells_max = 1000, .sequences_max = 8, .sharing = Sharing::kAnyRange});
+  StepComposer composer({.tokens_max = 101, .outputs_max = 8}, memory);
+  const std::vector<Token> tokens(400, 7);
+  std::vector<ScheduledRow> rows(3);
+  std::vector<ScheduledRow*> running;
+  for (ScheduledRow& row : rows) {
+    row.id = RowId(running.size());
+    row.source = &tokens;
+    row.tokens = row.prompt_tokens = 300;
+    row.outputs_from = 299;
+    row.sequence = SequenceId(static_cast<int32_t>(running.size()));
+    row.begun = true;
+    running.push_back(&row);
+  }
+  rows[0].computed = 299;
+  rows[2].computed = 260;
+  const ScheduledStep step = composer.compose(running, 1000, 0, {});
+  ASSERT_EQ(step.slices.size(), 3U);
+  EXPECT_EQ(step.slices[0].row, RowId(0));
+  EXPECT_EQ(step.slices[0].tokens_count, 1);
+  EXPECT_EQ(step.slices[0].outputs_count, 1);
+  EXPECT_EQ(step.slices[1].tokens_count, 60);
+  EXPECT_EQ(step.slices[2].tokens_count, 40) << "the shortest has all it wants";
+  EXPECT_TRUE(step.clients_wait);
+}
+
+TEST(StepComposer, BatchRowsBringNoMoreThanTheyMay) {
+  KvMemory memory({.cells_max = 1000, .sequences_max = 8, .sharing = Sharing::kAnyRange});
+  StepComposer composer({.tokens_max = 100, .outputs_max = 8}, memory);
+  const std::vector<Token> tokens(400, 7);
+  ScheduledRow row;
+  row.id = RowId(1);
+  row.source = &tokens;
+  row.tokens = row.prompt_tokens = 300;
+  row.outputs_from = 299;
+  row.sequence = SequenceId(0);
+  row.begun = true;
+  row.priority = row.rank = llm::Priority::kBatch;
+  ScheduledRow* const running[] = {&row};
+  const ScheduledStep step = composer.compose(running, 1000, 0, {.between_clients_max = 10});
+  ASSERT_EQ(step.slices.size(), 1U);
+  EXPECT_EQ(step.slices[0].tokens_count, 10);
+  EXPECT_EQ(step.background_tokens, 10);
+  EXPECT_FALSE(step.clients_wait);
 }
 
 }  // namespace

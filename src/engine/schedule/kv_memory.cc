@@ -1,0 +1,213 @@
+#include "engine/schedule/kv_memory.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/ensure.h"
+
+namespace windrow::engine {
+namespace {
+
+// Cells cached on request, as a share of the cells that running rows need, and at least. 4,096
+// cached cells made a step of 8 rows of 60 tokens 28 % longer (bench/README.md).
+constexpr double kCachedShare = 0.5;
+constexpr int32_t kCachedCellsMin = 1024;
+
+// Each row pays for cached cells: beside more rows than this fewer are kept, down to a quarter.
+constexpr double kRowsAtFullShare = 2;
+constexpr double kShareOfManyRows = 0.25;
+
+// Moving a cell costs as much as reading so many in a step, and half as much for each cell that
+// there is, which libllama clears (bench/README.md). It has to pay within so many steps, which is
+// also the least distance between two compactions.
+constexpr int64_t kReadsPerMove = 35;
+constexpr int64_t kClearsPerRead = 2;
+constexpr int32_t kCompactGapMin = 1024;
+constexpr int32_t kCompactStepsMin = 64;
+
+}  // namespace
+
+// --- WaitingPrompts -----------------------------------------------------------------------------
+
+bool WaitingPrompts::Before::operator()(const Prompt& a, const Prompt& b) const {
+  const auto common = static_cast<size_t>(common_prefix_size(a.tokens, b.tokens));
+  if (common == a.tokens.size() || common == b.tokens.size()) {
+    if (a.tokens.size() != b.tokens.size()) return a.tokens.size() < b.tokens.size();
+    return a.row.value() < b.row.value();
+  }
+  return a.tokens[common] < b.tokens[common];
+}
+
+void WaitingPrompts::add(RowId row, std::span<const Token> tokens) {
+  const bool is_new = prompts_.insert({.tokens = tokens, .row = row}).second;
+  ENSURE(is_new, "row {} waits twice", row.value());
+}
+
+void WaitingPrompts::remove(RowId row, std::span<const Token> tokens) {
+  const size_t removed = prompts_.erase({.tokens = tokens, .row = row});
+  ENSURE(removed == 1, "row {} does not wait with these tokens", row.value());
+}
+
+int32_t WaitingPrompts::longest_common(std::span<const Token> tokens) const {
+  int32_t longest = 0;
+  const auto next = prompts_.lower_bound({.tokens = tokens, .row = RowId(0)});
+  if (next != prompts_.end()) longest = common_prefix_size(tokens, next->tokens);
+  if (next != prompts_.begin()) {
+    longest = std::max(longest, common_prefix_size(tokens, std::prev(next)->tokens));
+  }
+  return longest;
+}
+
+// --- KvMemory -----------------------------------------------------------------------------------
+
+KvMemory::KvMemory(const KvMemoryLimits& limits)
+    : limits_(limits),
+      tree_(limits.sequences_max, limits.sharing),
+      keep_(static_cast<size_t>(limits.sequences_max), false) {}
+
+void KvMemory::add_waiting(const ScheduledRow& row) {
+  prompts_.add(row.id, row.shareable());
+  if (row.wants_scores()) scored_prompts_.add(row.id, row.known());
+}
+
+void KvMemory::remove_waiting(const ScheduledRow& row) {
+  prompts_.remove(row.id, row.shareable());
+  if (row.wants_scores()) scored_prompts_.remove(row.id, row.known());
+}
+
+int32_t KvMemory::wanted_by_waiting(const ScheduledRow& row) const {
+  const int32_t common = prompts_.longest_common(row.known());
+  if (!row.scores_top) return common;
+  return std::max(common, scored_prompts_.longest_common(row.known()) - 1);
+}
+
+PrefixTree::Match KvMemory::match(const ScheduledRow& row) const {
+  if (!row.wants_scores()) return tree_.longest_match(row.shareable());
+  return tree_.longest_match(row.known(), {.from = row.outputs_from, .top = *row.scores_top});
+}
+
+SequenceId KvMemory::open() {
+  const std::optional<SequenceId> sequence = tree_.open();
+  ENSURE(sequence.has_value(), "no sequence is free");
+  return *sequence;
+}
+
+void KvMemory::attach(SequenceId sequence, const PrefixTree::Match& match) {
+  tree_.attach(sequence, match);
+}
+
+void KvMemory::extend(SequenceId sequence, std::span<const Token> tokens) {
+  tree_.extend(sequence, tokens);
+}
+
+void KvMemory::release(SequenceId sequence) {
+  tree_.release(sequence);
+}
+
+void KvMemory::release_or_cache(SequenceId sequence, bool keep) {
+  keep = keep && limits_.sharing != Sharing::kNothing;
+  const int32_t size = keep ? tree_.size(sequence) : wanted_size(sequence);
+  if (size == 0) {
+    tree_.release(sequence);
+    return;
+  }
+  tree_.truncate(sequence, size);
+  tree_.cache(sequence);
+  keep_[static_cast<size_t>(sequence.value())] = keep;
+}
+
+void KvMemory::snapshot_if_wanted(SequenceId sequence) {
+  if (wanted_size(sequence) != tree_.size(sequence) || !make_room_for_sequence(true)) return;
+  keep_[static_cast<size_t>(tree_.snapshot(sequence)->value())] = false;
+}
+
+void KvMemory::keep_score(SequenceId sequence, Position position, KeptScore score) {
+  if (limits_.sharing == Sharing::kNothing) return;
+  tree_.keep_score(sequence, position, std::move(score));
+}
+
+std::vector<KeptScore> KvMemory::scores(SequenceId sequence, Position begin, Position end) const {
+  return tree_.scores(sequence, begin, end);
+}
+
+// How many of the path's first tokens a waiting row would share.
+int32_t KvMemory::wanted_prefix(SequenceId sequence) const {
+  const int32_t wanted = prompts_.longest_common(tree_.tokens(sequence));
+  if (scored_prompts_.empty()) return wanted;
+  return std::max(wanted, scored_prompts_.longest_common(tree_.scored_text(sequence)) - 1);
+}
+
+// How much of a path is worth caching for waiting rows; nothing when other paths hold nearly as
+// much of it.
+int32_t KvMemory::wanted_size(SequenceId sequence) const {
+  if (limits_.sharing == Sharing::kNothing) return 0;
+  const int32_t common = wanted_prefix(sequence);
+  if (limits_.sharing == Sharing::kExactEnd) {
+    return common >= kPrefixTokensMin && common == tree_.size(sequence) ? common : 0;
+  }
+  return common >= tree_.shared_size(sequence) + kPrefixTokensMin ? common : 0;
+}
+
+// --- eviction -----------------------------------------------------------------------------------
+
+bool KvMemory::make_room(int32_t cells) {
+  while (cells > cells_free()) {
+    if (tree_.cells_cached() == 0 || !evict_one()) return false;
+  }
+  return true;
+}
+
+bool KvMemory::make_room_for_sequence(bool spare_wanted) {
+  return tree_.sequences_free() > 0 || evict_one(spare_wanted);
+}
+
+bool KvMemory::evict_one(bool spare_wanted) {
+  const std::vector<SequenceId> cached = tree_.cached();
+  if (cached.empty()) return false;
+  const auto unwanted =
+      std::ranges::find_if(cached, [&](SequenceId sequence) { return wanted_size(sequence) == 0; });
+  if (unwanted == cached.end() && spare_wanted) return false;
+  tree_.release(unwanted != cached.end() ? *unwanted : cached.front());
+  return true;
+}
+
+void KvMemory::evict_unwanted(size_t rows_running) {
+  const double share = std::clamp(
+      kRowsAtFullShare / std::max(1.0, static_cast<double>(rows_running)), kShareOfManyRows, 1.0);
+  const auto cells_kept_max = static_cast<int32_t>(
+      share * std::max<double>(kCachedCellsMin, kCachedShare * static_cast<double>(cells_live())));
+  for (const SequenceId sequence : tree_.cached()) {
+    int32_t kept = 0;
+    if (keep_[static_cast<size_t>(sequence.value())]) {
+      // Cached cells cost nothing while there are no steps.
+      const int32_t excess = rows_running == 0 ? 0 : tree_.cells_cached() - cells_kept_max;
+      if (excess <= 0) continue;
+      if (limits_.sharing == Sharing::kAnyRange) kept = tree_.size(sequence) - excess;
+    }
+    kept = std::max(kept < kPrefixTokensMin ? 0 : kept, wanted_size(sequence));
+    if (kept == 0) {
+      tree_.release(sequence);
+    } else {
+      tree_.truncate(sequence, kept);
+    }
+  }
+}
+
+void KvMemory::evict_all() {
+  while (evict_one()) {
+  }
+}
+
+void KvMemory::compact_if_worthwhile() {
+  ++steps_since_compaction_;
+  if (steps_since_compaction_ < kCompactStepsMin) return;
+  const int32_t gap = tree_.cells_end() - tree_.cells();
+  if (gap < kCompactGapMin || tree_.cells() > limits_.compact_cells_max) return;
+  const int64_t cost = kReadsPerMove * tree_.cells() + limits_.cells_max / kClearsPerRead;
+  if (int64_t{gap} * kCompactStepsMin < cost) return;
+  tree_.compact();
+  steps_since_compaction_ = 0;
+}
+
+}  // namespace windrow::engine
