@@ -56,9 +56,9 @@ class BatchSchedulerTest : public ::testing::Test {
 };
 
 // Two rows that decode; row 1 then knows three tokens more.
-class ForcedRunTest : public BatchSchedulerTest {
+class ScheduledRunTest : public BatchSchedulerTest {
  protected:
-  explicit ForcedRunTest() {
+  explicit ScheduledRunTest() {
     for (const uint64_t row : {uint64_t{1}, uint64_t{2}}) {
       tokens_[row].assign(4, static_cast<Token>(row));
       tokens_[row].resize(40);
@@ -86,7 +86,7 @@ class ForcedRunTest : public BatchSchedulerTest {
   std::map<uint64_t, std::vector<Token>> tokens_;
 };
 
-TEST_F(ForcedRunTest, ARunIsComputedAtOnceBesideTheOthers) {
+TEST_F(ScheduledRunTest, ARunIsComputedAtOnceBesideTheOthers) {
   BatchScheduler scheduler(limits(100, 4, 50));
   begin(scheduler);
   scheduler.extend(RowId(1), 3);
@@ -97,7 +97,7 @@ TEST_F(ForcedRunTest, ARunIsComputedAtOnceBesideTheOthers) {
   EXPECT_THAT(run(scheduler), ElementsAre(slice(1, 7, 3, 3), slice(2, 5, 1, 1)));
 }
 
-TEST_F(ForcedRunTest, ARunLeavesRoomForEveryRowThatDecodes) {
+TEST_F(ScheduledRunTest, ARunLeavesRoomForEveryRowThatDecodes) {
   BatchScheduler scheduler(limits(100, 2, 3));
   begin(scheduler);
   scheduler.step_ran(scheduler.next(100));
@@ -106,7 +106,7 @@ TEST_F(ForcedRunTest, ARunLeavesRoomForEveryRowThatDecodes) {
   EXPECT_THAT(run(scheduler), ElementsAre(slice(1, 4, 2, 0), slice(2, 4, 1, 1)));
 }
 
-TEST_F(ForcedRunTest, ARowWithoutATokenToComputeHoldsNobody) {
+TEST_F(ScheduledRunTest, ARowWithoutATokenToComputeHoldsNobody) {
   BatchScheduler scheduler(limits(100, 4, 50));
   begin(scheduler);
   EXPECT_TRUE(scheduler.next(100).slices.empty()) << "nobody has named a token";
@@ -118,7 +118,7 @@ TEST_F(ForcedRunTest, ARowWithoutATokenToComputeHoldsNobody) {
 }
 
 // A pass over one row costs as much as one over all of them.
-TEST_F(ForcedRunTest, InASplitCacheARunGoesTheWayThatIsLessWork) {
+TEST_F(ScheduledRunTest, InASplitCacheARunGoesTheWayThatIsLessWork) {
   SchedulerLimits split = limits(100, 4, 50);
   split.mixes = false;
   BatchScheduler scheduler(split);
