@@ -26,8 +26,6 @@
 #include "http/curl_client.h"
 #include "http/loop.h"
 #include "upstream/ask_upstream.h"
-#include "upstream/identify_server.h"
-#include "upstream/models_reply.h"
 #include "upstream/target.h"
 #include "upstream/upstream_backend.h"
 

@@ -1,17 +1,26 @@
 #include "upstream/ask_upstream.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 
-#include "upstream/models_reply.h"
+#include "json/depth.h"
 #include "upstream/send_and_wait.h"
+#include "upstream/target.h"
 
 namespace windrow::upstream {
 namespace {
+
+namespace json = boost::json;
 
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 constexpr Duration kAnswerTimeout = std::chrono::seconds(30);
@@ -21,8 +30,8 @@ Error unavailable(std::string message) {
   return Error{ErrorKind::kUnavailable, std::move(message)};
 }
 
-// `location`: of the header; it may leave the host out. What to write instead is said where it is
-// known: the place of a list of models that is elsewhere.
+// `location`: the value of the header, perhaps without a host. The URL to use instead is known
+// where it names a list of models.
 Error moved(const http::Url& from, std::string location) {
   constexpr std::string_view kModels = "/models";
   if (location.starts_with('/') && !location.starts_with("//"))
@@ -34,10 +43,58 @@ Error moved(const http::Url& from, std::string location) {
   }
   return unavailable(
       fmt::format("{} says that it has moved to {}; requests are not sent after it, so {}",
-                  http::to_string(from), location.empty() ? "elsewhere" : location, advice));
+                  http::to_string(from), location.empty() ? "another address" : location, advice));
+}
+
+constexpr Duration kIdentifyConnectTimeout = std::chrono::seconds(5);
+constexpr Duration kIdentifyTimeout = std::chrono::seconds(10);
+
+constexpr size_t kNamedMax = 20;
+
+http::ClientRequest question(const UpstreamOptions& options, http::Url url) {
+  http::ClientRequest request;
+  request.url = std::move(url);
+  request.headers = options.headers;
+  if (!options.api_key.empty())
+    request.headers.set("Authorization", fmt::format("Bearer {}", options.api_key));
+  request.limits.connect = kIdentifyConnectTimeout;
+  request.limits.total = kIdentifyTimeout;
+  request.limits.reply_bytes_max = kReplyBytesMax;
+  return request;
 }
 
 }  // namespace
+
+std::optional<std::vector<std::string>> models_of(std::string_view body) {
+  boost::system::error_code error;
+  const json::value value = json::parse(json::string_view(body.data(), body.size()), error, {},
+                                        {.max_depth = kJsonDepthMax});
+  if (error || !value.is_object()) return std::nullopt;
+  const json::value* data = value.get_object().if_contains("data");
+  if (data == nullptr || !data->is_array()) return std::nullopt;
+  std::vector<std::string> models;
+  for (const json::value& entry : data->get_array()) {
+    const json::object* model = entry.if_object();
+    const json::value* id = model == nullptr ? nullptr : model->if_contains("id");
+    if (id != nullptr && id->is_string()) models.emplace_back(id->get_string());
+  }
+  return models;
+}
+
+std::string models_text(const std::vector<std::string>& models) {
+  if (models.empty()) return "it has no models";
+  const std::span<const std::string> named(models.data(), std::min(models.size(), kNamedMax));
+  if (named.size() == models.size()) return fmt::format("it has {}", fmt::join(named, ", "));
+  return fmt::format("it has {} and {} more", fmt::join(named, ", "), models.size() - named.size());
+}
+
+bool has_model(const std::vector<std::string>& models, std::string_view name) {
+  constexpr std::string_view kLatest = ":latest";
+  return std::any_of(models.begin(), models.end(), [&](std::string_view model) {
+    return model == name ||
+           (model.ends_with(kLatest) && model.substr(0, model.size() - kLatest.size()) == name);
+  });
+}
 
 http::ClientRequest models_question(const UpstreamOptions& options) {
   http::ClientRequest request;
@@ -98,6 +155,29 @@ Result<UpstreamFacts> facts_in(const UpstreamOptions& options, const http::Clien
 
 Result<UpstreamFacts> ask_upstream(http::Client& client, const UpstreamOptions& options) {
   return facts_in(options, send_and_wait(client, models_question(options)));
+}
+
+http::ClientRequest version_question(const UpstreamOptions& options) {
+  return question(options, at_root(options.base, "/api/version"));
+}
+
+ServerIdentity identity_in(const http::ClientResult& models, const http::ClientResult& version) {
+  ServerSigns signs;
+  if (const auto* reply = std::get_if<http::ClientReply>(&models)) {
+    signs.server = reply->head.headers.get("server").value_or("");
+    signs.models = reply->body;
+  }
+  if (const auto* reply = std::get_if<http::ClientReply>(&version)) {
+    if (signs.server.empty()) signs.server = reply->head.headers.get("server").value_or("");
+    if (reply->head.status == 200) signs.ollama_version = reply->body;
+  }
+  return identity_of(signs);
+}
+
+ServerIdentity identify_server(http::Client& client, const UpstreamOptions& options) {
+  const http::ClientResult models =
+      send_and_wait(client, question(options, http::below(options.base, "/models")));
+  return identity_in(models, send_and_wait(client, version_question(options)));
 }
 
 }  // namespace windrow::upstream

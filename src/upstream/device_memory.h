@@ -1,4 +1,5 @@
-// How full the memory of a server's device is, where it tells. Pure.
+// How much memory a server uses, where it tells: on a metrics page, or in Ollama's list of loaded
+// models. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +8,44 @@
 
 namespace windrow::upstream {
 
+// A sample of a metrics page in the text format of Prometheus ("Exposition formats" at
+// prometheus.io), one a line: NAME{LABELS} VALUE.
+struct MetricSample {
+  std::string_view name;  // "vllm:kv_cache_usage_perc"; points into the page
+  double value = 0;       // may be infinite or NaN
+};
+
+// MetricsText: reads a metrics page sample by sample. A line that is no sample is skipped, so a
+// page of anything else has none. Labels are checked for their form and not kept.
+class MetricsText {
+ public:
+  // `text` outlives it and its samples.
+  explicit MetricsText(std::string_view text) : rest_(text) {}
+
+  // The next sample; none at the end.
+  std::optional<MetricSample> next();
+
+ private:
+  std::string_view rest_;
+};
+
 struct MemoryReading {
   uint64_t device_bytes = 0;  // in use; 0: unknown
 
-  // Of what is there for keys and values of tokens, from 0 to 1. Near 1 a server makes requests
-  // wait or computes them again, whatever its limit of requests is.
+  // Share of the KV cache, 0 to 1. Near 1 a server makes requests wait or computes them again,
+  // whatever its limit of requests is.
   std::optional<double> cache_used;
 
-  bool tells() const { return device_bytes > 0 || cache_used.has_value(); }
+  bool is_known() const { return device_bytes > 0 || cache_used.has_value(); }
 
   friend bool operator==(const MemoryReading&, const MemoryReading&) = default;
 };
 
-// From the body of Ollama's /api/ps: that of all models that are loaded. Nothing for anything else.
+// Reads the body of Ollama's /api/ps: the memory of all loaded models. Anything else is unknown.
 MemoryReading memory_in_models(std::string_view loaded_models);
 
-// From a metrics page (metrics_text.h) of vLLM, SGLang, llama-server or Triton. Of a server that
-// has several engines it is the fullest of them, and the bytes of all. Nothing for anything else.
+// Reads a metrics page of vLLM, SGLang, llama-server or Triton. Of a server with several engines:
+// the fullest cache, and the bytes of all together. Anything else is unknown.
 MemoryReading memory_in_metrics(std::string_view metrics);
 
 }  // namespace windrow::upstream

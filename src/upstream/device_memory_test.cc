@@ -1,9 +1,139 @@
 #include "upstream/device_memory.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
 
 namespace windrow::upstream {
 namespace {
+
+using Samples = std::vector<std::pair<std::string, double>>;
+
+Samples samples_in(std::string_view text) {
+  Samples list;
+  MetricsText reader(text);
+  while (const std::optional<MetricSample> sample = reader.next())
+    list.emplace_back(sample->name, sample->value);
+  return list;
+}
+
+TEST(MetricsText, ASampleIsANameLabelsAndANumber) {
+  EXPECT_EQ(samples_in("# HELP vllm:num_requests_running Number of requests.\n"
+                       "# TYPE vllm:num_requests_running gauge\n"
+                       "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 16.0\n"
+                       "\n"
+                       "process_resident_memory_bytes 1.5e+09\n"
+                       "up 1 1700000000000\n"
+                       "  spaced \t {a=\"b\"}\t-2.5\r\n"
+                       "last 7"),
+            (Samples{{"vllm:num_requests_running", 16},
+                     {"process_resident_memory_bytes", 1.5e9},
+                     {"up", 1},
+                     {"spaced", -2.5},
+                     {"last", 7}}));
+}
+
+TEST(MetricsText, WhatIsQuotedEndsNoLabels) {
+  EXPECT_EQ(samples_in("a{x=\"}\",y=\"\\\"}\",z=\"\\\\\"} 1\nb{} 2\n"),
+            (Samples{{"a", 1}, {"b", 2}}));
+}
+
+TEST(MetricsText, NumbersMayBeInfiniteOrNone) {
+  const Samples list = samples_in("a +Inf\nb -Inf\nc NaN\n");
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].second, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(list[1].second, -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(list[2].second));
+}
+
+TEST(MetricsText, WhatIsNoSampleIsPassedOver) {
+  for (const char* text : {"",
+                           "\n\n",
+                           "#",
+                           "a",
+                           "a ",
+                           "a{",
+                           "a{x=\"",
+                           "a{x=\"1\"}",
+                           "a{} x",
+                           "a 1x",
+                           "a +-1",
+                           "1 2",
+                           "a-b 1",
+                           "a=1",
+                           "{} 1",
+                           "<html><body>1 2 3</body></html>",
+                           R"({"models":[1]})",
+                           "é 1",
+                           "a 0x10",
+                           "a 1,5",
+                           "a \"1\"",
+                           "a{\\\"} 1"})
+    EXPECT_EQ(samples_in(text), Samples{}) << text;
+  EXPECT_EQ(samples_in("a{ 1\nb 2\n"), (Samples{{"b", 2}}));
+}
+
+// What a careful writer wrote is read as it was, whatever names and labels hold.
+TEST(MetricsText, WhatIsWrittenIsRead) {
+  const uint64_t seed = 20261122;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  const auto pick = [&](std::string_view from) { return from[random.below(from.size())]; };
+  Samples written;
+  std::string text;
+  for (int i = 0; i < 5000; ++i) {
+    std::string name(1, pick("abZ_:"));
+    for (uint64_t more = random.below(12); more > 0; --more)
+      name += pick("abZ_:09");
+    std::string labels;
+    for (uint64_t more = random.below(4); more > 0; --more) {
+      labels += (labels.empty() ? "l=\"" : ",l=\"");
+      for (uint64_t bytes = random.below(8); bytes > 0; --bytes) {
+        const char c = pick("ab \"\\{},=#\xc3\x01");
+        if (c == '"' || c == '\\') labels += '\\';
+        labels += c;
+      }
+      labels += '"';
+    }
+    const double value = (random.chance(0.5) ? 1 : -1) * static_cast<double>(random.next()) /
+                         std::pow(10, static_cast<double>(random.below(30)));
+    if (!labels.empty() || random.chance(0.2)) labels = "{" + labels + "}";
+    text += fmt::format("{}{} {}{}\n", name, labels, value, random.chance(0.2) ? " 17000" : "");
+    written.emplace_back(std::move(name), value);
+  }
+  EXPECT_EQ(samples_in(text), written);
+}
+
+// Bytes of the alphabet that the format is made of, in any order: it comes to an end, and what it
+// gives lies in the text.
+TEST(MetricsText, HostileBytesEnd) {
+  const uint64_t seed = 20261123;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  constexpr std::string_view kAlphabet = "a:_0 \t\r\n#{}\"\\,=.+-einfNaN\xff";
+  for (int round = 0; round < 3000; ++round) {
+    std::string text;
+    for (uint64_t bytes = random.below(60); bytes > 0; --bytes)
+      text += kAlphabet[random.below(kAlphabet.size())];
+    if (random.chance(0.1)) text += '\0';
+    MetricsText reader(text);
+    size_t count = 0;
+    while (const std::optional<MetricSample> sample = reader.next()) {
+      ++count;
+      ASSERT_FALSE(sample->name.empty());
+      ASSERT_GE(sample->name.data(), text.data());
+      ASSERT_LE(sample->name.data() + sample->name.size(), text.data() + text.size());
+    }
+    ASSERT_LE(count, text.size() / 3 + 1);
+  }
+}
 
 TEST(DeviceMemory, IsThatOfAllLoadedModels) {
   EXPECT_EQ(memory_in_models(R"({"models":[{"name":"a","size":9,"size_vram":5000000000},)"
@@ -14,7 +144,7 @@ TEST(DeviceMemory, IsThatOfAllLoadedModels) {
 TEST(DeviceMemory, WhatTellsNothingIsNone) {
   for (const char* body : {"", "404 page not found", "[]", R"({"models":{}})", R"({"models":[]})",
                            R"({"models":[1,{"size_vram":"much"},{"size_vram":-1}]})"})
-    EXPECT_FALSE(memory_in_models(body).tells()) << body;
+    EXPECT_FALSE(memory_in_models(body).is_known()) << body;
 }
 
 TEST(DeviceMemory, EachServerHasItsOwnNameForTheSame) {
@@ -53,7 +183,7 @@ TEST(DeviceMemory, NumbersThatCannotBeAreNone) {
         "vllm:kv_cache_usage_perc -Inf\n", "nv_gpu_memory_used_bytes +Inf\n",
         "nv_gpu_memory_used_bytes 1e300\n", "nv_gpu_memory_used_bytes -5\n",
         "xvllm:kv_cache_usage_perc 0.5\n", "vllm:kv_cache_usage_perc_max 0.5\n"})
-    EXPECT_FALSE(memory_in_metrics(page).tells()) << page;
+    EXPECT_FALSE(memory_in_metrics(page).is_known()) << page;
   EXPECT_EQ(memory_in_metrics("sglang:token_usage 1.02\n"), (MemoryReading{.cache_used = 1}));
 }
 

@@ -16,18 +16,18 @@ constexpr Duration kFirstInterval = std::chrono::seconds(1);
 constexpr Duration kLongestInterval = std::chrono::seconds(10);
 constexpr Duration kPollAnswerTimeout = std::chrono::seconds(10);
 
-// A page of metrics has some hundred kilobytes.
+// A metrics page has some hundred kilobytes.
 constexpr size_t kPollReplyBytesMax = size_t{4} << 20;
 
 constexpr int kUselessMax = 3;
 
-// Neither of these two has metrics, and the first answers one request at a time: a question would
-// wait in line with the rows.
+// Neither of these two has metrics, and the first answers one request at a time: the question would
+// queue behind the rows.
 bool can_tell(ServerKind kind) {
   return kind != ServerKind::kMlx && kind != ServerKind::kLmStudio;
 }
 
-// None: there was no answer.
+// Absent: there was no answer.
 std::optional<MemoryReading> reading_in(ServerKind kind, const http::ClientResult& result) {
   const auto* reply = std::get_if<http::ClientReply>(&result);
   if (reply == nullptr || reply->head.status != 200) return std::nullopt;
@@ -41,20 +41,20 @@ struct MemoryPoll::State {
   mutable std::mutex mutex;
   Reading reading;
   bool is_asking = false;
-  bool told = false;  // ever
-  int useless = 0;    // answers, before it told anything
+  bool has_reading = false;
+  int useless = 0;  // answers before the first reading
   TimePoint due{};
   Duration interval = kFirstInterval;
 
   void take(const std::optional<MemoryReading>& now) {
     const std::scoped_lock lock(mutex);
     is_asking = false;
-    told = told || (now && now->tells());
-    if (!told) ++useless;
-    if (!now) return;  // what it said before still stands
+    has_reading = has_reading || (now && now->is_known());
+    if (!has_reading) ++useless;
+    if (!now) return;  // the last reading stays
     reading.now = *now;
     reading.most.device_bytes = std::max(reading.most.device_bytes, now->device_bytes);
-    // No number is less than any.
+    // An absent number is less than any.
     reading.most.cache_used = std::max(reading.most.cache_used, now->cache_used);
   }
 };

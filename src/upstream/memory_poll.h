@@ -1,6 +1,6 @@
-// MemoryPoll: asks one server now and then how full its memory is, beside the work and never in its
-// way: one question at a time, at once at first and then after 1, 2, 4 ... 10 s, so that a short
-// job sees something too. A server that tells nothing three times is not asked again. Any thread.
+// MemoryPoll: asks one server now and then how full its memory is: one request at a time, at once
+// at first and then after 1, 2, 4 ... 10 s, so that a short job gets a reading too. A server that
+// gives no reading three times is not asked again. Any thread.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@ namespace windrow::upstream {
 
 class MemoryPoll {
  public:
-  // What the server said last, and the fullest that it ever said.
+  // The last reading, and the highest.
   struct Reading {
     MemoryReading now;
     MemoryReading most;
   };
 
-  // Asks Ollama for its models, others for their metrics; those that have neither, never. `client`
-  // and `clock` outlive it; of `options` it takes the address and the key.
+  // Asks Ollama for its loaded models, other servers for their metrics page; never those that have
+  // neither. `client` and `clock` outlive it. Uses the address and the key of `options`.
   MemoryPoll(http::Client& client, const Clock& clock, const UpstreamOptions& options,
              ServerKind kind);
 
-  // Sends a question if it is time for one; does not wait for the answer.
+  // Sends a request if one is due; does not wait for the reply.
   void ask_when_due();
 
   Reading reading() const;
@@ -39,7 +39,7 @@ class MemoryPoll {
   const ServerKind kind_;
   http::ClientRequest request_;
 
-  // Shared with the question that is out.
+  // Shared with the request in flight.
   std::shared_ptr<State> state_;
 };
 

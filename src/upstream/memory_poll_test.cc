@@ -85,7 +85,7 @@ TEST_F(MemoryPollTest, NeverHasTwoQuestionsOut) {
 
 TEST_F(MemoryPollTest, KeepsWhatIsNowAndTheMost) {
   MemoryPoll poll = poll_of(ServerKind::kUnknown);
-  EXPECT_FALSE(poll.reading().now.tells());
+  EXPECT_FALSE(poll.reading().now.is_known());
   for (const char* page : {"vllm:kv_cache_usage_perc 0.25\nnv_gpu_memory_used_bytes 7\n",
                            "vllm:kv_cache_usage_perc 0.75\n", "vllm:kv_cache_usage_perc 0.5\n"}) {
     poll.ask_when_due();
@@ -111,7 +111,7 @@ TEST_F(MemoryPollTest, WhoTellsNothingIsLeftAlone) {
       clock_.advance(seconds(10));
     }
     EXPECT_EQ(client_.calls.size() - before, 3U) << body;
-    EXPECT_FALSE(poll.reading().now.tells());
+    EXPECT_FALSE(poll.reading().now.is_known());
   }
 }
 

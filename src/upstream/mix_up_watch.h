@@ -1,6 +1,6 @@
-// MixUpWatch: the one self-check of a run (self_check.h), for all threads and servers. Whoever
-// submits rows asks it for questions to plant beside them; a CheckedBackend before each server
-// shows it what comes back.
+// MixUpWatch: the self-check of a job (self_check.h), for all threads and servers. The submitter of
+// rows takes questions from it to plant; a CheckedBackend in front of each server passes all
+// answers through it.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,27 @@ class MixUpWatch {
  public:
   explicit MixUpWatch(uint64_t run) : check_(run) {}
 
-  // The question to plant beside a row that is about to be sent; nothing for most, and for rows
-  // that are no chats. It is a request as any other: it counts against limits and costs money.
+  // The question to plant beside a row that is about to be sent; none for most rows, and for rows
+  // that are no chats. It is a request like any other: it counts against limits and costs money.
   std::optional<llm::Request> question_beside(const llm::Request& row);
 
-  // Which question a request is; nothing for a row.
+  // Which question a request is; absent for a row.
   std::optional<uint64_t> question_of(const llm::Request& request) const;
 
-  // What came back from a server for a row, or for a question. Once answers were mixed up every
-  // outcome is a kBackend failure that says so: an answer that cannot be trusted is none.
+  // Takes the outcome of a row or of a question and returns the one to pass on. Once answers were
+  // mixed up that is a kBackend failure for every request: no answer can be trusted any more.
   llm::Outcome judge(std::string_view server, std::optional<uint64_t> question,
                      llm::Outcome outcome);
 
   SelfCheckCounts counts() const;
 
-  // kUnavailable, once answers were mixed up.
+  // kUnavailable once answers were mixed up.
   std::optional<Error> verdict() const;
 
  private:
   mutable std::mutex mutex_;
   SelfCheck check_;
-  std::string fault_;  // what was seen first; empty: nothing
+  std::string fault_;  // the first mix-up; empty: there was none
 };
 
 }  // namespace windrow::upstream

@@ -35,7 +35,7 @@ llm::Failure ollama_cancelled() {
           .param = {}};
 }
 
-// Bytes that say something about tokens; 0 where there are images or sounds among them.
+// Bytes of the body as a measure of its tokens; 0 where there are images or sounds among them.
 int64_t telling_bytes(const std::string& raw) {
   const bool has_media = raw.find("\"image_url\"") != std::string::npos ||
                          raw.find("\"input_audio\"") != std::string::npos;
@@ -181,7 +181,7 @@ void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::Request re
           of_model = model->context;
           fate = fate_of(asked, body_bytes, answer->usage.prompt_tokens, of_model, model->ratio);
           if (fate == PromptFate::kWhole) model->ratio.add(body_bytes, answer->usage.prompt_tokens);
-          // Somebody loaded it anew, with another one. What that is nobody said.
+          // The model was loaded again, with another context that is not known.
           if (fate == PromptFate::kContextWrong) model->context = {};
         }
         if (fate != PromptFate::kCut) return done(std::move(outcome));
@@ -230,8 +230,8 @@ http::ClientRequest OllamaBackend::call(http::Method method, std::string_view pa
   return request;
 }
 
-// A request without a prompt loads a model as the rows will have it, whoever had it loaded before
-// with a context of another size.
+// A request without a prompt loads a model as the rows will have it, even if it was loaded before
+// with another context.
 void OllamaBackend::ask(const std::shared_ptr<Model>& model, llm::Endpoint endpoint) {
   const bool embeds = endpoint == llm::Endpoint::kEmbeddings;
   json::object load{{"model", model->there}};

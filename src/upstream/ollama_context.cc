@@ -25,11 +25,11 @@ namespace {
 constexpr int64_t kBytesPerTokenMax = 12;
 constexpr size_t kRunPeriodMax = 4;
 
-// Answers before a mean says anything; and how far above it a cut prompt is: twice at least.
+// Answers before the mean is used; and how far above it a cut prompt is: at least twice.
 constexpr int64_t kAnswersMin = 20;
 constexpr double kCutRatio = 1.5;
 
-// What a version may add to or leave out of a prompt: tokens of its beginning and end.
+// Tokens at the beginning and the end that a version may add or leave out.
 constexpr int64_t kMargin = 2;
 
 std::optional<json::value> parse(std::string_view text) {
@@ -67,7 +67,7 @@ std::optional<int64_t> parameter(std::string_view lines, std::string_view name) 
   return std::nullopt;
 }
 
-// What it was trained with, whatever its architecture is called.
+// The context it was trained with; the key begins with the name of the architecture.
 int64_t trained_context(const json::object& show) {
   const json::object* info = object_in(show, "model_info");
   if (info == nullptr) return 0;
@@ -88,7 +88,7 @@ int64_t counted_bytes(std::string_view text) {
   return bytes;
 }
 
-// Of a message's content: a text, or parts of which some are texts.
+// The content of a message: a text, or parts of which some are texts.
 int64_t content_bytes(const json::value* content) {
   if (content == nullptr) return 0;
   if (content->is_string()) return counted_bytes(content->get_string());
@@ -102,7 +102,7 @@ int64_t content_bytes(const json::value* content) {
   return bytes;
 }
 
-// Of a prompt or an input: a text, token ids, or a list of either.
+// A prompt or an input: a text, token ids, or a list of either.
 int64_t input_tokens(const json::value* input) {
   if (input == nullptr) return 0;
   if (input->is_string()) return counted_bytes(input->get_string()) / kBytesPerTokenMax;
@@ -195,7 +195,7 @@ int64_t prompt_tokens_at_least(const llm::Request& request) {
 
 std::optional<llm::Failure> too_long(const llm::Request& request, const OllamaContext& context,
                                      const std::string& server) {
-  // Most rows are too small for any doubt, and need not be read for it.
+  // Most rows are far too small, and need not be read for this.
   if (context.tokens <= 0 || std::ssize(request.raw) / 2 <= context.tokens) return std::nullopt;
   const int64_t tokens = prompt_tokens_at_least(request);
   if (tokens <= context.tokens) return std::nullopt;
@@ -228,7 +228,7 @@ PromptFate fate_of(const llm::Request& request, int64_t body_bytes, int64_t prom
                    const OllamaContext& context, const BytesPerToken& others) {
   if (context.tokens <= 0 || prompt_tokens <= 0) return PromptFate::kWhole;
   if (request.endpoint == llm::Endpoint::kEmbeddings) {
-    // Of several inputs the sum is told, and nothing follows from it.
+    // Of several inputs only the sum is known, and nothing follows from it.
     if (request.inputs.size() != 1) return PromptFate::kWhole;
     if (prompt_tokens > context.tokens) return PromptFate::kContextWrong;
     return prompt_tokens >= context.tokens - kMargin ? PromptFate::kCut : PromptFate::kWhole;

@@ -8,10 +8,10 @@
 namespace windrow::upstream {
 namespace {
 
-// Of calls that brought no reply: their texts are for those who can mend it.
+// Failures without a reply: their messages are for the operator.
 struct Words {
   std::string_view code;
-  std::string_view text;  // behind the name
+  std::string_view text;  // follows the name
 };
 constexpr std::array<Words, 8> kWords = {{
     {.code = "upstream_unreachable", .text = "cannot be reached; try again later"},
@@ -29,7 +29,7 @@ bool is_redirect_status(const llm::Failure& failure) {
   return failure.replied && failure.status >= 300 && failure.status <= 399;
 }
 
-// Its key, or what this may do with it.
+// The key, or what it permits.
 bool is_denial(const llm::Failure& failure) {
   return failure.replied && failure.failure_class == llm::FailureClass::kBackend &&
          (failure.status == 401 || failure.status == 403);
@@ -49,7 +49,7 @@ std::string redact_for_client(const llm::Failure& failure, std::string_view orig
   if (is_denial(failure))
     return fmt::format("{} does not let this one ask; tell those who run it", name);
   const auto* const words = std::ranges::find(kWords, failure.code, &Words::code);
-  // A stream that broke off is a kind of reply, too.
+  // A stream that broke off had a reply, too.
   const bool of_ours = !failure.replied || failure.code == "stream_broken";
   if (words != kWords.end() && of_ours && failure.raw.empty())
     return fmt::format("{} {}", name, words->text);

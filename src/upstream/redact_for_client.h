@@ -1,5 +1,5 @@
-// What the clients of a server in front are told of a failure of one behind it: what happened and
-// what they can do, and not where that server is or what its operator has to mend. Pure.
+// The failure of an upstream server as clients of `windrow serve` see it: what happened and what
+// they can do, without the address of the server and without what only its operator can fix. Pure.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace windrow::upstream {
 
-// The message of `failure`, in which a server that answers at `origin` ("http://gpu1:8000") is
-// called `name` ("a server behind this one"). What the server itself said stays.
+// The message of `failure`, in which the server at `origin` ("http://gpu1:8000") is called `name`
+// ("a server behind this one"). Text that the server itself sent stays.
 std::string redact_for_client(const llm::Failure& failure, std::string_view origin,
                               std::string_view name);
 
-// `failure` as clients are told: with these words; where the server did not let its client in, or
-// points elsewhere, 502 with nothing of what it said, for that is between it and who runs this.
+// `failure` with that message. Where the server refused this program's key or redirected it, a 502
+// without anything that the server sent: only the operator can act on that.
 llm::Failure for_clients(llm::Failure failure, std::string_view origin, std::string_view name);
 
 }  // namespace windrow::upstream

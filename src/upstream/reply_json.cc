@@ -20,7 +20,7 @@ namespace json = boost::json;
 
 namespace {
 
-// How much of a foreign text a message repeats.
+// How much of a text from outside a message quotes.
 constexpr size_t kQuoteBytesMax = 200;
 
 std::string text_of(const json::object& object, std::string_view name) {
@@ -77,7 +77,7 @@ llm::Usage usage_of(const json::object& body) {
   return result;
 }
 
-Told told_by(const json::value* body) {
+ServerError error_in(const json::value* body) {
   const json::object* top = body == nullptr ? nullptr : body->if_object();
   if (top == nullptr) return {};
   if (std::string text = text_of(*top, "error"); !text.empty()) {

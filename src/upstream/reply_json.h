@@ -1,5 +1,5 @@
-// What the JSON of servers elsewhere says, as far as it is the same in whole replies and in the
-// events of streams. Pure.
+// Reads the JSON of upstream servers, as far as it is the same in whole replies and in the events
+// of streams. Pure.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace windrow::upstream {
 
-// A reply as JSON. It is looked at once and let go, so it lies in memory that is let go as a whole.
+// A reply as JSON, in memory of its own that is freed as a whole: it is read once.
 class ReplyJson {
  public:
   explicit ReplyJson(std::string_view body);
 
-  // None: it is not one JSON value, or too deep.
+  // Null: it is not one JSON value, or nested too deeply.
   const boost::json::value* value() const { return value_ ? &*value_ : nullptr; }
 
   // It is nested deeper than kJsonDepthMax.
@@ -33,25 +33,24 @@ class ReplyJson {
   bool too_deep_ = false;
 };
 
-// The body as one line; a line of a log holds it, or of an event.
+// The body as one line, for a line of a log or of an event.
 std::string one_line(std::string_view body);
 
-// The beginning of a foreign text, in quotes, for a message.
+// The beginning of a text from outside, in quotes, for a message.
 std::string in_quotes(std::string_view text);
 
-// Of a member "usage"; what is not told is 0.
+// The member "usage"; numbers that are missing are 0.
 llm::Usage usage_of(const boost::json::object& body);
 
-// What the server itself says of a failure: OpenAI's {"error":{...}}, and the simpler forms of
-// Ollama ({"error":"..."}), FastAPI ({"detail":...}) and older vLLM (the error's members at the
-// top).
-struct Told {
+// The error object of a server: OpenAI's {"error":{...}}, and the simpler forms of Ollama
+// ({"error":"..."}), FastAPI ({"detail":...}) and older vLLM (the error's members at the top).
+struct ServerError {
   std::string message;
   std::string code;
   std::string type;
   std::string param;
 };
 
-Told told_by(const boost::json::value* body);
+ServerError error_in(const boost::json::value* body);
 
 }  // namespace windrow::upstream

@@ -21,7 +21,7 @@ constexpr uint64_t kEvery = 20;
 
 SelfCheck::SelfCheck(uint64_t run) : prefix_(fmt::format("wchk{}n", to_hex(run).substr(0, 8))) {}
 
-// A letter ends it, so that 1 is not found in 12.
+// A letter ends the code, so that 1 is not found in 12.
 std::string SelfCheck::code(uint64_t number) const {
   return fmt::format("{}{}z", prefix_, number);
 }
@@ -69,7 +69,7 @@ std::optional<std::string> SelfCheck::see_question(uint64_t number, std::string_
       repeated = true;
       continue;
     }
-    // Cut off, or misspelt, it tells nothing; whole, it is another question's.
+    // A code that is cut off or misspelt proves nothing; a whole one belongs to another question.
     const std::string_view rest = body.substr(at + prefix_.size());
     const size_t digits = rest.find_first_not_of("0123456789");
     if (digits == 0 || digits == std::string_view::npos || rest[digits] != 'z') continue;

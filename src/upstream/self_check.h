@@ -1,7 +1,7 @@
-// Whether a server gives a request the answer to another one. Servers and proxies have done so
-// under load, and nothing in such an answer looks wrong. So questions are planted among the rows
-// whose answer shows whose it is: each asks for a code of its own to be repeated. A code that turns
-// up anywhere else was given away. Pure; used by one thread at a time.
+// SelfCheck: detects a server that gives a request the answer to another one. Servers and proxies
+// have done so under load, and nothing in such an answer looks wrong. So questions are planted
+// among the rows, each with a code of its own that the answer has to repeat; a code in any other
+// answer shows a mix-up. Pure; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,20 @@
 
 namespace windrow::upstream {
 
-// What was seen so far.
 struct SelfCheckCounts {
   int64_t planted = 0;   // questions that were answered
-  int64_t repeated = 0;  // of these, with their own code: the model can do it, and it was its own
+  int64_t repeated = 0;  // of these, answers with the right code
   int64_t mixed_up = 0;  // answers with the code of another question
 
   friend bool operator==(const SelfCheckCounts&, const SelfCheckCounts&) = default;
 };
 
-// Of an answer to a question: enough for the code, and for a model that talks around it.
+// Limit of the answer to a question: enough for the code and a few words around it.
 inline constexpr int32_t kQuestionTokensMax = 64;
 
 class SelfCheck {
  public:
-  // `run` tells this run's codes from others'; drawn at random.
+  // `run` tells the codes of this run from those of others; a random number.
   explicit SelfCheck(uint64_t run);
 
   // Whether a question should be planted beside the row that is sent now: the first few rows, then
@@ -38,10 +37,11 @@ class SelfCheck {
   };
   Question plant(std::string_view model);
 
-  // Which question a request's body asks; nothing where it is another's.
+  // Which question the body of a request asks; absent for anything else.
   std::optional<uint64_t> question_in(std::string_view body) const;
 
-  // The answers, as their bodies came. What is wrong, for people, as soon as something is.
+  // Take the body of an answer to a row, and to a question. Return what is wrong, in words for
+  // people, when the answer has the code of another question.
   std::optional<std::string> see_row(std::string_view body);
   std::optional<std::string> see_question(uint64_t number, std::string_view body);
 
@@ -50,13 +50,13 @@ class SelfCheck {
  private:
   std::string code(uint64_t number) const;
 
-  const std::string prefix_;  // of every code of this run
+  const std::string prefix_;  // of all codes of this run
   uint64_t rows_ = 0;
   uint64_t planted_ = 0;
   SelfCheckCounts counts_;
 };
 
-// "42 questions planted, 42 answers had the right code"; what it means where that is not so.
+// "42 questions planted, 42 answers had the right code", with an explanation where they differ.
 std::string to_string(const SelfCheckCounts& counts);
 
 }  // namespace windrow::upstream

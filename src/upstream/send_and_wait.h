@@ -1,4 +1,4 @@
-// A call that its caller waits for: for the few questions that are asked before a job.
+// A blocking HTTP call, for the few requests that are sent before a job.
 #pragma once
 
 #include <future>
@@ -9,7 +9,7 @@
 
 namespace windrow::upstream {
 
-// Not on the client's loop.
+// Blocks until the reply is there. Not on the client's loop.
 inline http::ClientResult send_and_wait(http::Client& client, http::ClientRequest request) {
   auto result = std::make_shared<std::promise<http::ClientResult>>();
   std::future<http::ClientResult> waiting = result->get_future();

@@ -24,7 +24,7 @@ std::optional<json::object> object_in(std::string_view text) {
   return std::move(value.get_object());
 }
 
-// Who owns the first model, as many servers say in their own name.
+// The owner of the first model: many servers write their own name there.
 std::string owner_in(std::string_view models) {
   const std::optional<json::object> body = object_in(models);
   const json::value* data = body ? body->if_contains("data") : nullptr;
@@ -52,7 +52,7 @@ ServerIdentity identity_of(const ServerSigns& signs) {
   if (const ServerKind kind = kind_of_owner(owner_in(signs.models)); kind != ServerKind::kUnknown)
     return {.kind = kind, .version = {}};
   if (signs.server.starts_with("llama.cpp")) return {.kind = ServerKind::kLlamaServer};
-  // Python's own small server, which hardly anything else that serves models is built on.
+  // Python's own small HTTP server, which few other model servers are built on.
   if (signs.server.starts_with("BaseHTTP/")) return {.kind = ServerKind::kMlx};
   return {};
 }

@@ -1,5 +1,5 @@
-// Which server an upstream is, as far as it shows, and which of its own settings make it answer
-// several requests at a time. Pure.
+// Which product an upstream server is, as far as it shows, and which of its own settings make it
+// answer several requests at a time. Pure.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ enum class ServerKind : uint8_t {
   kSimulated,  // windrow sim-upstream
 };
 
-// What servers say without being asked for it; each may be empty.
+// What shows which product a server is; each may be empty.
 struct ServerSigns {
-  std::string server;          // the header of this name, of any reply
+  std::string server;          // the header `Server` of any reply
   std::string models;          // the body of /v1/models
   std::string ollama_version;  // the body of /api/version, when the reply was 200
 };
 
 struct ServerIdentity {
   ServerKind kind = ServerKind::kUnknown;
-  std::string version;  // of Ollama; else empty
+  std::string version;  // Ollama's; empty for others
 
   friend bool operator==(const ServerIdentity&, const ServerIdentity&) = default;
 };
@@ -38,10 +38,10 @@ ServerIdentity identity_of(const ServerSigns& signs);
 // "Ollama 0.12.3"; "vLLM"; empty for an unknown one.
 std::string to_string(const ServerIdentity& identity);
 
-// What to do about a server that answers one request at a time; one or two sentences.
+// Advice for a server that answers one request at a time; one or two sentences.
 std::string advice_if_serial(ServerKind kind);
 
-// What to do where more requests in flight bring nothing, or are refused; empty: nothing is known.
+// Advice where more requests in flight are refused or bring nothing; empty: there is none.
 std::string advice_for_more(ServerKind kind);
 
 }  // namespace windrow::upstream

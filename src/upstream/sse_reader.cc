@@ -47,7 +47,7 @@ void SseReader::take_line(std::vector<SseEvent>& events) {
   line_.clear();
 }
 
-// Others, as `id` and `retry`, are for clients that ask again; nobody does here.
+// Other fields, such as `id` and `retry`, are for clients that reconnect.
 void SseReader::take_field(std::string_view name, std::string_view value) {
   if (name == "event") {
     event_.name = value;

@@ -1,7 +1,7 @@
-// SseReader: the bytes of a stream of server-sent events, however they were cut on the way, become
-// its events, as the HTML standard has it ("9.2.6 Interpreting an event stream"): lines end with
-// LF, CR or both, several `data` lines are one text, comments and what has no data are nothing.
-// Pure.
+// SseReader: reads a stream of server-sent events from its bytes, in pieces of any size, by the
+// HTML standard ("9.2.6 Interpreting an event stream"): lines end with LF, CR or both, several
+// `data` lines are one text, comments and events without data are skipped. Pure; one thread at a
+// time.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace windrow::upstream {
 
 struct SseEvent {
-  std::string name;  // of its `event` field; mostly empty
+  std::string name;  // its `event` field; mostly empty
   std::string data;
 
   friend bool operator==(const SseEvent&, const SseEvent&) = default;
@@ -22,15 +22,15 @@ struct SseEvent {
 
 class SseReader {
  public:
-  // No event may hold more bytes: somebody has to keep them.
+  // An event with more bytes is an error: the whole event is kept in memory.
   explicit SseReader(size_t event_bytes_max) : event_bytes_max_(event_bytes_max) {}
 
   // Appends the events that are complete now. kInvalid for one that is too long; then nothing more
   // may be added.
   Result<void> add(std::string_view bytes, std::vector<SseEvent>& events);
 
-  // After the last byte: what would be an event if an empty line followed. The standard drops it;
-  // servers that forget that line are more common than such that end in the middle of an event.
+  // After the last byte: takes what would be an event if an empty line followed. The standard drops
+  // it, but servers that forget that line are more common than servers that end in mid-event.
   void finish(std::vector<SseEvent>& events);
 
  private:
@@ -39,11 +39,12 @@ class SseReader {
   void take_event(std::vector<SseEvent>& events);
 
   const size_t event_bytes_max_;
-  std::string line_;  // so far
-  SseEvent event_;    // likewise
+  // The line and the event that are not complete yet.
+  std::string line_;
+  SseEvent event_;
   bool has_data_ = false;
   bool first_line_ = true;
-  bool after_cr_ = false;  // a LF that comes now is of the line before
+  bool after_cr_ = false;  // a LF that comes now belongs to the end of the last line
 };
 
 }  // namespace windrow::upstream

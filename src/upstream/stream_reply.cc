@@ -19,10 +19,10 @@ namespace json = boost::json;
 
 namespace {
 
-// Far above the longest there is: one with the log-probabilities of a whole answer.
+// Far above the longest event, one with the log-probabilities of a whole answer.
 constexpr size_t kEventBytesMax = size_t{32} << 20;
 
-// An event instead of an answer. Some write "error": null beside one.
+// Whether an event is an error. Some servers write "error": null beside an answer.
 bool tells_error(const SseEvent& event, const json::object& body) {
   const json::value* error = body.if_contains("error");
   if (error != nullptr && !error->is_null()) return true;
@@ -30,12 +30,12 @@ bool tells_error(const SseEvent& event, const json::object& body) {
   return event.name == "error" || (object != nullptr && *object == "error");
 }
 
-// As HTTP would say it; servers that stream put it into the code.
-int32_t status_of(const Told& told) {
+// The status that the error would have as a reply; in streams it is the code.
+int32_t status_of(const ServerError& error) {
   constexpr int32_t kServerError = 500;
   int32_t status = 0;
-  const char* const end = told.code.data() + told.code.size();
-  const bool number = std::from_chars(told.code.data(), end, status).ptr == end;
+  const char* const end = error.code.data() + error.code.size();
+  const bool number = std::from_chars(error.code.data(), end, status).ptr == end;
   return number && status >= 400 && status <= 599 ? status : kServerError;
 }
 
@@ -60,8 +60,8 @@ std::optional<llm::Outcome> StreamReply::add(const http::ReplyHead& head, std::s
   return read(std::exchange(body_, {}), events);
 }
 
-// By its name, or where that is another by its first letters: there are servers that stream as
-// text/plain, and JSON begins otherwise.
+// By the content type, or by the first letters: some servers stream as text/plain, and JSON begins
+// otherwise.
 void StreamReply::find_kind(const http::ReplyHead& head) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (head.headers.get("content-type").value_or("").starts_with("text/event-stream")) {
@@ -103,14 +103,14 @@ std::optional<llm::Outcome> StreamReply::take(SseEvent event, std::vector<std::s
   if (body == nullptr) {
     return broken(fmt::format("an event is no JSON object: {}", in_quotes(event.data)));
   }
-  if (tells_error(event, *body)) return told(event, *parsed.value());
+  if (tells_error(event, *body)) return failure_in(event, *parsed.value());
   note(*body);
   ++passed_on_;
   out.push_back(one_line(event.data));
   return std::nullopt;
 }
 
-// What has to be known at the end.
+// Remembers what is needed at the end.
 void StreamReply::note(const json::object& event) {
   const json::value* usage = event.if_contains("usage");
   if (usage != nullptr && usage->is_object()) usage_ = usage_of(event);
@@ -118,7 +118,7 @@ void StreamReply::note(const json::object& event) {
   if (choices == nullptr || !choices->is_array()) return;
   for (const json::value& choice : choices->get_array()) {
     const json::value* index = member_in(&choice, "index");
-    Said& said = said_[index != nullptr && index->is_int64() ? index->get_int64() : 0];
+    Choice& said = arrived_[index != nullptr && index->is_int64() ? index->get_int64() : 0];
     const json::value* reason = member_in(&choice, "finish_reason");
     if (reason != nullptr && reason->is_string()) said.finish_reason = reason->get_string();
     if (wanted_.form == llm::Structure::kText) continue;
@@ -129,18 +129,18 @@ void StreamReply::note(const json::object& event) {
 }
 
 bool StreamReply::is_whole() const {
-  return std::ssize(said_) >= choices_ && std::ranges::none_of(said_, [](const auto& one) {
+  return std::ssize(arrived_) >= choices_ && std::ranges::none_of(arrived_, [](const auto& one) {
            return one.second.finish_reason.empty();
          });
 }
 
 llm::Outcome StreamReply::answer() const {
-  if (said_.empty()) return broken("it ended without an answer");
+  if (arrived_.empty()) return broken("it ended without an answer");
   llm::Answer answer;
   answer.usage = usage_;
   if (wanted_.form == llm::Structure::kText) return answer;
-  for (const auto& [index, said] : said_) {
-    // Without a text it is a refusal or calls tools.
+  for (const auto& [index, said] : arrived_) {
+    // An answer without text is a refusal or calls tools.
     if (said.text.empty()) continue;
     std::optional<std::string> fault = structure_fault(wanted_, said.text);
     if (!fault) continue;
@@ -158,27 +158,26 @@ llm::Outcome StreamReply::answer() const {
   return answer;
 }
 
-// An event says what went wrong.
-llm::Failure StreamReply::told(const SseEvent& event, const json::value& body) const {
-  Told told = told_by(&body);
+llm::Failure StreamReply::failure_in(const SseEvent& event, const json::value& body) const {
+  ServerError error = error_in(&body);
   if (passed_on_ == 0) {
     http::ClientReply reply;
-    reply.head.status = status_of(told);
+    reply.head.status = status_of(error);
     reply.body = event.data;
     return std::get<llm::Failure>(read_reply(asked_, std::move(reply), 0));
   }
-  llm::Failure failure = broken(told.message.empty() ? in_quotes(event.data) : told.message);
+  llm::Failure failure = broken(error.message.empty() ? in_quotes(event.data) : error.message);
   int32_t number = 0;
   const bool is_number =
-      std::from_chars(told.code.data(), told.code.data() + told.code.size(), number).ec ==
+      std::from_chars(error.code.data(), error.code.data() + error.code.size(), number).ec ==
       std::errc();
-  if (!told.code.empty() && !is_number) failure.code = std::move(told.code);
-  failure.param = std::move(told.param);
+  if (!error.code.empty() && !is_number) failure.code = std::move(error.code);
+  failure.param = std::move(error.param);
   failure.raw = one_line(event.data);
   return failure;
 }
 
-// Nobody was told anything yet: it may be sent again. Otherwise what was said stays said.
+// Before anything was passed on, the request may be sent again.
 llm::Failure StreamReply::broken(std::string_view why) const {
   llm::Failure failure{.failure_class = passed_on_ == 0 ? llm::FailureClass::kTransient
                                                         : llm::FailureClass::kRequest,
@@ -195,7 +194,7 @@ llm::Outcome StreamReply::end(http::ClientResult result, int64_t now_unix_s,
                               std::vector<std::string>& events) {
   if (const auto* failure = std::get_if<http::ClientFailure>(&result)) {
     if (passed_on_ > 0 && !is_cancelled(*failure)) {
-      // Which server it is, it says itself.
+      // The server is named once.
       std::string_view why = failure->message;
       const std::string name = fmt::format("{}: ", asked_.server);
       if (why.starts_with(name)) why.remove_prefix(name.size());
@@ -211,7 +210,7 @@ llm::Outcome StreamReply::end(http::ClientResult result, int64_t now_unix_s,
   std::vector<SseEvent> last;
   reader_.finish(last);
   if (std::optional<llm::Outcome> outcome = take(std::move(last), events)) return *outcome;
-  // Some forget [DONE]; but where every choice says why it ended, nothing is missing.
+  // Some servers forget [DONE]; when every choice has a finish reason, nothing is missing.
   if (is_whole()) return answer();
   return broken("it ended before the answer did");
 }

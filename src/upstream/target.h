@@ -1,4 +1,4 @@
-// Where requests to a server go. Pure.
+// The URLs of a server's routes. Pure.
 #pragma once
 
 #include <string_view>
@@ -13,14 +13,14 @@ namespace windrow::upstream {
 // ("https://h/deploy/x?version=1").
 http::Url with_version(http::Url base);
 
-// Of an endpoint, below what with_version gave.
+// The route of an endpoint; `base` as with_version returns it.
 http::Url target_of(const http::Url& base, llm::Endpoint endpoint);
 
 // The server itself, for routes that do not belong to the OpenAI API ("/api/ps").
 http::Url at_root(const http::Url& base, std::string_view path);
 
-// What servers have beside the OpenAI API ("/metrics"): above the "/v1" that the base ends with, at
-// the root where it ends with something else.
+// A route that servers have beside the OpenAI API ("/metrics"): above the "/v1" with which the base
+// ends, or at the root where it ends with something else.
 http::Url beside_version(const http::Url& base, std::string_view path);
 
 }  // namespace windrow::upstream

@@ -14,10 +14,10 @@
 #include "base/ensure.h"
 #include "llm/raw_request.h"
 #include "llm/stream_sink.h"
+#include "upstream/answer_format_check.h"
 #include "upstream/read_reply.h"
 #include "upstream/redact_for_client.h"
 #include "upstream/stream_reply.h"
-#include "upstream/structure.h"
 #include "upstream/target.h"
 
 namespace windrow::upstream {

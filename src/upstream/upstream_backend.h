@@ -27,7 +27,7 @@
 #include "http/client.h"
 #include "llm/backend.h"
 #include "llm/upstream_status.h"
-#include "upstream/answer_schemas.h"
+#include "upstream/answer_format_check.h"
 
 namespace windrow::upstream {
 

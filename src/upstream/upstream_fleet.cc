@@ -12,9 +12,7 @@
 #include "upstream/ask_upstream.h"
 #include "upstream/checked_backend.h"
 #include "upstream/deferred_backend.h"
-#include "upstream/identify_server.h"
 #include "upstream/memory_poll.h"
-#include "upstream/models_reply.h"
 #include "upstream/ollama_backend.h"
 
 namespace windrow::upstream {

@@ -27,7 +27,7 @@
 #include "http/loop.h"
 #include "llm/backend.h"
 #include "llm/upstream_status.h"
-#include "upstream/answer_schemas.h"
+#include "upstream/answer_format_check.h"
 #include "upstream/failure_reports.h"
 #include "upstream/mix_up_watch.h"
 #include "upstream/upstream_backend.h"

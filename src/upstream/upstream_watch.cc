@@ -1,6 +1,7 @@
 #include "upstream/upstream_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -8,12 +9,11 @@
 #include <variant>
 
 #include "upstream/ask_upstream.h"
-#include "upstream/identify_server.h"
 
 namespace windrow::upstream {
 namespace {
 
-// Nobody is there.
+// No server is there.
 bool is_unreached(const http::ClientResult& result) {
   const auto* failure = std::get_if<http::ClientFailure>(&result);
   return failure != nullptr && !failure->sent &&
@@ -27,6 +27,14 @@ bool is_short_of_files(const http::ClientResult& result) {
 }
 
 }  // namespace
+
+Duration until_next_question(const WatchTimes& times, int64_t failures, Random& random) {
+  if (failures == 0) return times.period;
+  const double doubled = static_cast<double>(times.retry_min.count()) *
+                         std::exp2(static_cast<double>(std::min<int64_t>(failures - 1, 60)));
+  const double whole = std::min(doubled, static_cast<double>(times.period.count()));
+  return Duration(static_cast<Duration::rep>(whole * (1 - random.unit() / 3)));
+}
 
 class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
  public:
@@ -78,7 +86,7 @@ class UpstreamWatch::Core : public std::enable_shared_from_this<Core> {
   const std::vector<UpstreamOptions> servers_;
   const WatchOptions options_;
 
-  // Of the loop's thread.
+  // Used by the loop's thread only.
   Random random_;
   std::vector<State> states_;
   bool stopped_ = false;
@@ -129,7 +137,7 @@ void UpstreamWatch::Core::identified(size_t server, const http::ClientResult& mo
   State& state = states_[server];
   state.call.reset();
   if (is_unreached(version) || is_short_of_files(version))
-    return settle(server, version);  // it has gone meanwhile
+    return settle(server, version);  // it has gone down since
   state.identity = identity_in(models, version);
   settle(server, models);
 }
@@ -137,7 +145,7 @@ void UpstreamWatch::Core::identified(size_t server, const http::ClientResult& mo
 void UpstreamWatch::Core::settle(size_t server, const http::ClientResult& result) {
   State& state = states_[server];
   if (is_short_of_files(result)) {
-    // It was not asked, so it is what it was.
+    // It was not asked which product it is, so that stays.
     const Duration soon = until_next_question(options_.times, 0, random_);
     state.timer->wake_at(loop_.clock().now() + soon, [this, server] { ask(server); });
     return;
@@ -151,7 +159,7 @@ void UpstreamWatch::Core::settle(size_t server, const http::ClientResult& result
     options_.on_change(server);
 }
 
-// Whether it is another than before.
+// Whether anything has changed.
 bool UpstreamWatch::Core::note(size_t server, Result<UpstreamFacts> facts, bool unreached) {
   const std::scoped_lock lock(mutex_);
   ServerReading& reading = readings_[server];

@@ -1,7 +1,6 @@
 // UpstreamWatch: asks every server for its models, again and again, for a program that runs for
-// weeks: one that was down joins when it is up, models that appear or go are seen. Whether requests
-// fare well at a server is the dispatcher's to know (Dispatcher::readings); this tells who is there
-// at all, also while nobody asks anything.
+// weeks. It notices servers that go down and come back and models that appear or go, also while
+// there are no requests. The dispatcher knows how requests fare at a server (Dispatcher::readings).
 //
 //   const UpstreamWatch watch(loop, client, servers, {.on_change = [&](size_t server) { ... }});
 #pragma once
@@ -14,37 +13,49 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/random.h"
 #include "http/client.h"
 #include "http/loop.h"
 #include "upstream/server_kind.h"
 #include "upstream/upstream_backend.h"
-#include "upstream/watch_times.h"
 
 namespace windrow::upstream {
 
-// What a server said last.
-struct ServerReading {
-  bool asked = false;    // it has answered, or failed to, once
-  bool answers = false;  // and did, the last time
+struct WatchTimes {
+  Duration period = std::chrono::minutes(1);  // while a server answers
 
-  // Of a server that answers, or of the last time it did; absent: it does not say, or never did.
+  // After the first failure, then twice as long each time, up to the period. A third of it is
+  // random, so that several watches do not ask at the same time.
+  Duration retry_min = std::chrono::seconds(1);
+};
+
+// The time until a server is asked again, after so many failures since its last answer. Pure.
+Duration until_next_question(const WatchTimes& times, int64_t failures, Random& random);
+
+// What is known of a server.
+struct ServerReading {
+  bool asked = false;    // it has answered, or failed to, at least once
+  bool answers = false;  // it did the last time
+
+  // From its last answer; absent: it does not list them, or has never answered.
   std::optional<std::vector<std::string>> models;
 
-  // Which one it is, as far as it shows: asked when it comes, and when it comes back.
+  // Which product it is, as far as it shows: asked when it comes up.
   ServerIdentity identity;
 
   std::string problem;  // why it does not answer, for people
 
-  // Nobody is there: no connection, again and again since then.
+  // No connection has succeeded since then.
   std::optional<TimePoint> unreached_since;
 };
 
 struct WatchOptions {
   WatchTimes times;
 
-  // Told after the first answer or failure of a server, and whenever it comes, goes, or has other
-  // models; on the loop's thread, which waits for it. May call the watch, not destroy it. Not
-  // called any more once the destructor has begun. May be empty.
+  // Called after the first answer or failure of a server, and whenever it comes up, goes down or
+  // has other models; on the loop's thread, which waits for it. May call the watch, not destroy it.
+  // Not called any more once the destructor has begun. May be empty.
   std::function<void(size_t server)> on_change;
 
   uint64_t seed = 1;
@@ -53,8 +64,8 @@ struct WatchOptions {
 // Thread-safe.
 class UpstreamWatch {
  public:
-  // Asks all of them at once. `client` runs on `loop`; both outlive it. Of `servers` it takes
-  // addresses, keys and headers; they are named by their place in it.
+  // Asks all servers at once. `client` runs on `loop`; both outlive the watch. Uses the addresses,
+  // keys and headers of `servers`; a server is named by its position.
   UpstreamWatch(http::Loop& loop, http::Client& client, std::vector<UpstreamOptions> servers,
                 WatchOptions options);
   ~UpstreamWatch();
@@ -65,7 +76,7 @@ class UpstreamWatch {
   std::optional<std::vector<std::string>> models_of(size_t server) const;
   std::optional<TimePoint> unreached_since(size_t server) const;
 
-  // How many answer. Before all were asked it may be less than there are.
+  // How many servers answered when they were last asked.
   size_t answering() const;
 
  private:
@@ -73,7 +84,7 @@ class UpstreamWatch {
 
   http::Loop& loop_;
 
-  // Shared with the questions that are out. Lives and dies on the loop's thread.
+  // Shared with the requests in flight. Created and destroyed on the loop's thread.
   std::shared_ptr<Core> core_;
 };
 

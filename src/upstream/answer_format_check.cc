@@ -1,11 +1,14 @@
-#include "upstream/structure.h"
+#include "upstream/answer_format_check.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/utf8.h"
 #include "json/depth.h"
@@ -30,7 +33,7 @@ const json::string* answer_text(const json::value& choice) {
   return text == nullptr ? nullptr : text->if_string();
 }
 
-// What every JSON text and what every JSON object fits.
+// The schema of all JSON texts, and that of all JSON objects.
 const schema::Validator& any_of_form(llm::Structure form) {
   static const schema::Validator kAny = schema::Validator::compile(true, {}).value();
   static const schema::Validator kObject =
@@ -41,6 +44,18 @@ const schema::Validator& any_of_form(llm::Structure form) {
 std::string quoted_answer(std::string_view text) {
   return fmt::format("\"{}{}\"", utf8_repair(text.substr(0, kAnswerQuoteBytesMax)),
                      text.size() > kAnswerQuoteBytesMax ? "..." : "");
+}
+
+namespace json = boost::json;
+
+// A file whose rows all have schemas of their own would otherwise fill the console.
+constexpr size_t kReportedMax = 10;
+
+Result<schema::Validator> compile(std::string_view text) {
+  boost::system::error_code error;
+  const json::value value = json::parse(text, error, {}, {.max_depth = kJsonDepthMax});
+  if (error) return Error{ErrorKind::kInvalid, fmt::format("it is no JSON ({})", error.message())};
+  return schema::Validator::compile(value, {});
 }
 
 }  // namespace
@@ -76,6 +91,53 @@ StructureFinding judge_structure(const WantedStructure& wanted, std::string_view
     }
   }
   return finding;
+}
+
+AnswerSchemas::AnswerSchemas(OnRefused on_refused, size_t kept_max)
+    : on_refused_(std::move(on_refused)), kept_max_(kept_max) {}
+
+std::shared_ptr<const schema::Validator> AnswerSchemas::of(std::string_view text) {
+  const Hash128 key = hash128(text);
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = kept_.find(key);
+    if (found != kept_.end()) {
+      found->second.used = ++uses_;
+      return found->second.validator;
+    }
+  }
+  // Without the lock, so that other rows continue; two that compile the same schema do no harm.
+  Result<schema::Validator> compiled = compile(text);
+  std::shared_ptr<const schema::Validator> validator;
+  if (compiled) {
+    validator = std::make_shared<const schema::Validator>(*std::move(compiled));
+  } else {
+    report(key, compiled.error().message);
+  }
+  keep(key, validator);
+  return validator;
+}
+
+void AnswerSchemas::keep(const Hash128& key, std::shared_ptr<const schema::Validator> validator) {
+  const std::scoped_lock lock(mutex_);
+  if (kept_.size() >= kept_max_ && !kept_.contains(key)) {
+    kept_.erase(std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
+      return a.second.used < b.second.used;
+    }));
+  }
+  kept_.insert_or_assign(key, Kept{std::move(validator), ++uses_});
+}
+
+void AnswerSchemas::report(const Hash128& key, const std::string& why) {
+  bool last = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!on_refused_ || reported_.size() >= kReportedMax || !reported_.insert(key).second) return;
+    last = reported_.size() == kReportedMax;
+  }
+  on_refused_(
+      fmt::format("answers cannot be checked against their schema, only for being JSON: {}{}", why,
+                  last ? "; further schemas are not reported" : ""));
 }
 
 }  // namespace windrow::upstream
