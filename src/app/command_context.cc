@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "app/load_settings.h"
 #include "app/open_files.h"
+#include "app/resolve_settings.h"
 #include "app/run_options.h"
 #include "batch/job_runner.h"
 

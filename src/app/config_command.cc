@@ -8,7 +8,7 @@
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 
-#include "app/load_settings.h"
+#include "app/resolve_settings.h"
 #include "json/pretty.h"
 #include "store/posix_disk.h"
 

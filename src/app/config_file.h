@@ -1,17 +1,38 @@
 // windrow.toml: the settings of a file, as names and values with the line each came from.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "app/environment.h"
-#include "app/upstream_entry.h"
 #include "base/result.h"
 
 namespace windrow::app {
+
+// What is absent is as the flags say.
+struct UpstreamEntry {
+  std::string url;
+  std::string api_key;  // never shown
+  std::string api_key_env;
+  std::string concurrency;
+  std::optional<bool> serial;
+  std::optional<int64_t> requests_per_minute;
+  std::optional<int64_t> tokens_per_minute;
+  std::map<std::string, std::string, std::less<>> models;
+  std::string place;  // "windrow.toml:3"
+};
+
+// kInvalid for a table without a url, an unknown key (with the nearest one) or a value that its key
+// does not take.
+Result<UpstreamEntry> parse_upstream_entry(const boost::json::object& table,
+                                           const std::string& place);
 
 struct ConfigEntry {
   std::string name;        // of a setting that exists and may stand in a file

@@ -1,6 +1,7 @@
 #include "app/config_file.h"
 
 #include <gtest/gtest.h>
+
 #include <boost/json/serialize.hpp>
 
 #include "app/settings.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/client_options.h"
+#include "app/fleet_settings.h"
 #include "app/open_files.h"
 #include "base/format.h"
 #include "http/curl_client.h"

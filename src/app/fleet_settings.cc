@@ -1,14 +1,17 @@
 #include "app/fleet_settings.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "app/client_options.h"
 #include "app/open_files.h"
-#include "app/reply_memory.h"
+#include "http/proxy.h"
 
 namespace windrow::app {
 namespace {
@@ -18,6 +21,8 @@ engine::FlashAttention flash_attention_of(std::string_view name) {
   if (name == "off") return engine::FlashAttention::kOff;
   return engine::FlashAttention::kAuto;
 }
+
+constexpr uint64_t kPartOfMachine = 16;
 
 }  // namespace
 
@@ -85,6 +90,24 @@ fleet::UpstreamFleetOptions upstream_fleet_options(const Settings& settings,
   options.client.connections_max =
       static_cast<size_t>(requests_max) + static_cast<size_t>(own_files(files_max) / 4);
   return options;
+}
+
+http::ClientOptions client_options(const Environment& environment) {
+  return {.proxies = http::read_proxy_settings(
+              [&](const std::string& name) { return variable(environment, name); }),
+          .ca_file = variable(environment, "SSL_CERT_FILE")};
+}
+
+size_t reply_memory_bytes(int64_t setting_mb, uint64_t machine_bytes) {
+  if (setting_mb > 0) return static_cast<size_t>(setting_mb) << 20U;
+  return std::clamp<size_t>(machine_bytes / kPartOfMachine, kReplyMemoryMin, kReplyMemoryMax);
+}
+
+uint64_t machine_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
 }  // namespace windrow::app

@@ -9,17 +9,13 @@
 #include <vector>
 
 #include "app/command_line.h"
+#include "app/commands.h"
 #include "app/config_command.h"
 #include "app/environment.h"
 #include "app/inspect_command.h"
 #include "app/keys_command.h"
-#include "app/probe_command.h"
+#include "app/open_files.h"
 #include "app/retry_command.h"
-#include "app/run_command.h"
-#include "app/serve_command.h"
-#include "app/sim_upstream_command.h"
-#include "app/standard_descriptors.h"
-#include "app/status_command.h"
 #include "base/uncaught.h"
 #include "engine/llama/llama_library.h"
 

@@ -1,4 +1,4 @@
-#include "app/probe_command.h"
+#include "app/commands.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
-#include "app/client_options.h"
 #include "app/console.h"
+#include "app/fleet_settings.h"
 #include "app/open_files.h"
 #include "app/probe_requests.h"
 #include "app/probe_text.h"

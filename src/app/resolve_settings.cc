@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <ranges>
 #include <set>
+#include <vector>
 
+#include "app/config_file.h"
 #include "app/setting_value.h"
 #include "base/ensure.h"
 #include "base/suggest.h"
@@ -184,6 +186,14 @@ Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
   if (!chosen) return chosen.error();
   warn_of_near_variables(environment, resolved);
   return resolved;
+}
+
+Result<ResolvedSettings> load_settings(std::span<const GivenFlag> flags,
+                                       const Environment& environment, store::Disk& disk) {
+  const auto files =
+      read_config_files(environment, [&](const std::string& path) { return disk.read_all(path); });
+  if (!files) return files.error();
+  return resolve_settings(flags, environment, *files);
 }
 
 }  // namespace windrow::app

@@ -1,4 +1,5 @@
 // Which of the places that may hold a setting counts: flag, then variable, then file, then default.
+// The settings of this call: flags, variables and files together.
 #pragma once
 
 #include <map>
@@ -10,6 +11,7 @@
 #include "app/environment.h"
 #include "app/settings.h"
 #include "base/result.h"
+#include "store/disk.h"
 
 namespace windrow::app {
 
@@ -45,5 +47,8 @@ struct ResolvedSettings {
 Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
                                           const Environment& environment,
                                           std::span<const ConfigFile> files);
+
+Result<ResolvedSettings> load_settings(std::span<const GivenFlag> flags,
+                                       const Environment& environment, store::Disk& disk);
 
 }  // namespace windrow::app

@@ -1,6 +1,7 @@
 #include "app/resolve_settings.h"
 
 #include <gtest/gtest.h>
+
 #include <boost/json/serialize.hpp>
 
 #include "app/settings.h"

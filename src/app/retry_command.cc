@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/load_settings.h"
-#include "app/run_command.h"
+#include "app/commands.h"
+#include "app/resolve_settings.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_record.h"

@@ -1,5 +1,5 @@
 // `windrow retry RESULTS.errors.jsonl`: the failed rows of a job once more. Finds out which job and
-// which input that is; the rest is `windrow run` (run_command.h) with only these rows.
+// which input that is; the rest is `windrow run` with only these rows.
 #pragma once
 
 #include "app/command_line.h"

@@ -1,4 +1,4 @@
-#include "app/run_command.h"
+#include "app/commands.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,6 @@
 #include "app/run_summary.h"
 #include "app/select_fleet.h"
 #include "app/signals.h"
-#include "app/stop_relay.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/input.h"

@@ -6,14 +6,12 @@
 #include <utility>
 
 #include "app/fleet_settings.h"
-#include "app/model_choice.h"
-#include "app/model_file.h"
-#include "app/model_options.h"
+#include "app/model_settings.h"
 #include "app/pool_settings.h"
 #include "app/price_settings.h"
 #include "app/run_options.h"
 #include "app/serve_options.h"
-#include "app/upstream_choice.h"
+#include "app/upstream_settings.h"
 #include "engine/sim/sim_options.h"
 #include "fleet/chat_template_choice.h"
 #include "fleet/local_job_fleet.h"

@@ -1,4 +1,4 @@
-#include "app/serve_command.h"
+#include "app/commands.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,20 +20,19 @@
 #include "api/api_server.h"
 #include "api/keys/key_accounts.h"
 #include "api/keys/key_file.h"
-#include "app/catalogue_models.h"
-#include "app/client_room.h"
 #include "app/command_context.h"
 #include "app/console.h"
 #include "app/fetch_models.h"
-#include "app/key_watch.h"
 #include "app/line_log.h"
+#include "app/open_files.h"
 #include "app/run_options.h"
 #include "app/select_fleet.h"
+#include "app/serve_control.h"
 #include "app/serve_options.h"
 #include "app/serve_storage.h"
+#include "app/served_models.h"
 #include "app/service_manager.h"
 #include "app/signals.h"
-#include "app/stop_relay.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "batch/job_runner.h"
@@ -50,94 +49,6 @@ constexpr size_t kMebibyte = size_t{1} << 20;
 
 // How long a server that was told to stop at once may take to say goodbye to its clients.
 constexpr Duration kDisconnectGrace = std::chrono::seconds(2);
-
-// The main thread waits here for signals and for the end of the server.
-class Wishes {
- public:
-  void stop() { set(stop_); }
-  void stop_now() { set(stop_now_); }
-  void stopped() { set(stopped_); }
-
-  void wait_for_stop() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stop_ || stop_now_; });
-  }
-
-  // False: it is to stop at once.
-  bool wait_until_stopped() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return stopped_ || stop_now_; });
-    return stopped_;
-  }
-
-  bool wait_until_stopped(Duration at_most) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, at_most, [this] { return stopped_; });
-  }
-
- private:
-  void set(bool& wish) {
-    const std::scoped_lock lock(mutex_);
-    wish = true;
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stop_ = false;
-  bool stop_now_ = false;
-  bool stopped_ = false;
-};
-
-// SIGHUP, which may come before there is anything to read again.
-class Reload {
- public:
-  void set(std::function<void()> what) {
-    const std::scoped_lock lock(mutex_);
-    what_ = std::move(what);
-  }
-
-  void now() {
-    const std::scoped_lock lock(mutex_);
-    if (what_) what_();
-  }
-
- private:
-  std::mutex mutex_;
-  std::function<void()> what_;
-};
-
-// How many requests a server is just reading, as long as there is one.
-class Arriving {
- public:
-  void set(const api::ApiServer* server) {
-    const std::scoped_lock lock(mutex_);
-    server_ = server;
-  }
-
-  int64_t count() const {
-    const std::scoped_lock lock(mutex_);
-    return server_ == nullptr ? 0 : server_->arriving();
-  }
-
-  // Of one server, while this lives.
-  class Reading {
-   public:
-    Reading(Arriving& arriving, const api::ApiServer& server) : arriving_(arriving) {
-      arriving_.set(&server);
-    }
-    ~Reading() { arriving_.set(nullptr); }
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
-
-   private:
-    Arriving& arriving_;
-  };
-
- private:
-  mutable std::mutex mutex_;
-  const api::ApiServer* server_ = nullptr;
-};
 
 api::ApiOptions api_options(const ServeOptions& options, const Settings& settings) {
   api::ApiOptions api;
@@ -158,51 +69,6 @@ api::ApiOptions api_options(const ServeOptions& options, const Settings& setting
   api.version = WINDROW_VERSION;
   api.metrics = std::make_shared<api::ServeMetrics>();
   return api;
-}
-
-api::ServedModel served_model(const fleet::FleetModel& model) {
-  return {.name = model.name,
-          .dispatcher = model.dispatcher,
-          .endpoints = model.endpoints,
-          .raw = model.raw,
-          .upstreams = model.upstreams,
-          .created_unix_s = model.created_unix_s,
-          .context_tokens = model.context_tokens,
-          .vocabulary_size = model.vocabulary_size,
-          .fingerprint = model.fingerprint,
-          .owner = model.owner,
-          .residence = model.residency};
-}
-
-std::vector<api::ModelReading> model_readings(const fleet::ServerFleet& fleet) {
-  std::vector<api::ModelReading> readings;
-  for (fleet::FleetReading& reading : fleet.readings()) {
-    readings.push_back({.name = std::move(reading.name),
-                        .stats = reading.stats,
-                        .queue = std::move(reading.queue),
-                        .dispatch = reading.dispatch,
-                        .residence = std::move(reading.model),
-                        .upstreams = std::move(reading.upstreams)});
-  }
-  return readings;
-}
-
-void fill(api::ModelRegistry& catalogue, const std::vector<fleet::FleetModel>& models) {
-  for (const fleet::FleetModel& model : models) {
-    catalogue.add(served_model(model), model.any);
-    for (const std::string& alias : model.aliases)
-      catalogue.add_alias(alias, model.name);
-  }
-}
-
-// Adds models that are new, or at other servers than before.
-void fill_again(api::ModelRegistry& catalogue, const std::vector<fleet::FleetModel>& models) {
-  for (const fleet::FleetModel& model : models) {
-    const api::ServedModel* before = catalogue.find(model.name);
-    const bool same =
-        before != nullptr && before->name == model.name && before->upstreams == model.upstreams;
-    if (!same) catalogue.add(served_model(model), model.any);
-  }
 }
 
 json::array names_of(const std::vector<fleet::FleetModel>& models) {
@@ -238,21 +104,21 @@ std::string text_of(const std::vector<fleet::FleetModel>& models) {
 // Lets what is inside finish, and cuts it off when that is asked for or takes too long. False:
 // something was cut off because somebody asked for it.
 bool drain(api::ApiServer& server, ServeStorage& storage,
-           const std::vector<fleet::FleetModel>& models, Duration grace, Wishes& wishes,
+           const std::vector<fleet::FleetModel>& models, Duration grace, StopState& stop,
            Console& console) {
   const std::future<void> stopping = std::async(std::launch::async, [&] {
     const std::future<void> batches = std::async(std::launch::async, [&] { storage.stop(grace); });
     server.stop(grace);
     batches.wait();
-    wishes.stopped();
+    stop.set_stopped();
   });
-  if (wishes.wait_until_stopped()) return true;
+  if (stop.wait_until_stopped()) return true;
   console.note("stopping at once");
   server.give_up();
   for (const fleet::FleetModel& model : models)
     model.dispatcher->cancel_all();
   // What a client does not fetch is not waited for; there is nothing here that could be lost.
-  if (!wishes.wait_until_stopped(kDisconnectGrace)) std::_Exit(kExitCutOff);
+  if (!stop.wait_until_stopped(kDisconnectGrace)) std::_Exit(kExitCutOff);
   return false;
 }
 
@@ -280,7 +146,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   StopRelay relay;
   Reload reload;
   const SignalWatch signals([&](std::string_view) { relay.stop(); }, [&] { relay.stop_now(); },
-                            [&] { reload.now(); });
+                            [&] { reload.run(); });
 
   // What was asked for, and whatever of it can be known to be wrong.
   CommandContext context(environment);
@@ -333,7 +199,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   until_ready.emplace(relay, StopRelay::Target{leave, leave});
 
   // The port, at which everybody hears that models are being loaded.
-  Arriving arriving;
+  ArrivingRequests arriving;
   const auto fetch = [&](std::vector<fleet::ModelChoice>& models) {
     return fetch_models(models, environment, clock, disk, console);
   };
@@ -352,7 +218,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   const Result<std::unique_ptr<api::ApiServer>> server =
       api::ApiServer::open(loop, clock, catalogue, std::move(api));
   if (!server) return context.fail(server.error());
-  const Arriving::Reading reading(arriving, **server);
+  const ArrivingRequests::Source reading(arriving, **server);
   const std::string url =
       local_url({options->listen.host, (*server)->port()}, !settings.tls_cert.empty());
   console.note(fmt::format("listening on {}", url));
@@ -391,10 +257,10 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     return context.fail(opened.error());
   }
   const std::vector<fleet::FleetModel> models = fleet->models();
-  fill(catalogue, models);
-  fleet->watch([&] { fill_again(catalogue, fleet->models()); });
+  add_models(catalogue, models);
+  fleet->watch([&] { update_models(catalogue, fleet->models()); });
   catalogue.set_state(api::ServeState::kReady);
-  CatalogueModels batch_models(catalogue, [&fleet] { return fleet->is_unreachable(0); });
+  RegistryModels batch_models(catalogue, [&fleet] { return fleet->is_unreachable(0); });
   storage->start(batch_models);
   if (const std::string note = fleet->note(); !note.empty() && !chosen->upstreams.empty())
     console.note(note);
@@ -404,11 +270,11 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   service.ready(fmt::format("serving {} at {}", text_of(models), url));
 
   // Until somebody says stop.
-  Wishes wishes;
+  StopState stop;
   until_ready.reset();
   const StopRelay::Attachment stops(
-      relay, StopRelay::Target{[&] { wishes.stop(); }, [&] { wishes.stop_now(); }});
-  wishes.wait_for_stop();
+      relay, StopRelay::Target{[&] { stop.request_stop(); }, [&] { stop.request_stop_now(); }});
+  stop.wait_for_request();
   console.note(
       fmt::format("stopping: requests that run may finish within {} s; Ctrl-C again ends "
                   "them at once",
@@ -417,7 +283,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   service.stopping("finishing what runs");
   catalogue.set_state(api::ServeState::kStopping);
   const bool finished =
-      drain(**server, *storage, models, std::chrono::seconds(settings.grace_s), wishes, console);
+      drain(**server, *storage, models, std::chrono::seconds(settings.grace_s), stop, console);
   fleet->watch({});
   reload.set({});
   for (const fleet::FleetModel& model : models)

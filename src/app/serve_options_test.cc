@@ -9,6 +9,61 @@
 namespace windrow::app {
 namespace {
 
+TEST(ListenAddress, HostsAndPorts) {
+  const auto host_of = [](std::string_view text) { return parse_listen(text)->host; };
+  EXPECT_EQ(*parse_listen("127.0.0.1:8080"), (ListenAddress{"127.0.0.1", 8080}));
+  EXPECT_EQ(*parse_listen("[::1]:8080"), (ListenAddress{"::1", 8080}));
+  EXPECT_EQ(*parse_listen("localhost:0"), (ListenAddress{"localhost", 0}));
+  EXPECT_EQ(host_of("[fe80::1%eth0]:1"), "fe80::1%eth0");
+  EXPECT_EQ(parse_listen("0.0.0.0:65535")->port, 65535);
+  EXPECT_EQ(host_of("server-1.example.com:80"), "server-1.example.com");
+  // A port alone is of this machine.
+  EXPECT_EQ(*parse_listen("18703"), (ListenAddress{"127.0.0.1", 18703}));
+  EXPECT_EQ(*parse_listen(":18703"), (ListenAddress{"127.0.0.1", 18703}));
+}
+
+TEST(ListenAddress, WhatIsNoneIsRefusedWithTheForm) {
+  const auto why = [](std::string_view text) {
+    const Result<ListenAddress> parsed = parse_listen(text);
+    return parsed ? "accepted" : parsed.error().message;
+  };
+  const std::string form = "; write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, or a port alone";
+  EXPECT_EQ(why("localhost"), "there is no port" + form);
+  EXPECT_EQ(why(""), "there is no port" + form);
+  EXPECT_EQ(why("80800"), "\"80800\" is not a port from 0 to 65535" + form);
+  for (const std::string host : {"300.1.1.1", "127.1", "1.2.3.4.5", "1..2.3"}) {
+    EXPECT_EQ(why(host + ":5"), "\"" + host +
+                                    "\" is not an IPv4 address, which is four numbers from 0 to "
+                                    "255" +
+                                    form);
+  }
+  EXPECT_EQ(why("[::1::2]:5"), "\"::1::2\" is not an IPv6 address" + form);
+  EXPECT_EQ(why("::1:8080"), "an address with colons stands in brackets" + form);
+  EXPECT_EQ(why("[localhost]:1"), "brackets are for addresses with colons" + form);
+  EXPECT_EQ(why("a:"), "\"\" is not a port from 0 to 65535" + form);
+  EXPECT_EQ(why("a:65536"), "\"65536\" is not a port from 0 to 65535" + form);
+  EXPECT_EQ(why("a:-1"), "\"-1\" is not a port from 0 to 65535" + form);
+  EXPECT_EQ(why("a:1x"), "\"1x\" is not a port from 0 to 65535" + form);
+  EXPECT_EQ(why("http://a:1"), "an address with colons stands in brackets" + form);
+  EXPECT_EQ(why("a/b:1"), "\"a/b\" is not an address" + form);
+}
+
+TEST(ListenAddress, OnlyTheMachineItselfReachesLoopback) {
+  for (const char* host : {"127.0.0.1", "127.255.0.3", "::1", "localhost", "::ffff:127.0.0.1"})
+    EXPECT_TRUE(is_loopback(host)) << host;
+  // A name may mean anything; what is not known to be safe is not.
+  for (const char* host : {"0.0.0.0", "::", "128.0.0.1", "10.0.0.127", "::2", "::ffff:10.0.0.1",
+                           "localhost.example.com", "127.1", "0x7f.0.0.1", ""})
+    EXPECT_FALSE(is_loopback(host)) << host;
+}
+
+TEST(ListenAddress, ClientsOfThisMachineAreToldWhereToGo) {
+  EXPECT_EQ(local_url({"127.0.0.1", 80}, false), "http://127.0.0.1:80");
+  EXPECT_EQ(local_url({"::1", 8443}, true), "https://[::1]:8443");
+  EXPECT_EQ(local_url({"0.0.0.0", 1}, false), "http://127.0.0.1:1");
+  EXPECT_EQ(local_url({"::", 1}, false), "http://[::1]:1");
+}
+
 std::string why(const Settings& settings) {
   const Result<ServeOptions> options = serve_options(settings);
   return options ? "accepted" : options.error().message;

@@ -1,11 +1,9 @@
-// SignalWatch: SIGINT, SIGTERM and SIGHUP as calls on an ordinary thread. The first asks for an
-// end, the second for an end at once, a third does what the system does by default. One that the
-// process ignored when it started (nohup) stays ignored. A server takes SIGHUP for "read your files
-// again" instead, as often as it comes.
+// Signals as calls, and which part of the program reacts to them at the moment.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <thread>
 
@@ -39,6 +37,40 @@ class SignalWatch {
   int descriptor_ = -1;  // of signals
   int wake_ = -1;        // of the destructor
   std::jthread thread_;
+};
+
+class StopRelay {
+ public:
+  struct Target {
+    std::function<void()> stop;
+    std::function<void()> stop_now;
+  };
+
+  void stop();
+  void stop_now();
+  bool stopping() const;
+
+  // Who hears, for as long as this lives; one at a time. Calls at once what was asked before.
+  class Attachment {
+   public:
+    // `relay` outlives the attachment.
+    Attachment(StopRelay& relay, Target target);
+    ~Attachment();
+    Attachment(const Attachment&) = delete;
+    Attachment& operator=(const Attachment&) = delete;
+
+   private:
+    StopRelay& relay_;
+  };
+
+ private:
+  void attach(Target target);
+  void let_go();
+
+  mutable std::mutex mutex_;
+  Target target_;
+  bool stop_ = false;
+  bool stop_now_ = false;
 };
 
 }  // namespace windrow::app

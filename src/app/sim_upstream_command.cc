@@ -1,4 +1,4 @@
-#include "app/sim_upstream_command.h"
+#include "app/commands.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <latch>
 #include <string_view>
 
-#include "app/listen_address.h"
 #include "app/open_files.h"
+#include "app/serve_options.h"
 #include "app/signals.h"
 #include "base/clock.h"
 #include "http/loop.h"

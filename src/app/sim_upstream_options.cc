@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "app/listen_address.h"
+#include "app/serve_options.h"
 
 namespace windrow::app {
 namespace {

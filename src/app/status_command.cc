@@ -1,4 +1,4 @@
-#include "app/status_command.h"
+#include "app/commands.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

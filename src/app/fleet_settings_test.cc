@@ -1,4 +1,4 @@
-#include "app/reply_memory.h"
+#include "app/fleet_settings.h"
 
 #include <gtest/gtest.h>
 

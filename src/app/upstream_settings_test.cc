@@ -1,4 +1,4 @@
-#include "app/upstream_choice.h"
+#include "app/upstream_settings.h"
 
 #include <gtest/gtest.h>
 
