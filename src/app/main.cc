@@ -8,14 +8,14 @@
 #include <variant>
 #include <vector>
 
-#include "app/command_line.h"
-#include "app/commands.h"
-#include "app/config_command.h"
-#include "app/environment.h"
-#include "app/inspect_command.h"
-#include "app/keys_command.h"
-#include "app/open_files.h"
-#include "app/retry_command.h"
+#include "app/commands/command_line.h"
+#include "app/commands/commands.h"
+#include "app/commands/config_command.h"
+#include "app/commands/inspect_command.h"
+#include "app/commands/keys_command.h"
+#include "app/commands/retry_command.h"
+#include "app/process/open_files.h"
+#include "app/settings/environment.h"
 #include "base/uncaught.h"
 #include "engine/llama/llama_library.h"
 

@@ -1,0 +1,149 @@
+#include "app/commands/command_flags.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace windrow::app {
+namespace {
+
+// A limit of a key stands in the key file as it is given here.
+void add_limit(std::string_view limit, KeysAddCommand& command) {
+  command.limits += fmt::format("{}{}", command.limits.empty() ? "" : " ", limit);
+}
+
+const std::array<Flag<RunCommand>, 1> kRunFlags = {{
+    {.name = "output",
+     .short_name = "-o",
+     .value_name = "FILE",
+     .help = "where the results go",
+     .set = set_text<&RunCommand::output>},
+}};
+
+const std::array<Flag<RetryCommand>, 2> kRetryFlags = {{
+    {.name = "only",
+     .value_name = "CODE,...",
+     .help = "only rows with one of these error codes or statuses: 429,out_of_memory (default: "
+             "all)",
+     .set = set_text<&RetryCommand::only>},
+    {.name = "input",
+     .value_name = "FILE",
+     .help = "input file with the rows (default: the one in the job record)",
+     .set = set_text<&RetryCommand::input>},
+}};
+
+const std::array<Flag<StatusCommand>, 4> kStatusFlags = {{
+    {.name = "prices",
+     .value_name = "FILE",
+     .help = "also what the answers cost: TOML or JSON, for each model input, cached and output in "
+             "US dollars for a million tokens",
+     .set = set_text<&StatusCommand::prices>},
+    {.name = "histogram",
+     .help = "draw the times also where the output is no terminal",
+     .set = [](std::string_view, StatusCommand& command) -> Result<void> {
+       command.histogram = true;
+       return {};
+     }},
+    {.name = "no-histogram",
+     .help = "draw nothing on a terminal either",
+     .excludes = "histogram",
+     .set = [](std::string_view, StatusCommand& command) -> Result<void> {
+       command.histogram = false;
+       return {};
+     }},
+    {.name = "json", .help = "as one JSON object", .set = set_switch<&StatusCommand::json>},
+}};
+
+const std::array<Flag<InspectCommand>, 1> kInspectFlags = {{
+    {.name = "json", .help = "as one JSON object", .set = set_switch<&InspectCommand::json>},
+}};
+
+const std::array<Flag<ConfigShowCommand>, 1> kConfigShowFlags = {{
+    {.name = "json", .help = "as one JSON object", .set = set_switch<&ConfigShowCommand::json>},
+}};
+
+const std::array<Flag<KeysAddCommand>, 7> kKeysAddFlags = {{
+    {.name = "rpm",
+     .value_name = "N",
+     .help = "requests per minute (default: no limit)",
+     .set = [](std::string_view text, KeysAddCommand& command) -> Result<void> {
+       add_limit(fmt::format("rpm={}", text), command);
+       return {};
+     }},
+    {.name = "tpm",
+     .value_name = "N",
+     .help = "tokens per minute, of prompts and answers (default: no limit)",
+     .set = [](std::string_view text, KeysAddCommand& command) -> Result<void> {
+       add_limit(fmt::format("tpm={}", text), command);
+       return {};
+     }},
+    {.name = "in-flight",
+     .value_name = "N",
+     .help = "requests at the same time (default: no limit)",
+     .set = [](std::string_view text, KeysAddCommand& command) -> Result<void> {
+       add_limit(fmt::format("in-flight={}", text), command);
+       return {};
+     }},
+    {.name = "priority",
+     .value_name = "WHICH",
+     .help = "highest priority that the key may ask for: interactive, normal, batch (default: "
+             "interactive)",
+     .set = [](std::string_view text, KeysAddCommand& command) -> Result<void> {
+       add_limit(fmt::format("priority={}", text), command);
+       return {};
+     }},
+    {.name = "weight",
+     .value_name = "N",
+     .help = "share of capacity relative to other keys when the server is saturated, from 1 to "
+             "1000 (default: 1)",
+     .set = [](std::string_view text, KeysAddCommand& command) -> Result<void> {
+       add_limit(fmt::format("weight={}", text), command);
+       return {};
+     }},
+    {.name = "admin",
+     .help = "the key sees requests of other keys in /v1/windrow/requests",
+     .set = [](std::string_view, KeysAddCommand& command) -> Result<void> {
+       add_limit("admin", command);
+       return {};
+     }},
+    {.name = "json",
+     .help = "print the new key with its limits, or the list, as JSON",
+     .set = set_switch<&KeysAddCommand::json>},
+}};
+
+const std::array<Flag<KeysListCommand>, 1> kKeysListFlags = {{
+    {.name = "json", .help = "print the list as JSON", .set = set_switch<&KeysListCommand::json>},
+}};
+
+}  // namespace
+
+std::span<const Flag<RunCommand>> run_flags() {
+  return kRunFlags;
+}
+
+std::span<const Flag<RetryCommand>> retry_flags() {
+  return kRetryFlags;
+}
+
+std::span<const Flag<StatusCommand>> status_flags() {
+  return kStatusFlags;
+}
+
+std::span<const Flag<InspectCommand>> inspect_flags() {
+  return kInspectFlags;
+}
+
+std::span<const Flag<ConfigShowCommand>> config_show_flags() {
+  return kConfigShowFlags;
+}
+
+std::span<const Flag<KeysAddCommand>> keys_add_flags() {
+  return kKeysAddFlags;
+}
+
+std::span<const Flag<KeysListCommand>> keys_list_flags() {
+  return kKeysListFlags;
+}
+
+}  // namespace windrow::app

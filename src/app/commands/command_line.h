@@ -1,0 +1,74 @@
+// The command line -> what is asked for. Knows the words, not what they do: values are checked by
+// resolve_settings, files by whoever opens them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "app/commands/keys_command.h"
+#include "app/commands/probe_options.h"
+#include "app/commands/sim_upstream_options.h"
+#include "app/settings/resolve_settings.h"
+#include "base/result.h"
+#include "batch/failure_choice.h"
+
+namespace windrow::app {
+
+struct RunCommand {
+  std::string input;  // "-": standard input
+  std::string output;
+  std::vector<GivenFlag> flags;
+
+  // Given: only rows that failed run, those of this choice. No flag of `run`; `retry` says so.
+  std::optional<batch::FailureChoice> only_retried = std::nullopt;
+};
+
+struct RetryCommand {
+  std::string errors;  // or the results
+  std::string input;   // empty: the one the job record names
+  std::string only;    // of --only; empty: all
+  std::vector<GivenFlag> flags;
+};
+
+struct ServeCommand {
+  std::vector<GivenFlag> flags;
+};
+
+struct StatusCommand {
+  std::string job;     // its results, or its errors
+  std::string prices;  // empty: none
+  bool json = false;
+  std::optional<bool> histogram;  // nothing: on a terminal
+};
+
+struct InspectCommand {
+  std::string model;
+  bool json = false;
+};
+
+struct ConfigShowCommand {
+  std::vector<GivenFlag> flags;  // as `run` or `serve` would take them
+  bool json = false;
+};
+
+// Not in the help: every setting as JSON, for the manual page and the shell completions.
+struct ConfigFlagsCommand {};
+
+struct HelpCommand {
+  std::string text;
+};
+
+struct VersionCommand {};
+
+using Command = std::variant<RunCommand, RetryCommand, ServeCommand, StatusCommand, InspectCommand,
+                             ConfigShowCommand, ConfigFlagsCommand, KeysAddCommand, KeysListCommand,
+                             ProbeCommand, SimUpstreamCommand, HelpCommand, VersionCommand>;
+
+// `arguments`: without the program's own name. kInvalid when they cannot be understood, with the
+// nearest word that could.
+Result<Command> parse_command_line(std::span<const std::string> arguments);
+
+}  // namespace windrow::app

@@ -1,0 +1,224 @@
+#include "app/commands/command_line.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "app/commands/help.h"
+
+namespace windrow::app {
+namespace {
+
+// Words are separated by blanks.
+Result<Command> parse(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;)
+    words.push_back(word);
+  return parse_command_line(words);
+}
+
+std::string message_of(const std::string& line) {
+  const Result<Command> command = parse(line);
+  return command ? "accepted" : command.error().message;
+}
+
+std::vector<std::string> flags_of(const std::string& line) {
+  const Result<Command> command = parse(line);
+  if (!command) return {command.error().message};
+  const auto* run = std::get_if<RunCommand>(&*command);
+  if (run == nullptr) return {"not a run"};
+  std::vector<std::string> flags;
+  for (const GivenFlag& flag : run->flags) {
+    flags.push_back(std::string(flag.row->name) + "=" + flag.text);
+  }
+  return flags;
+}
+
+TEST(CommandLine, RunTakesAnInputAnOutputAndFlags) {
+  const Result<Command> command = parse("run in.jsonl -o out.jsonl --model m.gguf");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  const auto& run = std::get<RunCommand>(*command);
+  EXPECT_EQ(run.input, "in.jsonl");
+  EXPECT_EQ(run.output, "out.jsonl");
+  EXPECT_EQ(flags_of("run in.jsonl -o out.jsonl --model m.gguf"),
+            std::vector<std::string>{"model=m.gguf"});
+}
+
+TEST(CommandLine, RetryTakesTheErrorsAndTheFlagsOfRun) {
+  const Result<Command> command =
+      parse("retry r.errors.jsonl --only 429,engine_error --input in.jsonl --model m.gguf --json");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  const auto& retry = std::get<RetryCommand>(*command);
+  EXPECT_EQ(retry.errors, "r.errors.jsonl");
+  EXPECT_EQ(retry.only, "429,engine_error");
+  EXPECT_EQ(retry.input, "in.jsonl");
+  EXPECT_EQ(retry.flags.size(), 2U);
+  EXPECT_EQ(message_of("retry"), "no job was named; write windrow retry RESULTS.errors.jsonl");
+  for (const char* flag : {"--fresh", "--retry-failed", "--dry-run"}) {
+    EXPECT_TRUE(message_of(std::string("retry e ") + flag).starts_with(flag)) << flag;
+  }
+}
+
+TEST(CommandLine, StatusTakesAJob) {
+  const Result<Command> command = parse("status r.jsonl --prices p.toml --no-histogram");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  const auto& status = std::get<StatusCommand>(*command);
+  EXPECT_EQ(status.job, "r.jsonl");
+  EXPECT_EQ(status.prices, "p.toml");
+  EXPECT_EQ(status.histogram, std::optional(false));
+  EXPECT_FALSE(status.json);
+  EXPECT_EQ(std::get<StatusCommand>(*parse("status r")).histogram, std::nullopt);
+  EXPECT_EQ(message_of("status"), "no job was named; write windrow status RESULTS.jsonl");
+  EXPECT_EQ(message_of("status r --histogram --no-histogram"),
+            "--histogram and --no-histogram exclude each other");
+}
+
+TEST(CommandLine, FlagsMayStandAnywhereAndInEveryForm) {
+  EXPECT_EQ(flags_of("run --model a=a.gguf in --model=b=b.gguf --output=out"),
+            (std::vector<std::string>{"model=a=a.gguf", "model=b=b.gguf"}));
+  EXPECT_EQ(flags_of("run -oout --set temperature=0 in --set stop=[]"),
+            (std::vector<std::string>{"set=temperature=0", "set=stop=[]"}));
+  EXPECT_EQ(flags_of("run - -o out --gpu-layers -1 --ctx 1 --ctx 2"),
+            (std::vector<std::string>{"ctx=2", "gpu-layers=-1"}));
+  EXPECT_EQ(flags_of("run in -o out --ordered --no-summary --no-strict"),
+            (std::vector<std::string>{"strict=false", "ordered=true", "summary=false"}));
+  EXPECT_EQ(flags_of("run in -o out --ordered --no-ordered"),
+            std::vector<std::string>{"ordered=false"});
+  EXPECT_EQ(flags_of("run in -o out --no-color"), std::vector<std::string>{"color=never"});
+}
+
+TEST(CommandLine, StandardInputIsADash) {
+  const Result<Command> command = parse("run - -o out");
+  ASSERT_TRUE(command.has_value());
+  EXPECT_EQ(std::get<RunCommand>(*command).input, "-");
+}
+
+TEST(CommandLine, OtherCommands) {
+  EXPECT_TRUE(std::get<InspectCommand>(*parse("inspect m.gguf --json")).json);
+  EXPECT_EQ(std::get<InspectCommand>(*parse("inspect m.gguf")).model, "m.gguf");
+  EXPECT_TRUE(std::get<ConfigShowCommand>(*parse("config show --json --ctx 4")).json);
+  EXPECT_EQ(std::get<ConfigShowCommand>(*parse("config show --ctx 4")).flags.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<ConfigFlagsCommand>(*parse("config flags")));
+  EXPECT_TRUE(std::holds_alternative<VersionCommand>(*parse("--version")));
+  EXPECT_EQ(std::get<HelpCommand>(*parse("--help")).text, help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("run --help")).text, run_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("run -h --rows-max 4")).text, run_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("inspect --help")).text, inspect_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("config --help")).text, config_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("sim-upstream --help")).text, sim_upstream_help_text());
+  EXPECT_EQ(std::get<HelpCommand>(*parse("config show --help")).text, config_help_text());
+}
+
+TEST(CommandLine, MistakesAreExplained) {
+  EXPECT_EQ(message_of(""), "no command was given; windrow --help lists them");
+  EXPECT_EQ(message_of("rum"), "rum is not a command; did you mean run?");
+  EXPECT_EQ(message_of("--verison"), "--verison is not a command; did you mean --version?");
+  EXPECT_EQ(message_of("kyes"), "kyes is not a command; did you mean keys?");
+  EXPECT_EQ(message_of("download"), "download is not a command; windrow --help lists them");
+  EXPECT_EQ(message_of("run"),
+            "no input was named; write windrow run INPUT.jsonl -o OUTPUT.jsonl, or - for standard "
+            "input");
+  EXPECT_EQ(message_of("run in"), "no output was named; add -o results.jsonl");
+  EXPECT_EQ(message_of("run in -o out --rows-mx 4"),
+            "--rows-mx is not a flag of windrow run; did you mean --rows-max?");
+  EXPECT_EQ(message_of("run --rows_max=4 in -o out"),
+            "--rows_max is not a flag of windrow run; did you mean --rows-max?");
+  EXPECT_EQ(message_of("run in -o out --retry-faild"),
+            "--retry-faild is not a flag of windrow run; did you mean --retry-failed?");
+  EXPECT_EQ(message_of("serve --model x --port 80"),
+            "--port is not a flag of windrow serve; write --listen HOST:PORT, as in --listen "
+            "127.0.0.1:8080");
+  // `run` has no --listen, so it is not what was meant.
+  EXPECT_EQ(message_of("run in -o out --port 5").find("--listen"), std::string::npos);
+  EXPECT_EQ(message_of("run in -o out --api-key x").find("write --api-keys"), std::string::npos);
+  EXPECT_EQ(message_of("serve -i requests.jsonl"),
+            "-i is not a flag of windrow serve; `windrow serve --help` lists them");
+  EXPECT_EQ(message_of("run in -o out -ngl 4"),
+            "-ngl is not a flag of windrow run; write --gpu-layers N");
+  EXPECT_EQ(message_of("run in -o out --frobnicate"),
+            "--frobnicate is not a flag of windrow run; `windrow run --help` lists them");
+  EXPECT_EQ(message_of("run in -o out -x"),
+            "-x is not a flag of windrow run; `windrow run --help` lists them");
+  EXPECT_EQ(message_of("run in more -o out"),
+            "\"more\" is an argument too many; `windrow run --help` shows the usage");
+  EXPECT_EQ(message_of("run in -o"), "--output needs a value after it");
+  EXPECT_EQ(message_of("run in -o out --ctx"), "--ctx needs a value after it");
+  EXPECT_EQ(message_of("inspect"), "no model was named; write windrow inspect MODEL.gguf");
+  EXPECT_EQ(message_of("config"),
+            "windrow config needs a word after it; did you mean windrow config show?");
+  EXPECT_EQ(message_of("config shwo"),
+            "shwo is not something windrow config does; did you mean windrow config show?");
+}
+
+TEST(CommandLine, ServeTakesItsSettingsAndThoseItSharesWithRun) {
+  const Result<Command> command = parse("serve --model sim: --listen [::1]:0 --rows-max 4");
+  ASSERT_TRUE(command.has_value()) << command.error().message;
+  EXPECT_EQ(std::get<ServeCommand>(*command).flags.size(), 3U);
+  EXPECT_EQ(std::get<HelpCommand>(*parse("serve --help")).text, serve_help_text());
+  EXPECT_EQ(message_of("serve --model sim: --limit 3"),
+            "--limit is a flag of windrow run and means nothing to windrow serve; leave it out "
+            "(`windrow serve --help` lists what there is)");
+  EXPECT_EQ(message_of("run in -o out --listen [::1]:0"),
+            "--listen is a flag of windrow serve and means nothing to windrow run; leave it out "
+            "(`windrow run --help` lists what there is)");
+  EXPECT_EQ(message_of("serve --no-strict"),
+            "--no-strict is a flag of windrow run and means nothing to windrow serve; leave it out "
+            "(`windrow serve --help` lists what there is)");
+  EXPECT_EQ(message_of("serve --lisen x"),
+            "--lisen is not a flag of windrow serve; did you mean --listen?");
+  EXPECT_EQ(message_of("serve requests.jsonl"),
+            "\"requests.jsonl\" is an argument too many; `windrow serve --help` shows the usage");
+}
+
+TEST(CommandLine, ADryRunNeedsNoOutput) {
+  const auto dry = parse("run in.jsonl --dry-run --model x");
+  ASSERT_TRUE(dry.has_value()) << dry.error().message;
+  EXPECT_EQ(std::get<RunCommand>(*dry).output, "");
+  EXPECT_EQ(message_of("run in.jsonl --no-dry-run --model x"),
+            "no output was named; add -o results.jsonl");
+}
+
+TEST(CommandLine, KeysAreAddedAndListed) {
+  const auto add = parse("keys add keys.txt alice --rpm 600 --priority batch --admin");
+  ASSERT_TRUE(add.has_value()) << add.error().message;
+  const auto& command = std::get<KeysAddCommand>(*add);
+  EXPECT_EQ(command.file, "keys.txt");
+  EXPECT_EQ(command.name, "alice");
+  EXPECT_EQ(command.limits, "rpm=600 priority=batch admin");
+  EXPECT_FALSE(command.json);
+  EXPECT_TRUE(std::get<KeysAddCommand>(*parse("keys add keys.txt bob --json")).json);
+  EXPECT_EQ(std::get<KeysListCommand>(*parse("keys list keys.txt")).file, "keys.txt");
+  EXPECT_EQ(message_of("keys add keys.txt"),
+            "a file and a name are needed: windrow keys add keys.txt NAME");
+  EXPECT_EQ(message_of("keys add keys.txt bob --rpm 1 --rpm 2 --admin --tpm 3"), "accepted");
+  EXPECT_EQ(
+      std::get<KeysAddCommand>(*parse("keys add k bob --rpm 1 --rpm 2 --admin --tpm 3")).limits,
+      "rpm=2 tpm=3 admin");
+  EXPECT_EQ(message_of("keys remove"),
+            "\"remove\" is not a subcommand of windrow keys; there are add and list");
+  EXPECT_EQ(message_of("keys lst"),
+            "\"lst\" is not a subcommand of windrow keys; did you mean list?");
+}
+
+TEST(CommandLine, HelpNamesEverySettingAndFitsATerminal) {
+  for (const SettingsOf of : {SettingsOf::kRun, SettingsOf::kServe}) {
+    const std::string text = of == SettingsOf::kRun ? run_help_text() : serve_help_text();
+    for (const SettingRow& row : setting_rows()) {
+      const bool named = text.find(fmt::format("  --{} ", row.name)) != std::string::npos ||
+                         text.find(fmt::format("  --{}\n", row.name)) != std::string::npos ||
+                         text.find(fmt::format("  --no-{} ", row.name)) != std::string::npos;
+      EXPECT_EQ(named, takes(of, row)) << row.name;
+    }
+  }
+  std::istringstream stream(run_help_text() + serve_help_text() + keys_help_text() + help_text() +
+                            inspect_help_text() + config_help_text() + sim_upstream_help_text());
+  for (std::string line; std::getline(stream, line);) {
+    EXPECT_LE(line.size(), 100U) << line;
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+  }
+}
+
+}  // namespace
+}  // namespace windrow::app

@@ -1,0 +1,220 @@
+#include "app/commands/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "app/commands/command_flags.h"
+#include "app/commands/flag_table.h"
+#include "app/commands/probe_options.h"
+#include "app/commands/sim_upstream_options.h"
+#include "app/settings/settings.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr size_t kHelpColumn = 28;
+constexpr size_t kWidth = 96;
+
+// "  --rows-max N              rows computed together (default: 16)", words wrapped.
+std::string help_line(std::string_view left, std::string text) {
+  std::string result = fmt::format("  {}", left);
+  result += result.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                            : std::string(kHelpColumn - result.size(), ' ');
+  const size_t room = kWidth - kHelpColumn;
+  while (text.size() > room) {
+    size_t cut = text.rfind(' ', room);
+    if (cut == std::string::npos || cut == 0) cut = room;
+    result += text.substr(0, cut) + "\n" + std::string(kHelpColumn, ' ');
+    text.erase(0, text.find_first_not_of(' ', cut));
+  }
+  return result + text + "\n";
+}
+
+std::string setting_line(const SettingRow& row) {
+  const bool on_by_default = is_flag(row) && value_of(Settings{}, row) == boost::json::value(true);
+  std::string flag = fmt::format("--{}{}", on_by_default ? "no-" : "", row.name);
+  if (!row.value_name.empty()) flag += fmt::format(" {}", row.value_name);
+  std::string text(on_by_default ? row.help_off : row.help);
+  if (!row.choices.empty()) {
+    text += ": ";
+    for (const std::string_view choice : row.choices) {
+      text += fmt::format("{}{}", choice == row.choices.front() ? "" : ", ", choice);
+    }
+  }
+  const std::string by_default = default_text(row);
+  if (!is_flag(row) && !by_default.empty() && by_default != "none")
+    text += fmt::format(" (default: {})", by_default);
+  return help_line(flag, std::move(text));
+}
+
+// The settings that a command takes, by their groups.
+std::string settings_help(SettingsOf command) {
+  std::string text;
+  std::optional<SettingGroup> group;
+  for (const SettingRow& row : setting_rows()) {
+    if (!takes(command, row)) continue;
+    if (row.group != group) {
+      group = row.group;
+      text += fmt::format("\n{}\n", to_string(*group));
+    }
+    text += setting_line(row);
+  }
+  return text;
+}
+
+// The flags of a table, by their groups.
+template <class Target>
+std::string table_help(std::span<const Flag<Target>> flags) {
+  std::string text;
+  std::string_view group;
+  for (const Flag<Target>& flag : flags) {
+    if (flag.group != group) {
+      group = flag.group;
+      text += fmt::format("\n{}\n", group);
+    }
+    text +=
+        help_line(fmt::format("{}{}--{}{}{}", flag.short_name, flag.short_name.empty() ? "" : ", ",
+                              flag.name, flag.value_name.empty() ? "" : " ", flag.value_name),
+                  std::string(flag.help));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::string text = "windrow runs many LLM requests as few forward passes.\n\n";
+  text += help_line("windrow run INPUT -o OUTPUT --model MODEL.gguf",
+                    "answer a JSONL file of requests");
+  text += help_line("windrow retry RESULTS.errors.jsonl", "run the rows that failed once more");
+  text +=
+      help_line("windrow status RESULTS.jsonl", "how a job stands: rows, failures, tokens, times");
+  text += help_line("windrow serve --model MODEL.gguf", "answer OpenAI's API over HTTP");
+  text += help_line("windrow inspect MODEL.gguf", "what a model file holds");
+  text += help_line("windrow config show", "every setting, its value and where that comes from");
+  text += help_line("windrow keys add FILE NAME", "create an API key for the server");
+  text += help_line("windrow probe --upstream URL", "find the best concurrency for a server");
+  text +=
+      help_line("windrow sim-upstream", "a simulated server for rehearsals, with faults on demand");
+  text += help_line("windrow --version", "which Windrow and which libllama");
+  text += "\n`windrow COMMAND --help` explains a command and its flags.\n";
+  return text;
+}
+
+std::string run_help_text() {
+  std::string text =
+      "windrow run INPUT -o OUTPUT --model MODEL.gguf [flags]\n\n"
+      "Answers the requests of INPUT (OpenAI Batch lines; plain, .gz or .zst; - is standard "
+      "input)\n"
+      "and writes one line for each to OUTPUT, failures to OUTPUT with .errors.jsonl. The same\n"
+      "command continues what was interrupted.\n";
+  text += "\n" + table_help(run_flags());
+  text += settings_help(SettingsOf::kRun);
+  text +=
+      "\nMost flags may also stand in windrow.toml (rows-max = 32) or in a variable\n"
+      "(WINDROW_ROWS_MAX=32); `windrow config show` says which one counts. --no-FLAG turns off "
+      "what\n"
+      "a file turned on.\n"
+      "\nExit codes: 0 all rows succeeded, 1 some failed, 2 the command or its input or output is\n"
+      "unusable, 3 the model or server is unusable, 4 --max-cost is reached, 130 interrupted.\n";
+  return text;
+}
+
+std::string retry_help_text() {
+  return "windrow retry RESULTS.errors.jsonl [--only CODE,...] [--input FILE] [flags of windrow "
+         "run]\n\n"
+         "Runs the rows of a job that failed, and no others. Answers are appended to the results, "
+         "and\n"
+         "the errors file is rewritten without what succeeded when the run ends; until then no "
+         "line "
+         "of\n"
+         "it is lost, whatever happens. The rows are read from the input of the job, as they are "
+         "now.\n\n" +
+         table_help(retry_flags()) +
+         "\nThe flags of `windrow run` have the same meaning here, but for --fresh, --retry-failed "
+         "and\n"
+         "--dry-run, which a retry does not take. Give those that the job was run with.\n";
+}
+
+std::string serve_help_text() {
+  std::string text =
+      "windrow serve --model MODEL.gguf [flags]\n\n"
+      "Answers OpenAI's API over HTTP, many requests in few forward passes, until Ctrl-C:\n"
+      "/v1/chat/completions, /v1/responses, /v1/completions, /v1/embeddings, /v1/rerank, "
+      "/v1/models,\n"
+      "Anthropic's /v1/messages, and with --data-dir /v1/files and /v1/batches. docs/api.md "
+      "describes\n"
+      "it, docs/operating.md how to run it.\n";
+  text += settings_help(SettingsOf::kServe);
+  text +=
+      "\nMost flags may also stand in windrow.toml (listen = \"127.0.0.1:9000\") or in a variable\n"
+      "(WINDROW_LISTEN); `windrow config show` says which one counts.\n"
+      "\nThe first Ctrl-C or SIGTERM lets requests finish within --grace, the second ends them, a\n"
+      "third ends the process. SIGHUP reads --api-keys again.\n"
+      "\nExit codes: 0 stopped as it was asked to, 2 the command, its files or its address are\n"
+      "unusable, 3 the model or server is unusable, 130 requests were cut off by a second "
+      "Ctrl-C.\n";
+  return text;
+}
+
+std::string status_help_text() {
+  return "windrow status RESULTS.jsonl [--json] [--prices FILE] [--histogram]\n\n"
+         "Says how a job stands: whether it is finished or a process is at work on it, rows, "
+         "failures\n"
+         "with an example of each kind, attempts, tokens, and how long rows took.\n\n" +
+         table_help(status_flags());
+}
+
+std::string inspect_help_text() {
+  return "windrow inspect MODEL.gguf [--json]\n\n"
+         "Says what a model file holds and how Windrow would run it. hf:OWNER/REPO/FILE.gguf and\n"
+         "https://... are downloaded first, once.\n\n" +
+         table_help(inspect_flags());
+}
+
+std::string config_help_text() {
+  return "windrow config show [--json] [flags of windrow run or serve]\n\n"
+         "Prints every setting with its value and where that comes from: a flag, a variable, a "
+         "line\n"
+         "of a file, or the default. windrow.toml of the working folder comes before\n"
+         "windrow/config.toml of $XDG_CONFIG_HOME (~/.config).\n\n" +
+         table_help(config_show_flags());
+}
+
+std::string keys_help_text() {
+  return "windrow keys add FILE NAME [flags] [--json]\n"
+         "windrow keys list FILE [--json]\n\n"
+         "Manages the API keys of `windrow serve --api-keys FILE`. `add` makes a key, appends a "
+         "line for\n"
+         "it to FILE and prints it, once: the file has only its hash. A running server accepts it "
+         "within\n"
+         "seconds. To revoke a key, remove its line; with a file without keys nobody has "
+         "access.\n\n" +
+         table_help(keys_add_flags());
+}
+
+std::string probe_help_text() {
+  return "windrow probe --upstream URL [flags]\n\n"
+         "Finds how many requests in flight give the best throughput of a server, as `windrow "
+         "run` does\n"
+         "while it works, and prints what it measured on the way. Ctrl-C ends it with what is "
+         "known "
+         "so far.\n" +
+         table_help(probe_flags());
+}
+
+std::string sim_upstream_help_text() {
+  const std::string text =
+      "windrow sim-upstream [flags]\n\n"
+      "A simulated server without a model, with OpenAI's API or Ollama's. It answers in the time "
+      "that a\n"
+      "real server would take, and injects the faults that you ask for. Prints its URL and runs "
+      "until\n"
+      "Ctrl-C. docs/sim-upstream.md has examples.\n";
+  return text + table_help(sim_flags());
+}
+
+}  // namespace windrow::app

@@ -1,0 +1,60 @@
+// What answers, models in this process or upstream servers: chosen by the settings, and checked as
+// far as that can be done without opening anything.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "app/commands/command_line.h"
+#include "app/settings/environment.h"
+#include "app/settings/resolve_settings.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "batch/job_options.h"
+#include "fleet/fleet_options.h"
+#include "fleet/job_fleet.h"
+#include "fleet/server_fleet.h"
+#include "store/disk.h"
+
+namespace windrow::app {
+
+struct FleetChoice {
+  std::vector<fleet::ModelChoice> models;
+  std::vector<fleet::UpstreamChoice> upstreams;  // then there are no models
+  fleet::Spending spending;
+};
+
+// Errors: those of each part of the choice, above all kInvalid and kNotFound.
+Result<FleetChoice> choose_fleet(const ResolvedSettings& resolved, const Environment& environment,
+                                 store::Disk& disk);
+
+// One object for each: {"name", "path"} or {"url"}.
+boost::json::array describe(const FleetChoice& choice);
+
+// The options of the job that `choice` answers. kNotFound when a model's file cannot be read.
+Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
+                                     const FleetChoice& choice);
+
+// What a fleet needs of the process. All of it outlives the fleet.
+struct FleetSetting {
+  const Settings& settings;
+  const Environment& environment;
+  uint64_t files_max;    // that the process may have open
+  int32_t requests_max;  // to servers, because of that
+  store::Disk& disk;
+  const Clock& clock;
+  fleet::FleetEvents& events;
+};
+
+std::unique_ptr<fleet::JobFleet> make_job_fleet(const FleetChoice& choice,
+                                                const FleetSetting& setting);
+
+// `fetch` makes remote models files; open() calls it first.
+std::unique_ptr<fleet::ServerFleet> make_server_fleet(
+    const FleetChoice& choice, std::function<Result<void>(std::vector<fleet::ModelChoice>&)> fetch,
+    const FleetSetting& setting);
+
+}  // namespace windrow::app

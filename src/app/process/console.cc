@@ -1,0 +1,205 @@
+#include "app/process/console.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <utility>
+
+#include "app/process/terminal.h"
+#include "json/pretty.h"
+
+namespace windrow::app {
+namespace {
+
+namespace json = boost::json;
+
+constexpr Duration kRedraw = std::chrono::milliseconds(200);
+constexpr Duration kSentence = std::chrono::seconds(10);
+
+constexpr std::string_view kClearLine = "\r\x1b[K";
+constexpr std::string_view kYellow = "\x1b[33m";
+constexpr std::string_view kRed = "\x1b[31m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+bool dumb(const Environment& environment) {
+  return variable(environment, "TERM") == "dumb";
+}
+
+std::string_view name_of(batch::JobPhase phase) {
+  switch (phase) {
+    case batch::JobPhase::kOpening:
+      return "opening";
+    case batch::JobPhase::kWaiting:
+      return "loading";
+    case batch::JobPhase::kChecking:
+      return "checking";
+    case batch::JobPhase::kRunning:
+      return "running";
+    case batch::JobPhase::kStopping:
+      return "stopping";
+    case batch::JobPhase::kOrdering:
+      return "ordering";
+    case batch::JobPhase::kEnded:
+      return "ended";
+  }
+  return "";
+}
+
+json::value or_null(int64_t count) {
+  return count < 0 ? json::value(nullptr) : json::value(count);
+}
+
+json::object progress_event(const report::ProgressNumbers& numbers) {
+  json::array upstreams;
+  for (const llm::UpstreamStatus& upstream : numbers.upstreams)
+    upstreams.push_back(report::to_json(upstream));
+  return {{"phase", name_of(numbers.phase)},
+          {"rows_done", numbers.rows_done},
+          {"rows_total", or_null(numbers.rows_total)},
+          {"rows_failed", numbers.rows_failed},
+          {"rows_in_batch", numbers.rows_running},
+          {"rows_per_s", numbers.rows_per_s},
+          {"prompt_tokens_per_s", numbers.prompt_tokens_per_s},
+          {"prompt_reused", numbers.prompt_reused},
+          {"generated_tokens_per_s", numbers.generated_tokens_per_s},
+          {"device_bytes_used", numbers.device_bytes_used},
+          {"device_bytes_max", numbers.device_bytes_max},
+          {"left_s", numbers.left ? json::value(seconds(*numbers.left)) : json::value(nullptr)},
+          {"upstreams", std::move(upstreams)}};
+}
+
+}  // namespace
+
+bool colour_allowed(std::string_view color, bool terminal, const Environment& environment) {
+  if (color == "always") return true;
+  if (color == "never") return false;
+  return terminal && !dumb(environment);
+}
+
+Console::Console(const ConsoleOptions& options, const Environment& environment, const Clock& clock)
+    : options_(options),
+      clock_(clock),
+      live_(is_terminal(options.error_fd) && !dumb(environment)),
+      colour_(colour_allowed(options.color, is_terminal(options.error_fd), environment)) {}
+
+Console::~Console() {
+  end_progress();
+}
+
+void Console::print(std::string_view text) {
+  const std::scoped_lock lock(mutex_);
+  clear_line();
+  if (!output_gone_) output_gone_ = !write_all(options_.output_fd, text);
+}
+
+void Console::note(std::string_view text) {
+  if (options_.quiet) return;
+  const std::scoped_lock lock(mutex_);
+  if (options_.json) {
+    write_event("note", {{"message", text}});
+    return;
+  }
+  say("", "", text);
+}
+
+void Console::warn(std::string_view text) {
+  const std::scoped_lock lock(mutex_);
+  if (options_.json) write_event("warning", {{"message", text}});
+  say(kYellow, "warning: ", text);
+}
+
+void Console::error(std::string_view text) {
+  const std::scoped_lock lock(mutex_);
+  if (options_.json) write_event("error", {{"message", text}});
+  say(kRed, "", text);
+}
+
+void Console::show(std::string_view text) {
+  if (options_.quiet || options_.json) return;
+  const std::scoped_lock lock(mutex_);
+  clear_line();
+  write_error(printable(text));
+}
+
+void Console::event(std::string_view name, const json::object& members) {
+  if (!options_.json || options_.quiet) return;
+  const std::scoped_lock lock(mutex_);
+  write_event(name, members);
+}
+
+void Console::progress(const report::ProgressNumbers& numbers) {
+  if (options_.quiet) return;
+  const std::scoped_lock lock(mutex_);
+  const bool redrawn = live_ && !options_.json;
+  const TimePoint now = clock_.now();
+  const bool first = !phase_shown_.has_value();
+  const bool due = !first && now - shown_at_ >= (redrawn ? kRedraw : kSentence);
+  // A live line follows a new phase at once; for a log file the ten seconds count from the first.
+  const bool new_phase = phase_shown_ != numbers.phase;
+  if (first && !redrawn) {
+    phase_shown_ = numbers.phase;
+    shown_at_ = now;
+    return;
+  }
+  if (!due && !(redrawn && new_phase)) return;
+  phase_shown_ = numbers.phase;
+  shown_at_ = now;
+
+  if (options_.json) {
+    write_event("progress", progress_event(numbers));
+  } else if (redrawn) {
+    // The last column stays free: some terminals wrap when it is filled.
+    const size_t width = terminal_width(options_.error_fd) - 1;
+    const std::string line = report::fit_pieces(report::progress_pieces(numbers), width, colour_);
+    if (line.empty() && !line_shown_) return;
+    write_error(fmt::format("{}{}", kClearLine, line));
+    line_shown_ = !line.empty();
+  } else if (const std::string sentence = report::progress_sentence(numbers); !sentence.empty()) {
+    say("", "", sentence);
+  }
+}
+
+void Console::line(std::string_view text) {
+  if (options_.quiet || options_.json || !live_) return;
+  const std::scoped_lock lock(mutex_);
+  // The last column stays free: some terminals wrap when it is filled.
+  const std::string shown =
+      printable(text).substr(0, std::max<size_t>(terminal_width(options_.error_fd), 2) - 1);
+  write_error(fmt::format("{}{}", kClearLine, shown));
+  line_shown_ = true;
+}
+
+void Console::end_progress() {
+  const std::scoped_lock lock(mutex_);
+  clear_line();
+  phase_shown_.reset();
+}
+
+// All below: with the mutex held.
+
+void Console::say(std::string_view style, std::string_view kind, std::string_view text) {
+  clear_line();
+  const bool styled = colour_ && !style.empty();
+  write_error(fmt::format("{}windrow: {}{}{}\n", styled ? style : "", kind, styled ? kPlain : "",
+                          printable(text)));
+}
+
+void Console::clear_line() {
+  if (line_shown_) write_error(kClearLine);
+  line_shown_ = false;
+}
+
+void Console::write_error(std::string_view text) {
+  if (!error_gone_) error_gone_ = !write_all(options_.error_fd, text);
+}
+
+void Console::write_event(std::string_view name, const json::object& members) {
+  json::object event{{"event", name}};
+  for (const json::key_value_pair& member : members)
+    event.emplace(member.key(), member.value());
+  if (!output_gone_) {
+    output_gone_ = !write_all(options_.output_fd, plain_json(event) + "\n");
+  }
+}
+
+}  // namespace windrow::app

@@ -1,0 +1,89 @@
+// Console: everything a command says while it runs, and to whom.
+//
+//   standard error   notes, warnings, errors, the progress, the table at the end
+//   standard output  what was asked for; with --json, events as JSON lines and nothing else
+//
+// On a terminal the progress is one live line: drawn at most five times a second, cut to the width,
+// cleared before anything else is said. Elsewhere it is a plain sentence every ten seconds.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/settings/environment.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "report/progress.h"
+
+namespace windrow::app {
+
+struct ConsoleOptions {
+  int output_fd = 1;
+  int error_fd = 2;
+  bool quiet = false;          // only warnings and errors
+  bool json = false;           // events instead of notes and progress
+  std::string color = "auto";  // auto, always, never
+};
+
+// Thread-safe. What cannot be written because nobody reads any more is dropped.
+class Console {
+ public:
+  Console(const ConsoleOptions& options, const Environment& environment, const Clock& clock);
+
+  // Ends the live line.
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  // What a command was asked for, as it is: to standard output.
+  void print(std::string_view text);
+
+  // "windrow: TEXT". Notes are not for --quiet.
+  void note(std::string_view text);
+  void warn(std::string_view text);
+  void error(std::string_view text);
+
+  // Lines for people, such as the table at the end. Not for --quiet, and not with --json.
+  void show(std::string_view text);
+
+  // {"event": NAME, ...} on standard output, with --json only.
+  void event(std::string_view name, const boost::json::object& members);
+
+  // As often as one likes; shown when it is time.
+  void progress(const report::ProgressNumbers& numbers);
+
+  // A live line of another kind, such as of a download: where there is one, and not for --quiet.
+  void line(std::string_view text);
+
+  // No live line until progress() or line() is called again.
+  void end_progress();
+
+  bool live() const { return live_; }
+
+ private:
+  void say(std::string_view style, std::string_view kind, std::string_view text);
+  void clear_line();
+  void write_error(std::string_view text);
+  void write_event(std::string_view name, const boost::json::object& members);
+
+  const ConsoleOptions options_;
+  const Clock& clock_;
+  const bool live_;  // standard error is a terminal that can redraw a line
+  const bool colour_;
+
+  std::mutex mutex_;
+  bool line_shown_ = false;
+  std::optional<batch::JobPhase> phase_shown_;
+  TimePoint shown_at_;
+  bool output_gone_ = false;
+  bool error_gone_ = false;
+};
+
+// Whether colours may be used, by the rules of --color.
+bool colour_allowed(std::string_view color, bool terminal, const Environment& environment);
+
+}  // namespace windrow::app

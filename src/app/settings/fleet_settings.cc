@@ -1,0 +1,113 @@
+#include "app/settings/fleet_settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "app/process/open_files.h"
+#include "http/proxy.h"
+
+namespace windrow::app {
+namespace {
+
+engine::FlashAttention flash_attention_of(std::string_view name) {
+  if (name == "on") return engine::FlashAttention::kOn;
+  if (name == "off") return engine::FlashAttention::kOff;
+  return engine::FlashAttention::kAuto;
+}
+
+constexpr uint64_t kPartOfMachine = 16;
+
+}  // namespace
+
+std::string backends_folder() {
+  if (const char* named = std::getenv("WINDROW_GGML_BACKENDS"); named != nullptr) return named;
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const std::filesystem::path beside = self.parent_path() / "../lib/windrow/backends";
+  return std::filesystem::is_directory(beside, error) ? beside.lexically_normal().string() : "";
+}
+
+fleet::EngineOptions engine_options(SettingsOf command, const Settings& settings) {
+  return {.backends_folder = backends_folder(),
+          .device = settings.device,
+          .gpu_layers = static_cast<int32_t>(settings.gpu_layers),
+          .context_tokens = static_cast<int32_t>(settings.ctx_tokens),
+          .rows_max = static_cast<int32_t>(settings.rows_max),
+          .batch_tokens = static_cast<int32_t>(settings.batch_tokens),
+          .threads = static_cast<int32_t>(settings.threads),
+          .kv_type = engine::parse_kv_type(settings.kv_type).value_or(engine::KvType::kF16),
+          .flash_attention = flash_attention_of(settings.flash_attn),
+          .kv_cache =
+              settings.kv_cache == "split" ? engine::KvCache::kSplit : engine::KvCache::kUnified,
+          .share_prefixes = settings.share,
+          .step_target = std::chrono::milliseconds(step_target_ms(command, settings)),
+          .output_tokens_default = static_cast<int32_t>(settings.output_tokens_default),
+          .call_reasoning_percent = static_cast<int32_t>(settings.call_reasoning_percent),
+          .schema_unknown = settings.schema_unknown == "refuse" ? llm::UnknownWords::kRefuse
+                                                                : llm::UnknownWords::kAnnotate,
+          .pack_window = std::chrono::milliseconds(settings.pack_window_ms),
+          .pack_rows_max = static_cast<int32_t>(settings.pack_rows_max),
+          .linger_max = std::chrono::microseconds(settings.linger_us_max)};
+}
+
+fleet::LocalFleetOptions local_fleet_options(SettingsOf command, const Settings& settings) {
+  return {.engine = engine_options(command, settings),
+          .single_flight = settings.dedupe,
+          .version = WINDROW_VERSION,
+          .queue_max = static_cast<int32_t>(settings.queue_max),
+          .unload_idle = std::chrono::seconds(settings.unload_idle_s)};
+}
+
+fleet::UpstreamFleetOptions upstream_fleet_options(const Settings& settings,
+                                                   std::vector<fleet::UpstreamChoice> choices,
+                                                   fleet::Spending spending,
+                                                   const Environment& environment,
+                                                   uint64_t files_max, int32_t requests_max) {
+  fleet::UpstreamFleetOptions options{
+      .choices = std::move(choices),
+      .client = client_options(environment),
+      .reply_memory_bytes = reply_memory_bytes(settings.reply_memory_mb, machine_memory_bytes()),
+      .attempts_max = static_cast<int32_t>(settings.attempts_max),
+      .queue_max = static_cast<int32_t>(settings.queue_max),
+      .refusal_patience = std::chrono::seconds(settings.refusal_patience_s),
+      .pack_rows_max = settings.batching ? static_cast<int32_t>(settings.pack_rows_max) : 1,
+      .pack_window = std::chrono::milliseconds(settings.pack_window_ms),
+      .single_flight = settings.dedupe,
+      .self_check = settings.self_check,
+      .cache = settings.cache,
+      .spending = std::move(spending),
+      .requests_max = requests_max,
+      .requests_max_warning = requests_bound_text(files_max, requests_max)};
+  // A few more connections for questions that are no requests of the job.
+  options.client.connections_max =
+      static_cast<size_t>(requests_max) + static_cast<size_t>(own_files(files_max) / 4);
+  return options;
+}
+
+http::ClientOptions client_options(const Environment& environment) {
+  return {.proxies = http::read_proxy_settings(
+              [&](const std::string& name) { return variable(environment, name); }),
+          .ca_file = variable(environment, "SSL_CERT_FILE")};
+}
+
+size_t reply_memory_bytes(int64_t setting_mb, uint64_t machine_bytes) {
+  if (setting_mb > 0) return static_cast<size_t>(setting_mb) << 20U;
+  return std::clamp<size_t>(machine_bytes / kPartOfMachine, kReplyMemoryMin, kReplyMemoryMax);
+}
+
+uint64_t machine_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
+}
+
+}  // namespace windrow::app

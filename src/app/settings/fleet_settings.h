@@ -1,0 +1,46 @@
+// Settings as the values that fleets take (fleet/fleet_options.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/settings/environment.h"
+#include "app/settings/settings.h"
+#include "fleet/fleet_options.h"
+#include "fleet/spending.h"
+#include "http/curl_client.h"
+
+namespace windrow::app {
+
+fleet::EngineOptions engine_options(SettingsOf command, const Settings& settings);
+
+fleet::LocalFleetOptions local_fleet_options(SettingsOf command, const Settings& settings);
+
+// `files_max`: how many files the process may have open; `requests_max`: how many requests may be
+// in flight because of that.
+fleet::UpstreamFleetOptions upstream_fleet_options(const Settings& settings,
+                                                   std::vector<fleet::UpstreamChoice> choices,
+                                                   fleet::Spending spending,
+                                                   const Environment& environment,
+                                                   uint64_t files_max, int32_t requests_max);
+
+// The folder of libllama's plug-ins for devices: WINDROW_GGML_BACKENDS, else that of an installed
+// tree beside the executable, else empty: the one of this build.
+std::string backends_folder();
+
+http::ClientOptions client_options(const Environment& environment);
+
+// `setting_mb`: Settings::reply_memory_mb. Where it is 0, a sixteenth of `machine_bytes`, but at
+// least kReplyMemoryMin and at most kReplyMemoryMax: more brings no speed, for a reply is written
+// as soon as it is whole. In a container with little memory it is set by hand.
+size_t reply_memory_bytes(int64_t setting_mb, uint64_t machine_bytes);
+
+constexpr size_t kReplyMemoryMin = size_t{64} << 20;
+constexpr size_t kReplyMemoryMax = size_t{512} << 20;
+
+// What this machine has.
+uint64_t machine_memory_bytes();
+
+}  // namespace windrow::app

@@ -1,0 +1,199 @@
+#include "app/settings/resolve_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <vector>
+
+#include "app/settings/config_file.h"
+#include "app/settings/setting_value.h"
+#include "base/ensure.h"
+#include "base/suggest.h"
+
+namespace windrow::app {
+namespace {
+
+constexpr std::string_view kVariablePrefix = "WINDROW_";
+
+// A file that describes servers and names none means these.
+void add_upstreams(const ConfigFile& file, ResolvedSettings& resolved) {
+  if (file.upstreams.empty()) return;
+  const bool named = std::ranges::any_of(
+      file.entries, [](const ConfigEntry& entry) { return entry.name == "upstream"; });
+  if (!named) {
+    resolved.values.upstreams.clear();
+    for (const UpstreamEntry& entry : file.upstreams)
+      resolved.values.upstreams.push_back(entry.url);
+    resolved.sources.insert_or_assign("upstream", file.upstreams.front().place);
+  }
+  resolved.upstreams.insert(resolved.upstreams.begin(), file.upstreams.begin(),
+                            file.upstreams.end());
+}
+
+Result<void> add_file(const ConfigFile& file, ResolvedSettings& resolved) {
+  for (const ConfigEntry& entry : file.entries) {
+    const SettingRow* row = find_setting(entry.name);
+    ENSURE(row != nullptr, "{} came through parse_config", entry.name);
+    if (is_body_defaults(*row)) {
+      resolved.values.body_defaults.insert_or_assign(entry.body_field, entry.value);
+      resolved.body_default_sources.insert_or_assign(entry.body_field, entry.place);
+    } else {
+      const Result<void> set = set_from_json(resolved.values, *row, entry.value,
+                                             fmt::format("{}: {}", entry.place, row->name));
+      if (!set) return set.error();
+    }
+    resolved.sources.insert_or_assign(entry.name, entry.place);
+  }
+  add_upstreams(file, resolved);
+  return {};
+}
+
+// Flags go before variables, variables before files, a file before those behind it.
+size_t strength(const std::string& source, std::span<const ConfigFile> files) {
+  if (source.starts_with("flag ")) return files.size() + 2;
+  const auto file = std::ranges::find_if(
+      files, [&](const ConfigFile& one) { return source.starts_with(one.path + ":"); });
+  if (file == files.end()) return files.size() + 1;
+  return static_cast<size_t>(files.end() - file);
+}
+
+// One kind of those answers the rows.
+Result<void> choose_who_answers(std::span<const ConfigFile> files, ResolvedSettings& resolved) {
+  Settings& values = resolved.values;
+  if (values.models.empty() || values.upstreams.empty()) return {};
+  const size_t models = strength(resolved.sources["model"], files);
+  const size_t upstreams = strength(resolved.sources["upstream"], files);
+  if (models == upstreams) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} and {}: rows are answered by a model here or by servers "
+                             "elsewhere; leave one of the two out (--set model=NAME is how rows "
+                             "name a model of a server)",
+                             resolved.sources["model"], resolved.sources["upstream"])};
+  }
+  if (models > upstreams) {
+    values.upstreams.clear();
+    resolved.sources.erase("upstream");
+  } else {
+    values.models.clear();
+    resolved.sources.erase("model");
+  }
+  return {};
+}
+
+// A list in a variable has one value on each line.
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const auto part : std::views::split(text, '\n')) {
+    std::string line(part.begin(), part.end());
+    if (!line.empty()) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+void drop_list(const SettingRow& row, Settings& settings) {
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&row.field)) {
+    (settings.**list).clear();
+  }
+}
+
+Result<void> add_text(const SettingRow& row, const std::string& text, const std::string& place,
+                      const std::string& source, ResolvedSettings& resolved) {
+  const Result<void> set = set_from_text(resolved.values, row, text, place);
+  if (!set) return set.error();
+  resolved.sources.insert_or_assign(std::string(row.name), source);
+  if (is_body_defaults(row)) {
+    resolved.body_default_sources.insert_or_assign(text.substr(0, text.find('=')), source);
+  }
+  return {};
+}
+
+Result<void> add_variables(const Environment& environment, ResolvedSettings& resolved) {
+  // no-color.org: whatever its value, unless it is empty. WINDROW_COLOR is more particular.
+  if (!variable(environment, "NO_COLOR").empty()) {
+    resolved.values.color = "never";
+    resolved.sources.insert_or_assign("color", "NO_COLOR");
+  }
+  for (const SettingRow& row : setting_rows()) {
+    const std::string name = variable_of(row);
+    const auto found = environment.find(name);
+    if (name.empty() || found == environment.end()) continue;
+    drop_list(row, resolved.values);
+    const std::vector<std::string> texts =
+        is_list(row) ? lines_of(found->second) : std::vector<std::string>{found->second};
+    for (const std::string& text : texts) {
+      const Result<void> added = add_text(row, text, name, name, resolved);
+      if (!added) return added.error();
+    }
+  }
+  return {};
+}
+
+// Other programs may use the prefix too, so only what is nearly a setting is worth a word.
+void warn_of_near_variables(const Environment& environment, ResolvedSettings& resolved) {
+  std::set<std::string> names;
+  for (const SettingRow& row : setting_rows())
+    names.insert(variable_of(row));
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(kVariablePrefix) || names.contains(name)) continue;
+    // Without the prefix, which makes any two of them alike.
+    const std::string_view own = std::string_view(name).substr(kVariablePrefix.size());
+    std::vector<std::string_view> others;
+    for (const std::string_view word : words) {
+      if (!word.empty()) others.push_back(word.substr(kVariablePrefix.size()));
+    }
+    const std::string_view nearest = nearest_word(own, others);
+    if (nearest.empty()) continue;
+    resolved.warnings.push_back(
+        fmt::format("the variable {} is no setting and has no effect; {}{} is one", name,
+                    kVariablePrefix, nearest));
+  }
+}
+
+Result<void> add_flags(std::span<const GivenFlag> flags, ResolvedSettings& resolved) {
+  std::set<std::string_view> dropped;
+  for (const GivenFlag& flag : flags) {
+    if (dropped.insert(flag.row->name).second) drop_list(*flag.row, resolved.values);
+    const Result<void> added = add_text(*flag.row, flag.text, flag.written,
+                                        fmt::format("flag {}", flag.written), resolved);
+    if (!added) return added.error();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string ResolvedSettings::source_of(const SettingRow& row) const {
+  const auto found = sources.find(row.name);
+  return found == sources.end() ? "default" : found->second;
+}
+
+Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
+                                          const Environment& environment,
+                                          std::span<const ConfigFile> files) {
+  ResolvedSettings resolved;
+  for (const ConfigFile& file : files | std::views::reverse) {
+    const Result<void> added = add_file(file, resolved);
+    if (!added) return added.error();
+  }
+  const Result<void> with_variables = add_variables(environment, resolved);
+  if (!with_variables) return with_variables.error();
+  const Result<void> with_flags = add_flags(flags, resolved);
+  if (!with_flags) return with_flags.error();
+  const Result<void> chosen = choose_who_answers(files, resolved);
+  if (!chosen) return chosen.error();
+  warn_of_near_variables(environment, resolved);
+  return resolved;
+}
+
+Result<ResolvedSettings> load_settings(std::span<const GivenFlag> flags,
+                                       const Environment& environment, store::Disk& disk) {
+  const auto files =
+      read_config_files(environment, [&](const std::string& path) { return disk.read_all(path); });
+  if (!files) return files.error();
+  return resolve_settings(flags, environment, *files);
+}
+
+}  // namespace windrow::app
