@@ -23,7 +23,7 @@ namespace windrow::fleet {
 // Of every model in this process.
 struct EngineOptions {
   std::string backends_folder;  // of libllama's plug-ins for devices; empty: that of this build
-  std::string device;           // empty: the best there is
+  std::string device;           // empty: the best one
   int32_t gpu_layers = -1;      // -1: as many as the model has
 
   int32_t context_tokens = 0;  // of all rows together; 0: by the model and the free memory

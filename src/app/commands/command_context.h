@@ -1,5 +1,5 @@
-// CommandContext: what `run` and `serve` have from their start to their end: clock, disk, settings
-// and console.
+// CommandContext: clock, disk, settings and console of `run` and `serve`, from their start to their
+// end.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 
 namespace windrow::app {
 
-// Used by the thread of the command; what the getters return may be used by all.
+// Used by the thread of the command. Console, clock and disk may be used by all threads.
 class CommandContext final : public fleet::FleetEvents {
  public:
   // `environment` outlives it.
   explicit CommandContext(const Environment& environment);
 
-  // Reads the settings, says on the console what looks like a mistake in them, and raises the
-  // number of files that the process may open. The getters below are for after this. Errors:
-  // kInvalid and those of the configuration files.
+  // Reads the settings, prints warnings about them, and raises the number of files that the process
+  // may open. The getters below are for afterwards. Errors: kInvalid and those of the configuration
+  // files.
   Result<void> start(std::span<const GivenFlag> flags, SettingsOf command);
 
-  // Says the error on the console; returns the exit code of the program.
+  // Prints the error; returns the exit code of the program.
   int fail(const Error& error);
 
   const SystemClock& clock() const { return clock_; }
@@ -40,7 +40,7 @@ class CommandContext final : public fleet::FleetEvents {
 
   Result<FleetChoice> choose() { return choose_fleet(*resolved_, environment_, disk_); }
 
-  // For a fleet with so many requests to servers in flight at most.
+  // For a fleet with at most so many requests to servers in flight.
   FleetSetting fleet_setting(int32_t requests_max);
 
   // FleetEvents

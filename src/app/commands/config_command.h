@@ -9,7 +9,7 @@
 
 namespace windrow::app {
 
-// {"rows-max": {"value", "source"}, ...}; of `set` also "sources" by field.
+// {"rows-max": {"value", "source"}, ...}; `set` has "sources" by field.
 boost::json::object settings_json(const ResolvedSettings& settings);
 std::string settings_text(const ResolvedSettings& settings);
 

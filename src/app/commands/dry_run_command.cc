@@ -90,8 +90,8 @@ Result<report::DryRun> dry_run(batch::Input& input, const batch::JobOptions& opt
   return result;
 }
 
-// Of four bytes each: where nobody counts the tokens, it is told how many there are about, and
-// which beginnings prompts share.
+// Pseudo-tokens of four bytes each: without a tokeniser they give about the number of tokens, and
+// the prefixes that prompts share.
 std::vector<int32_t> tokens_about(std::string_view text) {
   std::vector<int32_t> tokens((text.size() + sizeof(int32_t) - 1) / sizeof(int32_t));
   if (!text.empty()) std::memcpy(tokens.data(), text.data(), text.size());
@@ -109,7 +109,7 @@ Result<report::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOp
                         .tokens_are_guessed = true,
                         .cost_usd_max = {}};
   dispatch::Cost cost = 0;
-  // Where there is no limit every model may be asked, with or without a price.
+  // Without a limit every model may be used, with or without a price.
   const auto measure =
       [&](const llm::Request& request) -> std::variant<report::MeasuredRequest, llm::Failure> {
     auto expected = spending.expected(request);

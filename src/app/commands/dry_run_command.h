@@ -1,4 +1,4 @@
-// `windrow run --dry-run`: what is in the input and about how long it would take.
+// `windrow run --dry-run`: counts the rows and tokens of the input and estimates the time.
 #pragma once
 
 #include "app/commands/select_fleet.h"
@@ -12,8 +12,8 @@
 
 namespace windrow::app {
 
-// Prints what it found and gives back the exit code. Models are loaded; servers are asked nothing,
-// and what rows would cost there is said where --prices tells.
+// Prints the estimate and returns the exit code. Loads models and measures their speed; asks
+// servers nothing, and prints the cost where --prices has it.
 int dry_run_command(batch::Input& input, const batch::JobOptions& options,
                     const FleetChoice& choice, const Settings& settings, const Clock& clock,
                     Console& console);

@@ -19,11 +19,11 @@ namespace {
 
 namespace json = boost::json;
 
-// For logs and programs; a live line follows every look.
+// Where there is no live line, which is drawn with every reading.
 constexpr Duration kFetchSentence = std::chrono::seconds(10);
 constexpr Duration kEvent = std::chrono::seconds(1);
 
-// Tells how far downloads are, to whoever listens.
+// Shows the progress of downloads.
 class DownloadReporter {
  public:
   DownloadReporter(Console& console, const Clock& clock) : console_(console), clock_(clock) {}
@@ -97,7 +97,7 @@ std::string download_text(const model_store::DownloadProgress& progress, double 
   if (progress.bytes_in_all && *progress.bytes_in_all > progress.bytes) {
     const double left_s =
         static_cast<double>(*progress.bytes_in_all - progress.bytes) / bytes_per_s;
-    constexpr double kFarS = 1e8;  // years: nobody wants to know how many
+    constexpr double kFarS = 1e8;  // years: not worth showing
     if (left_s < kFarS) {
       text += fmt::format(", {} left", human_duration(std::chrono::duration_cast<Duration>(
                                            std::chrono::duration<double>(left_s))));

@@ -1,4 +1,4 @@
-// Models that are elsewhere (hf:..., https://...) become files here before anything opens them.
+// Downloads remote models (hf:..., https://...) before anything opens them.
 #pragma once
 
 #include <string>
@@ -15,11 +15,13 @@
 
 namespace windrow::app {
 
-// Below $XDG_CACHE_HOME, else ~/.cache; kInvalid when neither variable says where.
+// The folder of downloaded models, below $XDG_CACHE_HOME, else ~/.cache. Errors: kInvalid when
+// neither XDG_CACHE_HOME nor HOME is set.
 Result<std::string> models_folder(const Environment& environment);
 
-// The path of the model's file, after its download where it is elsewhere; any other text as it is.
-// HF_TOKEN and HF_ENDPOINT count. Blocks; says on the console how far it is.
+// Returns the path of the model's file, after its download where it is remote; any other text as it
+// is. Uses HF_TOKEN and HF_ENDPOINT. Blocks; shows the progress on the console. Errors: those of
+// models_folder and of ModelStore::fetch.
 Result<std::string> fetch_model(const std::string& text, const Environment& environment,
                                 const Clock& clock, store::Disk& disk, Console& console);
 

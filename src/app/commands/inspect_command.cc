@@ -138,7 +138,7 @@ std::string inspection_text(const std::string& path, const engine::ModelFacts& f
 
 namespace {
 
-// There is no file to look into: what was asked for, read back.
+// A simulated model has no file: prints its options.
 int inspect_simulated(const std::string& named, bool json) {
   const Result<engine::sim::SimOptions> model = engine::sim::parse_sim(named);
   if (!model) {

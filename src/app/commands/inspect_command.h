@@ -1,4 +1,5 @@
-// `windrow inspect MODEL`: what a model is, what of it Windrow can use, and the devices there are.
+// `windrow inspect MODEL`: describes a model file, which of its features Windrow can use, and the
+// devices of this machine.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -17,7 +18,7 @@ boost::json::object inspection_json(const std::string& path, const engine::Model
 std::string inspection_text(const std::string& path, const engine::ModelFacts& facts,
                             const std::vector<engine::Device>& devices);
 
-// Prints to standard output; the exit code of the program. A model elsewhere is downloaded first.
+// Prints to standard output and returns the exit code. Downloads a remote model first.
 int inspect_command(const std::string& named, bool json, const Environment& environment);
 
 }  // namespace windrow::app

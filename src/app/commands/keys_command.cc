@@ -37,7 +37,7 @@ int fail_keys(const Error& error) {
   return batch::exit_code(error);
 }
 
-// A file that no other `windrow keys add` writes meanwhile.
+// A file, locked against other calls of `windrow keys add`.
 class KeyFileToGrow {
  public:
   static Result<KeyFileToGrow> open(const std::string& path) {

@@ -1,4 +1,4 @@
-// `windrow keys`: who may ask a server (api/keys/keys.h).
+// `windrow keys`: the API keys of a server (api/keys/keys.h).
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ struct KeysListCommand {
   bool json = false;
 };
 
-// Appends a line to the file and prints the key: nobody can read it anywhere afterwards. A new file
-// is for its owner alone; made by root it gets the owner and group of its folder, and that group
-// may read it where the owner is root, so that the service can. The exit code.
+// Appends a line to the file and prints the key, which cannot be read anywhere afterwards. Returns
+// the exit code. A new file can be read by its owner alone; created by root it gets the owner and
+// group of its folder, and that group may read it where the owner is root, so that the service can.
 int keys_add_command(const KeysAddCommand& command);
 
-// Names and limits, and no keys: they are not in the file.
+// Prints names and limits. Keys are not in the file. Returns the exit code.
 int keys_list_command(const KeysListCommand& command);
 
 }  // namespace windrow::app

@@ -45,7 +45,7 @@ Result<std::string> input_of_record(store::Disk& disk, const batch::JobPaths& pa
   return std::move(record->input);
 }
 
-// Nothing where no row failed.
+// Absent where no row failed.
 Result<std::optional<RunCommand>> plan_retry(const RetryCommand& command, store::Disk& disk) {
   const Result<batch::JobPaths> paths = report::find_job(disk, command.errors);
   if (!paths) return paths.error();
@@ -111,14 +111,14 @@ int retry_command(const RetryCommand& command, const Environment& environment) {
   return run_command(*run, environment);
 }
 
-void say_what_is_retried(const batch::JobStart& start, Console& console) {
+void report_retried_rows(const batch::JobStart& start, Console& console) {
   if (start.retried == 0) return;
   console.note(fmt::format("{} that failed {}", with_thousands(start.retried),
                            start.retried == 1 ? "runs again" : "run again"));
 }
 
-void say_what_is_gone(const batch::JobReport& report, const std::string& input,
-                      const batch::JobPaths& paths, Console& console) {
+void report_missing_rows(const batch::JobReport& report, const std::string& input,
+                         const batch::JobPaths& paths, Console& console) {
   if (report.rows_gone == 0) return;
   std::string named;
   for (const batch::GoneRow& row : report.gone) {

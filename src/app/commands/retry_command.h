@@ -1,5 +1,5 @@
-// `windrow retry RESULTS.errors.jsonl`: the failed rows of a job once more. Finds out which job and
-// which input that is; the rest is `windrow run` with only these rows.
+// `windrow retry RESULTS.errors.jsonl`: runs the failed rows of a job again. Finds the job and its
+// input; the rest is `windrow run` with only these rows.
 #pragma once
 
 #include "app/commands/command_line.h"
@@ -9,12 +9,12 @@
 
 namespace windrow::app {
 
-// The exit code of the program, as run_command's; 0 also where nothing failed.
+// Returns the exit code as run_command does; 0 also where no row failed.
 int retry_command(const RetryCommand& command, const Environment& environment);
 
-// What a run in which failed rows ran again has to say of them besides the rest.
-void say_what_is_retried(const batch::JobStart& start, Console& console);
-void say_what_is_gone(const batch::JobReport& report, const std::string& input,
-                      const batch::JobPaths& paths, Console& console);
+// Print which failed rows run again, and which of them are not in the input any more.
+void report_retried_rows(const batch::JobStart& start, Console& console);
+void report_missing_rows(const batch::JobReport& report, const std::string& input,
+                         const batch::JobPaths& paths, Console& console);
 
 }  // namespace windrow::app

@@ -41,7 +41,7 @@ constexpr int kExitInterrupted = 130;
 constexpr int kExitBudgetSpent = 4;
 constexpr int kExitUnusable = 2;
 
-// --- what is said at the start ---
+// --- the start ---
 
 void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, Console& console) {
   if (!start.put_aside.empty()) {
@@ -63,7 +63,7 @@ void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, C
                     paths.results, with_thousands(start.results_before),
                     with_thousands(start.results_counted)));
   }
-  say_what_is_retried(start, console);
+  report_retried_rows(start, console);
   if (start.quarantined > 0) {
     console.warn(fmt::format(
         "{} of the results and errors {} not as Windrow wrote {}: {}; {} to {}, "
@@ -81,7 +81,7 @@ void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, C
   }
 }
 
-void say_start(const RunCommand& command, const FleetChoice& choice, Console& console) {
+void report_start(const RunCommand& command, const FleetChoice& choice, Console& console) {
   console.event("start", {{"input", command.input},
                           {"output", command.output},
                           {choice.upstreams.empty() ? "models" : "upstreams", describe(choice)}});
@@ -108,7 +108,7 @@ batch::RunHooks hooks_for(fleet::JobFleet& fleet, const std::string& input,
   hooks.on_fault = [&console, input](const batch::LineFault& fault) {
     const std::string id =
         fault.custom_id.empty() ? "" : fmt::format(", custom_id \"{}\"", fault.custom_id);
-    // What is wrong with a line as such begins with its number.
+    // Messages about a line itself begin with its number.
     const std::string place = fmt::format("line {}", fault.line);
     const bool has_place = fault.failure.message.starts_with(place + " ");
     console.error(
@@ -134,11 +134,11 @@ StopRelay::Target stop_target(batch::JobRunner& job, const Settings& settings, C
               }};
 }
 
-// --- what is left behind at the end ---
+// --- the end ---
 
-// Neither can spoil the results, so a failure is only said.
-void leave_behind(store::Disk& disk, report::Summary& summary,
-                  const report::ThroughputHistory& history, Console& console) {
+// A failure to write them spoils no result, so it is only a warning.
+void write_reports(store::Disk& disk, report::Summary& summary,
+                   const report::ThroughputHistory& history, Console& console) {
   Result<std::vector<report::FailureCount>> failures =
       report::count_failures(disk, summary.files.errors);
   if (failures) summary.failures = *std::move(failures);
@@ -156,15 +156,15 @@ void leave_behind(store::Disk& disk, report::Summary& summary,
   if (!written) console.warn(fmt::format("there is no summary: {}", written.error().message));
 }
 
-// A field that was left out may have been a mistake, so each is named.
-void say_what_was_ignored(const batch::JobReport& report, Console& console) {
+// A field that was ignored may be a mistake, so each is named.
+void report_ignored_fields(const batch::JobReport& report, Console& console) {
   for (const auto& [field, rows] : report.ignored_fields) {
     console.warn(fmt::format("the field {} is not known and was ignored in {} {}",
                              llm::shown(field), with_thousands(rows), rows == 1 ? "row" : "rows"));
   }
 }
 
-void say_end(const report::Summary& summary, const Settings& settings, Console& console) {
+void report_end(const report::Summary& summary, const Settings& settings, Console& console) {
   console.event("end", report::summary_to_json(summary));
   if (settings.summary) {
     console.show(report::summary_to_text(summary));
@@ -183,7 +183,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   StopRelay relay;
   const SignalWatch signals([&](std::string_view) { relay.stop(); }, [&] { relay.stop_now(); });
 
-  // What was asked for, and where to say so.
+  // The settings, and a console to report to.
   CommandContext context(environment);
   if (const Result<void> started = context.start(command.flags, SettingsOf::kRun); !started)
     return context.fail(started.error());
@@ -192,7 +192,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   store::Disk& disk = context.disk();
   Console& console = context.console();
 
-  // What can be known to be wrong without opening anything.
+  // Everything that can be checked without opening anything.
   Result<FleetChoice> chosen = context.choose();
   if (!chosen) return context.fail(chosen.error());
   // A dry run writes nothing and may do without a name.
@@ -206,7 +206,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (!report_checked) return context.fail(report_checked.error());
   const Result<void> fetched = [&] {
     const auto keep = [&] {
-      console.error("interrupted; what was downloaded is kept, and the same command goes on");
+      console.error("interrupted; what was downloaded is kept, and the same command continues");
       std::_Exit(kExitInterrupted);
     };
     const StopRelay::Attachment interrupted(relay, StopRelay::Target{keep, keep});
@@ -241,10 +241,10 @@ int run_command(const RunCommand& command, const Environment& environment) {
   std::atomic<bool> budget_spent = false;
   dispatch::Cost dearest_row = 0;  // the submitter's, until the rows have ended
 
-  // What answers; the reporter reads its counters from the start and ends first.
+  // The fleet; the reporter reads its counters from the start and ends first.
   const std::unique_ptr<fleet::JobFleet> fleet =
       make_job_fleet(*chosen, context.fleet_setting(requests_for(context.files_max())));
-  say_start(command, *chosen, console);
+  report_start(command, *chosen, console);
   ProgressReporter reporter(console, [&] {
     report::ProgressReading reading = report::read_progress(counters, fleet->stats(), clock.now());
     reading.upstreams = fleet->upstreams();
@@ -281,10 +281,10 @@ int run_command(const RunCommand& command, const Environment& environment) {
   for (const std::string& words : fleet->final_notes())
     console.note(words);
 
-  // What is left behind.
+  // The reports.
   if (!result) console.error(result.error().message);
-  if (result) say_what_is_gone(*result, command.input, (*job)->paths(), console);
-  if (result) say_what_was_ignored(*result, console);
+  if (result) report_missing_rows(*result, command.input, (*job)->paths(), console);
+  if (result) report_ignored_fields(*result, console);
   if (!did_something(counters, result)) return batch::exit_code(result);
   report::Summary summary{.version = WINDROW_VERSION,
                           .runtime = fleet->runtime(),
@@ -311,8 +311,8 @@ int run_command(const RunCommand& command, const Environment& environment) {
                   settings.cost_max, dollars(dearest_row));
     summary.exit_code = summary.dispatch.spent > 0 ? kExitBudgetSpent : kExitUnusable;
   }
-  leave_behind(disk, summary, reporter.history(), console);
-  say_end(summary, settings, console);
+  write_reports(disk, summary, reporter.history(), console);
+  report_end(summary, settings, console);
   return summary.exit_code;
 }
 

@@ -1,10 +1,7 @@
-// What a run did, put together from what its parts know.
+// The summary of a job, from its counters and its result.
 #pragma once
 
-#include <functional>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "batch/job_counters.h"
@@ -13,11 +10,11 @@
 
 namespace windrow::app {
 
-// Fills what `counters` and `result` know: the end, the rows, the tokens.
+// Fills in the end, the rows and the tokens.
 void add_result(const batch::JobCounters& counters, const Result<batch::JobReport>& result,
                 report::Summary& summary);
 
-// Whether the run did anything: one that was refused leaves the summary of the run before it.
+// Whether the run did anything: a run that was refused leaves the summary of the run before it.
 bool did_something(const batch::JobCounters& counters, const Result<batch::JobReport>& result);
 
 // "interrupted: 12 of 400 rows are done; run the same command again to continue".

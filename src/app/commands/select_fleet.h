@@ -1,5 +1,5 @@
-// What answers, models in this process or upstream servers: chosen by the settings, and checked as
-// far as that can be done without opening anything.
+// Which fleet answers, models in this process or upstream servers: chosen by the settings, and
+// checked as far as that is possible without opening anything.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -38,7 +38,7 @@ boost::json::array describe(const FleetChoice& choice);
 Result<batch::JobOptions> options_of(const RunCommand& command, const Settings& settings,
                                      const FleetChoice& choice);
 
-// What a fleet needs of the process. All of it outlives the fleet.
+// What a fleet uses of the process. All of it outlives the fleet.
 struct FleetSetting {
   const Settings& settings;
   const Environment& environment;

@@ -47,7 +47,7 @@ namespace json = boost::json;
 constexpr int kExitCutOff = 130;
 constexpr size_t kMebibyte = size_t{1} << 20;
 
-// How long a server that was told to stop at once may take to say goodbye to its clients.
+// How long a server that has to stop at once may take to end its connections.
 constexpr Duration kDisconnectGrace = std::chrono::seconds(2);
 
 api::ApiOptions api_options(const ServeOptions& options, const Settings& settings) {
@@ -78,7 +78,7 @@ json::array names_of(const std::vector<fleet::FleetModel>& models) {
   return names;
 }
 
-// "chat, embed"; of many the first few.
+// "chat, embed and 7 more"
 std::string text_of(const std::vector<std::string>& names) {
   constexpr size_t kNamed = 6;
   const std::string more =
@@ -101,8 +101,8 @@ std::string text_of(const std::vector<fleet::FleetModel>& models) {
                      text_of(absent));
 }
 
-// Lets what is inside finish, and cuts it off when that is asked for or takes too long. False:
-// something was cut off because somebody asked for it.
+// Lets requests in flight finish, and cuts them off when that is requested or takes too long.
+// False: it was requested.
 bool drain(api::ApiServer& server, ServeStorage& storage,
            const std::vector<fleet::FleetModel>& models, Duration grace, StopState& stop,
            Console& console) {
@@ -117,7 +117,7 @@ bool drain(api::ApiServer& server, ServeStorage& storage,
   server.give_up();
   for (const fleet::FleetModel& model : models)
     model.dispatcher->cancel_all();
-  // What a client does not fetch is not waited for; there is nothing here that could be lost.
+  // A client that does not read its answer is not waited for: nothing can be lost.
   if (!stop.wait_until_stopped(kDisconnectGrace)) std::_Exit(kExitCutOff);
   return false;
 }
@@ -130,10 +130,10 @@ void warn_without_keys(const Settings& settings, const api::KeyRingHolder& keys,
                   settings.api_keys));
 }
 
-void say_who_may_ask(const Settings& settings, const api::KeyFile* keys, Console& console) {
+void warn_about_access(const Settings& settings, const api::KeyFile* keys, Console& console) {
   if (settings.insecure_no_keys)
-    console.warn(
-        fmt::format("everybody who reaches {} may ask: there are no keys", settings.listen));
+    console.warn(fmt::format("everyone who can reach {} may send requests: there are no keys",
+                             settings.listen));
   if (keys == nullptr) return;
   if (const std::string warning = keys->warning(); !warning.empty()) console.warn(warning);
   warn_without_keys(settings, *keys->keys(), console);
@@ -148,7 +148,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   const SignalWatch signals([&](std::string_view) { relay.stop(); }, [&] { relay.stop_now(); },
                             [&] { reload.run(); });
 
-  // What was asked for, and whatever of it can be known to be wrong.
+  // The settings, and everything that can be checked in them.
   CommandContext context(environment);
   if (const Result<void> started = context.start(command.flags, SettingsOf::kServe); !started)
     return context.fail(started.error());
@@ -181,14 +181,14 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     if (!opened) return context.fail(opened.error());
     log = *std::move(opened);
   }
-  say_who_may_ask(settings, key_file.get(), console);
+  warn_about_access(settings, key_file.get(), console);
   api::ApiOptions api = api_options(*options, settings);
   const ClientRoom room = room_for_clients(context.files_max(), api.http.connections_max,
                                            !chosen->upstreams.empty(), !settings.data_dir.empty());
   api.http.connections_max = room.connections_max;
   if (!room.warning.empty()) console.warn(room.warning);
 
-  // Until somebody can ask there is nothing to finish.
+  // Until requests are accepted there is nothing to finish.
   ServiceManager service(environment);
   std::optional<StopRelay::Attachment> until_ready;
   const auto leave = [&] {
@@ -198,7 +198,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   };
   until_ready.emplace(relay, StopRelay::Target{leave, leave});
 
-  // The port, at which everybody hears that models are being loaded.
+  // The port, which answers that models are being loaded.
   ArrivingRequests arriving;
   const auto fetch = [&](std::vector<fleet::ModelChoice>& models) {
     return fetch_models(models, environment, clock, disk, console);
@@ -224,7 +224,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   console.note(fmt::format("listening on {}", url));
   console.event("listening", {{"url", url}});
 
-  // Keys and log, read and opened again when somebody says so.
+  // Keys and log, which SIGHUP reads and opens again.
   std::optional<KeyWatch> key_watch;
   if (key_file) {
     const std::shared_ptr<api::KeyRingHolder> keys = key_file->keys();
@@ -269,7 +269,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   console.event("ready", {{"url", url}, {"models", names_of(models)}});
   service.ready(fmt::format("serving {} at {}", text_of(models), url));
 
-  // Until somebody says stop.
+  // Until a signal stops it.
   StopState stop;
   until_ready.reset();
   const StopRelay::Attachment stops(

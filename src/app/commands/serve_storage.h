@@ -1,4 +1,4 @@
-// ServeStorage: what a server with --data-dir keeps: files, and batches that run from them.
+// ServeStorage: the files and batches of a server with --data-dir.
 #pragma once
 
 #include <memory>
@@ -19,20 +19,20 @@ namespace windrow::app {
 
 class ServeStorage {
  public:
-  // Without --data-dir there is none, and nothing below does anything. `disk`, `clock` and
-  // `console` outlive it, and `keys`; null: nobody needs one. kIo, kDiskFull, kConflict.
+  // Without --data-dir it is empty, and its methods do nothing. `disk`, `clock`, `console` and
+  // `keys` (null: requests need no key) outlive it. Errors: kIo, kDiskFull, kConflict.
   static Result<ServeStorage> open(const Settings& settings, store::Disk& disk, const Clock& clock,
                                    Console& console, batches::BatchKeys* keys = nullptr);
 
   api::Storage calls() const { return {files_.get(), batches_.get()}; }
 
-  // Waits for nobody; any thread.
+  // Does not block; any thread.
   api::StorageReading reading() const;
 
-  // Once the models are there. `models` outlives stop().
+  // Runs batches from now on: call it when the models are ready. `models` outlives stop().
   void start(batches::BatchModels& models);
 
-  // No row starts any more; those that run may finish within `grace`.
+  // Starts no further row; blocks until running rows have ended, for at most `grace`.
   void stop(Duration grace);
 
  private:

@@ -1,10 +1,10 @@
-// Console: everything a command says while it runs, and to whom.
+// Console: everything a command prints while it runs.
 //
-//   standard error   notes, warnings, errors, the progress, the table at the end
-//   standard output  what was asked for; with --json, events as JSON lines and nothing else
+//   standard error   notes, warnings, errors, progress, the table at the end
+//   standard output  the output of the command; with --json, events as JSON lines and nothing else
 //
-// On a terminal the progress is one live line: drawn at most five times a second, cut to the width,
-// cleared before anything else is said. Elsewhere it is a plain sentence every ten seconds.
+// On a terminal progress is one live line: drawn at most five times a second, cut to the width,
+// cleared before anything else is printed. Otherwise it is a sentence every ten seconds.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -29,7 +29,7 @@ struct ConsoleOptions {
   std::string color = "auto";  // auto, always, never
 };
 
-// Thread-safe. What cannot be written because nobody reads any more is dropped.
+// Thread-safe. Text is dropped once its reader is gone.
 class Console {
  public:
   Console(const ConsoleOptions& options, const Environment& environment, const Clock& clock);
@@ -39,27 +39,27 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  // What a command was asked for, as it is: to standard output.
+  // The output of the command, unchanged, to standard output.
   void print(std::string_view text);
 
-  // "windrow: TEXT". Notes are not for --quiet.
+  // "windrow: TEXT". --quiet hides notes.
   void note(std::string_view text);
   void warn(std::string_view text);
   void error(std::string_view text);
 
-  // Lines for people, such as the table at the end. Not for --quiet, and not with --json.
+  // Lines for people, such as the table at the end. --quiet and --json hide them.
   void show(std::string_view text);
 
   // {"event": NAME, ...} on standard output, with --json only.
   void event(std::string_view name, const boost::json::object& members);
 
-  // As often as one likes; shown when it is time.
+  // May be called as often as one likes; shows progress when it is due.
   void progress(const report::ProgressNumbers& numbers);
 
-  // A live line of another kind, such as of a download: where there is one, and not for --quiet.
+  // A live line of another kind, such as of a download. --quiet hides it.
   void line(std::string_view text);
 
-  // No live line until progress() or line() is called again.
+  // Clears the live line until progress() or line() is called again.
   void end_progress();
 
   bool live() const { return live_; }

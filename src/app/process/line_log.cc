@@ -38,8 +38,8 @@ Result<int> open_file(const std::string& path) {
                fmt::format("--log {}: it cannot be opened: {}", path, error_text(errno))};
 }
 
-// Whether the file ends within a line, as a crash or a full disk leaves it. Of what is no regular
-// file, and of one that may not be read, nothing is known.
+// Whether the file ends in the middle of a line, as a crash or a full disk leaves it. False for
+// anything but a regular file that can be read.
 bool ends_within_line(const std::string& path) {
   struct stat status{};
   if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -135,7 +135,7 @@ void LineLog::run(const std::stop_token& stop) {
     } else if (!stop.stop_requested()) {
       dropped(1, error_text(errno));
     } else {
-      return;  // nobody takes it any more
+      return;  // the reader is gone
     }
   }
 }

@@ -1,6 +1,6 @@
-// LineLog: a file that lines are appended to, on a thread of its own, so that who has something to
-// log never waits for a disk or a reader. It can be moved away while it is written (logrotate):
-// reopen() goes on under the old name.
+// LineLog: a log file. A thread of its own appends the lines, so that write() never waits for a
+// disk or a reader. The file can be moved away while it is written (logrotate): reopen() continues
+// under the old name.
 #pragma once
 
 #include <condition_variable>
@@ -18,20 +18,20 @@
 
 namespace windrow::app {
 
-// Thread-safe. A line for which there is no room, or that cannot be written, is dropped: the work
-// goes on without its log.
+// Thread-safe. A line for which there is no room, or that cannot be written, is dropped: requests
+// do not fail because of their log.
 class LineLog {
  public:
-  // Lines that wait to be written; more are dropped.
+  // The most bytes that wait to be written; further lines are dropped.
   static constexpr size_t kWaitingBytesMax = size_t{8} << 20;
 
-  // "-": standard output. The file is for its owner alone if it is made here; a last line in it
-  // that has no end, as a crash leaves it, gets one before the next. kIo when it cannot be opened.
-  // `warn` is told once that lines are dropped, and how many there were when it is over.
+  // `path` "-" is standard output. A new file can be read by its owner alone; a last line without
+  // an end, as a crash leaves it, gets one before the next line. `warn` is called when lines begin
+  // to be dropped, and with their number when that is over. Errors: kIo.
   static Result<std::unique_ptr<LineLog>> open(const std::string& path,
                                                std::function<void(const std::string&)> warn);
 
-  // Writes what waits, unless nobody takes it.
+  // Writes the lines that wait, as far as the reader takes them.
   ~LineLog();
   LineLog(const LineLog&) = delete;
   LineLog& operator=(const LineLog&) = delete;
@@ -39,7 +39,8 @@ class LineLog {
   // `line` has no line end. Never blocks.
   void write(std::string line);
 
-  // What was given to write() before goes to the file there was. kIo: that one is written on.
+  // Lines from earlier calls of write() go to the old file. Errors: kIo; then the old file stays in
+  // use.
   Result<void> reopen();
 
  private:
@@ -52,17 +53,19 @@ class LineLog {
 
   const std::string path_;
   const std::function<void(const std::string&)> warn_;
-  int descriptor_;       // the thread's
-  bool torn_ = false;    // the thread's: the last line of the file has no end
-  int64_t dropped_ = 0;  // the thread's: since lines were written last
+
+  // Used by the thread only.
+  int descriptor_;
+  bool torn_ = false;    // the last line of the file has no end
+  int64_t dropped_ = 0;  // lines, since one was written
 
   std::mutex mutex_;
   std::condition_variable_any filled_;
   std::deque<std::string> waiting_;
   size_t waiting_bytes_ = 0;
-  int64_t no_room_ = 0;  // lines for which there was none
+  int64_t no_room_ = 0;  // lines that did not fit
   int next_descriptor_ = -1;
-  size_t lines_before_next_ = 0;  // of `waiting_`, that go to the file there was
+  size_t lines_before_next_ = 0;  // of `waiting_`, that go to the old file
 
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -27,7 +27,7 @@ std::string how_to_raise(uint64_t files) {
   return fmt::format(kHowToRaise, files, files, files);
 }
 
-// Of files that come and go; where there is little, so large a part of what the process leaves.
+// Descriptors for files that are sent and fetched: so many, but at most this part of what is left.
 constexpr uint64_t kTransfers = 128;
 constexpr uint64_t kTransfersPart = 4;
 
@@ -71,7 +71,7 @@ ClientRoom room_for_clients(uint64_t files_max, size_t wanted, bool elsewhere, b
       keeps_files ? std::min(kTransfers, (files_max - own) / kTransfersPart) : 0;
   const uint64_t fit = std::max<uint64_t>((files_max - own - transfers) / files_each, 1);
   const auto transfers_max = static_cast<int32_t>(std::max<uint64_t>(transfers, 1));
-  // Rows of batches have requests too, and no client: what clients leave is for both.
+  // Rows of batches need requests, too, and have no client: both share what clients leave.
   constexpr uint64_t kRequestsMax = std::numeric_limits<int32_t>::max() / 2;
   const uint64_t taken = own + transfers + std::min<uint64_t>(fit, wanted);
   const auto requests_max = static_cast<int32_t>(

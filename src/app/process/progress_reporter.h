@@ -1,4 +1,4 @@
-// ProgressReporter: the thread that looks at the counters five times a second.
+// ProgressReporter: a thread that reads the counters of a job five times a second and shows them.
 #pragma once
 
 #include <condition_variable>
@@ -16,18 +16,18 @@ class ProgressReporter {
  public:
   using Read = std::function<report::ProgressReading()>;
 
-  // Both are called from the thread until stop() or the destructor.
+  // `console` and `read` are used from the thread until stop() or the destructor.
   ProgressReporter(Console& console, Read read);
   ~ProgressReporter();
   ProgressReporter(const ProgressReporter&) = delete;
   ProgressReporter& operator=(const ProgressReporter&) = delete;
 
-  // Takes a last reading and ends the live line. Once it returned, history() may be read.
+  // Takes a last reading and ends the live line. history() may be read after it has returned.
   void stop();
 
   const report::ThroughputHistory& history() const { return watch_.history; }
 
-  // One look, without the thread: what tests drive.
+  // One reading, without the thread; for tests.
   struct Watch {
     report::Progress progress;
     report::ThroughputHistory history;

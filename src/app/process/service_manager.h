@@ -1,5 +1,5 @@
-// ServiceManager: what systemd wants to hear of a service (sd_notify's protocol: lines in datagrams
-// to the socket that NOTIFY_SOCKET names). Without that variable nothing is said to anybody.
+// ServiceManager: reports the state of a server to systemd, by the protocol of sd_notify: lines in
+// datagrams to the socket that NOTIFY_SOCKET names. Without that variable it does nothing.
 #pragma once
 
 #include <condition_variable>
@@ -15,17 +15,17 @@
 
 namespace windrow::app {
 
-// Thread-safe. What nobody takes is dropped: a service does not fail for it.
+// Thread-safe. A datagram that cannot be sent is dropped.
 class ServiceManager {
  public:
   explicit ServiceManager(const Environment& environment);
 
   void ready(std::string_view status);
-  void reloading(TimePoint now, std::string_view status);  // ready() again says that it is over
+  void reloading(TimePoint now, std::string_view status);  // over with the next ready()
   void stopping(std::string_view status);
   void status(std::string_view text);
 
-  // How often it wants a sign of life; nothing: it does not watch this process.
+  // How often it wants a sign of life; absent: it does not watch this process.
   std::optional<Duration> watchdog_time() const { return watchdog_time_; }
 
   void alive() { send("WATCHDOG=1\n"); }
@@ -33,15 +33,15 @@ class ServiceManager {
  private:
   void send(std::string_view text) const;
 
-  const std::string socket_;  // empty: there is nobody
+  const std::string socket_;  // empty: there is no service manager
   std::optional<Duration> watchdog_time_;
 };
 
-// Gives a sign of life twice in the time that the service manager wants one, as long as it lives.
+// Watchdog: gives a sign of life twice in the time in which the service manager wants one.
 class Watchdog {
  public:
-  // `ask` is called on a thread of its own and calls what it is given as soon as the server gets to
-  // it: what does not, is not alive. `service` outlives both.
+  // `ask` is called on a thread of its own, with a function that the server has to call as soon as
+  // it can: a server that does not is not alive. `service` outlives the watchdog.
   Watchdog(ServiceManager& service, std::function<void(std::function<void()> alive)> ask);
 
  private:

@@ -28,8 +28,7 @@ std::string_view signal_name(uint32_t signal) {
   }
 }
 
-// What nohup, or a script that starts something in the background, made the process ignore stays
-// ignored.
+// Signals that nohup, or a script that starts a background process, has set to be ignored stay so.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -98,7 +97,7 @@ void SignalWatch::watch(const std::stop_token& stop) {
     } else if (seen == 2) {
       on_stop_now_();
     } else {
-      // Whoever asks a third time wants the process gone, not its good manners.
+      // A third signal ends the process as the system would.
       const auto number = static_cast<int>(signal.ssi_signo);
       std::signal(number, SIG_DFL);
       pthread_sigmask(SIG_UNBLOCK, &previous_->watched, nullptr);
@@ -129,7 +128,7 @@ StopRelay::Attachment::Attachment(StopRelay& relay, Target target) : relay_(rela
 }
 
 StopRelay::Attachment::~Attachment() {
-  relay_.let_go();
+  relay_.release_target();
 }
 
 void StopRelay::attach(Target target) {
@@ -139,7 +138,7 @@ void StopRelay::attach(Target target) {
   if (stop_now_) target_.stop_now();
 }
 
-void StopRelay::let_go() {
+void StopRelay::release_target() {
   const std::scoped_lock lock(mutex_);
   target_ = {};
 }

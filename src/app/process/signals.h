@@ -1,4 +1,5 @@
-// Signals as calls, and which part of the program reacts to them at the moment.
+// Signals as calls: SignalWatch receives them, StopRelay passes them to the part of the program
+// that has to react at the moment.
 #pragma once
 
 #include <functional>
@@ -9,9 +10,11 @@
 
 namespace windrow::app {
 
-// Make it before any other thread: it blocks the signals in the calling thread, and threads started
-// later inherit that. While it lives SIGPIPE and SIGXFSZ are ignored, so that a closed pipe and a
-// file size limit come back as errors of the write. One at a time in a process.
+// SignalWatch: calls functions for SIGINT, SIGTERM and SIGHUP. Create it before any other thread:
+// it blocks the signals in the calling thread, and threads started later inherit that. While it
+// lives SIGPIPE and SIGXFSZ are ignored, so that a closed pipe and a file size limit come back as
+// errors of the write. One at a time in a process. Signals that the process ignored before stay
+// ignored; a third one does what the system does by default.
 class SignalWatch {
  public:
   // `on_stop` gets the name of the signal ("SIGINT"); both are called on the watch's own thread, at
@@ -20,7 +23,7 @@ class SignalWatch {
   SignalWatch(std::function<void(std::string_view)> on_stop, std::function<void()> on_stop_now,
               std::function<void()> on_reload = {});
 
-  // Signals are again what they were before.
+  // Restores the signals.
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -34,11 +37,13 @@ class SignalWatch {
   std::function<void()> on_stop_now_;
   std::function<void()> on_reload_;
   std::unique_ptr<Previous> previous_;
-  int descriptor_ = -1;  // of signals
-  int wake_ = -1;        // of the destructor
+  int descriptor_ = -1;  // readable when there is a signal
+  int wake_ = -1;        // readable when the destructor has begun
   std::jthread thread_;
 };
 
+// StopRelay: remembers that a stop was requested and passes it on to the current target, now or
+// when there is one. Thread-safe.
 class StopRelay {
  public:
   struct Target {
@@ -50,7 +55,8 @@ class StopRelay {
   void stop_now();
   bool stopping() const;
 
-  // Who hears, for as long as this lives; one at a time. Calls at once what was asked before.
+  // Makes `target` the current one for as long as this lives; one at a time. A stop that was
+  // requested before is passed on at once.
   class Attachment {
    public:
     // `relay` outlives the attachment.
@@ -65,7 +71,7 @@ class StopRelay {
 
  private:
   void attach(Target target);
-  void let_go();
+  void release_target();
 
   mutable std::mutex mutex_;
   Target target_;

@@ -26,7 +26,7 @@ bool write_all(int fd, std::string_view text) {
     if (written >= 0) {
       text.remove_prefix(static_cast<size_t>(written));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      // Somebody who shares the terminal made it non-blocking.
+      // Another program that shares the terminal made it non-blocking.
       pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
       if (poll(&ready, 1, -1) < 0 && errno != EINTR) return false;
     } else if (errno != EINTR) {

@@ -1,4 +1,4 @@
-// The few things asked of a terminal or pipe.
+// Terminals and pipes: what they are, and writing to them.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@ namespace windrow::app {
 
 bool is_terminal(int fd);
 
-// Columns; 80 when the terminal does not say.
+// Columns; 80 when they are unknown.
 size_t terminal_width(int fd);
 
-// All of `text`, however many calls it takes. False when the other end is gone or the disk is full.
+// Writes all of `text`; blocks. False when the reader is gone or the disk is full.
 bool write_all(int fd, std::string_view text);
 
-// `text` without the power to move a cursor or to change colours: control characters other than
-// line ends and tabs become "\x1b" and the like. Names and ids come from strangers.
+// Replaces control characters other than line ends and tabs by "\x1b" and the like, so that `text`
+// cannot move a cursor or change colours: names and ids come from outside.
 std::string printable(std::string_view text);
 
 }  // namespace windrow::app

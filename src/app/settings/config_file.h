@@ -16,7 +16,15 @@
 
 namespace windrow::app {
 
-// What is absent is as the flags say.
+// An upstream server as windrow.toml describes it:
+//
+//   [[upstreams]]
+//   url = "http://gpu2:8000/v1"
+//   api-key-env = "GPU2_KEY"          # or api-key = "...", which only a file may hold
+//   concurrency = 16                  # or "auto"
+//   models = { "gpt-4o" = "llama3" }  # the name in rows = the name at the server
+//
+// Members that are absent or empty are as the flags say.
 struct UpstreamEntry {
   std::string url;
   std::string api_key;  // never shown
@@ -29,14 +37,14 @@ struct UpstreamEntry {
   std::string place;  // "windrow.toml:3"
 };
 
-// kInvalid for a table without a url, an unknown key (with the nearest one) or a value that its key
-// does not take.
+// Errors: kInvalid for a table without a url, an unknown key (with the nearest one) or a value that
+// its key does not accept.
 Result<UpstreamEntry> parse_upstream_entry(const boost::json::object& table,
                                            const std::string& place);
 
 struct ConfigEntry {
-  std::string name;        // of a setting that exists and may stand in a file
-  std::string body_field;  // of a default in the table [set]; else empty
+  std::string name;        // a setting that may be given in a file
+  std::string body_field;  // for a default in the table [set]; else empty
   boost::json::value value;
   std::string place;  // "windrow.toml:3"
 };
@@ -47,18 +55,18 @@ struct ConfigFile {
   std::vector<UpstreamEntry> upstreams;
 };
 
-// kInvalid for what is no TOML, for a key that is no setting (naming the nearest one) and for
-// values that no setting takes (dates). Relative paths of models are meant from the folder of the
-// file,
-// "~/" from `home`.
+// Relative paths of models are relative to the folder of the file, "~/" to `home`. Errors: kInvalid
+// for text that is no TOML, a key that is no setting (with the nearest one) and values that no
+// setting accepts (dates).
 Result<ConfigFile> parse_config(const std::string& path, std::string_view text,
                                 const std::string& home);
 
-// The file at a path, whole; kNotFound when there is none.
+// Reads the whole file at a path; kNotFound when there is none.
 using ReadText = std::function<Result<std::string>(const std::string& path)>;
 
-// The files that are there, the strongest first: windrow.toml of the working folder, then
-// windrow/config.toml of $XDG_CONFIG_HOME (~/.config where that is not set).
+// The files that exist, the strongest first: windrow.toml of the working folder, then
+// windrow/config.toml of $XDG_CONFIG_HOME (~/.config where that is not set). Errors: those of
+// parse_config and of `read`.
 Result<std::vector<ConfigFile>> read_config_files(const Environment& environment,
                                                   const ReadText& read);
 

@@ -1,4 +1,4 @@
-// The environment variables as a value, so that nothing but main reads the process's own.
+// The environment variables as a value, so that only main reads those of the process.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@ namespace windrow::app {
 
 using Environment = std::map<std::string, std::string>;
 
-// A copy of the process's variables. Call before there are threads.
+// A copy of the variables of the process. Call it before there are other threads.
 Environment read_environment();
 
-// Empty when it is not there.
+// Empty when it is not set.
 std::string variable(const Environment& environment, const std::string& name);
 
 }  // namespace windrow::app

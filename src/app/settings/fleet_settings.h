@@ -30,17 +30,20 @@ fleet::UpstreamFleetOptions upstream_fleet_options(const Settings& settings,
 // tree beside the executable, else empty: the one of this build.
 std::string backends_folder();
 
+// How the program reaches servers: through the proxies and with the certificates that the variables
+// of the environment name, as other tools do.
 http::ClientOptions client_options(const Environment& environment);
 
-// `setting_mb`: Settings::reply_memory_mb. Where it is 0, a sixteenth of `machine_bytes`, but at
-// least kReplyMemoryMin and at most kReplyMemoryMax: more brings no speed, for a reply is written
-// as soon as it is whole. In a container with little memory it is set by hand.
+// Memory for replies of servers while they arrive in `run` (http/reply_room.h). `setting_mb`:
+// Settings::reply_memory_mb; where it is 0, a sixteenth of `machine_bytes`, but at least
+// kReplyMemoryMin and at most kReplyMemoryMax: more brings no speed, as a reply is written as soon
+// as it is complete. Pure.
 size_t reply_memory_bytes(int64_t setting_mb, uint64_t machine_bytes);
 
 constexpr size_t kReplyMemoryMin = size_t{64} << 20;
 constexpr size_t kReplyMemoryMax = size_t{512} << 20;
 
-// What this machine has.
+// The memory of this machine.
 uint64_t machine_memory_bytes();
 
 }  // namespace windrow::app

@@ -45,7 +45,7 @@ std::vector<std::string> values_for(const fleet::ModelChoice& choice,
   return values;
 }
 
-// What is said of this model goes before what is said of all; of several the last counts.
+// A value for this model goes before one for all models; of several the last counts.
 std::optional<std::string> value_of(const fleet::ModelChoice& choice,
                                     const std::vector<std::string>& given,
                                     const std::vector<fleet::ModelChoice>& choices) {
@@ -62,7 +62,7 @@ std::optional<std::string> value_of(const fleet::ModelChoice& choice,
   return of_this ? of_this : of_all;
 }
 
-// FILE or FILE=SCALE; what stands behind the last "=" is a scale if it is written as a number.
+// FILE or FILE=SCALE; the text after the last "=" is a scale if it is a number.
 Result<engine::AdapterChoice> parse_adapter(const std::string& value) {
   engine::AdapterChoice adapter{.path = value};
   const size_t equals = value.rfind('=');

@@ -13,19 +13,21 @@
 
 namespace windrow::app {
 
-// "NAME=PATH" or "PATH", where a path may be "sim:KEY=VALUE". What stands before the first "=" is a
-// name unless a "/" is in it.
+// "NAME=PATH" or "PATH", where a path may be "sim:KEY=VALUE". The text before the first "=" is a
+// name unless it contains a "/".
 fleet::ModelChoice parse_model_choice(std::string_view text);
 
-// Whether the choices can stand together: one without a name, or any number with different names.
-// kInvalid when not, or when there is none.
+// Parses all of them. Errors: kInvalid when there is none, when one has no path, and unless there
+// is one without a name or any number with different names.
 Result<std::vector<fleet::ModelChoice>> parse_model_choices(const std::vector<std::string>& texts);
 
-// Sets them in every choice. kInvalid for values that mean nothing; files are not looked at.
+// Sets chat template, adapters and pooling of every choice. Errors: kInvalid for values without a
+// meaning. Files are not opened.
 Result<void> add_model_options(std::vector<fleet::ModelChoice>& choices, const Settings& settings);
 
-// kNotFound when there is none; kInvalid for a folder (naming the models in it) and for what is no
-// GGUF file (saying what it is instead where that can be told).
+// Checks whether a file can be a model, by its first bytes. Errors: kNotFound when there is none;
+// kInvalid for a folder (naming the models in it) and for a file that is no GGUF file (naming what
+// it is, where that is known).
 Result<void> check_model_file(const std::string& path);
 
 }  // namespace windrow::app

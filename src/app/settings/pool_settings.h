@@ -19,8 +19,8 @@ namespace windrow::app {
 // there can be.
 std::optional<uint64_t> parse_memory_size(std::string_view text);
 
-// `names`: of the models, in the order they were given. Errors: kInvalid for a name that no model
-// has, and for a size that is none.
+// `names`: the names of the models, in the order they were given. Errors: kInvalid for a name that
+// no model has, and for a size that is none.
 Result<fleet::PoolOptions> pool_options(const Settings& settings,
                                         std::span<const std::string> names);
 

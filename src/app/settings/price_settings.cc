@@ -21,7 +21,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What a table says something costs is what a budget counts.
+// A price table and a budget count in the same unit.
 static_assert(dispatch::kCostUnit == 1'000'000'000);
 
 size_t line_of(std::string_view text, size_t offset) {

@@ -17,7 +17,8 @@ namespace windrow::app {
 // with the place in the file.
 Result<llm::PriceTable> read_price_file(store::Disk& disk, const std::string& path);
 
-// Errors: kInvalid for an amount that is none, and for a limit without prices; those of the file.
+// The settings as a fleet takes them. Errors: kInvalid for an amount that is none, and for a limit
+// without prices; those of read_price_file.
 Result<fleet::Spending> read_spending(const Settings& settings, store::Disk& disk);
 
 // "$4.98"; "$0.00031".

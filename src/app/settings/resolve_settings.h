@@ -1,4 +1,4 @@
-// Which of the places that may hold a setting counts: flag, then variable, then file, then default.
+// Where the value of a setting comes from: flag, then variable, then file, then default.
 // The settings of this call: flags, variables and files together.
 #pragma once
 
@@ -15,39 +15,41 @@
 
 namespace windrow::app {
 
-// A flag as it stood on the command line.
+// A flag of the command line.
 struct GivenFlag {
   const SettingRow* row = nullptr;
   std::string written;  // "--rows-max", "--no-ordered"
-  std::string text;     // its value; "true" or "false" for what is on or off
+  std::string text;     // its value; "true" or "false" for a switch
 };
 
 struct ResolvedSettings {
   Settings values;
 
   // By name of the setting: "flag --ctx", "WINDROW_CTX", "windrow.toml:3"; not in it: the default.
+  // See source_of.
   std::map<std::string, std::string, std::less<>> sources;
 
-  // The same by body field, for the defaults of `set`, which add up over all places.
+  // The same by body field, for the defaults of `set`, which add up over all sources.
   std::map<std::string, std::string, std::less<>> body_default_sources;
 
-  // What the files say of servers, the strongest file first; whether one is used says
-  // `values.upstreams`.
+  // What the files say about servers, the strongest file first. `values.upstreams` tells which
+  // servers are used.
   std::vector<UpstreamEntry> upstreams;
 
-  // What looks like a mistake but may not be one.
+  // About values that look like a mistake but may not be one.
   std::vector<std::string> warnings;
 
-  // "default" where nothing else was said.
+  // "default" for a setting that was not given.
   std::string source_of(const SettingRow& row) const;
 };
 
-// `files`: the strongest first. Of --model and --upstream the one from the stronger place counts.
-// kInvalid for a value that its row does not take, and for both of these from one place.
+// `files`: the strongest first. Of --model and --upstream the one from the stronger source counts.
+// Errors: kInvalid for a value that its row does not accept, and for both of these from one source.
 Result<ResolvedSettings> resolve_settings(std::span<const GivenFlag> flags,
                                           const Environment& environment,
                                           std::span<const ConfigFile> files);
 
+// The same, with the configuration files that exist. Errors: also those of read_config_files.
 Result<ResolvedSettings> load_settings(std::span<const GivenFlag> flags,
                                        const Environment& environment, store::Disk& disk);
 

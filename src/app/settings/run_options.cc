@@ -64,12 +64,12 @@ Result<void> check_default(const ResolvedSettings& settings, const std::string& 
                fmt::format("{}: {}", place_of_default(settings, field), problem->message)};
 }
 
-// What is left to the machine follows it, the context its free memory: then only that it is left is
-// an option of the job, and the same command continues on a day with less.
+// A default that depends on the machine (the context on its free memory) is recorded as such, so
+// that the same command resumes the job when less memory is free.
 std::string job_value(const Settings& settings, const SettingRow& row) {
   const json::value value = value_of(settings, row);
-  const bool left_to_the_machine = !row.default_words.empty() && value == value_of({}, row);
-  if (left_to_the_machine) return std::string(row.default_words);
+  const bool depends_on_machine = !row.default_words.empty() && value == value_of({}, row);
+  if (depends_on_machine) return std::string(row.default_words);
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
 }
 
@@ -125,11 +125,11 @@ Result<std::vector<batch::JobSetting>> job_settings(
     list.push_back({"model options" + of, *options});
   }
   for (const SettingRow& row : setting_rows()) {
-    // Models and what belongs to them are above; body defaults the job adds.
+    // Models and their options are above; the job adds the body defaults.
     if (!row.alters_answers || is_list(row) || is_body_defaults(row)) continue;
-    // A switch that is off is as good as not there, also to jobs that began before there was one.
+    // A switch that is off is left out, so that jobs from before it existed can be resumed.
     if (is_flag(row) && !value_of(settings, row).get_bool()) continue;
-    // So is one that has its default and is younger than jobs that may be continued.
+    // The same for a default that is newer than jobs which may be resumed.
     if (row.name == "call-reasoning" && value_of(settings, row) == value_of(Settings(), row))
       continue;
     list.push_back({std::string(row.name), job_value(settings, row)});
@@ -156,7 +156,7 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
   constexpr std::string_view kForModels[] = {"max-tokens-default", "unknown-fields",
                                              "call-reasoning", "schema-unknown"};
   constexpr std::string_view kForServers[] = {"cache"};
-  // A server of ours may have these of models here, too.
+  // `serve` uses these with local models, too.
   constexpr std::string_view kForBoth[] = {"model-alias", "max-batch-size", "batch-window-ms",
                                            "unknown-fields"};
   std::vector<std::string> warnings;
@@ -173,8 +173,8 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
     }
     const std::string source = settings.source_of(row);
     if (!source.starts_with("flag ")) continue;
-    warnings.push_back(elsewhere ? fmt::format("--{} has no effect with --upstream: it is about a "
-                                               "model that runs here",
+    warnings.push_back(elsewhere ? fmt::format("--{} has no effect with --upstream: it is about "
+                                               "local models",
                                                row.name)
                                  : fmt::format("--{} has no effect without --upstream", row.name));
   }

@@ -1,4 +1,4 @@
-// Settings -> what a job and its record are told, and what can be checked before a model is loaded.
+// Settings as the options and the record of a job, and the checks before a model is loaded.
 #pragma once
 
 #include <string>
@@ -17,16 +17,16 @@ namespace windrow::app {
 // Returns the setting --unknown-fields.
 llm::UnknownFields unknown_fields_of(const Settings& settings);
 
-// kInvalid for a default (--set) of a field that no body has, or of a value that no row could have.
+// Checks the defaults (--set). Errors: kInvalid for a field that no body has, or a value that no
+// row could have.
 Result<void> check_body_defaults(const ResolvedSettings& settings);
 
-// Returns the settings that a continued job must find unchanged, as far as they are known before a
-// model is loaded. kNotFound when a model's file cannot be read.
+// The settings that a resumed job must find unchanged, as far as they are known before a model is
+// loaded. Errors: kNotFound when a model's file cannot be read.
 Result<std::vector<batch::JobSetting>> job_settings(const Settings& settings,
                                                     const std::vector<fleet::ModelChoice>& choices);
 
-// Returns the settings that a continued job must find unchanged where servers elsewhere answer. Any
-// of these may be exchanged.
+// The same where upstream servers answer. The servers themselves may change.
 std::vector<batch::JobSetting> upstream_job_settings(
     const Settings& settings, const std::vector<fleet::UpstreamChoice>& choices);
 
@@ -36,19 +36,20 @@ batch::JobOptions job_options(const RunCommand& command, const Settings& setting
 batch::JobOptions upstream_job_options(const RunCommand& command, const Settings& settings,
                                        std::vector<batch::JobSetting> job_settings);
 
-// Lists the flags that mean nothing for who answers: "--rows-max has no effect with --upstream".
+// Warnings about flags without an effect: "--rows-max has no effect with --upstream".
 std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command);
 
 // Every setting with its source, for the summary; each body default is one of its own, "set.seed".
 std::vector<report::SummarySetting> settings_with_sources(const ResolvedSettings& settings);
 
-// kInvalid for a folder. The job itself checks the rest.
+// Errors: kInvalid for a folder. The job itself checks the rest.
 Result<void> check_output_path(const std::string& path);
 
-// kInvalid when one file is named for two purposes: the cache must not grow into the results.
+// Errors: kInvalid when one file is named for two purposes: the cache must not be written into the
+// results.
 Result<void> check_files_differ(const RunCommand& command, const Settings& settings);
 
-// kInvalid or kNotFound when no page could be written there.
+// Errors: kInvalid or kNotFound when the report could not be written there.
 Result<void> check_report_path(const std::string& path);
 
 }  // namespace windrow::app

@@ -155,7 +155,7 @@ Result<std::map<std::string, std::string>> local_aliases(const Settings& setting
 }
 
 Result<void> check_names(const Settings& settings, const std::vector<fleet::ModelChoice>& models) {
-  // Servers elsewhere have names of their own.
+  // Upstream servers have names of their own.
   if (models.empty()) return {};
   std::vector<std::string> names;
   names.reserve(models.size());

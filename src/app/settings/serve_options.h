@@ -24,14 +24,15 @@ struct ListenAddress {
   friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
-// kInvalid for what is neither HOST:PORT nor a port, and for a host that looks like an IP address
-// and is none. Whether the host is an address of this machine shows when it is used.
+// "127.0.0.1:8080", "[::1]:8080", "localhost:0", or a port alone ("8080", ":8080"), which other
+// machines cannot reach. Errors: kInvalid for anything else, and for a host that looks like an IP
+// address and is none. Whether the host is an address of this machine shows when it is used.
 Result<ListenAddress> parse_listen(std::string_view text);
 
-// Only programs of this machine reach it.
+// Only programs on this machine can reach this address.
 bool is_loopback(std::string_view host);
 
-// Where a client on this machine finds it, without a path: "http://127.0.0.1:8080" also for one
+// The URL for clients on this machine, without a path: "http://127.0.0.1:8080", also for a server
 // that listens on all addresses.
 std::string local_url(const ListenAddress& address, bool tls);
 
@@ -40,21 +41,21 @@ struct ServeOptions {
   api::CorsPolicy cors;
 };
 
-// kInvalid for settings that cannot stand together, above all a server that other machines reach
-// and nobody needs a key for.
+// Errors: kInvalid for settings that contradict each other, above all for a server that other
+// machines can reach without a key.
 Result<ServeOptions> serve_options(const Settings& settings);
 
-// --model-alias of models here: further names, and which of `names` each stands for. kInvalid for a
-// name that is no model's, or that a model has already.
+// --model-alias for local models: further names, and which of `names` each stands for. Errors:
+// kInvalid for a model that does not exist, and a name that a model has already.
 Result<std::map<std::string, std::string>> local_aliases(const Settings& settings,
                                                          const std::vector<std::string>& names);
 
-// That and what else names models here (pool_settings.h), as far as it can be known before anything
-// is opened.
+// Checks all settings that name local models (local_aliases, pool_options) before anything is
+// opened. Errors as theirs.
 Result<void> check_names(const Settings& settings, const std::vector<fleet::ModelChoice>& models);
 
-// Makes --data-dir, and holds it for this server alone as long as the lock lives; nullptr without
-// the setting. kConflict when another server has it.
+// Creates --data-dir and locks it for this server while the result lives; null without the setting.
+// Errors: kIo; kConflict when another server has it.
 Result<std::unique_ptr<store::FileLock>> hold_data_dir(const Settings& settings, store::Disk& disk);
 
 }  // namespace windrow::app

@@ -36,7 +36,7 @@ std::optional<bool> bool_of(std::string_view text) {
   return std::nullopt;
 }
 
-// What a text means where a value of the row's kind is wanted; the text itself when nothing else.
+// The text as a value of the row's kind, or as a text if it is none.
 json::value typed(const SettingRow& row, std::string_view text) {
   if (is_flag(row)) {
     if (const std::optional<bool> on = bool_of(text)) return *on;

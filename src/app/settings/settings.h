@@ -1,7 +1,7 @@
-// Settings: everything about a run or a server that a person can choose, and the one table that
-// says how each is named, written, checked and explained. The command line, the configuration
-// files, the variables, `windrow config show`, the help, the manual page and the shell completions
-// all come from the table.
+// Settings: everything about a job or a server that can be configured, and the table that says how
+// each setting is named, written, checked and explained. Command line, configuration files,
+// environment variables, `windrow config show`, help, manual page and shell completions all come
+// from the table.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -15,12 +15,12 @@
 
 namespace windrow::app {
 
-// Body field -> the value a row gets that does not say one itself.
+// Body field -> the value of rows that do not have the field.
 using BodyDefaults = std::map<std::string, boost::json::value>;
 
 struct Settings {
   // Which rows
-  int64_t limit = 0;  // 0: all; nobody can write that, as it reads like none
+  int64_t limit = 0;  // 0: all rows; a flag of 0 is refused, as it reads like none
   bool strict = false;
   bool retry_failed = false;
   bool fresh = false;
@@ -33,23 +33,23 @@ struct Settings {
   std::string flash_attn = "auto";
   std::string kv_cache = "unified";
   bool share = true;
-  std::string device;       // empty: the best there is
+  std::string device;       // empty: the best one
   int64_t gpu_layers = -1;  // -1: as many as the model has
   int64_t threads = 0;      // 0: one per core
 
-  // Models of a server that come and go (pool_settings.h)
+  // Models that a server loads and unloads (pool_settings.h)
   std::vector<std::string> load;         // names; empty: as many as fit
   std::string memory;                    // empty: most of what is free
   std::vector<std::string> keep_loaded;  // names
   int64_t unload_idle_s = 0;             // 0: never for that
   int64_t load_wait_s = 120;
 
-  // Of a model: VALUE or NAME=VALUE (model_options.h)
+  // Of one model: VALUE or NAME=VALUE (model_settings.h)
   std::vector<std::string> chat_templates;
   std::vector<std::string> adapters;
   std::vector<std::string> poolings;
 
-  // Upstream servers, instead of a model here (upstream_choice.h)
+  // Upstream servers instead of models in this process (upstream_settings.h)
   std::vector<std::string> upstreams;      // URLs
   std::vector<std::string> model_aliases;  // NAME=THEIRS
   std::string api_key_env;                 // empty: none
@@ -61,13 +61,13 @@ struct Settings {
   std::string prices;    // a file; empty: none
   int64_t request_timeout_s = 600;
   int64_t attempts_max = 3;
-  bool batching = true;  // single texts to embed go together
+  bool batching = true;  // texts to embed share requests
   int64_t pack_rows_max = 256;
   int64_t pack_window_ms = 0;
   bool self_check = false;
-  int64_t reply_memory_mb = 0;  // 0: by the machine's memory (reply_memory.h)
+  int64_t reply_memory_mb = 0;  // 0: by the machine's memory (fleet_settings.h)
 
-  // A server of ours
+  // `windrow serve`
   std::string listen = "127.0.0.1:8080";
   std::string data_dir;  // empty: none
   std::string api_keys;  // a file; empty: none
@@ -75,10 +75,10 @@ struct Settings {
   std::string tls_cert;  // files; empty: none
   std::string tls_key;
   std::vector<std::string> cors_origins;
-  int64_t batches_max = 2;  // that run at the same time
+  int64_t batches_max = 2;  // running at the same time
   int64_t batch_rows_max = 50'000;
   int64_t file_mb_max = 512;
-  int64_t files_mb_max = 0;  // of all together; 0: no limit
+  int64_t files_mb_max = 0;  // all files together; 0: no limit
   bool mixed_models = false;
   int64_t body_mb_max = 32;
   int64_t keep_items_mb = 256;
@@ -109,7 +109,7 @@ struct Settings {
   int64_t grace_s = 10;
   std::string report;  // empty: none
 
-  // What is said while it runs
+  // Console
   bool summary = true;
   bool json = false;
   bool quiet = false;
@@ -132,32 +132,32 @@ enum class SettingGroup : uint8_t {
 
 std::string_view to_string(SettingGroup group);
 
-// Where a setting may be given. What belongs to one single run is refused in files and variables: a
+// Where a setting may be given. Settings for a single run are refused in files and variables: a
 // forgotten `fresh = true` would start every job over.
 enum class SettingReach : uint8_t { kEverywhere, kFlagOnly };
 
 // The commands that differ in what they take: `run` (and `retry` with it) and `serve`.
 enum class SettingsOf : uint8_t { kRun, kServe };
 
-// Which of them takes a setting. In files and variables any may stand: they are for both.
+// Which of them takes a setting as a flag. Files and variables are for both and may hold any.
 enum class SettingScope : uint8_t { kBoth, kRun, kServe };
 
 struct SettingRow {
   std::string_view name;  // "rows-max": --rows-max, WINDROW_ROWS_MAX and the key rows-max of a file
   SettingField field;
   SettingGroup group = SettingGroup::kRows;
-  std::string_view value_name;     // of the value in the help: "N"; empty for what is on or off
+  std::string_view value_name;     // in the help: "N"; empty for a switch
   std::string_view help;           // one line, lower case, no full stop
-  std::string_view help_off = {};  // of --no-NAME, for what is on by default
-  int64_t value_min = 0;           // of numbers
+  std::string_view help_off = {};  // help of --no-NAME, for a switch that is on by default
+  int64_t value_min = 0;           // limits of a number
   int64_t value_max = 0;
-  std::span<const std::string_view> choices;  // of texts; empty: any text
-  std::string_view default_words;             // instead of the value, where that is a stand-in
+  std::span<const std::string_view> choices;  // the texts it accepts; empty: any text
+  std::string_view default_words;             // of the default, where its value says nothing
   SettingReach reach = SettingReach::kEverywhere;
 
   SettingScope scope = SettingScope::kBoth;
 
-  // A job that is continued refuses a change of it.
+  // A resumed job refuses a change of it.
   bool alters_answers = false;
 };
 
@@ -169,15 +169,15 @@ const SettingRow* find_setting(std::string_view name);
 
 bool takes(SettingsOf command, const SettingRow& row);
 
-// How long one forward pass should take: what was set, else long for the throughput of a job and
-// short for people who wait.
+// How long one forward pass should take: as configured, else long for the throughput of a job and
+// short for the latency of a server.
 int64_t step_target_ms(SettingsOf command, const Settings& settings);
 
 // "WINDROW_ROWS_MAX"; empty for what is given by flag only.
 std::string variable_of(const SettingRow& row);
 
-bool is_flag(const SettingRow& row);           // on or off, takes no value
-bool is_list(const SettingRow& row);           // may be given more than once: each adds one
+bool is_flag(const SettingRow& row);           // a switch, without a value
+bool is_list(const SettingRow& row);           // may be given several times; each adds one
 bool is_body_defaults(const SettingRow& row);  // key=value
 
 // The value as `config show` prints it and as it would be written in a file.
@@ -187,7 +187,7 @@ boost::json::value value_of(const Settings& settings, const SettingRow& row);
 // there is nothing to say.
 std::string default_text(const SettingRow& row);
 
-// "a whole number from 1 to 256", "one of auto, on, off": what the row accepts.
+// The values that the row accepts: "a whole number from 1 to 256", "one of auto, on, off".
 std::string accepted_text(const SettingRow& row);
 
 }  // namespace windrow::app

@@ -1,4 +1,4 @@
-// The settings of models: here, elsewhere, and several of them in a server.
+// The rows of the table about models and upstream servers.
 #include <array>
 #include <limits>
 
@@ -65,7 +65,7 @@ constexpr SettingRow kModelRows[] = {
      .group = SettingGroup::kModel,
      .value_name = "NAME",
      .help = "device that runs the model, as `windrow inspect` names them",
-     .default_words = "the best there is"},
+     .default_words = "the best one"},
     {.name = "gpu-layers",
      .field = &Settings::gpu_layers,
      .group = SettingGroup::kModel,
@@ -83,7 +83,7 @@ constexpr SettingRow kModelRows[] = {
      .value_max = 512,
      .default_words = "one per core"},
 
-    // Models of a server that come and go
+    // Models that a server loads and unloads
     {.name = "load",
      .field = &Settings::load,
      .group = SettingGroup::kModel,
@@ -122,7 +122,7 @@ constexpr SettingRow kModelRows[] = {
      .value_max = 86'400,
      .scope = SettingScope::kServe},
 
-    // Of a model
+    // Of one model
     {.name = "chat-template",
      .field = &Settings::chat_templates,
      .group = SettingGroup::kModel,
@@ -134,7 +134,7 @@ constexpr SettingRow kModelRows[] = {
      .field = &Settings::adapters,
      .group = SettingGroup::kModel,
      .value_name = "FILE[=SCALE]",
-     .help = "LoRA adapter to lay over the model (repeatable)",
+     .help = "LoRA adapter to apply to the model (repeatable)",
      .default_words = "none",
      .alters_answers = true},
     {.name = "pooling",
@@ -150,7 +150,7 @@ constexpr SettingRow kModelRows[] = {
      .field = &Settings::upstreams,
      .group = SettingGroup::kUpstream,
      .value_name = "URL",
-     .help = "send requests to this OpenAI-compatible server instead of a model here (repeatable)",
+     .help = "send requests to this OpenAI-compatible server instead of a local model (repeatable)",
      .default_words = "none"},
     {.name = "model-alias",
      .field = &Settings::model_aliases,
@@ -228,7 +228,7 @@ constexpr SettingRow kModelRows[] = {
      .field = &Settings::pack_rows_max,
      .group = SettingGroup::kUpstream,
      .value_name = "N",
-     .help = "maximum texts to embed in one request to a server, or in one forward pass here",
+     .help = "maximum texts to embed in one request to a server, or in one local forward pass",
      .value_min = 1,
      .value_max = 2048},
     {.name = "batch-window-ms",

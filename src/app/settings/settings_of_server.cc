@@ -1,4 +1,4 @@
-// The settings of `windrow serve` itself: its port, its keys, its limits, its files.
+// The rows of the table about `windrow serve` itself: port, keys, limits, files.
 #include <array>
 
 #include "app/settings/settings_table.h"
@@ -58,7 +58,7 @@ constexpr auto kServerRows = only_serve(std::to_array<SettingRow>({
      .field = &Settings::api_keys,
      .value_name = "FILE",
      .help = "API keys, as `windrow keys add` writes them; read again on SIGHUP",
-     .default_words = "nobody needs a key"},
+     .default_words = "none; requests need no key"},
     {.name = "insecure-no-keys",
      .field = &Settings::insecure_no_keys,
      .help = "serve without API keys on an address that other machines can reach",

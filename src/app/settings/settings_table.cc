@@ -127,7 +127,7 @@ constexpr SettingRow kOfRuns[] = {
      .help = "target time of one forward pass; long prompts are prefilled in chunks",
      .value_min = 1,
      .value_max = 600'000,
-     .default_words = "2000, of a server 200"},
+     .default_words = "2000; 200 for serve"},
 
     // The end
     {.name = "ordered",
@@ -151,7 +151,7 @@ constexpr SettingRow kOfRuns[] = {
      .reach = SettingReach::kFlagOnly,
      .scope = SettingScope::kRun},
 
-    // What is said while it runs
+    // Console
     {.name = "summary",
      .field = &Settings::summary,
      .group = SettingGroup::kConsole,

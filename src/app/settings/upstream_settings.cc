@@ -19,7 +19,7 @@ Error invalid(std::string message) {
   return Error{ErrorKind::kInvalid, std::move(message)};
 }
 
-// A header holds it.
+// Checks that the key fits into a header.
 Result<std::string> checked_key(std::string key, const std::string& place) {
   const auto is_space = [](char byte) { return byte == '\n' || byte == '\r' || byte == ' '; };
   while (!key.empty() && is_space(key.back()))
@@ -67,7 +67,7 @@ const UpstreamEntry* entry_of(const std::vector<UpstreamEntry>& entries, const h
   return nullptr;
 }
 
-// The entry's own word, else that of the flags, and only one of both.
+// The number in the file, else that of the flags.
 Result<std::optional<int32_t>> concurrency_of(const UpstreamEntry* entry, const Settings& values) {
   const bool own = entry != nullptr && !entry->concurrency.empty();
   const std::string place = own ? entry->place + ": concurrency" : "--concurrency";
@@ -76,7 +76,7 @@ Result<std::optional<int32_t>> concurrency_of(const UpstreamEntry* entry, const 
   if (!concurrency) return concurrency.error();
   const bool own_serial = entry != nullptr && entry->serial.has_value();
   if (!(own_serial ? *entry->serial : values.serial)) return concurrency;
-  // Of one server a file may say that it is serial, whatever the flags say of all.
+  // A file may say that one server is serial, whatever the flags say about all.
   if (concurrency->value_or(1) != 1 && (own || !own_serial)) {
     return invalid(fmt::format(
         "{} {} and {} contradict each other: a serial server gets one request at a time; take one "

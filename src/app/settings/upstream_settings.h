@@ -1,5 +1,5 @@
-// The servers a person chose: --upstream, what other flags say of all of them, and what
-// windrow.toml says of each.
+// Upstream servers: --upstream names them, other flags are for all of them, and windrow.toml has
+// more about each.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace windrow::app {
 
-// Empty where none is chosen. kInvalid for what is no URL, a server that is named twice, a variable
-// that is not set, a number that is none. The key of a message is never shown.
+// Empty when there is no --upstream. Errors: kInvalid for a URL that is none, a server that is
+// named twice, a variable that is not set, a number that is none. No message shows a key.
 Result<std::vector<fleet::UpstreamChoice>> upstream_choices(const ResolvedSettings& settings,
                                                             const Environment& environment);
 
-// "auto": nothing; "16": 16.
+// "auto": absent; "16": 16. Errors: kInvalid, with `place` in front.
 Result<std::optional<int32_t>> parse_concurrency(std::string_view text, std::string_view place);
 
 }  // namespace windrow::app
