@@ -36,8 +36,13 @@ Result<batch::JobPaths> find_job(const store::Disk& disk, const std::string& pat
   const bool errors = path.ends_with(kErrorsSuffix) && path.size() > kErrorsSuffix.size();
   auto paths = errors ? job_of_errors(disk, path) : batch::job_paths(path);
   if (!paths) return paths;
-  if (disk.exists(paths->results) || disk.exists(paths->errors) || disk.exists(paths->record)) {
-    return paths;
+  if (disk.exists(paths->errors) || disk.exists(paths->record)) return paths;
+  if (disk.exists(paths->results)) {
+    return Error{
+        ErrorKind::kNotFound,
+        fmt::format("{} is not the output of a job: neither {} nor {} exists; name the file "
+                    "that was given to `windrow run` with -o",
+                    path, paths->record, paths->errors)};
   }
   return Error{ErrorKind::kNotFound,
                fmt::format("there is no job of this name: neither {} nor {} exists; name the file "

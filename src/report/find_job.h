@@ -11,7 +11,8 @@ namespace windrow::report {
 
 // `path` is the results ("out/results.jsonl") or the errors ("out/results.errors.jsonl"): of the
 // latter, the results are looked for under the endings that they may have.
-//   kNotFound  there is no file of this name, nor of its results and its record
+//   kNotFound  there is no file of this name, or it has no job: neither a record nor errors lie
+//              beside it, as with an input
 //   kInvalid   a name that neither can have; errors that two files of results lie beside
 Result<batch::JobPaths> find_job(const store::Disk& disk, const std::string& path);
 

@@ -33,6 +33,19 @@ TEST(FindJob, ErrorsOfTwoJobsAreNotGuessedAt) {
   EXPECT_TRUE(find_job(disk, "r.ndjson").has_value());
 }
 
+TEST(FindJob, AnInputIsNoJob) {
+  store::testing::MemoryDisk disk;
+  disk.put("in.jsonl", "{}\n");
+  const auto found = find_job(disk, "in.jsonl");
+  ASSERT_FALSE(found.has_value());
+  EXPECT_EQ(found.error().kind, ErrorKind::kNotFound);
+  EXPECT_EQ(found.error().message,
+            "in.jsonl is not the output of a job: neither in.job.json nor in.errors.jsonl exists; "
+            "name the file that was given to `windrow run` with -o");
+  disk.put("in.job.json", "");
+  EXPECT_TRUE(find_job(disk, "in.jsonl").has_value());
+}
+
 TEST(FindJob, WhatIsNotThereIsSaid) {
   const store::testing::MemoryDisk disk;
   EXPECT_EQ(find_job(disk, "r.jsonl").error().kind, ErrorKind::kNotFound);
