@@ -175,7 +175,10 @@ Result<void> check_model_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    return Error{ErrorKind::kNotFound, fmt::format("{}: there is no such model file", path)};
+    return Error{
+        ErrorKind::kNotFound,
+        fmt::format("{}: there is no such model file{}", path,
+                    path == "sim" ? "; for a simulated model write sim: with a colon" : "")};
   }
   if (fs::is_directory(status)) return folder_error(path);
 

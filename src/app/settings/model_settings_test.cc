@@ -135,6 +135,8 @@ TEST_F(ModelFileTest, AGgufFileIsTaken) {
 
 TEST_F(ModelFileTest, WhatIsNoModelIsNamed) {
   EXPECT_EQ(problem((folder_ / "none.gguf").string()), "there is no such model file");
+  EXPECT_EQ(problem("sim"),
+            "there is no such model file; for a simulated model write sim: with a colon");
   EXPECT_EQ(problem(write("notes.gguf", "my notes")),
             "this is not a GGUF file (it does not start with \"GGUF\"); other formats must be "
             "converted first");
