@@ -7,7 +7,6 @@
 
 #include "app/settings/fleet_settings.h"
 #include "app/settings/model_settings.h"
-#include "app/settings/pool_settings.h"
 #include "app/settings/price_settings.h"
 #include "app/settings/run_options.h"
 #include "app/settings/serve_options.h"

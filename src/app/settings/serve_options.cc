@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "app/settings/pool_settings.h"
+#include "app/settings/fleet_settings.h"
 
 namespace windrow::app {
 namespace {

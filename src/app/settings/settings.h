@@ -37,7 +37,7 @@ struct Settings {
   int64_t gpu_layers = -1;  // -1: as many as the model has
   int64_t threads = 0;      // 0: one per core
 
-  // Models that a server loads and unloads (pool_settings.h)
+  // Models that a server loads and unloads (fleet_settings.h)
   std::vector<std::string> load;         // names; empty: as many as fit
   std::string memory;                    // empty: most of what is free
   std::vector<std::string> keep_loaded;  // names
