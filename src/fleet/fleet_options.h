@@ -1,4 +1,4 @@
-// What a fleet is configured with: plain values, and whom it tells.
+// The options of fleets, as plain values, and the interface by which they report what happens.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@
 
 namespace windrow::fleet {
 
-// Of every model in this process.
+// Options for all models in this process.
 struct EngineOptions {
-  std::string backends_folder;  // of libllama's plug-ins for devices; empty: that of this build
+  std::string backends_folder;  // libllama's plug-ins for devices; empty: those of this build
   std::string device;           // empty: the best one
   int32_t gpu_layers = -1;      // -1: as many as the model has
 
-  int32_t context_tokens = 0;  // of all rows together; 0: by the model and the free memory
+  int32_t context_tokens = 0;  // for all rows together; 0: by the model and the free memory
   int32_t rows_max = 32;
-  int32_t batch_tokens = 2048;  // of one forward pass
+  int32_t batch_tokens = 2048;  // in one forward pass
   int32_t threads = 0;          // 0: one per core
   engine::KvType kv_type = engine::KvType::kF16;
   engine::FlashAttention flash_attention = engine::FlashAttention::kAuto;
@@ -47,11 +47,11 @@ struct EngineOptions {
   Duration linger_max = std::chrono::microseconds(500);
 };
 
-// Of models that are loaded on request and unloaded again.
+// Options for models that are loaded on request and unloaded again.
 struct PoolOptions {
   uint64_t memory_bytes = 0;      // for all together; 0: most of what is free
-  std::vector<bool> pinned;       // of each model
-  std::vector<bool> loads_first;  // of each model; empty: as many as fit
+  std::vector<bool> pinned;       // one for each model
+  std::vector<bool> loads_first;  // one for each model; empty: as many as fit
 };
 
 // The models of a server, once their files are there.
@@ -64,7 +64,7 @@ struct LocalModels {
 struct LocalFleetOptions {
   EngineOptions engine;
   bool single_flight = true;
-  std::string version;  // of the program, for fingerprints
+  std::string version;  // part of the fingerprints of models
 
   // While serving.
   int32_t queue_max = 4096;  // requests that wait, of one model
@@ -82,9 +82,9 @@ struct UpstreamChoice {
 struct UpstreamFleetOptions {
   std::vector<UpstreamChoice> choices;  // at least one
   http::ClientOptions client;           // `reply_budget` is set by the fleet
-  size_t reply_memory_bytes = 0;        // of a job: for replies while they are received
-  int32_t attempts_max = 3;             // of a request
-  int32_t queue_max = 4096;             // of a server: requests that wait
+  size_t reply_memory_bytes = 0;        // for a job: replies while they are received
+  int32_t attempts_max = 3;             // for one request
+  int32_t queue_max = 4096;             // for a server: requests that wait
   Duration refusal_patience =
       std::chrono::seconds(10);  // of a server: how long refusals are retried
   int32_t pack_rows_max = 256;   // inputs to embed in one call; 1: no packing

@@ -32,7 +32,7 @@ class LoadedLocalModel final : public engine::LoadedModel {
   const EngineOptions& options_;
 };
 
-// Of the weights, of Windrow and of the library that computes.
+// Identifies the weights, Windrow and the library that computes.
 std::string fingerprint_of(const std::string& path, const std::string& version,
                            const std::string& runtime) {
   constexpr size_t kDigits = 10;

@@ -31,7 +31,7 @@ struct ServerStart {
 struct FleetModel {
   std::string name;
   std::vector<std::string> aliases;
-  bool any = false;  // it also answers requests that name a model nobody has
+  bool any = false;  // it also answers requests for models that do not exist
 
   dispatch::Dispatcher* dispatcher = nullptr;  // lives as long as the fleet
   llm::EndpointSet endpoints;                  // what it can be asked
@@ -45,12 +45,12 @@ struct FleetModel {
   int32_t context_tokens = 0;   // of one request; 0: unknown
   int32_t vocabulary_size = 0;  // 0: unknown
 
-  // Of the weights and of what computes with them: answers of equal ones can be compared. Empty:
-  // unknown.
+  // Identifies the weights and the code that computes with them: answers with equal fingerprints
+  // can be compared. Empty: unknown.
   std::string fingerprint;
   std::string owner;
 
-  // Of a model that is loaded and unloaded; null: it always answers, or is at a server.
+  // For a model that is loaded and unloaded; null: it is at a server.
   std::shared_ptr<llm::ModelResidency> residency;
 };
 
@@ -60,7 +60,7 @@ struct FleetReading {
   llm::BackendStats stats;
   dispatch::QueueReading queue;
   dispatch::DispatchCounts dispatch;
-  std::optional<llm::ModelStatus> model;  // of a model that is loaded and unloaded
+  std::optional<llm::ModelStatus> model;  // unless it is at a server
   std::vector<llm::UpstreamStatus> upstreams;
 };
 
