@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <csignal>
@@ -47,38 +48,52 @@ TEST_F(ProbeTest, FindsOneFourAndSixteenSlots) {
   for (const int slots : {1, 4, 16}) {
     const SimUpstream upstream(
         folder_, {"--slots", std::to_string(slots), "--token-ms", "5", "--answer-spread", "0"});
-    const Ended ended = probe(upstream, {"--requests-each", "12", "--json"});
+    const Ended ended = probe(upstream, {"--json"});
     ASSERT_EQ(ended.code, 0) << ended;
     const std::vector<json::object> ends = events(ended.output, "end");
     ASSERT_EQ(ends.size(), 1U) << ended;
     EXPECT_EQ(member(ends[0], "concurrency"), std::to_string(slots)) << ended;
     EXPECT_EQ(member(ends[0], "kind"), slots == 1 ? "\"serial\"" : "\"saturates\"") << ended;
     EXPECT_EQ(member(ends[0], "server"), "\"windrow sim-upstream\"");
-    // Two doublings without gain, then no more.
+    // It began alone, and measured what it found.
     const std::vector<json::object> steps = events(ended.output, "step");
-    EXPECT_EQ(member(steps.back(), "in_flight"), std::to_string(4 * slots)) << ended;
+    EXPECT_EQ(member(steps.front(), "in_flight"), "1") << ended;
+    EXPECT_TRUE(std::ranges::any_of(steps, [&](const json::object& step) {
+      return member(step, "in_flight") == std::to_string(slots);
+    })) << ended;
   }
 }
 
 TEST_F(ProbeTest, ShowsATableWithBarsAndSaysWhatToDo) {
-  const SimUpstream upstream(folder_, {"--serial", "--ollama", "--token-ms", "1"});
-  const Words words = {"--requests-each", "3"};
-  const Ended piped = probe(upstream, words);
+  const SimUpstream upstream(folder_, {"--serial", "--ollama", "--token-ms", "2"});
+  const Ended piped = probe(upstream);
   ASSERT_EQ(piped.code, 0) << piped;
-  EXPECT_THAT(piped.errors, AllOf(HasSubstr("(Ollama 0."), HasSubstr("windrow: 4 in flight: ")));
+  EXPECT_THAT(piped.errors, AllOf(HasSubstr("(Ollama 0."), HasSubstr("windrow: 2 in flight: ")));
   EXPECT_THAT(piped.output, AllOf(HasSubstr("in flight  requests/s"), HasSubstr("  ####"),
                                   HasSubstr("the upstream is serial"),
                                   HasSubstr("OLLAMA_NUM_PARALLEL"), Not(HasSubstr("█"))));
-  Command command = folder_.command({"probe", "--upstream", upstream.url(), "--requests-each=3"});
+  Command command = folder_.command(
+      {"probe", "--upstream", upstream.url(), "--in-flight=1,2", "--requests-each=3"});
   command.terminal = true;
   EXPECT_THAT(run(command).output, HasSubstr("████"));
   command.variables["LC_ALL"] = "C";
   EXPECT_THAT(run(command).output, AllOf(HasSubstr("####"), Not(HasSubstr("█"))));
 }
 
-TEST_F(ProbeTest, StopsWhereItIsRefused) {
+TEST_F(ProbeTest, StaysBelowWhatIsRefused) {
+  const SimUpstream upstream(folder_, {"--slots", "2", "--queue", "0", "--token-ms", "2"});
+  const Ended ended = probe(upstream, {"--json"});
+  ASSERT_EQ(ended.code, 0) << ended;
+  const json::object end = events(ended.output, "end").at(0);
+  EXPECT_EQ(member(end, "kind"), "\"refuses\"") << ended;
+  EXPECT_EQ(member(end, "concurrency"), "2") << ended;
+  for (const json::object& step : events(ended.output, "step"))
+    EXPECT_LE(step.at("in_flight").as_int64(), 4) << ended;
+}
+
+TEST_F(ProbeTest, AGivenNumberThatIsRefusedIsTheLast) {
   const SimUpstream upstream(folder_, {"--slots", "2", "--queue", "1", "--token-ms", "2"});
-  const Ended ended = probe(upstream, {"--requests-each", "8", "--json"});
+  const Ended ended = probe(upstream, {"--in-flight", "1,2,4,8", "--requests-each", "8", "--json"});
   ASSERT_EQ(ended.code, 0) << ended;
   const json::object end = events(ended.output, "end").at(0);
   EXPECT_EQ(member(end, "kind"), "\"refuses\"") << ended;

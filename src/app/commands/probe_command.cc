@@ -6,14 +6,17 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "app/commands/probe_requests.h"
+#include "app/commands/probe_run.h"
 #include "app/commands/probe_text.h"
 #include "app/process/console.h"
 #include "app/process/open_files.h"
@@ -22,7 +25,6 @@
 #include "app/settings/fleet_settings.h"
 #include "base/clock.h"
 #include "batch/job_runner.h"
-#include "dispatch/probe_ladder.h"
 #include "http/curl_client.h"
 #include "http/loop.h"
 #include "upstream/ask_upstream.h"
@@ -39,9 +41,9 @@ constexpr int kProbeExitInterrupted = 130;
 // The first request may wait until a model is loaded.
 constexpr Duration kRequestTimeout = std::chrono::minutes(10);
 
-// A step that cannot be measured in its time gets so many times as much.
+// A number that cannot be measured in its time gets so many times as much.
 constexpr int64_t kPatience = 10;
-constexpr Duration kCountedStepMax = std::chrono::minutes(10);
+constexpr Duration kNumberTimeMax = std::chrono::minutes(10);
 
 // Requests that are tried before none of them will do: rows of a file that the server may not take,
 // or failures by chance.
@@ -52,11 +54,9 @@ constexpr int kFirstTries = 3;
 class Ends {
  public:
   struct One {
-    int32_t step = 0;    // in which it was sent; 0: before the first
-    int64_t number = 0;  // of ProbeStep::sent
-    TimePoint sent;
-    TimePoint ended = {};
-    llm::Outcome outcome = {};
+    int64_t request = 0;
+    TimePoint at;
+    llm::Outcome outcome;
   };
 
   void add(One one) {
@@ -93,20 +93,7 @@ class Ends {
   bool stopped_ = false;
 };
 
-dispatch::ProbeFlight flight_of(const Ends::One& one, int32_t step) {
-  dispatch::ProbeFlight flight{
-      .number = one.step == step ? one.number : 0, .sent = one.sent, .ended = one.ended};
-  if (const auto* answer = std::get_if<llm::Answer>(&one.outcome)) {
-    const llm::Usage& usage = answer->usage;
-    flight.tokens = usage.completion_tokens > 0 ? usage.completion_tokens : usage.prompt_tokens;
-    return flight;
-  }
-  const bool overloaded = std::get<llm::Failure>(one.outcome).overloaded;
-  flight.end = overloaded ? dispatch::ProbeEnd::kOverloaded : dispatch::ProbeEnd::kFailed;
-  return flight;
-}
-
-// Keeps as many requests in flight as a step wants, and tells the step what becomes of them.
+// Sends what a ProbeRun wants in flight, and tells it what becomes of it.
 class Prober {
  public:
   Prober(llm::Backend& backend, ProbeRequests requests, Ends& ends, const Clock& clock,
@@ -122,46 +109,52 @@ class Prober {
     send(0);
     const std::optional<Ends::One> one = ends_.take(2 * kRequestTimeout);
     if (!one) return std::nullopt;
-    --in_flight_;
     const auto* failure = std::get_if<llm::Failure>(&one->outcome);
     return failure == nullptr ? std::nullopt : std::optional(*failure);
   }
 
-  // Nothing when it is time to stop and too little is known.
-  std::optional<dispatch::ProbeMeasure> measure(dispatch::ProbeStepOptions options) {
-    options.already = in_flight_;
-    dispatch::ProbeStep step(options, clock_.now());
-    ++steps_;
-    bool said = false;
-    while (!step.over(clock_.now())) {
-      while (in_flight_ < options.in_flight)
-        send(step.sent());
-      const std::optional<Ends::One> one = ends_.take(step.over_at_latest() - clock_.now());
-      if (ends_.stopped()) break;
-      if (!one) continue;
-      --in_flight_;
-      const dispatch::ProbeFlight flight = flight_of(*one, steps_);
-      step.ended(flight);
-      if (flight.end != dispatch::ProbeEnd::kAnswered && !std::exchange(said, true)) {
-        console_.warn(fmt::format("with {} in flight: {}", options.in_flight,
-                                  std::get<llm::Failure>(one->outcome).message));
+  // Until the run is over or it is time to stop. `show` gets each measure when its number is left.
+  void run(ProbeRun& run, const std::function<void(const ProbeMeasure&)>& show) {
+    int32_t warned_at = 0;
+    for (int32_t in_flight = 0; !run.is_over();) {
+      if (ends_.stopped()) return run.stop(clock_.now());
+      for (; in_flight < run.limit(); ++in_flight)
+        send(run.sent(clock_.now()));
+      const int32_t number = run.limit();
+      const std::optional<Ends::One> one = ends_.take(run.wake_at() - clock_.now());
+      if (one && one->request == 0) continue;  // the first one, which was given up
+      if (ends_.stopped()) {
+        run.stop(clock_.now());
+      } else if (one) {
+        --in_flight;
+        const auto* failure = std::get_if<llm::Failure>(&one->outcome);
+        if (failure != nullptr && std::exchange(warned_at, number) != number)
+          console_.warn(fmt::format("with {} in flight: {}", number, failure->message));
+        report(run, *one);
+      } else {
+        run.wake(clock_.now());
       }
+      for (const ProbeMeasure& measure : run.take_left())
+        show(measure);
     }
-    const dispatch::ProbeMeasure measure = step.measure();
-    if (ends_.stopped() && measure.answered < measure.in_flight) return std::nullopt;
-    return measure;
   }
 
  private:
-  void send(int64_t number) {
-    ++in_flight_;
-    const Ends::One one{.step = steps_, .number = number, .sent = clock_.now()};
-    backend_.submit(requests_.next(), [&ends = ends_, &clock = clock_, one](llm::Outcome outcome) {
-      Ends::One ended = one;
-      ended.ended = clock.now();
-      ended.outcome = std::move(outcome);
-      ends.add(std::move(ended));
-    });
+  void send(int64_t request) {
+    backend_.submit(
+        requests_.next(), [&ends = ends_, &clock = clock_, request](llm::Outcome outcome) {
+          ends.add({.request = request, .at = clock.now(), .outcome = std::move(outcome)});
+        });
+  }
+
+  static void report(ProbeRun& run, const Ends::One& one) {
+    if (const auto* answer = std::get_if<llm::Answer>(&one.outcome)) {
+      const llm::Usage& usage = answer->usage;
+      return run.ended(one.at, one.request, ProbeEnd::kAnswered,
+                       usage.completion_tokens > 0 ? usage.completion_tokens : usage.prompt_tokens);
+    }
+    const bool overloaded = std::get<llm::Failure>(one.outcome).overloaded;
+    run.ended(one.at, one.request, overloaded ? ProbeEnd::kOverloaded : ProbeEnd::kFailed);
   }
 
   llm::Backend& backend_;
@@ -169,8 +162,6 @@ class Prober {
   Ends& ends_;
   const Clock& clock_;
   Console& console_;
-  int32_t in_flight_ = 0;
-  int32_t steps_ = 0;
 };
 
 Result<upstream::UpstreamOptions> upstream_options(const ProbeCommand& command,
@@ -218,12 +209,14 @@ Error first_error(const llm::Failure& failure, const upstream::UpstreamFacts& fa
   return {of_request ? ErrorKind::kInvalid : ErrorKind::kUnavailable, std::move(text)};
 }
 
-dispatch::ProbeStepOptions step_options(const ProbeCommand& command, int32_t in_flight) {
+ProbeRunOptions run_options(const ProbeCommand& command) {
   const Duration time = std::chrono::seconds(command.seconds_each);
-  return {.in_flight = in_flight,
-          .requests = command.requests_each,
-          .time = time,
-          .time_max = time > Duration{} ? kPatience * time : kCountedStepMax};
+  const bool bounded = !command.in_flight.empty() && time > Duration{};
+  return {.in_flight = command.in_flight,
+          .requests_each = command.requests_each,
+          .time_each = time,
+          .time_max =
+              bounded ? kPatience * time : std::max<Duration>(kNumberTimeMax, kPatience * time)};
 }
 
 // Asks until one request is answered; the error when none is.
@@ -240,10 +233,11 @@ Result<void> warm_up(Prober& prober, const ProbeCommand& command,
   }
 }
 
-void show_result(const dispatch::ProbeLadder& ladder, const dispatch::ProbeFinding& finding,
+void show_result(const ProbeRun& run, const ProbeFinding& finding,
                  const upstream::ServerIdentity& server, const Environment& environment,
                  bool as_json, Console& console) {
-  const std::string recommendation = probe_recommendation(finding, ladder.measures(), server);
+  const std::vector<ProbeMeasure> measures = run.measures();
+  const std::string recommendation = probe_recommendation(finding, measures, server);
   if (as_json) {
     json::object end = to_json(finding);
     end["server"] = upstream::to_string(server);
@@ -255,7 +249,7 @@ void show_result(const dispatch::ProbeLadder& ladder, const dispatch::ProbeFindi
   const ProbePlot plot{.columns = terminal_width(kOutput),
                        .utf8 = is_terminal(kOutput) && locale_is_utf8(environment)};
   std::string text;
-  if (!ladder.measures().empty()) text = probe_table(ladder.measures(), plot) + "\n";
+  if (!measures.empty()) text = probe_table(measures, plot) + "\n";
   console.print(text + recommendation);
 }
 
@@ -293,23 +287,18 @@ int probe_command(const ProbeCommand& command, const Environment& environment) {
 
   upstream::UpstreamBackend backend(*client, clock, *options);
   Prober prober(backend, *std::move(requests), ends, clock, console);
-  dispatch::ProbeLadder ladder({.in_flight = command.in_flight});
   if (const Result<void> warm = warm_up(prober, command, *facts); !warm) return fail(warm.error());
-  while (const std::optional<int32_t> in_flight = ladder.next()) {
-    if (ends.stopped()) break;
-    const std::optional<dispatch::ProbeMeasure> measure =
-        prober.measure(step_options(command, *in_flight));
-    if (!measure) break;
-    ladder.add(*measure);
+  ProbeRun run(run_options(command), clock.now());
+  prober.run(run, [&](const ProbeMeasure& measure) {
     if (command.json) {
-      console.event("step", to_json(*measure));
+      console.event("step", to_json(measure));
     } else {
-      console.note(probe_note(*measure));
+      console.note(probe_note(measure));
     }
-  }
-  dispatch::ProbeFinding finding = ladder.finding();
+  });
+  ProbeFinding finding = run.finding();
   finding.interrupted = ends.stopped();
-  show_result(ladder, finding, server, environment, command.json, console);
+  show_result(run, finding, server, environment, command.json, console);
   if (finding.interrupted) return kProbeExitInterrupted;
   return finding.in_flight > 0 ? 0 : batch::exit_code(Error{ErrorKind::kUnavailable, ""});
 }

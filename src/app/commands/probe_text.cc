@@ -14,10 +14,6 @@
 namespace windrow::app {
 namespace {
 
-using dispatch::ProbeFinding;
-using dispatch::ProbeFindingKind;
-using dispatch::ProbeMeasure;
-
 constexpr size_t kBarColumnsMin = 10;
 constexpr size_t kBarColumnsMax = 60;
 
@@ -162,7 +158,7 @@ boost::json::object to_json(const ProbeMeasure& measure) {
 
 boost::json::object to_json(const ProbeFinding& finding) {
   return {
-      {"kind", dispatch::to_string(finding.kind)},
+      {"kind", to_string(finding.kind)},
       {"concurrency",
        finding.in_flight > 0 ? boost::json::value(finding.in_flight) : boost::json::value(nullptr)},
       {"gain", finding.gain > 0 ? boost::json::value(finding.gain) : boost::json::value(nullptr)},

@@ -8,9 +8,6 @@
 namespace windrow::app {
 namespace {
 
-using dispatch::ProbeFinding;
-using dispatch::ProbeFindingKind;
-using dispatch::ProbeMeasure;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::Not;
