@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -299,7 +300,16 @@ struct Jump final : Statement {
 // The names of variables, by number.
 class Names {
  public:
-  NameId id_of(std::string_view name);
+  Names() {
+    for (const std::string_view name : {"loop", "caller", "varargs", "kwargs"})
+      id_of(name);
+  }
+
+  NameId id_of(std::string_view name) {
+    const auto [at, is_new] = ids_.try_emplace(std::string(name), static_cast<NameId>(all_.size()));
+    if (is_new) all_.push_back(std::make_shared<const Text>(at->first, Origin::kTemplate));
+    return at->second;
+  }
   const std::vector<TextPtr>& all() const { return all_; }
 
   // Set once all are known to exist in every template.
@@ -307,8 +317,6 @@ class Names {
   static constexpr NameId kCaller = 1;
   static constexpr NameId kVarargs = 2;
   static constexpr NameId kKwargs = 3;
-
-  Names();
 
  private:
   std::vector<TextPtr> all_;

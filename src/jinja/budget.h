@@ -68,9 +68,17 @@ class Budget {
 #endif
 
  private:
-  [[noreturn]] static void too_deep();
-  [[noreturn]] void out_of_operations() const;
-  [[noreturn]] void text_too_long() const;
+  [[noreturn, gnu::cold]] static void too_deep() {
+    throw Failure{Failure::Kind::kLimit, "too much within each other: calls, blocks or lists"};
+  }
+  [[noreturn, gnu::cold]] void out_of_operations() const {
+    throw Failure{Failure::Kind::kLimit,
+                  fmt::format("the rendering takes more than {} steps", limits_.operations_max)};
+  }
+  [[noreturn, gnu::cold]] void text_too_long() const {
+    throw Failure{Failure::Kind::kLimit,
+                  fmt::format("a text is longer than {} bytes", limits_.output_bytes_max)};
+  }
 
   Limits limits_;
   uint64_t left_;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace windrow::jinja {
 
@@ -18,5 +20,10 @@ struct CivilTime {
 // Of seconds since 1970. Thread-safe; local time is that of the process (TZ).
 CivilTime utc_time(int64_t unix_seconds);
 CivilTime local_time(int64_t unix_seconds);
+
+// Times as text: strftime of the C locale, whatever the locale of the process is.
+
+// As Python's datetime without a time zone: what is no directive stays as it is.
+std::string strftime(std::string_view format, const CivilTime& time);
 
 }  // namespace windrow::jinja

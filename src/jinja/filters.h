@@ -22,4 +22,9 @@ const std::vector<FilterEntry>& number_filters();
 const std::vector<FilterEntry>& sequence_filters();
 const std::vector<FilterEntry>& selection_filters();
 
+// Jinja2's tests: x is name(...).
+
+// Null when there is none of that name.
+TestFunction find_test(std::string_view name);
+
 }  // namespace windrow::jinja

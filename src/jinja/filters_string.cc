@@ -1,12 +1,11 @@
 // Filters of texts.
-#include "jinja/escape.h"
 #include "jinja/failure.h"
 #include "jinja/filters.h"
 #include "jinja/function.h"
-#include "jinja/json_output.h"
+#include "jinja/json.h"
 #include "jinja/number.h"
-#include "jinja/percent_format.h"
 #include "jinja/print.h"
+#include "jinja/string_format.h"
 #include "jinja/text_functions.h"
 #include "jinja/unicode.h"
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "jinja/civil_time.h"
 #include "jinja/failure.h"
 #include "jinja/function.h"
+#include "jinja/iterables.h"
 #include "jinja/number.h"
 #include "jinja/print.h"
-#include "jinja/range.h"
-#include "jinja/strftime.h"
 
 namespace windrow::jinja {
 namespace {

@@ -1,43 +1,23 @@
 #include "jinja/interpreter.h"
 
 #include "jinja/failure.h"
-#include "jinja/from_json.h"
 #include "jinja/globals.h"
+#include "jinja/json.h"
 #include "jinja/loop.h"
 #include "jinja/macro.h"
 #include "jinja/print.h"
 
 namespace windrow::jinja {
 
-const Value* Scope::find(NameId id) const {
-  for (const auto& [name, value] : variables) {
-    if (name == id) return &value;
-  }
-  return nullptr;
+namespace {
+
+// Keeps `from` and all scopes around it until the end of the rendering.
+void capture(Scope* from) {
+  for (Scope* scope = from; scope != nullptr && !scope->is_captured; scope = scope->parent)
+    scope->is_captured = true;
 }
 
-void Scope::set(NameId id, Value value) {
-  for (auto& [name, old] : variables) {
-    if (name == id) {
-      old = std::move(value);
-      return;
-    }
-  }
-  variables.emplace_back(id, std::move(value));
-}
-
-class Interpreter::Within {
- public:
-  Within(Interpreter& interpreter, Scope* scope)
-      : interpreter_(interpreter), outer_(std::exchange(interpreter.scope_, scope)) {}
-  ~Within() { interpreter_.scope_ = outer_; }
-  Within(const Within&) = delete;
-  Within& operator=(const Within&) = delete;
-
- private:
-  Interpreter& interpreter_;
-  Scope* outer_;
-};
+}  // namespace
 
 class Interpreter::Redirection {
  public:
@@ -57,7 +37,8 @@ class Interpreter::Redirection {
   TextBuilder* outer_;
 };
 
-Interpreter::Interpreter(const Tree& tree, Runtime& runtime) : tree_(tree), runtime_(runtime) {}
+Interpreter::Interpreter(const Tree& tree, Runtime& runtime)
+    : tree_(tree), runtime_(runtime), evaluator_(tree.names, runtime) {}
 
 TextPtr Interpreter::run(const boost::json::object& variables) {
   Scope globals(nullptr);
@@ -71,7 +52,7 @@ TextPtr Interpreter::run(const boost::json::object& variables) {
       globals.set(id, *global);
     }
   }
-  const Within within(*this, &root);
+  const Evaluator::Within within(evaluator_, &root);
   Redirection redirection(*this);
   execute(tree_.body);
   return redirection.finish();
@@ -81,14 +62,14 @@ TextPtr Interpreter::run(const boost::json::object& variables) {
 
 TextPtr Interpreter::render_body(const Body& body, std::unique_ptr<Scope> scope) {
   const Budget::Level level(runtime_.budget);
-  const size_t offset = offset_;
+  const size_t offset = evaluator_.offset();
   Redirection redirection(*this);
   {
-    const Within within(*this, scope.get());
+    const Evaluator::Within within(evaluator_, scope.get());
     execute(body);
   }
-  keep(std::move(scope));
-  offset_ = offset;
+  keep_if_captured(std::move(scope));
+  evaluator_.set_offset(offset);
   return redirection.finish();
 }
 
@@ -103,23 +84,17 @@ bool Interpreter::meets_condition(const For& loop, const Value& item, Scope* par
   auto scope = std::make_unique<Scope>(parent);
   assign(loop.target, item, *scope);
   const bool meets = truth(evaluate_in(*loop.condition, *scope));
-  keep(std::move(scope));
+  keep_if_captured(std::move(scope));
   return meets;
 }
 
 Value Interpreter::evaluate_in(const Expression& expression, Scope& scope) {
-  const Within within(*this, &scope);
-  return evaluate(expression);
+  const Evaluator::Within within(evaluator_, &scope);
+  return evaluator_.evaluate(expression);
 }
 
-void Interpreter::keep(std::unique_ptr<Scope> scope) {
+void Interpreter::keep_if_captured(std::unique_ptr<Scope> scope) {
   if (scope->is_captured) captured_.push_back(std::move(scope));
-}
-
-void Interpreter::capture(Scope* from) {
-  for (Scope* scope = from; scope != nullptr && !scope->is_captured; scope = scope->parent) {
-    scope->is_captured = true;
-  }
 }
 
 // --- statements ---------------------------------------------------------------------------------
@@ -135,37 +110,38 @@ Interpreter::Flow Interpreter::execute(const Body& body) {
 
 Interpreter::Flow Interpreter::execute(const Statement& statement) {
   runtime_.budget.spend(1);
-  offset_ = statement.offset;
+  evaluator_.set_offset(statement.offset);
   switch (statement.kind) {
     case Statement::Kind::kData:
       out_->append(*static_cast<const Data&>(statement).text);
       return Flow::kNormal;
     case Statement::Kind::kPrint:
-      write(evaluate(*static_cast<const Print&>(statement).expression));
+      write(evaluator_.evaluate(*static_cast<const Print&>(statement).expression));
       return Flow::kNormal;
     case Statement::Kind::kIf:
       return execute_if(static_cast<const If&>(statement));
     case Statement::Kind::kFor: {
       const auto& loop = static_cast<const For&>(statement);
-      const Value iterable = evaluate(*loop.iterable);
+      const Value iterable = evaluator_.evaluate(*loop.iterable);
       if (!loop.recursive) {
-        execute_for(loop, iterable, 0, scope_);
+        execute_for(loop, iterable, 0, evaluator_.scope());
       } else {
-        write(Value(render_loop(loop, iterable, 0, scope_)));
+        write(Value(render_loop(loop, iterable, 0, evaluator_.scope())));
       }
       return Flow::kNormal;
     }
     case Statement::Kind::kSet: {
       const auto& set = static_cast<const Set&>(statement);
-      assign(set.target, evaluate(*set.value), *scope_);
+      assign(set.target, evaluator_.evaluate(*set.value), *evaluator_.scope());
       return Flow::kNormal;
     }
     case Statement::Kind::kSetBlock:
       return execute_set_block(static_cast<const SetBlock&>(statement));
     case Statement::Kind::kMacro: {
       const auto& node = static_cast<const MacroDefinition&>(statement);
-      capture(scope_);
-      scope_->set(node.id, Value(runtime_.make<Macro>(*this, node.signature, node.name, scope_)));
+      capture(evaluator_.scope());
+      evaluator_.scope()->set(node.id, Value(runtime_.make<Macro>(*this, node.signature, node.name,
+                                                                  evaluator_.scope())));
       return Flow::kNormal;
     }
     case Statement::Kind::kCallBlock:
@@ -186,19 +162,19 @@ Interpreter::Flow Interpreter::execute(const Statement& statement) {
 }
 
 Interpreter::Flow Interpreter::execute_scoped(const Body& body) {
-  auto scope = std::make_unique<Scope>(scope_);
+  auto scope = std::make_unique<Scope>(evaluator_.scope());
   Flow flow = Flow::kNormal;
   {
-    const Within within(*this, scope.get());
+    const Evaluator::Within within(evaluator_, scope.get());
     flow = execute(body);
   }
-  keep(std::move(scope));
+  keep_if_captured(std::move(scope));
   return flow;
 }
 
 Interpreter::Flow Interpreter::execute_if(const If& node) {
   for (const auto& [condition, body] : node.branches) {
-    if (truth(evaluate(*condition))) return execute(body);
+    if (truth(evaluator_.evaluate(*condition))) return execute(body);
   }
   return execute(node.otherwise);
 }
@@ -206,35 +182,35 @@ Interpreter::Flow Interpreter::execute_if(const If& node) {
 void Interpreter::execute_for(const For& loop, const Value& iterable, int depth, Scope* parent) {
   const Budget::Level level(runtime_.budget);
   std::unique_ptr<Iterator> items = runtime_.iterate(iterable);
-  if (loop.condition) items = filtered_items(*this, loop, std::move(items), parent);
+  if (loop.condition) items = filtered_items(*this, runtime_, loop, std::move(items), parent);
   // A loop that is kept somewhere may ask its scope after the scope's time.
   if (loop.uses_loop && (loop.recursive || loop.condition)) capture(parent);
   Loop* state = nullptr;
   if (loop.uses_loop) {
-    state = runtime_.make<Loop>(*this, loop, iterable, std::move(items), depth, parent);
+    state = runtime_.make<Loop>(*this, runtime_, loop, iterable, std::move(items), depth, parent);
   }
   bool completed = false;
   auto scope = std::make_unique<Scope>(parent);
   for (Value item;;) {
     runtime_.budget.spend(1);
-    offset_ = loop.offset;
+    evaluator_.set_offset(loop.offset);
     if (!(state != nullptr ? state->advance(item) : items->next(item))) break;
     if (scope->is_captured) {
-      keep(std::move(scope));
+      keep_if_captured(std::move(scope));
       scope = std::make_unique<Scope>(parent);
     }
     scope->variables.clear();
     if (state != nullptr) scope->variables.emplace_back(Names::kLoop, Value(state));
     assign(loop.target, item, *scope);
-    const Within within(*this, scope.get());
+    const Evaluator::Within within(evaluator_, scope.get());
     const Flow flow = execute(loop.body);
     if (flow == Flow::kBreak) break;
     // As in Jinja2: a turn that was left early does not count for `else`.
     if (flow == Flow::kNormal) completed = true;
   }
-  keep(std::move(scope));
+  keep_if_captured(std::move(scope));
   if (!completed && !loop.otherwise.empty()) {
-    const Within within(*this, parent);
+    const Evaluator::Within within(evaluator_, parent);
     execute_scoped(loop.otherwise);
   }
 }
@@ -244,8 +220,9 @@ Interpreter::Flow Interpreter::execute_set_block(const SetBlock& node) {
   const Flow flow = execute_scoped(node.body);
   if (flow != Flow::kNormal) return flow;
   Value value(redirection.finish());
-  if (node.filter) value = evaluate_filter(static_cast<const Filter&>(*node.filter), &value);
-  assign(node.target, value, *scope_);
+  if (node.filter)
+    value = evaluator_.evaluate_filter(static_cast<const Filter&>(*node.filter), &value);
+  assign(node.target, value, *evaluator_.scope());
   return Flow::kNormal;
 }
 
@@ -257,7 +234,8 @@ Interpreter::Flow Interpreter::execute_filter_block(const FilterBlock& node) {
     if (flow != Flow::kNormal) return flow;
     value = Value(redirection.finish());
   }
-  const Value filtered = evaluate_filter(static_cast<const Filter&>(*node.filter), &value);
+  const Value filtered =
+      evaluator_.evaluate_filter(static_cast<const Filter&>(*node.filter), &value);
   // What Jinja2 joins has to be a string here, and nothing is made one.
   if (!filtered.is_text())
     fail("the filter of a block made '{}', not a string", type_name(filtered));
@@ -266,24 +244,24 @@ Interpreter::Flow Interpreter::execute_filter_block(const FilterBlock& node) {
 }
 
 Interpreter::Flow Interpreter::execute_with(const With& node) {
-  auto scope = std::make_unique<Scope>(scope_);
+  auto scope = std::make_unique<Scope>(evaluator_.scope());
   // The values see what is outside, not each other.
   for (const auto& [target, expression] : node.assignments) {
-    assign(target, evaluate(*expression), *scope);
+    assign(target, evaluator_.evaluate(*expression), *scope);
   }
   Flow flow = Flow::kNormal;
   {
-    const Within within(*this, scope.get());
+    const Evaluator::Within within(evaluator_, scope.get());
     flow = execute(node.body);
   }
-  keep(std::move(scope));
+  keep_if_captured(std::move(scope));
   return flow;
 }
 
 void Interpreter::execute_call_block(const CallBlock& node) {
-  capture(scope_);
-  const Value caller(runtime_.make<Macro>(*this, node.signature, nullptr, scope_));
-  write(evaluate_call(static_cast<const Call&>(*node.call), &caller));
+  capture(evaluator_.scope());
+  const Value caller(runtime_.make<Macro>(*this, node.signature, nullptr, evaluator_.scope()));
+  write(evaluator_.evaluate_call(static_cast<const Call&>(*node.call), &caller));
 }
 
 void Interpreter::assign(const Target& target, const Value& value, Scope& scope) {

@@ -11,20 +11,25 @@ namespace {
 
 class FilteredItems final : public Iterator {
  public:
-  FilteredItems(Interpreter& interpreter, const For& node, std::unique_ptr<Iterator> items,
-                Scope* parent)
-      : interpreter_(interpreter), node_(node), items_(std::move(items)), parent_(parent) {}
+  FilteredItems(BodyRenderer& renderer, Runtime& runtime, const For& node,
+                std::unique_ptr<Iterator> items, Scope* parent)
+      : renderer_(renderer),
+        runtime_(runtime),
+        node_(node),
+        items_(std::move(items)),
+        parent_(parent) {}
 
   bool next(Value& value) override {
     while (items_->next(value)) {
-      interpreter_.runtime().budget.spend(1);
-      if (interpreter_.meets_condition(node_, value, parent_)) return true;
+      runtime_.budget.spend(1);
+      if (renderer_.meets_condition(node_, value, parent_)) return true;
     }
     return false;
   }
 
  private:
-  Interpreter& interpreter_;
+  BodyRenderer& renderer_;
+  Runtime& runtime_;
   const For& node_;
   std::unique_ptr<Iterator> items_;
   Scope* parent_;
@@ -47,9 +52,9 @@ class Turns final : public Iterator {
 
 }  // namespace
 
-std::unique_ptr<Iterator> filtered_items(Interpreter& interpreter, const For& node,
+std::unique_ptr<Iterator> filtered_items(BodyRenderer& renderer, Runtime& runtime, const For& node,
                                          std::unique_ptr<Iterator> items, Scope* parent) {
-  return std::make_unique<FilteredItems>(interpreter, node, std::move(items), parent);
+  return std::make_unique<FilteredItems>(renderer, runtime, node, std::move(items), parent);
 }
 
 class LoopMethod final : public Object {
@@ -67,9 +72,10 @@ class LoopMethod final : public Object {
   bool changes_;
 };
 
-Loop::Loop(Interpreter& interpreter, const For& node, Value iterable,
+Loop::Loop(BodyRenderer& renderer, Runtime& runtime, const For& node, Value iterable,
            std::unique_ptr<Iterator> items, int depth, Scope* parent)
-    : interpreter_(interpreter),
+    : renderer_(renderer),
+      runtime_(runtime),
       node_(node),
       iterable_(std::move(iterable)),
       items_(std::move(items)),
@@ -103,7 +109,7 @@ int64_t Loop::length() {
   } else {
     std::vector<Value> rest(ahead_.rbegin(), ahead_.rend());
     for (Value item; items_->next(item);) {
-      interpreter_.runtime().budget.spend(1);
+      runtime_.budget.spend(1);
       rest.push_back(std::move(item));
     }
     std::reverse(rest.begin(), rest.end());
@@ -175,7 +181,7 @@ std::unique_ptr<Iterator> Loop::iterate(Runtime& runtime) {
 Value Loop::call(Runtime&, Arguments& arguments) {
   if (!node_.recursive) fail("only a loop with 'recursive' can be called");
   const Bound bound(arguments, "loop", {"iterable"}, 1);
-  return Value(interpreter_.render_loop(node_, bound[0], depth_ + 1, parent_));
+  return Value(renderer_.render_loop(node_, bound[0], depth_ + 1, parent_));
 }
 
 }  // namespace windrow::jinja

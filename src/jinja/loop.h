@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "jinja/ast.h"
-#include "jinja/interpreter.h"
+#include "jinja/runtime.h"
+#include "jinja/scope.h"
 #include "jinja/value.h"
 
 namespace windrow::jinja {
 
 class Loop final : public Object {
  public:
-  Loop(Interpreter& interpreter, const For& node, Value iterable, std::unique_ptr<Iterator> items,
-       int depth, Scope* parent);
+  Loop(BodyRenderer& renderer, Runtime& runtime, const For& node, Value iterable,
+       std::unique_ptr<Iterator> items, int depth, Scope* parent);
 
   // The next item becomes the current one.
   bool advance(Value& item);
@@ -37,7 +38,8 @@ class Loop final : public Object {
   Value cycle(const Arguments& arguments) const;
   Value changed(Runtime& runtime, const Arguments& arguments);
 
-  Interpreter& interpreter_;
+  BodyRenderer& renderer_;
+  Runtime& runtime_;
   const For& node_;
   Value iterable_;
   std::unique_ptr<Iterator> items_;
@@ -52,7 +54,7 @@ class Loop final : public Object {
 };
 
 // The items that meet the loop's condition, each looked at when it is its turn.
-std::unique_ptr<Iterator> filtered_items(Interpreter& interpreter, const For& node,
+std::unique_ptr<Iterator> filtered_items(BodyRenderer& renderer, Runtime& runtime, const For& node,
                                          std::unique_ptr<Iterator> items, Scope* parent);
 
 }  // namespace windrow::jinja

@@ -89,11 +89,10 @@ Value Macro::call(Runtime& runtime, Arguments& arguments) {
   // Defaults see the parameters before them.
   const Budget::Level level(runtime.budget);
   for (const Signature::Parameter* parameter : absent) {
-    scope->set(parameter->id, parameter->preset
-                                  ? interpreter_.evaluate_in(*parameter->preset, *scope)
-                                  : Value(Undefined{.name = parameter->name}));
+    scope->set(parameter->id, parameter->preset ? renderer_.evaluate_in(*parameter->preset, *scope)
+                                                : Value(Undefined{.name = parameter->name}));
   }
-  return Value(interpreter_.render_body(signature_.body, std::move(scope)));
+  return Value(renderer_.render_body(signature_.body, std::move(scope)));
 }
 
 }  // namespace windrow::jinja

@@ -2,15 +2,16 @@
 #pragma once
 
 #include "jinja/ast.h"
-#include "jinja/interpreter.h"
+#include "jinja/runtime.h"
+#include "jinja/scope.h"
 #include "jinja/value.h"
 
 namespace windrow::jinja {
 
 class Macro final : public Object {
  public:
-  Macro(Interpreter& interpreter, const Signature& signature, TextPtr name, Scope* scope)
-      : interpreter_(interpreter), signature_(signature), name_(std::move(name)), scope_(scope) {}
+  Macro(BodyRenderer& renderer, const Signature& signature, TextPtr name, Scope* scope)
+      : renderer_(renderer), signature_(signature), name_(std::move(name)), scope_(scope) {}
 
   const char* type_name() const override { return "Macro"; }
   void print(Runtime& runtime, TextBuilder& out) override;
@@ -19,7 +20,7 @@ class Macro final : public Object {
   Value call(Runtime& runtime, Arguments& arguments) override;
 
  private:
-  Interpreter& interpreter_;
+  BodyRenderer& renderer_;
   const Signature& signature_;
   TextPtr name_;  // null: a caller
   Scope* scope_;  // where it was defined

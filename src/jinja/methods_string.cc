@@ -3,7 +3,6 @@
 #include <array>
 #include <limits>
 
-#include "jinja/escape.h"
 #include "jinja/failure.h"
 #include "jinja/methods.h"
 #include "jinja/number.h"

@@ -3,9 +3,9 @@
 #include <initializer_list>
 #include <utility>
 
+#include "jinja/expression_parser.h"
 #include "jinja/failure.h"
 #include "jinja/lexer.h"
-#include "jinja/parse_expressions.h"
 
 namespace windrow::jinja {
 namespace {
@@ -256,7 +256,7 @@ class StatementParser : private ExpressionParser {
   }
 
   Target parse_set_target() {
-    if (current().type == Token::Type::kName && look().is_operator(".")) {
+    if (current().type == Token::Type::kName && look_ahead().is_operator(".")) {
       Target target;
       target.offset = current().offset;
       const std::string name = take().text;

@@ -56,16 +56,6 @@ class Runtime {
   std::vector<std::unique_ptr<Object>> objects_;
 };
 
-// obj.name, obj['name'] or obj[0], and obj[a:b:c] with the rules of the sandbox: what is not there
-// is undefined.
-Value get_attribute(Runtime& runtime, const Value& object, const TextPtr& name);
-Value get_item(Runtime& runtime, const Value& object, const Value& index);
-Value get_slice(Runtime& runtime, const Value& object, const Value& start, const Value& stop,
-                const Value& step);
-
-// The attribute itself, without the fallback to items; false: there is none.
-bool find_attribute(Runtime& runtime, const Value& object, const TextPtr& name, Value& value);
-
 int64_t length_of(const Value& value);  // Python's len; fails for what has none
 bool contains(Runtime& runtime, const Value& container, const Value& value);
 

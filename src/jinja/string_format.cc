@@ -1,12 +1,15 @@
 #include "jinja/string_format.h"
 
 #include <algorithm>
+#include <cmath>
 
-#include "jinja/escape.h"
+#include "jinja/attributes.h"
 #include "jinja/failure.h"
 #include "jinja/format_spec.h"
 #include "jinja/number.h"
 #include "jinja/print.h"
+#include "jinja/text_functions.h"
+#include "jinja/unicode.h"
 
 namespace windrow::jinja {
 namespace {
@@ -162,6 +165,244 @@ class Formatter {
 
 TextPtr string_format(Runtime& runtime, const Text& format, const Arguments& arguments) {
   return Formatter(runtime, format, arguments).run();
+}
+
+namespace {
+
+class PercentFormatter {
+ public:
+  PercentFormatter(Runtime& runtime, const Text& format, const Value& values)
+      : runtime_(runtime), format_(format), values_(values), out_(runtime.budget) {
+    if (values.is_list_or_tuple() && values.list().is_tuple()) {
+      items_ = &values.list().items();
+    }
+  }
+
+  TextPtr run() {
+    const std::string& bytes = format_.bytes();
+    for (size_t at = 0; at < bytes.size();) {
+      const size_t percent = std::min(bytes.find('%', at), bytes.size());
+      out_.append(format_, at, percent);
+      if (percent == bytes.size()) break;
+      at_ = percent + 1;
+      directive(percent);
+      at = at_;
+    }
+    // A list, a dict or what is missing may go unused: Python takes them for mappings.
+    const bool is_mapping =
+        items_ == nullptr && !values_.is_text() &&
+        (values_.is_dict() || values_.is_list_or_tuple() || values_.is_undefined());
+    const size_t count = items_ != nullptr ? items_->size() : 1;
+    if (!is_mapping && next_ < count) fail("the format uses fewer values than there are");
+    out_.set_markup(format_.markup());
+    return out_.finish();
+  }
+
+ private:
+  char peek() const { return at_ < format_.bytes().size() ? format_.bytes()[at_] : '\0'; }
+
+  char take() {
+    if (at_ >= format_.bytes().size()) fail("a '%' format has no end");
+    return format_.bytes()[at_++];
+  }
+
+  const Value& next_value() {
+    if (named_ != nullptr) return *named_;
+    if (items_ == nullptr) {
+      if (next_++ > 0) fail("the format has more fields than there are values");
+      return values_;
+    }
+    if (next_ >= items_->size()) fail("the format has more fields than there are values");
+    return (*items_)[next_++];
+  }
+
+  // A number, or '*' and the next value.
+  int64_t number(bool& negative) {
+    if (peek() == '*') {
+      ++at_;
+      const int64_t value = to_index(next_value(), "a width");
+      negative = value < 0;
+      return std::min<int64_t>(std::abs(value), 1'000'001);
+    }
+    int64_t value = 0;
+    while (peek() >= '0' && peek() <= '9') {
+      value = std::min<int64_t>(value * 10 + (take() - '0'), 1'000'001);
+    }
+    return value;
+  }
+
+  void read_name() {
+    named_ = nullptr;
+    if (peek() != '(') return;
+    ++at_;
+    const size_t begin = at_;
+    for (int depth = 1; depth > 0;) {
+      const char c = take();
+      if (c == '(') ++depth;
+      if (c == ')') --depth;
+    }
+    if (!values_.is_dict()) fail("the format has named fields, and needs a mapping");
+    const std::string name = format_.bytes().substr(begin, at_ - 1 - begin);
+    named_ = values_.dict().find(std::string_view(name));
+    if (named_ == nullptr) fail("the format has a field '{}', which is not given", name);
+  }
+
+  void directive(size_t percent) {
+    read_name();
+    FormatSpec spec;
+    bool left = false;
+    for (;; ++at_) {
+      const char c = peek();
+      if (c == '-') {
+        left = true;
+      } else if (c == '+') {
+        spec.sign = '+';
+      } else if (c == ' ') {
+        if (spec.sign != '+') spec.sign = ' ';
+      } else if (c == '#') {
+        spec.alternate = true;
+      } else if (c == '0') {
+        spec.zero = true;
+      } else {
+        break;
+      }
+    }
+    bool negative = false;
+    spec.width = number(negative);
+    left |= negative;
+    if (peek() == '.') {
+      ++at_;
+      bool ignored = false;
+      spec.precision = number(ignored);
+      if (ignored) spec.precision = 0;
+    }
+    if (spec.width > 1'000'000 || spec.precision > 1'000'000) fail("a field too wide");
+    while (peek() == 'h' || peek() == 'l' || peek() == 'L')
+      ++at_;
+    const char type = take();
+    if (type == '%') return out_.append(format_, percent, percent + 1);
+    if (left) {
+      spec.align = '<';
+      spec.fill = " ";
+      spec.zero = false;
+    }
+    append(next_value(), type, spec);
+    named_ = nullptr;
+  }
+
+  void append(const Value& value, char type, FormatSpec& spec) {
+    switch (type) {
+      case 's':
+        spec.zero = false;
+        return append_escapable(value, spec);
+      case 'r':
+      case 'a': {
+        spec.zero = false;
+        TextBuilder text(runtime_.budget);
+        append_repr(runtime_, text, value);
+        return append_padded(runtime_, out_, text.finish(), spec, '>');
+      }
+      case 'c':
+        return append_character(value, spec);
+      case 'd':
+      case 'i':
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o':
+        return append_integer(value, type, spec);
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G': {
+        spec.type = type;
+        const auto parsed = value.is_number() ? std::optional(to_double(value)) : std::nullopt;
+        if (!parsed) refuse(type, value);
+        return out_.append(format_float(*parsed, spec), value.origin());
+      }
+      default:
+        fail("'%{}' is no format", type);
+    }
+  }
+
+  // %s; a format that is markup escapes what is not.
+  void append_escapable(const Value& value, const FormatSpec& spec) {
+    TextPtr text = to_text(runtime_, value);
+    if (format_.markup() && !text->markup()) {
+      TextBuilder escaped(runtime_.budget);
+      append_escaped(escaped, *text);
+      text = escaped.finish();
+    }
+    append_padded(runtime_, out_, text, spec, '>');
+  }
+
+  void append_character(const Value& value, FormatSpec& spec) {
+    spec.zero = false;
+    if (value.is_text()) {
+      if (value.text()->length() != 1) fail("'%c' needs one character");
+      return append_padded(runtime_, out_, value.text(), spec, '>');
+    }
+    if (!value.is_integral()) refuse('c', value);
+    spec.type = 'c';
+    if (spec.align == '\0') spec.align = '>';
+    append_formatted(runtime_, out_, value, spec);
+  }
+
+  void append_integer(const Value& value, char type, FormatSpec& spec) {
+    Integer integer = 0;
+    const bool is_decimal = type == 'd' || type == 'i' || type == 'u';
+    if (value.is_integral()) {
+      integer = value.integral();
+    } else if (value.is(Value::Kind::kFloat) && is_decimal && std::isfinite(value.number()) &&
+               std::fabs(value.number()) < 0x1p64) {
+      integer = static_cast<Integer>(value.number());
+    } else {
+      refuse(type, value);
+    }
+    spec.type = is_decimal ? 'd' : type;
+    if (spec.precision >= 0) {
+      // So many digits, with zeros before them.
+      FormatSpec digits = spec;
+      digits.width = 0;
+      digits.alternate = false;
+      digits.sign = '-';
+      const std::string text = format_integer(integer < 0 ? -integer : integer, digits);
+      const auto missing = spec.precision - static_cast<int64_t>(text.size());
+      std::string whole = std::string(missing > 0 ? static_cast<size_t>(missing) : 0, '0') + text;
+      std::string sign = integer < 0 ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
+      if (spec.alternate && !is_decimal) sign += std::string("0") + type;
+      const auto lacking = spec.width - static_cast<int64_t>(sign.size() + whole.size());
+      const std::string blanks(lacking > 0 ? static_cast<size_t>(lacking) : 0,
+                               spec.zero ? '0' : ' ');
+      const std::string shown = spec.align == '<' ? sign + whole + blanks
+                                : spec.zero       ? sign + blanks + whole
+                                                  : blanks + sign + whole;
+      return out_.append(shown, value.origin());
+    }
+    out_.append(format_integer(integer, spec), value.origin());
+  }
+
+  [[noreturn]] static void refuse(char type, const Value& value) {
+    if (value.is_undefined()) fail("{}", describe(value.undefined()));
+    fail("'%{}' needs a number, not '{}'", type, type_name(value));
+  }
+
+  Runtime& runtime_;
+  const Text& format_;
+  const Value& values_;
+  const std::vector<Value>* items_ = nullptr;  // of a tuple
+  const Value* named_ = nullptr;
+  TextBuilder out_;
+  size_t at_ = 0;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+Value percent_format(Runtime& runtime, const Text& format, const Value& values) {
+  return Value(PercentFormatter(runtime, format, values).run());
 }
 
 }  // namespace windrow::jinja

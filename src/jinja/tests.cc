@@ -1,12 +1,11 @@
-#include "jinja/tests.h"
+#include "jinja/filters.h"
 
 #include <algorithm>
 #include <array>
 
-#include "jinja/dict_view.h"
 #include "jinja/failure.h"
-#include "jinja/filters.h"
 #include "jinja/function.h"
+#include "jinja/iterables.h"
 #include "jinja/number.h"
 #include "jinja/print.h"
 #include "jinja/text_functions.h"

@@ -182,6 +182,11 @@ TextPtr change_case(Runtime& runtime, const Text& text, Case to) {
   return out.finish();
 }
 
+Value without_case(Runtime& runtime, const Value& value) {
+  if (!value.is_text()) return value;
+  return Value(change_case(runtime, *value.text(), Case::kLower));
+}
+
 bool is_all_case(const Text& text, bool upper) {
   const std::string& bytes = text.bytes();
   bool any = false;
@@ -311,6 +316,40 @@ TextPtr adjust(Runtime& runtime, const TextPtr& text, int64_t width, const Text&
   for (int64_t i = left; i < lacking; ++i)
     out.append(fill);
   return out.finish();
+}
+
+namespace {
+
+std::string_view escape_of(char c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&#34;";
+    case '\'':
+      return "&#39;";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+void append_escaped(TextBuilder& out, const Text& text) {
+  const std::string& bytes = text.bytes();
+  size_t plain = 0;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    const std::string_view escape = escape_of(bytes[at]);
+    if (escape.empty()) continue;
+    out.append(text, plain, at);
+    out.append(escape, text.origin_at(at));
+    plain = at + 1;
+  }
+  out.append(text, plain, bytes.size());
 }
 
 }  // namespace windrow::jinja

@@ -26,6 +26,9 @@ TextPtr strip(Runtime& runtime, const TextPtr& text, const Text* characters, Sid
 enum class Case : uint8_t { kUpper, kLower, kCapitalize, kTitle, kSwap, kFold };
 TextPtr change_case(Runtime& runtime, const Text& text, Case to);
 
+// `value` in lower case if it is a text, else as it is: for comparisons that ignore case.
+Value without_case(Runtime& runtime, const Value& value);
+
 // Whether all letters that have case are upper (or lower), and there are some.
 bool is_all_case(const Text& text, bool upper);
 
@@ -44,5 +47,9 @@ TextPtr join(Runtime& runtime, const Text& separator, const std::vector<Value>& 
 // Filled up to `width` characters.
 enum class Adjust : uint8_t { kLeft, kRight, kCenter };
 TextPtr adjust(Runtime& runtime, const TextPtr& text, int64_t width, const Text& fill, Adjust how);
+
+// HTML escapes, as markupsafe writes them.
+
+void append_escaped(TextBuilder& out, const Text& text);
 
 }  // namespace windrow::jinja

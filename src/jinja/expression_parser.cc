@@ -1,19 +1,252 @@
-// The part of the parser of expressions below its operators: values, what follows them, filters and
-// tests.
+#include "jinja/expression_parser.h"
+
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "jinja/failure.h"
 #include "jinja/filters.h"
-#include "jinja/parse_expressions.h"
-#include "jinja/tests.h"
-#include "jinja/tree_depth.h"
 
 namespace windrow::jinja {
 namespace {
 
 constexpr size_t kNamedMax = 1000;
 
+// A chain of operators makes a tree as deep as the chain is long.
+constexpr int kTreeDepthMax = 300;
+
+// Of a node with these children, which may be null. Throws Failure when it is too much.
+template <class... Children>
+void set_depth(Expression& node, const Children&... children) {
+  int deepest = 0;
+  const auto look_at = [&](const ExpressionPtr& child) {
+    if (child) deepest = std::max(deepest, child->depth);
+  };
+  (look_at(children), ...);
+  node.depth = std::max(node.depth, deepest + 1);
+  if (node.depth > kTreeDepthMax) fail_at(node.offset, "this expression is nested too deep");
+}
+
+void set_depth(Expression& node, const CallArguments& arguments) {
+  for (const auto& argument : arguments.positional)
+    set_depth(node, argument);
+  for (const auto& argument : arguments.named)
+    set_depth(node, argument.second);
+  set_depth(node, arguments.list, arguments.dict);
+}
+
 }  // namespace
+
+ExpressionParser::ExpressionParser(std::vector<Token> tokens)
+    : TokenCursor(std::move(tokens)), stack_(Limits{}) {}
+
+TextPtr ExpressionParser::text_of(std::string_view bytes) const {
+  return std::make_shared<const Text>(std::string(bytes), Origin::kTemplate);
+}
+
+bool ExpressionParser::tuple_ends(std::string_view end_name) const {
+  const Token& token = current();
+  return token.type == Token::Type::kPrintEnd || token.type == Token::Type::kTagEnd ||
+         token.is_operator(")") || (!end_name.empty() && token.is_name(end_name));
+}
+
+void ExpressionParser::forgive_unknown_since(size_t count) {
+  const auto from = unknown_.begin() + static_cast<std::ptrdiff_t>(count);
+  unknown_.erase(
+      std::remove_if(from, unknown_.end(), [](const Unknown& u) { return !u.is_certain; }),
+      unknown_.end());
+}
+
+ExpressionPtr ExpressionParser::parse_expression(bool with_conditional) {
+  check_stack();
+  const size_t unknown_before = unknown_.size();
+  ExpressionPtr node = parse_or();
+  while (with_conditional && current().is_name("if")) {
+    auto conditional = std::make_unique<Conditional>(take().offset);
+    conditional->then = std::move(node);
+    conditional->condition = parse_or();
+    if (skip_name("else")) conditional->otherwise = parse_expression();
+    set_depth(*conditional, conditional->then, conditional->condition, conditional->otherwise);
+    forgive_unknown_since(unknown_before);
+    node = std::move(conditional);
+  }
+  return node;
+}
+
+ExpressionPtr ExpressionParser::parse_tuple(bool with_conditional, bool in_brackets,
+                                            std::string_view end_name) {
+  const size_t offset = current().offset;
+  Expressions items;
+  bool is_tuple = false;
+  for (;;) {
+    if (!items.empty()) expect_operator(",");
+    if (tuple_ends(end_name)) break;
+    items.push_back(parse_expression(with_conditional));
+    if (!current().is_operator(",")) break;
+    is_tuple = true;
+  }
+  if (!is_tuple) {
+    if (!items.empty()) return std::move(items.front());
+    if (!in_brackets) unexpected("an expression");
+  }
+  auto tuple = std::make_unique<Items>(Expression::Kind::kTuple, offset);
+  for (const auto& item : items)
+    set_depth(*tuple, item);
+  tuple->items = std::move(items);
+  return tuple;
+}
+
+ExpressionPtr ExpressionParser::parse_or() {
+  ExpressionPtr left = parse_and();
+  while (current().is_name("or")) {
+    const size_t offset = take().offset;
+    auto node =
+        std::make_unique<Binary>(Expression::Kind::kOr, offset, std::move(left), parse_and());
+    set_depth(*node, node->left, node->right);
+    left = std::move(node);
+  }
+  return left;
+}
+
+ExpressionPtr ExpressionParser::parse_and() {
+  ExpressionPtr left = parse_not();
+  while (current().is_name("and")) {
+    const size_t offset = take().offset;
+    auto node =
+        std::make_unique<Binary>(Expression::Kind::kAnd, offset, std::move(left), parse_not());
+    set_depth(*node, node->left, node->right);
+    left = std::move(node);
+  }
+  return left;
+}
+
+ExpressionPtr ExpressionParser::parse_not() {
+  if (!current().is_name("not")) return parse_compare();
+  check_stack();
+  const size_t offset = take().offset;
+  auto node = std::make_unique<Unary>(Expression::Kind::kNot, offset, parse_not());
+  set_depth(*node, node->operand);
+  return node;
+}
+
+ExpressionPtr ExpressionParser::parse_compare() {
+  static constexpr std::array<std::pair<std::string_view, Comparison>, 6> kComparisons = {{
+      {"==", Comparison::kEqual},
+      {"!=", Comparison::kNotEqual},
+      {"<", Comparison::kLess},
+      {"<=", Comparison::kLessEqual},
+      {">", Comparison::kGreater},
+      {">=", Comparison::kGreaterEqual},
+  }};
+  ExpressionPtr first = parse_sum();
+  std::unique_ptr<Compare> compare;
+  for (;;) {
+    Comparison comparison = Comparison::kIn;
+    const size_t offset = current().offset;
+    const auto* op =
+        std::find_if(kComparisons.begin(), kComparisons.end(),
+                     [this](const auto& entry) { return current().is_operator(entry.first); });
+    if (op != kComparisons.end()) {
+      comparison = op->second;
+      take();
+    } else if (current().is_name("not") && look_ahead().is_name("in")) {
+      comparison = Comparison::kNotIn;
+      take();
+      take();
+    } else if (!skip_name("in")) {
+      break;
+    }
+    if (!compare) {
+      compare = std::make_unique<Compare>(offset);
+      compare->first = std::move(first);
+      set_depth(*compare, compare->first);
+    }
+    compare->rest.emplace_back(comparison, parse_sum());
+    set_depth(*compare, compare->rest.back().second);
+  }
+  if (compare) return compare;
+  return first;
+}
+
+ExpressionPtr ExpressionParser::parse_binary(ExpressionPtr left, Operator op, ExpressionPtr right,
+                                             size_t offset) {
+  auto node = std::make_unique<Binary>(Expression::Kind::kBinary, offset, std::move(left),
+                                       std::move(right));
+  node->op = op;
+  set_depth(*node, node->left, node->right);
+  return node;
+}
+
+ExpressionPtr ExpressionParser::parse_sum() {
+  ExpressionPtr left = parse_concat();
+  while (current().is_operator("+") || current().is_operator("-")) {
+    const Token& token = take();
+    const Operator op = token.text == "+" ? Operator::kAdd : Operator::kSubtract;
+    ExpressionPtr right = parse_concat();
+    left = parse_binary(std::move(left), op, std::move(right), token.offset);
+  }
+  return left;
+}
+
+ExpressionPtr ExpressionParser::parse_concat() {
+  ExpressionPtr first = parse_product();
+  if (!current().is_operator("~")) return first;
+  auto concat = std::make_unique<Items>(Expression::Kind::kConcat, current().offset);
+  set_depth(*concat, first);
+  concat->items.push_back(std::move(first));
+  while (skip_operator("~")) {
+    concat->items.push_back(parse_product());
+    set_depth(*concat, concat->items.back());
+  }
+  return concat;
+}
+
+ExpressionPtr ExpressionParser::parse_product() {
+  static constexpr std::array<std::pair<std::string_view, Operator>, 4> kFactors = {{
+      {"*", Operator::kMultiply},
+      {"/", Operator::kDivide},
+      {"//", Operator::kFloorDivide},
+      {"%", Operator::kModulo},
+  }};
+  ExpressionPtr left = parse_power();
+  for (;;) {
+    const auto* op = std::find_if(kFactors.begin(), kFactors.end(), [this](const auto& entry) {
+      return current().is_operator(entry.first);
+    });
+    if (op == kFactors.end()) return left;
+    const size_t offset = take().offset;
+    ExpressionPtr right = parse_power();
+    left = parse_binary(std::move(left), op->second, std::move(right), offset);
+  }
+}
+
+ExpressionPtr ExpressionParser::parse_power() {
+  ExpressionPtr left = parse_unary();
+  while (current().is_operator("**")) {
+    const size_t offset = take().offset;
+    ExpressionPtr right = parse_unary();
+    left = parse_binary(std::move(left), Operator::kPower, std::move(right), offset);
+  }
+  return left;
+}
+
+ExpressionPtr ExpressionParser::parse_unary(bool with_filter) {
+  check_stack();
+  ExpressionPtr node;
+  if (current().is_operator("-") || current().is_operator("+")) {
+    const Token& sign = take();
+    const auto kind = sign.text == "-" ? Expression::Kind::kNegate : Expression::Kind::kPositive;
+    auto unary = std::make_unique<Unary>(kind, sign.offset, parse_unary(false));
+    set_depth(*unary, unary->operand);
+    node = std::move(unary);
+  } else {
+    node = parse_primary();
+  }
+  node = parse_postfix(std::move(node));
+  return with_filter ? parse_filter_or_test(std::move(node)) : std::move(node);
+}
+
+// --- operands: values, subscripts, calls, filters and tests -------------------------------------
 
 ExpressionPtr ExpressionParser::parse_primary() {
   const Token& token = current();
@@ -192,7 +425,7 @@ CallArguments ExpressionParser::parse_arguments() {
     } else if (skip_operator("**")) {
       ensure(!arguments.dict);
       arguments.dict = parse_expression();
-    } else if (current().type == Token::Type::kName && look().is_operator("=")) {
+    } else if (current().type == Token::Type::kName && look_ahead().is_operator("=")) {
       ensure(!arguments.dict);
       const Token& name = take();
       take();

@@ -1,12 +1,13 @@
-// The part of the interpreter that evaluates expressions.
+#include "jinja/evaluator.h"
+
+#include "jinja/attributes.h"
 #include "jinja/failure.h"
-#include "jinja/interpreter.h"
 #include "jinja/number.h"
 #include "jinja/print.h"
 
 namespace windrow::jinja {
 
-Value Interpreter::evaluate(const Expression& expression) {
+Value Evaluator::evaluate(const Expression& expression) {
   runtime_.budget.spend(1);
   runtime_.budget.check_stack();
   switch (expression.kind) {
@@ -74,7 +75,7 @@ Value Interpreter::evaluate(const Expression& expression) {
   return Value();
 }
 
-Value Interpreter::evaluate_name(const Name& name) {
+Value Evaluator::evaluate_name(const Name& name) {
   for (const Scope* scope = scope_; scope != nullptr; scope = scope->parent) {
     runtime_.budget.spend(scope->variables.size() / 32);
     if (const Value* value = scope->find(name.id)) return *value;
@@ -82,7 +83,7 @@ Value Interpreter::evaluate_name(const Name& name) {
   return Value(Undefined{.name = name.text});
 }
 
-std::vector<Value> Interpreter::evaluate_all(const Expressions& nodes) {
+std::vector<Value> Evaluator::evaluate_all(const Expressions& nodes) {
   std::vector<Value> values;
   values.reserve(nodes.size());
   for (const ExpressionPtr& node : nodes)
@@ -90,14 +91,14 @@ std::vector<Value> Interpreter::evaluate_all(const Expressions& nodes) {
   return values;
 }
 
-Value Interpreter::evaluate_items(const Items& node) {
+Value Evaluator::evaluate_items(const Items& node) {
   std::vector<Value> values = evaluate_all(node.items);
   at(node);
   const bool is_tuple = node.kind == Expression::Kind::kTuple;
   return runtime_.list(std::move(values), is_tuple ? ListKind::kTuple : ListKind::kList);
 }
 
-Value Interpreter::evaluate_dict(const DictItems& node) {
+Value Evaluator::evaluate_dict(const DictItems& node) {
   std::vector<Dict::Entry> entries;
   entries.reserve(node.items.size());
   for (const auto& [key, value] : node.items) {
@@ -108,7 +109,7 @@ Value Interpreter::evaluate_dict(const DictItems& node) {
   return runtime_.dict(std::move(entries));
 }
 
-bool Interpreter::compare(Comparison comparison, const Value& a, const Value& b) {
+bool Evaluator::compare(Comparison comparison, const Value& a, const Value& b) {
   const bool numbers = a.is_number() && b.is_number();
   switch (comparison) {
     case Comparison::kEqual:
@@ -133,7 +134,7 @@ bool Interpreter::compare(Comparison comparison, const Value& a, const Value& b)
   return false;
 }
 
-Value Interpreter::evaluate_compare(const Compare& node) {
+Value Evaluator::evaluate_compare(const Compare& node) {
   Value left = evaluate(*node.first);
   for (const auto& [comparison, expression] : node.rest) {
     Value right = evaluate(*expression);
@@ -144,7 +145,7 @@ Value Interpreter::evaluate_compare(const Compare& node) {
   return Value(true);
 }
 
-Value Interpreter::evaluate_concat(const Items& node) {
+Value Evaluator::evaluate_concat(const Items& node) {
   const std::vector<Value> values = evaluate_all(node.items);
   at(node);
   TextBuilder out(runtime_.budget);
@@ -153,7 +154,7 @@ Value Interpreter::evaluate_concat(const Items& node) {
   return Value(out.finish());
 }
 
-Value Interpreter::evaluate_item(const Item& node) {
+Value Evaluator::evaluate_item(const Item& node) {
   const Value object = evaluate(*node.object);
   if (node.index->kind != Expression::Kind::kSlice) {
     const Value index = evaluate(*node.index);
@@ -171,7 +172,7 @@ Value Interpreter::evaluate_item(const Item& node) {
   return get_slice(runtime_, object, start, stop, step);
 }
 
-Arguments Interpreter::evaluate_arguments(const CallArguments& node, const Value* caller) {
+Arguments Evaluator::evaluate_arguments(const CallArguments& node, const Value* caller) {
   Arguments arguments;
   arguments.positional = evaluate_all(node.positional);
   for (const auto& [name, expression] : node.named) {
@@ -179,7 +180,7 @@ Arguments Interpreter::evaluate_arguments(const CallArguments& node, const Value
     arguments.named.emplace_back(name, evaluate(*expression));
   }
   if (caller != nullptr) {
-    arguments.named.emplace_back(tree_.names.all()[Names::kCaller], *caller);
+    arguments.named.emplace_back(names_.all()[Names::kCaller], *caller);
   }
   if (node.list) {
     for (Value& value : runtime_.collect(evaluate(*node.list))) {
@@ -203,14 +204,14 @@ Arguments Interpreter::evaluate_arguments(const CallArguments& node, const Value
   return arguments;
 }
 
-Value Interpreter::evaluate_call(const Call& node, const Value* caller) {
+Value Evaluator::evaluate_call(const Call& node, const Value* caller) {
   const Value callee = evaluate(*node.callee);
   Arguments arguments = evaluate_arguments(node.arguments, caller);
   at(node);
   return runtime_.call(callee, arguments);
 }
 
-Value Interpreter::evaluate_filter(const Filter& node, const Value* block) {
+Value Evaluator::evaluate_filter(const Filter& node, const Value* block) {
   Value input;
   if (node.input && node.input->kind == Expression::Kind::kFilter) {
     input = evaluate_filter(static_cast<const Filter&>(*node.input), block);
@@ -225,7 +226,7 @@ Value Interpreter::evaluate_filter(const Filter& node, const Value* block) {
   return node.function(runtime_, input, arguments);
 }
 
-Value Interpreter::evaluate_test(const Test& node) {
+Value Evaluator::evaluate_test(const Test& node) {
   const Value subject = evaluate(*node.subject);
   Arguments arguments = evaluate_arguments(node.arguments);
   at(node);

@@ -1,4 +1,4 @@
-#include "jinja/strftime.h"
+#include "jinja/civil_time.h"
 
 #include <gtest/gtest.h>
 

@@ -13,22 +13,11 @@
 
 namespace windrow::jinja {
 
-class ExpressionParser {
+class ExpressionParser : protected TokenCursor {
  public:
   explicit ExpressionParser(std::vector<Token> tokens);
 
  protected:
-  // --- tokens
-  const Token& current() const { return tokens_[at_]; }
-  const Token& look() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
-  const Token& take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
-  bool skip_operator(std::string_view op);
-  bool skip_name(std::string_view name);
-  void expect_operator(std::string_view op);
-  void expect(Token::Type type, std::string_view what);
-  const Token& expect_name(std::string_view what);
-  [[noreturn]] void unexpected(std::string_view expected) const;
-
   // --- expressions
   ExpressionPtr parse_expression(bool with_conditional = true);
   // One expression, or several with commas as a tuple; `end_name` may end it.
@@ -51,6 +40,9 @@ class ExpressionParser {
     bool varargs = false;
     bool kwargs = false;
   };
+
+  // Forgets those after the first `count` that are errors only when they are reached.
+  void forgive_unknown_since(size_t count);
 
   std::vector<Unknown> unknown_;
   Uses uses_;
@@ -84,14 +76,7 @@ class ExpressionParser {
   std::string parse_dotted_name();
   ExpressionPtr parse_binary(ExpressionPtr left, Operator op, ExpressionPtr right, size_t offset);
 
-  // Forgets unknown filters that need not be reached.
-  void forgive_unknown_since(size_t count);
-
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
   Budget stack_;
-
-  friend class StatementParser;
 };
 
 }  // namespace windrow::jinja
