@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "chat/told_tools.h"
-#include "chat/witnesses.h"
+#include "chat/template_probe.h"
+#include "chat/tool_prompt_fallback.h"
 
 namespace windrow::chat {
 
@@ -50,7 +50,8 @@ std::string field_before_telling(const json::array& messages, const std::string&
   const char* const end = field.data() + field.size();
   const auto [rest, error] = std::from_chars(field.data() + kPrefix.size(), end, told);
   if (error != std::errc()) return field;
-  return fmt::format("{}{}{}", kPrefix, told_from(messages, told), std::string_view(rest, end));
+  return fmt::format("{}{}{}", kPrefix, source_message(messages, told),
+                     std::string_view(rest, end));
 }
 
 // What a template without a branch for it makes of content that is null. What people wrote may say
@@ -103,7 +104,7 @@ std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& con
 // is for the conversation itself to show why.
 std::variant<MessageForm, Vanished> ChatTemplate::choose_form(const Conversation& conversation,
                                                               int64_t now_unix_s) const {
-  const Witnesses witnesses(conversation);
+  const TemplateProbe witnesses(conversation);
   const std::vector<MessageForm> forms = forms_of(conversation.messages);
   std::optional<Vanished> vanished;
   std::optional<size_t> nones;  // without content that is null
@@ -176,16 +177,16 @@ bool ChatTemplate::has_to_be_told(const Conversation& conversation) const {
 std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_told(
     const Conversation& conversation, int64_t now_unix_s) const {
   const json::array no_tools;
-  for (const ToolsToldBy by : {ToolsToldBy::kSystem, ToolsToldBy::kUser}) {
-    const json::array messages =
-        tell_tools(conversation.messages, conversation.tools, tool_syntax_, writes_calls(), by);
+  for (const ToolPromptRole by : {ToolPromptRole::kSystem, ToolPromptRole::kUser}) {
+    const json::array messages = describe_tools_in_messages(
+        conversation.messages, conversation.tools, tool_syntax_, writes_calls(), by);
     std::variant<jinja::Rendered, Unwritable> told = render_known(
         {.messages = messages, .tools = no_tools, .arguments = conversation.arguments}, now_unix_s);
     if (std::holds_alternative<jinja::Rendered>(told)) return told;
   }
   // What is wrong may have nothing to do with the tools: the same without their description shows.
-  const json::array plain = tell_tools(conversation.messages, no_tools, tool_syntax_,
-                                       writes_calls(), ToolsToldBy::kSystem);
+  const json::array plain = describe_tools_in_messages(
+      conversation.messages, no_tools, tool_syntax_, writes_calls(), ToolPromptRole::kSystem);
   std::variant<jinja::Rendered, Unwritable> rest =
       render_known({.messages = plain, .tools = no_tools, .arguments = conversation.arguments},
                    now_unix_s, &conversation.messages);

@@ -12,11 +12,10 @@
 #include <variant>
 
 #include "base/result.h"
-#include "chat/conversation.h"
 #include "chat/message_form.h"
 #include "chat/reasoning.h"
+#include "chat/template_probe.h"
 #include "chat/tool_syntax.h"
-#include "chat/witnesses.h"
 #include "jinja/template.h"
 
 namespace windrow::chat {

@@ -2,7 +2,7 @@
 
 namespace windrow::chat::harmony {
 
-bool calls(std::string_view header) {
+bool is_call(std::string_view header) {
   return header.find(" to=") != std::string_view::npos;
 }
 
@@ -14,17 +14,17 @@ std::string_view called_function(std::string_view header) {
   return header.substr(0, header.find_first_of(" \t\r\n<"));
 }
 
-std::string said_header(std::string_view header) {
-  std::string said;
-  if (!calls(header)) return said;
+std::string content_header(std::string_view header) {
+  std::string content;
+  if (!is_call(header)) return content;
   const std::string_view function = called_function(header);
-  if (function.empty()) return said.append(header).append(kMessage);
-  return said.append(kCallOpen).append(function).append(kCallMiddle);
+  if (function.empty()) return content.append(header).append(kMessage);
+  return content.append(kCallOpen).append(function).append(kCallMiddle);
 }
 
-bool is_thought(std::string_view header) {
+bool is_reasoning(std::string_view header) {
   const size_t channel = header.rfind(kChannel);
-  return !calls(header) && channel != std::string_view::npos &&
+  return !is_call(header) && channel != std::string_view::npos &&
          header.substr(channel + kChannel.size()).starts_with("analysis");
 }
 

@@ -2,9 +2,9 @@
 //
 //   [<|start|>ROLE] [<|channel|>NAME] <|message|>TEXT end
 //
-// What is on the analysis channel is thought; everything else is said. A message to somebody,
-// " to=NAME" in its header, calls a tool; its header says which, so it is said too. Models write
-// the header of a call of a request's tool in several ways; here it is always said in one. Pure.
+// A message on the analysis channel is reasoning; all others are content. A message with a
+// recipient, " to=NAME" in its header, calls a tool. Its header is kept in the content, where
+// readers of calls find it, always in one spelling (kCallOpen), though models have several. Pure.
 #pragma once
 
 #include <array>
@@ -23,22 +23,22 @@ inline constexpr std::string_view kCall = "<|call|>";
 inline constexpr std::array<std::string_view, 4> kMessageEnds = {"<|end|>", "<|return|>", kCall,
                                                                  kStart};
 
-// How a call of a tool NAME of a request is said: kCallOpen NAME kCallMiddle arguments kCall, the
-// last only when the message has ended.
+// A call in the content: kCallOpen NAME kCallMiddle arguments kCall; without kCall if the message
+// has not ended.
 inline constexpr std::string_view kCallOpen = "<|channel|>commentary to=functions.";
 inline constexpr std::string_view kCallMiddle = " <|constrain|>json<|message|>";
 
-// Of a header: what stands before <|message|>.
-bool calls(std::string_view header);
-bool is_thought(std::string_view header);
+// What a message is, by its header: the text before <|message|>.
+bool is_call(std::string_view header);
+bool is_reasoning(std::string_view header);
 
-// The tool of the request that a header calls; empty: none.
+// The tool of the request that a header calls; empty if it calls none.
 std::string_view called_function(std::string_view header);
 
-// What is said in front of a message with this header; nothing but for calls.
-std::string said_header(std::string_view header);
+// The content in front of the text of a message with this header; empty if it is no call.
+std::string content_header(std::string_view header);
 
-// `text` begins with what ended a message, if it is not <|start|>: without it.
+// `text` without the mark that ended a message, if it begins with one other than <|start|>.
 std::string_view without_end(std::string_view text);
 
 }  // namespace windrow::chat::harmony

@@ -1,4 +1,4 @@
-// Small things about marks in texts. Pure.
+// White space, and marks that are only partly there: what all readers of answers need. Pure.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,14 @@ constexpr bool is_space(char byte) {
   return kSpace.find(byte) != std::string_view::npos;
 }
 
+// Without white space at both ends.
 constexpr std::string_view without_space(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
   return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
-// So many bytes at the end of `text` may be the beginning of `mark`, which is not empty.
-constexpr size_t begun(std::string_view text, std::string_view mark) {
+// How many bytes at the end of `text` may be the beginning of `mark`, which is not empty.
+constexpr size_t partial_suffix(std::string_view text, std::string_view mark) {
   for (size_t size = std::min(text.size(), mark.size() - 1); size > 0; --size) {
     if (text.ends_with(mark.substr(0, size))) return size;
   }

@@ -1,4 +1,4 @@
-#include "chat/reasoning_stream.h"
+#include "chat/reasoning.h"
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,9 @@ const ReasoningFormat kKimi =
     recognise_reasoning("\xE2\x97\x81think\xE2\x96\xB7 \xE2\x97\x81/think\xE2\x96\xB7");
 const ReasoningFormat kHarmony = recognise_reasoning("<|channel|>analysis<|message|>");
 
-// "reasoning|content", as it is told piece by piece.
-std::vector<std::string> told(const ReasoningFormat& format, std::string_view prompt,
-                              const std::vector<std::string>& pieces) {
+// "reasoning|content", for each piece of the answer.
+std::vector<std::string> streamed(const ReasoningFormat& format, std::string_view prompt,
+                                  const std::vector<std::string>& pieces) {
   ReasoningStream stream(format, prompt);
   std::vector<std::string> result;
   for (const std::string& piece : pieces) {
@@ -28,20 +28,21 @@ std::vector<std::string> told(const ReasoningFormat& format, std::string_view pr
   return result;
 }
 
-using Told = std::vector<std::string>;
+using Deltas = std::vector<std::string>;
 
-TEST(ReasoningStream, TellsAtOnceWhatCannotBecomeAnythingElse) {
-  EXPECT_EQ(told({}, "", {"a", " <think>"}), (Told{"|a", "| <think>"}));
-  EXPECT_EQ(told(kThink, "", {"It", " is"}), (Told{"|It", "| is"}));
-  EXPECT_EQ(told(kThink, "", {"\n", "<th", "ink>", "\nhm", " so", "\n</", "think>\n", "\n4", " 5"}),
-            (Told{"|", "|", "|", "hm|", " so|", "|", "|", "|4", "| 5"}));
-  EXPECT_EQ(told(kThink, "<think>\n", {"hm <", "b", "</think>4 </think>"}),
-            (Told{"hm|", " <b|", "|4 </think>"}));
-  EXPECT_EQ(told(kThink, "<think></think>", {"<think>", "a"}), (Told{"|<think>", "|a"}));
+TEST(ReasoningStream, ReturnsAtOnceWhatCannotBecomeAnythingElse) {
+  EXPECT_EQ(streamed({}, "", {"a", " <think>"}), (Deltas{"|a", "| <think>"}));
+  EXPECT_EQ(streamed(kThink, "", {"It", " is"}), (Deltas{"|It", "| is"}));
+  EXPECT_EQ(
+      streamed(kThink, "", {"\n", "<th", "ink>", "\nhm", " so", "\n</", "think>\n", "\n4", " 5"}),
+      (Deltas{"|", "|", "|", "hm|", " so|", "|", "|", "|4", "| 5"}));
+  EXPECT_EQ(streamed(kThink, "<think>\n", {"hm <", "b", "</think>4 </think>"}),
+            (Deltas{"hm|", " <b|", "|4 </think>"}));
+  EXPECT_EQ(streamed(kThink, "<think></think>", {"<think>", "a"}), (Deltas{"|<think>", "|a"}));
 }
 
 TEST(ReasoningStream, WhatLooksLikeAMarkIsHeldNoLongerThanItDoes) {
-  EXPECT_EQ(told(kThink, "", {"<", "thi", "n air"}), (Told{"|", "|", "|<thin air"}));
+  EXPECT_EQ(streamed(kThink, "", {"<", "thi", "n air"}), (Deltas{"|", "|", "|<thin air"}));
   ReasoningStream stream(kThink, "<think>");
   stream.take("so <");
   EXPECT_EQ(stream.held_bytes(), 2U) << "the space may end the thoughts";
@@ -50,10 +51,10 @@ TEST(ReasoningStream, WhatLooksLikeAMarkIsHeldNoLongerThanItDoes) {
 }
 
 TEST(ReasoningStream, MessagesOfHarmonyAreToldOnceTheirChannelIsKnown) {
-  EXPECT_EQ(told(kHarmony, "",
-                 {"<|channel|>", "analysis<|mess", "age|>", "h", "m\n", "<|end|>",
-                  "<|start|>assistant<|channel|>final<|message|>4", "!"}),
-            (Told{"|", "|", "|", "h|", "m|", "|", "|4", "|!"}));
+  EXPECT_EQ(streamed(kHarmony, "",
+                     {"<|channel|>", "analysis<|mess", "age|>", "h", "m\n", "<|end|>",
+                      "<|start|>assistant<|channel|>final<|message|>4", "!"}),
+            (Deltas{"|", "|", "|", "h|", "m|", "|", "|4", "|!"}));
 }
 
 std::string of_parts(Random& random, const std::vector<std::string>& parts, int64_t count_max) {

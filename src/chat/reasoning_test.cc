@@ -119,15 +119,15 @@ TEST(SplitReasoning, CallsOfToolsAreSaidInOneWay) {
 TEST(ThoughtsIn, AreThePartsOfTheAnswerThatWereThought) {
   using Parts = std::vector<std::string_view>;
   const std::string_view tags = "<think>\n hm hm \n</think>\n\nhm";
-  const Parts parts = thoughts_in(kThink, "", tags);
+  const Parts parts = reasoning_parts(kThink, "", tags);
   EXPECT_EQ(parts, Parts{"hm hm"});
   EXPECT_EQ(parts[0].data(), tags.data() + 9) << "where it stands, not where it is said again";
-  EXPECT_EQ(thoughts_in(kThink, "", "<think>\n\n</think>hm"), Parts{});
-  EXPECT_EQ(thoughts_in(kThink, "", "hm"), Parts{});
-  EXPECT_EQ(thoughts_in(kHarmony, "",
-                        "<|channel|>analysis<|message|> a <|end|><|start|>assistant<|channel|>"
-                        "commentary<|message|>c<|end|><|start|>assistant<|channel|>analysis"
-                        "<|message|> b <|end|>"),
+  EXPECT_EQ(reasoning_parts(kThink, "", "<think>\n\n</think>hm"), Parts{});
+  EXPECT_EQ(reasoning_parts(kThink, "", "hm"), Parts{});
+  EXPECT_EQ(reasoning_parts(kHarmony, "",
+                            "<|channel|>analysis<|message|> a <|end|><|start|>assistant<|channel|>"
+                            "commentary<|message|>c<|end|><|start|>assistant<|channel|>analysis"
+                            "<|message|> b <|end|>"),
             (Parts{"a ", " b"}));
 }
 

@@ -1,6 +1,6 @@
-// Witnesses: whether a template leaves out something of a conversation, found by asking it. The
-// same conversation, with a word of its own in place of each content, name and argument, is
-// rendered too; a word that is not there afterwards stands for something that would vanish. Pure.
+// TemplateProbe: finds out whether a template leaves out a part of a conversation. The conversation
+// is rendered once more with a unique word in place of each content, name and argument; a word that
+// is missing from the result stands for a part that the template would drop. Pure.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -13,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/conversation.h"
+#include "chat/message_form.h"
 
 namespace windrow::chat {
 
 // A part of a request that a template leaves out of the prompt.
 struct Vanished {
-  std::string field;   // of the body: "messages[1].content"
-  std::string advice;  // what to do about it
+  std::string field;   // of the request body: "messages[1].content"
+  std::string advice;  // how to avoid it, for the error message
 
   friend bool operator==(const Vanished&, const Vanished&) = default;
 };
@@ -28,16 +28,16 @@ struct Vanished {
 // The tools of a request.
 Vanished vanished_tools();
 
-class Witnesses {
+class TemplateProbe {
  public:
-  explicit Witnesses(const Conversation& conversation);
+  explicit TemplateProbe(const Conversation& conversation);
 
-  // Roles, ids and whatever is empty are as they were, so that a template goes the same way through
-  // them; so are earlier reasoning, which templates leave out on purpose, and names of assistants,
-  // which the role tells.
+  // The messages to render. Roles, ids and empty values are unchanged, so that a template takes the
+  // same branches. Unchanged, because a template may drop them: earlier reasoning, and the names of
+  // assistants.
   const boost::json::array& messages() const { return messages_; }
 
-  // The first that `rendered` lacks.
+  // The first part that `rendered` lacks; none if it has all of them.
   std::optional<Vanished> missing_from(std::string_view rendered) const;
 
  private:
@@ -46,13 +46,13 @@ class Witnesses {
     Vanished vanished;
   };
 
-  void replace_texts(const std::string& place, boost::json::object& message);
-  void replace_call(const std::string& place, boost::json::value& call);
-  std::string add(Vanished vanished);  // a word
+  void replace_texts(const std::string& field, boost::json::object& message);
+  void replace_call(const std::string& field, boost::json::value& call);
+  std::string add_word(Vanished vanished);
 
   boost::json::array messages_;
-  std::map<std::string, std::string, std::less<>> called_;  // names of functions, and their words
-  std::vector<Witness> all_;
+  std::map<std::string, std::string, std::less<>> word_of_function_;
+  std::vector<Witness> witnesses_;
 };
 
 }  // namespace windrow::chat

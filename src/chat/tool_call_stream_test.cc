@@ -39,8 +39,7 @@ const auto kCoder = context(recognise_tool_syntax("<tool_call> <function="));
 const auto kGlm = context(recognise_tool_syntax("<tool_call> <arg_key>"));
 const auto kMiniMax = context(recognise_tool_syntax("<minimax:tool_call>"));
 
-// What is said, and behind it the calls: "Yes.|add{}|now{}"; a call that is not whole ends in
-// "...".
+// The content and the calls: "Yes.|add{}|now{}"; "..." at the end if a call is not whole.
 std::string shown(const CallsOfAnswer& answer) {
   std::string text = answer.content;
   for (const WrittenCall& call : answer.calls)
@@ -75,11 +74,11 @@ TEST(ToolCallStream, WhereCallsAreAllOfAnAnswerAMarkWithinItIsText) {
       std::string said;
       ToolCallStream stream(context);
       for (const char byte : text) {
-        for (const ToolCallStream::More& more : stream.take({&byte, 1}))
-          said += more.content;
+        for (const ToolCallStream::Delta& delta : stream.take({&byte, 1}))
+          said += delta.content;
       }
-      for (const ToolCallStream::More& more : stream.end())
-        said += more.content;
+      for (const ToolCallStream::Delta& delta : stream.end())
+        said += delta.content;
       EXPECT_EQ(said, text) << "byte by byte";
     }
   }
@@ -99,7 +98,7 @@ TEST(ToolCallStream, BesideAFormACallWithoutAMarkIsANameAndArgumentsAndNothingEl
                            R"({"name": "add", "parameters": ["a"]})",
                            R"({"name": "other", "parameters": {}})", R"({"name": "add"})"}) {
     EXPECT_EQ(read(context, text), text);
-    EXPECT_EQ(shown(split_calls(context, text, Telling::kWhenWhole)), text);
+    EXPECT_EQ(shown(split_calls(context, text, CallDelivery::kComplete)), text);
   }
 }
 
@@ -208,7 +207,7 @@ TEST(ToolCallStream, WhatIsNoCallStaysAsItWasWritten) {
     EXPECT_EQ(read(kCoder, text), text);
 }
 
-TEST(ToolCallStream, ArgumentsThatBreakOffStayTold) {
+TEST(ToolCallStream, ArgumentsThatBreakOffStay) {
   EXPECT_EQ(read(kHermes, R"(<tool_call>{"name": "add", "arguments": {"a": 1, "b)"),
             R"(|add{"a": 1, "b...)");
   EXPECT_EQ(read(kHermes, R"(<tool_call>{"name": "add", "arguments": {"a": 'x'}}</tool_call>)"),
@@ -221,7 +220,7 @@ TEST(ToolCallStream, ArgumentsThatBreakOffStayTold) {
 
 TEST(ToolCallStream, WhoIsToldOfWholeCallsGetsTheRestAsItWasWritten) {
   const auto whole = [](const auto& context, std::string_view answer, bool cut = false) {
-    return shown(split_calls(context, answer, Telling::kWhenWhole, cut));
+    return shown(split_calls(context, answer, CallDelivery::kComplete, cut));
   };
   for (const char* text : {R"(<tool_call>{"name": "add", "arguments": {"a": 1, "b)",
                            R"(Hm. <tool_call>{"name": "add", "arguments": {"a": 'x'}}</tool_call>)",
@@ -266,11 +265,11 @@ TEST(ToolCallStream, ArgumentsAreToldAsTheyCome) {
   ToolCallStream stream(kHermes);
   EXPECT_EQ(stream.take("Hm. <tool_").at(0).content, "Hm.");
   EXPECT_TRUE(stream.take(R"(call>{"name": "add", "argum)").empty());
-  const ToolCallStream::More begin = stream.take(R"(ents": {"a")").at(0);
+  const ToolCallStream::Delta begin = stream.take(R"(ents": {"a")").at(0);
   ASSERT_EQ(begin.calls.size(), 1U);
   EXPECT_EQ(begin.calls[0].name, "add");
   EXPECT_EQ(begin.calls[0].arguments, "{\"a\"");
-  const ToolCallStream::More rest = stream.take(": 5").at(0);
+  const ToolCallStream::Delta rest = stream.take(": 5").at(0);
   ASSERT_EQ(rest.calls.size(), 1U);
   EXPECT_EQ(rest.calls[0].name, "");
   EXPECT_EQ(rest.calls[0].arguments, ": 5");
@@ -352,14 +351,14 @@ std::string random_call(const ToolSyntax& syntax, Random& random) {
 }
 
 std::string read_in_pieces(const std::shared_ptr<const ToolContext>& context,
-                           std::string_view answer, Telling telling, Random& random) {
-  ToolCallStream stream(context, telling);
+                           std::string_view answer, CallDelivery delivery, Random& random) {
+  ToolCallStream stream(context, delivery);
   CallsOfAnswer read;
-  const auto hear = [&](const ToolCallStream::Told& told) {
-    for (const ToolCallStream::More& more : told) {
-      EXPECT_FALSE(more.content.empty() && more.calls.empty());
-      read.content += more.content;
-      for (const ToolCallStream::Call& call : more.calls) {
+  const auto collect = [&](const std::vector<ToolCallStream::Delta>& deltas) {
+    for (const ToolCallStream::Delta& delta : deltas) {
+      EXPECT_FALSE(delta.content.empty() && delta.calls.empty());
+      read.content += delta.content;
+      for (const ToolCallStream::Call& call : delta.calls) {
         const auto index = static_cast<size_t>(call.index);
         if (index == read.calls.size()) {
           EXPECT_FALSE(call.name.empty());
@@ -376,13 +375,13 @@ std::string read_in_pieces(const std::shared_ptr<const ToolContext>& context,
     size_t size = std::min<size_t>(1 + random.below(9), answer.size());
     while (size < answer.size() && utf8_incomplete_tail(answer.substr(0, size)) > 0)
       ++size;
-    hear(stream.take(answer.substr(0, size)));
-    if (telling == Telling::kAtOnce) {
+    collect(stream.take(answer.substr(0, size)));
+    if (delivery == CallDelivery::kStreamed) {
       EXPECT_LE(stream.held_bytes(), 4096U);
     }
     answer.remove_prefix(size);
   }
-  hear(stream.end());
+  collect(stream.end());
   read.all_whole = stream.all_whole();
   return shown(read);
 }
@@ -401,15 +400,16 @@ TEST(ToolCallStream, HowTheAnswerIsCutMakesNoDifference) {
       const std::string answer = call ? random_call(family->syntax, random) : random_answer(random);
       const CallsOfAnswer whole = split_calls(family, answer);
       calls += static_cast<int>(whole.calls.size());
-      ASSERT_EQ(read_in_pieces(family, answer, Telling::kAtOnce, random), shown(whole)) << answer;
+      ASSERT_EQ(read_in_pieces(family, answer, CallDelivery::kStreamed, random), shown(whole))
+          << answer;
       if (whole.calls.empty()) {
         ASSERT_EQ(whole.content, answer);
       }
       for (const WrittenCall& made : whole.calls) {
         if (whole.all_whole) ASSERT_TRUE(boost::json::parse(made.arguments).is_object());
       }
-      const CallsOfAnswer later = split_calls(family, answer, Telling::kWhenWhole);
-      ASSERT_EQ(read_in_pieces(family, answer, Telling::kWhenWhole, random), shown(later))
+      const CallsOfAnswer later = split_calls(family, answer, CallDelivery::kComplete);
+      ASSERT_EQ(read_in_pieces(family, answer, CallDelivery::kComplete, random), shown(later))
           << answer;
       ASSERT_TRUE(later.all_whole) << answer;
       for (const WrittenCall& made : later.calls)

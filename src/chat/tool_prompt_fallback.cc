@@ -1,4 +1,4 @@
-#include "chat/told_tools.h"
+#include "chat/tool_prompt_fallback.h"
 
 #include <array>
 #include <boost/json/object.hpp>
@@ -30,7 +30,7 @@ std::string description(const json::array& tools, const ToolSyntax& syntax) {
          "</tool_response>. Where no function helps, answer without one.";
 }
 
-std::string told_text(const json::value& message) {
+std::string content_of(const json::value& message) {
   const json::value* content = message.as_object().if_contains("content");
   return content != nullptr && content->is_string() ? std::string(content->get_string()) : "";
 }
@@ -55,12 +55,12 @@ json::object with_calls_as_text(json::object message, const ToolSyntax& syntax) 
     calls.push_back(
         {.name = std::string(function.at("name").as_string()), .arguments = std::move(written)});
   }
-  message["content"] = joined(told_text(message), "\n", write_calls(syntax, calls));
+  message["content"] = joined(content_of(message), "\n", write_calls(syntax, calls));
   message.erase("tool_calls");
   return message;
 }
 
-// Results, and what the user says right behind them, are one message.
+// Results and a user message right after them become one message.
 class ResultTurns {
  public:
   // Whether this message joins the one before it.
@@ -78,53 +78,55 @@ class ResultTurns {
 
 }  // namespace
 
-size_t told_from(const json::array& messages, size_t told) {
+size_t source_message(const json::array& messages, size_t rewritten) {
   ResultTurns turns;
-  size_t begun = 0;
+  size_t count = 0;
   for (size_t i = 0; i < messages.size(); ++i) {
-    if (!turns.joins(messages[i]) && begun++ == told) return i;
+    if (!turns.joins(messages[i]) && count++ == rewritten) return i;
   }
-  return told;
+  return rewritten;
 }
 
-json::array tell_tools(const json::array& messages, const json::array& tools,
-                       const ToolSyntax& syntax, bool writes_calls, ToolsToldBy by) {
-  json::array told;
+json::array describe_tools_in_messages(const json::array& messages, const json::array& tools,
+                                       const ToolSyntax& syntax, bool writes_calls,
+                                       ToolPromptRole role) {
+  json::array rewritten;
   ResultTurns turns;
   for (const json::value& message : messages) {
     const bool result = message.at("role") == "tool";
     const bool joins = turns.joins(message);
     if (result || joins) {
-      const std::string text = result
-                                   ? "<tool_response>\n" + told_text(message) + "\n</tool_response>"
-                                   : named_content(message);
+      const std::string text =
+          result ? "<tool_response>\n" + content_of(message) + "\n</tool_response>"
+                 : named_content(message);
       if (joins) {
-        json::value& content = told.back().as_object()["content"];
+        json::value& content = rewritten.back().as_object()["content"];
         content = joined(std::string(content.as_string()), "\n", text);
       } else {
-        told.push_back(json::object{{"role", "user"}, {"content", text}});
+        rewritten.push_back(json::object{{"role", "user"}, {"content", text}});
       }
       continue;
     }
     const json::value* calls = message.as_object().if_contains("tool_calls");
     const bool as_text =
         !writes_calls && calls != nullptr && calls->is_array() && !calls->get_array().empty();
-    told.push_back(as_text ? json::value(with_calls_as_text(message.as_object(), syntax))
-                           : message);
+    rewritten.push_back(as_text ? json::value(with_calls_as_text(message.as_object(), syntax))
+                                : message);
   }
-  if (tools.empty()) return told;
+  if (tools.empty()) return rewritten;
   const std::string text = description(tools, syntax);
-  const std::string_view wanted = by == ToolsToldBy::kSystem ? "system" : "user";
-  for (json::value& message : told) {
-    const json::string& role = message.at("role").as_string();
-    if (role != wanted && !(role == "developer" && by == ToolsToldBy::kSystem)) continue;
+  const std::string_view wanted = role == ToolPromptRole::kSystem ? "system" : "user";
+  for (json::value& message : rewritten) {
+    const json::string& message_role = message.at("role").as_string();
+    if (message_role != wanted && !(message_role == "developer" && role == ToolPromptRole::kSystem))
+      continue;
     json::value& content = message.as_object()["content"];
-    content = by == ToolsToldBy::kSystem ? joined(told_text(message), "\n\n", text)
-                                         : joined(text, "\n\n", told_text(message));
-    return told;
+    content = role == ToolPromptRole::kSystem ? joined(content_of(message), "\n\n", text)
+                                              : joined(text, "\n\n", content_of(message));
+    return rewritten;
   }
-  told.insert(told.begin(), json::object{{"role", wanted}, {"content", text}});
-  return told;
+  rewritten.insert(rewritten.begin(), json::object{{"role", wanted}, {"content", text}});
+  return rewritten;
 }
 
 }  // namespace windrow::chat

@@ -1,5 +1,5 @@
-// For models whose chat template knows nothing of tools: the same conversation without them, in
-// which the tools are described, and calls and their results are what was said. Pure.
+// For models whose chat template knows nothing of tools: the same conversation as plain messages,
+// in which a text describes the tools, and calls and their results are content. Pure.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -10,18 +10,22 @@
 
 namespace windrow::chat {
 
-enum class ToolsToldBy : uint8_t {
-  kSystem,  // behind what the system message says; one is put in front where there is none
-  kUser,    // in front of what the first user says, for templates without a place for a system
+// The message that describes the tools.
+enum class ToolPromptRole : uint8_t {
+  kSystem,  // at the end of the system message, which is added if there is none
+  kUser,    // at the beginning of the first user message, for templates without a system role
 };
 
-// `syntax` has a form. Calls become text as a model would write them, or stay where the template
-// writes them itself (`writes_calls`); results become messages of the user, those of one turn
-// together.
-boost::json::array tell_tools(const boost::json::array& messages, const boost::json::array& tools,
-                              const ToolSyntax& syntax, bool writes_calls, ToolsToldBy by);
+// Rewrites `messages`. `syntax` has a form; calls become text in it, or stay as they are if the
+// template writes them itself (`writes_calls`). Results become user messages; those of one turn are
+// joined.
+boost::json::array describe_tools_in_messages(const boost::json::array& messages,
+                                              const boost::json::array& tools,
+                                              const ToolSyntax& syntax, bool writes_calls,
+                                              ToolPromptRole role);
 
-// Which of `messages` becomes, or begins, the message `told` where there are no tools to describe.
-size_t told_from(const boost::json::array& messages, size_t told);
+// The index of the first of `messages` that becomes part of the rewritten message `rewritten`, when
+// there are no tools to describe.
+size_t source_message(const boost::json::array& messages, size_t rewritten);
 
 }  // namespace windrow::chat

@@ -5,8 +5,6 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
-#include "chat/tagged_value.h"
-
 namespace windrow::chat {
 namespace {
 

@@ -283,12 +283,12 @@ std::vector<std::string_view> AnswerRow::reasoning_parts() const {
   const std::string_view text = text_.bytes();
   if (!is_guided()) {
     if (!request_.reasoning) return {};
-    return chat::thoughts_in(request_.reasoning->format, request_.reasoning->prompt_end, text);
+    return chat::reasoning_parts(request_.reasoning->format, request_.reasoning->prompt_end, text);
   }
   const std::optional<size_t> content_begin = guide_->speech_begin();
   if (!content_begin) return {};
-  return chat::thoughts_in(request_.form->reasoning, request_.form->prompt_end,
-                           text.substr(0, *content_begin));
+  return chat::reasoning_parts(request_.form->reasoning, request_.form->prompt_end,
+                               text.substr(0, *content_begin));
 }
 
 // Counts tokens with text of the reasoning; those of its marks and the whitespace around them are

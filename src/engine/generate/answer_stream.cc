@@ -46,7 +46,7 @@ void AnswerStream::tell_text(std::string_view bytes, bool said, std::vector<llm:
     pieces.back().text += utf8_repair(text);
     held_bytes_ = 0;
   } else {
-    const chat::ReasoningStream::More more = thoughts_.take(text);
+    const chat::ReasoningStream::Delta more = thoughts_.take(text);
     pieces.back().reasoning += utf8_repair(more.reasoning);
     if (!guided_) tell_content(utf8_repair(more.content), pieces);
     held_bytes_ = thoughts_.held_bytes() + (calls_ ? calls_->held_bytes() : 0);
@@ -59,7 +59,7 @@ void AnswerStream::tell_content(const std::string& content, std::vector<llm::Del
     pieces.back().text += content;
     return;
   }
-  for (chat::ToolCallStream::More& more : calls_->take(content)) {
+  for (chat::ToolCallStream::Delta& more : calls_->take(content)) {
     // Of one piece texts come before calls.
     if (!pieces.back().tool_calls.empty()) pieces.push_back(piece());
     pieces.back().text += more.content;

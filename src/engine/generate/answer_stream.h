@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/reasoning_stream.h"
+#include "chat/reasoning.h"
 #include "engine/generate/answer_text.h"
 #include "llm/stream_sink.h"
 

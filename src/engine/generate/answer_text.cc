@@ -84,7 +84,7 @@ void take_calls(const std::shared_ptr<const chat::ToolContext>& tools, uint64_t 
   if (!all_whole) {
     const bool cut = choice.finish_reason != llm::FinishReason::kStop;
     llm::WholeForm whole =
-        with_calls(chat::split_calls(tools, choice.text, chat::Telling::kWhenWhole, cut), seed,
+        with_calls(chat::split_calls(tools, choice.text, chat::CallDelivery::kComplete, cut), seed,
                    choice.finish_reason);
     if (whole != form) choice.when_whole = std::move(whole);
   }

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "chat/reasoning_stream.h"
+#include "chat/reasoning.h"
 #include "chat/tool_call_stream.h"
 #include "engine/host/types.h"
 #include "llm/answer.h"

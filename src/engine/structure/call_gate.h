@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chat/reasoning_stream.h"
+#include "chat/reasoning.h"
 #include "engine/host/types.h"
 #include "grammar/token_mask.h"
 

@@ -138,7 +138,7 @@ std::string_view ReasoningGate::take_header(std::string_view bytes) {
 }
 
 void ReasoningGate::begin_message() {
-  part_ = harmony::is_thought(header_) ? Part::kThoughts : Part::kSpeech;
+  part_ = harmony::is_reasoning(header_) ? Part::kThoughts : Part::kSpeech;
   progress_ = 0;
   header_.clear();
 }
