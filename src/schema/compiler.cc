@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "schema/entanglement.h"
-#include "schema/keyword_values.h"
 #include "schema/keywords.h"
+#include "schema/program.h"
 #include "schema/resources.h"
 
 namespace windrow::schema {
@@ -488,7 +487,7 @@ Result<std::shared_ptr<const Program>> compile_program(const json::value& schema
   } catch (const Refusal& refusal) {
     return refused(refusal);
   }
-  if (std::optional<Entanglement> found = untangle(*program))
+  if (std::optional<Entanglement> found = resolve_entanglement(*program))
     return refused({std::move(found->pointer), std::move(found->what)});
   return std::shared_ptr<const Program>(std::move(program));
 }

@@ -1,4 +1,4 @@
-#include "schema/entanglement.h"
+#include "schema/program.h"
 
 #include <fmt/format.h>
 
@@ -152,7 +152,7 @@ class Gathering {
 
 }  // namespace
 
-std::optional<Entanglement> untangle(Program& program) {
+std::optional<Entanglement> resolve_entanglement(Program& program) {
   if (std::optional<Entanglement> found = find_circle(program)) return found;
   if (!program.closed_by_default) return std::nullopt;
   size_t total = 0;

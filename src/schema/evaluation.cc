@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
 #include <utility>
 #include <vector>
-
-#include "schema/code_points.h"
 
 namespace windrow::schema {
 namespace {
@@ -15,75 +16,145 @@ namespace {
 constexpr int64_t kStepsBeforeKeeping = 20'000;
 constexpr size_t kKeptMax = 2'000'000;
 
-constexpr size_t kListedMax = 8;
+// How many branches of a choice are asked why they do not fit, and how deep.
+constexpr size_t kHintBranchesMax = 16;
+constexpr int kHintDepthMax = 2;
 
-std::string type_names(uint8_t types) {
-  constexpr std::pair<uint8_t, std::string_view> kNames[] = {
-      {kNullType, "null"},        {kBooleanType, "a boolean"}, {kIntegerType, "an integer"},
-      {kNumberType, "a number"},  {kStringType, "a string"},   {kArrayType, "an array"},
-      {kObjectType, "an object"},
+std::string_view plural(uint64_t count, std::string_view one, std::string_view many) {
+  return count == 1 ? one : many;
+}
+
+// Where two items are equal, where there are any; by their hashes, so it takes n log n.
+std::optional<std::pair<size_t, size_t>> equal_pair(const Items& items) {
+  std::vector<std::pair<uint64_t, size_t>> order;
+  order.reserve(items.size());
+  for (size_t i = 0; i < items.size(); ++i)
+    order.emplace_back(items[i].hash(), i);
+  std::sort(order.begin(), order.end());
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (size_t k = i + 1; k < order.size() && order[k].first == order[i].first; ++k) {
+      if (items[order[i].second] == items[order[k].second])
+        return std::pair(order[i].second, order[k].second);
+    }
+  }
+  return std::nullopt;
+}
+
+// Whose names count for the object at hand, when absent additionalProperties close it: the node
+// where judging it began, or a branch of a choice with all that is around it.
+struct Scope {
+  const Scope* outer = nullptr;
+  const Node* head = nullptr;
+  const void* choice = nullptr;  // of which `head` is a branch; null: of none
+};
+
+struct Where {
+  const Place* place = nullptr;
+  const Scope* scope = nullptr;  // null: judging this value begins
+  bool closed = false;           // whether absent additionalProperties close an object
+};
+
+// The schema that closes the object by its absent additionalProperties; null: none does.
+const Node* closed_by(const Scope& scope) {
+  for (const Scope* one = &scope; one != nullptr; one = one->outer) {
+    if (one->head->closing->closes != nullptr) return one->head->closing->closes;
+  }
+  return nullptr;
+}
+
+// Whether a schema that counts in this scope declares a member of this name.
+bool is_named(Judgement& judgement, const Scope& scope, std::string_view name) {
+  const auto declares = [&](const Node* node) {
+    judgement.add_steps(1);
+    return node->object->declares(name);
   };
-  std::string text;
-  for (const auto& [bit, name] : kNames) {
-    if ((types & bit) == 0) continue;
-    if (!text.empty()) text += " or ";
-    text += name;
+  const void* chosen = nullptr;  // this choice was made: its other branches do not count
+  for (const Scope* one = &scope; one != nullptr; one = one->outer) {
+    const Closing& closing = *one->head->closing;
+    if (std::any_of(closing.declaring.begin(), closing.declaring.end(), declares)) return true;
+    for (const Choice& choice : closing.choices) {
+      if (choice.identity == chosen) continue;
+      if (std::any_of(choice.declaring.begin(), choice.declaring.end(), declares)) return true;
+    }
+    chosen = one->choice;
   }
-  return text;
-}
-
-uint8_t types_of(const Value& value) {
-  if (value.is_null()) return kNullType;
-  if (value.if_bool() != nullptr) return kBooleanType;
-  if (const Decimal* number = value.if_number())
-    return number->is_integer() ? kIntegerType | kNumberType : kNumberType;
-  if (value.if_string() != nullptr) return kStringType;
-  return value.if_array() != nullptr ? kArrayType : kObjectType;
-}
-
-std::string listed(const std::vector<Value>& options) {
-  std::string text;
-  for (size_t i = 0; i < std::min(options.size(), kListedMax); ++i) {
-    if (i > 0) text += ", ";
-    text += quote(options[i]);
-  }
-  if (options.size() > kListedMax) text += fmt::format(" and {} more", options.size() - kListedMax);
-  return text;
-}
-
-}  // namespace
-
-Evaluation::Evaluation(const Program& program, const EvaluationLimits& limits, Violation* violation)
-    : program_(program), limits_(limits), violation_(violation) {}
-
-bool Evaluation::valid(const Value& value) {
-  return judge(*program_.root, value, Where{.closed = program_.closed_by_default});
-}
-
-bool Evaluation::give_up(std::string_view why) {
-  if (given_up_.empty()) given_up_ = why;
   return false;
 }
 
-// --- one node ---------------------------------------------------------------------------------
+class Evaluation {
+ public:
+  // All outlive it.
+  Evaluation(const Program& program, Judgement& judgement)
+      : program_(program), judgement_(judgement) {}
+
+  bool valid(const Value& value) {
+    return judge(*program_.root, value, Where{.closed = program_.closed_by_default});
+  }
+
+ private:
+  bool judge(const Node& node, const Value& value, const Where& where);
+  bool judge_new(const Node& node, const Value& value, const Where& where);
+  bool judge_all(const Node& node, const Value& value, const Where& where);
+  bool judge_array(const Node& node, const Items& items, const Where& where);
+  bool judge_items(const Node& node, const Items& items, const Where& where);
+  bool judge_contains(const Node& node, const Items& items, const Where& where);
+  bool judge_object(const Node& node, const Members& members, const Where& where);
+  bool judge_member(const Node& node, const Member& member, const Where& where);
+  bool judge_dependencies(const Node& node, const Value& value, const Members& members,
+                          const Where& where);
+  bool judge_branches(const Node& node, const Value& value, const Where& where);
+  bool judge_any(const Node& node, const Value& value, const Where& where);
+  bool judge_one(const Node& node, const Value& value, const Where& where);
+  bool judge_branch(const Node& branch, const void* choice, const Value& value, const Where& where);
+  bool judge_closing(const Scope& scope, const Members& members, const Where& where);
+
+  // The verdict alone: violations inside are not reported.
+  bool holds(const std::function<bool()>& judged);
+  bool holds_open(const Node& node, const Value& value, const Where& where);
+
+  std::string nearest(const std::vector<const Node*>& branches, const void* choice,
+                      const Value& value, const Where& where);
+
+  struct Key {
+    const Node* node = nullptr;
+    const Value* value = nullptr;
+    const Node* head = nullptr;
+    bool closed = false;
+
+    friend bool operator==(const Key&, const Key&) = default;
+    friend size_t hash_value(const Key& key) {
+      size_t seed = key.closed ? 1 : 0;
+      boost::hash_combine(seed, key.node);
+      boost::hash_combine(seed, key.value);
+      boost::hash_combine(seed, key.head);
+      return seed;
+    }
+  };
+
+  const Program& program_;
+  Judgement& judgement_;
+  boost::unordered_flat_map<Key, bool> known_;
+  int hints_ = 0;  // how deep in looking for the nearest branch
+};
 
 bool Evaluation::judge(const Node& node, const Value& value, const Where& where) {
-  if (!given_up_.empty()) return false;
-  if (++steps_ > limits_.steps_max) return give_up("takes too many steps to be judged");
-  if (levels_ >= limits_.levels_max) return give_up("is nested too deep to be judged");
+  if (judgement_.gave_up() || !judgement_.step() || !judgement_.enter_level()) return false;
   // A scope within a scope is one of many; what is found there is not asked for again.
-  const bool keep = node.shared && steps_ > kStepsBeforeKeeping && known_.size() < kKeptMax &&
+  const bool keep = node.shared && judgement_.steps() > kStepsBeforeKeeping &&
+                    known_.size() < kKeptMax &&
                     (where.scope == nullptr || where.scope->outer == nullptr);
   const Key key{&node, &value, where.scope == nullptr ? nullptr : where.scope->head, where.closed};
   if (keep) {
     const auto known = known_.find(key);
-    if (known != known_.end() && (known->second || violation_ == nullptr)) return known->second;
+    if (known != known_.end() && (known->second || !judgement_.wants_words())) {
+      judgement_.leave_level();
+      return known->second;
+    }
   }
-  ++levels_;
   const bool result = where.closed && where.scope == nullptr ? judge_new(node, value, where)
                                                              : judge_all(node, value, where);
-  --levels_;
-  if (keep && given_up_.empty()) known_.insert_or_assign(key, result);
+  judgement_.leave_level();
+  if (keep && !judgement_.gave_up()) known_.insert_or_assign(key, result);
   return result;
 }
 
@@ -96,12 +167,15 @@ bool Evaluation::judge_new(const Node& node, const Value& value, const Where& wh
 }
 
 bool Evaluation::judge_all(const Node& node, const Value& value, const Where& where) {
-  if (node.never) return fail(node, "", where, [] { return std::string("must not be there"); });
-  if (!judge_type(node, value, where) || !judge_choice_of_values(node, value, where)) return false;
+  if (node.never)
+    return judgement_.fail(node, "", where.place, [] { return std::string("must not be there"); });
+  if (!fits_type(judgement_, node, value, where.place) ||
+      !fits_enum(judgement_, node, value, where.place))
+    return false;
   const Decimal* number = node.number == nullptr ? nullptr : value.if_number();
-  if (number != nullptr && !judge_number(node, *number, where)) return false;
+  if (number != nullptr && !fits_number_rules(judgement_, node, *number, where.place)) return false;
   const std::string* text = node.string == nullptr ? nullptr : value.if_string();
-  if (text != nullptr && !judge_string(node, *text, where)) return false;
+  if (text != nullptr && !fits_string_rules(judgement_, node, *text, where.place)) return false;
   const Items* items = node.array == nullptr ? nullptr : value.if_array();
   if (items != nullptr && !judge_array(node, *items, where)) return false;
   const Members* members = node.object == nullptr ? nullptr : value.if_object();
@@ -109,88 +183,6 @@ bool Evaluation::judge_all(const Node& node, const Value& value, const Where& wh
       (!judge_object(node, *members, where) || !judge_dependencies(node, value, *members, where)))
     return false;
   return judge_branches(node, value, where);
-}
-
-bool Evaluation::judge_type(const Node& node, const Value& value, const Where& where) {
-  if (node.types == 0 || (node.types & types_of(value)) != 0) return true;
-  return fail(node, "type", where, [&] {
-    return fmt::format("is {}, not {}: {}", kind_name(value), type_names(node.types), quote(value));
-  });
-}
-
-bool Evaluation::judge_choice_of_values(const Node& node, const Value& value, const Where& where) {
-  if (node.constant && !(*node.constant == value)) {
-    return fail(node, "const", where,
-                [&] { return fmt::format("is {}, not {}", quote(value), quote(*node.constant)); });
-  }
-  if (!node.options) return true;
-  const auto [first, last] =
-      std::equal_range(node.options->begin(), node.options->end(), value,
-                       [](const Value& a, const Value& b) { return a.hash() < b.hash(); });
-  if (std::find(first, last, value) != last) return true;
-  return fail(node, "enum", where, [&] {
-    return fmt::format("is {}, which is none of {}", quote(value), listed(*node.options));
-  });
-}
-
-bool Evaluation::judge_number(const Node& node, const Decimal& number, const Where& where) {
-  const NumberRules& rules = *node.number;
-  const auto wrong = [&](std::string_view keyword, std::string_view words, const Decimal& bound) {
-    return fail(node, keyword, where, [&] {
-      return fmt::format("is {}, {} {}", number.to_string(), words, bound.to_string());
-    });
-  };
-  if (rules.minimum && number < *rules.minimum)
-    return wrong("minimum", "below the minimum of", *rules.minimum);
-  if (rules.maximum && number > *rules.maximum)
-    return wrong("maximum", "above the maximum of", *rules.maximum);
-  if (rules.exclusive_minimum && number <= *rules.exclusive_minimum)
-    return wrong("exclusiveMinimum", "which is not above", *rules.exclusive_minimum);
-  if (rules.exclusive_maximum && number >= *rules.exclusive_maximum)
-    return wrong("exclusiveMaximum", "which is not below", *rules.exclusive_maximum);
-  if (rules.multiple_of && !number.is_multiple_of(*rules.multiple_of))
-    return wrong("multipleOf", "no multiple of", *rules.multiple_of);
-  if (rules.format_range && number < rules.format_range->first)
-    return wrong("format", "below the least of its format,", rules.format_range->first);
-  if (rules.format_range && number > rules.format_range->second)
-    return wrong("format", "above the most of its format,", rules.format_range->second);
-  return true;
-}
-
-bool Evaluation::judge_string(const Node& node, const std::string& text, const Where& where) {
-  const StringRules& rules = *node.string;
-  if (rules.min_length || rules.max_length) {
-    const size_t length = count_code_points(text);
-    const auto wrong = [&](std::string_view keyword, std::string_view words, uint64_t bound) {
-      return fail(node, keyword, where, [&] {
-        return fmt::format("has {} {}, {} than {}: {}", length,
-                           length == 1 ? "character" : "characters", words, bound, quote(text));
-      });
-    };
-    if (rules.min_length && length < *rules.min_length)
-      return wrong("minLength", "fewer", *rules.min_length);
-    if (rules.max_length && length > *rules.max_length)
-      return wrong("maxLength", "more", *rules.max_length);
-  }
-  if (rules.pattern != nullptr && !found(*rules.pattern, text)) {
-    return fail(node, "pattern", where, [&] {
-      return fmt::format("is {}, which does not match the pattern {}", quote(text),
-                         quote(rules.pattern->source()));
-    });
-  }
-  if (rules.format && !conforms(*rules.format, text)) {
-    return fail(node, "format", where, [&] {
-      return fmt::format("is {}, which is no {}", quote(text), to_string(*rules.format));
-    });
-  }
-  return true;
-}
-
-bool Evaluation::found(const Pattern& pattern, std::string_view text) {
-  pattern_work_ += static_cast<int64_t>(pattern.size()) * static_cast<int64_t>(text.size() + 1);
-  if (pattern_work_ > limits_.pattern_work_max)
-    return give_up("has too much text for the patterns it is judged by");
-  return pattern.found_in(text);
 }
 
 // --- schemas about the same value -------------------------------------------------------------
@@ -203,14 +195,14 @@ bool Evaluation::judge_branches(const Node& node, const Value& value, const Wher
   if (!node.any_of.empty() && !judge_any(node, value, where)) return false;
   if (!node.one_of.empty() && !judge_one(node, value, where)) return false;
   if (node.negated != nullptr && holds_open(*node.negated, value, where)) {
-    return fail(node, "not", where,
-                [&] { return fmt::format("is what not forbids: {}", quote(value)); });
+    return judgement_.fail(node, "not", where.place,
+                           [&] { return fmt::format("is what not forbids: {}", quote(value)); });
   }
   if (node.condition == nullptr || (node.consequence == nullptr && node.alternative == nullptr))
-    return given_up_.empty();
+    return !judgement_.gave_up();
   const bool met = holds_open(*node.condition, value, where);
   const Node* chosen = met ? node.consequence : node.alternative;
-  return given_up_.empty() &&
+  return !judgement_.gave_up() &&
          (chosen == nullptr || judge_branch(*chosen, node.condition, value, where));
 }
 
@@ -231,7 +223,7 @@ bool Evaluation::judge_any(const Node& node, const Value& value, const Where& wh
     });
   });
   if (any) return true;
-  return fail(node, "anyOf", where, [&] {
+  return judgement_.fail(node, "anyOf", where.place, [&] {
     return fmt::format("fits none of the {} schemas of anyOf{}", node.any_of.size(),
                        nearest(node.any_of, &node.any_of, value, where));
   });
@@ -246,7 +238,7 @@ bool Evaluation::judge_one(const Node& node, const Value& value, const Where& wh
     // That the others do not fit is the standard's affair; what the one allows may be closed.
     return !where.closed || judge_branch(*node.one_of[fitting[0]], &node.one_of, value, where);
   }
-  return fail(node, "oneOf", where, [&] {
+  return judgement_.fail(node, "oneOf", where.place, [&] {
     if (fitting.empty()) {
       return fmt::format("fits none of the {} schemas of oneOf{}", node.one_of.size(),
                          nearest(node.one_of, &node.one_of, value, where));
@@ -257,9 +249,9 @@ bool Evaluation::judge_one(const Node& node, const Value& value, const Where& wh
 }
 
 bool Evaluation::holds(const std::function<bool()>& judged) {
-  Violation* const wanted = std::exchange(violation_, nullptr);
+  Violation* const wanted = judgement_.redirect(nullptr);
   const bool result = judged();
-  violation_ = wanted;
+  judgement_.redirect(wanted);
   return result;
 }
 
@@ -267,20 +259,191 @@ bool Evaluation::holds_open(const Node& node, const Value& value, const Where& w
   return holds([&] { return judge(node, value, {where.place, nullptr, false}); });
 }
 
+// What keeps the branch that fits best from fitting: the one that is wrong deepest in the value.
+std::string Evaluation::nearest(const std::vector<const Node*>& branches, const void* choice,
+                                const Value& value, const Where& where) {
+  if (hints_ >= kHintDepthMax) return "";
+  ++hints_;
+  std::optional<Violation> best;
+  Violation* const wanted = judgement_.redirect(nullptr);
+  for (size_t i = 0; i < std::min(branches.size(), kHintBranchesMax); ++i) {
+    Violation hint;
+    judgement_.redirect(&hint);
+    if (judge_branch(*branches[i], choice, value, where) || hint.message.empty()) continue;
+    const auto depth = [](const Violation& one) {
+      return std::count(one.instance_pointer.begin(), one.instance_pointer.end(), '/');
+    };
+    if (!best || depth(hint) > depth(*best)) best = std::move(hint);
+  }
+  judgement_.redirect(wanted);
+  --hints_;
+  return best ? "; nearest: " + best->message : "";
+}
+
+// --- arrays -----------------------------------------------------------------------------------
+
+bool Evaluation::judge_array(const Node& node, const Items& items, const Where& where) {
+  const ArrayRules& rules = *node.array;
+  const auto wrong = [&](std::string_view keyword, std::string_view words, uint64_t bound) {
+    return judgement_.fail(node, keyword, where.place, [&] {
+      return fmt::format("has {} {}, {} than {}", items.size(),
+                         plural(items.size(), "item", "items"), words, bound);
+    });
+  };
+  if (rules.min_items && items.size() < *rules.min_items)
+    return wrong("minItems", "fewer", *rules.min_items);
+  if (rules.max_items && items.size() > *rules.max_items)
+    return wrong("maxItems", "more", *rules.max_items);
+  if (!judge_items(node, items, where)) return false;
+  if (rules.unique) {
+    judgement_.add_steps(static_cast<int64_t>(items.size()));
+    if (const auto pair = equal_pair(items)) {
+      return judgement_.fail(node, "uniqueItems", where.place, [&] {
+        return fmt::format("has equal items at {} and {}: {}", pair->first, pair->second,
+                           quote(items[pair->first]));
+      });
+    }
+  }
+  return rules.contains == nullptr || judge_contains(node, items, where);
+}
+
+bool Evaluation::judge_items(const Node& node, const Items& items, const Where& where) {
+  const ArrayRules& rules = *node.array;
+  const size_t count =
+      rules.rest == nullptr ? std::min(items.size(), rules.prefix.size()) : items.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Node* schema = i < rules.prefix.size() ? rules.prefix[i] : rules.rest;
+    const Place place{.outer = where.place, .index = i, .is_item = true};
+    if (!judge(*schema, items[i], {&place, nullptr, where.closed})) return false;
+  }
+  return true;
+}
+
+bool Evaluation::judge_contains(const Node& node, const Items& items, const Where& where) {
+  const ArrayRules& rules = *node.array;
+  const uint64_t least = rules.min_contains.value_or(1);
+  uint64_t fitting = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (fitting >= least && !rules.max_contains) return true;
+    if (holds_open(*rules.contains, items[i], where)) ++fitting;
+  }
+  const auto wrong = [&](std::string_view keyword, std::string_view words, uint64_t bound) {
+    return judgement_.fail(node, keyword, where.place, [&] {
+      return fmt::format("has {} {} as contains wants them, {} than {}", fitting,
+                         plural(fitting, "item", "items"), words, bound);
+    });
+  };
+  if (fitting < least)
+    return wrong(rules.min_contains ? "minContains" : "contains", "fewer", least);
+  if (rules.max_contains && fitting > *rules.max_contains)
+    return wrong("maxContains", "more", *rules.max_contains);
+  return true;
+}
+
+// --- objects ----------------------------------------------------------------------------------
+
+bool Evaluation::judge_object(const Node& node, const Members& members, const Where& where) {
+  const ObjectRules& rules = *node.object;
+  const auto wrong = [&](std::string_view keyword, std::string_view words, uint64_t bound) {
+    return judgement_.fail(node, keyword, where.place, [&] {
+      return fmt::format("has {} {}, {} than {}", members.size(),
+                         plural(members.size(), "member", "members"), words, bound);
+    });
+  };
+  for (const std::string& name : rules.required) {
+    if (find_member(members, name) == nullptr) {
+      return judgement_.fail(node, "required", where.place,
+                             [&] { return fmt::format("lacks the member {}", quote(name)); });
+    }
+  }
+  if (rules.min_properties && members.size() < *rules.min_properties)
+    return wrong("minProperties", "fewer", *rules.min_properties);
+  if (rules.max_properties && members.size() > *rules.max_properties)
+    return wrong("maxProperties", "more", *rules.max_properties);
+  return std::all_of(members.begin(), members.end(),
+                     [&](const Member& member) { return judge_member(node, member, where); });
+}
+
+bool Evaluation::judge_member(const Node& node, const Member& member, const Where& where) {
+  const ObjectRules& rules = *node.object;
+  const Place place{.outer = where.place, .name = member.name};
+  const Where inside{&place, nullptr, where.closed};
+  if (!judgement_.step()) return false;
+  if (rules.names != nullptr) {
+    const Value name(member.name);
+    if (!holds_open(*rules.names, name, where)) {
+      return judgement_.fail(node, "propertyNames", where.place, [&] {
+        return fmt::format("has a member named {}, which propertyNames forbids",
+                           quote(member.name));
+      });
+    }
+  }
+  bool declared = false;
+  if (const auto property = rules.properties.find(member.name);
+      property != rules.properties.end()) {
+    declared = true;
+    if (!judge(*property->second, member.value, inside)) return false;
+  }
+  for (const auto& [pattern, schema] : rules.patterns) {
+    judgement_.add_steps(1);
+    if (!judgement_.found(*pattern, member.name)) continue;
+    declared = true;
+    if (!judge(*schema, member.value, inside)) return false;
+  }
+  if (declared || rules.additional == nullptr) return !judgement_.gave_up();
+  if (rules.additional->never) {
+    return judgement_.fail(node, "additionalProperties", where.place, [&] {
+      return fmt::format("has a member {}, which the schema does not name", quote(member.name));
+    });
+  }
+  return judge(*rules.additional, member.value, inside);
+}
+
+bool Evaluation::judge_dependencies(const Node& node, const Value& value, const Members& members,
+                                    const Where& where) {
+  for (const Dependency& one : node.object->dependencies) {
+    if (find_member(members, one.name) == nullptr) continue;
+    for (const std::string& name : one.required) {
+      if (find_member(members, name) != nullptr) continue;
+      return judgement_.fail(node, one.keyword, where.place, [&] {
+        return fmt::format("has the member {} and lacks {}, which has to be beside it",
+                           quote(one.name), quote(name));
+      });
+    }
+    if (one.schema != nullptr && !judge_branch(*one.schema, one.schema, value, where)) return false;
+  }
+  return true;
+}
+
+bool Evaluation::judge_closing(const Scope& scope, const Members& members, const Where& where) {
+  const Node* closes = closed_by(scope);
+  if (closes == nullptr) return true;
+  for (const Member& member : members) {
+    if (!judgement_.step()) return false;
+    if (is_named(judgement_, scope, member.name)) continue;
+    return judgement_.fail(*closes, "additionalProperties", where.place, [&] {
+      return fmt::format("has a member {}, which the schema does not name", quote(member.name));
+    });
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<Violation> evaluate(const Program& program, const Value& value,
                                   const EvaluationLimits& limits) {
-  Evaluation deciding(program, limits, nullptr);
-  const bool valid = deciding.valid(value);
+  Judgement deciding(limits, nullptr);
+  const bool valid = Evaluation(program, deciding).valid(value);
   Violation violation;
-  if (!deciding.given_up().empty()) {
+  if (deciding.gave_up()) {
     violation.kind = Violation::Kind::kUnjudged;
     violation.message = fmt::format("the answer {}", deciding.given_up());
     return violation;
   }
   if (valid) return std::nullopt;
   violation.message = "the answer does not fit the schema";
-  Evaluation explaining(program, limits, &violation);
-  explaining.valid(value);
+  Judgement explaining(limits, &violation);
+  Evaluation(program, explaining).valid(value);
   return violation;
 }
 

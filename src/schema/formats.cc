@@ -5,10 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "schema/code_points.h"
-#include "schema/internet_names.h"
-#include "schema/text_formats.h"
-#include "schema/text_scanner.h"
+#include "base/code_points.h"
+#include "schema/format_readers.h"
 
 namespace windrow::schema {
 namespace {

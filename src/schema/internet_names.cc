@@ -1,18 +1,13 @@
-#include "schema/internet_names.h"
+#include "schema/format_readers.h"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 
-#include "schema/code_points.h"
-#include "schema/text_scanner.h"
+#include "base/code_points.h"
 
 namespace windrow::schema {
 namespace {
-
-bool is_one_of(char c, std::string_view set) {
-  return set.find(c) != std::string_view::npos;
-}
 
 bool is_unreserved(char c) {
   return is_alnum(c) || is_one_of(c, "-._~");

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "schema/ecma_pattern.h"
 
 namespace windrow::schema {
 namespace {

@@ -2,6 +2,7 @@
 // once it is made.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -80,7 +81,13 @@ struct ObjectRules {
   std::optional<uint64_t> min_properties;
   std::optional<uint64_t> max_properties;
 
-  bool declares(std::string_view name) const;
+  // Whether `properties` or `patternProperties` have this name.
+  bool declares(std::string_view name) const {
+    return properties.contains(name) ||
+           std::ranges::any_of(patterns, [&](const auto& pattern_and_node) {
+             return pattern_and_node.first->found_in(name);
+           });
+  }
 };
 
 // Schemas of which not all have to hold: the branches of one anyOf, of one oneOf, then and else
@@ -129,5 +136,17 @@ struct Program {
   const Node* root = nullptr;
   bool closed_by_default = false;
 };
+
+// Why a program cannot be used.
+struct Entanglement {
+  std::string pointer;  // of the schema
+  std::string what;
+};
+
+// Looks at how nodes about one and the same value depend on each other: by $ref, allOf, anyOf,
+// oneOf, not, if, then, else and dependent schemas. Returns an error for a circle (judging one
+// value would never end) and for a chain that is too long for the stack; else sets Node::closing if
+// the program is closed by default. Part of compiling; entanglement.cc.
+std::optional<Entanglement> resolve_entanglement(Program& program);
 
 }  // namespace windrow::schema

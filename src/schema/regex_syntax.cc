@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "schema/code_points.h"
-#include "schema/text_formats.h"
+#include "base/code_points.h"
+#include "schema/format_readers.h"
 
 namespace windrow::schema {
 namespace {

@@ -5,6 +5,7 @@
 #include <boost/json/value.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 

@@ -1,15 +1,9 @@
-#include "schema/text_formats.h"
+#include "schema/format_readers.h"
 
 #include <algorithm>
 
-#include "schema/text_scanner.h"
-
 namespace windrow::schema {
 namespace {
-
-bool is_one_of_set(char c, std::string_view set) {
-  return set.find(c) != std::string_view::npos;
-}
 
 bool take_encoded(TextScanner& text) {
   return text.take('%') && text.skip_one(is_hex) == 1 && text.skip_one(is_hex) == 1;
@@ -39,7 +33,7 @@ bool scan_variable(TextScanner& text) {
 }
 
 bool scan_expression(TextScanner& text) {
-  text.skip_one([](char c) { return is_one_of_set(c, "+#./;?&"); });
+  text.skip_one([](char c) { return is_one_of(c, "+#./;?&"); });
   do {
     if (!scan_variable(text)) return false;
   } while (text.take(','));
@@ -78,7 +72,7 @@ bool is_uri_template(std::string_view all) {
       if (!take_encoded(text)) return false;
     } else if (text.skip_one([](char c) {
                  const auto byte = static_cast<unsigned char>(c);
-                 return byte > ' ' && byte != 0x7F && !is_one_of_set(c, "\"<>\\^`|}");
+                 return byte > ' ' && byte != 0x7F && !is_one_of(c, "\"<>\\^`|}");
                }) == 0) {
       return false;
     }

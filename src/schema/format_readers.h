@@ -20,6 +20,10 @@ inline bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
+inline bool is_one_of(char c, std::string_view set) {
+  return set.find(c) != std::string_view::npos;
+}
+
 class TextScanner {
  public:
   explicit TextScanner(std::string_view text) : rest_(text) {}
@@ -66,5 +70,25 @@ class TextScanner {
  private:
   std::string_view rest_;
 };
+
+// Addresses and URIs as their standards spell them.
+
+bool is_ipv4(std::string_view text);  // RFC 2673, 3.2: "192.0.2.1", no zeros in front
+bool is_ipv6(std::string_view text);  // RFC 4291, 2.2: no zone
+
+bool is_uri(std::string_view text);            // RFC 3986, 3: with a scheme
+bool is_uri_reference(std::string_view text);  // RFC 3986, 4.1
+bool is_iri(std::string_view text);            // RFC 3987, 2.2
+bool is_iri_reference(std::string_view text);
+
+// Formats of texts that other texts are made from: pointers, templates, expressions, base64.
+
+bool is_json_pointer(std::string_view text);           // RFC 6901, 3
+bool is_relative_json_pointer(std::string_view text);  // its draft, with moves of an index
+bool is_uri_template(std::string_view text);           // RFC 6570
+bool is_base64(std::string_view text);                 // RFC 4648, 4: padded, no line breaks
+
+// ECMA-262 with the `u` flag: whether it is written right, not whether anybody can match it.
+bool is_regex(std::string_view text);
 
 }  // namespace windrow::schema
