@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 namespace {
 
-// ChatML as OpenAI described it: what a model without a template of its own most likely knows.
+// ChatML as OpenAI described it: a model without a template of its own most likely knows it.
 constexpr std::string_view kChatMl =
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
@@ -27,7 +27,7 @@ std::string_view built_in(std::string_view source) {
   return source == "chatml" ? kChatMl : source;
 }
 
-// A name that belongs to the body itself, or else to the template's own arguments.
+// The field of the body with this argument of the template.
 std::string field_of(std::string_view argument) {
   return argument == "reasoning_effort" ? std::string(argument)
                                         : fmt::format("chat_template_kwargs.{}", argument);
@@ -41,21 +41,20 @@ Unwritable no_place_for(const Vanished& vanished) {
           .field = vanished.field};
 }
 
-// Told messages are fewer than those they were made of: "messages[3].name" may have been
-// "messages[4].name".
-std::string field_before_telling(const json::array& messages, const std::string& field) {
+// The fallback joins messages: "messages[3].name" may come from "messages[4].name" of the request.
+std::string field_before_fallback(const json::array& messages, const std::string& field) {
   constexpr std::string_view kPrefix = "messages[";
   if (!field.starts_with(kPrefix)) return field;
-  size_t told = 0;
+  size_t index = 0;
   const char* const end = field.data() + field.size();
-  const auto [rest, error] = std::from_chars(field.data() + kPrefix.size(), end, told);
+  const auto [rest, error] = std::from_chars(field.data() + kPrefix.size(), end, index);
   if (error != std::errc()) return field;
-  return fmt::format("{}{}{}", kPrefix, source_message(messages, told),
+  return fmt::format("{}{}{}", kPrefix, source_message(messages, index),
                      std::string_view(rest, end));
 }
 
-// What a template without a branch for it makes of content that is null. What people wrote may say
-// it too.
+// Templates without a branch for null content write "None". Contents may have that word, too, so
+// occurrences are counted.
 size_t nones_of(const jinja::Rendered& rendered) {
   constexpr std::string_view kNone = "None";
   size_t count = 0;
@@ -82,11 +81,12 @@ ChatTemplate::ChatTemplate(jinja::Template parsed, SpecialTokens tokens)
       tokens_(std::move(tokens)),
       reasoning_(recognise_reasoning(template_.source())),
       tool_syntax_(recognise_tool_syntax(template_.source())) {
-  const bool is_told = !template_.mentions("tools");
-  if (is_told && tool_syntax_.form == ToolSyntax::Form::kNone) tool_syntax_ = generic_tool_syntax();
+  const bool has_no_tools = !template_.mentions("tools");
+  if (has_no_tools && tool_syntax_.form == ToolSyntax::Form::kNone)
+    tool_syntax_ = generic_tool_syntax();
 }
 
-// What a template never mentions it cannot honour.
+// Arguments that the template never mentions have no effect.
 std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& conversation) const {
   for (const auto& argument : conversation.arguments) {
     const std::string_view name = argument.key();
@@ -100,23 +100,23 @@ std::optional<Unwritable> ChatTemplate::find_unmentioned(const Conversation& con
   return std::nullopt;
 }
 
-// The first form in which nothing vanishes. Where none can be rendered with other words in it, it
-// is for the conversation itself to show why.
+// The first form in which nothing vanishes. If the words of the probe cannot be rendered in any
+// form, rendering the conversation itself shows why.
 std::variant<MessageForm, Vanished> ChatTemplate::choose_form(const Conversation& conversation,
                                                               int64_t now_unix_s) const {
-  const TemplateProbe witnesses(conversation);
+  const TemplateProbe probe(conversation);
   const std::vector<MessageForm> forms = forms_of(conversation.messages);
   std::optional<Vanished> vanished;
   std::optional<size_t> nones;  // without content that is null
   for (const MessageForm form : forms) {
     const Result<jinja::Rendered> rendered =
-        render_as_given(conversation, in_form(witnesses.messages(), form), now_unix_s);
+        render_as_given(conversation, in_form(probe.messages(), form), now_unix_s);
     if (!rendered) continue;
     if (!form.content_as_null && !nones) nones = nones_of(*rendered);
     if (form.content_as_null && nones_of(*rendered) > nones.value_or(0)) continue;
-    std::optional<Vanished> missing = witnesses.missing_from(rendered->text());
+    std::optional<Vanished> missing = probe.missing_from(rendered->text());
     if (!missing) return form;
-    // A name has a place in another form, so that is not what is wrong.
+    // Another form has room for names, so a missing name is not the reason.
     if (!vanished || vanished->field.ends_with(".name")) vanished = std::move(missing);
   }
   if (vanished) return *std::move(vanished);
@@ -133,7 +133,7 @@ Result<jinja::Rendered> ChatTemplate::render_as_given(const Conversation& conver
       if (role == "developer") role = "system";
     }
   }
-  // The names transformers gives; those of the caller win, as there.
+  // The variables of transformers; arguments of the caller override them, as there.
   json::object variables{{"messages", std::move(messages)},
                          {"add_generation_prompt", true},
                          {"bos_token", tokens_.begin},
@@ -149,11 +149,11 @@ Result<jinja::Rendered> ChatTemplate::render_as_given(const Conversation& conver
   return template_.render(variables, {.now = jinja::utc_time(now_unix_s), .trusted = trusted});
 }
 
-std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_known(
-    const Conversation& conversation, int64_t now_unix_s, const json::array* told_of) const {
+std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_checked(
+    const Conversation& conversation, int64_t now_unix_s, const json::array* source) const {
   std::variant<MessageForm, Vanished> form = choose_form(conversation, now_unix_s);
   if (auto* vanished = std::get_if<Vanished>(&form)) {
-    if (told_of != nullptr) vanished->field = field_before_telling(*told_of, vanished->field);
+    if (source != nullptr) vanished->field = field_before_fallback(*source, vanished->field);
     return no_place_for(*vanished);
   }
   Result<jinja::Rendered> rendered = render_as_given(
@@ -166,7 +166,7 @@ bool ChatTemplate::writes_calls() const {
   return template_.mentions("tool_calls");
 }
 
-bool ChatTemplate::has_to_be_told(const Conversation& conversation) const {
+bool ChatTemplate::needs_fallback(const Conversation& conversation) const {
   if (template_.mentions("tools")) return false;
   return !conversation.tools.empty() ||
          (!writes_calls() && std::ranges::any_of(conversation.messages, [](const json::value& m) {
@@ -174,22 +174,22 @@ bool ChatTemplate::has_to_be_told(const Conversation& conversation) const {
          }));
 }
 
-std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_told(
+std::variant<jinja::Rendered, Unwritable> ChatTemplate::render_with_fallback(
     const Conversation& conversation, int64_t now_unix_s) const {
   const json::array no_tools;
-  for (const ToolPromptRole by : {ToolPromptRole::kSystem, ToolPromptRole::kUser}) {
+  for (const ToolPromptRole role : {ToolPromptRole::kSystem, ToolPromptRole::kUser}) {
     const json::array messages = describe_tools_in_messages(
-        conversation.messages, conversation.tools, tool_syntax_, writes_calls(), by);
-    std::variant<jinja::Rendered, Unwritable> told = render_known(
+        conversation.messages, conversation.tools, tool_syntax_, writes_calls(), role);
+    std::variant<jinja::Rendered, Unwritable> rendered = render_checked(
         {.messages = messages, .tools = no_tools, .arguments = conversation.arguments}, now_unix_s);
-    if (std::holds_alternative<jinja::Rendered>(told)) return told;
+    if (std::holds_alternative<jinja::Rendered>(rendered)) return rendered;
   }
-  // What is wrong may have nothing to do with the tools: the same without their description shows.
+  // The error may not be about the tools: rendering without their description shows it.
   const json::array plain = describe_tools_in_messages(
       conversation.messages, no_tools, tool_syntax_, writes_calls(), ToolPromptRole::kSystem);
   std::variant<jinja::Rendered, Unwritable> rest =
-      render_known({.messages = plain, .tools = no_tools, .arguments = conversation.arguments},
-                   now_unix_s, &conversation.messages);
+      render_checked({.messages = plain, .tools = no_tools, .arguments = conversation.arguments},
+                     now_unix_s, &conversation.messages);
   if (std::holds_alternative<Unwritable>(rest)) return rest;
   return no_place_for(vanished_tools());
 }
@@ -199,8 +199,8 @@ std::variant<jinja::Rendered, Unwritable> ChatTemplate::render(const Conversatio
   if (std::optional<Unwritable> missing = find_unmentioned(conversation)) {
     return *std::move(missing);
   }
-  return has_to_be_told(conversation) ? render_told(conversation, now_unix_s)
-                                      : render_known(conversation, now_unix_s);
+  return needs_fallback(conversation) ? render_with_fallback(conversation, now_unix_s)
+                                      : render_checked(conversation, now_unix_s);
 }
 
 }  // namespace windrow::chat

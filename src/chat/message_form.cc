@@ -44,7 +44,7 @@ bool is_short(std::string_view id) {
          });
 }
 
-// Ids by the order in which they come, the same in calls and in their results.
+// Numbers the ids in order of appearance, equally in calls and in their results.
 void shorten_ids(json::array& messages) {
   std::map<std::string, std::string, std::less<>> ids;
   const auto shorten = [&](json::value& id) {
@@ -63,9 +63,9 @@ void shorten_ids(json::array& messages) {
   }
 }
 
-// A message with several calls becomes one for each, with the result of its call behind it. What is
-// no result of one of them, or says it a second time, comes behind all.
-void part_calls(json::array& messages) {
+// A message with several calls becomes one message per call, each followed by the result of its
+// call. Other results, and second results of a call, come after all of them.
+void separate_calls(json::array& messages) {
   json::array parted;
   for (auto message = messages.begin(); message != messages.end();) {
     json::array* calls = tool_calls_of(*message);
@@ -81,7 +81,7 @@ void part_calls(json::array& messages) {
     for (size_t i = 0; i < calls->size(); ++i) {
       json::value alone = *message;
       *tool_calls_of(alone) = {(*calls)[i]};
-      // What the message says and thinks comes before its first call.
+      // Content and reasoning stay with the first call.
       if (i > 0) {
         alone.as_object()["content"] = "";
         alone.as_object().erase("reasoning_content");
@@ -188,7 +188,7 @@ std::string named_content(const json::value& message) {
 }
 
 json::array in_form(json::array messages, MessageForm form) {
-  if (form.one_call_each) part_calls(messages);
+  if (form.one_call_each) separate_calls(messages);
   if (form.short_ids) shorten_ids(messages);
   for (json::value& message : messages) {
     if (form.names_in_content && has_telling_name(message)) {

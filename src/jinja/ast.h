@@ -1,4 +1,4 @@
-// The tree of a parsed template. Immutable once parsed and shared by all renderings.
+// The syntax tree of a template. Immutable once parsed; shared by all renderings, on any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace windrow::jinja {
 // Names of variables are small numbers inside a template.
 using NameId = uint32_t;
 
-// A filter gets its input, a test its subject, and the arguments in brackets.
+// Filters and tests get what they are applied to, and the arguments in parentheses. Throw Failure.
 using FilterFunction = Value (*)(Runtime&, const Value& input, Arguments&);
 using TestFunction = bool (*)(Runtime&, const Value& subject, Arguments&);
 
@@ -49,8 +49,8 @@ struct Expression {
   virtual ~Expression() = default;
 
   Kind kind;
-  int depth = 1;  // of the tree below
-  size_t offset;  // into the source
+  int depth = 1;  // of the subtree
+  size_t offset;  // in the source
 };
 
 using ExpressionPtr = std::unique_ptr<const Expression>;
@@ -91,7 +91,7 @@ struct Unary final : Expression {
 struct Binary final : Expression {
   Binary(Kind binary_kind, size_t at, ExpressionPtr a, ExpressionPtr b)
       : Expression(binary_kind, at), left(std::move(a)), right(std::move(b)) {}
-  Operator op = Operator::kAdd;  // of kBinary
+  Operator op = Operator::kAdd;  // only for kBinary
   ExpressionPtr left;
   ExpressionPtr right;
 };
@@ -157,7 +157,7 @@ struct Filter final : Expression {
   explicit Filter(size_t at) : Expression(Kind::kFilter, at) {}
   ExpressionPtr input;  // null in filter blocks: the text of the block
   std::string name;
-  FilterFunction function = nullptr;  // null: there is none, which matters when it is reached
+  FilterFunction function = nullptr;  // null: no such filter, an error when it is reached
   CallArguments arguments;
 };
 
@@ -169,13 +169,13 @@ struct Test final : Expression {
   CallArguments arguments;
 };
 
-// What an assignment assigns to.
+// The left side of an assignment.
 struct Target {
   size_t offset = 0;
   NameId id = 0;
   TextPtr name;
-  TextPtr attribute;          // not null: of the namespace that `id` names
-  std::vector<Target> parts;  // not empty, or is_tuple: unpacks
+  TextPtr attribute;          // not null: this attribute of the namespace `id`
+  std::vector<Target> parts;  // not empty, or is_tuple: the value is unpacked
   bool is_tuple = false;
 };
 
@@ -247,7 +247,7 @@ struct SetBlock final : Statement {
   Body body;
 };
 
-// What a macro and the body of a call block have in common.
+// The parameters and the body of a macro or a call block.
 struct Signature {
   struct Parameter {
     NameId id;
@@ -286,7 +286,7 @@ struct With final : Statement {
   Body body;
 };
 
-// {% generation %}: marks what the model said, for training; here it only has a scope of its own.
+// {% generation %}: marks answers of the model, for training. Here it is only a scope.
 struct Generation final : Statement {
   explicit Generation(size_t at) : Statement(Kind::kGeneration, at) {}
   Body body;
@@ -297,7 +297,7 @@ struct Jump final : Statement {
   using Statement::Statement;
 };
 
-// The names of variables, by number.
+// The names of variables in a template, by number.
 class Names {
  public:
   Names() {
@@ -312,7 +312,7 @@ class Names {
   }
   const std::vector<TextPtr>& all() const { return all_; }
 
-  // Set once all are known to exist in every template.
+  // Every template has these.
   static constexpr NameId kLoop = 0;
   static constexpr NameId kCaller = 1;
   static constexpr NameId kVarargs = 2;

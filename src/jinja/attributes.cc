@@ -14,7 +14,7 @@
 namespace windrow::jinja {
 namespace {
 
-// What Python finds in obj[index], without attributes.
+// obj[index] as in Python, without Jinja2's fallback to attributes.
 bool find_item(Runtime& runtime, const Value& object, const Value& index, Value& value) {
   switch (object.kind()) {
     case Value::Kind::kDict: {

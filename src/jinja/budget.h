@@ -1,4 +1,6 @@
-// Budget: what is left of a rendering's limits. Whatever loops, makes text or nests asks it first.
+// Budget: what is left of the limits of a rendering. Everything that loops, makes text or recurses
+// asks it first, and gets a Failure (kLimit) if there is too little. Counts steps, not time: the
+// same template with the same variables always ends at the same point. Used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +23,7 @@ class Budget {
     left_ -= operations;
   }
 
-  // Asked before a text of that size, or that much more of one, is made.
+  // Called before `more_bytes` of text are made, in a text of `total_bytes`.
   void spend_text(size_t more_bytes, size_t total_bytes) {
     if (total_bytes > limits_.output_bytes_max) text_too_long();
     spend(1 + more_bytes / 16);
@@ -29,11 +31,10 @@ class Budget {
 
   int depth_max() const { return limits_.depth_max; }
 
-  // Counts what is inside what.
+  // One level of nesting, for as long as it lives.
   class Level {
    public:
     explicit Level(Budget& budget) : budget_(budget) {
-      // The count is what people reason about; the stack is what must not run out.
       if (++budget_.depth_ > budget_.limits_.depth_max) {
         --budget_.depth_;
         too_deep();
@@ -47,14 +48,15 @@ class Budget {
     Budget& budget_;
   };
 
-  // Asked by every function that may call itself.
+  // Called by every function that may recurse: independent of the level count, the stack must not
+  // run out.
   void check_stack() const {
     const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     const uintptr_t used = here < stack_begin_ ? stack_begin_ - here : here - stack_begin_;
     if (used > kStackBytesMax) too_deep();
   }
 
-  // Of the thread's stack, which has 8 MiB on Linux and may have 512 KiB elsewhere.
+  // Thread stacks have 8 MiB on Linux and may have 512 KiB on other systems.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static constexpr uintptr_t kStackBytesMax = uintptr_t{3} << 20;
 #elif defined(__has_feature)

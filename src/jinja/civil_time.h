@@ -1,4 +1,4 @@
-// CivilTime: a moment as a calendar and a clock on the wall show it.
+// CivilTime: date and time of day, and their text by strftime. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,12 @@ struct CivilTime {
   int microsecond = 0;
 };
 
-// Of seconds since 1970. Thread-safe; local time is that of the process (TZ).
+// `unix_seconds`: since 1970. Local time is that of the process (TZ).
 CivilTime utc_time(int64_t unix_seconds);
 CivilTime local_time(int64_t unix_seconds);
 
-// Times as text: strftime of the C locale, whatever the locale of the process is.
-
-// As Python's datetime without a time zone: what is no directive stays as it is.
+// As Python's datetime.strftime without a time zone, in the C locale whatever the locale of the
+// process. Unknown directives stay as they are.
 std::string strftime(std::string_view format, const CivilTime& time);
 
 }  // namespace windrow::jinja

@@ -15,7 +15,8 @@ constexpr size_t kNamedMax = 1000;
 // A chain of operators makes a tree as deep as the chain is long.
 constexpr int kTreeDepthMax = 300;
 
-// Of a node with these children, which may be null. Throws Failure when it is too much.
+// Sets the depth of a node with these children, which may be null. Throws Failure if it is too
+// deep, because functions that walk the tree recurse as often.
 template <class... Children>
 void set_depth(Expression& node, const Children&... children) {
   int deepest = 0;

@@ -1,6 +1,7 @@
-// Expressions of the template language, from tokens. The grammar and its precedences are Jinja2's,
-// with their surprises: `~` binds tighter than `+`, `**` groups to the left, and a filter belongs
-// to the whole signed operand before it.
+// ExpressionParser: parses expressions of the template language, by recursive descent. The grammar
+// and its precedences are Jinja2's, with their surprises: `~` binds tighter than `+`, `**` groups
+// to the left, and a filter applies to the whole signed operand before it. Used by one thread;
+// throws Failure.
 #pragma once
 
 #include <string>
@@ -28,11 +29,11 @@ class ExpressionParser : protected TokenCursor {
 
   TextPtr text_of(std::string_view bytes) const;
 
-  // --- what the statements need to know of expressions
+  // --- what the parser of statements needs to know of expressions
   struct Unknown {  // a filter or test that does not exist
     size_t offset;
     std::string message;
-    bool is_certain;  // an error whether it is reached or not
+    bool is_certain;  // an error even if it is not reached
   };
   struct Uses {
     bool loop = false;

@@ -1,5 +1,5 @@
-// How a parse or a rendering ends early. Inside this module that is an exception, because it ends
-// everything from any depth; Template::parse and Template::render are the doors it stops at.
+// Failure: the exception that ends a parse or a rendering from any depth. It never leaves this
+// module: Template::parse and Template::render turn it into an Error.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,16 +13,16 @@ namespace windrow::jinja {
 
 struct Failure {
   enum class Kind : uint8_t {
-    kTemplate,  // what the template says cannot be done
-    kRaised,    // raise_exception: message is the template's own
+    kTemplate,  // an error in the template, or with these variables
+    kRaised,    // raise_exception: the message is the template's own
     kLimit,
   };
 
   Kind kind = Kind::kTemplate;
   std::string message;
-  size_t offset = kHere;  // into the source
+  size_t offset = kHere;  // in the source
 
-  static constexpr size_t kHere = static_cast<size_t>(-1);  // where the interpreter is
+  static constexpr size_t kHere = static_cast<size_t>(-1);  // the position of the interpreter
 };
 
 template <class... Arguments>

@@ -1,4 +1,4 @@
-// Jinja2's filters: x|name(...).
+// Jinja2's filters, x|name(...), and tests, x is name(...). Any thread.
 #pragma once
 
 #include <string_view>
@@ -8,23 +8,19 @@
 
 namespace windrow::jinja {
 
-// Null when there is none of that name.
+// Null if there is none of that name.
 FilterFunction find_filter(std::string_view name);
+TestFunction find_test(std::string_view name);
 
 struct FilterEntry {
   std::string_view name;
   FilterFunction function;
 };
 
-// The tables, one a file (filters_*.cc).
+// The filters of each file, for find_filter.
 const std::vector<FilterEntry>& string_filters();
 const std::vector<FilterEntry>& number_filters();
 const std::vector<FilterEntry>& sequence_filters();
 const std::vector<FilterEntry>& selection_filters();
-
-// Jinja2's tests: x is name(...).
-
-// Null when there is none of that name.
-TestFunction find_test(std::string_view name);
 
 }  // namespace windrow::jinja

@@ -15,7 +15,7 @@
 namespace windrow::jinja {
 namespace {
 
-// What is only worked out when somebody asks for it, as Python's generators do.
+// An iterator that computes its values on first use, as Python's generators do.
 class Deferred final : public Iterator {
  public:
   explicit Deferred(std::function<std::vector<Value>()> make) : make_(std::move(make)) {}
@@ -345,7 +345,7 @@ Arguments behind(const Arguments& arguments, size_t count) {
   return rest;
 }
 
-// Goes over the input from its first question on; an empty one is never gone over.
+// Iterates over the input lazily; over an empty one never.
 class Lazy : public Iterator {
  public:
   Lazy(Runtime& runtime, Value input, Arguments arguments)

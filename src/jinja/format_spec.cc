@@ -74,7 +74,7 @@ std::string sign_of(bool negative, const FormatSpec& spec) {
   return spec.sign == '-' ? "" : std::string(1, spec.sign);
 }
 
-// Of "%g": the shortest form with so many digits.
+// For "%g": the shortest form with so many digits.
 std::string general(double value, int64_t precision, bool alternate, bool upper) {
   const int digits = static_cast<int>(precision == 0 ? 1 : precision);
   if (alternate) {
@@ -248,7 +248,7 @@ void append_formatted(Runtime& runtime, TextBuilder& out, const Value& value,
       }
       std::string character;
       append_utf8(character, static_cast<char32_t>(code));
-      // Made of a number, so nobody can have meant it as the template's own text.
+      // A character made from a number counts as input: the template did not write it.
       const auto text = std::make_shared<const Text>(character, Origin::kInput);
       return append_padded(runtime, out, text, spec, '<');
     }

@@ -1,5 +1,5 @@
-// Numbers and texts in a field of their own: what stands behind the colon of str.format, and what
-// stands between "%" and its letter.
+// FormatSpec: how a value is written in a field, as after the colon in str.format and between "%"
+// and its letter. Functions throw Failure.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct FormatSpec {
   bool alternate = false;  // 0x before hexadecimal digits
   bool zero = false;
   int64_t width = 0;
-  char separator = '\0';  // of thousands: ',' or '_'
+  char separator = '\0';  // between groups of thousands: ',' or '_'
   int64_t precision = -1;
   char type = '\0';
 };
@@ -34,7 +34,7 @@ std::string format_float(double value, const FormatSpec& spec);
 void append_formatted(Runtime& runtime, TextBuilder& out, const Value& value,
                       const FormatSpec& spec);
 
-// A text cut to the precision and filled up to the width.
+// Appends a text cut to the precision and padded to the width.
 void append_padded(Runtime& runtime, TextBuilder& out, const TextPtr& text, const FormatSpec& spec,
                    char default_align);
 

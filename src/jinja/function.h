@@ -1,4 +1,4 @@
-// Functions and methods, and how their arguments meet their parameters.
+// Function and Method: values that a template can call. Bound: matches arguments with parameters.
 #pragma once
 
 #include <initializer_list>
@@ -11,8 +11,8 @@
 
 namespace windrow::jinja {
 
-// Arguments in the order of the parameters. Fails when one is missing, unknown, doubled or too
-// many.
+// Arguments in the order of the parameters. The constructor fails if one is missing, unknown, given
+// twice or too many. Refers to the arguments.
 class Bound {
  public:
   // An empty name is a parameter that cannot be given by name; the first `required` must be given.
@@ -22,8 +22,8 @@ class Bound {
   bool has(size_t i) const { return values_[i] != nullptr; }
   const Value& operator[](size_t i) const { return *values_[i]; }  // has(i)
 
-  const Value* get(size_t i) const { return values_[i]; }  // null when it was not given
-  // Null also when none was given, which many functions take for nothing.
+  const Value* get(size_t i) const { return values_[i]; }  // null if it was not given
+  // Null also if the value is none, which many functions treat as not given.
   const Value* some(size_t i) const {
     return has(i) && !values_[i]->is_none() ? values_[i] : nullptr;
   }
@@ -49,7 +49,7 @@ class Function final : public Object {
   }
 
  private:
-  std::string_view name_;  // of a table that lasts
+  std::string_view name_;  // of a static table
   FunctionPointer function_;
 };
 
@@ -68,7 +68,7 @@ class Method final : public Object {
 
  private:
   Value self_;
-  std::string_view name_;  // of a table that lasts
+  std::string_view name_;  // of a static table
   MethodPointer method_;
 };
 

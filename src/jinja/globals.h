@@ -1,4 +1,4 @@
-// What every template can call: range, dict, namespace, cycler, joiner, raise_exception and
+// The global functions of templates: range, dict, namespace, cycler, joiner, raise_exception and
 // strftime_now.
 #pragma once
 
@@ -12,9 +12,10 @@
 
 namespace windrow::jinja {
 
+// Nothing if there is none of that name.
 std::optional<Value> find_global(Runtime& runtime, std::string_view name);
 
-// What assignments to attributes (set ns.x = 1) change.
+// The only object whose attributes can be assigned: set ns.x = 1.
 class Namespace final : public Object {
  public:
   void set(Runtime& runtime, const TextPtr& name, const Value& value);

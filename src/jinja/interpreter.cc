@@ -43,7 +43,7 @@ Interpreter::Interpreter(const Tree& tree, Runtime& runtime)
 TextPtr Interpreter::run(const boost::json::object& variables) {
   Scope globals(nullptr);
   Scope root(&globals);
-  // Only what the template names: a long conversation may come with much that it does not.
+  // Only names that the template uses: a long conversation may have much else.
   for (NameId id = 0; id < tree_.names.all().size(); ++id) {
     const std::string& name = tree_.names.all()[id]->bytes();
     if (const auto* found = variables.find(name); found != variables.end()) {
@@ -183,7 +183,7 @@ void Interpreter::execute_for(const For& loop, const Value& iterable, int depth,
   const Budget::Level level(runtime_.budget);
   std::unique_ptr<Iterator> items = runtime_.iterate(iterable);
   if (loop.condition) items = filtered_items(*this, runtime_, loop, std::move(items), parent);
-  // A loop that is kept somewhere may ask its scope after the scope's time.
+  // A `loop` that is stored may use its scope after the loop has ended.
   if (loop.uses_loop && (loop.recursive || loop.condition)) capture(parent);
   Loop* state = nullptr;
   if (loop.uses_loop) {
@@ -205,7 +205,7 @@ void Interpreter::execute_for(const For& loop, const Value& iterable, int depth,
     const Evaluator::Within within(evaluator_, scope.get());
     const Flow flow = execute(loop.body);
     if (flow == Flow::kBreak) break;
-    // As in Jinja2: a turn that was left early does not count for `else`.
+    // As in Jinja2: an iteration that `continue` ended does not count for `else`.
     if (flow == Flow::kNormal) completed = true;
   }
   keep_if_captured(std::move(scope));
@@ -236,7 +236,7 @@ Interpreter::Flow Interpreter::execute_filter_block(const FilterBlock& node) {
   }
   const Value filtered =
       evaluator_.evaluate_filter(static_cast<const Filter&>(*node.filter), &value);
-  // What Jinja2 joins has to be a string here, and nothing is made one.
+  // Jinja2 requires a string here and does not convert.
   if (!filtered.is_text())
     fail("the filter of a block made '{}', not a string", type_name(filtered));
   write(filtered);

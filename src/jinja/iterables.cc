@@ -149,7 +149,7 @@ std::unique_ptr<Iterator> Generator::iterate(Runtime& runtime) {
 
 bool Generator::next(Runtime& runtime, Value& value) {
   runtime.budget.check_stack();
-  if (running_) fail("a generator cannot be gone over while it makes its next value");
+  if (running_) fail("a generator cannot be iterated over while it makes its next value");
   running_ = true;
   const bool found = items_->next(value);
   running_ = false;

@@ -1,4 +1,5 @@
-// range(), which knows its numbers without holding them.
+// The iterables of Python that are no lists: range(), the views of a dict, and generators. Objects
+// of a Runtime; used by its thread.
 #pragma once
 
 #include "jinja/runtime.h"
@@ -6,9 +7,11 @@
 
 namespace windrow::jinja {
 
-// As the sandbox, fails for more than 100,000 numbers.
+// range(stop) or range(start, stop, step). Fails for more than 100,000 numbers, as Jinja2's
+// sandbox.
 Value make_range(Runtime& runtime, Arguments& arguments);
 
+// The numbers of a range, which are not stored.
 class Range final : public Object {
  public:
   Range(int64_t start, int64_t step, int64_t count) : start_(start), step_(step), count_(count) {}
@@ -23,7 +26,7 @@ class Range final : public Object {
   bool is_sequence() const override { return true; }
 
   Value at(int64_t index) const { return Value::integer(start_ + step_ * index); }
-  // Some of its numbers, as one of them.
+  // A slice of it: a range.
   Value part(Runtime& runtime, int64_t start, int64_t step, int64_t count) const;
   bool equals(const Range& other) const;
 
@@ -36,7 +39,7 @@ class Range final : public Object {
   friend Value make_range(Runtime& runtime, Arguments& arguments);
 };
 
-// What dict.keys(), values() and items() give: one view of a dict, gone over as often as wanted.
+// The result of dict.keys(), values() and items(). Can be iterated over any number of times.
 
 class DictView final : public Object {
  public:
@@ -51,7 +54,7 @@ class DictView final : public Object {
   bool has_length() const override { return true; }
   int64_t length() override { return static_cast<int64_t>(dict_->entries().size()); }
 
-  // Its values from the last to the first, as reversed() gives them.
+  // All of its values, in the order of the dict.
   std::vector<Value> collect(Runtime& runtime) const;
 
  private:
@@ -59,7 +62,7 @@ class DictView final : public Object {
   Part part_;
 };
 
-// Something that is gone over once: what generators and reversed() give.
+// The result of generators and reversed(). Can be iterated over once.
 class Generator final : public Object {
  public:
   Generator(const char* type, std::unique_ptr<Iterator> items)

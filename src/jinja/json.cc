@@ -16,7 +16,7 @@ class Converter {
  public:
   explicit Converter(Runtime& runtime) : runtime_(runtime) {}
 
-  // `trusted`: what is left of the paths that lead here; an empty one means all of it is trusted.
+  // `trusted`: the rest of the paths that lead here; an empty one means that the value is trusted.
   Value convert(const boost::json::value& json, const std::vector<std::string_view>& trusted) {
     const Budget::Level level(runtime_.budget);
     const bool is_trusted = std::any_of(trusted.begin(), trusted.end(),
@@ -60,7 +60,7 @@ class Converter {
     return Value(std::make_shared<const Text>(utf8_repair(bytes), origin));
   }
 
-  // What is left of the paths behind a step named `step`.
+  // The rest of the paths after a step named `step`.
   static std::vector<std::string_view> below(const std::vector<std::string_view>& paths,
                                              std::string_view step) {
     std::vector<std::string_view> left;
@@ -103,7 +103,7 @@ class JsonWriter {
   }
 
  private:
-  // `origin`: of what holds the value.
+  // `origin`: that of the container of the value.
   void write(const Value& value, Origin holder) {
     runtime_.budget.check_stack();
     runtime_.budget.spend(1);

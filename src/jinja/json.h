@@ -1,4 +1,5 @@
-// Variables of a rendering, from JSON.
+// JSON becomes variables of a rendering, and values become JSON, as Python's json.dumps writes it.
+// Used by the thread of the Runtime.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -10,20 +11,19 @@
 
 namespace windrow::jinja {
 
-// The value of the variable `name`; what RenderOptions::trusted names counts as template text.
+// The value of the variable `name`. Texts that RenderOptions::trusted names get the template's
+// origin.
 Value from_json(Runtime& runtime, const boost::json::value& json, std::string_view name);
 
-// Values as JSON, as Python's json.dumps writes it.
-
 struct JsonStyle {
-  std::optional<std::string> indent;  // none: one line
+  std::optional<std::string> indent;  // nothing: one line
   std::string item_separator = ", ";
   std::string key_separator = ": ";
   bool ensure_ascii = false;
   bool sort_keys = false;
 };
 
-// Fails for what JSON does not have.
+// Fails for values that JSON does not have.
 TextPtr to_json(Runtime& runtime, const Value& value, const JsonStyle& style);
 
 }  // namespace windrow::jinja

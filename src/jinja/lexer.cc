@@ -113,7 +113,7 @@ class Unescape {
   std::string text_;
 };
 
-// What the inside of a string literal at `offset` stands for. The escapes are Python's.
+// The value of a string literal with this inside. The escapes are Python's.
 std::string unescape_string(std::string_view inside, size_t offset) {
   return Unescape(inside, offset).run();
 }
@@ -259,7 +259,7 @@ class Lexer {
   }
 
   void read_inside(Token::Type end_type, std::string_view close) {
-    std::string closers;  // of the brackets that are open
+    std::string closers;  // closing brackets of the open ones
     for (;;) {
       at_ = skip_space(at_);
       if (at_ >= source_.size()) {

@@ -1,5 +1,5 @@
-// The lexer: a template's source as tokens, with Jinja2's rules of white space (trim_blocks and
-// lstrip_blocks on, a final line end dropped).
+// The lexer: turns the source of a template into tokens, with Jinja2's white space rules
+// (trim_blocks and lstrip_blocks on, a final line end dropped). Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Token {
     kTagBegin,
     kTagEnd,
     kName,
-    kString,  // text: what it stands for
+    kString,  // text: its value
     kInteger,
     kFloat,
     kOperator,
@@ -27,13 +27,13 @@ struct Token {
 
   Type type;
   std::string text;
-  size_t offset;  // into the source
+  size_t offset;  // in the source
 
   bool is_operator(std::string_view op) const { return type == Type::kOperator && text == op; }
   bool is_name(std::string_view name) const { return type == Type::kName && text == name; }
 };
 
-// "\r\n" and "\r" become "\n", and one line end at the end goes.
+// The source with "\r\n" and "\r" replaced by "\n", and without one line end at its end.
 std::string normal_lines(std::string_view source);
 
 // Tokens of a source of normal lines, kEnd last. Throws Failure.

@@ -1,4 +1,5 @@
-// `loop`: what the body of a for loop knows of it.
+// Loop: the variable `loop` in the body of a for loop. An object of the Runtime; used by its
+// thread.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ class Loop final : public Object {
   Loop(BodyRenderer& renderer, Runtime& runtime, const For& node, Value iterable,
        std::unique_ptr<Iterator> items, int depth, Scope* parent);
 
-  // The next item becomes the current one.
+  // Makes the next item the current one. Returns false if there is none.
   bool advance(Value& item);
 
   const char* type_name() const override { return "LoopContext"; }
@@ -26,7 +27,7 @@ class Loop final : public Object {
   bool attribute(Runtime& runtime, std::string_view name, Value& value) override;
   bool callable() const override { return true; }
   Value call(Runtime& runtime, Arguments& arguments) override;
-  // The turns that are left, which are then over: (item, loop).
+  // The remaining iterations as pairs (item, loop); they are consumed.
   std::unique_ptr<Iterator> iterate(Runtime& runtime) override;
   bool has_length() const override { return true; }
   int64_t length() override;
@@ -43,7 +44,7 @@ class Loop final : public Object {
   const For& node_;
   Value iterable_;
   std::unique_ptr<Iterator> items_;
-  std::vector<Value> ahead_;  // read already, the next one last
+  std::vector<Value> ahead_;  // items read ahead, the next one last
   std::optional<int64_t> length_;
   int64_t index0_ = -1;
   Value previous_;
@@ -53,7 +54,7 @@ class Loop final : public Object {
   Scope* parent_;
 };
 
-// The items that meet the loop's condition, each looked at when it is its turn.
+// The items that meet the loop's condition, tested one by one on demand.
 std::unique_ptr<Iterator> filtered_items(BodyRenderer& renderer, Runtime& runtime, const For& node,
                                          std::unique_ptr<Iterator> items, Scope* parent);
 

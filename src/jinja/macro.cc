@@ -8,7 +8,7 @@
 namespace windrow::jinja {
 namespace {
 
-// Takes the argument of that name away.
+// Removes the argument of that name and returns it.
 std::optional<Value> take_named(Arguments& arguments, std::string_view name) {
   const auto found = std::find_if(arguments.named.begin(), arguments.named.end(),
                                   [&](const auto& entry) { return entry.first->bytes() == name; });

@@ -1,4 +1,5 @@
-// Macros, and the `caller` of a call block, which is one without a name.
+// Macro: a macro, or the `caller` of a call block, which is one without a name. An object of the
+// Runtime; used by its thread.
 #pragma once
 
 #include "jinja/ast.h"

@@ -27,7 +27,7 @@ bool is_hidden_method(const Value& self, std::string_view name) {
       "append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"};
   static constexpr std::array<std::string_view, 5> kOfDicts = {"clear", "pop", "popitem",
                                                                "setdefault", "update"};
-  // What every Python object has.
+  // Attributes of every Python object.
   static constexpr std::array<std::string_view, 8> kOfAll = {
       "__class__", "__dict__", "__doc__", "__init__", "__len__", "__str__", "__repr__", "__eq__"};
   const auto holds = [&](const auto& names) {

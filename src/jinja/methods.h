@@ -1,4 +1,4 @@
-// The methods of strings, dicts, lists and tuples that templates may call.
+// The methods of strings, dicts, lists and tuples that templates may call. Any thread.
 #pragma once
 
 #include <string_view>
@@ -9,14 +9,14 @@
 
 namespace windrow::jinja {
 
-// Null when there is none of that name; with the name as it lasts.
+// The method and its name in a static table; null if there is none of that name.
 std::pair<MethodPointer, std::string_view> find_method(const Value& self, std::string_view name);
 
-// Whether Python has such a thing and the sandbox hides it: what would change a value, and names
-// with underscores.
+// Whether Python has this method or attribute and Jinja2's sandbox hides it: methods that would
+// change a value, and names with underscores.
 bool is_hidden_method(const Value& self, std::string_view name);
 
-// The tables, one a type (methods_*.cc).
+// The tables, one for each type.
 struct MethodEntry {
   std::string_view name;
   MethodPointer method;

@@ -30,7 +30,7 @@ int compare(Integer a, double b) {
   return b > whole ? -1 : 0;
 }
 
-// Python reads any digits; ASCII ones are what is left to read.
+// Python reads digits of all scripts; this replaces them by ASCII ones.
 std::string ascii_number(std::string_view text) {
   std::string plain;
   for (size_t at = 0; at < text.size();) {
@@ -58,7 +58,7 @@ std::string ascii_number(std::string_view text) {
   return plain.substr(begin);
 }
 
-// Removes underscores that stand between digits; false when one stands elsewhere.
+// Removes underscores between digits; returns false if there are others.
 bool remove_underscores(std::string& text) {
   std::string kept;
   for (size_t i = 0; i < text.size(); ++i) {

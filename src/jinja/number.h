@@ -1,4 +1,4 @@
-// Numbers as Python has them.
+// Numbers and operators with the semantics of Python. Functions throw Failure where Python raises.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace windrow::jinja {
 
-// -1, 0, 1, or 2 when one is not a number. Exact between integers and floats.
+// -1, 0 or 1; 2 if one of them is NaN. Exact between integers and floats.
 int compare_numbers(const Value& a, const Value& b);
 
-double to_double(const Value& number);  // of bool, integer or float
+double to_double(const Value& number);  // a bool, integer or float
 
 std::string integer_text(Integer value);
 std::string float_text(double value);  // repr: the shortest that reads back the same
 
-// int(text, base) and float(text); nothing when Python raises ValueError. Fails when the integer
-// is out of range.
+// int(text, base) and float(text); nothing if Python raises ValueError. Fails if the integer is out
+// of range.
 std::optional<Integer> parse_integer(std::string_view text, int base);
 std::optional<double> parse_float(std::string_view text);
 
@@ -36,7 +36,7 @@ enum class Operator : uint8_t {
   kPower
 };
 
-// a op b with all that Python gives it: sums, repetition, formatting. Fails as Python does.
+// a op b for all types that Python has it for: sums, repetition, formatting.
 Value binary(Runtime& runtime, Operator op, const Value& a, const Value& b);
 Value negate(Runtime& runtime, const Value& value);
 Value positive(Runtime& runtime, const Value& value);

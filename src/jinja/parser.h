@@ -1,4 +1,4 @@
-// The parser: a template's source as a tree.
+// The parser: turns the source of a template into a tree. Pure.
 #pragma once
 
 #include <string_view>

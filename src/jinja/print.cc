@@ -25,7 +25,7 @@ void append_quoted(TextBuilder& out, const Text& text) {
   const std::string& bytes = text.bytes();
   const bool has_single = bytes.find('\'') != std::string::npos;
   const char quote = has_single && bytes.find('"') == std::string::npos ? '"' : '\'';
-  // Quotes belong to the text: who wrote it could have written them.
+  // The quotes get the origin of the text.
   const Origin first = text.origin_at(0);
   const Origin last = bytes.empty() ? first : text.origin_at(bytes.size() - 1);
   out.append(std::string_view(&quote, 1), first);

@@ -1,11 +1,11 @@
-// How values become text: Python's str and repr.
+// Values as text: Python's str and repr.
 #pragma once
 
 #include "jinja/runtime.h"
 
 namespace windrow::jinja {
 
-// str(value). A text comes back as it is, and undefined is empty.
+// str(value). A text is returned as it is; undefined becomes the empty text.
 TextPtr to_text(Runtime& runtime, const Value& value);
 void append_text(Runtime& runtime, TextBuilder& out, const Value& value);
 

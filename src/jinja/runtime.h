@@ -1,5 +1,6 @@
-// Runtime: what one rendering shares among its parts - the budget, what was asked for, and the
-// objects that can change. Those refer to each other freely; they go together when it goes.
+// Runtime: the state of one rendering: the budget, the options, and the objects that can change.
+// The objects may refer to each other in any way; they are destroyed together with it. Used by one
+// thread. Functions throw Failure.
 #pragma once
 
 #include <memory>
@@ -24,6 +25,7 @@ class Runtime {
   Budget budget;
   const RenderOptions& options;
 
+  // Makes an object, which lives as long as this.
   template <class T, class... A>
   T* make(A&&... arguments) {
     budget.spend(4);
@@ -37,15 +39,15 @@ class Runtime {
   Value list(std::vector<Value> items, ListKind kind = ListKind::kList,
              Origin origin = Origin::kTemplate);
   Value tuple(std::vector<Value> items) { return list(std::move(items), ListKind::kTuple); }
-  // Of equal keys the last value stays, at the place of the first. Fails for unhashable keys.
+  // For equal keys the last value counts, at the position of the first. Fails for unhashable keys.
   Value dict(std::vector<Dict::Entry> entries, Origin origin = Origin::kTemplate);
-  Value integer(Integer value, Origin origin = Origin::kTemplate);  // fails when out of range
+  Value integer(Integer value, Origin origin = Origin::kTemplate);  // fails if out of range
 
-  // Fails for what cannot be iterated over.
+  // Fail for values that cannot be iterated over.
   std::unique_ptr<Iterator> iterate(const Value& value);
   std::vector<Value> collect(const Value& value);
 
-  // As the functions of value.h, paid for.
+  // The functions of value.h, with their steps counted.
   bool equal(const Value& a, const Value& b);
   bool is_less(const Value& a, const Value& b);
 
@@ -56,7 +58,7 @@ class Runtime {
   std::vector<std::unique_ptr<Object>> objects_;
 };
 
-int64_t length_of(const Value& value);  // Python's len; fails for what has none
+int64_t length_of(const Value& value);  // Python's len; fails for values without a length
 bool contains(Runtime& runtime, const Value& container, const Value& value);
 
 }  // namespace windrow::jinja

@@ -1,4 +1,4 @@
-// A stable sort that may be left by an exception and survives an order that is none (nan < 1).
+// A stable sort that is safe if the comparison throws or is no strict order (NaN < 1). Pure.
 #pragma once
 
 #include <algorithm>

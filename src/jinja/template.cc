@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kShownCharactersMax = 80;
 
-// "line 3, column 7: what is wrong: {{ the line }}"
+// "line 3, column 7: MESSAGE: {{ the line }}"
 std::string located(const std::string& source, size_t offset, std::string_view message) {
   const size_t at = std::min(offset, source.size());
   const auto line =
@@ -24,7 +24,7 @@ std::string located(const std::string& source, size_t offset, std::string_view m
   const size_t begin = at == 0 ? 0 : source.rfind('\n', at - 1) + 1;  // npos + 1 is 0
   const size_t end = std::min(source.find('\n', at), source.size());
   const size_t column = count_characters(std::string_view(source).substr(begin, at - begin)) + 1;
-  // Templates are often one long line: what is near counts.
+  // Templates are often one long line: only its part around the error is shown.
   size_t from = begin;
   for (size_t left = column > kShownCharactersMax / 2 ? column - kShownCharactersMax / 2 : 0;
        left > 0; --left) {

@@ -5,9 +5,9 @@
 // `raise_exception`, `strftime_now`), and a rendering is meant to be the same, byte for byte.
 // README.md says where it differs.
 //
-// What is new is provenance: every piece of the result knows whether the template wrote it or a
-// variable did, through all operations. A caller that looks for control tokens only in what the
-// template wrote can never take "<|im_end|>" in a user's message for one.
+// It also tracks provenance: through all operations, every character of the result knows whether
+// the template or a variable wrote it. A caller that looks for control tokens only in the
+// template's text can never take "<|im_end|>" in a user's message for one.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -24,27 +24,27 @@
 
 namespace windrow::jinja {
 
-// What one rendering may use, so that a broken or hostile template ends with an error.
+// The limits of one rendering, so that a broken or hostile template ends with an error.
 struct Limits {
-  // Of the result, and of any one string made on the way.
+  // For the result, and for each string made on the way.
   size_t output_bytes_max = size_t{64} << 20;
 
   // Steps of the interpreter; making 16 bytes of text or of a list counts as one, so that this
   // bounds the memory as well. A conversation of a hundred messages needs some ten thousand.
   uint64_t operations_max = 10'000'000;
 
-  // Macro calls, recursive loops and blocks within each other, and lists within lists.
+  // Nesting of macro calls, recursive loops, blocks and lists.
   int depth_max = 200;
 };
 
 struct RenderOptions {
-  // What strftime_now tells; a template that asks without one fails.
+  // The time of strftime_now, which fails without one.
   std::optional<CivilTime> now;
 
   // Variables whose text counts as the template's own: a name ("bos_token"), or a path of keys in
   // which * stands for every element of a list ("messages.*.role"). Some templates make a control
-  // token of a role ('<|' + message.role + '|>'), so a caller names roles here - after checking
-  // that each is one it knows, because whoever writes a trusted text may write control tokens.
+  // token of a role ('<|' + message.role + '|>'), so callers name roles here, after checking that
+  // each is a known one: trusted text may contain control tokens.
   std::vector<std::string> trusted;
 
   Limits limits;
@@ -58,8 +58,8 @@ struct Segment {
 };
 
 struct Rendered {
-  // Neighbours differ in from_input. Text that comes from both, and that no operation could keep
-  // apart, counts as input.
+  // Neighbours differ in from_input. Text that comes from both and cannot be separated counts as
+  // input.
   std::vector<Segment> segments;
 
   std::string text() const;  // all of it
@@ -81,8 +81,8 @@ class Template {
   Result<Rendered> render(const boost::json::object& variables,
                           const RenderOptions& options = {}) const;
 
-  // Whether the template uses `name` anywhere: as a variable, an attribute, a key or a text. What
-  // it never mentions ("tools", "enable_thinking") it cannot honour.
+  // Whether the template uses `name` anywhere: as a variable, an attribute, a key or a text. A
+  // template cannot honour what it never mentions ("tools", "enable_thinking").
   bool mentions(std::string_view name) const;
 
   const std::string& source() const;

@@ -64,7 +64,7 @@ bool is_callable(const Value& v) {
   return v.is_undefined() || (v.is(Value::Kind::kObject) && v.object().callable());
 }
 
-// What has a length and items. What is missing has neither, but its class pretends to.
+// Whether the value has a length and items. In Jinja2 an undefined value pretends to have them.
 bool is_sequence(const Value& v) {
   return v.is_text() || v.is_list_or_tuple() || v.is_dict() || v.is_undefined() ||
          (v.is(Value::Kind::kObject) && v.object().is_sequence());

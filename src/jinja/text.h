@@ -1,6 +1,6 @@
-// Text: an immutable string of which every character knows where it comes from - the template or
-// its input. Positions inside are bytes; Python's indices are characters, so it also knows how many
-// there are and where they lie.
+// Text: an immutable string in which every character knows its origin: the template or its input.
+// Positions are in bytes; Python's indices are in characters, so it also maps between the two.
+// Immutable, any thread. TextBuilder: the only way to make a text from others; used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class Origin : bool { kTemplate, kInput };
 
 class Text {
  public:
-  // A stretch of one origin, from the end of the one before.
+  // A stretch of one origin, from the end of the previous one.
   struct Run {
     size_t end;
     Origin origin;
@@ -30,12 +30,12 @@ class Text {
   size_t length() const { return length_; }  // in characters
   bool empty() const { return bytes_.empty(); }
 
-  // Made by `safe` or `escape`: adding to it escapes what is added, as markupsafe does.
+  // Made by `safe` or `escape`: text that is added to it is escaped, as markupsafe does.
   bool markup() const { return markup_; }
 
   Origin origin_at(size_t byte) const;
 
-  // Where the character of that index begins; the length gives the end of the text.
+  // The position of the character with this index; for length(), the end of the text.
   size_t position_of(size_t index) const;
   size_t index_of(size_t position) const;
 
@@ -60,7 +60,7 @@ class Text {
   size_t run_at(size_t byte) const;  // its index in runs_
 
   std::string bytes_;
-  std::vector<Run> runs_;  // none: all of it is of origin_
+  std::vector<Run> runs_;  // empty: all of it has origin_
   size_t length_ = 0;
   Origin origin_ = Origin::kTemplate;
   bool markup_ = false;
@@ -68,7 +68,6 @@ class Text {
 
 using TextPtr = std::shared_ptr<const Text>;
 
-// The one way a text is made of others.
 class TextBuilder {
  public:
   explicit TextBuilder(Budget& budget) : budget_(budget) {}
@@ -80,7 +79,7 @@ class TextBuilder {
   size_t size() const { return text_.bytes_.size(); }
   void set_markup(bool markup) { text_.markup_ = markup; }
 
-  TextPtr finish();  // the builder is spent
+  TextPtr finish();  // only once
 
  private:
   Budget& budget_;

@@ -1,4 +1,5 @@
-// What can be done to a text without losing where its characters come from. Positions are bytes.
+// Operations on texts that keep the origin of each character. Positions are in bytes. Used by the
+// thread of the Runtime.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,17 @@
 
 namespace windrow::jinja {
 
-// [begin, end) as a text of its own; markup stays markup.
+// The part [begin, end) of a text; markup stays markup.
 TextPtr part_of(Runtime& runtime, const TextPtr& text, size_t begin, size_t end);
 
-// Where `wanted` begins in `text` from `from` on, or npos. Linear, whatever they are.
+// The position of `wanted` in `text` from `from` on, or npos. Always takes linear time.
 size_t find_text(std::string_view text, std::string_view wanted, size_t from = 0);
-// The last place. Not linear, so it asks what it may cost.
+// The last position. Not linear, so its steps are counted.
 size_t find_last_text(Runtime& runtime, std::string_view text, std::string_view wanted);
 
 enum class Side : uint8_t { kLeft = 1, kRight = 2, kBoth = 3 };
 
-// Without the characters of `characters` (null: white space) at the sides.
+// Without the characters in `characters` (null: white space) at the sides.
 TextPtr strip(Runtime& runtime, const TextPtr& text, const Text* characters, Side side);
 
 enum class Case : uint8_t { kUpper, kLower, kCapitalize, kTitle, kSwap, kFold };
@@ -32,11 +33,11 @@ Value without_case(Runtime& runtime, const Value& value);
 // Whether all letters that have case are upper (or lower), and there are some.
 bool is_all_case(const Text& text, bool upper);
 
-// At most `count` times when that is not negative.
+// All occurrences, or at most `count` if that is not negative.
 TextPtr replace(Runtime& runtime, const Text& text, const Text& old, const Text& with,
                 int64_t count);
 
-// str.split and rsplit: by a separator (null: by white space), at most `count` cuts unless
+// str.split and rsplit: by a separator (null: by white space), at most `count` times unless
 // negative.
 std::vector<Value> split(Runtime& runtime, const TextPtr& text, const Text* separator,
                          int64_t count, bool from_right);
@@ -44,12 +45,11 @@ std::vector<Value> split_lines(Runtime& runtime, const TextPtr& text, bool keep_
 
 TextPtr join(Runtime& runtime, const Text& separator, const std::vector<Value>& texts);
 
-// Filled up to `width` characters.
+// Padded to `width` characters.
 enum class Adjust : uint8_t { kLeft, kRight, kCenter };
 TextPtr adjust(Runtime& runtime, const TextPtr& text, int64_t width, const Text& fill, Adjust how);
 
-// HTML escapes, as markupsafe writes them.
-
+// Appends `text` with HTML escapes, as markupsafe writes them.
 void append_escaped(TextBuilder& out, const Text& text);
 
 }  // namespace windrow::jinja

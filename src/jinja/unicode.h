@@ -1,5 +1,5 @@
-// What Python's str knows of characters, and UTF-8 one character at a time. The text functions
-// expect well-formed UTF-8, which everything that enters this module is made to be.
+// Properties of characters as in Python's str, and UTF-8 one character at a time. Expects
+// well-formed UTF-8: all text that enters this module is repaired to it. Pure, any thread.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace windrow::jinja {
 
-// The character at `at`, which moves behind it.
+// The character at position `at`; advances `at` past it.
 char32_t next_character(std::string_view text, size_t& at);
 
 // The position of the character before `at`.
@@ -18,7 +18,7 @@ void append_utf8(std::string& text, char32_t character);
 
 size_t count_characters(std::string_view text);
 
-// As the methods of the same names of a Python string of one character.
+// The methods of these names of a Python string of one character.
 bool is_alpha(char32_t c);
 bool is_decimal(char32_t c);
 bool is_digit(char32_t c);
@@ -27,7 +27,7 @@ bool is_space(char32_t c);
 bool is_printable(char32_t c);
 bool is_upper(char32_t c);
 bool is_lower(char32_t c);
-bool is_titlecase(char32_t c);  // the few letters that are neither, as in U+01C5
+bool is_titlecase(char32_t c);  // the few letters that are neither, such as U+01C5
 
 inline bool is_alnum(char32_t c) {
   return is_alpha(c) || is_decimal(c) || is_digit(c) || is_numeric(c);
@@ -38,7 +38,7 @@ inline bool is_word(char32_t c) {
   return c == U'_' || is_alnum(c);
 }
 
-// Where str.splitlines cuts.
+// Whether str.splitlines splits at it.
 bool is_line_end(char32_t c);
 
 // Appends the full mapping, which may be several characters.

@@ -1,6 +1,6 @@
-// Value: what an expression is while a template is rendered. Lists, tuples and dicts never change
-// once made (the sandbox forbids what would change them), so they are shared and their nesting is
-// known; everything that can change is an Object and belongs to the rendering's Runtime.
+// Value: a value of Python while a template is rendered. Lists, tuples and dicts are immutable (the
+// sandbox forbids changing them), so they are shared and their nesting is known. Everything that
+// can change is an Object, owned by the Runtime of the rendering.
 #pragma once
 
 #include <concepts>
@@ -25,21 +25,21 @@ class Value;
 using ListPtr = std::shared_ptr<const List>;
 using DictPtr = std::shared_ptr<const Dict>;
 
-// Wider than a result may be (int64 and uint64), so that sums can be looked at afterwards.
+// Wider than results may be (int64 and uint64), so that overflow can be checked afterwards.
 __extension__ using Integer = __int128;
 
-// What is missing, for the error that says so.
+// An undefined value, with what is missing for the error message.
 struct Undefined {
   TextPtr name;              // may be null
-  const char* of = nullptr;  // type that has no such attribute; null: a variable of that name
-  bool unsafe = false;       // there is one, but the sandbox hides it
+  const char* of = nullptr;  // the type that has no such attribute; null: a variable is missing
+  bool unsafe = false;       // it exists, but the sandbox hides it
 };
 
 struct None {};
 
 class Value {
  public:
-  // In the order of the variant. A tuple is a List that says so.
+  // In the order of the variant. A tuple is a List of another ListKind.
   enum class Kind : uint8_t {
     kUndefined,
     kNone,
@@ -55,7 +55,7 @@ class Value {
   Value() : data_(Undefined{}) {}
   explicit Value(Undefined undefined) : data_(std::move(undefined)) {}
   explicit Value(None) : data_(None{}) {}
-  // No pointer becomes a bool by chance.
+  // Not for pointers.
   explicit Value(std::same_as<bool> auto flag) : data_(flag) {}
   explicit Value(Integer integer) : data_(integer) {}
   explicit Value(double number) : data_(number) {}
@@ -77,7 +77,7 @@ class Value {
   bool is_integral() const { return is(Kind::kBool) || is(Kind::kInteger); }  // True is 1
   bool is_number() const { return is_integral() || is(Kind::kFloat); }
 
-  // Of that kind only.
+  // Only for values of that kind.
   const Undefined& undefined() const { return std::get<Undefined>(data_); }
   bool boolean() const { return std::get<bool>(data_); }
   double number() const { return std::get<double>(data_); }
@@ -88,18 +88,18 @@ class Value {
   const DictPtr& dict_ptr() const { return std::get<DictPtr>(data_); }
   Object& object() const { return *std::get<Object*>(data_); }
 
-  // Of integers and bools.
+  // Only for integers and bools.
   Integer integral() const {
     return is(Kind::kBool) ? Integer{boolean()} : std::get<Integer>(data_);
   }
 
-  // The object when it is one of that class, else null.
+  // The object if it is of that class, else null.
   template <class T>
   T* as() const {
     return is(Kind::kObject) ? dynamic_cast<T*>(&object()) : nullptr;
   }
 
-  // Numbers, bools and none know it too: what prints them writes text of that origin.
+  // Numbers, bools and none have one too: their printed text gets it.
   Origin origin() const { return origin_; }
   Value with_origin(Origin origin) && {
     origin_ = origin;
@@ -111,8 +111,8 @@ class Value {
   Origin origin_ = Origin::kTemplate;
 };
 
-// How much there is to go over in a value, shared parts counted every time they occur: lists within
-// lists may be a few objects and yet endless to compare or to print.
+// The size of a value, with shared parts counted at every occurrence: a few lists within lists can
+// be endless to compare or to print.
 struct Extent {
   int depth = 0;
   uint64_t weight = 1;
@@ -121,7 +121,7 @@ struct Extent {
 enum class ListKind : uint8_t {
   kList,
   kTuple,
-  kGroup,  // of groupby: a tuple whose two parts are also `grouper` and `list`
+  kGroup,  // a result of groupby: a tuple whose parts are also the attributes `grouper` and `list`
 };
 
 class List {
@@ -132,7 +132,7 @@ class List {
   const std::vector<Value>& items() const { return items_; }
   bool is_tuple() const { return kind_ != ListKind::kList; }
   ListKind kind() const { return kind_; }
-  Origin origin() const { return origin_; }  // of its brackets and commas when it is printed
+  Origin origin() const { return origin_; }  // of its printed brackets and commas
   const Extent& extent() const { return extent_; }
 
  private:
@@ -142,65 +142,66 @@ class List {
   Origin origin_;
 };
 
-// In the order of insertion, as Python's.
+// In the order of insertion.
 class Dict {
  public:
   using Entry = std::pair<Value, Value>;
 
-  // `entries` have hashable keys, each once. See Runtime::dict.
+  // `entries` have hashable keys, each once (Runtime::dict ensures it).
   Dict(std::vector<Entry> entries, Origin origin, Extent extent);
 
   const std::vector<Entry>& entries() const { return entries_; }
   Origin origin() const { return origin_; }
   const Extent& extent() const { return extent_; }
 
-  // Null when there is none. The key must be hashable.
+  // Null if there is none. The key must be hashable.
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
 
  private:
   std::vector<Entry> entries_;
-  std::vector<uint32_t> slots_;  // open addressing; none for small ones
+  std::vector<uint32_t> slots_;  // a hash table with open addressing; empty for small dicts
   Extent extent_;
   Origin origin_;
 };
 
-// Arguments of a call, as written.
+// The arguments of a call.
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<TextPtr, Value>> named;
 };
 
-// Goes over something once.
+// Iterates over something once. next() returns false at the end; it may throw Failure.
 class Iterator {
  public:
   virtual ~Iterator() = default;
   virtual bool next(Value& value) = 0;
 };
 
-// What is neither data nor text: functions, namespaces, loops, generators. Owned by the Runtime.
+// A value that is neither data nor text: functions, namespaces, loops, generators. Owned by the
+// Runtime. Functions may throw Failure.
 class Object {
  public:
   virtual ~Object() = default;
 
-  virtual const char* type_name() const = 0;       // Python's
-  virtual void print(Runtime&, TextBuilder& out);  // what str() and repr() give
+  virtual const char* type_name() const = 0;       // in Python
+  virtual void print(Runtime&, TextBuilder& out);  // str() and repr()
   virtual bool truth() { return true; }
 
-  // Whether there is such an attribute; obj.name and obj['name'] find it.
+  // Returns whether there is such an attribute: obj.name and obj['name'].
   virtual bool attribute(Runtime&, std::string_view name, Value& value);
 
   virtual bool callable() const { return false; }
   virtual Value call(Runtime&, Arguments&);
 
-  virtual std::unique_ptr<Iterator> iterate(Runtime&);  // null: it cannot be iterated over
+  virtual std::unique_ptr<Iterator> iterate(Runtime&);  // null if it cannot be iterated over
   virtual bool has_length() const { return false; }
   virtual int64_t length() { return 0; }
   virtual bool item(Runtime&, const Value& /*index*/, Value& /*value*/) { return false; }
   virtual bool is_sequence() const { return false; }  // length and items by index
 };
 
-// --- what Python says of any two values ---------------------------------------------------------
+// --- operations of Python on all values ---------------------------------------------------------
 
 const char* type_name(const Value& value);
 Extent extent_of(const Value& value);
@@ -209,7 +210,7 @@ bool equals(const Value& a, const Value& b);
 bool is_hashable(const Value& value);
 uint64_t hash_of(const Value& value);
 
-// a < b; fails for what has no order.
+// a < b; fails for values that have no order.
 bool less(const Value& a, const Value& b);
 
 // "'x' is undefined", "'dict' has no attribute 'y'".

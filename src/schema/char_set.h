@@ -1,4 +1,4 @@
-// Sets of characters that patterns speak of: ranges, and Unicode's properties in RE2's words.
+// Sets of characters in patterns: ranges, and properties of Unicode in RE2's syntax. Pure.
 #pragma once
 
 #include <optional>
@@ -16,13 +16,13 @@ struct Range {
 };
 using Ranges = std::vector<Range>;
 
-// A set of characters: ranges, and properties in RE2's words ("\pL").
+// The characters in any of the ranges or with any of the properties ("\pL").
 struct CharSet {
   Ranges ranges;
   std::string properties;
 };
 
-// What ECMA-262 means by \d, \w, \s, and by what "." does not match.
+// ECMA-262's \d, \w and \s, and the line ends that "." does not match.
 extern const Ranges kDigits;
 extern const Ranges kWord;
 extern const Ranges kSpace;
@@ -31,7 +31,7 @@ extern const Ranges kLineEnds;
 // All other characters; `ranges` are sorted and do not touch.
 Ranges complement(const Ranges& ranges);
 
-// What \p{NAME} is called by RE2; nothing where it has no such property.
+// \p{NAME} in RE2's syntax; nothing if RE2 has no such property.
 std::optional<std::string> property_of(std::string_view name);
 
 }  // namespace windrow::schema

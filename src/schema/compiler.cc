@@ -63,8 +63,8 @@ class Compiler {
 
   void compile(const json::value& root) {
     program_.root = node_of(root, "");
-    // What $ref leads to is compiled here and not where it is met, so that no chain of references
-    // is too long for the stack.
+    // Targets of $ref are compiled here and not where they are met, so that no chain of references
+    // overflows the stack.
     while (!waiting_.empty()) {
       auto [node, schema] = waiting_.back();
       waiting_.pop_back();
@@ -229,7 +229,7 @@ bool Compiler::apply_general(Node& node, Keyword keyword, const json::value& val
     case Keyword::kUnjudged:
       return true;
     case Keyword::kDefinitions:
-      object_of(value, at);  // what is in it is compiled when something refers to it
+      object_of(value, at);  // its members are compiled when something refers to them
       return true;
     case Keyword::kType:
       node.types = types_of(value, at);
@@ -309,7 +309,7 @@ bool Compiler::apply_to_scalars(Node& node, Keyword keyword, const json::value& 
       return true;
     case Keyword::kFormat: {
       if (!value.is_string()) throw Refusal{at, "must be a string"};
-      // Those of numbers are settled with their type; others that are not known are annotations.
+      // Formats of numbers are handled with the type; unknown ones are annotations.
       if (const std::optional<Format> format = format_of(value.get_string()))
         made(node.string).format = format;
       return true;
@@ -452,7 +452,7 @@ void Compiler::settle_switches(NumberRules& rules, const json::object& schema) {
   if (is_on("exclusiveMaximum")) std::swap(rules.maximum, rules.exclusive_maximum);
 }
 
-// OpenAPI's formats of numbers: those of integers are ranges where the type is integer.
+// OpenAPI's formats of numbers: those of integers are ranges if the type is integer.
 void Compiler::settle_number_format(Node& node, std::string_view format) {
   const bool fractions = node.types == 0 || (node.types & kNumberType) != 0;
   const bool integers = (node.types & kIntegerType) != 0;

@@ -1,4 +1,4 @@
-// From the JSON of a schema to a Program.
+// Compiles the JSON of a schema to a Program. Pure, any thread.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -10,7 +10,7 @@
 
 namespace windrow::schema {
 
-// Errors are as Validator::compile says.
+// Errors as Validator::compile.
 Result<std::shared_ptr<const Program>> compile_program(const boost::json::value& schema,
                                                        const ValidatorOptions& options);
 

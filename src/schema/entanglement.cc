@@ -18,7 +18,7 @@ constexpr size_t kClosingMax = 1'000'000;
 
 using Nodes = std::vector<const Node*>;
 
-// Those that hold wherever `node` does.
+// The nodes that hold wherever `node` does.
 Nodes conjuncts(const Node& node) {
   Nodes result = node.all_of;
   if (node.reference != nullptr) result.push_back(node.reference);
@@ -99,7 +99,7 @@ bool declares_names(const Node& node) {
   return node.object != nullptr && node.object->declares_any;
 }
 
-// What counts for one node; chains are short by now, so it may descend.
+// Computes Node::closing of one node; chains are short by now, so recursion is safe.
 class Gathering {
  public:
   explicit Gathering(const Node& head) {

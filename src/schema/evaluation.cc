@@ -12,7 +12,7 @@
 namespace windrow::schema {
 namespace {
 
-// What was found is only kept when an answer turns out to be much work; most are none.
+// Results are cached only once an answer turns out to be much work; most are not.
 constexpr int64_t kStepsBeforeKeeping = 20'000;
 constexpr size_t kKeptMax = 2'000'000;
 
@@ -40,12 +40,12 @@ std::optional<std::pair<size_t, size_t>> equal_pair(const Items& items) {
   return std::nullopt;
 }
 
-// Whose names count for the object at hand, when absent additionalProperties close it: the node
-// where judging it began, or a branch of a choice with all that is around it.
+// The schemas whose names count for the current object if absent additionalProperties close it: the
+// node where judging it began, or a branch of a choice, and all scopes around it.
 struct Scope {
   const Scope* outer = nullptr;
   const Node* head = nullptr;
-  const void* choice = nullptr;  // of which `head` is a branch; null: of none
+  const void* choice = nullptr;  // the choice that `head` is a branch of; null: none
 };
 
 struct Where {
@@ -139,7 +139,7 @@ class Evaluation {
 
 bool Evaluation::judge(const Node& node, const Value& value, const Where& where) {
   if (judgement_.gave_up() || !judgement_.step() || !judgement_.enter_level()) return false;
-  // A scope within a scope is one of many; what is found there is not asked for again.
+  // Results within nested scopes are not cached: they are rarely needed again.
   const bool keep = node.shared && judgement_.steps() > kStepsBeforeKeeping &&
                     known_.size() < kKeptMax &&
                     (where.scope == nullptr || where.scope->outer == nullptr);
@@ -235,7 +235,7 @@ bool Evaluation::judge_one(const Node& node, const Value& value, const Where& wh
     if (holds_open(*node.one_of[i], value, where)) fitting.push_back(i);
   }
   if (fitting.size() == 1) {
-    // That the others do not fit is the standard's affair; what the one allows may be closed.
+    // The others must not fit by the meaning of the standard; only this one may be closed.
     return !where.closed || judge_branch(*node.one_of[fitting[0]], &node.one_of, value, where);
   }
   return judgement_.fail(node, "oneOf", where.place, [&] {
@@ -259,7 +259,7 @@ bool Evaluation::holds_open(const Node& node, const Value& value, const Where& w
   return holds([&] { return judge(node, value, {where.place, nullptr, false}); });
 }
 
-// What keeps the branch that fits best from fitting: the one that is wrong deepest in the value.
+// The violation of the branch that fits best: the one whose violation is deepest in the value.
 std::string Evaluation::nearest(const std::vector<const Node*>& branches, const void* choice,
                                 const Value& value, const Where& where) {
   if (hints_ >= kHintDepthMax) return "";

@@ -1,4 +1,5 @@
-// A text read from its beginning, character by character, for the formats of formats.h.
+// The readers of single formats for formats.h: each returns whether the whole text is of the
+// format. And TextScanner, with which they read. Pure.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,7 @@ class TextScanner {
     return true;
   }
 
-  // How many characters that `belongs` says yes to were there.
+  // Skips all characters that `belongs` accepts and returns their number.
   template <class Belongs>
   size_t skip(Belongs belongs) {
     size_t count = 0;
@@ -55,7 +56,7 @@ class TextScanner {
     return 1;
   }
 
-  // Exactly so many digits, no more than 9.
+  // Reads exactly `count` digits, at most 9; nothing if they are not there.
   std::optional<int> digits(size_t count) {
     if (rest_.size() < count) return std::nullopt;
     int value = 0;
@@ -71,7 +72,7 @@ class TextScanner {
   std::string_view rest_;
 };
 
-// Addresses and URIs as their standards spell them.
+// --- addresses and URIs
 
 bool is_ipv4(std::string_view text);  // RFC 2673, 3.2: "192.0.2.1", no zeros in front
 bool is_ipv6(std::string_view text);  // RFC 4291, 2.2: no zone
@@ -81,14 +82,14 @@ bool is_uri_reference(std::string_view text);  // RFC 3986, 4.1
 bool is_iri(std::string_view text);            // RFC 3987, 2.2
 bool is_iri_reference(std::string_view text);
 
-// Formats of texts that other texts are made from: pointers, templates, expressions, base64.
+// --- pointers, templates, expressions, base64
 
 bool is_json_pointer(std::string_view text);           // RFC 6901, 3
 bool is_relative_json_pointer(std::string_view text);  // its draft, with moves of an index
 bool is_uri_template(std::string_view text);           // RFC 6570
 bool is_base64(std::string_view text);                 // RFC 4648, 4: padded, no line breaks
 
-// ECMA-262 with the `u` flag: whether it is written right, not whether anybody can match it.
+// ECMA-262 with the `u` flag: whether the syntax is right, also of what Pattern does not support.
 bool is_regex(std::string_view text);
 
 }  // namespace windrow::schema

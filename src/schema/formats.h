@@ -1,4 +1,5 @@
-// The values of the keyword `format` that are judged. Each is read by the letter of its standard.
+// The values of the keyword `format` that are judged, each strictly by its standard. Pure, any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +30,14 @@ enum class Format : uint8_t {
   kRelativeJsonPointer,  // with moves of an index
   kRegex,                // ECMA-262, with the `u` flag
   kByte,                 // OpenAPI's: base64 as RFC 4648 has it
-  // RFC 6531 and RFC 5890 without Unicode's tables: nothing that is valid is refused, but not all
-  // that is invalid is found.
+  // RFC 6531 and RFC 5890 without Unicode's tables: all valid texts are accepted, and some invalid
+  // ones.
   kIdnEmail,
   kIdnHostname,
 };
 
-// The least and the most of OpenAPI's formats of integers: int8 to int64, uint8 to uint64.
+// The minimum and maximum of OpenAPI's formats of integers: int8 to int64, uint8 to uint64. Nothing
+// for other names.
 std::optional<std::pair<Decimal, Decimal>> integer_range(std::string_view name);
 
 std::optional<Format> format_of(std::string_view name);

@@ -69,7 +69,7 @@ bool is_authority(std::string_view text) {
   return std::all_of(port.begin(), port.end(), is_digit);
 }
 
-// What is behind "scheme:"; nothing: there is none.
+// The text after "scheme:"; nothing if there is none.
 std::optional<std::string_view> behind_scheme(std::string_view text) {
   TextScanner scheme(text);
   if (scheme.skip_one(is_alpha) == 0) return std::nullopt;

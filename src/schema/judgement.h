@@ -1,6 +1,5 @@
-// Judgement: the verdict on one value while it is reached: how much work it has taken, and what is
-// wrong with the value. And the rules that are about one value by itself, without its members or
-// items. Used by one thread.
+// Judgement: the state of judging one value: the work so far, and the violation found. And the
+// rules about a value by itself, without its members or items. Used by one thread.
 #pragma once
 
 #include <cstddef>

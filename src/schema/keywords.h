@@ -1,4 +1,5 @@
-// The words of JSON Schema that are understood here, and which of them hold schemas.
+// The keywords of JSON Schema that the validator knows, which of them contain schemas, and the
+// reading of their values. Pure.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -16,7 +17,7 @@
 namespace windrow::schema {
 
 enum class Keyword : uint8_t {
-  kAnnotation,  // says nothing about what is valid
+  kAnnotation,  // no effect on validity
   kDefinitions,
   kUnjudged,  // known, and refused
   kReference,
@@ -61,7 +62,7 @@ enum class Keyword : uint8_t {
   kElse,
 };
 
-// What a keyword's value is made of, as far as schemas are in it.
+// The schemas in a keyword's value.
 enum class Holds : uint8_t {
   kNoSchema,
   kSchema,
@@ -80,11 +81,11 @@ struct KeywordInfo {
 // All of them, by name.
 std::span<const KeywordInfo> all_keywords();
 
-// Null for a name that is no keyword. Names that begin with "x-" are annotations.
+// Null if the name is no keyword. Names that begin with "x-" are annotations.
 const KeywordInfo* find_keyword(std::string_view name);
 
-// Calls `visit(schema, pointer)` for each schema directly in a keyword of `object`, whose own JSON
-// pointer is `at`. Values of another shape than the keyword has are passed over.
+// Calls `visit(schema, pointer)` for each schema directly in a keyword of `object`, whose JSON
+// pointer is `at`. Values of a wrong type are skipped.
 void for_each_subschema(
     const boost::json::object& object, const std::string& at,
     const std::function<void(const boost::json::value&, const std::string&)>& visit);
@@ -92,8 +93,8 @@ void for_each_subschema(
 // "/a~1b" for "a/b": one step of a JSON pointer.
 std::string pointer_step(std::string_view name);
 
-// Values of keywords, read from the JSON of a schema. What is not of the kind that a keyword wants
-// is thrown as a Refusal, with the place; it never leaves compile_program.
+// --- values of keywords. A value of a wrong type is thrown as a Refusal, which never leaves
+// compile_program.
 
 struct Refusal {
   std::string pointer;
@@ -107,7 +108,7 @@ uint64_t count_of(const boost::json::value& value, const std::string& at);
 bool flag_of(const boost::json::value& value, const std::string& at);
 Value value_of(const boost::json::value& value, const std::string& at);
 
-// Bits of Node::types, of one name or a list of names.
+// The bits of Node::types for one name or a list of names.
 uint8_t types_of(const boost::json::value& value, const std::string& at);
 
 }  // namespace windrow::schema

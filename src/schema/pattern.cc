@@ -41,7 +41,7 @@ class Translator {
   Result<std::string> translate();
 
  private:
-  // What the last piece was: only some can be repeated.
+  // The kind of the last piece: only some can be repeated.
   enum class Last : uint8_t { kNothing, kAtom, kAssertion, kRepeated };
 
   bool at_end() const { return at_ >= text_.size(); }

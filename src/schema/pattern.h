@@ -17,13 +17,13 @@ namespace windrow::schema {
 
 class Pattern {
  public:
-  // What cannot be judged is said in ecma_pattern.h; too large an expression adds to that.
+  // kInvalid: as ecma_to_re2(), or the expression is too large.
   static Result<Pattern> compile(std::string_view ecma);
 
-  // Anywhere in `text`, which is UTF-8.
+  // Whether it is found anywhere in `text`, which is UTF-8.
   bool found_in(std::string_view text) const;
 
-  // How many steps one byte of text may take at worst.
+  // How many steps one byte of text may take in the worst case.
   size_t size() const;
 
   const std::string& source() const { return source_; }
@@ -35,15 +35,12 @@ class Pattern {
   std::shared_ptr<const re2::RE2> program_;
 };
 
-// Regular expressions as JSON Schema has them (ECMA-262 with the flag `u`), said in the syntax of
-// RE2. Pure, and without recursion: no pattern is too deep.
-
-// An expression for RE2 in UTF-8 that is found in exactly the texts in which `ecma` is found.
-// kInvalid, with the position, for what is no expression and for what RE2 cannot do: looking ahead
-// or behind, back references, \B, repetition beyond 1,000. Some of what browsers let pass is read
-// as they do (a lone "}" or "]", an escaped punctuation mark); what has a different meaning
-// elsewhere
-// (\A, \Z, \Q, "{,5}") is refused, for nobody knows what was meant.
+// Translates a regular expression of JSON Schema (ECMA-262 with the flag `u`) to RE2's syntax: the
+// result is found in exactly the texts in which `ecma` is found. Pure, without recursion.
+// kInvalid, with the position: a syntax error, or something that RE2 cannot do: look-around, back
+// references, \B, repetition beyond 1,000. Some extensions of browsers are accepted (a lone "}" or
+// "]", escaped punctuation). Constructs with another meaning in other languages (\A, \Z, \Q,
+// "{,5}") are refused, because they are ambiguous.
 Result<std::string> ecma_to_re2(std::string_view ecma);
 
 }  // namespace windrow::schema

@@ -1,5 +1,5 @@
-// Program: a schema, compiled: a graph of nodes, one for each schema object that is used. Immutable
-// once it is made.
+// Program: a compiled schema: a graph of nodes, one for each schema object that is used. Immutable
+// once compiled; any thread.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct NumberRules {
   std::optional<Decimal> exclusive_minimum;
   std::optional<Decimal> exclusive_maximum;
   std::optional<Decimal> multiple_of;
-  std::optional<std::pair<Decimal, Decimal>> format_range;  // of int32 and the like
+  std::optional<std::pair<Decimal, Decimal>> format_range;  // from the format: int32 and the like
 };
 
 struct StringRules {
@@ -51,7 +51,7 @@ struct StringRules {
 
 struct ArrayRules {
   std::vector<const Node*> prefix;
-  const Node* rest = nullptr;  // of the items behind `prefix`; null: anything
+  const Node* rest = nullptr;  // the items after `prefix`; null: anything
   std::string prefix_keyword;  // as the schema spells them, for pointers
   std::string rest_keyword;
   const Node* contains = nullptr;
@@ -62,7 +62,7 @@ struct ArrayRules {
   bool unique = false;
 };
 
-// What holds for an object that has the member `name`.
+// A rule for objects that have the member `name`.
 struct Dependency {
   std::string keyword;  // "dependencies", ...
   std::string name;
@@ -90,15 +90,15 @@ struct ObjectRules {
   }
 };
 
-// Schemas of which not all have to hold: the branches of one anyOf, of one oneOf, then and else
-// together, one dependent schema. `identity` tells one such choice from another.
+// Schemas that need not all hold: the branches of one anyOf or oneOf, then and else together, one
+// dependent schema. `identity` distinguishes such choices.
 struct Choice {
   const void* identity = nullptr;
   std::vector<const Node*> declaring;
 };
 
-// What a node says about the names an object may have, together with the nodes that hold wherever
-// it does (allOf and $ref, and theirs). Only in programs that are closed by default.
+// The names that a node allows in an object, together with the nodes that hold wherever it does (by
+// allOf and $ref, transitively). Only in programs that are closed by default.
 struct Closing {
   std::vector<const Node*> declaring;  // have `properties` or `patternProperties`
   const Node* closes = nullptr;        // the first of these without `additionalProperties`
@@ -108,7 +108,7 @@ struct Closing {
 struct Node {
   std::string at;       // its JSON pointer
   bool never = false;   // the schema `false`
-  bool shared = false;  // more than one way leads here, so what was found is worth keeping
+  bool shared = false;  // more than one path leads here, so results are worth caching
 
   uint8_t types = 0;                          // 0: any
   std::optional<std::vector<Value>> options;  // enum

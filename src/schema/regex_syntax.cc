@@ -170,7 +170,7 @@ class RegexSyntax {
     return at_ > begin && take(U'}');
   }
 
-  // Behind "\". What it stands for is in escaped_.
+  // After "\". Sets escaped_ to the character.
   bool escape(bool in_class) {
     if (at_ >= text_.size()) return false;
     const char32_t c = text_[at_++];

@@ -1,5 +1,5 @@
-// Resources: what $ref can refer to in one schema document: places by JSON pointer, schemas with an
-// $id, and anchors. Nothing outside of the document is ever fetched.
+// Resources: the possible targets of $ref in one schema document: places by JSON pointer, schemas
+// with an $id, and anchors. Nothing outside of the document is ever fetched. Immutable, any thread.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -13,10 +13,10 @@
 
 namespace windrow::schema {
 
-// What matters of the standard's versions.
+// How the versions of the standard differ here.
 enum class Dialect : uint8_t {
-  kDraft04,         // `id` is what `$id` became; exclusiveMinimum and exclusiveMaximum are switches
-  kReferenceAlone,  // up to draft 07, draft 04 included: what stands beside $ref is ignored
+  kDraft04,         // `id` instead of `$id`; exclusiveMinimum and exclusiveMaximum are booleans
+  kReferenceAlone,  // up to draft 07, draft 04 included: siblings of $ref are ignored
   kReferenceBeside,
 };
 
@@ -27,15 +27,16 @@ class Resources {
     std::string pointer;  // from the root of the document
   };
 
-  // `root` outlives this, and is nested no deeper than the caller checked. kInvalid for an $id or
-  // $anchor that is none, or that two schemas have; names of draft 04, often copied along with what
-  // they are in, are only at fault where something refers to them.
+  // `root` outlives this, and the caller has checked its depth. kInvalid: an invalid $id or
+  // $anchor, or one that two schemas have. In draft 04, where schemas are often copied with their
+  // ids, only a reference to such an id is an error.
   static Result<Resources> collect(const boost::json::value& root, Dialect dialect);
 
-  // What `reference` means in `from`, a schema of the document.
+  // The target of `reference` in `from`, a schema of the document. kInvalid: it is not in the
+  // document.
   Result<Place> find(std::string_view reference, const boost::json::value& from) const;
 
-  // Whether it stands where a keyword holds a schema, so that its $id and $anchor count.
+  // Whether it is the value of a keyword that contains schemas, so that its $id and $anchor count.
   bool knows(const boost::json::value& schema) const { return bases_.contains(&schema); }
 
  private:
@@ -47,7 +48,7 @@ class Resources {
   Dialect dialect_ = Dialect::kReferenceBeside;
   boost::unordered_flat_map<std::string, Place> by_uri_;  // with "#anchor" where there is one
   boost::unordered_flat_map<const boost::json::value*, std::string> bases_;
-  boost::unordered_flat_set<std::string> ambiguous_;  // uris that several schemas have
+  boost::unordered_flat_set<std::string> ambiguous_;  // URIs that several schemas have
 };
 
 }  // namespace windrow::schema

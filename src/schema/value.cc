@@ -59,7 +59,7 @@ Members tidy(Members members) {
   return result;
 }
 
-// What Boost's parser tells of a text becomes a Value. A container takes what was put on the stack
+// Makes a Value of the events of Boost's parser. A container takes the values put on the stack
 // since it began.
 class Builder {
  public:

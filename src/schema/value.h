@@ -1,6 +1,6 @@
-// Value: a JSON text as the validator sees it. Unlike boost::json::value it keeps every digit of a
-// number, finds members by name in sorted order, and knows a hash of its meaning, so that equality
-// of large values is cheap.
+// Value: a JSON value for the validator. Unlike boost::json::value it keeps every digit of a
+// number, has its members sorted by name, and a hash of its meaning, so that comparing large values
+// is cheap. Immutable, any thread.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -22,7 +22,7 @@ struct Member;
 using Items = std::vector<Value>;
 using Members = std::vector<Member>;  // by name, each name once
 
-// Deeper texts are refused, so that whatever descends into a value needs a bounded stack.
+// Deeper texts are refused, so that recursion over a value needs a bounded stack.
 constexpr int kValueDepthMax = 256;
 
 class Value {
@@ -32,11 +32,11 @@ class Value {
   Value();  // null
   explicit Value(Data data);
 
-  // kInvalid where `text` is not one JSON value or has bytes that are no UTF-8, kNoSpace where it
-  // is nested deeper than kValueDepthMax. Of members with one name the last counts.
+  // kInvalid: `text` is not one JSON value, or no UTF-8. kNoSpace: it is nested deeper than
+  // kValueDepthMax. Of members with the same name the last counts.
   static Result<Value> parse(std::string_view text);
 
-  // Nothing where a number is none (infinity). `json` is nested no deeper than the caller checked.
+  // Nothing if a number is infinite. The caller has checked the depth of `json`.
   static std::optional<Value> from_json(const boost::json::value& json);
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(data_); }
@@ -46,10 +46,10 @@ class Value {
   const Items* if_array() const { return std::get_if<Items>(&data_); }
   const Members* if_object() const { return std::get_if<Members>(&data_); }
 
-  // The same for equal values, whatever the order of members and the way numbers are written.
+  // Equal for equal values, whatever the order of members and the spelling of numbers.
   uint64_t hash() const { return hash_; }
 
-  // As JSON Schema has it: 1 equals 1.0, the order of members does not matter.
+  // As in JSON Schema: 1 equals 1.0, and the order of members does not matter.
   friend bool operator==(const Value& a, const Value& b);
 
  private:
@@ -64,10 +64,10 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// Null where there is none.
+// Null if there is none.
 const Value* find_member(const Members& members, std::string_view name);
 
-// "null", "a string", ...: what it is, for people; and its JSON, shortened.
+// For messages: its kind ("null", "a string", ...), and its JSON, shortened.
 std::string_view kind_name(const Value& value);
 std::string quote(const Value& value);
 std::string quote(std::string_view text);
