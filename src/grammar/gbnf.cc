@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/code_points.h"
 #include "grammar/lexeme/byte_dfa.h"
 #include "grammar/lexeme/char_dfa.h"
-#include "grammar/lexeme/utf8.h"
 
 namespace windrow::grammar {
 namespace {
 
-constexpr int kGbnfDepthMax = 200;  // of parentheses
+constexpr int kGbnfDepthMax = 200;  // nested parentheses
 constexpr uint32_t kRepeatMax = 1'000'000;
 
 bool is_blank(char c) {
@@ -177,7 +177,7 @@ class Parser {
   }
   std::string printed_character() const {
     std::string_view rest = text_.substr(at_);
-    const std::optional<char32_t> character = take_character(rest);
+    const std::optional<char32_t> character = take_code_point(rest);
     std::string printed;
     if (character) append_utf8(*character, printed);
     return printed;
@@ -359,7 +359,7 @@ class Parser {
     const size_t begin = at_;
     if (!take('\\')) {
       std::string_view rest = text_.substr(at_);
-      const std::optional<char32_t> character = take_character(rest);
+      const std::optional<char32_t> character = take_code_point(rest);
       if (!character) return fail("this is not UTF-8");
       at_ = text_.size() - rest.size();
       return character;

@@ -1,5 +1,5 @@
-// GBNF, the grammars of llama.cpp (and the EBNF of others, as far as the two agree), as a Grammar.
-// Pure. The root is the rule `root`.
+// GBNF, the grammar format of llama.cpp, as a Grammar. Accepts the EBNF of other engines as far as
+// it means the same. The root is the rule `root`. Pure, any thread.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace windrow::grammar {
 
-// kInvalid: what is wrong, in which line and column.
+// kInvalid, with the line and the column: a syntax error, or an error of GrammarBuilder::finish.
 Result<std::shared_ptr<const Grammar>> parse_gbnf(std::string_view text,
                                                   const GrammarLimits& limits = {});
 
-// Makes the text a part of a larger grammar. kInvalid: as above.
+// The same as a part of a larger grammar.
 Result<Part> gbnf_part(GrammarBuilder& builder, std::string_view text,
                        const GrammarLimits& limits = {});
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/ensure.h"
-#include "grammar/grammar_finish.h"
+#include "grammar/grammar_nodes.h"
 
 namespace windrow::grammar {
 

@@ -1,5 +1,6 @@
-// Grammar: the texts that are allowed, as lexemes joined by sequence, choice, repetition and rules.
-// Built once by a GrammarBuilder, immutable afterwards and shared between threads.
+// GrammarBuilder: builds a Grammar, the set of texts that an answer may be, from literal texts and
+// lexemes by sequence, choice, repetition and rules. A Grammar is immutable and shared between
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +18,12 @@ namespace windrow::grammar {
 
 class Grammar;
 
-// A part of a grammar that is being built; may be used in several places.
+// A part of a grammar that is being built; may be used more than once.
 using Part = Id<struct PartTag, uint32_t>;
 
 struct GrammarLimits {
   size_t parts_max = 200'000;
-  size_t bytes_max = 64u << 20;  // of all automata and texts
+  size_t bytes_max = 64u << 20;  // all automata and texts together
 };
 
 // Used by one thread at a time.
@@ -37,18 +38,21 @@ class GrammarBuilder {
   Part text(std::string_view bytes);
   Part lexeme(std::shared_ptr<const ByteDfa> dfa);
   Part sequence(std::vector<Part> parts);
-  Part choice(std::vector<Part> parts);  // at least one; the empty text by nothing()
+  Part choice(std::vector<Part> parts);  // at least one part
+
+  // `body` at least `min` times, and at most `max` times if there is a maximum.
   Part repeat(Part body, uint32_t min, std::optional<uint32_t> max);
 
-  // A rule may be used before it is defined, and in its own definition. `name` is for messages.
+  // A rule may be used before it is defined, and in its own definition. `name` is for error
+  // messages. Each rule is defined once.
   Part rule(std::string name);
   void define(Part rule, Part body);
 
   size_t parts_count() const;
 
-  // kInvalid: a rule that is not defined, that begins with itself (left recursion), or that has no
-  // text (it never ends); or a grammar beyond the limits. Alternatives without a text are taken
-  // out first. The builder is used up.
+  // The grammar of all texts of `root`. Uses up the builder. Alternatives that have no text,
+  // because they never end, are removed first. kInvalid: a rule is not defined, begins with itself
+  // (left recursion) or has no text; or the grammar is larger than `limits`.
   Result<std::shared_ptr<const Grammar>> finish(Part root, const GrammarLimits& limits = {});
 
  private:

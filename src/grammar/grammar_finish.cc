@@ -1,4 +1,4 @@
-#include "grammar/grammar_finish.h"
+#include "grammar/grammar_nodes.h"
 
 #include <fmt/format.h>
 
@@ -234,7 +234,7 @@ class Finisher {
   Result<std::shared_ptr<const Grammar>> emit() {
     node_of_.assign(parts_.size(), kNone);
     node_for(resolved(root_));
-    for (size_t i = 0; i < order_.size(); ++i) {  // grows meanwhile
+    for (size_t i = 0; i < order_.size(); ++i) {  // order_ grows inside
       fill(static_cast<uint32_t>(i));
       if (too_large()) break;
     }
@@ -371,7 +371,7 @@ class Finisher {
   std::vector<bool> nullable_;
 
   std::shared_ptr<Grammar> grammar_ = std::make_shared<Grammar>();
-  std::vector<uint32_t> node_of_;  // of a part
+  std::vector<uint32_t> node_of_;  // by part
   std::vector<uint32_t> order_;    // the part of a node
   boost::unordered_flat_map<const ByteDfa*, uint32_t> automaton_of_;
   size_t automata_bytes_ = 0;

@@ -1,12 +1,15 @@
-// What a Grammar is inside: the parts that are left when rules are resolved and what has no text is
-// gone. For the Recognizer; nobody else includes this.
+// Grammar: the nodes that are left of a builder's parts once rules are resolved and parts without a
+// text are removed. Internal to this module: for the builder and the recognizer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "grammar/grammar.h"
 #include "grammar/lexeme/byte_dfa.h"
 #include "grammar/text_trie.h"
 
@@ -21,10 +24,11 @@ class Grammar {
 
     Kind kind = Kind::kSequence;
     bool nullable = false;  // the empty text is one of its texts
-    uint32_t first = 0;     // texts: the tree's root; lexeme: of `automata`; others: of `children`
-    uint32_t count = 0;     // of children
-    uint32_t min = 0;       // repeat; 0 where the body is nullable
-    uint32_t max = 0;       // repeat; maybe kUnbounded
+    uint32_t first =
+        0;  // kTexts: root of the tree; kLexeme: index in `automata`; else in `children`
+    uint32_t count = 0;  // how many children
+    uint32_t min = 0;    // kRepeat; 0 if the body is nullable
+    uint32_t max = 0;    // kRepeat; may be kUnbounded
   };
 
   uint32_t root = 0;
@@ -32,7 +36,22 @@ class Grammar {
   std::vector<uint32_t> children;
   TextTrie texts;
   std::vector<std::shared_ptr<const ByteDfa>> automata;
-  size_t bytes = 0;  // of all this
+  size_t bytes = 0;  // memory of all of it
 };
+
+struct BuilderPart {
+  enum class Kind : uint8_t { kText, kLexeme, kSequence, kChoice, kRepeat, kRule };
+
+  Kind kind = Kind::kText;
+  std::string text;                    // kText; kRule: its name
+  std::shared_ptr<const ByteDfa> dfa;  // kLexeme
+  std::vector<uint32_t> children;      // kRule: its body, once it is defined
+  uint32_t min = 0;
+  uint32_t max = 0;  // may be Grammar::kUnbounded
+};
+
+// Implements GrammarBuilder::finish.
+Result<std::shared_ptr<const Grammar>> finish_grammar(std::vector<BuilderPart> parts, uint32_t root,
+                                                      const GrammarLimits& limits);
 
 }  // namespace windrow::grammar

@@ -114,7 +114,7 @@ TEST(GrammarTest, StatesThatAreKeptStayWhatTheyAre) {
         }
         ASSERT_EQ(kept.can_end(state), plain.can_end(same));
         ASSERT_EQ(kept.goes_on(state), plain.goes_on(same));
-        ASSERT_EQ(kept.places(state).size(), plain.places(same).size());
+        ASSERT_EQ(kept.positions(state).size(), plain.positions(same).size());
       }
     }
   }

@@ -18,15 +18,15 @@ CompiledGrammar::Machine::Machine(std::shared_ptr<const Grammar> grammar,
       states_bytes_limit_(std::max(options.states_bytes_max, 2 * recognizer_.memory_bytes())),
       empty_mask_(std::make_shared<TokenMask>(tables_->vocabulary_size())) {}
 
-void CompiledGrammar::Machine::add(Rooted& rooted) {
-  rooted.behind_ = first_rooted_;
-  if (first_rooted_ != nullptr) first_rooted_->before_ = &rooted;
-  first_rooted_ = &rooted;
+void CompiledGrammar::Machine::add(StateHolder& holder) {
+  holder.next_ = first_holder_;
+  if (first_holder_ != nullptr) first_holder_->previous_ = &holder;
+  first_holder_ = &holder;
 }
 
-void CompiledGrammar::Machine::remove(Rooted& rooted) {
-  if (rooted.behind_ != nullptr) rooted.behind_->before_ = rooted.before_;
-  (rooted.before_ != nullptr ? rooted.before_->behind_ : first_rooted_) = rooted.behind_;
+void CompiledGrammar::Machine::remove(StateHolder& holder) {
+  if (holder.next_ != nullptr) holder.next_->previous_ = holder.previous_;
+  (holder.previous_ != nullptr ? holder.previous_->next_ : first_holder_) = holder.next_;
 }
 
 std::shared_ptr<const TokenMask> CompiledGrammar::Machine::known_mask(StateId key) {
@@ -47,7 +47,8 @@ std::shared_ptr<const TokenMask> CompiledGrammar::Machine::keep_mask(StateId key
   return kept;
 }
 
-// The oldest go, but for those that were used meanwhile, which count as new (second chance).
+// Evicts the oldest, except those used since they were last looked at, which count as new again
+// (second chance).
 void CompiledGrammar::Machine::limit_masks() {
   const size_t each = sizeof(TokenMask) + empty_mask_->words().size_bytes() + 2 * sizeof(Kept);
   const size_t most = std::max<size_t>(1, options_.masks_bytes_max / each);
@@ -67,8 +68,8 @@ void CompiledGrammar::Machine::limit_masks() {
 void CompiledGrammar::Machine::limit_states() {
   if (recognizer_.memory_bytes() <= states_bytes_limit_) return;
   std::vector<StateId*> states;
-  for (Rooted* rooted = first_rooted_; rooted != nullptr; rooted = rooted->behind_)
-    rooted->list_states(states);
+  for (StateHolder* holder = first_holder_; holder != nullptr; holder = holder->next_)
+    holder->list_states(states);
   std::deque<StateId> keys = masks_order_;
   for (StateId& key : masks_order_)
     states.push_back(&key);
@@ -77,11 +78,12 @@ void CompiledGrammar::Machine::limit_states() {
   for (size_t i = 0; i < keys.size(); ++i)
     masks.emplace(masks_order_[i], std::move(masks_.at(keys[i])));
   masks_ = std::move(masks);
-  // What is needed may be more than is allowed; it must not be looked through at every token.
+  // More states may be needed than the limit allows; then the next check comes only after as many
+  // again.
   states_bytes_limit_ = std::max(options_.states_bytes_max, 2 * recognizer_.memory_bytes());
 }
 
-void CompiledGrammar::Machine::let_others() const {
+void CompiledGrammar::Machine::yield_to_waiting() const {
   if (waiting_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
 }
 

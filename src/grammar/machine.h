@@ -1,5 +1,5 @@
 // CompiledGrammar::Machine: the recognizer of a grammar, the masks found so far, and the matchers
-// that have places in it. Everything but tables() is under its lock.
+// whose states it must keep. Its lock is held for all functions but tables().
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,18 @@ namespace windrow::grammar {
 
 class CompiledGrammar::Machine {
  public:
-  // Somebody who has states that must stay.
-  class Rooted {
+  // Holds states that must not be forgotten: a matcher. An element of a doubly linked list.
+  class StateHolder {
    public:
-    virtual ~Rooted() = default;
+    virtual ~StateHolder() = default;
+
+    // Appends pointers to all of them; each may get another number.
     virtual void list_states(std::vector<StateId*>& states) = 0;
 
    private:
     friend class Machine;
-    Rooted* before_ = nullptr;
-    Rooted* behind_ = nullptr;
+    StateHolder* previous_ = nullptr;
+    StateHolder* next_ = nullptr;
   };
 
   class Lock {
@@ -51,36 +53,39 @@ class CompiledGrammar::Machine {
   const TokenTables& tables() const { return *tables_; }
   Recognizer& recognizer() { return recognizer_; }
 
-  // Before its first byte.
+  // Whether the grammar is too complex before the first byte.
   bool is_too_complex() const { return is_too_complex_; }
 
-  void add(Rooted& rooted);
-  void remove(Rooted& rooted);
+  // `holder` is removed before it is destroyed.
+  void add(StateHolder& holder);
+  void remove(StateHolder& holder);
 
   // States with the same key have the same mask.
   StateId mask_key(StateId state) { return recognizer_.clipped(state, bytes_reach_); }
 
-  // Whether there is some text for sure where a mask has this key.
+  // Whether all states with this key come after some text.
   bool has_begun(StateId key) { return key != mask_key(Recognizer::kFirst); }
 
+  // Null if it is not cached.
   std::shared_ptr<const TokenMask> known_mask(StateId key);
 
-  // With end tokens, when the text can end.
+  // Caches a mask and returns it, with the end tokens if the text can end.
   std::shared_ptr<const TokenMask> keep_mask(StateId key, TokenMask mask);
   const std::shared_ptr<const TokenMask>& empty_mask() const { return empty_mask_; }
 
-  // Forgets states that nobody needs when there are too many. Numbers change in whoever is rooted.
+  // Forgets states that no holder and no mask needs, if there are too many. States of holders get
+  // new numbers.
   void limit_states();
 
-  // Without the lock: those who wait for it get it.
-  void let_others() const;
+  // Called without the lock: lets a thread that waits for it run.
+  void yield_to_waiting() const;
 
   size_t memory_bytes() const;
 
  private:
   struct Kept {
     std::shared_ptr<const TokenMask> mask;
-    bool used = false;  // since it was last looked at for that
+    bool used = false;  // since limit_masks() last looked at it
   };
 
   void limit_masks();
@@ -94,10 +99,10 @@ class CompiledGrammar::Machine {
   Recognizer recognizer_;
   bool is_too_complex_;
   size_t states_bytes_limit_;
-  Rooted* first_rooted_ = nullptr;
+  StateHolder* first_holder_ = nullptr;
 
   boost::unordered_flat_map<StateId, Kept> masks_;
-  std::deque<StateId> masks_order_;  // the oldest first
+  std::deque<StateId> masks_order_;  // oldest first
   std::shared_ptr<const TokenMask> empty_mask_;
 };
 

@@ -6,12 +6,12 @@
 namespace windrow::grammar {
 namespace {
 
-// How many nodes other work is worth.
+// Other work, in nodes.
 constexpr size_t kStepFound = 16;
 constexpr size_t kTokensPerNode = 8;
 
-// Everything plain below a node goes on.
-bool is_free_walk(const Recognizer::Plain& plain, const TokenTrie& trie, uint32_t number) {
+// Whether all plain tokens below a node are allowed.
+bool all_allowed_in_state(const PlainState& plain, const TokenTrie& trie, uint32_t number) {
   const TokenTrie::Node& node = trie.nodes()[number];
   if (((plain.free_after >> node.begun) & 1) != 0) return true;
   if (node.begun != 0) return false;
@@ -23,26 +23,26 @@ bool is_free_walk(const Recognizer::Plain& plain, const TokenTrie& trie, uint32_
 
 MaskWalk::MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state, bool begun)
     : tables_(tables), mask_(0) {
-  const Recognizer::PlainLoop loop = recognizer.plain_loop(state, tables.special_chars_max());
+  const PlainLoop loop = find_plain_loop(recognizer, state, tables.special_chars_max());
   if (loop.is_one) {
     mask_ = tables.plain_mask(loop.chars);
-  } else if (const Recognizer::Place* lexeme = recognizer.plain_lexeme(state)) {
+  } else if (const Position* lexeme = find_plain_lexeme(recognizer, state)) {
     const Automata& automata = recognizer.automata();
     mask_ = *tables.lexeme_masks().get(tables, automata.dfa(lexeme->automaton), lexeme->state,
                                        automata.all_facts(lexeme->automaton));
   } else {
-    add_plain(recognizer, state);
+    add_plain_jobs(recognizer, state);
   }
   // An ending of line breaks stands for tokens with text before them and for those without.
   const bool endings = loop.is_one && loop.same_behind && (begun || !recognizer.can_end(state));
-  add_special(recognizer, state, endings ? tables.endings() : tables.special(), begun);
+  add_special_jobs(recognizer, state, endings ? tables.endings() : tables.special(), begun);
   const size_t depths =
       size_t{1} + std::max(tables.plain().depth_max(), tables.special().depth_max());
   states_.resize(depths);
   ended_.resize(depths);
 }
 
-void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
+void MaskWalk::add_plain_jobs(Recognizer& recognizer, StateId state) {
   const TokenTrie& trie = tables_.plain();
   std::vector<Job> jobs;
   std::vector<uint32_t> free;
@@ -54,20 +54,19 @@ void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
     const StateId behind = recognizer.step(state, static_cast<uint8_t>(byte));
     if (behind == Recognizer::kDead) {
       dead.push_back(node);
-    } else if (is_free_walk(recognizer.plain(behind), trie, node)) {
+    } else if (all_allowed_in_state(recognizer.plain(behind), trie, node)) {
       free.push_back(node);
       free_tokens += trie.subtree_tokens(node).size();
     } else {
       jobs.push_back({.trie = &trie, .node = node, .state = behind, .is_plain = true});
     }
   }
-  const bool takes_out = free_tokens * 2 > trie.tokens_count();
-  mask_ =
-      takes_out ? tables_.plain_mask(Grammar::kUnbounded) : TokenMask(tables_.vocabulary_size());
+  const bool forbids = free_tokens * 2 > trie.tokens_count();
+  mask_ = forbids ? tables_.plain_mask(Grammar::kUnbounded) : TokenMask(tables_.vocabulary_size());
   for (Job& job : jobs)
-    job.takes_out = takes_out;
-  for (const uint32_t node : takes_out ? dead : free) {
-    if (takes_out) {
+    job.forbids = forbids;
+  for (const uint32_t node : forbids ? dead : free) {
+    if (forbids) {
       forbid(trie.subtree_tokens(node));
     } else {
       allow(trie.subtree_tokens(node));
@@ -76,8 +75,8 @@ void MaskWalk::add_plain(Recognizer& recognizer, StateId state) {
   jobs_ = std::move(jobs);
 }
 
-void MaskWalk::add_special(Recognizer& recognizer, StateId state, const TokenTrie& trie,
-                           bool begun) {
+void MaskWalk::add_special_jobs(Recognizer& recognizer, StateId state, const TokenTrie& trie,
+                                bool begun) {
   const bool ended = begun && recognizer.can_end(state);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const uint32_t node = trie.root_child(static_cast<uint8_t>(byte));
@@ -111,22 +110,22 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
           !job.is_plain && ended_[node.depth - 1U] && is_line_break(static_cast<char>(node.byte));
       ++used;
       if (state == Recognizer::kDead && !breaks) {
-        if (job.takes_out) {
+        if (job.forbids) {
           forbid(trie.subtree_tokens(at_));
           used += trie.subtree_tokens(at_).size() / kTokensPerNode;
         }
         at_ = node.end;
         continue;
       }
-      if (job.is_plain && is_free_walk(recognizer.plain(state), trie, at_)) {
-        if (!job.takes_out) {
+      if (job.is_plain && all_allowed_in_state(recognizer.plain(state), trie, at_)) {
+        if (!job.forbids) {
           allow(trie.subtree_tokens(at_));
           used += trie.subtree_tokens(at_).size() / kTokensPerNode;
         }
         at_ = node.end;
         continue;
       }
-      if (!job.takes_out) allow(trie.own_tokens(at_));
+      if (!job.forbids) allow(trie.own_tokens(at_));
       depth_ = node.depth;
       states_[depth_] = state;
       ended_[depth_] = breaks || (state != Recognizer::kDead && recognizer.can_end(state));
@@ -142,7 +141,7 @@ bool MaskWalk::advance(Recognizer& recognizer, size_t nodes_max) {
 }
 
 size_t MaskWalk::begin(const Job& job) {
-  if (!job.takes_out) allow(job.trie->own_tokens(job.node));
+  if (!job.forbids) allow(job.trie->own_tokens(job.node));
   states_[1] = job.state;
   ended_[1] = job.ended;
   depth_ = 1;

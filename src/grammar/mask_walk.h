@@ -1,11 +1,11 @@
 // MaskWalk: finds the tokens that may follow in a state, by walking the vocabulary's tries with the
-// recognizer. It can stop anywhere and go on later.
+// recognizer. It can stop anywhere and continue later.
 //
-// A token that ends the text and goes on with line breaks is found, too (Matcher::accept).
+// A token that ends the text and continues with line breaks is allowed, too (Matcher::accept).
 //
-// Where all plain characters go on, whole subtrees of plain tokens are taken at once, and inside a
-// string all of them are a mask that is known beforehand (the slices of llguidance). Where nearly
-// all go on, it begins with all of them and takes out what does not.
+// If all plain characters may follow, whole subtrees of plain tokens are allowed at once, and
+// inside a string all of them are a mask that is known beforehand (the slices of llguidance). If
+// nearly all may follow, the walk begins with all of them and forbids the rest.
 #pragma once
 
 #include <cstddef>
@@ -21,43 +21,43 @@ namespace windrow::grammar {
 // Used by one thread at a time, always with the same tables and recognizer.
 class MaskWalk {
  public:
-  // `begun`: there is some text already, so tokens of line breaks alone may be behind its end.
+  // `begun`: there is some text already, so tokens of only line breaks may come after its end.
   MaskWalk(const TokenTables& tables, Recognizer& recognizer, StateId state, bool begun);
 
-  // Looks at about so many nodes; whether the walk is over.
+  // Looks at about `nodes_max` nodes. Returns whether the walk is complete.
   bool advance(Recognizer& recognizer, size_t nodes_max);
 
-  // When it is over.
+  // The mask, once the walk is complete. Only once.
   TokenMask take() { return std::move(mask_); }
 
-  // The states it will need, for Recognizer::keep_only.
+  // Appends pointers to the states it still needs, for Recognizer::keep_only.
   void list_states(std::vector<StateId*>& states);
 
  private:
-  // A subtree whose root is alive in `state`, or behind the end of the text.
+  // A subtree to walk: its root leads to `state`, or comes after the end of the text.
   struct Job {
     const TokenTrie* trie = nullptr;
     uint32_t node = 0;
     StateId state = 0;
     bool ended = false;  // line breaks may follow
     bool is_plain = false;
-    bool takes_out = false;  // all is allowed so far; what is dead is taken out
+    bool forbids = false;  // all its tokens are allowed so far; those that lead nowhere are not
   };
 
-  void add_plain(Recognizer& recognizer, StateId state);
-  void add_special(Recognizer& recognizer, StateId state, const TokenTrie& trie, bool begun);
+  void add_plain_jobs(Recognizer& recognizer, StateId state);
+  void add_special_jobs(Recognizer& recognizer, StateId state, const TokenTrie& trie, bool begun);
   size_t begin(const Job& job);
   void allow(std::span<const Token> tokens);
   void forbid(std::span<const Token> tokens);
 
   const TokenTables& tables_;
   TokenMask mask_;
-  std::vector<Job> jobs_;  // the last one is being done
+  std::vector<Job> jobs_;  // the last one is in progress
   bool begun_ = false;
   uint32_t at_ = 0;
-  uint16_t depth_ = 0;           // of the last node that was alive
-  std::vector<StateId> states_;  // behind each byte of the way to at_; maybe kDead
-  std::vector<bool> ended_;      // there: the text may have ended, and line breaks have come since
+  uint16_t depth_ = 0;           // of the last node that leads somewhere
+  std::vector<StateId> states_;  // after each byte of the path to at_; may be kDead
+  std::vector<bool> ended_;      // there, the text may have ended, with line breaks since
 };
 
 }  // namespace windrow::grammar

@@ -1,5 +1,5 @@
-// CompiledGrammar: a grammar over a vocabulary, with the masks found so far. Matcher: one answer's
-// place in it.
+// CompiledGrammar: a grammar over a vocabulary, with the masks found so far. Matcher: the state of
+// one answer in it, which tells the tokens that may come next.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@
 namespace windrow::grammar {
 
 struct CompiledGrammarOptions {
-  size_t masks_bytes_max = 32u << 20;   // masks that are kept; then they are found anew
-  size_t states_bytes_max = 32u << 20;  // what is known of states that no matcher needs
+  size_t masks_bytes_max = 32u << 20;   // cached masks; evicted ones are found anew
+  size_t states_bytes_max = 32u << 20;  // cached states and transitions that no matcher needs
 };
 
-// Thread-safe: its matchers may be on different threads. Long work on one of them (a mask) never
-// holds the others for more than a slice of it.
+// Thread-safe: its matchers may be used by different threads. A long operation of one of them (a
+// mask) blocks the others for a slice of it at most.
 class CompiledGrammar {
  public:
   CompiledGrammar(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTables> tables,
@@ -40,7 +40,7 @@ class CompiledGrammar {
   std::unique_ptr<Machine> machine_;
 };
 
-// Used by one thread at a time. A copy is a fork: both go on from here by themselves.
+// Used by one thread at a time. A copy is a fork: both continue from here independently.
 class Matcher {
  public:
   explicit Matcher(std::shared_ptr<CompiledGrammar> grammar);
@@ -50,47 +50,49 @@ class Matcher {
   Matcher(Matcher&&) noexcept;
   Matcher& operator=(Matcher&&) noexcept;
 
-  // The text goes on by this token. False, and nothing has changed, when the mask has it not.
-  // Nothing is accepted any more after an end token, or after a token that brings the text to its
-  // end and goes on with line breaks.
+  // Appends a token to the text. Returns false and changes nothing if the mask does not allow it.
+  // Nothing is accepted after an end token, or after a token that completes the text and continues
+  // with line breaks.
   //
-  // Models are trained to write the last characters of an answer and a line break behind it with
-  // one token ("}\n"). Without such tokens a model takes the next best one, which is often a longer
-  // text: so they are allowed, and the line breaks are no part of the text.
+  // Models are trained to write the last characters of an answer and a line break after it as one
+  // token ("}\n"). If such tokens were forbidden, a model would take the next best one, which is
+  // often a longer text: so they are allowed, and the line breaks are not part of the text.
   bool accept(Token token);
 
-  // So many bytes of the last accepted token are line breaks behind the end of the text.
+  // How many bytes of the last accepted token are line breaks after the end of the text.
   size_t bytes_behind_end() const;
 
-  // As if a token had these bytes. Whole or not at all.
+  // The same for a token with these bytes. Accepts all of them or none.
   bool accept_bytes(std::string_view bytes);
 
-  // Takes back the last so many accepted tokens (calls of accept and accept_bytes).
+  // Undoes the last `tokens_count` successful calls of accept and accept_bytes.
   void rollback(size_t tokens_count);
   size_t accepted_count() const;
 
   bool can_end() const;   // the text so far is one of the grammar's
   bool must_end() const;  // and no longer one begins with it
 
-  // The grammar can be read in so many ways here that going through them has no end in sight. Then
-  // no token is allowed, and none accepted.
+  // The grammar can be read in so many ways here that following them has no end in sight. Then no
+  // token is allowed, and none accepted.
   bool too_complex() const;
 
-  // The tokens that may come next, found or remembered. With a limit of trie nodes to look at:
-  // nothing when it did not suffice; the next call goes on from there. End tokens are in it when
-  // the text can end.
+  // The tokens that may come next, from the cache or found now; with end tokens if the text can
+  // end.
   std::shared_ptr<const TokenMask> mask();
+  // The same, looking at `nodes_max` nodes of the trie at most. Null if that did not suffice; the
+  // next call continues from there.
   std::shared_ptr<const TokenMask> mask_within(size_t nodes_max);
 
-  // What follows here in every text of the grammar: at most `bytes_max` bytes, maybe none. It stops
-  // where the text could end, and may stop within a character only at `bytes_max`.
+  // What every text of the grammar continues with here, for jump-forward decoding: `bytes_max`
+  // bytes at most, maybe none. It stops where the text could end, and within a character only at
+  // `bytes_max`.
   std::string forced_bytes(size_t bytes_max) const;
 
  private:
   bool accept_end(std::string_view bytes);
 
-  struct Place;
-  std::unique_ptr<Place> place_;
+  struct Cursor;
+  std::unique_ptr<Cursor> cursor_;
 };
 
 }  // namespace windrow::grammar

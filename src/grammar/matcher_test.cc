@@ -8,13 +8,15 @@
 
 #include "base/random.h"
 #include "grammar/gbnf.h"
-#include "grammar/simple_grammars.h"
 #include "grammar/testing/reference_grammar.h"
+#include "grammar/testing/simple_grammars.h"
 
 namespace windrow::grammar {
 namespace {
 
+using testing::choice_grammar;
 using testing::random_grammar;
+using testing::regex_grammar;
 
 constexpr Token kControl = 0;
 constexpr Token kEnd = 1;

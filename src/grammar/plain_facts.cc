@@ -16,7 +16,7 @@ constexpr State kDead = ByteDfa::kDead;
 struct Lead {
   uint8_t first, last;
   int more;           // bytes behind it
-  uint8_t low, high;  // of the byte behind it; later ones may be any that continue
+  uint8_t low, high;  // range of the next byte; later ones may be any continuation byte
 };
 constexpr Lead kLeads[] = {{0xC2, 0xDF, 1, 0x80, 0xBF}, {0xE0, 0xE0, 2, 0xA0, 0xBF},
                            {0xE1, 0xEC, 2, 0x80, 0xBF}, {0xED, 0xED, 2, 0x80, 0x9F},
@@ -59,7 +59,7 @@ class Finder {
   // First bytes that go the same way everywhere: one of them.
   struct Firsts {
     uint8_t byte;
-    ByteKinds kinds;  // of all of them
+    ByteKinds kinds;  // all together
   };
 
   void add_first(uint8_t byte, std::vector<Firsts>& all) const {
@@ -160,7 +160,7 @@ class Finder {
     }
   }
 
-  // What is dangerous behind a state is so in it.
+  // What is dangerous in a later state is dangerous before it.
   void find_dangers() {
     std::vector<State> todo;
     for (State state = 0; state < facts_.size(); ++state) {
@@ -201,7 +201,7 @@ class Finder {
         order.push_back(state);
       }
     }
-    for (const State state : order) {  // those that are nearer come first
+    for (const State state : order) {  // nearer ones come first
       if (!facts_[state].dangers_here.empty()) continue;
       facts_[state].exactly =
           std::all_of(behind_[state].begin(), behind_[state].end(), [&](State to) {

@@ -30,29 +30,11 @@ Result<Part> choice_part(GrammarBuilder& builder, std::span<const std::string> t
   return builder.choice(std::move(parts));
 }
 
-Result<std::shared_ptr<const Grammar>> choice_grammar(std::span<const std::string> texts,
-                                                      const GrammarLimits& limits) {
-  GrammarBuilder builder;
-  const Result<Part> root = choice_part(builder, texts, limits);
-  if (!root) return root.error();
-  GrammarLimits with_root = limits;
-  with_root.parts_max += 1;
-  return builder.finish(*root, with_root);
-}
-
 Result<Part> regex_part(GrammarBuilder& builder, std::string_view pattern) {
   const Result<CharDfa> dfa = regex_dfa(pattern, RegexMeaning::kWhole);
   if (!dfa) return dfa.error();
   if (dfa->empty()) return Error{ErrorKind::kInvalid, "no text matches this regular expression"};
   return builder.lexeme(utf8_dfa(*dfa));
-}
-
-Result<std::shared_ptr<const Grammar>> regex_grammar(std::string_view pattern,
-                                                     const GrammarLimits& limits) {
-  GrammarBuilder builder;
-  const Result<Part> root = regex_part(builder, pattern);
-  if (!root) return root.error();
-  return builder.finish(*root, limits);
 }
 
 }  // namespace windrow::grammar

@@ -1,7 +1,7 @@
-// Grammars that need no language of their own: one of some texts, a regular expression. Pure.
+// Parts of a grammar that need no language of their own: one of several texts, a regular
+// expression. Pure.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,19 +11,13 @@
 
 namespace windrow::grammar {
 
-// Exactly one of these texts, in UTF-8 or any other bytes. kInvalid: there is none; or they are too
-// large.
-Result<std::shared_ptr<const Grammar>> choice_grammar(std::span<const std::string> texts,
-                                                      const GrammarLimits& limits = {});
-
-// All of the text matches the expression (lexeme/regex.h). kInvalid: what is wrong with it, and at
-// which character; or no text matches it.
-Result<std::shared_ptr<const Grammar>> regex_grammar(std::string_view pattern,
-                                                     const GrammarLimits& limits = {});
-
-// Make a choice and an expression parts of larger grammars.
+// Exactly one of these texts, in UTF-8 or any other bytes. kInvalid: there is none, or they are
+// larger than `limits` allow.
 Result<Part> choice_part(GrammarBuilder& builder, std::span<const std::string> texts,
                          const GrammarLimits& limits = {});
+
+// A text that matches the expression (lexeme/regex.h) as a whole. kInvalid: what is wrong with the
+// expression, and at which character; or that no text matches it.
 Result<Part> regex_part(GrammarBuilder& builder, std::string_view pattern);
 
 }  // namespace windrow::grammar

@@ -7,11 +7,14 @@
 
 #include "base/random.h"
 #include "grammar/recognizer.h"
+#include "grammar/testing/simple_grammars.h"
 
 namespace windrow::grammar {
 namespace {
 
+using testing::choice_grammar;
 using ::testing::HasSubstr;
+using testing::regex_grammar;
 
 bool accepts(const std::shared_ptr<const Grammar>& grammar, std::string_view text) {
   Recognizer recognizer(grammar);

@@ -9,7 +9,7 @@ namespace windrow::grammar {
 namespace {
 
 constexpr int kUniteDepthMax = 300;
-constexpr size_t kUnitedBytes = 100;  // of one entry, about
+constexpr size_t kUnitedBytes = 100;  // memory of one entry, about
 
 }  // namespace
 

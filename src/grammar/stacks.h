@@ -1,7 +1,7 @@
-// Stacks: what is to come behind a lexeme, behind that, and so on to the end of the text. All of
-// them lie in one graph, each part once (a graph-structured stack: Tomita, 1985): a stack is a
-// number, equal ones have the same number, and a number can stand for several stacks at once, those
-// of readings that differ only in what is behind them. Pure.
+// Stacks: what comes after a lexeme, after that, and so on to the end of the text. All stacks share
+// one graph in which each part is stored once (a graph-structured stack: Tomita, 1985). A stack is
+// a number; equal stacks have the same number, and a number can stand for several stacks at once,
+// those of readings that differ only in what comes later.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "grammar/id_table.h"
+#include "grammar/lexeme/hash_tables.h"
 
 namespace windrow::grammar {
 
 using StackId = uint32_t;
 
-// The top of a stack. Of a sequence: `first` is the child that comes next. Of a repetition: `first`
-// times more are needed, `second` are allowed.
+// The top of a stack: a node that is not complete. Sequence: `first` is the child that comes next.
+// Repetition: `first` more times are needed, `second` are allowed.
 struct Frame {
   uint32_t node = 0;
   uint32_t first = 0;
@@ -32,28 +32,29 @@ struct Frame {
   friend auto operator<=>(const Frame&, const Frame&) = default;
 };
 
-// Used by one thread at a time. Numbers are given out upwards: what lies below is always less.
+// Used by one thread at a time. Invariant: the number of a stack is higher than those of all stacks
+// below it.
 class Stacks {
  public:
   static constexpr StackId kEnd = 0;                // nothing more is to come
-  static constexpr uint32_t kEndNode = UINT32_MAX;  // of the one frame of kEnd
+  static constexpr uint32_t kEndNode = UINT32_MAX;  // the node of the only frame of kEnd
 
   Stacks() { clear(); }
 
   StackId push(const Frame& frame) { return intern({&frame, 1}); }
 
-  // All of theirs. What is below the same frame is united too, down to some depth: else readings
-  // that meet again and again would double each time. `work` grows with the frames looked at; what
-  // comes out when it has passed `work_max` is worth nothing.
+  // The stack that stands for all of `stacks`. What is below equal frames is united too, down to
+  // some depth: else readings that meet again and again would double each time. Adds the frames
+  // looked at to `work`; if it exceeds `work_max` the result is meaningless.
   StackId unite(std::vector<StackId> stacks, size_t& work, size_t work_max) {
     Work left{work, work_max};
     return unite(std::move(stacks), left, 0);
   }
 
-  // Sorted, none twice.
+  // The stack of these frames, which are sorted and different.
   StackId intern(std::span<const Frame> frames);
 
-  // Valid until the next stack is made; frame() copies.
+  // Valid until the next stack is made; frame() returns a copy.
   std::span<const Frame> frames(StackId stack) const {
     return {frames_.data() + from_[stack], from_[stack + 1] - from_[stack]};
   }
@@ -62,7 +63,7 @@ class Stacks {
 
   size_t count() const { return from_.size() - 1; }
   size_t memory_bytes() const;
-  void clear();  // but for kEnd
+  void clear();  // all but kEnd
 
  private:
   struct Work {
@@ -74,7 +75,7 @@ class Stacks {
   std::vector<Frame> frames_;
   std::vector<uint32_t> from_;
   IdTable table_;
-  std::map<std::vector<StackId>, StackId> united_;  // what unite() made of them
+  std::map<std::vector<StackId>, StackId> united_;  // results of unite()
 };
 
 }  // namespace windrow::grammar

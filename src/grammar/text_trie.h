@@ -1,5 +1,5 @@
-// TextTrie: literal texts, each set of them as a tree of bytes, all in one array. A place in a text
-// is a node, as a place in an automaton is a state. Pure.
+// TextTrie: sets of literal texts, each as a tree of bytes, all in one array. A node is a position
+// in a text, as a state is one in an automaton.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class TextTrie {
   using Node = uint32_t;
   static constexpr Node kNone = UINT32_MAX;
 
-  // The root of a new tree that has exactly these texts; at least one.
+  // Adds a tree of exactly these texts, at least one. Returns its root.
   Node add(std::vector<std::string> texts);
 
   Node next(Node node, uint8_t byte) const;
@@ -27,7 +27,7 @@ class TextTrie {
       visit(edges_[i].byte);
   }
 
-  // The bytes that stand in a text somewhere.
+  // The bytes that occur in a text.
   const std::vector<bool>& bytes_used() const { return bytes_used_; }
 
   size_t memory_bytes() const;
@@ -38,8 +38,8 @@ class TextTrie {
     uint8_t byte = 0;
   };
 
-  std::vector<Edge> edges_;                 // of one node: sorted by byte
-  std::vector<uint32_t> edges_from_ = {0};  // of node i: up to those of i + 1
+  std::vector<Edge> edges_;                 // by node, then by byte
+  std::vector<uint32_t> edges_from_ = {0};  // the first edge of each node, and the end
   std::vector<bool> accepting_;
   std::vector<bool> bytes_used_ = std::vector<bool>(256);
 };

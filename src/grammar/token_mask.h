@@ -1,6 +1,7 @@
 // TokenMask: which tokens may come next, a bit for each token of a vocabulary.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,9 +27,14 @@ class TokenMask {
   }
 
   int32_t size() const { return size_; }
-  int32_t count() const;
+  int32_t count() const {
+    int32_t count = 0;
+    for (const uint64_t word : words_)
+      count += std::popcount(word);
+    return count;
+  }
 
-  // Bit i of word w is token 64 * w + i; bits behind the last token are 0.
+  // Bit i of word w is token 64 * w + i; bits after the last token are 0.
   std::span<const uint64_t> words() const { return words_; }
   std::span<uint64_t> words() { return words_; }
 

@@ -1,6 +1,5 @@
 // TokenTrie: tokens as a tree of their bytes, in one array in depth-first order, so that a walk
-// goes forward through memory and leaves out a subtree by one jump (as llguidance's toktrie does).
-// Pure.
+// reads memory forwards and skips a subtree by one jump (as llguidance's toktrie does). Immutable.
 #pragma once
 
 #include <array>
@@ -10,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "grammar/byte_kinds.h"
+#include "grammar/plain_facts.h"
 
 namespace windrow::grammar {
 
@@ -22,12 +21,13 @@ class TokenTrie {
   static constexpr uint16_t kDepthMax = UINT16_MAX;
 
   struct Node {
-    uint32_t end = 0;          // behind the last node of its subtree
+    uint32_t end = 0;          // the index after the last node of its subtree
     uint32_t tokens_from = 0;  // its own tokens, then those of its subtree
     uint16_t depth = 0;        // bytes from the root, this one included; at least 1
     uint8_t byte = 0;
-    uint8_t begun = 0;        // bytes that the character this one belongs to still needs
-    uint8_t chars_below = 0;  // characters that begin below it on one way, at most; or 255
+    uint8_t begun = 0;  // how many more bytes its character needs
+    uint8_t chars_below =
+        0;  // the maximum of characters that begin below it on a path; at most 255
   };
 
   struct Entry {
@@ -40,13 +40,13 @@ class TokenTrie {
 
   std::span<const Node> nodes() const { return {nodes_.data(), nodes_.size() - 1}; }
 
-  // The characters that begin below a node; only in a trie that was made with it.
+  // The characters that begin below a node; only in a trie made `with_kinds`.
   ByteKinds kinds_below(uint32_t node) const { return kinds_below_[node]; }
 
   // The node for a first byte, or kNone.
   uint32_t root_child(uint8_t byte) const { return root_children_[byte]; }
 
-  // A node's own tokens; its own and those below.
+  // The tokens that end at a node; and those that end at it or below.
   std::span<const Token> own_tokens(uint32_t node) const {
     return tokens(nodes_[node].tokens_from, nodes_[node + 1].tokens_from);
   }
@@ -66,9 +66,9 @@ class TokenTrie {
     return {tokens_.data() + from, end - from};
   }
 
-  std::vector<Node> nodes_ = std::vector<Node>(1);  // one behind the last, for its tokens_from
+  std::vector<Node> nodes_ = std::vector<Node>(1);  // and a sentinel, for its tokens_from
   std::vector<ByteKinds> kinds_below_;
-  std::vector<Token> tokens_;  // in the order of the nodes
+  std::vector<Token> tokens_;  // by node
   std::array<uint32_t, 256> root_children_ = [] {
     std::array<uint32_t, 256> none{};
     none.fill(kNone);

@@ -1,5 +1,5 @@
-// ByteDfa: a regular set of byte strings, ready to be run. Trimmed, like CharDfa. Immutable, shared
-// between grammars and threads; one made twice from the same text set may be the same object.
+// ByteDfa: a regular set of byte strings as tables to run. Trimmed, like CharDfa. Immutable, shared
+// between grammars and threads.
 #pragma once
 
 #include <array>
@@ -25,23 +25,23 @@ struct ByteDfa {
   size_t states_count() const { return accepting.size(); }
   bool contains(std::string_view bytes) const;
 
-  std::array<uint8_t, 256> class_of{};  // bytes that are told apart nowhere have one class
+  std::array<uint8_t, 256> class_of{};  // bytes that no state tells apart have one class
   uint32_t classes_count = 0;           // 1 to 256
   std::vector<State> next_of;           // [state * classes_count + class]
   std::vector<bool> accepting;
 };
 
-// An automaton over bytes as tables. `dfa` is trimmed and not empty.
+// The tables of an automaton over bytes. `dfa` is trimmed and not empty.
 std::shared_ptr<const ByteDfa> byte_dfa(const RangeDfa& dfa);
 
-// Its texts in UTF-8. `dfa` is not empty.
+// The texts of `dfa` in UTF-8. `dfa` is not empty.
 std::shared_ptr<const ByteDfa> utf8_dfa(const CharDfa& dfa);
 
-// Its texts as they stand between the quotes of a JSON string: `"` and `\` and what is below U+0020
-// escaped, in the short form (\n) or as \u000a in either case, `/` plain, everything else plain.
-// Any text at all (CharDfa::any_text) and any single character may have all escapes JSON knows, \u
-// with pairs of surrogates included, because there it costs nothing. `dfa` is not empty. The result
-// is kept: the same automaton and its copies are spelled once.
+// The texts of `dfa` as they are written between the quotes of a JSON string: `"`, `\` and control
+// characters below U+0020 escaped, in the short form (\n) or as \u000a in either case; everything
+// else plain. Any text (CharDfa::any_text) and any single character may have all escapes of JSON,
+// \u with pairs of surrogates included, because there it costs nothing. `dfa` is not empty. The
+// result is cached for the automaton and its copies. Thread-safe.
 std::shared_ptr<const ByteDfa> json_string_dfa(const CharDfa& dfa);
 
 // Shared: any text between quotes, and one character of it.

@@ -6,8 +6,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/code_points.h"
 #include "grammar/lexeme/testing/automata.h"
-#include "grammar/lexeme/utf8.h"
 
 namespace windrow::grammar {
 namespace {
@@ -69,7 +69,7 @@ TEST(Utf8Dfa, EveryCharacterAndNothingElse) {
     for (uint32_t b = 0; b < 256; ++b) {
       for (const int c : {0x00, 0x7F, 0x80, 0x8F, 0x9F, 0xA0, 0xBF, 0xC0}) {
         std::string bytes{static_cast<char>(a), static_cast<char>(b), static_cast<char>(c)};
-        const auto characters = characters_of(bytes);
+        const auto characters = code_points(bytes);
         ASSERT_EQ(any->contains(bytes), characters && characters->size() == 1) << a << " " << b;
       }
     }

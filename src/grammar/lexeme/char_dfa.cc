@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "grammar/lexeme/utf8.h"
+#include "base/code_points.h"
 
 namespace windrow::grammar {
 namespace {
@@ -89,8 +89,8 @@ CharDfa CharDfa::literals(std::span<const std::string_view> texts) {
   std::vector<std::u32string> sorted;
   sorted.reserve(texts.size());
   for (const std::string_view text : texts) {
-    // What is not UTF-8 is no text.
-    if (auto characters = characters_of(text)) sorted.push_back(std::move(*characters));
+    // Bytes that are no UTF-8 are not in any set of texts.
+    if (auto characters = code_points(text)) sorted.push_back(std::move(*characters));
   }
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
@@ -133,7 +133,7 @@ bool CharDfa::contains(std::string_view utf8) const {
   if (empty()) return false;
   State state = 0;
   while (!utf8.empty()) {
-    const auto character = take_character(utf8);
+    const auto character = take_code_point(utf8);
     if (!character) return false;
     state = next(state, *character);
     if (state == RangeDfa::kDead) return false;

@@ -1,8 +1,8 @@
-// CharDfa: a regular set of texts as a deterministic automaton over code points. It is minimal and
-// trimmed: every state can be reached, and from every state an accepting one. Immutable; a copy is
-// the same automaton, and its JSON spelling (json_string_dfa) is made once for all copies.
+// CharDfa: a regular set of texts as a deterministic automaton over code points. Invariant: it is
+// minimal and trimmed: every state can be reached, and from every state an accepting one.
+// Immutable, any thread; a copy is the same automaton.
 //
-// Operations that can grow give up at `states_max`, so that no schema can take the machine's
+// Operations whose result can grow fail at `states_max` states, so that no schema can exhaust
 // memory.
 #pragma once
 
@@ -26,8 +26,7 @@ class CharDfa {
   using State = RangeDfa::State;
   using Edge = RangeDfa::Edge;
 
-  // Where no limit is given.
-  static constexpr size_t kStatesMax = 20'000;
+  static constexpr size_t kStatesMax = 20'000;  // the default limit
 
   CharDfa() = default;                    // no text at all
   explicit CharDfa(const RangeDfa& dfa);  // over code points
@@ -36,11 +35,11 @@ class CharDfa {
   static CharDfa one_of(const CharSet& set);                         // one character
   static CharDfa literals(std::span<const std::string_view> texts);  // UTF-8; exactly these
 
-  // So many characters, whichever; no maximum: any more.
+  // All texts of `min` to `max` characters; without a maximum, of any more.
   static Result<CharDfa> length(uint32_t min, std::optional<uint32_t> max,
                                 size_t states_max = kStatesMax);
 
-  // kInvalid where more than `states_max` states are needed on the way to the result.
+  // kInvalid: the result, or a step to it, needs more than `states_max` states.
   Result<CharDfa> intersect(const CharDfa& other, size_t states_max = kStatesMax) const;
   Result<CharDfa> unite(const CharDfa& other, size_t states_max = kStatesMax) const;
   Result<CharDfa> without(const CharDfa& other, size_t states_max = kStatesMax) const;
@@ -48,7 +47,7 @@ class CharDfa {
   bool empty() const { return states_count() == 0; }  // it has no text
   bool contains(std::string_view utf8) const;
 
-  // State 0 is the first one. There is none when `empty()`.
+  // State 0 is the first one. There are no states if empty().
   size_t states_count() const { return ranges().states_count(); }
   bool accepts(State state) const { return ranges().accepting[state]; }
   std::span<const Edge> edges(State state) const { return ranges().edges_of(state); }  // sorted
@@ -72,7 +71,7 @@ class CharDfa {
   static CharDfa of_minimal(RangeDfa ranges);
   Result<CharDfa> combined(const CharDfa& other, Combination what, size_t states_max) const;
 
-  std::shared_ptr<Shared> shared_;  // none: no text
+  std::shared_ptr<Shared> shared_;  // null: no text
 };
 
 }  // namespace windrow::grammar

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
+#include "base/code_points.h"
 #include "grammar/lexeme/testing/automata.h"
-#include "grammar/lexeme/utf8.h"
 
 namespace windrow::grammar {
 namespace {

@@ -8,7 +8,7 @@ namespace {
 constexpr char32_t kLastCharacter = 0x10FFFF;
 constexpr CharRange kSurrogates{0xD800, 0xDFFF};
 
-// What of `range` are characters: at most two ranges.
+// `range` without surrogates: at most two ranges.
 void append_characters(CharRange range, std::vector<CharRange>& out) {
   range.last = std::min(range.last, kLastCharacter);
   if (range.first < kSurrogates.first && range.first <= range.last)

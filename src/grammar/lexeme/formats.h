@@ -1,7 +1,7 @@
-// The formats of JSON Schema that are enforced, each a regular set of texts. Made once, when first
-// asked for, and shared by all threads.
+// The formats of JSON Schema that are enforced, each a regular set of texts. Thread-safe: each is
+// made once, on first use.
 //
-// Each is a part of what its standard allows, such that validators agree on it:
+// Each allows a part of what its standard allows, on which validators agree:
 // - date, time, date-time: RFC 3339 with the days of months and leap years, years from 0001,
 //   `T` and `Z` in capitals, up to 9 digits of a second's fraction; the second 60 only as
 //   23:59:60Z.
@@ -11,7 +11,7 @@
 //   characters: 3 labels of 63, 8 of 30 or 31 of 7.
 // - ipv4, ipv6: RFC 3986, with `::` and an ipv4 at the end, no zones.
 // - uri, uri-reference: RFC 3986 in ASCII; a scheme has something behind it.
-// - iri, iri-reference: RFC 3987, without what changes the direction of writing.
+// - iri, iri-reference: RFC 3987, without characters that change the direction of writing.
 // - uri-template: RFC 6570, with names of letters, digits and `_`.
 // - json-pointer, relative-json-pointer: RFC 6901; numbers of up to 9 digits.
 // - idn-hostname, idn-email: hostname and email; and labels of up to 11 small letters, kana, Han
@@ -29,7 +29,7 @@
 
 namespace windrow::grammar {
 
-// Null where the name is none of them.
+// The texts of a format. Null if the name is unknown.
 const CharDfa* format_dfa(std::string_view name);
 
 std::vector<std::string> known_formats();

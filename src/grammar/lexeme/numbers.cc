@@ -16,11 +16,11 @@ constexpr int64_t kDigitsMax = 40;
 constexpr int64_t kSafeDigits = 15;  // so many a double keeps apart
 constexpr uint32_t kStepMax = 10'000;
 constexpr size_t kMultipleStatesMax = 60'000;  // 6 digits for the largest steps
-constexpr size_t kRestsMax = 100'000;          // of a step, with all zeros that may come
+constexpr size_t kRestsMax = 100'000;          // remainders of a step, with all possible zeros
 constexpr size_t kStatesMax = 200'000;
 
 struct Multiple {
-  uint32_t step = 1;  // of 10^-places
+  uint32_t step = 1;  // in units of 10^-places
   uint32_t places = 0;
   uint32_t zeros = 0;  // that stand behind the step
 };

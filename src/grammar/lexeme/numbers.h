@@ -1,14 +1,14 @@
 // Numbers as JSON writes them, within bounds. Pure.
 //
-// A number without bounds may have any JSON spelling, but at most 40 digits before and behind the
-// point and 4 in the exponent, and it is one that a double can hold: a model that writes digits for
-// ever never ends. With bounds it is written without an exponent. Zero is `0`, never `-0`, where
-// there are bounds; integers never have a point or an exponent.
+// A number without bounds may have any JSON spelling of at most 40 digits before and after the
+// point and 4 in the exponent, within the range of a double: so that an answer ends. With bounds it
+// is written without an exponent, and zero is `0`, never `-0`. Integers never have a point or an
+// exponent.
 //
-// Bounds are compared digit by digit, so nothing is rounded. Where a reader rounds to doubles, what
-// lies close below an excluded bound would become that bound; so beside an excluded bound other
-// than zero, numbers have few enough digits (15 in all) that all readers agree. Multiples have as
-// many, where the bounds ask for no more.
+// Bounds are compared digit by digit, so nothing is rounded. A reader that rounds to doubles would
+// turn a number close to an excluded bound into that bound; so with an excluded bound other than
+// zero, numbers have at most 15 digits, on which all readers agree. Multiples have as many, if the
+// bounds need no more.
 #pragma once
 
 #include <memory>
@@ -29,9 +29,9 @@ struct NumberBounds {
   std::optional<std::string> multiple_of;
 };
 
-// kInvalid: no number is within the bounds, or this multipleOf cannot be enforced, in words for
-// people. Enforced are multiples of numbers whose digits are up to 10,000 without the zeros at
-// their ends: 12, 0.5, 0.01, 1000000.
+// kInvalid, with a message for users: no number is within the bounds, or this multipleOf cannot be
+// enforced. It can if its digits, without the zeros at both ends, are at most 10,000: 12, 0.5,
+// 0.01, 1000000.
 Result<std::shared_ptr<const ByteDfa>> integer_dfa(const NumberBounds& bounds);
 Result<std::shared_ptr<const ByteDfa>> number_dfa(const NumberBounds& bounds);
 

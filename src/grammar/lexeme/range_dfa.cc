@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "grammar/lexeme/interner.h"
+#include "grammar/lexeme/hash_tables.h"
 
 namespace windrow::grammar {
 
@@ -36,7 +36,7 @@ namespace {
 using DfaState = RangeDfa::State;
 using DfaEdge = RangeDfa::Edge;
 
-// Who goes to a state: of state i, sources[from[i]] up to sources[from[i + 1]].
+// The predecessors of states: of state i, sources[from[i]] up to sources[from[i + 1]].
 struct Reverse {
   std::vector<uint32_t> from;
   std::vector<DfaState> sources;
@@ -211,7 +211,7 @@ class Partition {
   const Reverse& reverse_;
   std::vector<uint32_t> block_of_;
   std::vector<DfaState> order_;
-  std::vector<uint32_t> place_of_;  // of a state in order_
+  std::vector<uint32_t> place_of_;  // by state: its index in order_
   std::vector<Block> blocks_;
   std::vector<uint32_t> open_;  // blocks with marked states
   std::vector<Part> parts_;
@@ -303,7 +303,7 @@ class Product {
     const auto of_b = b == RangeDfa::kDead ? std::span<const DfaEdge>() : b_.edges_of(b);
     size_t i = 0;
     size_t j = 0;
-    char32_t at = 0;  // what lies before is done
+    char32_t at = 0;  // everything before is done
     while (i < of_a.size() || j < of_b.size()) {
       // From `at` to `last` both stay as they are.
       const CharRange none{UINT32_MAX, UINT32_MAX};

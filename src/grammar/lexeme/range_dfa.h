@@ -1,5 +1,5 @@
-// RangeDfa: a deterministic automaton whose edges are ranges of symbols, which are code points in a
-// CharDfa and bytes on the way to a ByteDfa. Plain data, and what is done with it. Pure.
+// RangeDfa: a deterministic automaton whose edges are ranges of symbols: code points in a CharDfa,
+// bytes on the way to a ByteDfa. Plain data, and its algorithms. Pure.
 //
 // `minimal` refines a partition of the states until all of a block go to the same blocks. Only
 // states that go to a block just split off are looked at again, and of a split block the largest
@@ -34,28 +34,28 @@ struct RangeDfa {
   }
   State next(State state, char32_t symbol) const;
 
-  // To build one: states in order, each with its edges in order of their symbols. Neighbouring
-  // ranges to one state become one.
+  // To build one: begin the states in order, and add the edges of each by ascending symbols.
+  // Neighbouring ranges to one state are joined.
   void begin_state(bool accepts);
   void add_edge(CharRange on, State to);
 
   friend bool operator==(const RangeDfa&, const RangeDfa&) = default;
 
-  // Of state i: edges[edges_from[i]] up to edges_from[i + 1]; sorted, apart from each other. State
-  // 0 is the first one.
+  // State i has the edges from edges_from[i] up to edges_from[i + 1]: sorted, not touching each
+  // other. State 0 is the first one.
   std::vector<Edge> edges;
   std::vector<uint32_t> edges_from{0};
   std::vector<bool> accepting;
 };
 
 // The smallest automaton of the same texts: all its states can be reached, and an accepting one
-// from each of them. They are numbered as a breadth-first walk meets them, so equal languages give
-// equal automata. No states at all where there is no text.
+// from each of them. States are numbered breadth first, so equal languages give equal automata. If
+// there is no text it has no states.
 RangeDfa minimal(const RangeDfa& dfa);
 
 enum class Combination : uint8_t { kBoth, kEither, kFirstOnly };
 
-// Texts of both, of either, or of the first that are not of the second; not minimal. None where it
+// The texts of both, of either, or of the first and not the second. Not minimal. Nothing if it
 // would have more than `states_max` states.
 std::optional<RangeDfa> combine(const RangeDfa& a, const RangeDfa& b, Combination what,
                                 size_t states_max);

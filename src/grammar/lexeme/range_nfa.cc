@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "grammar/lexeme/interner.h"
+#include "grammar/lexeme/hash_tables.h"
 
 namespace windrow::grammar {
 

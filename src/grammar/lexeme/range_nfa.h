@@ -1,6 +1,6 @@
-// RangeNfa: an automaton that may be in many states at once, in the form of Thompson (1968): what
-// regular expressions and formats are built of, and `determinise` makes a RangeDfa of it by the
-// subset construction. Used by one thread.
+// RangeNfa: a nondeterministic automaton, in the form of Thompson (1968), as it is built from
+// regular expressions. determinise() makes a RangeDfa of it by the subset construction. Used by one
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class RangeNfa {
   void add_edge(State from, CharRange on, State to) { edges_.push_back({from, on, to}); }
   void add_edge(State from, const CharSet& on, State to);
 
-  // Without a symbol; perhaps only before the first one, or only behind the last.
+  // An edge without a symbol; with a place, one that may only be taken before the first symbol or
+  // after the last.
   enum class Place : uint8_t { kAnywhere, kAtStart, kAtEnd };
   void add_free_edge(State from, State to, Place place = Place::kAnywhere) {
     free_.push_back({from, to, place});
@@ -33,12 +34,11 @@ class RangeNfa {
   struct Ends {
     State first = 0;
     State accepting = 0;
-    // Behind this one nothing matters: every text is accepted from it.
-    std::optional<State> universal;
+    std::optional<State> universal;  // a state from which every text is accepted
   };
 
-  // Not minimal. None where it needs more than `states_max` states, or out of proportion much room
-  // on the way there.
+  // Not minimal. Nothing if it needs more than `states_max` states, or disproportionate memory on
+  // the way there.
   std::optional<RangeDfa> determinise(const Ends& ends, size_t states_max) const;
 
  private:

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "grammar/lexeme/range_nfa.h"
-#include "grammar/lexeme/regex_tree.h"
+#include "grammar/lexeme/regex_parser.h"
 
 namespace windrow::grammar {
 namespace {

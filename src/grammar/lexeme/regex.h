@@ -1,7 +1,7 @@
-// Regular expressions of JSON Schema (ECMA-262, with the `u` flag's meaning of code points), as
-// automata. The subset that is regular and needs no tables of Unicode: characters, escapes,
-// classes, groups, alternatives, quantifiers, anchors at the ends of alternatives. What is not in
-// it is refused by name and position: look-around, back references, \b, \p{...}. Pure.
+// Regular expressions of JSON Schema (ECMA-262 with the `u` flag) as automata: the subset that is
+// regular and needs no tables of Unicode, namely characters, escapes, classes, groups,
+// alternatives, quantifiers and anchors. Everything else is refused by name and position:
+// look-around, back references, \b, \p{...}. Pure, any thread.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,12 @@
 namespace windrow::grammar {
 
 enum class RegexMeaning : uint8_t {
-  kSearch,  // somewhere in the text, as `pattern` means it
-  kWhole,   // all of the text
+  kSearch,  // found somewhere in the text, as the keyword `pattern` means it
+  kWhole,   // matches the whole text
 };
 
-// kInvalid: what is wrong and at which character of the pattern; or that it needs too many states.
+// kInvalid: a syntax error or an unsupported construct, with its position in the pattern; or it
+// needs more than `states_max` states.
 Result<CharDfa> regex_dfa(std::string_view pattern, RegexMeaning meaning,
                           size_t states_max = CharDfa::kStatesMax);
 

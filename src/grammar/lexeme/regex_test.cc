@@ -8,9 +8,9 @@
 #include <memory>
 #include <set>
 
+#include "base/code_points.h"
 #include "base/random.h"
 #include "grammar/lexeme/testing/automata.h"
-#include "grammar/lexeme/utf8.h"
 
 namespace windrow::grammar {
 namespace {

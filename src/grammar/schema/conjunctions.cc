@@ -6,12 +6,13 @@
 #include <unordered_set>
 
 #include "grammar/schema/read_schema.h"
+#include "grammar/schema/shape_rules.h"
 
 namespace windrow::grammar {
 namespace {
 
 constexpr size_t kConjunctionNodesMax = 20'000;
-constexpr size_t kMembersMax = 1'000'000;  // of all objects
+constexpr size_t kMembersMax = 1'000'000;  // in all objects
 constexpr size_t kConjunctionDepthMax = 400;
 constexpr size_t kConjunctionSteps = 32;
 
@@ -19,7 +20,6 @@ char32_t conjunction_key(const Term& term) {
   return static_cast<char32_t>(term.schema.value() * 2 + (term.judging ? 1 : 0));
 }
 
-// The same places, each of them only judging.
 Term judging(SchemaId schema) {
   return {schema, true};
 }
@@ -39,8 +39,8 @@ NodeId Conjunctions::add_node(std::string pointer) {
   return id;
 }
 
-Result<void> Conjunctions::ask_to_go_on() {
-  if (asked_++ % kConjunctionSteps == 0 && give_up_ && give_up_()) {
+Result<void> Conjunctions::check_give_up() {
+  if (checks_++ % kConjunctionSteps == 0 && give_up_ && give_up_()) {
     return Error{ErrorKind::kUnavailable, "working out the schema took too long"};
   }
   return {};
@@ -90,7 +90,7 @@ Result<NodeId> Conjunctions::find(const Terms& terms) {
                         fmt::format("more than {} parts that must be there lie within each other",
                                     kConjunctionDepthMax));
   }
-  if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on.error();
+  if (Result<void> go_on = check_give_up(); !go_on) return go_on.error();
 
   const NodeId id = add_node(pointer);
   known_.emplace(std::move(key), id);
@@ -116,9 +116,10 @@ Result<void> Conjunctions::work_out(NodeId id, const Terms& terms) {
     return branch(id, terms, static_cast<size_t>(choice - terms.begin()));
   }
   Node& node = nodes_[id.value()];
-  if (Result<void> joined = join(node, terms); !joined) return joined;
-  node.kind = Node::Kind::kShape;  // what recursion comes back to, is a shape until it is none
-  if (Result<void> trimmed = trim(node); !trimmed) return trimmed;
+  if (Result<void> joined = join_rules(*this, schema_, terms, node); !joined) return joined;
+  members_count_ += node.objects.members.size() + node.arrays.prefix.size();
+  node.kind = Node::Kind::kShape;  // for recursion that comes back here, until it has no value
+  if (Result<void> done = remove_impossible_types(*this, node); !done) return done;
   if (node.types == 0) node.kind = Node::Kind::kNone;
   return {};
 }
@@ -150,8 +151,8 @@ Result<void> Conjunctions::branch(NodeId id, const Terms& terms, size_t at) {
   return {};
 }
 
-// No value of one branch may be one of another: that other branch is read as the standard has it,
-// so that the answer holds for everybody.
+// No value of one branch may be one of another. The other branch is read as the standard has it, so
+// that all validators agree.
 Result<void> Conjunctions::check_exclusive(const Terms& terms, size_t at,
                                            const std::vector<NodeId>& branches) {
   const SchemaNode& choice = schema_[terms[at].schema];
@@ -165,8 +166,8 @@ Result<void> Conjunctions::check_exclusive(const Terms& terms, size_t at,
     if (!possible(branches[i])) continue;
     for (size_t j = 0; j < branches.size(); ++j) {
       if (i == j) continue;
-      if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on;
-      Result<bool> apart = told_apart(branches[i], alone[j]);
+      if (Result<void> go_on = check_give_up(); !go_on) return go_on;
+      Result<bool> apart = are_disjoint(branches[i], alone[j]);
       if (!apart) return apart.error();
       if (*apart) continue;
       Terms both = terms;
@@ -186,22 +187,22 @@ Result<void> Conjunctions::check_exclusive(const Terms& terms, size_t at,
   return {};
 }
 
-// Made when first asked for: few nodes have long lists, and those are asked often.
+// Made on first use: few nodes have long lists, and those are used often.
 const ValueSet& Conjunctions::allowed_by(const Node& node) {
   return allowed_.try_emplace(&node, *node.allowed).first->second;
 }
 
 // Whether they plainly have no value in common: other types, or another const of one property.
 // Saves working out most pairs of branches.
-Result<bool> Conjunctions::told_apart(NodeId left, NodeId right) {
+Result<bool> Conjunctions::are_disjoint(NodeId left, NodeId right) {
   const Node& a = (*this)[left];
   const Node& b = (*this)[right];
   if (a.kind == Node::Kind::kNone || b.kind == Node::Kind::kNone) return true;
   if (a.kind != Node::Kind::kShape || b.kind != Node::Kind::kShape) return false;
-  return shapes_apart(a, b);
+  return are_shapes_disjoint(a, b);
 }
 
-Result<bool> Conjunctions::shapes_apart(const Node& left, const Node& right) {
+Result<bool> Conjunctions::are_shapes_disjoint(const Node& left, const Node& right) {
   const auto values_apart = [&](const Node& a, const Node& b) {
     return a.allowed && b.allowed && !allowed_by(a).has_common(allowed_by(b));
   };
@@ -210,7 +211,7 @@ Result<bool> Conjunctions::shapes_apart(const Node& left, const Node& right) {
   if (common != kObjectType) return false;
   for (const Member& member : left.objects.members) {
     if (!member.required) continue;
-    if (Result<void> go_on = ask_to_go_on(); !go_on) return go_on.error();
+    if (Result<void> go_on = check_give_up(); !go_on) return go_on.error();
     const auto other = std::ranges::find(right.objects.members, member.name, &Member::name);
     if (other == right.objects.members.end() || !other->required) continue;
     Result<NodeId> a = find_member(left, member.name);
@@ -223,6 +224,77 @@ Result<bool> Conjunctions::shapes_apart(const Node& left, const Node& right) {
     if ((one.types & two.types) == 0 || values_apart(one, two)) return true;
   }
   return false;
+}
+
+// --- members of objects --------------------------------------------------------------------------
+
+std::optional<SchemaId> Conjunctions::property(const ObjectRules& rules,
+                                               std::string_view name) const {
+  const auto [index, is_new] = properties_.try_emplace(&rules);
+  if (is_new) {
+    for (const auto& [own, value] : rules.properties)
+      index->second.emplace(own, value);
+  }
+  const auto found = index->second.find(name);
+  if (found == index->second.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::optional<Terms>> Conjunctions::member_terms(const ObjectShape& shape,
+                                                        std::string_view name) {
+  Terms terms;
+  bool declared = !shape.closed;
+  for (const ObjectShape::Source& source : shape.sources) {
+    bool known = false;
+    if (const auto value = property(*source.rules, name)) {
+      terms.push_back({*value, source.judging});
+      known = true;
+    }
+    for (const auto& [pattern, value] : source.rules->patterns) {
+      Result<const CharDfa*> names = automata_.pattern(pattern);
+      if (!names) {
+        return schema_error(schema_[value].pointer, names.error().message);
+      }
+      if (!(*names)->contains(name)) continue;
+      terms.push_back({value, source.judging});
+      known = true;
+    }
+    if (known && !source.judging) declared = true;
+    if (!known && source.rules->additional) {
+      terms.push_back({*source.rules->additional, source.judging});
+    }
+  }
+  if (!declared) return std::optional<Terms>();
+  return std::optional(std::move(terms));
+}
+
+Result<NodeId> Conjunctions::find_member(const Node& node, std::string_view name) {
+  Result<std::optional<Terms>> terms = member_terms(node.objects, name);
+  if (!terms) return terms.error();
+  if (!*terms) return undeclared_;
+  return find(**terms);
+}
+
+std::optional<Terms> Conjunctions::undeclared(const ObjectShape& shape,
+                                              const std::vector<std::string>& patterns,
+                                              const std::vector<bool>& matched) const {
+  Terms terms;
+  bool declared = !shape.closed;
+  for (const ObjectShape::Source& source : shape.sources) {
+    bool known = false;
+    for (const auto& [pattern, value] : source.rules->patterns) {
+      const auto index = std::ranges::find(patterns, pattern) - patterns.begin();
+      if (!matched[static_cast<size_t>(index)]) continue;
+      terms.push_back({value, source.judging});
+      known = true;
+    }
+    if (known && !source.judging) declared = true;
+    if (!known && source.rules->additional) {
+      terms.push_back({*source.rules->additional, source.judging});
+    }
+  }
+  if (!declared) return std::nullopt;
+  return terms;
 }
 
 }  // namespace windrow::grammar

@@ -1,57 +1,124 @@
-// Conjunctions: what values must be where places of a schema hold together - an allOf, a $ref with
+// Conjunctions: which values fulfil several places of a schema at once: an allOf, a $ref with
 // siblings, a base beside its anyOf, a property that two parts declare. Each set of places is
-// worked out once, when it is first asked for; since there are finitely many sets, recursion ends.
-// What has no value is found out on the way, and so is whether the branches of a oneOf can be told
-// apart: they can when one together with another has no value. Used by one thread at a time.
+// worked out once, on first use; there are finitely many sets, so recursion ends. This also finds
+// out which sets have no value, and with that whether the branches of a oneOf exclude each other:
+// they do if two of them together have no value. Used by one thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "base/id.h"
 #include "base/result.h"
-#include "grammar/schema/node.h"
+#include "grammar/schema/json_values.h"
 #include "grammar/schema/schema_grammar.h"
+#include "grammar/schema/schema_node.h"
 #include "grammar/schema/text_automata.h"
-#include "grammar/schema/value_set.h"
 
 namespace windrow::grammar {
+
+// A place of the schema that must hold. A judging one comes from another branch of a oneOf: it has
+// the meaning of the standard (undeclared properties are allowed), and the properties that it
+// declares are not allowed because of it.
+struct Term {
+  SchemaId schema;
+  bool judging = false;
+
+  friend bool operator==(const Term&, const Term&) = default;
+};
+
+// Places that hold together, in the order of the schema text, each once.
+using Terms = std::vector<Term>;
+
+using NodeId = Id<struct NodeTag, uint32_t>;
+
+struct ArrayShape {
+  std::vector<Terms> prefix;
+  Terms rest;
+  uint32_t count_min = 0;
+  std::optional<uint32_t> count_max;
+};
+
+struct Member {
+  std::string name;
+  bool required = false;
+};
+
+struct ObjectShape {
+  // The rules of one place of the schema.
+  struct Source {
+    const ObjectRules* rules = nullptr;
+    bool judging = false;
+  };
+
+  std::vector<Source> sources;
+  std::vector<Member> members;  // declared or required, in the order of the text
+  bool closed = false;          // undeclared properties are not allowed
+};
+
+// A set of Terms, worked out.
+struct Node {
+  enum class Kind : uint8_t {
+    kOpen,    // being worked out
+    kNone,    // no value holds
+    kChoice,  // one of `choices` holds
+    kShape,
+  };
+
+  Kind kind = Kind::kOpen;
+  std::string pointer;
+  std::string why;              // kNone: the reason, "at #/a: ..."
+  std::vector<NodeId> choices;  // kChoice: at least one, none of them kNone
+
+  // kShape. `types`: those that have a value, as far as that is known.
+  Types types = kAllTypes;
+  NumberRules numbers;
+  StringRules strings;
+  ArrayShape arrays;
+  ObjectShape objects;
+  std::optional<std::vector<const boost::json::value*>> allowed;  // the only values; all fulfil it
+};
 
 class Conjunctions {
  public:
   // `schema` and `give_up` outlive this.
   Conjunctions(const Schema& schema, const GiveUp& give_up);
 
-  // kInvalid: a pattern that is not handled, a oneOf whose branches cannot be told apart, too many
-  // combinations. kUnavailable: `give_up` said so.
+  // The node of these terms. kInvalid: an unsupported pattern, a oneOf whose branches may hold
+  // both, too many combinations. kUnavailable: `give_up` returned true.
   Result<NodeId> find(const Terms& terms);
 
-  // The value of a member with this name. Not of `kOpen` nodes.
+  // The node of the value of a property, of a node that is not kOpen. Errors as find().
   Result<NodeId> find_member(const Node& node, std::string_view name);
 
   const Node& operator[](NodeId id) const { return nodes_[id.value()]; }
   bool possible(NodeId id) const { return (*this)[id].kind != Node::Kind::kNone; }
 
-  // Whether the value is one of the node's.
-  Result<bool> holds(NodeId id, const boost::json::value& value);
+  size_t nodes_count() const { return nodes_.size(); }
 
-  // Of a node that is possible: the place where its values come back to themselves, if all do.
-  std::optional<std::string> endless(NodeId root);
+  // The values of Node::allowed as a set. The node has some.
+  const ValueSet& allowed_by(const Node& node);
 
-  // What the value of a member must be that is not declared, when its name is in exactly those of
-  // `patterns` that `matched` says. Nothing: there may be none.
+  // The terms of the value of an undeclared property whose name matches exactly those of `patterns`
+  // for which `matched` is true. Nothing if there may be no such property.
   std::optional<Terms> undeclared(const ObjectShape& shape,
                                   const std::vector<std::string>& patterns,
                                   const std::vector<bool>& matched) const;
 
   TextAutomata& automata() { return automata_; }
-  Result<void> ask_to_go_on();
+
+  // Called between steps of long work. kUnavailable: `give_up` returned true.
+  Result<void> check_give_up();
 
  private:
   struct Expanded {
     Terms terms;
-    std::optional<SchemaId> never;  // one of them is false
+    std::optional<SchemaId> never;  // set if one of the terms is `false`
   };
 
   Expanded expand(const Terms& terms) const;
@@ -59,24 +126,10 @@ class Conjunctions {
   Result<void> work_out(NodeId id, const Terms& terms);
   Result<void> branch(NodeId id, const Terms& terms, size_t at);
   Result<void> check_exclusive(const Terms& terms, size_t at, const std::vector<NodeId>& branches);
-  Result<bool> told_apart(NodeId left, NodeId right);
-  Result<bool> shapes_apart(const Node& left, const Node& right);
-  Result<void> join(Node& node, const Terms& terms);
-  void join_arrays(Node& node, const Terms& terms) const;
-  void join_objects(Node& node, const Terms& terms) const;
-  Result<void> trim(Node& node);
-  Result<void> trim_allowed(Node& node);
-  Result<void> trim_strings(Node& node);
-  Result<void> trim_arrays(Node& node);
-  Result<void> trim_objects(Node& node);
-
+  Result<bool> are_disjoint(NodeId left, NodeId right);
+  Result<bool> are_shapes_disjoint(const Node& left, const Node& right);
   Result<std::optional<Terms>> member_terms(const ObjectShape& shape, std::string_view name);
-  bool can_end(const Node& node, const std::vector<bool>& ends);
   std::optional<SchemaId> property(const ObjectRules& rules, std::string_view name) const;
-  const ValueSet& allowed_by(const Node& node);  // of one with `allowed`
-  Result<bool> shape_holds(const Node& node, const boost::json::value& value);
-  Result<bool> array_holds(const Node& node, const boost::json::array& array);
-  Result<bool> object_holds(const Node& node, const boost::json::object& object);
 
   const Schema& schema_;
   const GiveUp& give_up_;
@@ -86,7 +139,7 @@ class Conjunctions {
   NodeId undeclared_;  // a kNone node
   std::unordered_map<const Node*, ValueSet> allowed_;
   size_t members_count_ = 0;
-  size_t asked_ = 0;
+  size_t checks_ = 0;
   size_t depth_ = 0;
   mutable std::unordered_map<const ObjectRules*, std::unordered_map<std::string_view, SchemaId>>
       properties_;

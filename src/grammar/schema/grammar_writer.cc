@@ -10,7 +10,7 @@
 namespace windrow::grammar {
 namespace {
 
-// What lies deeper becomes a rule and is written later, so that no schema takes the stack.
+// Deeper nodes become rules and are written later, so that no schema overflows the stack.
 constexpr size_t kDepthMax = 60;
 
 std::string key_of(const NumberBounds& bounds, bool integers) {
@@ -74,7 +74,7 @@ Result<Part> GrammarWriter::write(NodeId id) {
     known.open = true;
     return *known.rule;
   }
-  if (Result<void> go_on = conjunctions_.ask_to_go_on(); !go_on) return go_on.error();
+  if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on.error();
   known.open = true;
   ++depth_;
   Result<Part> body = write_body(id);
@@ -145,7 +145,7 @@ Result<Part> GrammarWriter::write_string(const Node& node) {
   return found->second;
 }
 
-// Items one by one as far as they are told apart, then all others alike.
+// The items that have rules of their own one by one, then all others as a repetition.
 Result<Part> GrammarWriter::write_array(const Node& node) {
   const ArrayShape& shape = node.arrays;
   GrammarBuilder& builder = parts_.builder();
@@ -227,7 +227,7 @@ Result<std::optional<Part>> GrammarWriter::write_undeclared(const Node& node) {
                                            : parts_.builder().choice(std::move(choices)));
 }
 
-// From the last member to the first: what may follow when a member stands before (`after`), and
+// From the last member to the first: the texts that may follow another member (`after`), and
 // when none does (`first`). Each member is in both at most once, so the parts stay few.
 Result<Part> GrammarWriter::write_object(const Node& node) {
   GrammarBuilder& builder = parts_.builder();
@@ -248,7 +248,7 @@ Result<Part> GrammarWriter::write_object(const Node& node) {
     after.push_back(builder.repeat(more, 0, std::nullopt));
     first = builder.choice({closing, builder.sequence({**undeclared, joined(after)})});
   }
-  // Nobody begins behind the first member that is required.
+  // The first member cannot come after the first required one.
   const auto needed = std::ranges::find_if(*members, &MemberParts::required);
   const auto begins_max = static_cast<size_t>(needed - members->begin());
   for (size_t i = members->size(); i-- > 0;) {

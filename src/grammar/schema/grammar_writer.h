@@ -1,4 +1,5 @@
-// Nodes become parts of a grammar. Used by one thread at a time.
+// GrammarWriter: writes nodes of Conjunctions as parts of a grammar; recursion becomes rules. Used
+// by one thread at a time.
 #pragma once
 
 #include <map>
@@ -19,18 +20,18 @@ class GrammarWriter {
   GrammarWriter(Conjunctions& conjunctions, JsonParts& parts)
       : conjunctions_(conjunctions), parts_(parts) {}
 
-  // The texts of a node that is possible, and of all it needs. kInvalid and kUnavailable as
+  // The texts of a node that is possible, and of all nodes it refers to. Errors as
   // Conjunctions::find().
   Result<Part> write_root(NodeId id);
 
-  // The same, but for its strings; nothing where it has no other values.
+  // The same without its strings; nothing if it has no other values.
   Result<std::optional<Part>> write_others(NodeId id);
 
  private:
   struct Written {
     std::optional<Part> part;
-    std::optional<Part> rule;  // made when recursion came back to a node that is being written
-    bool open = false;         // being written, or waiting for it
+    std::optional<Part> rule;  // made when recursion comes back to a node that is being written
+    bool open = false;         // being written, or in waiting_
   };
   struct MemberParts {
     std::string name;
@@ -52,7 +53,7 @@ class GrammarWriter {
   Conjunctions& conjunctions_;
   JsonParts& parts_;
   std::unordered_map<NodeId, Written> written_;
-  std::vector<NodeId> waiting_;  // too deep to be written where they were met
+  std::vector<NodeId> waiting_;  // nested too deep to be written recursively
   std::map<std::string, Part> numbers_;
   std::map<const CharDfa*, Part> strings_;
   size_t depth_ = 0;

@@ -1,5 +1,5 @@
-// The pieces that JSON is made of, as parts of a grammar: strings, names, marks, and the whitespace
-// that may stand behind each of them. Used by one thread at a time.
+// JsonParts: the tokens of JSON as parts of a grammar: strings, names, punctuation, each with the
+// white space that may follow it. Used by one thread at a time.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -27,14 +27,14 @@ class JsonParts {
         flexible_(whitespace == Whitespace::kFlexible),
         spaced_(whitespace == Whitespace::kSpaced) {}
 
-  // Texts that no string says, but for those of an enum.
+  // Strings may not have these texts, except those of an enum.
   void leave_out(CharDfa texts) { left_out_ = std::move(texts); }
 
-  Part mark(std::string_view mark);        // with whitespace behind it, but for `]` and `}`
-  Part spaced(Part value);                 // a value, and whitespace
+  Part mark(std::string_view mark);        // with white space after it, except `]` and `}`
+  Part spaced(Part value);                 // a value and white space
   Part name(std::string_view name);        // `"name":`
   Part comma_name(std::string_view name);  // `,"name":`
-  Part name_in(const CharDfa* names);      // some name and the colon; null: any
+  Part name_in(const CharDfa* names);      // one of these names (null: any) and the colon
 
   Part any_string();
   Part string_of_length(uint32_t min, std::optional<uint32_t> max);

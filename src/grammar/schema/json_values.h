@@ -1,20 +1,37 @@
-// JSON values as values: what is equal, and the one compact text each has. Pure.
+// JSON values compared by their meaning, their compact text, and sets of them. Pure.
 #pragma once
 
 #include <boost/json/value.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
 namespace windrow::grammar {
 
-// As JSON Schema means it: numbers by what they are (1 is 1.0), objects in any order.
+// Equality as in JSON Schema: 1 equals 1.0, and the order of members does not matter.
 bool same_value(const boost::json::value& left, const boost::json::value& right);
 
-// "ab\n" -> "\"ab\\n\"": what is below U+0020, quotes and backslashes are escaped, in the short
-// form where there is one.
+// A JSON string: "ab\n" -> "\"ab\\n\"". Control characters below U+0020, quotes and backslashes are
+// escaped, in the short form if there is one.
 std::string json_quoted(std::string_view text);
 
-// Without blanks, members in their order, numbers as Decimal::text().
+// Without white space, members in their order, numbers as Decimal::text().
 std::string compact_json(const boost::json::value& value);
+
+// A hash set of JSON values, equal as same_value() says.
+class ValueSet {
+ public:
+  explicit ValueSet(const std::vector<const boost::json::value*>& values);
+
+  bool contains(const boost::json::value& value) const;
+  bool has_common(const ValueSet& other) const;
+
+  // Removes the values that are not in the set from `values`.
+  void keep_common(std::vector<const boost::json::value*>& values) const;
+
+ private:
+  std::unordered_set<std::string> keys_;
+};
 
 }  // namespace windrow::grammar

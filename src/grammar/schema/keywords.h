@@ -1,7 +1,10 @@
-// The keywords of JSON Schema: which are enforced, which say nothing of what is valid, and what to
-// do about the rest. docs/structured.md has the same table for people. Pure.
+// The keywords of JSON Schema: which are enforced, which are annotations, which are refused and
+// with what advice; and which names are probably misspelt keywords. docs/structured.md has the same
+// table for users, and a test compares them. Pure, any thread.
 #pragma once
 
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,12 +20,12 @@ enum class KeywordUse : uint8_t {
   kRefused,  // unless it constrains nothing where it stands
 };
 
-// What a keyword's value is.
+// The kind of a keyword's value.
 enum class ValueShape : uint8_t {
   kAny,
   kTypeNames,  // "string", or a list of such names
   kText,
-  kReference,  // a text that says where to go: "#/$defs/a"
+  kReference,  // the target of a $ref: "#/$defs/a"
   kNumber,
   kFlag,
   kFlagOrNumber,
@@ -31,20 +34,37 @@ enum class ValueShape : uint8_t {
   kListOfSchemas,
   kSchema,
   kSchemaOrList,
-  kMap,  // an object, a member for each of the names that it is about
+  kMap,  // an object with a member for each name
 };
 
 struct Keyword {
   std::string_view name;
   KeywordUse use = KeywordUse::kEnforced;
-  Types types = kAllTypes;  // those it says something of
-  std::string_view advice;  // of refused ones: what to write instead
+  Types types = kAllTypes;  // the types it restricts
+  std::string_view advice;  // kRefused: what to write instead
   ValueShape shape = ValueShape::kAny;
 };
 
 std::span<const Keyword> keywords();
 
-// Null where nobody knows it. All that begins with "x-" is an annotation.
+// Null if the name is no keyword. Names that begin with "x-" are annotations.
 const Keyword* find_keyword(std::string_view name);
+
+// Whether `keyword`, a refused one, with this value and beside its siblings allows every value, so
+// that it need not be enforced.
+bool constrains_nothing(std::string_view keyword, const boost::json::value& value,
+                        const boost::json::object& siblings);
+
+// The keyword that `name`, which is none, was probably meant to be; null if it looks like a name of
+// another vocabulary. It is taken for a keyword if its value could be that keyword's and
+// - it has the same letters in any case and with any punctuation between: `Required`, `min_length`,
+//   `type:`; or
+// - it is one insertion, deletion, substitution or swap of neighbours away from the keyword, two
+// for
+//   keywords of ten characters and more: `minLenght`, `additonalProperties`. For `if`, `not`,
+//   `then` and `else` only swaps count, since too many words are one letter away.
+// Never for names that begin with "_", "@" or "//", by which keywords are disabled, and never for
+// annotations: `decription` restricts as little as `description`.
+const Keyword* misspelt_keyword(std::string_view name, const boost::json::value& value);
 
 }  // namespace windrow::grammar

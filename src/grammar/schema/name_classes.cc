@@ -49,7 +49,7 @@ class Classes {
   Result<void> split_by(const CharDfa& names, std::vector<bool> matched) {
     if (names.empty()) return {};
     if (matched.size() == patterns_.size()) return add(names, matched);
-    if (Result<void> go_on = conjunctions_.ask_to_go_on(); !go_on) return go_on;
+    if (Result<void> go_on = conjunctions_.check_give_up(); !go_on) return go_on;
     Result<const CharDfa*> pattern = conjunctions_.automata().pattern(patterns_[matched.size()]);
     if (!pattern) return schema_error(pointer(), pattern.error().message);
     Result<CharDfa> inside = names.intersect(**pattern);

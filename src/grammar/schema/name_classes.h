@@ -1,5 +1,5 @@
-// The names of members that are not declared, told apart by which patterns of patternProperties
-// they match: for each combination that some name has, the names and what their values must be.
+// NameClass: the names of undeclared properties that match the same patterns of patternProperties,
+// and what their values must be. Used by one thread at a time.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,11 @@ namespace windrow::grammar {
 
 struct NameClass {
   std::optional<CharDfa> names;  // nothing: any name
-  NodeId value;                  // there is one
+  NodeId value;                  // a node that has a value
 };
 
-// kInvalid: more patterns than are handled, or patterns too big. What is declared is in no class.
+// The classes of all undeclared names that an object of this node may have. kInvalid: too many or
+// too large patterns.
 Result<std::vector<NameClass>> name_classes(Conjunctions& conjunctions, const Node& node);
 
 }  // namespace windrow::grammar

@@ -1,8 +1,189 @@
 #include "grammar/schema/number_rules.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/random.h"
 
 namespace windrow::grammar {
+namespace {
+
+constexpr int64_t kScaledDigitsMax = 18;  // any such number is an int64_t
+constexpr int64_t kScaledZerosMax = 1'000;
+constexpr int64_t kDecimalExponentMax = 1'000'000;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+}  // namespace
+
+Decimal::Decimal(bool negative, std::string digits, int64_t exponent)
+    : negative_(negative), digits_(std::move(digits)), exponent_(exponent) {
+  digits_.erase(0, std::min(digits_.find_first_not_of('0'), digits_.size()));
+  while (!digits_.empty() && digits_.back() == '0') {
+    digits_.pop_back();
+    ++exponent_;
+  }
+  if (digits_.empty()) {
+    negative_ = false;
+    exponent_ = 0;
+  }
+}
+
+Decimal::Decimal(int64_t value)
+    : Decimal(value < 0,
+              std::to_string(value < 0 ? uint64_t{0} - static_cast<uint64_t>(value)
+                                       : static_cast<uint64_t>(value)),
+              0) {}
+
+std::optional<Decimal> Decimal::parse(std::string_view text) {
+  size_t at = 0;
+  const auto digits = [&] {
+    std::string found;
+    while (at < text.size() && is_digit(text[at]))
+      found += text[at++];
+    return found;
+  };
+  const bool negative = text.starts_with('-');
+  if (negative) ++at;
+  std::string all = digits();
+  if (all.empty()) return std::nullopt;
+  int64_t exponent = 0;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    const std::string behind = digits();
+    if (behind.empty()) return std::nullopt;
+    exponent = -static_cast<int64_t>(behind.size());
+    all += behind;
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    const bool down = at < text.size() && text[at] == '-';
+    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+    const std::string power = digits();
+    if (power.empty() || power.size() > 7) return std::nullopt;
+    const int64_t shift = std::strtoll(power.c_str(), nullptr, 10);
+    if (shift > kDecimalExponentMax) return std::nullopt;
+    exponent += down ? -shift : shift;
+  }
+  if (at != text.size()) return std::nullopt;
+  return Decimal(negative, std::move(all), exponent);
+}
+
+std::optional<Decimal> Decimal::of(const boost::json::value& value) {
+  if (value.is_int64()) return Decimal(value.get_int64());
+  if (value.is_uint64()) return Decimal(false, std::to_string(value.get_uint64()), 0);
+  if (value.is_double() && std::isfinite(value.get_double())) {
+    return parse(fmt::format("{}", value.get_double()));
+  }
+  return std::nullopt;
+}
+
+Decimal Decimal::floor() const {
+  if (is_integer()) return *this;
+  const int64_t whole = static_cast<int64_t>(digits_.size()) + exponent_;
+  std::string digits = whole > 0 ? digits_.substr(0, static_cast<size_t>(whole)) : "0";
+  if (negative_) {  // away from zero, one more
+    size_t at = digits.size();
+    while (at > 0 && digits[at - 1] == '9')
+      digits[--at] = '0';
+    if (at == 0) {
+      digits.insert(digits.begin(), '1');
+    } else {
+      ++digits[at - 1];
+    }
+  }
+  return {negative_, std::move(digits), 0};
+}
+
+Decimal Decimal::ceiling() const {
+  if (is_integer()) return *this;
+  Decimal mirrored = *this;
+  mirrored.negative_ = !negative_;
+  const Decimal below = mirrored.floor();
+  return {!below.negative_, below.digits_, below.exponent_};
+}
+
+bool Decimal::is_multiple_of(const Decimal& step) const {
+  const int64_t scale = std::max(places(), step.places());
+  const auto by = step.scaled(scale);
+  const int64_t zeros = exponent_ + scale;
+  if (!by || *by <= 0 || zeros > kScaledZerosMax) return false;
+  int64_t rest = 0;
+  const auto add = [&](int64_t digit) {
+    rest = static_cast<int64_t>((static_cast<uint128>(rest) * 10 + static_cast<uint128>(digit)) %
+                                static_cast<uint128>(*by));
+  };
+  for (const char digit : digits_)
+    add(digit - '0');
+  for (int64_t i = 0; i < zeros; ++i)
+    add(0);
+  return rest == 0;
+}
+
+std::optional<int64_t> Decimal::scaled(int64_t places) const {
+  if (is_zero()) return 0;
+  const int64_t zeros = exponent_ + places;
+  if (zeros < 0 || zeros > kScaledDigitsMax) return std::nullopt;
+  if (static_cast<int64_t>(digits_.size()) + zeros > kScaledDigitsMax) return std::nullopt;
+  const std::string all = digits_ + std::string(static_cast<size_t>(zeros), '0');
+  const int64_t size = std::strtoll(all.c_str(), nullptr, 10);
+  return negative_ ? -size : size;
+}
+
+Decimal Decimal::from_scaled(int64_t value, int64_t places) {
+  Decimal result(value);
+  if (!result.is_zero()) result.exponent_ -= places;
+  return result;
+}
+
+std::string Decimal::text() const {
+  if (is_zero()) return "0";
+  const std::string sign = negative_ ? "-" : "";
+  const auto size = static_cast<int64_t>(digits_.size());
+  const int64_t point = size + exponent_;  // so many digits stand before it
+  if (point >= size && point <= 21) {
+    return sign + digits_ + std::string(static_cast<size_t>(point - size), '0');
+  }
+  if (point > 0 && point <= 21) {
+    const auto at = static_cast<size_t>(point);
+    return sign + digits_.substr(0, at) + "." + digits_.substr(at);
+  }
+  if (point > -6 && point <= 0) {
+    return sign + "0." + std::string(static_cast<size_t>(-point), '0') + digits_;
+  }
+  const std::string rest = size > 1 ? "." + digits_.substr(1) : "";
+  return fmt::format("{}{}{}e{}{}", sign, digits_.substr(0, 1), rest, point > 0 ? "+" : "-",
+                     std::abs(point - 1));
+}
+
+std::strong_ordering operator<=>(const Decimal& left, const Decimal& right) {
+  const auto sign = [](const Decimal& d) { return d.is_zero() ? 0 : d.negative_ ? -1 : 1; };
+  if (sign(left) != sign(right) || sign(left) == 0) return sign(left) <=> sign(right);
+  const Decimal& larger = left.negative_ ? right : left;  // if positive is to mean greater
+  const Decimal& smaller = left.negative_ ? left : right;
+  const auto point = [](const Decimal& d) {
+    return static_cast<int64_t>(d.digits_.size()) + d.exponent_;
+  };
+  if (point(larger) != point(smaller)) return point(larger) <=> point(smaller);
+  return larger.digits_.compare(smaller.digits_) <=> 0;
+}
+
+std::optional<Decimal> least_common_multiple(const Decimal& left, const Decimal& right) {
+  const int64_t places = std::max(left.places(), right.places());
+  const auto a = left.scaled(places);
+  const auto b = right.scaled(places);
+  if (!a || !b || *a <= 0 || *b <= 0) return std::nullopt;
+  int64_t product = 0;
+  if (__builtin_mul_overflow(*a / std::gcd(*a, *b), *b, &product)) return std::nullopt;
+  return Decimal::from_scaled(product, places);
+}
+
 namespace {
 
 Decimal successor(const Decimal& integer) {

@@ -1,4 +1,4 @@
-#include "grammar/schema/decimal.h"
+#include "grammar/schema/number_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/random.h"
-#include "grammar/schema/number_rules.h"
 
 namespace windrow::grammar {
 namespace {

@@ -7,7 +7,6 @@
 #include <array>
 #include <unordered_map>
 
-#include "grammar/schema/drafts.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/schema/references.h"
 #include "grammar/schema/rules_reader.h"

@@ -1,5 +1,5 @@
-// A schema becomes nodes: every keyword of every part that is reached is enforced, without effect
-// on what is valid, or refused. Pure.
+// Reads a JSON Schema into nodes. Every keyword of every part that is reached is enforced, an
+// annotation, or refused. Pure.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -14,8 +14,8 @@ namespace windrow::grammar {
 Error schema_error(std::string_view pointer, std::string_view what);
 
 // The result refers to values of `schema`, which must outlive it. kInvalid: a keyword that cannot
-// be enforced or is not written right, a reference that leads nowhere or to itself, or more parts
-// than are handled. kUnavailable: `give_up` said so.
+// be enforced or has a wrong value, a reference to nothing or to itself, too many parts.
+// kUnavailable: `give_up` returned true.
 Result<Schema> read_schema(const boost::json::value& schema, const SchemaOptions& options,
                            const GiveUp& give_up);
 

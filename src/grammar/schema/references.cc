@@ -15,6 +15,67 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr auto kDrafts = std::to_array<std::pair<std::string_view, Draft>>({
+    {"draft-04/schema", Draft::k04},
+    {"draft-05/schema", Draft::k04},  // the same words
+    {"draft-06/schema", Draft::k06},
+    {"draft-07/schema", Draft::k07},
+    {"draft/2019-09/schema", Draft::k2019},
+    {"draft/2020-12/schema", Draft::k2020},
+    {"schema", Draft::k2020},
+});
+
+}  // namespace
+
+std::optional<Draft> draft_of(const json::value& root) {
+  const json::object* object = root.if_object();
+  const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
+  if (named == nullptr) return Draft::k2020;
+  if (!named->is_string()) return std::nullopt;
+  std::string_view name = named->get_string();
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (name.starts_with(scheme)) name.remove_prefix(scheme.size());
+  }
+  if (name.ends_with('#')) name.remove_suffix(1);
+  constexpr std::string_view kHost = "json-schema.org/";
+  if (!name.starts_with(kHost)) return std::nullopt;
+  name.remove_prefix(kHost.size());
+  for (const auto& [known, draft] : kDrafts) {
+    if (name == known) return draft;
+  }
+  return std::nullopt;
+}
+
+bool names_old_draft(const json::value& root) {
+  const json::object* object = root.if_object();
+  const json::value* named = object == nullptr ? nullptr : object->if_contains("$schema");
+  if (named == nullptr || !named->is_string()) return false;
+  const std::string_view name = named->get_string();
+  const size_t at = name.find("json-schema.org/draft-0");
+  if (at == std::string_view::npos) return false;
+  const std::string_view number =
+      name.substr(at + std::string_view("json-schema.org/draft-0").size());
+  return number.starts_with('0') || number.starts_with('1') || number.starts_with('2') ||
+         number.starts_with('3');
+}
+
+bool reference_stands_alone(Draft draft, const json::object& schema) {
+  return draft <= Draft::k07 && schema.contains("$ref");
+}
+
+std::optional<Identifier> identifier_of(Draft draft, const json::object& schema) {
+  for (const std::string_view keyword : {"id", "$id"}) {
+    if (keyword == "id" && draft != Draft::k04) continue;
+    const json::value* text = schema.if_contains(keyword);
+    if (text != nullptr && text->is_string()) return Identifier{keyword, text->get_string()};
+  }
+  return std::nullopt;
+}
+
+// --- references ----------------------------------------------------------------------------------
+
+namespace {
+
 std::string plain_step(std::string_view step) {
   std::string result;
   for (size_t i = 0; i < step.size(); ++i) {
@@ -65,8 +126,9 @@ std::string without_dots(std::string_view path) {
   return result;
 }
 
-// What a keyword holds, as far as schemas are in it. Values (const, default, x-...) are not looked
-// into: an "$id" in them is nobody's name.
+// The schemas in a keyword's value. Values that are no schemas (const, default, x-...) are skipped:
+// an
+// "$id" in them identifies nothing.
 enum class Holds : uint8_t { kNoSchema, kSchemas, kNames };
 
 Holds holds(std::string_view keyword) {
@@ -122,18 +184,19 @@ Result<References> References::collect(const json::value& root, Draft draft) {
   references.resources_.push_back({"", &root, "#"});
   references.resource_at_[&root] = kRoot;
   references.look_through({&root, "#", kRoot}, true);
-  // What only a reference leads to, in a container of some other name, has references too.
+  // Schemas that only a reference leads to, in a container of another name, may have references
+  // too.
   for (size_t i = 0; i < references.references_.size(); ++i) {
     const auto [text, from] = references.references_[i];
     const Result<Target> target = references.find(text, from);
-    if (!target) continue;  // whoever uses it says so
+    if (!target) continue;  // reported where it is used
     if (target->pointer.size() > 2) {
       const std::string_view steps = std::string_view(target->pointer).substr(2);
       references.first_steps_.insert(plain_step(steps.substr(0, steps.find('/'))));
     }
     if (!references.seen_.contains(target->value)) references.look_through(*target, false);
   }
-  if (references.twice_) return *references.twice_;
+  if (references.duplicate_) return *references.duplicate_;
   return references;
 }
 
@@ -180,7 +243,7 @@ void References::read_names(Target& place, const json::object& object) {
     } else if (!uri.empty()) {
       const std::string full = resolve_uri(resources_[place.resource].uri, uri);
       const auto other = std::ranges::find(resources_, full, &Known::uri);
-      if (other != resources_.end()) note_twice(place, full, other->pointer, full);
+      if (other != resources_.end()) note_duplicate(place, full, other->pointer, full);
       resources_.push_back({full, place.value, place.pointer});
       place.resource = static_cast<Resource>(resources_.size() - 1);
       resource_at_[place.value] = place.resource;
@@ -197,18 +260,18 @@ void References::add_anchor(const Target& place, std::string_view name) {
   std::string full = fmt::format("{}#{}", resources_[place.resource].uri, name);
   const auto [found, is_new] = anchors_.try_emplace(std::move(full), place);
   if (!is_new && found->second.value != place.value) {
-    note_twice(place, name, found->second.pointer, found->first);
+    note_duplicate(place, name, found->second.pointer, found->first);
   }
 }
 
-void References::note_twice(const Target& place, std::string_view name, std::string_view other,
-                            const std::string& full) {
+void References::note_duplicate(const Target& place, std::string_view name, std::string_view other,
+                                const std::string& full) {
   if (draft_ == Draft::k04) {
     ambiguous_.insert(full);
     return;
   }
-  if (twice_) return;
-  twice_ =
+  if (duplicate_) return;
+  duplicate_ =
       Error{ErrorKind::kInvalid,
             fmt::format("at {}: \"{}\" is also the name of {}; give each its own $id or $anchor",
                         place.pointer, name, other)};

@@ -1,7 +1,6 @@
-// Where the references of a schema lead: JSON pointers, anchors, and identifiers of its own parts.
-// Nothing is ever fetched. Pure.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <cstdint>
 #include <functional>
@@ -15,20 +14,43 @@
 #include <vector>
 
 #include "base/result.h"
-#include "grammar/schema/drafts.h"
 
 namespace windrow::grammar {
 
-// "a/b~c" -> "a~1b~0c": a name as a step of a JSON pointer.
+// References: the targets of the references in a schema: JSON pointers, anchors, and identifiers of
+// its own parts. Nothing is ever fetched. And the versions (drafts) of JSON Schema, which differ in
+// this. Pure.
+
+enum class Draft : uint8_t { k04, k06, k07, k2019, k2020 };
+
+// The version that `$schema` names; the newest if it is absent; nothing if it is unknown.
+std::optional<Draft> draft_of(const boost::json::value& root);
+
+// Whether `$schema` names a version before draft 04, which has keywords that later ones lack
+// (extends, disallow).
+bool names_old_draft(const boost::json::value& root);
+
+// Whether the siblings of `$ref` in this schema have no effect, as up to draft 07.
+bool reference_stands_alone(Draft draft, const boost::json::object& schema);
+
+// The identifier of a schema and its keyword: `$id`, or `id` in draft 04.
+struct Identifier {
+  std::string_view keyword;
+  std::string_view text;
+};
+std::optional<Identifier> identifier_of(Draft draft, const boost::json::object& schema);
+
+// Escapes a name for a step of a JSON pointer: "a/b~c" -> "a~1b~0c".
 std::string pointer_step(std::string_view name);
 
-// `reference` as seen from `base`, by RFC 3986 as far as identifiers of schemas need it. Both
-// without a fragment.
+// Resolves `reference` against `base` (RFC 3986, as far as identifiers of schemas need it). Both
+// have no fragment.
 std::string resolve_uri(std::string_view base, std::string_view reference);
 
 class References {
  public:
-  // A part of the schema with an identifier of its own: what is relative in it is relative to that.
+  // A part of the schema with an identifier of its own, against which references in it are
+  // resolved.
   using Resource = uint32_t;
   static constexpr Resource kRoot = 0;
 
@@ -38,22 +60,22 @@ class References {
     Resource resource = kRoot;
   };
 
-  // `root` outlives this. kInvalid: two schemas have one name; in draft 04, whose names are often
-  // copied along with what they are in, only a reference to it is at fault.
+  // `root` outlives this. kInvalid: two schemas have the same identifier. In draft 04, where
+  // schemas are often copied with their identifiers, only a reference to it is an error.
   static Result<References> collect(const boost::json::value& root, Draft draft = Draft::k2020);
 
-  // Whether an identifier of this part counts: those in values, and in members that are no
+  // Whether the identifier of this part counts. Those in values, and in members that are no
   // keywords, do not.
   bool is_named(const boost::json::value& part) const { return named_.contains(&part); }
 
-  // Which resource a part of the schema is in, when what is around it is in `outer`.
+  // The resource of a part of the schema whose parent is in `outer`.
   Resource resource_of(const boost::json::value& part, Resource outer) const;
 
-  // kInvalid: it leads nowhere in this schema.
+  // kInvalid: the target is not in this schema.
   Result<Target> find(std::string_view reference, Resource from) const;
 
-  // Whether some reference goes through this member of the root: then it is a container, whatever
-  // its name.
+  // Whether a reference leads into this member of the root: then it is a container of definitions,
+  // whatever its name.
   bool leads_into(std::string_view root_member) const;
 
  private:
@@ -68,8 +90,8 @@ class References {
   void look_through(Target from, bool named);
   void read_names(Target& place, const boost::json::object& object);
   void add_anchor(const Target& place, std::string_view name);
-  void note_twice(const Target& place, std::string_view name, std::string_view other,
-                  const std::string& full);
+  void note_duplicate(const Target& place, std::string_view name, std::string_view other,
+                      const std::string& full);
   Result<Target> walk(const Known& from, Resource resource, std::string_view pointer,
                       std::string_view reference) const;
 
@@ -79,10 +101,10 @@ class References {
   std::unordered_map<std::string, Target> anchors_;  // "uri#name"
   std::unordered_set<const boost::json::value*> seen_;
   std::unordered_set<const boost::json::value*> named_;
-  std::vector<std::pair<std::string, Resource>> references_;  // all that schemas have, in what
-  std::set<std::string, std::less<>> first_steps_;            // from the root, of their targets
-  std::optional<Error> twice_;
-  std::unordered_set<std::string> ambiguous_;  // in draft 04: identifiers and "uri#name"
+  std::vector<std::pair<std::string, Resource>> references_;  // all in the schema
+  std::set<std::string, std::less<>> first_steps_;  // members of the root that they lead into
+  std::optional<Error> duplicate_;
+  std::unordered_set<std::string> ambiguous_;  // draft 04: identifiers and "uri#name"
 };
 
 }  // namespace windrow::grammar

@@ -1,4 +1,4 @@
-// The whole of a schema, as whoever writes it needs it. Pure.
+// The node of a whole schema, with its errors. Used by one thread at a time.
 #pragma once
 
 #include "base/result.h"
@@ -8,10 +8,12 @@
 
 namespace windrow::grammar {
 
-// The node of all of it, of which there is a value. kInvalid: there is none, and why.
+// The node of the whole schema, which has a value. kInvalid: it has none, and why.
 Result<NodeId> possible_root(Conjunctions& conjunctions, const Schema& schema);
 
-// kInvalid: no value of the node ends, and where it comes back to itself. Otherwise nothing.
-Result<void> ends(Conjunctions& conjunctions, NodeId root, const GiveUp& give_up);
+// kInvalid: every value of the node contains another one of its kind, so that none ends, and where
+// it comes back to itself. For the error message, after it turned out that there is no text.
+// kUnavailable: `give_up` said so.
+Result<void> check_ends(Conjunctions& conjunctions, NodeId root, const GiveUp& give_up);
 
 }  // namespace windrow::grammar

@@ -22,7 +22,7 @@ Result<std::shared_ptr<const Grammar>> schema_grammar(const json::value& schema,
   if (!part) return part.error();
   auto grammar = builder.finish(*part, options.limits);
   if (grammar) return grammar;
-  if (Result<void> ended = ends(conjunctions, *root, give_up); !ended) return ended.error();
+  if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
   return grammar;
 }
 
@@ -38,14 +38,8 @@ Result<Part> schema_part(GrammarBuilder& builder, const json::value& schema,
   Result<Part> part = writer.write_root(*root);
   if (!part) return part;
   // A choice that has another text would hide it.
-  if (Result<void> ended = ends(conjunctions, *root, give_up); !ended) return ended.error();
+  if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
   return part;
-}
-
-Result<std::shared_ptr<const Grammar>> json_grammar(Whitespace whitespace, bool object_only) {
-  const json::value schema =
-      object_only ? json::value(json::object{{"type", "object"}}) : json::value(true);
-  return schema_grammar(schema, {.whitespace = whitespace, .open = true});
 }
 
 }  // namespace windrow::grammar

@@ -302,8 +302,8 @@ TEST(SchemaGrammar, AllowsBoundedWhitespace) {
 }
 
 TEST(SchemaGrammar, HasJsonItself) {
-  const auto any = json_grammar(Whitespace::kCompact, false);
-  const auto object = json_grammar(Whitespace::kCompact, true);
+  const auto any = schema_grammar(true, {.open = true});
+  const auto object = schema_grammar(boost::json::object{{"type", "object"}}, {.open = true});
   ASSERT_TRUE(any);
   ASSERT_TRUE(object);
   const auto has = [](const std::shared_ptr<const Grammar>& grammar, std::string_view text) {

@@ -1,5 +1,5 @@
-// A schema as it was written, taken apart: what one place of it demands, and which other places
-// must hold together with it. Made by read_schema(), immutable afterwards.
+// Schema: a JSON Schema as nodes: the rules of each place in it, and which other places must hold
+// together with it. Made by read_schema(), immutable afterwards.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -15,10 +15,10 @@
 
 namespace windrow::grammar {
 
-// Of one place of the schema, or a part of it.
+// A node of the schema: one place in its text, or a part of one.
 using SchemaId = Id<struct SchemaTag, uint32_t>;
 
-// A set of types. A number is an integer or a fraction: what has both bits may be any number.
+// A set of types. Numbers are integers or fractions: with both bits any number is allowed.
 using Types = uint8_t;
 inline constexpr Types kNullType = 1;
 inline constexpr Types kBooleanType = 2;
@@ -43,7 +43,7 @@ struct StringRules {
 
 struct ArrayRules {
   std::vector<SchemaId> prefix;
-  std::optional<SchemaId> items;  // of all behind the prefix
+  std::optional<SchemaId> items;  // all items after the prefix
   uint32_t count_min = 0;
   std::optional<uint32_t> count_max;
 };
@@ -54,11 +54,11 @@ struct ObjectRules {
   std::optional<SchemaId> additional;
   std::vector<std::string> required;
 
-  // additionalProperties is absent and means that nothing else may be there.
+  // additionalProperties is absent, and other properties are not allowed (SchemaOptions::open).
   bool closed = false;
 };
 
-// What one object of the schema says by itself. Rules of a type say nothing of other types.
+// The rules of one object of the schema by itself. Rules for a type do not restrict other types.
 struct Rules {
   Types types = kAllTypes;
   NumberRules numbers;
@@ -79,7 +79,7 @@ struct SchemaNode {
   };
 
   Kind kind = Kind::kAlways;
-  std::string pointer;  // where it stands: "#/properties/a"
+  std::string pointer;  // "#/properties/a"
   Rules rules;
   std::vector<SchemaId> parts;
 };

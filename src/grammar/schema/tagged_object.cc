@@ -19,12 +19,13 @@ namespace {
 
 namespace json = boost::json;
 
-// What is read as JSON that is no string, and some more: what only begins like an object or a list.
+// Texts that are read as JSON values other than strings, and all that begin like an object or a
+// list.
 constexpr std::string_view kReadAsJson =
     R"([ \t\r\n]*([\[{][\s\S]*|(true|false|null|True|False|None|)"
     R"(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)[ \t\r\n]*))";
 
-// Names that nobody declared.
+// Undeclared names.
 constexpr std::string_view kPlainName = R"([^ \t\r\n<>"]{1,64})";
 
 std::string escaped(std::string_view text) {
@@ -186,14 +187,14 @@ Result<Part> tagged_object_part(GrammarBuilder& builder, const json::value& sche
   Result<NodeId> root = possible_root(conjunctions, *read);
   if (!root) return root.error();
   JsonParts parts(builder, options.whitespace);
-  // What strings within a value say ends it as well.
+  // An end mark inside a string of the value would end the value as well.
   Result<CharDfa> ending = regex_dfa(escaped(form.end_mark), RegexMeaning::kSearch);
   if (!ending) return ending.error();
   parts.leave_out(*std::move(ending));
   GrammarWriter writer(conjunctions, parts);
   Result<Part> part = TagWriter(builder, conjunctions, writer, form).write(*root);
   if (!part) return part;
-  if (Result<void> ended = ends(conjunctions, *root, give_up); !ended) return ended.error();
+  if (Result<void> ended = check_ends(conjunctions, *root, give_up); !ended) return ended.error();
   return part;
 }
 

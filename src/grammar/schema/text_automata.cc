@@ -35,11 +35,11 @@ struct LengthRange {
   std::optional<size_t> max;  // nothing: no end
 };
 
-// Of the texts of `dfa`; of none, 0 and 0.
+// The lengths of the texts of `dfa`; 0 and 0 if it has none.
 LengthRange lengths_of(const CharDfa& dfa) {
   LengthRange range;
   if (dfa.empty()) return {.max = 0};
-  // Level by level: what is reached by texts of this length. Every state leads to an end, so a
+  // Level by level: the states that texts of this length reach. Every state leads to an end, so a
   // level beyond the number of states means a circle.
   std::vector<bool> reached(dfa.states_count(), false);
   std::vector<CharDfa::State> level{0};

@@ -1,5 +1,5 @@
-// The automata of one schema: patterns, formats and lengths, each made once. Used by one thread at
-// a time.
+// TextAutomata: the automata of one schema for patterns, formats and lengths, each made once. Used
+// by one thread at a time.
 #pragma once
 
 #include <map>
@@ -15,10 +15,11 @@ namespace windrow::grammar {
 
 class TextAutomata {
  public:
-  // Texts in which the pattern is found. kInvalid: it is none that is handled, in words for people.
+  // The texts in which the pattern is found. kInvalid, with a message for users: an unsupported
+  // pattern.
   Result<const CharDfa*> pattern(const std::string& pattern);
 
-  // Texts that follow all rules; empty where there is none. kInvalid as above, or where patterns
+  // The texts that fulfil all rules; an empty automaton if there are none. kInvalid also: patterns
   // and lengths together need too many states.
   Result<const CharDfa*> texts(const StringRules& rules);
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "grammar/schema/misspelt_keyword.h"
+#include "grammar/schema/keywords.h"
 #include "grammar/schema/testing/schema_language.h"
 
 namespace windrow::grammar {

@@ -1,11 +1,10 @@
-#include "grammar/schema/value_set.h"
+#include "grammar/schema/json_values.h"
 
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
 #include <boost/json/parse.hpp>
 
-#include "grammar/schema/json_values.h"
 #include "grammar/schema/schema_grammar.h"
 #include "grammar/schema/testing/schema_language.h"
 
