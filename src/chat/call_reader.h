@@ -31,10 +31,10 @@ struct ToolContext {
 
 class CallReader {
  public:
-  // What was consumed before the text of the call.
+  // The text that was consumed before the call.
   enum class Start : uint8_t {
     kAfterMark,  // ToolSyntax::mark, of the first call
-    kAfterOpen,  // what comes before the name or the object, up to and including ToolSyntax::open
+    kAfterOpen,  // everything before the name or the object, up to and including ToolSyntax::open
   };
 
   enum class Progress : uint8_t {
@@ -51,7 +51,7 @@ class CallReader {
   // The buffer has text. Consumes some of it, unless it returns kWaiting.
   virtual Progress read(ToolCallBuffer& buffer) = 0;
 
-  // After kEnded: what is left of ToolSyntax::close.
+  // After kEnded: the rest of ToolSyntax::close that may follow.
   virtual std::string_view rest_of_close() const = 0;
 };
 
@@ -63,8 +63,8 @@ std::unique_ptr<CallReader> make_json_call_reader(const ToolContext& context);
 // makes an object. `context` outlives the reader.
 std::unique_ptr<CallReader> make_named_call_reader(const ToolContext& context);
 
-// Whether `text` begins with `literal`, apart from white space in both. kMaybe: so far as it goes.
-// `bytes`: of `text`, up to the end of the literal.
+// Whether `text` begins with `literal`, apart from white space in both. kMaybe: all of `text` fits,
+// but it is too short. Sets `bytes` to the length of the literal in `text`.
 enum class Match : uint8_t { kNo, kYes, kMaybe };
 Match match_literal(std::string_view literal, std::string_view text, size_t& bytes);
 

@@ -180,7 +180,7 @@ TEST(ChatTemplate, NamesAreWrittenBesideCallsThatAreTold) {
   EXPECT_FALSE(contains(written, "planner")) << written;
 }
 
-// What cannot be written is named, and not the calls, which were told.
+// The error names the part that cannot be written, and not the calls, which the fallback wrote.
 TEST(ChatTemplate, WhatVanishesBesideToldCallsIsNamedByItsPlace) {
   Asked asked = with_tool();
   asked.messages = json::parse(R"([{"role": "user", "content": "hi"},

@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, 4> kMessageEnds = {"<|end|>", "<|r
 inline constexpr std::string_view kCallOpen = "<|channel|>commentary to=functions.";
 inline constexpr std::string_view kCallMiddle = " <|constrain|>json<|message|>";
 
-// What a message is, by its header: the text before <|message|>.
+// The kind of a message by its header: the text before <|message|>.
 bool is_call(std::string_view header);
 bool is_reasoning(std::string_view header);
 

@@ -68,7 +68,7 @@ class JsonCallReader final : public CallReader {
   enum class Part : uint8_t {
     kListOrObject,  // the bracket of a list may come
     kObject,        // {
-    kKey,           // of a member, or }
+    kKey,           // or }
     kColon,
     kMember,  // a value
     kComma,   // or }
@@ -252,7 +252,7 @@ class JsonCallReader final : public CallReader {
   bool named_ = false;
   std::optional<std::string> arguments_;  // that came before the name
 
-  bool in_value_ = false;   // of a key or a member
+  bool in_value_ = false;   // inside a key or a value
   bool streaming_ = false;  // the member is the arguments, which go to the buffer as they come
   std::string key_;
   std::string value_;

@@ -65,7 +65,7 @@ class NamedCallReader final : public CallReader {
     kOpen,       // the rest of what comes before a name
     kName,       // and what follows it
     kArguments,  // an object
-    kTag,        // of a member, or the closing one
+    kTag,        // a member's or the closing one
     kKey,
     kValueBegin,  // a line break may come that is not part of the value
     kValue,
@@ -244,7 +244,7 @@ class NamedCallReader final : public CallReader {
   const ToolSyntax& syntax_;
   Part part_ = Part::kName;
   std::string name_;
-  JsonScanner scan_;  // of kArguments
+  JsonScanner scan_;  // kArguments
 
   bool first_member_ = true;
   ValueKind kind_ = ValueKind::kEither;

@@ -70,7 +70,7 @@ ptrdiff_t letters(std::string_view text) {
       text, [](char c) { return std::string_view(" \t\r\n").find(c) == std::string_view::npos; });
 }
 
-// Against the split of the whole answer: however it is cut, and wherever it ends, what was told is
+// Against the split of the whole answer: however it is cut, and wherever it ends, the deltas are
 // a beginning of both, and only what is held is missing.
 TEST(ReasoningStream, TellsTheBeginningsOfWhatTheWholeAnswerIsSplitInto) {
   struct Case {

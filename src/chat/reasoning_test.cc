@@ -69,7 +69,7 @@ TEST(SplitReasoning, AnAnswerCutWhileThinkingHasNoContent) {
   EXPECT_EQ(split(kThink, "<think>"), only(""));
 }
 
-// Whoever heard "hm" while it was said cannot be told that it was a thought.
+// A stream has sent "hm" as content and cannot make it reasoning later.
 TEST(SplitReasoning, WithoutAnOpeningTagNothingIsThought) {
   EXPECT_EQ(split(kThink, "hm</think>4"), only("hm</think>4"));
 }

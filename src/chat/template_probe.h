@@ -19,7 +19,7 @@ namespace windrow::chat {
 
 // A part of a request that a template leaves out of the prompt.
 struct Vanished {
-  std::string field;   // of the request body: "messages[1].content"
+  std::string field;   // in the request body: "messages[1].content"
   std::string advice;  // how to avoid it, for the error message
 
   friend bool operator==(const Vanished&, const Vanished&) = default;

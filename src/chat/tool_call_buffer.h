@@ -55,7 +55,7 @@ class ToolCallBuffer {
 
   // --- calls, in this order
 
-  // What is consumed from here on may become a call.
+  // The text consumed from here on may become a call.
   void begin_attempt() { attempting_ = true; }
   // It is a call of this tool.
   void begin_call(std::string_view name);
@@ -63,7 +63,7 @@ class ToolCallBuffer {
   void end_arguments();
   void end_call() { in_call_ = false; }
 
-  // At any time instead: no call, or a broken one. What was not delivered of it becomes content.
+  // Instead, at any time: this is no call, or a broken one. Its undelivered text becomes content.
   void fail();
 
   // The answer is over. `after_call`: the text left is what closes a call. `cut`: generation was
@@ -102,7 +102,7 @@ class ToolCallBuffer {
   int32_t calls_ = 0;
   bool all_whole_ = true;  // all calls before the current one
 
-  // The text of an attempt, as it was written; `call_`: what kComplete has made of it.
+  // The text of an attempt, as it was written; `call_`: with kComplete, the call so far.
   bool attempting_ = false;
   std::string attempt_;
   Call call_;

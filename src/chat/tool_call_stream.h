@@ -74,7 +74,7 @@ class ToolCallStream {
   std::unique_ptr<CallReader> reader_;
   ToolCallBuffer buffer_;
   Part part_ = Part::kText;
-  std::string literal_;  // of kClose and kEnd
+  std::string literal_;  // kClose, kEnd
 };
 
 // The content and the calls of a whole answer.

@@ -38,7 +38,7 @@ struct Written {
   std::string text;  // behind what the user says
 };
 
-// What a template writes of a conversation in which these are called, if it can.
+// The prompt of a conversation with calls of these tools, if the template can write it.
 std::optional<Written> written_by(const fs::path& path, const std::vector<WrittenCall>& calls) {
   std::ifstream file(path);
   const auto chat = ChatTemplate::make(std::string(std::istreambuf_iterator(file), {}),
@@ -99,7 +99,7 @@ std::set<std::string> names_that_return(const std::vector<WrittenCall>& calls) {
         ToolContext{.syntax = written->syntax, .tools = ToolTable(kTools)});
     const CallsOfAnswer read = split_calls(context, answer_of(*written));
     const std::string name = entry.path().stem();
-    // Of models that call one tool at a time the first of their messages is read.
+    // For models that call one tool at a time, the first of their messages is read.
     const size_t wanted = written->syntax.several ? calls.size() : 1;
     EXPECT_EQ(shown(read.calls),
               shown(std::vector(calls.begin(), calls.begin() + static_cast<ptrdiff_t>(wanted))))

@@ -11,7 +11,7 @@
 
 namespace windrow::chat {
 
-// What a value written without quotes stands for.
+// The meaning of a value written without quotes.
 enum class ValueKind : uint8_t {
   kString,  // the text as it is
   kJson,    // another JSON value

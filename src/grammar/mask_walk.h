@@ -41,7 +41,7 @@ class MaskWalk {
     StateId state = 0;
     bool ended = false;  // line breaks may follow
     bool is_plain = false;
-    bool forbids = false;  // all its tokens are allowed so far; those that lead nowhere are not
+    bool forbids = false;  // all its tokens are allowed so far; the walk forbids dead ones
   };
 
   void add_plain_jobs(Recognizer& recognizer, StateId state);

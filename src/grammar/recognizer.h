@@ -120,7 +120,7 @@ class Recognizer {
   size_t steps_found_ = 0;
   bool too_complex_ = false;
 
-  Closure closure_;  // of the step that is being found
+  Closure closure_;
   std::vector<uint32_t> next_states_;
 };
 

@@ -1,5 +1,5 @@
 // How values are looked into, as Jinja2's sandbox allows it: attributes, items, slices, and paths
-// of attributes. What is not there is an undefined Value, which says what is missing.
+// of attributes. A missing one is an undefined Value, which knows its name for the error message.
 #pragma once
 
 #include <vector>
@@ -26,7 +26,7 @@ class AttributePath {
   // A string of names and indices with dots, an integer, or none: the item itself.
   explicit AttributePath(const Value& attribute, const Value* otherwise = nullptr);
 
-  // What is there; `otherwise` when a part is not defined.
+  // The value at this path in `item`; `otherwise` if a part of it is undefined.
   Value of(Runtime& runtime, const Value& item) const;
 
  private:

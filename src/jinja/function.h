@@ -49,7 +49,7 @@ class Function final : public Object {
   }
 
  private:
-  std::string_view name_;  // of a static table
+  std::string_view name_;  // static
   FunctionPointer function_;
 };
 
@@ -68,7 +68,7 @@ class Method final : public Object {
 
  private:
   Value self_;
-  std::string_view name_;  // of a static table
+  std::string_view name_;  // static
   MethodPointer method_;
 };
 

@@ -392,7 +392,7 @@ class PercentFormatter {
   Runtime& runtime_;
   const Text& format_;
   const Value& values_;
-  const std::vector<Value>* items_ = nullptr;  // of a tuple
+  const std::vector<Value>* items_ = nullptr;  // if the values are a tuple
   const Value* named_ = nullptr;
   TextBuilder out_;
   size_t at_ = 0;

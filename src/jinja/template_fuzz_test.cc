@@ -1,5 +1,5 @@
 // Mutated templates and made-up ones: whatever comes, parsing and rendering end, with a text or an
-// error. WINDROW_FUZZ_SECONDS makes it run as long as somebody likes.
+// error. WINDROW_FUZZ_SECONDS sets how long it runs.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -132,7 +132,7 @@ class List {
   const std::vector<Value>& items() const { return items_; }
   bool is_tuple() const { return kind_ != ListKind::kList; }
   ListKind kind() const { return kind_; }
-  Origin origin() const { return origin_; }  // of its printed brackets and commas
+  Origin origin() const { return origin_; }  // the origin of its printed brackets
   const Extent& extent() const { return extent_; }
 
  private:

@@ -20,14 +20,14 @@ namespace windrow::schema {
 struct EvaluationLimits {
   int64_t steps_max = 20'000'000;
   int64_t pattern_work_max = 1'000'000'000;
-  int levels_max = 1500;  // of recursion
+  int levels_max = 1500;  // recursion depth
 };
 
 // A position in the value: a chain on the stack.
 struct Place {
   const Place* outer = nullptr;
-  std::string_view name;  // of the member, or else:
-  size_t index = 0;       // of the item
+  std::string_view name;  // the member, or else:
+  size_t index = 0;       // the item
   bool is_item = false;
 };
 

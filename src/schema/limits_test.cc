@@ -195,7 +195,7 @@ TEST(Limits, HugeNumbersAreNumbers) {
   EXPECT_TRUE(integer.value().check("7e-1000000"));
   EXPECT_TRUE(integer.value().check("0." + digits));
   EXPECT_TRUE(compiled(json::value{{"maximum", 1e308}}).value().check("1e309"));
-  // What no reader of JSON takes is none.
+  // Texts that no JSON reader accepts.
   EXPECT_TRUE(integer.value().check("7e99999999999"));
 }
 

@@ -139,7 +139,7 @@ struct Program {
 
 // Why a program cannot be used.
 struct Entanglement {
-  std::string pointer;  // of the schema
+  std::string pointer;  // to the schema
   std::string what;
 };
 

@@ -1,6 +1,5 @@
 // Random schemas and answers: whatever comes, compiling and judging end, and what is judged keeps
-// to the laws that the standard's words imply. WINDROW_FUZZ_SECONDS makes it run as long as
-// somebody likes.
+// to the laws that the standard implies. WINDROW_FUZZ_SECONDS sets how long it runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

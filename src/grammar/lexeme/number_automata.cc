@@ -241,7 +241,7 @@ class Multiples {
 
   uint32_t step_;
   uint32_t places_;
-  std::vector<uint32_t> power_;  // of ten, their remainders
+  std::vector<uint32_t> power_;  // remainders of powers of ten
   Interner met_;
   RangeDfa result_;
 };
@@ -278,7 +278,7 @@ class MultiplesOfTens {
 
   uint32_t step_;
   uint32_t zeros_;
-  std::vector<uint32_t> power_;  // of ten, their remainders
+  std::vector<uint32_t> power_;  // remainders of powers of ten
   Interner met_;
   RangeDfa result_;
 };

@@ -75,7 +75,7 @@ struct Node {
   std::string why;              // kNone: the reason, "at #/a: ..."
   std::vector<NodeId> choices;  // kChoice: at least one, none of them kNone
 
-  // kShape. `types`: those that have a value, as far as that is known.
+  // kShape. `types` have a value, as far as that is known.
   Types types = kAllTypes;
   NumberRules numbers;
   StringRules strings;

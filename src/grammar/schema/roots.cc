@@ -40,7 +40,7 @@ bool can_end(Conjunctions& conjunctions, const Node& node, const std::vector<boo
 // value never ends.
 std::optional<std::string> find_endless(Conjunctions& conjunctions, NodeId root) {
   std::vector<bool> ends(conjunctions.nodes_count(), false);
-  // In reverse: what a node needs was mostly found after it.
+  // In reverse: most nodes were found before those they need.
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t i = ends.size(); i-- > 0;) {

@@ -1,7 +1,6 @@
 // The steps by which Conjunctions works out the shape of a node: the rules of several places of a
-// schema are joined, and types of which there is no value are removed. And whether a value is one
-// of a node's. Part of Conjunctions: a step may ask it for other nodes. Used by one thread at a
-// time.
+// schema are joined, and types of which there is no value are removed. A step may ask Conjunctions
+// for other nodes. Used by one thread at a time.
 #pragma once
 
 #include "base/result.h"
