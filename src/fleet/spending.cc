@@ -24,8 +24,8 @@ std::variant<dispatch::Cost, llm::Failure> Spending::expected(const llm::Request
       .status = 402,
       .code = "no_price",
       .message = fmt::format("the model \"{}\" has no price in the table of --prices, and "
-                             "--max-cost sends nothing of which it does not know the cost; add it "
-                             "to the table",
+                             "--max-cost sends no request of unknown cost; add the model to the "
+                             "table",
                              request.model),
       .param = "model"};
 }

@@ -130,7 +130,7 @@ Result<UpstreamFacts> facts_in(const UpstreamOptions& options, const http::Clien
                             url, reply.head.status));
     case 407:
       return unavailable(fmt::format(
-          "a proxy stands before {} and wants a password; put it into the proxy's URL, or name "
+          "a proxy in front of {} wants a password; put it into the proxy's URL, or name "
           "the server in NO_PROXY",
           url));
     default:
@@ -138,7 +138,7 @@ Result<UpstreamFacts> facts_in(const UpstreamOptions& options, const http::Clien
   }
   if (reply.via_proxy && reply.head.status >= 500) {
     return unavailable(fmt::format(
-        "the proxy before {} answered {}; for a server of your own net name it in NO_PROXY", url,
+        "the proxy in front of {} answered {}; name a server of your own network in NO_PROXY", url,
         reply.head.status));
   }
   UpstreamFacts facts;

@@ -127,7 +127,7 @@ TEST_F(AskUpstream, ARedirectIsNotFollowedAndSaysWhatToWrite) {
 TEST_F(AskUpstream, AKeyThatIsMissingIsNotOneThatIsWrong) {
   EXPECT_THAT(told({.status = 401}), HasSubstr("wants a key"));
   EXPECT_THAT(told({.status = 401}, "sk-1"), HasSubstr("refuses the key"));
-  EXPECT_THAT(told({.status = 407}), HasSubstr("a proxy stands before"));
+  EXPECT_THAT(told({.status = 407}), HasSubstr("a proxy in front of"));
 }
 
 TEST_F(AskUpstream, AWebPageIsNoServer) {

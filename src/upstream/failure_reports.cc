@@ -15,7 +15,7 @@ constexpr int64_t kAllFailedAfter = 40;
 
 std::string retry_after_text(const llm::Failure& failure) {
   if (!failure.retry_after_ms) return "";
-  return fmt::format(" (it asks to be left alone for {})",
+  return fmt::format(" (it asks for a retry after {})",
                      human_duration(std::chrono::milliseconds(*failure.retry_after_ms)));
 }
 
@@ -47,9 +47,9 @@ bool AllFailedRule::add(const llm::Failure& failure, bool any_answer) {
   if (!counts) return false;
   ++unanswered_;
   if (any_answer || unanswered_ < kAllFailedAfter || error_) return false;
-  error_ = Error{
-      ErrorKind::kUnavailable,
-      fmt::format("of {} requests none was answered; the last: {}", unanswered_, failure.message)};
+  error_ = Error{ErrorKind::kUnavailable,
+                 fmt::format("of {} requests none was answered; the last failure: {}", unanswered_,
+                             failure.message)};
   return true;
 }
 

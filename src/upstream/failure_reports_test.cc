@@ -51,7 +51,7 @@ TEST(FailureReports, ToldToWaitItSaysSo) {
   llm::Failure failure = failure_of("busy");
   failure.retry_after_ms = 20'000;
   EXPECT_EQ(reports.add(TimePoint{}, "a", failure),
-            "http://a answered 503: busy (it asks to be left alone for 20 s)");
+            "http://a answered 503: busy (it asks for a retry after 20 s)");
 }
 
 TEST(FailureReports, CancelledCallsAreNotReported) {
@@ -70,7 +70,7 @@ TEST(AllFailedRule, EndsAJobOnlyWhileNoServerHasEverAnswered) {
   EXPECT_FALSE(rule.error());
   EXPECT_TRUE(rule.add(failure, false));
   EXPECT_EQ(rule.error()->message,
-            "of 40 requests none was answered; the last: http://a answered 503: busy");
+            "of 40 requests none was answered; the last failure: http://a answered 503: busy");
   EXPECT_FALSE(rule.add(failure, false)) << "said once";
 
   AllFailedRule answered;

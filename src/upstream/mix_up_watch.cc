@@ -36,7 +36,7 @@ llm::Outcome MixUpWatch::judge(std::string_view server, std::optional<uint64_t> 
     if (seen && fault_.empty()) {
       fault_ = fmt::format(
           "{} mixes answers up: {}. Rows that it answered before may have the answer of another "
-          "row too, so start over with --fresh, once it is mended or with --serial if that helps",
+          "row too, so start over with --fresh, once it is fixed, or with --serial if that helps",
           server, *seen);
     }
   }

@@ -45,9 +45,9 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
 
 std::string redact_for_client(const llm::Failure& failure, std::string_view origin,
                               std::string_view name) {
-  if (is_redirect_status(failure)) return fmt::format("{} points to another place", name);
+  if (is_redirect_status(failure)) return fmt::format("{} redirects to another address", name);
   if (is_denial(failure))
-    return fmt::format("{} does not let this one ask; tell those who run it", name);
+    return fmt::format("{} refuses requests of this server; its operator has to fix that", name);
   const auto* const words = std::ranges::find(kWords, failure.code, &Words::code);
   // A stream that broke off had a reply, too.
   const bool of_ours = !failure.replied || failure.code == "stream_broken";

@@ -79,7 +79,7 @@ TEST(ClientWords, DoNotSayWhereARedirectLeads) {
   llm::Failure redirect = failure("bad_request", "http://10.0.0.7:8000 points to http://inner/");
   redirect.status = 301;
   redirect.replied = true;
-  EXPECT_EQ(words(redirect), "a server behind this one points to another place");
+  EXPECT_EQ(words(redirect), "a server behind this one redirects to another address");
   const llm::Failure told = for_clients(redirect, kOrigin, kName);
   EXPECT_EQ(told.status, 502);
   EXPECT_EQ(told.code, "redirected");

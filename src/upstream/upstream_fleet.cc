@@ -338,8 +338,8 @@ void UpstreamFleet::report_context(const std::string& server, const std::string&
                                    int64_t tokens) const {
   if (tokens == 0) {
     options_.warn(
-        fmt::format("{} does not say what context {} has; Ollama cuts prompts that are "
-                    "longer silently, and nothing here will notice",
+        fmt::format("{} does not tell the context of {}; Ollama cuts longer prompts silently, "
+                    "and that cannot be detected",
                     server, model));
     return;
   }

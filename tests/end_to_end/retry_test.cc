@@ -67,7 +67,7 @@ TEST_F(Retry, RunsOnlyWhatFailedAndKeepsItsId) {
                                       warm_line("new", false));
   const Ended ended = retry();
   EXPECT_EQ(ended.code, 1) << ended;
-  EXPECT_THAT(ended.errors, HasSubstr("windrow: 3 that failed run again\n"));
+  EXPECT_THAT(ended.errors, HasSubstr("windrow: 3 failed rows run again\n"));
   EXPECT_TRUE(folder_.read(kResults).starts_with(results));
   EXPECT_THAT(ids(kResults), ElementsAre("good", "mended"));
   EXPECT_THAT(ids(kErrors), UnorderedElementsAre("bad", ""));
@@ -108,7 +108,7 @@ TEST_F(Retry, RowsThatAreGoneFromTheInputAreNamed) {
   folder_.write("requests.jsonl", warm_line("here", false));
   const Ended ended = retry();
   EXPECT_EQ(ended.code, 1) << ended;
-  EXPECT_THAT(ended.errors, HasSubstr("1 that failed is not in requests.jsonl any more and did "
+  EXPECT_THAT(ended.errors, HasSubstr("1 failed row is not in requests.jsonl any more and did "
                                       "not run; its line stays in results.errors.jsonl:\n"
                                       "  custom_id \"gone\" (was line 1)\n"));
   EXPECT_THAT(ids(kResults), ElementsAre("here"));

@@ -197,7 +197,8 @@ TEST(ServePool, WhatCannotBeIsSaidAtOnce) {
     EXPECT_EQ(ended.code, 2) << ended;
     return ended.errors;
   };
-  EXPECT_THAT(refused(with(kThree, {"--load", "d"})), HasSubstr("--load d: no model is called"));
+  EXPECT_THAT(refused(with(kThree, {"--load", "d"})),
+              HasSubstr("--load d: no model has this name"));
   EXPECT_THAT(refused(with(kThree, {"--keep-loaded", "a", "--keep-loaded", "b", "--load", "c"})),
               HasSubstr("do not fit together"));
   EXPECT_THAT(refused({"--model", "sim:instant", "--memory", "much"}), HasSubstr("such as 12G"));

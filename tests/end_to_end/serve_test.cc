@@ -189,14 +189,14 @@ TEST(Serve, WhoIsToldToAskForKeysAsksForThem) {
   const Ended more = folder.windrow({"keys", "add", "keys.txt", "bob"});
   const std::string second = more.output.substr(0, more.output.find('\n'));
   served.process().send(SIGHUP);
-  ASSERT_TRUE(served.process().wait_for_errors("its keys hold from now on"));
+  ASSERT_TRUE(served.process().wait_for_errors("its keys are valid from now on"));
   EXPECT_EQ(served.post("/v1/chat/completions", body, second).status, 200);
   EXPECT_EQ(served.post("/v1/chat/completions", body, key).status, 200);
 
   // A file that is spoilt opens nothing.
   folder.write("keys.txt", "nonsense\n");
   served.process().send(SIGHUP);
-  ASSERT_TRUE(served.process().wait_for_errors("the keys from before hold"));
+  ASSERT_TRUE(served.process().wait_for_errors("the earlier keys stay valid"));
   EXPECT_EQ(served.post("/v1/chat/completions", body, key).status, 200);
   EXPECT_EQ(served.post("/v1/chat/completions", body).status, 401);
 }
@@ -228,7 +228,8 @@ TEST(Serve, WhatCannotBeIsRefusedAtOnce) {
   EXPECT_THAT(refused(with(kInstant, {"--api-keys", "none.txt"})), HasSubstr("none.txt"));
   EXPECT_THAT(refused({"--model", "none.gguf"}), HasSubstr("none.gguf"));
   EXPECT_THAT(refused({"--model", "sim:speed=1"}), HasSubstr("no \"speed\""));
-  EXPECT_THAT(refused(with(kInstant, {"--model-alias", "a=b"})), HasSubstr("no model is called b"));
+  EXPECT_THAT(refused(with(kInstant, {"--model-alias", "a=b"})),
+              HasSubstr("no model has the name b"));
   EXPECT_THAT(refused(with(kInstant, {"--cors-origin", "example"})), HasSubstr("--cors-origin"));
 }
 

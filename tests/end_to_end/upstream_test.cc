@@ -212,7 +212,7 @@ TEST_F(Upstream, AServerThatNeverAnswersEndsTheJobAndKeepsTheRows) {
   folder_.write("requests.jsonl", rows(200));
   const Ended ended = folder_.windrow(job({useless.url()}, {"--max-attempts", "50"}));
   EXPECT_EQ(ended.code, 3) << ended;
-  EXPECT_THAT(ended.errors, HasSubstr("none was answered; the last: "));
+  EXPECT_THAT(ended.errors, HasSubstr("none was answered; the last failure: "));
   EXPECT_EQ(read_log(folder_, "results.errors.jsonl").size(), 0U);
   SimUpstream server(folder_, quick({"--answer", "echo", "--slots", "8"}));
   EXPECT_EQ(folder_.windrow(job({server.url()})).code, 0);
@@ -342,7 +342,7 @@ TEST_F(Upstream, ABudgetStopsCleanlyAndTheNextRunGoesOn) {
   const Words limits = {"--prices", "prices.toml", "--max-cost", "0.50", "--concurrency", "4"};
   const Ended first = folder_.windrow(job({server.url()}, limits));
   EXPECT_EQ(first.code, 4) << first;
-  EXPECT_THAT(first.errors, HasSubstr("--max-cost 0.50 would be passed by the next row"));
+  EXPECT_THAT(first.errors, HasSubstr("--max-cost 0.50 would be exceeded by the next row"));
   const size_t done = read_log(folder_, "results.jsonl").size();
   EXPECT_GT(done, 10U);
   EXPECT_LT(done, 100U);

@@ -177,7 +177,7 @@ int keys_add_command(const KeysAddCommand& command) {
   fmt::print("{}\n", key->key);
   fmt::print(
       stderr,
-      "windrow: {} may ask with this key; {} does not have it, so nobody can show it again\n",
+      "windrow: this is the key of {}; {} does not contain it, so it cannot be shown again\n",
       command.name, command.file);
   return 0;
 }

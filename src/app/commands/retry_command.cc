@@ -38,8 +38,8 @@ Result<std::string> input_of_record(store::Disk& disk, const batch::JobPaths& pa
   }
   if (!disk.exists(record->input)) {
     return Error{ErrorKind::kNotFound,
-                 fmt::format("the input of the job, {}, is not there; name it with --input, or go "
-                             "to the folder in which `windrow run` was called",
+                 fmt::format("the input of the job, {}, does not exist; name it with --input, or "
+                             "change to the folder in which `windrow run` was started",
                              record->input)};
   }
   return std::move(record->input);
@@ -113,8 +113,8 @@ int retry_command(const RetryCommand& command, const Environment& environment) {
 
 void report_retried_rows(const batch::JobStart& start, Console& console) {
   if (start.retried == 0) return;
-  console.note(fmt::format("{} that failed {}", with_thousands(start.retried),
-                           start.retried == 1 ? "runs again" : "run again"));
+  console.note(fmt::format("{} failed {} again", with_thousands(start.retried),
+                           start.retried == 1 ? "row runs" : "rows run"));
 }
 
 void report_missing_rows(const batch::JobReport& report, const std::string& input,
@@ -128,10 +128,10 @@ void report_missing_rows(const batch::JobReport& report, const std::string& inpu
   }
   const auto more = report.rows_gone - static_cast<int64_t>(report.gone.size());
   if (more > 0) named += fmt::format("\n  and {} more", with_thousands(more));
-  console.warn(fmt::format("{} that failed {} not in {} any more and did not run; {} in {}:{}",
-                           with_thousands(report.rows_gone), report.rows_gone == 1 ? "is" : "are",
-                           input, report.rows_gone == 1 ? "its line stays" : "their lines stay",
-                           paths.errors, named));
+  console.warn(fmt::format(
+      "{} failed {} not in {} any more and did not run; {} in {}:{}",
+      with_thousands(report.rows_gone), report.rows_gone == 1 ? "row is" : "rows are", input,
+      report.rows_gone == 1 ? "its line stays" : "their lines stay", paths.errors, named));
 }
 
 }  // namespace windrow::app

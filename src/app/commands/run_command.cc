@@ -49,17 +49,17 @@ void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, C
     for (const std::string& name : start.put_aside) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
     }
-    console.note(fmt::format("what was there is kept as {}", names));
+    console.note(fmt::format("the earlier files are kept as {}", names));
   }
   if (start.resumed) {
-    console.note(fmt::format("continuing: {} results and {} failures are there",
+    console.note(fmt::format("resuming: {} results and {} failures so far",
                              with_thousands(start.results_before),
                              with_thousands(start.errors_before)));
   }
   if (start.results_counted > 0) {
     console.warn(
-        fmt::format("{} has {} rows with a result, and the last run counted {}: those that "
-                    "are gone are asked, and paid for, again",
+        fmt::format("{} has {} rows with a result, but the last run counted {}: the missing "
+                    "ones run again, and cost again",
                     paths.results, with_thousands(start.results_before),
                     with_thousands(start.results_counted)));
   }
@@ -67,16 +67,17 @@ void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, C
   if (start.quarantined > 0) {
     console.warn(fmt::format(
         "{} of the results and errors {} not as Windrow wrote {}: {}; {} to {}, "
-        "and what has no other line runs again",
+        "and rows without another line run again",
         start.quarantined == 1 ? "1 line"
                                : fmt::format("{} lines", with_thousands(start.quarantined)),
         start.quarantined == 1 ? "is" : "are", start.quarantined == 1 ? "it" : "them",
-        start.quarantined_first, start.quarantined == 1 ? "it goes" : "they go", paths.quarantine));
+        start.quarantined_first, start.quarantined == 1 ? "it is moved" : "they are moved",
+        paths.quarantine));
   }
   if (start.torn_bytes > 0) {
     console.note(
-        fmt::format("an earlier run ended while it wrote; the last {} bytes are no whole "
-                    "line and those rows run again",
+        fmt::format("an earlier run ended while it wrote; its last {} bytes are an incomplete "
+                    "line, whose row runs again",
                     with_thousands(start.torn_bytes)));
   }
 }
@@ -122,8 +123,8 @@ StopRelay::Target stop_target(batch::JobRunner& job, const Settings& settings, C
   return {.stop =
               [&job, &console, grace_s = settings.grace_s] {
                 console.note(
-                    fmt::format("stopping: rows that run may finish within {} s; Ctrl-C "
-                                "again ends them at once",
+                    fmt::format("stopping: running rows may finish within {} s; press Ctrl-C "
+                                "again to end them at once",
                                 grace_s));
                 job.stop();
               },
@@ -143,7 +144,7 @@ void write_reports(store::Disk& disk, report::Summary& summary,
       report::count_failures(disk, summary.files.errors);
   if (failures) summary.failures = *std::move(failures);
   if (!summary.report.empty() && !summary.ran() && disk.exists(summary.report)) {
-    console.note(fmt::format("no row ran, so {} stays as it is", summary.report));
+    console.note(fmt::format("no row ran, so {} is unchanged", summary.report));
   } else if (!summary.report.empty()) {
     const Result<void> report =
         disk.write_atomically(summary.report, report::report_html(summary, history));
@@ -159,8 +160,8 @@ void write_reports(store::Disk& disk, report::Summary& summary,
 // A field that was ignored may be a mistake, so each is named.
 void report_ignored_fields(const batch::JobReport& report, Console& console) {
   for (const auto& [field, rows] : report.ignored_fields) {
-    console.warn(fmt::format("the field {} is not known and was ignored in {} {}",
-                             llm::shown(field), with_thousands(rows), rows == 1 ? "row" : "rows"));
+    console.warn(fmt::format("the unknown field {} was ignored in {} {}", llm::shown(field),
+                             with_thousands(rows), rows == 1 ? "row" : "rows"));
   }
 }
 
@@ -303,7 +304,7 @@ int run_command(const RunCommand& command, const Environment& environment) {
   if (budget_spent && summary.end == report::RunEnd::kInterrupted) {
     summary.error =
         summary.dispatch.spent > 0
-            ? fmt::format("--max-cost {} would be passed by the next row: {} are spent",
+            ? fmt::format("--max-cost {} would be exceeded by the next row: {} are spent",
                           settings.cost_max, dollars(summary.dispatch.spent))
             : fmt::format(
                   "--max-cost {} is too little: one row may cost up to {}; raise it, or "

@@ -230,10 +230,11 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     const std::shared_ptr<api::KeyRingHolder> keys = key_file->keys();
     key_watch.emplace(std::move(key_file), [&, keys](const Result<bool>& changed) {
       if (changed) {
-        console.note(fmt::format("{} changed; its keys hold from now on", settings.api_keys));
+        console.note(
+            fmt::format("{} has changed; its keys are valid from now on", settings.api_keys));
         warn_without_keys(settings, *keys, console);
       } else {
-        console.error(changed.error().message + "; the keys from before hold");
+        console.error(changed.error().message + "; the earlier keys stay valid");
       }
     });
   }
@@ -276,7 +277,7 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
       relay, StopRelay::Target{[&] { stop.request_stop(); }, [&] { stop.request_stop_now(); }});
   stop.wait_for_request();
   console.note(
-      fmt::format("stopping: requests that run may finish within {} s; Ctrl-C again ends "
+      fmt::format("stopping: running requests may finish within {} s; press Ctrl-C again to end "
                   "them at once",
                   settings.grace_s));
   console.event("stopping", {});

@@ -124,11 +124,11 @@ void LineLog::run(const std::stop_token& stop) {
       if (lines_before_next_ > 0) --lines_before_next_;
       no_room = std::exchange(no_room_, 0);
     }
-    if (no_room > 0) dropped(no_room, "nobody takes its lines as fast as they come");
+    if (no_room > 0) dropped(no_room, "its reader is too slow");
     errno = 0;
     if (put(line, stop)) {
       if (dropped_ > 0 && no_room == 0) {
-        warn_(fmt::format("--log {}: it is written again; {} lines are missing", path_,
+        warn_(fmt::format("--log {}: it is written again; {} lines were dropped", path_,
                           with_thousands(dropped_)));
         dropped_ = 0;
       }

@@ -120,7 +120,7 @@ Result<json::value> value_at(const toml::node& node, const std::string& place,
   std::optional<json::value> value = json_of(node);
   if (!value) {
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{}: {} is a date or a time, which no setting takes", place, name)};
+                 fmt::format("{}: {} is a date or a time, which no setting accepts", place, name)};
   }
   return *value;
 }
@@ -225,7 +225,7 @@ Result<ConfigFile> parse_config(const std::string& path, std::string_view text,
                                 const std::string& home) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
-    return Error{ErrorKind::kInvalid, fmt::format("{}: {}; mend the line or remove it",
+    return Error{ErrorKind::kInvalid, fmt::format("{}: {}; fix the line or remove it",
                                                   place_of(path, parsed.error().source()),
                                                   parsed.error().description())};
   }

@@ -101,7 +101,7 @@ TEST(ConfigFile, ErrorsNameTheLineAndWhatToDo) {
   EXPECT_EQ(message_of("[set]\nuser = [1979-05-27]"),
             "windrow.toml:2: user is a date or a time, which no setting takes");
   EXPECT_EQ(message_of("ctx = 1\nctx = 2").substr(0, 16), "windrow.toml:2: ");
-  EXPECT_TRUE(message_of("ctx = ").ends_with("; mend the line or remove it"));
+  EXPECT_TRUE(message_of("ctx = ").ends_with("; fix the line or remove it"));
 }
 
 TEST(ConfigFile, WhatIsNoTextIsAnError) {

@@ -42,7 +42,7 @@ Result<std::vector<bool>> marked(std::string_view flag, const std::vector<std::s
   for (const std::string& name : wanted) {
     const auto found = std::ranges::find(names, name);
     if (found == names.end()) {
-      return invalid_pool(fmt::format("--{} {}: no model is called that; there is {}", flag, name,
+      return invalid_pool(fmt::format("--{} {}: no model has this name; there is {}", flag, name,
                                       fmt::join(names, ", ")));
     }
     marks[static_cast<size_t>(found - names.begin())] = true;
@@ -169,7 +169,7 @@ Result<fleet::PoolOptions> pool_options(const Settings& settings,
     }
     if (*bytes < kMemoryMin) {
       return invalid_pool(fmt::format(
-          "--memory {} is {}, in which no model has room; write an amount such as 12G or 800M",
+          "--memory {} is {}, too little for any model; write an amount such as 12G or 800M",
           settings.memory, human_bytes(*bytes)));
     }
     pool.memory_bytes = *bytes;

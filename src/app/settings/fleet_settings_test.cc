@@ -47,13 +47,12 @@ TEST(PoolSettings, NamesAreThoseOfModelsAndSizesAreSizes) {
   EXPECT_EQ(why({}), "accepted");
   EXPECT_EQ(why({.load = {"chat"}, .memory = "12G", .keep_loaded = {"embed"}}), "accepted");
   EXPECT_EQ(why({.load = {"chta"}}),
-            "--load chta: no model is called that; there is chat, embed, large");
+            "--load chta: no model has this name; there is chat, embed, large");
   EXPECT_EQ(why({.keep_loaded = {"x"}}),
-            "--keep-loaded x: no model is called that; there is chat, embed, large");
+            "--keep-loaded x: no model has this name; there is chat, embed, large");
   EXPECT_EQ(why({.memory = "much"}), "--memory much: write an amount such as 12G or 800M");
-  EXPECT_EQ(
-      why({.memory = "100"}),
-      "--memory 100 is 100 B, in which no model has room; write an amount such as 12G or 800M");
+  EXPECT_EQ(why({.memory = "100"}),
+            "--memory 100 is 100 B, too little for any model; write an amount such as 12G or 800M");
   EXPECT_EQ(why({.memory = "0"}), "--memory 0: write an amount such as 12G or 800M");
 }
 

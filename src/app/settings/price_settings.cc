@@ -36,11 +36,10 @@ Result<json::value> parse_json(const std::string& path, std::string_view text) {
   if (!not_json && !is_whole) not_json = json::error::extra_data;
   if (!not_json) parser.finish(not_json);
   if (!not_json) return parser.release();
-  return Error{
-      ErrorKind::kInvalid,
-      fmt::format("{}:{}: this is not JSON: {}; mend it, or give the file a name that ends "
-                  "in .toml",
-                  path, line_of(text, read), not_json.message())};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{}:{}: this is not JSON: {}; fix it, or give the file a name that ends "
+                           "in .toml",
+                           path, line_of(text, read), not_json.message())};
 }
 
 Result<llm::PriceTable> read_json(const std::string& path, std::string_view text) {
@@ -59,7 +58,7 @@ Result<llm::PriceTable> read_toml(const std::string& path, std::string_view text
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{}:{}: {}; mend the line or remove it", path,
+                 fmt::format("{}:{}: {}; fix the line or remove it", path,
                              parsed.error().source().begin.line, parsed.error().description())};
   }
   const toml::table& table = parsed.table();

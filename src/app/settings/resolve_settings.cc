@@ -67,8 +67,8 @@ Result<void> choose_who_answers(std::span<const ConfigFile> files, ResolvedSetti
   const size_t upstreams = strength(resolved.sources["upstream"], files);
   if (models == upstreams) {
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{} and {}: rows are answered by a model here or by servers "
-                             "elsewhere; leave one of the two out (--set model=NAME is how rows "
+                 fmt::format("{} and {}: rows are answered by local models or by upstream "
+                             "servers; leave one of the two out (--set model=NAME is how rows "
                              "name a model of a server)",
                              resolved.sources["model"], resolved.sources["upstream"])};
   }

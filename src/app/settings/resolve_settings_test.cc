@@ -252,8 +252,8 @@ TEST(WhoAnswers, BothFromOnePlaceIsRefused) {
   const auto both = resolve({.flags = {{"upstream", "http://a"}, {"model", "m.gguf"}}});
   ASSERT_FALSE(both.has_value());
   EXPECT_EQ(both.error().message,
-            "flag --model and flag --upstream: rows are answered by a model here or by servers "
-            "elsewhere; leave one of the two out (--set model=NAME is how rows name a model of a "
+            "flag --model and flag --upstream: rows are answered by local models or by upstream "
+            "servers; leave one of the two out (--set model=NAME is how rows name a model of a "
             "server)");
 }
 

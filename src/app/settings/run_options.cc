@@ -285,7 +285,7 @@ Result<void> check_files_differ(const RunCommand& command, const Settings& setti
       if (one.path.empty() || other.path.empty() || (one.of_job && other.of_job)) continue;
       if (!same(one.path, other.path)) continue;
       return Error{ErrorKind::kInvalid,
-                   fmt::format("{} is named for {} and for {}; give one of them another name",
+                   fmt::format("{} is used for {} and for {}; give one of them another name",
                                one.path, one.what, other.what)};
     }
   }

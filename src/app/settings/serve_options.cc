@@ -54,11 +54,12 @@ Result<void> check_together(const Settings& settings, const ListenAddress& liste
                     cert ? "cert" : "key", cert ? "key" : "cert"));
   }
   if (settings.log_prompts && settings.log == "none") {
-    return invalid_serve_option("--log-prompts needs --log: there is no log they could go into");
+    return invalid_serve_option("--log-prompts needs --log: there is no log to write them to");
   }
   if (!is_loopback(listen.host) && settings.api_keys.empty() && !settings.insecure_no_keys) {
     return invalid_serve_option(fmt::format(
-        "--listen {} lets other machines ask, and nobody would need a key; make one with "
+        "--listen {} can be reached by other machines, and requests would need no key; make one "
+        "with "
         "`windrow keys add keys.txt NAME` and add --api-keys keys.txt (--insecure-no-keys does "
         "without)",
         settings.listen));
@@ -138,12 +139,12 @@ Result<std::map<std::string, std::string>> local_aliases(const Settings& setting
     const std::string model = text.substr(sign + 1);
     if (std::ranges::find(names, model) == names.end()) {
       return invalid_serve_option(
-          fmt::format("--model-alias {}: no model is called {}; there is {}", text, model,
+          fmt::format("--model-alias {}: no model has the name {}; there is {}", text, model,
                       fmt::join(names, ", ")));
     }
     if (std::ranges::find(names, name) != names.end()) {
       return invalid_serve_option(
-          fmt::format("--model-alias {}: a model is called {} already", text, name));
+          fmt::format("--model-alias {}: a model has the name {} already", text, name));
     }
     const auto [place, added] = aliases.emplace(name, model);
     if (!added && place->second != model) {
@@ -176,7 +177,7 @@ Result<std::unique_ptr<store::FileLock>> hold_data_dir(const Settings& settings,
   std::filesystem::create_directories(folder, error);
   if (error || !std::filesystem::is_directory(folder, error)) {
     return Error{ErrorKind::kIo,
-                 fmt::format("--data-dir {}: the folder cannot be made: {}", settings.data_dir,
+                 fmt::format("--data-dir {}: the folder cannot be created: {}", settings.data_dir,
                              error ? error.message() : "there is a file of this name")};
   }
   Result<std::unique_ptr<store::FileLock>> lock = disk.lock((folder / "server.lock").string());

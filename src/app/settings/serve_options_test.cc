@@ -72,10 +72,11 @@ std::string why(const Settings& settings) {
 TEST(ServeOptions, OtherMachinesNeedAKey) {
   EXPECT_EQ(why({}), "accepted");
   EXPECT_EQ(why({.listen = "[::1]:0"}), "accepted");
-  EXPECT_EQ(why({.listen = "0.0.0.0:8080"}),
-            "--listen 0.0.0.0:8080 lets other machines ask, and nobody would need a key; make one "
-            "with `windrow keys add keys.txt NAME` and add --api-keys keys.txt "
-            "(--insecure-no-keys does without)");
+  EXPECT_EQ(
+      why({.listen = "0.0.0.0:8080"}),
+      "--listen 0.0.0.0:8080 can be reached by other machines, and requests would need no key; "
+      "make one with `windrow keys add keys.txt NAME` and add --api-keys keys.txt "
+      "(--insecure-no-keys does without)");
   EXPECT_EQ(why({.listen = "0.0.0.0:8080", .api_keys = "keys.txt"}), "accepted");
   EXPECT_EQ(why({.listen = "0.0.0.0:8080", .insecure_no_keys = true}), "accepted");
   EXPECT_EQ(why({.api_keys = "keys.txt", .insecure_no_keys = true}),
@@ -106,8 +107,8 @@ TEST(ServeOptions, AliasesAreFurtherNamesOfModels) {
             "ada>embed gpt-4>chat gpt-4o>chat ");
   EXPECT_EQ(aliases({"gpt-4o"}),
             "--model-alias gpt-4o: write NAME=MODEL, a further name of a model");
-  EXPECT_EQ(aliases({"a=b"}), "--model-alias a=b: no model is called b; there is chat, embed");
-  EXPECT_EQ(aliases({"chat=embed"}), "--model-alias chat=embed: a model is called chat already");
+  EXPECT_EQ(aliases({"a=b"}), "--model-alias a=b: no model has the name b; there is chat, embed");
+  EXPECT_EQ(aliases({"chat=embed"}), "--model-alias chat=embed: a model has the name chat already");
   EXPECT_EQ(aliases({"a=chat", "a=embed"}), "--model-alias a=embed: a stands for chat already");
 }
 
