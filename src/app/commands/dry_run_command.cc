@@ -1,6 +1,5 @@
 #include "app/commands/dry_run_command.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -17,9 +16,9 @@ namespace windrow::app {
 namespace {
 
 // Gives all requests to their models at once and waits for the last answer.
-class Together {
+class ConcurrentRun {
  public:
-  explicit Together(const fleet::JobModels& models) : models_(models) {}
+  explicit ConcurrentRun(const fleet::JobModels& models) : models_(models) {}
 
   std::vector<llm::Outcome> run(std::vector<llm::Request> requests) {
     outcomes_.resize(requests.size());
@@ -81,7 +80,7 @@ Result<report::DryRun> dry_run(batch::Input& input, const batch::JobOptions& opt
 
   console.note("measuring the speed");
   const auto run = [&](std::vector<llm::Request> requests) {
-    return Result<std::vector<llm::Outcome>>(Together(models).run(std::move(requests)));
+    return Result<std::vector<llm::Outcome>>(ConcurrentRun(models).run(std::move(requests)));
   };
   Result<report::Calibration> calibration =
       report::calibrate(result.survey.sample, static_cast<int32_t>(settings.rows_max), run, clock);
@@ -92,14 +91,14 @@ Result<report::DryRun> dry_run(batch::Input& input, const batch::JobOptions& opt
 
 // Pseudo-tokens of four bytes each: without a tokeniser they give about the number of tokens, and
 // the prefixes that prompts share.
-std::vector<int32_t> tokens_about(std::string_view text) {
+std::vector<int32_t> pseudo_tokens(std::string_view text) {
   std::vector<int32_t> tokens((text.size() + sizeof(int32_t) - 1) / sizeof(int32_t));
   if (!text.empty()) std::memcpy(tokens.data(), text.data(), text.size());
   return tokens;
 }
 
-Result<report::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOptions& options,
-                                         const fleet::Spending& spending, Console& console) {
+Result<report::DryRun> dry_run_upstream(batch::Input& input, const batch::JobOptions& options,
+                                        const fleet::Spending& spending, Console& console) {
   console.note("reading the input");
   Result<std::unique_ptr<batch::LineSource>> lines = batch::open_lines(input);
   if (!lines) return lines.error();
@@ -117,7 +116,7 @@ Result<report::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOp
     cost += spending.at_most(request);
     std::string buffer;
     report::MeasuredRequest measured;
-    measured.prompts.push_back(tokens_about(llm::raw_prompt(request, buffer)));
+    measured.prompts.push_back(pseudo_tokens(llm::raw_prompt(request, buffer)));
     measured.output_tokens_max = spending.answer_tokens_at_most(request);
     return measured;
   };
@@ -129,10 +128,10 @@ Result<report::DryRun> dry_run_elsewhere(batch::Input& input, const batch::JobOp
   return result;
 }
 
-Result<report::DryRun> find_out(batch::Input& input, const batch::JobOptions& options,
+Result<report::DryRun> estimate(batch::Input& input, const batch::JobOptions& options,
                                 const FleetChoice& choice, const Settings& settings,
                                 const Clock& clock, Console& console) {
-  if (!choice.upstreams.empty()) return dry_run_elsewhere(input, options, choice.spending, console);
+  if (!choice.upstreams.empty()) return dry_run_upstream(input, options, choice.spending, console);
   console.note("loading the model");
   fleet::JobModels models(engine_options(SettingsOf::kRun, settings), clock);
   for (const fleet::ModelChoice& model : choice.models) {
@@ -147,7 +146,7 @@ Result<report::DryRun> find_out(batch::Input& input, const batch::JobOptions& op
 int dry_run_command(batch::Input& input, const batch::JobOptions& options,
                     const FleetChoice& choice, const Settings& settings, const Clock& clock,
                     Console& console) {
-  const Result<report::DryRun> found = find_out(input, options, choice, settings, clock, console);
+  const Result<report::DryRun> found = estimate(input, options, choice, settings, clock, console);
   if (!found) {
     console.error(found.error().message);
     return batch::exit_code(found.error());

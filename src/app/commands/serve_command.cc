@@ -4,13 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <boost/json/array.hpp>
-#include <condition_variable>
 #include <cstdlib>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -183,10 +180,10 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
   }
   warn_about_access(settings, key_file.get(), console);
   api::ApiOptions api = api_options(*options, settings);
-  const ClientRoom room = room_for_clients(context.files_max(), api.http.connections_max,
-                                           !chosen->upstreams.empty(), !settings.data_dir.empty());
-  api.http.connections_max = room.connections_max;
-  if (!room.warning.empty()) console.warn(room.warning);
+  const ClientLimits limits = client_limits(context.files_max(), api.http.connections_max,
+                                          !chosen->upstreams.empty(), !settings.data_dir.empty());
+  api.http.connections_max = limits.connections_max;
+  if (!limits.warning.empty()) console.warn(limits.warning);
 
   // Until requests are accepted there is nothing to finish.
   ServiceManager service(environment);
@@ -204,14 +201,14 @@ int serve_command(const ServeCommand& command, const Environment& environment) {
     return fetch_models(models, environment, clock, disk, console);
   };
   const std::unique_ptr<fleet::ServerFleet> fleet =
-      make_server_fleet(*chosen, fetch, context.fleet_setting(room.requests_max));
+      make_server_fleet(*chosen, fetch, context.fleet_setting(limits.requests_max));
   api::ModelRegistry catalogue;
   http::Loop loop(clock);
   api.accounts = accounts;
   if (log) api.log = [&log](std::string line) { log->write(std::move(line)); };
   api.read_models = [&fleet] { return model_readings(*fleet); };
   api.storage = storage->calls();
-  api.storage.transfers_max = room.transfers_max;
+  api.storage.transfers_max = limits.transfers_max;
   api.read_storage = [&storage] { return storage->reading(); };
   api.nobody_answers = [&fleet](uint64_t upstreams) { return fleet->is_unreachable(upstreams); };
   const std::shared_ptr<api::ServeMetrics> metrics = api.metrics;

@@ -64,8 +64,9 @@ std::string requests_bound_text(uint64_t files_max, int32_t requests_max) {
       how_to_raise(65'536));
 }
 
-ClientRoom room_for_clients(uint64_t files_max, size_t wanted, bool elsewhere, bool keeps_files) {
-  const uint64_t files_each = elsewhere ? 2 : 1;
+ClientLimits client_limits(uint64_t files_max, size_t wanted, bool has_upstreams,
+                           bool keeps_files) {
+  const uint64_t files_each = has_upstreams ? 2 : 1;
   const uint64_t own = own_files(files_max);
   const uint64_t transfers =
       keeps_files ? std::min(kTransfers, (files_max - own) / kTransfersPart) : 0;

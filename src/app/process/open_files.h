@@ -30,17 +30,17 @@ int32_t requests_for(uint64_t files_max);
 std::string requests_bound_text(uint64_t files_max, int32_t requests_max);
 
 // How many clients a server can have.
-struct ClientRoom {
+struct ClientLimits {
   size_t connections_max = 0;  // 1 or more
   int32_t transfers_max = 1;   // files that are sent or fetched at a time
   int32_t requests_max = 1;    // to upstream servers
   std::string warning;         // that there are fewer than wanted, and what to do; may be empty
 };
 
-// `files_max`: the limit after raise_open_files. `elsewhere`: upstream servers answer, so a client
-// needs two connections. `keeps_files`: clients send and fetch files. Clients beyond the limit are
-// not accepted until there is room, rather than failing all of them. Pure.
-ClientRoom room_for_clients(uint64_t files_max, size_t wanted, bool elsewhere, bool keeps_files);
+// `files_max`: the limit after raise_open_files. `has_upstreams`: upstream servers answer, so a
+// client needs two connections. `keeps_files`: clients send and fetch files. Clients beyond the
+// limit are not accepted until there is room, rather than failing all of them. Pure.
+ClientLimits client_limits(uint64_t files_max, size_t wanted, bool has_upstreams, bool keeps_files);
 
 // Opens /dev/null on those of the descriptors 0, 1 and 2 that are closed. Call it before anything
 // else is opened: otherwise the next file or socket gets that number, and is read as standard input

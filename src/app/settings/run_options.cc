@@ -145,14 +145,14 @@ std::vector<batch::JobSetting> upstream_job_settings(
       aliases.insert(name + "=" + theirs);
   }
   std::vector<batch::JobSetting> list = {
-      {"model", "of servers elsewhere"},
+      {"model", "of servers with_upstreams"},
       {"model-alias", aliases.empty() ? "none" : fmt::format("{}", fmt::join(aliases, ", "))}};
   if (settings.keep_truncated) list.push_back({"keep-truncated", "true"});
   return list;
 }
 
 std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsOf command) {
-  const bool elsewhere = !settings.values.upstreams.empty();
+  const bool with_upstreams = !settings.values.upstreams.empty();
   constexpr std::string_view kForModels[] = {"max-tokens-default", "unknown-fields",
                                              "call-reasoning", "schema-unknown"};
   constexpr std::string_view kForServers[] = {"cache"};
@@ -166,17 +166,18 @@ std::vector<std::string> warnings_of(const ResolvedSettings& settings, SettingsO
                             std::ranges::find(kForModels, row.name) != std::end(kForModels);
     const bool for_servers = row.group == SettingGroup::kUpstream ||
                              std::ranges::find(kForServers, row.name) != std::end(kForServers);
-    if (elsewhere ? !for_models : !for_servers) continue;
+    if (with_upstreams ? !for_models : !for_servers) continue;
     if (command == SettingsOf::kServe &&
         std::ranges::find(kForBoth, row.name) != std::end(kForBoth)) {
       continue;
     }
     const std::string source = settings.source_of(row);
     if (!source.starts_with("flag ")) continue;
-    warnings.push_back(elsewhere ? fmt::format("--{} has no effect with --upstream: it is about "
-                                               "local models",
-                                               row.name)
-                                 : fmt::format("--{} has no effect without --upstream", row.name));
+    warnings.push_back(with_upstreams
+                           ? fmt::format("--{} has no effect with --upstream: it is about "
+                                         "local models",
+                                         row.name)
+                           : fmt::format("--{} has no effect without --upstream", row.name));
   }
   return warnings;
 }
