@@ -17,10 +17,6 @@ using std::chrono::minutes;
 // each time this is over. Four of them lead to 64.
 constexpr Duration kQuiet = milliseconds(1500);
 
-// A doubling in the ramp is worth another when it brought this. What the ramp measures is rough,
-// and too much only waits.
-constexpr double kRampGain = 1.15;
-
 // A doubling is kept when it brought this, a step down the ladder when it left that. What is given
 // up could hardly be told from noise anyway.
 constexpr double kGain = 1.03;
@@ -36,18 +32,11 @@ constexpr double kBusyMargin = 1.3;  // for what busy() does not know
 constexpr double kBusyRounding = 1.05;
 constexpr double kRounds = 3;
 
-// So few are worked on at a time, of no more than so many, that it is one; and with n in flight
-// each takes at least this part of n times as long as alone.
-constexpr double kSerialBusy = 1.3;
-constexpr int32_t kSerialMax = 8;
-constexpr double kSerialSlowdown = 0.75;
-
 // A trial is over when its error is below this, or when it had so many times the answers it needs,
 // and at least so many.
 constexpr double kTrialError = 0.015;
 constexpr int64_t kTrialAnswersMin = 8;
-constexpr int64_t kAloneAnswers = 3;
-constexpr double kFewMargin = 1.2;  // for a pace that fewer answers say
+constexpr int64_t kFindingAnswers = 3;
 constexpr int64_t kTrialPatience = 4;
 constexpr int64_t kTrialAnswersMax = 80;
 constexpr Duration kTrialMin = milliseconds(250);
@@ -98,20 +87,6 @@ int32_t middle(int32_t low, int32_t high) {
   for (int32_t i = 0; i < steps / 2; ++i)
     n = step_down(n);
   return steps < 2 ? low : n;
-}
-
-// --- octaves ------------------------------------------------------------------------------------
-
-size_t octave_of(int32_t in_flight) {
-  return static_cast<size_t>(std::bit_width(static_cast<uint32_t>(std::max(in_flight, 1) - 1)));
-}
-
-int32_t octave_end(size_t octave) {
-  return int32_t{1} << octave;
-}
-
-bool enough_for_octave(const ThroughputEstimate& estimate, size_t octave) {
-  return estimate.answers() >= std::max<int64_t>(3, octave_end(octave) / 4);
 }
 
 }  // namespace
@@ -189,7 +164,7 @@ void ConcurrencyLimit::ended(const Flight& flight) {
     if (!counted) return;
     trial_.add(flight.in_flight, flight.work, flight.ended - flight.sent);
     if (phase_ == Phase::kClimb && best_ == 0 && most_wait()) {
-      begin_trial(flight.ended, Phase::kClimb, ladder_ceil(kBusyMargin * busy(trial_)));
+      begin_trial(flight.ended, Phase::kClimb, ladder_ceil(kBusyMargin * curve_.busy(trial_)));
     } else if (measured_enough(flight.ended)) {
       judge(flight.ended);
     }
@@ -258,37 +233,14 @@ bool ConcurrencyLimit::may_try(TimePoint now, int32_t limit) const {
 // --- ramp ---------------------------------------------------------------------------------------
 
 void ConcurrencyLimit::ramp(const Flight& flight) {
-  const size_t octave = octave_of(flight.in_flight);
-  if (octave >= kOctaves) return;
-  octaves_[octave].add(flight.in_flight, flight.work, flight.ended - flight.sent);
-
-  // The highest octave of which enough is known, and the next such below it.
-  size_t high = kOctaves;
-  std::optional<size_t> low;
-  for (size_t i = kOctaves; i-- > 0 && !low;) {
-    if (!enough_for_octave(octaves_[i], i)) continue;
-    if (high == kOctaves) {
-      high = i;
-    } else {
-      low = i;
-    }
-  }
-  if (high == kOctaves) return;
-  if (low) {
-    double gain_wanted = 1;
-    for (size_t i = *low; i < high; ++i)
-      gain_wanted *= kRampGain;
-    if (octaves_[high].work_per_s() < gain_wanted * octaves_[*low].work_per_s()) {
-      return end_ramp(flight.ended, std::min(limit_, octave_end(high)));
-    }
-  }
-  if (high < octave_of(limit_) || !limit_reached_) return;
-  if (limit_ >= most_) return end_ramp(flight.ended, limit_);
-  set_limit(flight.ended, std::min(2 * limit_, most_));
-}
-
-void ConcurrencyLimit::end_ramp(TimePoint now, int32_t limit) {
-  begin_trial(now, Phase::kClimb, limit);
+  const TimePoint now = flight.ended;
+  if (!curve_.add_early(flight.in_flight, flight.work, now - flight.sent)) return;
+  const std::optional<ThroughputCurve::Early> early = curve_.early();
+  if (!early) return;
+  if (!early->gains) return begin_trial(now, Phase::kClimb, std::min(limit_, early->in_flight));
+  if (!ThroughputCurve::is_within(limit_, early->in_flight) || !limit_reached_) return;
+  if (limit_ >= most_) return begin_trial(now, Phase::kClimb, limit_);
+  set_limit(now, std::min(2 * limit_, most_));
 }
 
 // --- search -------------------------------------------------------------------------------------
@@ -309,8 +261,7 @@ void ConcurrencyLimit::judge(TimePoint now) {
   const double work_per_s = trial_.work_per_s();
   if (phase_ == Phase::kHold) return look_at_hold(now, work_per_s);
   trial_took_ = now - limit_since_;
-  measured_[limit_] = {work_per_s, trial_.seconds_per_work(), trial_.latency_mean_s(),
-                       busy(trial_)};
+  curve_.set(limit_, trial_);
   if (refused_at_ > 0 && limit_ >= refused_at_) refused_at_ = 0;  // not so any more
   switch (phase_) {
     case Phase::kClimb:
@@ -332,7 +283,7 @@ void ConcurrencyLimit::judge(TimePoint now) {
 
 void ConcurrencyLimit::climb(TimePoint now, double work_per_s) {
   const bool first = best_ == 0;
-  const double gain = !first && kBusyMargin * measured_[best_].busy < best_ ? kWaitingGain : kGain;
+  const double gain = !first && kBusyMargin * busy_at(best_) < best_ ? kWaitingGain : kGain;
   if (!first && work_per_s < gain * peak_) {
     return phase_ == Phase::kProbeUp ? probe_down(now) : begin_bisect(now);
   }
@@ -340,58 +291,36 @@ void ConcurrencyLimit::climb(TimePoint now, double work_per_s) {
   peak_ = std::max(peak_, work_per_s);
   int32_t more = std::min(2 * limit_, most_);
   if (!may_try(now, more)) more = step_up(limit_);
-  if (more <= limit_ || !may_try(now, more) || busy(trial_) < kBusyPart * limit_) {
+  if (more <= limit_ || !may_try(now, more) || curve_.busy(trial_) < kBusyPart * limit_) {
     return begin_bisect(now);
   }
   begin_trial(now, Phase::kClimb, more);
 }
 
-// Requests that are worked on, as far as latencies tell. Two hints, and the higher one counts: how
-// much of the latency comes with work, and how much slower than almost alone a request is. The
-// first takes a fixed part of every answer for waiting, the second takes batching for waiting.
-double ConcurrencyLimit::busy(const ThroughputEstimate& estimate) const {
-  const auto alone =
-      std::ranges::find_if(octaves_, [](const auto& of) { return of.answers() > 0; });
-  const double all = estimate.in_flight_mean();
-  if (alone == octaves_.end() || estimate.seconds_per_work() <= 0) return all;
-  const double slowed = alone->seconds_per_work() / estimate.seconds_per_work();
-  return std::max(estimate.busy(), std::min(all * slowed, all));
-}
-
 // The first answers are the short ones; after a few rounds of those that are worked on, no more.
 bool ConcurrencyLimit::most_wait() const {
-  const double working = busy(trial_);
+  const double working = curve_.busy(trial_);
   const double answers = std::max<double>(kTrialAnswersMin, kRounds * working);
   return static_cast<double>(trial_.answers()) >= answers && working < kBusyPart * limit_ &&
          ladder_ceil(kBusyMargin * working) < limit_;
 }
 
-// With so many in flight and none waiting for another, would it be as fast? A request is never
-// answered faster beside more others, so the slowest pace of any smaller number is a bound.
-bool ConcurrencyLimit::can_keep_up(int32_t limit) const {
-  double seconds_per_work = 0;
-  for (size_t i = 0; i < kOctaves && octave_end(i) <= limit; ++i) {
-    const double margin = octaves_[i].answers() >= kAloneAnswers ? 1 : kFewMargin;
-    seconds_per_work = std::max(seconds_per_work, octaves_[i].seconds_per_work() / margin);
-  }
-  for (const auto& [number, measured] : measured_) {
-    if (number > limit) break;
-    seconds_per_work = std::max(seconds_per_work, measured.seconds_per_work);
-  }
-  return limit >= kKeeps * peak_ * seconds_per_work;
+// The most that were worked on at a time; 0: it was not measured.
+double ConcurrencyLimit::busy_at(int32_t limit) const {
+  const ThroughputCurve::Point* point = curve_.at(limit);
+  return point == nullptr ? 0 : point->busy;
 }
 
 bool ConcurrencyLimit::keeps(double work_per_s) const {
-  const auto best = measured_.find(best_);
-  const bool others_only_wait = best != measured_.end() && best->second.busy < limit_;
+  const ThroughputCurve::Point* best = curve_.at(best_);
+  const bool others_only_wait = best != nullptr && best->busy < limit_;
   return work_per_s >= (others_only_wait ? kWaitingKeeps : kKeeps) * peak_;
 }
 
 // Below the best, where to look first: as many as do not wait, if that is less; else nowhere.
 int32_t ConcurrencyLimit::number_busy() const {
-  const auto best = measured_.find(best_);
-  if (best == measured_.end()) return best_;
-  return std::min(ladder_ceil(kBusyRounding * best->second.busy), best_);
+  const ThroughputCurve::Point* best = curve_.at(best_);
+  return best == nullptr ? best_ : std::min(ladder_ceil(kBusyRounding * best->busy), best_);
 }
 
 void ConcurrencyLimit::begin_bisect(TimePoint now) {
@@ -402,7 +331,7 @@ void ConcurrencyLimit::begin_bisect(TimePoint now) {
 
 void ConcurrencyLimit::bisect(TimePoint now) {
   for (int32_t n = step_up(too_few_); n < best_; n = step_up(n)) {
-    if (!can_keep_up(n)) too_few_ = n;
+    if (!curve_.can_keep_up(n, peak_)) too_few_ = n;
   }
   const int32_t guess = number_busy();
   const int32_t between = guess > too_few_ && guess < best_ ? guess : middle(too_few_, best_);
@@ -424,26 +353,24 @@ void ConcurrencyLimit::hold(TimePoint now, bool learnt) {
 }
 
 void ConcurrencyLimit::look_at_hold(TimePoint now, double work_per_s) {
-  Measured& before = measured_[best_];
-  const bool drifted = work_per_s > (1 + kDrift) * before.work_per_s ||
-                       work_per_s < (1 - kDrift) * before.work_per_s;
-  const Measured here{work_per_s, trial_.seconds_per_work(), trial_.latency_mean_s(), busy(trial_)};
+  const ThroughputCurve::Point* before = curve_.at(best_);
+  const double before_per_s = before == nullptr ? 0 : before->work_per_s;
+  const bool drifted =
+      work_per_s > (1 + kDrift) * before_per_s || work_per_s < (1 - kDrift) * before_per_s;
   if (drifted) {
-    // Nothing measured before is true any more.
-    measured_.clear();
-    octaves_ = {};
+    curve_.forget();
     best_ = 0;
     peak_ = 0;
     return begin_trial(now, Phase::kClimb, limit_);
   }
-  before = here;
+  curve_.set(best_, trial_);
   finding_ = found(now);
   peak_ = std::max(work_per_s, kKeeps * peak_);
   if (now < look_at_) {
     trial_ = {};
     return;
   }
-  octaves_ = {};  // long ago
+  curve_.forget_early();  // long ago
   if (may_try(now, step_up(best_))) return begin_trial(now, Phase::kProbeUp, step_up(best_));
   probe_down(now);
 }
@@ -458,12 +385,12 @@ void ConcurrencyLimit::probe_down(TimePoint now) {
 
 ConcurrencyFinding ConcurrencyLimit::found(TimePoint now) const {
   ConcurrencyFinding finding{.kind = ConcurrencyKind::kSaturates, .in_flight = best_};
-  if (const auto here = measured_.find(best_); here != measured_.end()) {
-    finding.work_per_s = here->second.work_per_s;
-    finding.latency_s = here->second.latency_s;
-    finding.busy = here->second.busy;
+  if (const ThroughputCurve::Point* here = curve_.at(best_)) {
+    finding.work_per_s = here->work_per_s;
+    finding.latency_s = here->latency_s;
+    finding.busy = here->busy;
   }
-  if (answers_one_at_a_time()) {
+  if (curve_.is_serial(best_)) {
     finding.kind = ConcurrencyKind::kSerial;
   } else if (refused_at_ > 0 && step_up(best_) >= refused_at_ && now < refused_until_) {
     finding.kind = ConcurrencyKind::kRefuses;
@@ -471,22 +398,6 @@ ConcurrencyFinding ConcurrencyLimit::found(TimePoint now) const {
     finding.kind = ConcurrencyKind::kUnlimited;
   }
   return finding;
-}
-
-bool ConcurrencyLimit::answers_one_at_a_time() const {
-  const auto best = measured_.find(best_);
-  if (best_ > 1 && best_ <= kSerialMax && best != measured_.end() &&
-      best->second.busy < kSerialBusy) {
-    return true;
-  }
-  // Two in flight may hide the way there and back and still be answered one after the other.
-  const auto one = measured_.find(1);
-  if (best_ > 2 || one == measured_.end()) return false;
-  return std::ranges::any_of(measured_, [&](const auto& entry) {
-    const auto& [number, measured] = entry;
-    return number > 1 &&
-           measured.seconds_per_work >= kSerialSlowdown * number * one->second.seconds_per_work;
-  });
 }
 
 ConcurrencyFinding ConcurrencyLimit::finding() const {
@@ -499,13 +410,13 @@ ConcurrencyFinding ConcurrencyLimit::finding() const {
   if (finding_.kind != ConcurrencyKind::kMeasuring) return finding_;
   ConcurrencyFinding finding{.in_flight = limit_};
   const ThroughputEstimate* known = &trial_;
-  for (size_t i = 0; i < kOctaves && trial_.answers() < kTrialAnswersMin; ++i) {
-    if (octaves_[i].answers() >= kAloneAnswers) known = &octaves_[i];
+  if (trial_.answers() < kTrialAnswersMin) {
+    if (const ThroughputEstimate* early = curve_.highest_early()) known = early;
   }
-  if (known->answers() >= kAloneAnswers) {
+  if (known->answers() >= kFindingAnswers) {
     finding.work_per_s = known->work_per_s();
     finding.latency_s = known->latency_mean_s();
-    finding.busy = busy(*known);
+    finding.busy = curve_.busy(*known);
   }
   return finding;
 }

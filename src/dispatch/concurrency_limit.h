@@ -25,15 +25,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "base/clock.h"
-#include "dispatch/throughput_estimate.h"
+#include "dispatch/throughput.h"
 
 namespace windrow::dispatch {
 
@@ -110,23 +107,12 @@ class ConcurrencyLimit {
  private:
   enum class Phase : uint8_t { kRamp, kClimb, kBisect, kHold, kProbeUp, kProbeDown };
 
-  // What was measured at one number, after the ramp.
-  struct Measured {
-    double work_per_s = 0;
-    double seconds_per_work = 0;
-    double latency_s = 0;
-    double busy = 0;
-  };
-
-  static constexpr size_t kOctaves = 24;
-
   void set_limit(TimePoint now, int32_t limit);
   void overloaded(const Flight& flight);
   bool is_disturbed(const Flight& flight) const;
   bool counts(const Flight& flight) const;
 
   void ramp(const Flight& flight);
-  void end_ramp(TimePoint now, int32_t limit);
 
   bool measured_enough(TimePoint now) const;
   bool most_wait() const;
@@ -139,13 +125,11 @@ class ConcurrencyLimit {
   void hold(TimePoint now, bool learnt);
   void probe_down(TimePoint now);
   ConcurrencyFinding found(TimePoint now) const;
-  bool answers_one_at_a_time() const;
 
   bool may_try(TimePoint now, int32_t limit) const;
-  bool can_keep_up(int32_t limit) const;
   bool keeps(double work_per_s) const;
   int32_t number_busy() const;
-  double busy(const ThroughputEstimate& estimate) const;
+  double busy_at(int32_t limit) const;
 
   const ConcurrencyOptions options_;
 
@@ -157,15 +141,11 @@ class ConcurrencyLimit {
   int64_t answers_ = 0;
   bool limit_reached_ = false;  // as many as the limit were in flight since it was set
 
-  // The ramp's, by how many were in flight: octave k holds 2^(k-1) + 1 to 2^k.
-  std::array<ThroughputEstimate, kOctaves> octaves_;
-
-  // The search's.
-  ThroughputEstimate trial_;
-  std::map<int32_t, Measured> measured_;
-  int32_t best_ = 0;     // the number that holds; 0: the search begins
-  double peak_ = 0;      // work per second, the most of any number
-  int32_t too_few_ = 0;  // bisecting: cannot keep up, or 0
+  ThroughputCurve curve_;
+  ThroughputEstimate trial_;  // of the present limit, after the ramp
+  int32_t best_ = 0;          // the number that holds; 0: the search begins
+  double peak_ = 0;           // work per second, the most of any number
+  int32_t too_few_ = 0;       // bisecting: cannot keep up, or 0
   ConcurrencyFinding finding_;
 
   // The hold's.

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "dispatch/concurrency_limit.h"
 #include "dispatch/refusal_watch.h"
-#include "dispatch/throughput_estimate.h"
+#include "dispatch/throughput.h"
 
 namespace windrow::app {
 
