@@ -40,7 +40,7 @@ class PackedBytes {
   explicit PackedBytes(std::unique_ptr<ByteSource> source)
       : source_(std::move(source)), block_(kBlockBytes, '\0') {}
 
-  // What is there and not yet taken.
+  // Bytes that have been read and not been decompressed.
   std::string_view bytes() const { return std::string_view(block_).substr(begin_, end_ - begin_); }
   void take(size_t count) { begin_ += count; }
 

@@ -1,4 +1,4 @@
-// Bytes as they were before gzip or zstd.
+// Decompression of gzip and zstd.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace windrow::batch {
 
-// Looks at the first bytes of `packed` when first read and undoes what they announce; anything else
-// passes as it is. read() fails with kInvalid, after all bytes that could be had, when the data is
-// damaged, stops short, or is of a kind that is known but not read (bzip2, xz, zip).
+// Decompresses `packed` if its first bytes are those of gzip or zstd; other bytes pass unchanged.
+// read() fails with kInvalid, after all bytes that could be decompressed, if the data is damaged,
+// cut off, or in a format that is recognised but not supported (bzip2, xz, zip).
 std::unique_ptr<ByteSource> decompressed(std::unique_ptr<ByteSource> packed);
 
 }  // namespace windrow::batch

@@ -1,4 +1,4 @@
-// FailureChoice: which failures are tried again, as people name them: "429,out_of_memory".
+// FailureChoice: which failures are tried again, as given to --retry-failed: "429,out_of_memory".
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace windrow::batch {
 
 class FailureChoice {
  public:
-  // All of them.
+  // All failures.
   FailureChoice() = default;
 
-  // Codes and statuses with commas between them. kInvalid where one is empty.
+  // Parses codes and statuses separated by commas. kInvalid where one is empty.
   static Result<FailureChoice> parse(std::string_view text);
 
-  // Any of `words`: the code of a failure ("out_of_memory") or its status ("429").
+  // The failures with one of these codes ("out_of_memory") or statuses ("429").
   static FailureChoice of(std::vector<std::string> words);
 
   bool all() const { return words_.empty(); }

@@ -103,7 +103,7 @@ std::string_view without_quotes(std::string_view text) {
 
 }  // namespace
 
-std::optional<GlancedRow> FastRowScanner::look(std::string_view line) {
+std::optional<ScannedRow> FastRowScanner::scan(std::string_view line) {
   Walk walk(line);
   std::string_view custom_id;
   std::string_view url;
@@ -133,7 +133,7 @@ std::optional<GlancedRow> FastRowScanner::look(std::string_view line) {
                      (method.empty() || method == "\"POST\"");
   if (!whole) return std::nullopt;
   const std::string_view id = without_quotes(custom_id);
-  return GlancedRow{.identity = row_identity(id), .fingerprint = hash64(asked_, hash64(id))};
+  return ScannedRow{.identity = row_identity(id), .fingerprint = hash64(asked_, hash64(id))};
 }
 
 }  // namespace windrow::batch

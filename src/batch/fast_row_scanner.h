@@ -1,5 +1,5 @@
-// FastRowScanner: which row a line is, without reading it as JSON. Most lines of a job that goes on
-// belong to rows that have their results, and must be told from the others as fast as they come.
+// FastRowScanner: the identity and fingerprint of a row without parsing its line. Most lines of a
+// resumed job belong to finished rows, and are recognised as fast as they are read.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace windrow::batch {
 
-// As in RowKey.
-struct GlancedRow {
+// The members of RowKey that it finds.
+struct ScannedRow {
   Hash128 identity;
   uint64_t fingerprint = 0;
 };
@@ -23,21 +23,20 @@ struct GlancedRow {
 // Used by one thread.
 class FastRowScanner {
  public:
-  // Of a line in the form that programs write: an object with custom_id, url, body, and perhaps
+  // Scans a line in the form that programs write: an object with custom_id, url, body, and perhaps
   // method "POST", each once, the url before the body, with plain strings. Nothing for any other
-  // line: that needs a RowReader, and so does every row that runs. What is in the body is not
-  // looked at: a row whose fingerprint is that of one which was read before has the body that was
-  // read then.
-  std::optional<GlancedRow> look(std::string_view line);
+  // line, which needs a RowReader, as does every row that runs. The body is not checked: a row
+  // whose fingerprint is that of a finished row has the same body.
+  std::optional<ScannedRow> scan(std::string_view line);
 
-  // RowIndex::pass_over of what it sees.
+  // RowIndex::pass_over for the scanned row.
   std::optional<Verdict> pass_over(const Line& line, Pass pass, RowIndex& index) {
-    const std::optional<GlancedRow> row = line.too_long ? std::nullopt : look(line.bytes);
+    const std::optional<ScannedRow> row = line.too_long ? std::nullopt : scan(line.bytes);
     return row ? index.pass_over(pass, row->identity, row->fingerprint) : std::nullopt;
   }
 
  private:
-  std::string asked_;  // what the fingerprint is of
+  std::string asked_;  // the text that the fingerprint is a hash of
 };
 
 }  // namespace windrow::batch

@@ -15,21 +15,21 @@ namespace windrow::batch {
 namespace {
 
 // What reading the whole line says.
-std::optional<GlancedRow> read(const std::string& line) {
+std::optional<ScannedRow> read(const std::string& line) {
   const RowReader reader(RowRules{.body = {}, .models = {"m"}});
   const auto opened = reader.open({.number = 1, .bytes = line, .length = line.size()});
   const auto* envelope = std::get_if<Envelope>(&opened);
   if (envelope == nullptr) return std::nullopt;
-  return GlancedRow{envelope->key.identity, envelope->key.fingerprint};
+  return ScannedRow{envelope->key.identity, envelope->key.fingerprint};
 }
 
 void expect_as_read(const std::string& line) {
-  const auto glanced = FastRowScanner().look(line);
+  const auto scanned = FastRowScanner().scan(line);
   const auto whole = read(line);
-  ASSERT_TRUE(glanced.has_value()) << line;
+  ASSERT_TRUE(scanned.has_value()) << line;
   ASSERT_TRUE(whole.has_value()) << line;
-  EXPECT_EQ(glanced->identity, whole->identity) << line;
-  EXPECT_EQ(glanced->fingerprint, whole->fingerprint) << line;
+  EXPECT_EQ(scanned->identity, whole->identity) << line;
+  EXPECT_EQ(scanned->fingerprint, whole->fingerprint) << line;
 }
 
 TEST(FastRowScanner, SeesWhatReadingSees) {
@@ -72,7 +72,7 @@ TEST(FastRowScanner, LeavesWhatIsUnusualToTheReader) {
            "{\"custom_id\":\"\xC3\",\"url\":\"u\",\"body\":{}}",
            "{\"custom_id\":\"a\tb\",\"url\":\"u\",\"body\":{}}",
        }) {
-    EXPECT_FALSE(FastRowScanner().look(line).has_value()) << line;
+    EXPECT_FALSE(FastRowScanner().scan(line).has_value()) << line;
   }
 }
 
@@ -83,8 +83,8 @@ TEST(FastRowScanner, AgreesWithTheReaderOnAnyLine) {
     return from[random.below(from.size())];
   };
   const auto space = [&] { return pick({"", "", "", " ", "\t ", "\r"}); };
-  FastRowScanner glance;
-  int glanced = 0;
+  FastRowScanner scanner;
+  int scanned = 0;
   for (int i = 0; i < 30'000; ++i) {
     std::string body = "{";
     for (uint64_t member = random.below(4); member > 0; --member) {
@@ -111,14 +111,14 @@ TEST(FastRowScanner, AgreesWithTheReaderOnAnyLine) {
     if (random.below(3) == 0) {
       line[random.below(line.size())] = pick({"\"", "\\", "{", "}", ",", " ", "x", "\xFF"})[0];
     }
-    const auto row = glance.look(line);
+    const auto row = scanner.scan(line);
     const auto whole = read(line);
     if (!row || !whole) continue;
-    ++glanced;
+    ++scanned;
     ASSERT_EQ(row->identity, whole->identity) << line;
     ASSERT_EQ(row->fingerprint, whole->fingerprint) << line;
   }
-  EXPECT_GT(glanced, 2'000);
+  EXPECT_GT(scanned, 2'000);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::string system_says(int error) {
 // pipe. A regular file is always ready.
 class DescriptorSource final : public ByteSource {
  public:
-  // `size`: of a regular file, when the run began.
+  // `size`: the size of a regular file when it was opened.
   DescriptorSource(int fd, int event, bool owned, std::optional<uint64_t> size,
                    BeforeWait before_wait)
       : fd_(fd),
@@ -112,7 +112,7 @@ class DescriptorInput final : public Input {
       }
     }
     const bool standard_input = path_ == "-";
-    // Not blocking: a named pipe that nobody writes yet is waited for in read(), not here.
+    // Not blocking: read() waits for the writer of a named pipe, not this.
     const int fd =
         standard_input ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
@@ -146,7 +146,7 @@ class DescriptorInput final : public Input {
 
 Result<std::unique_ptr<Input>> open_input(const std::string& path) {
   if (path == "-") {
-    // Who started us closed it; what stands in its place cannot be read.
+    // The parent process closed it; the descriptor may belong to another file now.
     const int flags = ::fcntl(STDIN_FILENO, F_GETFL);
     if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY) {
       return Error{ErrorKind::kInvalid,

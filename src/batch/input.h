@@ -1,4 +1,4 @@
-// Input: where the lines of a job come from.
+// Input: the file or pipe that the lines of a job come from.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,21 @@
 
 namespace windrow::batch {
 
-// Bytes from front to back. Used by one thread, except interrupt().
+// The bytes of an input, from front to back. Used by one thread, except interrupt().
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // At least one byte into `buffer` and how many, or 0 at the end. Blocks while a pipe is empty.
-  // After interrupt() it returns 0 at once. Messages do not name the input: the reader of lines
-  // does. kIo also for a regular file that ends before the size it had when it became an Input.
+  // Reads at least one byte into `buffer` and returns how many, or 0 at the end. Blocks while a
+  // pipe is empty. Returns 0 at once after interrupt(). Messages do not name the input; LineSource
+  // adds that. kIo also for a regular file that has become shorter since it was opened.
   virtual Result<size_t> read(char* buffer, size_t size) = 0;
 
-  // Any thread: ends a read that waits and all that follow.
+  // Any thread: ends a read that blocks, and all later ones.
   virtual void interrupt() = 0;
 };
 
-// Called on the thread that reads, each time before it waits for bytes that are not there yet.
+// Called on the reading thread, each time before it blocks for bytes that have not arrived.
 using BeforeWait = std::function<void()>;
 
 // Thread-safe.
@@ -35,17 +35,17 @@ class Input {
  public:
   virtual ~Input() = default;
 
-  // The bytes from the start, still compressed when they are. One that can be read only once gives
-  // them the first time and kConflict afterwards. `before_wait` may be empty.
+  // Opens the bytes from the start, not decompressed. kConflict for an input that can be read only
+  // once and has been opened. `before_wait` may be empty.
   virtual Result<std::unique_ptr<ByteSource>> open(BeforeWait before_wait = nullptr) = 0;
 
-  // A regular file can be opened again and again; a pipe or terminal cannot.
+  // Whether it can be opened more than once: a regular file can, a pipe or terminal cannot.
   virtual bool rereadable() const = 0;
 
-  // Bytes in all, when that is known.
+  // The size in bytes, if it is known.
   virtual std::optional<uint64_t> size() const = 0;
 
-  // What to call it in messages.
+  // Its name in messages.
   virtual const std::string& name() const = 0;
 };
 

@@ -1,6 +1,6 @@
-// JobCounters: what a job has done so far, for whoever shows it. Written by the threads of a
-// JobRunner, read by anybody at any time without waiting; each number is exact, but two of them
-// read one after the other may be of different moments.
+// JobCounters: the progress of a job. Written by the threads of a JobRunner, read by any thread at
+// any time without blocking. Each number is exact, but two of them read one after the other may be
+// of different moments.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@
 namespace windrow::batch {
 
 enum class JobPhase : uint8_t {
-  kOpening,   // locking, reading what an earlier run left
+  kOpening,   // takes locks and reads the files of an earlier run
   kWaiting,   // open; JobRunner::run has not been called: the model is loading
   kChecking,  // --strict reads the whole input, or a resumed job waits for its pre-scan
   kRunning,   // rows are read, answered and written
-  kStopping,  // told to stop: running rows finish, nothing new starts
-  kOrdering,  // --ordered writes the logs anew
+  kStopping,  // after stop(): running rows finish, no row starts
+  kOrdering,  // --ordered rewrites the logs
   kEnded,
 };
 
@@ -23,43 +23,43 @@ struct JobCounters {
 
   // --- the whole input ---
 
-  // Rows the job has (at most rows_max), once the pre-scan counted them; -1 before, and for an
-  // input that can be read only once until its end was reached.
+  // The rows of the job (at most rows_max), once the pre-scan has counted them; -1 before, and for
+  // an input that can be read only once until its end is reached.
   std::atomic<int64_t> rows_total = -1;
 
-  // Rows of this input that had a result before this run began, and how many of those are failures.
-  // Set by the pre-scan of a resumed job before run() starts reading; for an input that can be read
-  // only once they grow while it is read.
+  // Rows of this input that had an outcome before this run began, and how many of those are
+  // failures. Set by the pre-scan of a resumed job before run() starts reading; they grow during
+  // the run for an input that can be read only once.
   std::atomic<int64_t> rows_before = 0;
   std::atomic<int64_t> rows_before_failed = 0;
 
-  // Bytes of the input as it lies on disk (compressed when it is): read so far for this run, and in
-  // all; -1 when unknown.
+  // Bytes of the input as stored (compressed or not): read so far in this run, and in total; -1
+  // when unknown.
   std::atomic<int64_t> input_bytes_read = 0;
   std::atomic<int64_t> input_bytes_total = -1;
 
   // --- this run; a row counts when its line is on disk ---
 
   std::atomic<int64_t> rows_succeeded = 0;
-  std::atomic<int64_t> rows_failed = 0;  // bad lines and duplicates included
-  std::atomic<int64_t> rows_skipped =
-      0;                              // passed over by the reader, as they have a result already
-  std::atomic<int64_t> attempts = 0;  // of rows that were submitted; more than rows: retries
+  std::atomic<int64_t> rows_failed = 0;   // bad lines and duplicates included
+  std::atomic<int64_t> rows_skipped = 0;  // by the reader, as they have an outcome already
+  std::atomic<int64_t> attempts = 0;      // of submitted rows, retries included
 
-  // Sums of `usage` over the rows that succeeded in this run.
+  // Sums of `usage` of the rows that succeeded in this run.
   std::atomic<int64_t> prompt_tokens = 0;
   std::atomic<int64_t> completion_tokens = 0;
 
-  // --- on their way ---
+  // --- in progress ---
 
-  std::atomic<int64_t> rows_queued = 0;     // read, not yet submitted
-  std::atomic<int64_t> rows_in_flight = 0;  // no outcome yet; one of them may wait to be admitted
-  std::atomic<int64_t> rows_unwritten = 0;  // have an outcome, not yet on disk
+  std::atomic<int64_t> rows_queued = 0;  // read, but not submitted
+  std::atomic<int64_t> rows_in_flight =
+      0;  // without an outcome; one of them may wait for admission
+  std::atomic<int64_t> rows_unwritten = 0;  // with an outcome that is not on disk
 
-  // Bytes of both logs that are on disk, those of earlier runs included.
+  // Bytes of both logs on disk, with those of earlier runs.
   std::atomic<int64_t> log_bytes = 0;
 
-  // Rows with a result, whenever it came: what "done/total" shows.
+  // Rows with an outcome, of this run or earlier ones: the first number of "done/total".
   int64_t rows_done() const { return rows_before + rows_succeeded + rows_failed; }
 };
 

@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "batch/ordered.h"
 #include "batch/prescan.h"
-#include "batch/settle_errors.h"
+#include "batch/standing_failures.h"
 
 namespace windrow::batch {
 

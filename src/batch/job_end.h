@@ -1,5 +1,5 @@
-// How a job ends: its errors without what counts no more, its logs in order when that was asked
-// for, and what is said when the disk failed.
+// The end of a job: superseded failures are taken out of the errors, the logs are put in order if
+// that was asked for, and errors say what is safe.
 #pragma once
 
 #include <functional>
@@ -16,21 +16,21 @@
 namespace windrow::batch {
 
 // Puts both logs in the order of the input (ordered.h). False when `interrupted` became true first;
-// then each log is as before or in order. kDiskFull, kIo.
+// each log is then unchanged or in order. kDiskFull, kIo.
 Result<bool> order_logs(store::Disk& disk, const JobPaths& paths,
                         const std::function<bool()>& interrupted);
 
-// The end of a run that tried failed rows again: takes out of the errors what counts no more
-// (settle_errors.h), and what was at fault in a line that is none any more. When the run is
-// completed, rows that the input did not have go into `report`. kDiskFull, kIo.
+// The end of a run that tried failed rows again: takes out of the errors the lines that no longer
+// count (standing_failures.h), and those of faulty lines that have been corrected. Once the run is
+// completed, adds failed rows that the input does not have any more to `report`. kDiskFull, kIo.
 Result<void> settle_retried(store::Disk& disk, const JobOptions& options, const JobFiles& files,
                             JobReport& report);
 
-// Why a retry does not start: of all rows that failed, the input has none.
+// Why a retry does not start: the input has none of the failed rows.
 Error none_left_error(const JobFiles& files, const std::string& input);
 
-// The error of a disk, of logs that somebody changed, or of a backend that is gone, with what is on
-// disk and what a person does next; of a job that is unattended as it is.
+// An error of the disk, of logs that another program changed, or of a backend that is gone, with
+// what is on disk and what to do next. Unchanged for an unattended job.
 Error with_what_is_safe(const Error& error, const JobOptions& options, const JobFiles& files,
                         const JobCounters& counters);
 

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "base/format.h"
+#include "batch/job_paths.h"
+#include "batch/last_run.h"
 #include "batch/log_scan.h"
-#include "batch/lost_results.h"
 #include "batch/ordered.h"
-#include "batch/output_file.h"
 #include "batch/salvage_logs.h"
-#include "batch/settle_errors.h"
+#include "batch/standing_failures.h"
 
 namespace windrow::batch {
 namespace {
@@ -67,7 +67,7 @@ std::string followed(std::string path) {
   return path;
 }
 
-// The lock beside them holds against those who use the same name; this one against all.
+// The lock file works for processes that use the same name; this lock works for all.
 Result<void> lock_results(store::Disk& disk, JobFiles& files) {
   const std::string& path = files.paths.results;
   if (files.results_lock && files.results_lock->is_of(path)) return {};
@@ -81,7 +81,7 @@ Result<void> lock_results(store::Disk& disk, JobFiles& files) {
                fmt::format("another run writes {}: {}", path, lock.error().message)};
 }
 
-// Nobody but us writes to a log between the scan that read it and the first group.
+// No other process writes to a log between the scan that read it and the first group.
 Result<void> check_as_it_was_read(store::Disk& disk, const std::string& path, uint64_t bytes) {
   const auto file = disk.open_read(path);
   if (!file && file.error().kind == ErrorKind::kNotFound && bytes == 0) return {};
@@ -230,7 +230,7 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   if (!locked && locked.error().kind != ErrorKind::kNotFound) return locked.error();
 
   if (options.fresh) {
-    files.moves = plan_job_aside(disk, files.paths);
+    files.moves = plan_fresh_moves(disk, files.paths);
   } else {
     const bool quarantines = may_quarantine(options, record);
     const auto results = read_results(disk, quarantines, files);
@@ -242,7 +242,7 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
     if (!errors) return errors.error();
     files.errors_bytes = errors->whole_bytes;
     files.errors_torn = errors->torn_bytes;
-    // A server knows what it has, and nobody reads its words.
+    // A server knows its results, and its messages have no reader.
     if (!options.unattended) {
       const auto counted = find_lost_results(
           disk, files.paths, results->lines + files.quarantine.lines(LogKind::kResults));
@@ -256,7 +256,7 @@ Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk) {
   }
   files.start.resumed = files.start.results_before + files.start.errors_before > 0;
   for (const Move& move : files.moves)
-    files.start.put_aside.push_back(move.to);
+    files.start.moved.push_back(move.to);
   files.start.quarantined = files.quarantine.lines();
   files.start.quarantined_first = files.quarantine.first();
 
@@ -277,7 +277,7 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     if (!changes.empty()) return changed_settings_error(changes, files.paths.results);
   }
   if (auto done = move_all(disk, files.moves); !done) return done.error();
-  // Who was killed while it wrote a log anew left these.
+  // A process that was killed while it rewrote a log leaves these.
   for (const std::string& temporary :
        {ordered_temporary(files.paths.results), ordered_temporary(files.paths.errors),
         settled_temporary(files.paths.errors), salvaged_temporary(files.paths.results),
@@ -294,7 +294,7 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
     *bytes = *left;
     (kind == LogKind::kResults ? files.results_torn : files.errors_torn) = 0;
   }
-  // What is locked has to be there.
+  // The file to be locked has to exist.
   if (auto begun = disk.open_append(files.paths.results); !begun) return begun.error();
   if (auto locked = lock_results(disk, files); !locked) return locked.error();
   for (const auto& [path, bytes] :
@@ -305,7 +305,7 @@ Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, stor
   auto log = ResultLog::open(disk, files.paths.results, files.results_bytes, files.paths.errors,
                              files.errors_bytes);
   if (!log) return log;
-  // Last, so that a record without results tells of results that somebody removed.
+  // Last, so that a record without results means that the results were removed.
   if (!files.record) {
     JobRecord dated = record;
     dated.began_unix_s = files.start.began_unix_s;

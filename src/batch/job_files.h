@@ -1,4 +1,4 @@
-// JobFiles: the output of a job as an earlier run left it: locked, read, compared, and not yet
+// JobFiles: the files of a job as an earlier run left them: locked, read and compared, but not yet
 // changed.
 #pragma once
 
@@ -12,7 +12,6 @@
 #include "batch/job_options.h"
 #include "batch/job_paths.h"
 #include "batch/job_record.h"
-#include "batch/put_aside.h"
 #include "batch/quarantine.h"
 #include "batch/result_log.h"
 #include "batch/row_index.h"
@@ -22,19 +21,19 @@ namespace windrow::batch {
 
 // What was on disk when the job was opened.
 struct JobStart {
-  bool resumed = false;        // at least one outcome was there that stays
+  bool resumed = false;        // at least one earlier outcome stays
   int64_t results_before = 0;  // lines of the results file, whether or not the input still has them
-  int64_t errors_before = 0;   // rows that failed and do not run again
-  int64_t retried = 0;         // rows that failed and do
-  int64_t torn_bytes = 0;      // at the ends of the logs: rows that were being written
-  int64_t began_unix_s = 0;    // when the job began: what its prompts take for today
-  std::vector<std::string> put_aside;  // new names of files that run() moves away first
+  int64_t errors_before = 0;   // failed rows that do not run again
+  int64_t retried = 0;         // failed rows that run again
+  int64_t torn_bytes = 0;      // at the ends of the logs: lines that were not completed
+  int64_t began_unix_s = 0;    // when the job began: the date for its prompts
+  std::vector<std::string> moved;  // new names of files that run() moves away first
 
-  // Lines of the logs that run() takes out first, as they are none of ours; the first of them.
+  // Log lines that Windrow did not write, which run() quarantines first; and the first of them.
   int64_t quarantined = 0;
   std::string quarantined_first;
 
-  // Rows with a result that the last run counted, where that is more than results_before.
+  // The rows with a result that the last run counted, where that is more than results_before.
   int64_t results_counted = 0;
 };
 
@@ -42,27 +41,28 @@ struct JobFiles {
   JobPaths paths;
   std::unique_ptr<store::FileLock> lock;
 
-  // Of the results themselves, whatever names lead to them; null while there are none.
+  // Of the results file itself, whatever its name; null while there is none.
   std::unique_ptr<store::FileLock> results_lock;
   JobStart start;
   RowIndex index;
 
-  uint64_t results_bytes = 0;  // up to which the logs are whole
+  uint64_t results_bytes = 0;  // of the whole lines of each log
   uint64_t errors_bytes = 0;
-  uint64_t results_torn = 0;  // and what stood behind that when they were read
+  uint64_t results_torn = 0;  // of the torn line behind them
   uint64_t errors_torn = 0;
-  bool unsettled = false;           // the errors hold lines that count no more
-  std::vector<Move> moves;          // to do before anything is written
-  Quarantine quarantine;            // likewise
+  bool unsettled = false;           // the errors file has lines that no longer count
+  std::vector<Move> moves;          // to be done before anything is written
+  Quarantine quarantine;            // to be taken out before anything is written
   std::optional<JobRecord> record;  // of the earlier run, when it left results
 };
 
-// The errors of JobRunner::open that concern files. Only the lock file is made.
+// Takes the locks and reads the files. Creates only the lock file. Fails with those errors of
+// JobRunner::open that concern files.
 Result<JobFiles> open_job_files(const JobOptions& options, store::Disk& disk);
 
-// Changes what must change before rows run: kConflict when `settings`, which are all there are,
-// differ from those of the record; else moves files away, writes the record, takes out lines that
-// are none of ours, cuts torn ends.
+// Prepares the files for the first row: moves old files away, writes the record, quarantines lines,
+// cuts torn ends. kConflict, and nothing is changed, when the settings in `record`, which are now
+// complete, differ from those of the earlier run. kDiskFull, kIo.
 Result<ResultLog> begin_job_files(JobFiles& files, const JobRecord& record, store::Disk& disk);
 
 }  // namespace windrow::batch

@@ -253,7 +253,7 @@ TEST_F(JobFilesTest, FreshLooksAtNothingAndMovesAll) {
   options.fresh = true;
   auto files = open_job_files(options, memory_);
   ASSERT_TRUE(files.has_value());
-  EXPECT_EQ(files->start.put_aside, std::vector<std::string>{"r.old-1.jsonl"});
+  EXPECT_EQ(files->start.moved, std::vector<std::string>{"r.old-1.jsonl"});
   EXPECT_EQ(memory_.get("r.jsonl"), "my notes\n");  // not before run()
   ASSERT_TRUE(begin_job_files(*files, {}, memory_).has_value());
   EXPECT_EQ(memory_.get("r.old-1.jsonl"), "my notes\n");

@@ -1,5 +1,5 @@
-// JobOptions: what a person asked `windrow run` to do, as far as the job itself is concerned. What
-// shows it (progress, colours, reports) and what loads models are not in here.
+// JobOptions: the options of a job. Those for display (progress, colours, reports) and for loading
+// models are not among them.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -12,15 +12,15 @@
 
 #include "base/clock.h"
 #include "batch/failure_choice.h"
+#include "batch/row_dialect.h"
 #include "batch/row_planner.h"
-#include "batch/row_words.h"
 #include "llm/request_json.h"
 
 namespace windrow::batch {
 
-// An option that alters answers, as people know it: {"kv-type", "q8_0"}, {"model qwen",
-// "models/qwen.gguf, 639446688 bytes, 5f0c91d2a7be3344"}. Kept in the job record; a resumed job
-// whose settings differ is refused and each is named, old -> new.
+// An option that changes answers, as it is shown to people: {"kv-type", "q8_0"}, {"model qwen",
+// "models/qwen.gguf, 639446688 bytes, 5f0c91d2a7be3344"}. Stored in the job record; a resumed job
+// with different settings is refused, and each is named, old -> new.
 struct JobSetting {
   std::string name;
   std::string value;
@@ -31,33 +31,33 @@ struct JobSetting {
 struct JobOptions {
   // --- files ---
 
-  // As the user wrote it, for messages and the job record: the lines themselves come from
-  // JobEnvironment::input. "-" is standard input.
+  // The name of the input as the user wrote it, for messages and the job record; "-" is standard
+  // input. The lines come from JobEnvironment::input.
   std::string input_name;
 
-  // RESULTS. The other files of the job stand beside it (job_paths.h).
+  // The results file; the other files of the job are beside it (job_paths.h).
   std::string output_path;
 
-  // --- what to do with what is there ---
+  // --- files of an earlier run ---
 
-  // Put the files of an earlier job aside under another name and start over.
+  // Move them away under other names and start over.
   bool fresh = false;
 
-  // Rows that failed run again, all or those of some kinds. Their lines stay in the errors file
-  // until that is rewritten at the end, without those of rows that succeeded since.
+  // Run failed rows again, all or some kinds of failures. Their lines stay in the errors file until
+  // that is rewritten at the end, without the lines of rows that have succeeded since.
   bool retry_failed = false;
   FailureChoice retried;
 
-  // With retry_failed: no other row runs.
+  // With retry_failed: run no other row.
   bool only_retried = false;
 
   // --- which rows, in which order ---
 
-  // Only the first so many rows of the input are considered (blank lines do not count); a later
-  // run without it goes on. 0 takes none, which nobody can ask for by a flag.
+  // Consider only the first rows of the input, this many (blank lines do not count); a later run
+  // without it continues. 0 takes none; there is no flag for that.
   std::optional<int64_t> rows_max;
 
-  // Check the whole input first; refuse to run when any line is at fault.
+  // Check the whole input first, and refuse to run if any line is faulty.
   bool strict = false;
 
   // When all rows are done, put both logs in the order of the input.
@@ -65,51 +65,51 @@ struct JobOptions {
 
   // --- how rows become requests ---
 
-  // Laid under every body: a field that its endpoint has and the body lacks (or has as null) gets
-  // this value. Entered into the job record by JobRunner itself, as settings named "set FIELD".
+  // Defaults of every body: a field that its endpoint has and the body lacks, or has as null, gets
+  // this value. JobRunner adds them to the job record, as settings named "set FIELD".
   boost::json::object body_defaults;
 
-  // The names that body.model may have. With `any_model` any name will do and the first of these
-  // is what the answer says when the body names none; otherwise a name that is not here fails its
-  // row with 404 model_not_found, listing these. At least one.
+  // The names that body.model may have; at least one. With `any_model` any name is accepted, and
+  // the answer has the first of these when the body names none. Otherwise another name fails its
+  // row with 404 model_not_found.
   std::vector<std::string> models;
   bool any_model = false;
 
-  // Servers elsewhere answer: bodies go there as they were written and are not judged here
+  // Upstream servers answer: bodies are sent as they are written, and not checked here
   // (RowRules::raw).
   bool raw = false;
 
-  // A field that is not known fails its row, or is left out and counted (JobReport).
+  // An unknown field fails its row, or is left out and counted (JobReport).
   llm::UnknownFields unknown_fields = llm::UnknownFields::kRefuse;
 
-  // In whose words rows may be asked besides those of the endpoints (row_words.h).
+  // The dialects that rows may be in, besides the formats of the endpoints (row_dialect.h).
   RowApis apis;
 
-  // An answer that was to have a structure and was cut before it was whole is a result; else its
-  // row fails (truncated.h).
+  // A structured answer that was cut before it was complete is a result; otherwise its row fails
+  // (truncated_failure in result_line.h).
   bool keep_truncated = false;
 
-  // Every option that alters answers, in the order people should see them, as far as it is known
-  // before a model is loaded; the rest is given to JobRunner::run. Body defaults not included.
+  // All options that change answers, in the order in which they are shown, as far as they are known
+  // before a model is loaded; JobRunner::run gets the others. Without the body defaults.
   std::vector<JobSetting> settings;
 
-  // The moment that a new job begins, for prompts that tell the date (JobStart::began_unix_s).
+  // The time at which a new job begins, for prompts that contain the date (JobStart::began_unix_s).
   int64_t now_unix_s = 0;
 
-  // --- how much lies in memory ---
+  // --- bounds on memory ---
 
-  // Rows that were read and wait for their turn: among these the next one is chosen.
+  // Rows that have been read and not submitted; the next one is chosen among them.
   LookAhead look_ahead;
 
-  // Of outcomes that wait for the disk: whoever answers waits too, when there are more.
+  // Outcomes that are not on disk. When there are more, the backend's threads wait.
   size_t unwritten_bytes_max = size_t{16} << 20;
 
   // --- how it ends ---
 
-  // How long running rows may go on after JobRunner::stop(), before they are cancelled.
+  // The time that running rows have after JobRunner::stop() before they are cancelled.
   Duration grace = std::chrono::seconds(10);
 
-  // No person waits for its end: who runs it goes on by himself, so that errors do not say how.
+  // The job runs without a user, so that errors do not say which command continues it.
   bool unattended = false;
 };
 

@@ -1,11 +1,18 @@
 #include "batch/job_paths.h"
 
 #include <fmt/format.h>
+#include <system_error>
 
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string_view>
 
 namespace windrow::batch {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::string_view kErrors = ".errors.jsonl";
@@ -84,6 +91,117 @@ Result<JobPaths> job_paths(const std::string& output_path) {
                  fmt::format("the output {} has the name of another file of the job", output_path)};
   }
   return paths;
+}
+
+namespace {
+
+std::string_view kind_of(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    case fs::file_type::fifo:
+      return "a pipe";
+    case fs::file_type::socket:
+      return "a socket";
+    default:
+      return "no ordinary file";
+  }
+}
+
+}  // namespace
+
+Result<void> check_output_file(std::string_view what, const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  // A file without access fails when it is opened, with the reason.
+  if (!fs::status_known(status) || !fs::exists(status) || fs::is_regular_file(status)) return {};
+  if (fs::is_directory(status)) {
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} {} is a folder; name a file in it", what, path)};
+  }
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("{} {} is {}, which keeps nothing; name a file, and delete it when it is "
+                  "not wanted",
+                  what, path, kind_of(status.type()))};
+}
+
+namespace {
+
+bool any_exists(const store::Disk& disk, const JobPaths& paths) {
+  return disk.exists(paths.results) || disk.exists(paths.errors) || disk.exists(paths.summary) ||
+         disk.exists(paths.record) || disk.exists(paths.quarantine);
+}
+
+}  // namespace
+
+std::vector<Move> plan_fresh_moves(const store::Disk& disk, const JobPaths& paths) {
+  int32_t n = 1;
+  while (any_exists(disk, paths.old(n)))
+    ++n;
+  const JobPaths old = paths.old(n);
+  std::vector<Move> moves;
+  const auto add = [&](const std::string& from, const std::string& to) {
+    if (disk.exists(from)) moves.push_back({from, to});
+  };
+  add(paths.record, old.record);
+  add(paths.summary, old.summary);
+  add(paths.results, old.results);
+  add(paths.errors, old.errors);
+  add(paths.quarantine, old.quarantine);
+  return moves;
+}
+
+Result<void> move_all(store::Disk& disk, const std::vector<Move>& moves) {
+  for (const Move& move : moves) {
+    if (auto done = disk.rename(move.from, move.to); !done) return done;
+    if (auto done = disk.sync_folder_of(move.to); !done) return done;
+  }
+  return {};
+}
+
+namespace {
+
+constexpr std::string_view kErrorsSuffix = ".errors.jsonl";
+
+Result<JobPaths> job_of_errors(const store::Disk& disk, const std::string& path) {
+  constexpr std::array<std::string_view, 4> kSearchedEndings = {".jsonl", ".ndjson", ".json", ""};
+  const std::string stem = path.substr(0, path.size() - kErrorsSuffix.size());
+  std::optional<JobPaths> found;
+  for (const std::string_view ending : kSearchedEndings) {
+    auto paths = job_paths(stem + std::string(ending));
+    if (!paths || paths->errors != path || !disk.exists(paths->results)) continue;
+    if (found) {
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} belongs to {} or to {}; name the results instead", path,
+                               found->results, paths->results)};
+    }
+    found = *std::move(paths);
+  }
+  if (found) return *std::move(found);
+  // Where no row succeeded there need not be results.
+  return job_paths(stem + std::string(kSearchedEndings.front()));
+}
+
+}  // namespace
+
+Result<JobPaths> find_job(const store::Disk& disk, const std::string& path) {
+  const bool errors = path.ends_with(kErrorsSuffix) && path.size() > kErrorsSuffix.size();
+  auto paths = errors ? job_of_errors(disk, path) : job_paths(path);
+  if (!paths) return paths;
+  if (disk.exists(paths->errors) || disk.exists(paths->record)) return paths;
+  if (disk.exists(paths->results)) {
+    return Error{
+        ErrorKind::kNotFound,
+        fmt::format("{} is not the output of a job: neither {} nor {} exists; name the file "
+                    "that was given to `windrow run` with -o",
+                    path, paths->record, paths->errors)};
+  }
+  return Error{ErrorKind::kNotFound,
+               fmt::format("there is no job of this name: neither {} nor {} exists; name the file "
+                           "that was given to `windrow run` with -o",
+                           paths->results, paths->errors)};
 }
 
 }  // namespace windrow::batch

@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "base/format.h"
-#include "batch/fingerprint.h"
 #include "batch/prescan.h"
+#include "batch/row.h"
 
 namespace windrow::batch {
 namespace {
@@ -57,7 +57,7 @@ JobReader::Report JobReader::read(LineSource& lines) {
 }
 
 void JobReader::read_row(const Line& line) {
-  if (const auto finished = glance_.pass_over(line, Pass::kRun, index_)) {
+  if (const auto finished = scanner_.pass_over(line, Pass::kRun, index_)) {
     bad_lines_ = kSoundLine;
     skip(*finished == Verdict::kFailed);
     return;
@@ -72,8 +72,8 @@ void JobReader::read_row(const Line& line) {
   const RowKey& key = unnamed != nullptr ? unnamed->key : std::get<Envelope>(opened).key;
   const Verdict verdict =
       unnamed != nullptr
-          ? index_.see_line(Pass::kRun, key)
-          : index_.see_row(Pass::kRun, key, line_fingerprint(line.bytes, line.length));
+          ? index_.lookup_line(Pass::kRun, key)
+          : index_.lookup_row(Pass::kRun, key, line_fingerprint(line.bytes, line.length));
   switch (verdict) {
     case Verdict::kSucceeded:
       skip(false);

@@ -1,6 +1,6 @@
-// JobReader: the lines of an input, each to where it belongs: a row to run, an outcome that is
-// known without running it (a line at fault, a duplicate), nothing for what has a result, or the
-// end of the job where a finished row changed.
+// JobReader: reads the lines of an input and decides about each: a row to run, an outcome that is
+// known without running it (a faulty line, a duplicate), a line to skip, or the end of the job
+// where a finished row has changed.
 #pragma once
 
 #include <cstdint>
@@ -14,54 +14,53 @@
 #include "batch/fast_row_scanner.h"
 #include "batch/job_counters.h"
 #include "batch/line_source.h"
+#include "batch/result_line.h"
 #include "batch/row.h"
 #include "batch/row_index.h"
-#include "batch/row_outcome.h"
 #include "batch/row_reader.h"
 
 namespace windrow::batch {
 
-// As many names of fields that were left out are kept; a file could have one of its own in each
-// row.
+// The names of ignored fields that are kept; a file could have a different one in each row.
 inline constexpr size_t kIgnoredNamesMax = 100;
 
-// An input is no file of requests when so many lines from its start are none: a table, a picture,
-// one JSON document over many lines. It would become a log with an error for each of them.
+// An input whose first lines, this many, are all malformed is refused as not being a file of
+// requests: a table, a picture, one JSON document over many lines. Each line would become an error.
 inline constexpr int64_t kBadLinesMax = 1000;
 
-// Used by one thread; what it is given outlives it.
+// Used by one thread. The arguments of the constructor outlive it.
 class JobReader {
  public:
-  // Called on the thread that reads. `run` and `finish` may block it.
+  // Called on the reading thread. `run` and `finish` may block.
   struct Out {
     std::function<void(Row)> run;
     std::function<void(RowOutcome)> finish;
-    std::function<void()> passed;            // a line that is no row to run
-    std::function<void(const Error&)> fail;  // and `stopping` is true from then on
+    std::function<void()> passed;            // a line was read that does not run
+    std::function<void(const Error&)> fail;  // makes `stopping` true
     std::function<bool()> stopping;
   };
 
   struct Options {
     std::string input_name;  // for messages
     std::optional<int64_t> rows_max;
-    bool before_known = false;  // JobCounters::rows_before needs no counting
+    bool before_known = false;  // JobCounters::rows_before is set already
   };
 
   struct Report {
-    bool to_end = false;        // the end was reached, or rows_max
-    int64_t rows_to_write = 0;  // those that needed a line in a log
+    bool to_end = false;        // the end of the input, or rows_max, was reached
+    int64_t rows_to_write = 0;  // rows that need a line in a log
     int64_t skipped_succeeded = 0;
     int64_t skipped_failed = 0;
     std::optional<Error> error;  // why the input ended early
 
-    // Fields of bodies that were left out, and of how many rows; at most kIgnoredNamesMax names.
+    // Ignored fields, and in how many rows; at most kIgnoredNamesMax names.
     std::map<std::string, int64_t> ignored_fields;
   };
 
   JobReader(const RowReader& rows, RowIndex& index, JobCounters& counters, Options options,
             Out out);
 
-  // Until the input ends or the job stops.
+  // Reads until the input ends or the job stops; once.
   Report read(LineSource& lines);
 
  private:
@@ -77,8 +76,8 @@ class JobReader {
   JobCounters& counters_;
   const Options options_;
   const Out out_;
-  FastRowScanner glance_;
-  int64_t bad_lines_ = 0;  // from the start; less than 0: there was a sound one
+  FastRowScanner scanner_;
+  int64_t bad_lines_ = 0;  // from the start; negative after the first good line
   std::string first_bad_;
   Report report_;
 };

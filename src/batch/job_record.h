@@ -1,5 +1,5 @@
-// The job record (RESULTS.job.json): with which options the results beside it were made, so that a
-// job is not continued with others. It holds no progress, so it cannot disagree with the results.
+// The job record (RESULTS.job.json): the options that the results were made with, so that a job is
+// not continued with others. It has no progress, so it cannot disagree with the results. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@
 namespace windrow::batch {
 
 struct JobRecord {
-  std::string input;  // for people; another input is no reason to stop
+  std::string input;  // for people; a job may continue with another input
 
-  // The file name of the results, without its folder; empty in early records. Results of another
-  // ending would have the same files beside them.
+  // The file name of the results, without its folder: results with another ending would use the
+  // same record. Empty in records of early versions.
   std::string results = {};
   std::vector<JobSetting> settings;
 
-  // Prompts that tell the date tell this one, also on another day; absent in early records.
+  // When the job began, which is the date in its prompts also on later days. Absent in records of
+  // early versions.
   std::optional<int64_t> began_unix_s = std::nullopt;
 
   friend bool operator==(const JobRecord&, const JobRecord&) = default;
@@ -29,10 +30,10 @@ struct JobRecord {
 
 std::string job_record_text(const JobRecord& record);
 
-// kInvalid when it is not such a record, or one of a later format; `path` is for the message.
+// kInvalid when the text is not a job record, or one of a later format; `path` is for the message.
 Result<JobRecord> parse_job_record(std::string_view text, const std::string& path);
 
-// Nothing stands for a setting that one side does not have.
+// A setting that differs; absent where one side does not have it.
 struct SettingChange {
   std::string name;
   std::optional<std::string> before;
@@ -41,21 +42,21 @@ struct SettingChange {
   friend bool operator==(const SettingChange&, const SettingChange&) = default;
 };
 
-// In the order of `now`, then what only `before` has.
+// The differences in the order of `now`, then those that only `before` has.
 std::vector<SettingChange> changed_settings(const std::vector<JobSetting>& before,
                                             const std::vector<JobSetting>& now);
 
-// Of `changes`, those that are sure before all settings are known: of names that `now` has.
+// The same while settings are still missing in `now`: only differences in names that it has.
 std::vector<SettingChange> changed_so_far(const std::vector<JobSetting>& before,
                                           const std::vector<JobSetting>& now);
 
-// kConflict, each change named, old -> new. `results` is the name of the results.
+// kConflict, naming each change, old -> new. `results` is the name of the results file.
 Error changed_settings_error(const std::vector<SettingChange>& changes, const std::string& results);
 
-// JobRecord::results of these options.
+// JobRecord::results for these options.
 std::string results_name(const JobOptions& options);
 
-// The settings of the options with the body defaults after them, as "set FIELD".
+// The settings of the options, and the body defaults as settings "set FIELD".
 std::vector<JobSetting> settings_of(const JobOptions& options);
 
 }  // namespace windrow::batch

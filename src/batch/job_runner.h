@@ -1,17 +1,17 @@
-// JobRunner: one run of `windrow run`, from the lines of an input to results on disk. Opening one
-// takes the lock on the output, reads what an earlier run left and begins the pre-scan of the
-// input, so that all this happens while the model is loaded; run() then does the work.
+// JobRunner: one run of a job, from the lines of an input to results on disk. open() takes the lock
+// on the output, reads the files of an earlier run and starts the pre-scan of the input, so that
+// this happens while the model loads; run() then does the work.
 //
-//   reader thread     lines -> rows, those with a result skipped -> planned rows (bounded in bytes)
-//   submitter thread  planned rows, those that begin alike together -> Dispatcher::submit
+//   reader thread     lines -> rows, finished ones skipped -> planned rows (bounded in bytes)
+//   submitter thread  planned rows, those with a common prefix together -> Dispatcher::submit
 //   backend's thread  outcome -> queue (bounded in bytes)
-//   writer thread     all that is queued -> one append and one sync per file -> the rows count
-//   run()'s thread    waits for these in that order, then puts the logs in order when asked
+//   writer thread     all outcomes queued -> one append and one sync per file -> the rows count
+//   run()'s thread    waits for these in that order, then puts the logs in order if asked to
 //
 // Invariants:
 //   a row counts as done only after its line was synced;
-//   a log never holds two lines of one row, nor half a line before its last whole one;
-//   what is on disk decides what is done: nothing else remembers progress.
+//   a log never has two lines of one row, nor half a line before its last whole one;
+//   the logs alone decide what is done: progress is recorded nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,7 @@ struct JobEnvironment {
 // The dispatcher that answers the rows of a model. It outlives run(); after a run that did not come
 // to its end it admits nothing more.
 struct ModelRoute {
-  std::string
-      name;  // one of JobOptions::models; with any_model there is one route and it takes all
+  std::string name;  // one of JobOptions::models; with any_model there is one route for all names
   dispatch::Submitter* dispatcher = nullptr;
 };
 
@@ -71,15 +70,15 @@ struct RunHooks {
   // nothing. Called on run()'s thread, row by row.
   std::function<std::optional<llm::Failure>(const llm::Request&)> check;
 
-  // Told of a row before it is submitted; may submit something beside it. Called on the submitter's
-  // thread.
+  // Called before each row is submitted, on the submitter's thread; may submit other requests.
   std::function<void(const llm::Request&)> before_row;
 
-  // Which servers have a model (WorkItem::upstreams). Called on the submitter's thread.
+  // Returns the upstreams that have a model (WorkItem::upstreams). Called on the submitter's
+  // thread.
   std::function<uint64_t(const std::string& model)> upstreams_of;
 
-  // Returns the highest cost of a request, where costs are limited; a Failure ends its row unsent.
-  // Called on the submitter's thread.
+  // Returns the highest cost of a request, where costs are limited; with a Failure its row ends
+  // unsent. Called on the submitter's thread.
   std::function<std::variant<dispatch::Cost, llm::Failure>(const llm::Request&)> expected_cost;
 
   // --strict: called on run()'s thread for every offending line, in the order of the input, before
@@ -92,9 +91,9 @@ enum class JobEnd : uint8_t {
   kInterrupted,  // stop() came first; the same command continues
 };
 
-// A row that failed before and that the input does not have any more.
+// A row that failed in an earlier run and that the input does not have any more.
 struct GoneRow {
-  uint64_t line = 0;      // where it stood
+  uint64_t line = 0;      // where it was
   std::string custom_id;  // empty when it could not be named
 };
 
@@ -105,13 +104,13 @@ struct JobReport {
   int64_t rows_failed = 0;
   bool ordered = false;  // the logs are in the order of the input
 
-  // With JobOptions::retry_failed, when the whole input was read: rows that failed and are not in
-  // it any more, the first kNamedMax and how many. Their lines stay in the errors.
+  // With JobOptions::retry_failed, once the whole input was read: failed rows that are not in it
+  // any more, the first kNamedMax and their number. Their lines stay in the errors.
   std::vector<GoneRow> gone;
   int64_t rows_gone = 0;
 
-  // With UnknownFields::kIgnore: fields that were left out, and of how many rows of this run.
-  // Further names than kIgnoredNamesMax are not kept.
+  // With UnknownFields::kIgnore: the fields that were left out, and in how many rows of this run;
+  // at most kIgnoredNamesMax names.
   std::map<std::string, int64_t> ignored_fields;
 };
 
@@ -128,7 +127,7 @@ class JobRunner {
   static Result<std::unique_ptr<JobRunner>> open(JobOptions options, JobEnvironment environment,
                                                  JobCounters& counters);
 
-  // Lets go of the lock. Not while run() is in progress.
+  // Releases the locks. Not while run() is in progress.
   virtual ~JobRunner() = default;
 
   JobRunner(const JobRunner&) = delete;
@@ -137,24 +136,24 @@ class JobRunner {
   virtual const JobPaths& paths() const = 0;
   virtual const JobStart& start() const = 0;
 
-  // Any thread, at any time, without blocking: why run() is going to refuse, as soon as the
-  // pre-scan knows; nothing while it does not. Saves loading a model for nothing.
+  // Any thread, at any time, without blocking: why run() will refuse the job, as soon as the
+  // pre-scan knows it; until then nothing. Saves loading a model in vain.
   virtual std::optional<Error> refusal() const = 0;
 
   // Does the job; once per runner, on the thread that calls it. Fails with
   //   kInvalid      the input ends in the middle of its compressed data (every whole line before
   //                 that was run); --strict found offending lines
   //   kConflict     rows that have a result changed, each named up to 20; late settings differ
-  //                 from those of the earlier run; a log was removed, renamed or cut by somebody
-  //                 else while it was written
+  //                 from those of the earlier run; another program removed, renamed or cut a log
+  //                 while it was written
   //   kDiskFull, kIo  the message says what is safe; the same command continues
-  //   kUnavailable, kNoSpace  the backend can answer nothing any more
+  //   kUnavailable, kNoSpace  the backend cannot answer any more
   // Results that came before a failure are on disk, and the logs are valid.
   virtual Result<JobReport> run(std::span<const ModelRoute> routes, RunHooks hooks) = 0;
 
-  // Any thread, at any time, also before run(); returns at once. stop(): no row starts any more,
+  // Any thread, at any time, also before run(); returns at once. stop(): no more rows start, and
   // running ones may finish within the grace. stop_now(): those are cancelled too. run() then
-  // returns kInterrupted once what finished is on disk.
+  // returns kInterrupted once all outcomes are on disk.
   virtual void stop() = 0;
   virtual void stop_now() = 0;
 

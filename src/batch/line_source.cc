@@ -145,7 +145,7 @@ class BufferedLines final : public LineSource {
     }
   }
 
-  // What editors put in front of the first line.
+  // The byte order mark that some editors write.
   void start() {
     started_ = true;
     while (end_ < 3 && !source_ended_ && !ended_)

@@ -1,6 +1,6 @@
 // LineSource: the lines of an input, one at a time, in bounded memory. Plain text, gzip and zstd
-// are told apart by their first bytes; members and frames may follow one another, as `cat a.gz
-// b.gz` makes them.
+// are recognised by their first bytes; several members or frames may follow each other, as in `cat
+// a.gz b.gz`.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,20 @@ namespace windrow::batch {
 // One line that is not blank, without its line end ("\n" or "\r\n").
 struct Line {
   uint64_t number = 0;     // counted from 1, blank lines included
-  std::string_view bytes;  // valid until the next call of next(); the beginning, when too_long
-  uint64_t length = 0;     // bytes of the whole line
+  std::string_view bytes;  // valid until the next call of next(); only the beginning if too_long
+  uint64_t length = 0;     // of the whole line, in bytes
   bool too_long = false;   // above LineLimits::line_bytes_max
 
-  // In here all lines together become longer than LineLimits::text_bytes_max. It has no bytes, and
-  // no other line follows.
+  // With this line the text exceeds LineLimits::text_bytes_max. It has no bytes, and is the last
+  // line.
   bool beyond = false;
 };
 
 struct LineLimits {
   size_t line_bytes_max = size_t{64} << 20;
-  size_t too_long_bytes_kept = 1024;  // how much of a longer line `bytes` shows
+  size_t too_long_bytes_kept = 1024;  // of a longer line, in `bytes`
 
-  // Of all lines, as they are once they were unpacked: a few bytes may be packed gigabytes.
+  // Of all lines together, decompressed: a small file may decompress to gigabytes.
   uint64_t text_bytes_max = std::numeric_limits<uint64_t>::max();
 };
 
@@ -43,24 +43,24 @@ class LineSource {
 
   // The next line that holds anything but spaces and tabs; nothing at the end. A UTF-8 byte order
   // mark at the very front is not part of the first line. The last line needs no line end.
-  //   kInvalid  the compressed data is damaged or stops short, or the text is UTF-16; every whole
-  //             line before that was given out, and a part of a line never is
+  //   kInvalid  the compressed data is damaged or cut off, or the text is UTF-16; all whole lines
+  //             before that have been returned, and part of a line never is
   //   kIo
-  // After a failure or the end it keeps saying the same.
+  // After a failure or the end, every further call returns the same.
   virtual Result<std::optional<Line>> next() = 0;
 
-  // Bytes taken from the input so far, as it lies on disk. Any thread.
+  // The bytes read from the input so far, before decompression. Any thread.
   virtual uint64_t input_bytes_read() const = 0;
 
-  // Any thread: next() soon says that there is no further line.
+  // Any thread: next() soon returns the end.
   virtual void interrupt() = 0;
 };
 
-// `name` is what messages call the input.
+// `name` is the name of the input in messages.
 std::unique_ptr<LineSource> make_line_source(std::unique_ptr<ByteSource> bytes, std::string name,
                                              LineLimits limits = {});
 
-// Both in one: opens `input` from the start. `before_wait`: see Input::open.
+// Opens `input` from the start. `before_wait`: see Input::open.
 Result<std::unique_ptr<LineSource>> open_lines(Input& input, LineLimits limits = {},
                                                BeforeWait before_wait = nullptr);
 

@@ -44,7 +44,7 @@ class LineAt {
       if (end != std::string_view::npos) {
         return std::string_view(bytes_).substr(offset - begin_, end + 1 - (offset - begin_));
       }
-      // What lies before the line is no longer wanted.
+      // Bytes before the line are not needed any more.
       bytes_.erase(0, offset - begin_);
       begin_ = offset;
       searched = bytes_.size();
@@ -99,7 +99,7 @@ Result<bool> order_log(store::Disk& disk, const std::string& path, LogKind kind,
   if (!log) return log.error();
   const auto bytes = (*log)->size();
   if (!bytes) return bytes.error();
-  // More than are needed, so that they never move: memory that nobody writes to is not taken.
+  // More than are needed, so that they never move: memory without writes is not allocated.
   std::vector<Entry> entries;
   entries.reserve(*bytes / kLineBytesMin);
   const auto scan = scan_log(**log, path, kind, [&](const LogLine& line) -> Result<void> {

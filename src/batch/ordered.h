@@ -1,4 +1,4 @@
-// --ordered: a log rewritten in the order of the input, by way of an index of 16 bytes a line.
+// --ordered: rewriting a log in the order of the input, with an index of 16 bytes a line.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace windrow::batch {
 
-// The name the new log has until it is whole.
+// The name of the new log until it is complete.
 std::string ordered_temporary(const std::string& path);
 
-// Sorts the whole lines of the log at `path` by the line of the input they answer; lines of one
-// number keep their order. The new log is written beside the old one, synced, and takes its name:
-// at every moment the name holds one of the two, whole. Nothing happens when it is in order
-// already. Nobody may have the log open to write. `interrupted` is asked now and then; once it says
-// true the old log stays. True when the log is in order now.
+// Sorts the whole lines of the log at `path` by the input line they answer; equal ones keep their
+// order. The new log is written to another name, synced, and renamed: at every moment the name has
+// one of the two, complete. Does nothing when the log is in order already. The log must not be open
+// for writing. Calls `interrupted` now and then; once that is true, the old log stays. Returns
+// whether the log is in order.
 //   kDiskFull, kIo, kInvalid (see scan_log): the old log stays
 Result<bool> order_log(store::Disk& disk, const std::string& path, LogKind kind,
                        const std::function<bool()>& interrupted);

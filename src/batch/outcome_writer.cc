@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "batch/result_line.h"
-#include "batch/truncated.h"
 
 namespace windrow::batch {
 namespace {
@@ -40,14 +39,14 @@ void OutcomeWriter::write(ResultLog log) {
   for (;;) {
     std::vector<RowOutcome> group = outcomes_.pop_all_gathered(kGroupGather);
     if (group.empty()) {
-      // Whoever removed a log after its last group took what this run says is done.
+      // If a log was removed after its last group, results that count as done are gone.
       if (auto still = log.check_in_place(); !still) out_.failed(still.error());
       return;
     }
     const auto size = static_cast<int64_t>(group.size());
     const bool written = write_group(log, std::move(group));
     counters_.rows_unwritten -= size;
-    // Nobody shall wait for a log that takes nothing any more.
+    // No thread may block on a log that accepts nothing any more.
     if (!written) outcomes_.close();
   }
 }
@@ -59,12 +58,12 @@ bool OutcomeWriter::write_group(ResultLog& log, std::vector<RowOutcome> outcomes
   for (RowOutcome& row : outcomes) {
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome);
         answer != nullptr && answer->truncated && !keep_truncated_) {
-      row.outcome =
-          truncated_failure(row.key, row.endpoint, row.model, *answer, now_unix_s, row.words.get());
+      row.outcome = truncated_failure(row.key, row.endpoint, row.model, *answer, now_unix_s,
+                                      row.dialect.get());
     }
     if (const auto* answer = std::get_if<llm::Answer>(&row.outcome)) {
       group.results += result_line(row.key, row.endpoint, row.model, *answer, row.tries, now_unix_s,
-                                   row.words.get());
+                                   row.dialect.get());
       ++sums.succeeded;
       sums.prompt_tokens += answer->usage.prompt_tokens;
       sums.completion_tokens += answer->usage.completion_tokens;

@@ -1,5 +1,6 @@
-// OutcomeWriter: outcomes of rows from any thread, appended to the logs in groups: all that is
-// waiting is one write and one sync per file. A row counts only after that.
+// OutcomeWriter: takes outcomes of rows from any thread and appends them to the logs in groups
+// (group commit): one write and one sync per file for all that are queued. A row counts as done
+// only then.
 #pragma once
 
 #include <chrono>
@@ -11,22 +12,22 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "batch/job_counters.h"
+#include "batch/result_line.h"
 #include "batch/result_log.h"
-#include "batch/row_outcome.h"
 
 namespace windrow::batch {
 
-// How long outcomes gather before they are written: a sync costs the same for one and for hundreds.
-// A process that is killed loses what gathered, and what the group before it, which is being
-// written, holds: those rows are asked again. docs/formats.md promises 50 ms for both on a disk
-// that syncs in less than 20 ms.
+// How long outcomes are collected before they are written: a sync costs the same for one and for
+// hundreds. A process that is killed loses the outcomes collected and the group being written;
+// those rows are asked again. docs/formats.md promises 50 ms for both on a disk that syncs in less
+// than 20 ms.
 inline constexpr std::chrono::milliseconds kGroupGather(10);
 
 class OutcomeWriter {
  public:
   struct Out {
-    // Called on the writing thread, as often as it happens. kUnavailable: the backend can answer
-    // nothing any more. Else of the disk: nothing is written from then on.
+    // Called on the writing thread, possibly more than once. kUnavailable: the backend cannot
+    // answer any more. Any other error is one of the disk: nothing is written from then on.
     std::function<void(const Error&)> failed;
   };
 
@@ -38,13 +39,13 @@ class OutcomeWriter {
   // `clock` and `counters` outlive it.
   OutcomeWriter(const Clock& clock, JobCounters& counters, const Options& options, Out out);
 
-  // Any thread. Blocks while the writer is far behind; what comes after the end is dropped.
+  // Any thread. Blocks while too many bytes are unwritten. Outcomes after close() are dropped.
   void finish(RowOutcome outcome);
 
-  // Any thread: what was finished so far is the last there is.
+  // Any thread. No more outcomes come in; those queued are still written.
   void close() { outcomes_.close(); }
 
-  // On a thread of its own, once: until it is closed and all is written.
+  // The body of the writing thread; once. Returns when this is closed and all is written.
   void write(ResultLog log);
 
  private:

@@ -25,12 +25,12 @@ void PlannedRows::pass_over() {
   count_line();
 }
 
-// Wakes nobody for a line that brings no row: millions of those may follow one another.
+// No wake-up for a line without a row: millions of those may follow each other.
 void PlannedRows::count_line() {
   if (lines_until_begun_ > 0 && --lines_until_begun_ == 0) has_rows_.notify_all();
 }
 
-void PlannedRows::hand_out() {
+void PlannedRows::release() {
   const std::scoped_lock lock(mutex_);
   if (rows_.size() == 0) return;
   lines_until_begun_ = 0;

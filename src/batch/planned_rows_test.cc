@@ -72,7 +72,7 @@ TEST(PlannedRows, OrUntilTheReaderHasToWait) {
   PlannedRows rows;
   for (const char* name : {"a1", "b1", "a2", "b2"})
     EXPECT_TRUE(rows.push(row(name)));
-  rows.hand_out();
+  rows.release();
   EXPECT_EQ(pop_name(rows), "a1");
   EXPECT_EQ(pop_name(rows), "a2");
   // From then on rows go as they come.
@@ -84,7 +84,7 @@ TEST(PlannedRows, OrUntilTheReaderHasToWait) {
 
 TEST(PlannedRows, AWaitBeforeTheFirstRowSaysNothing) {
   PlannedRows rows({.rows_max = 4});
-  rows.hand_out();
+  rows.release();
   std::jthread taker([&] { EXPECT_EQ(pop_all(rows), (Names{"a1", "a2", "b1", "b2"})); });
   for (const char* name : {"a1", "b1", "a2", "b2"})
     EXPECT_TRUE(rows.push(row(name)));

@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "batch/fast_row_scanner.h"
-#include "batch/fingerprint.h"
+#include "batch/row.h"
 
 namespace windrow::batch {
 namespace {
@@ -71,20 +71,20 @@ Prescan count_rows(LineSource& lines, std::optional<int64_t> rows_max) {
 
 Prescan compare_rows(LineSource& lines, std::optional<int64_t> rows_max, const RowReader& reader,
                      RowIndex& index) {
-  FastRowScanner glance;
+  FastRowScanner scanner;
   return walk(lines, rows_max, [&](const Line& line, Prescan& prescan) {
-    if (const auto finished = glance.pass_over(line, Pass::kCheck, index)) {
+    if (const auto finished = scanner.pass_over(line, Pass::kCheck, index)) {
       count(*finished, RowKey{.line = line.number}, index, prescan);
       return;
     }
     const auto opened = reader.open(line);
     if (const auto* fault = std::get_if<RowFault>(&opened)) {
-      count(index.see_line(Pass::kCheck, fault->key), fault->key, index, prescan);
+      count(index.lookup_line(Pass::kCheck, fault->key), fault->key, index, prescan);
       return;
     }
     const RowKey& key = std::get<Envelope>(opened).key;
     const Verdict verdict =
-        index.see_row(Pass::kCheck, key, line_fingerprint(line.bytes, line.length));
+        index.lookup_row(Pass::kCheck, key, line_fingerprint(line.bytes, line.length));
     count(verdict, key, index, prescan);
   });
 }
@@ -95,14 +95,14 @@ Prescan check_rows(LineSource& lines, std::optional<int64_t> rows_max, const Row
   return walk(lines, rows_max, [&](const Line& line, Prescan& prescan) {
     auto opened = reader.open(line);
     if (const auto* fault = std::get_if<RowFault>(&opened)) {
-      const Verdict verdict = index.see_line(Pass::kCheck, fault->key);
+      const Verdict verdict = index.lookup_line(Pass::kCheck, fault->key);
       count(verdict, fault->key, index, prescan);
       if (verdict != Verdict::kNotWanted) on_fault(*fault);
       return;
     }
     auto& envelope = std::get<Envelope>(opened);
     const Verdict verdict =
-        index.see_row(Pass::kCheck, envelope.key, line_fingerprint(line.bytes, line.length));
+        index.lookup_row(Pass::kCheck, envelope.key, line_fingerprint(line.bytes, line.length));
     count(verdict, envelope.key, index, prescan);
     if (verdict == Verdict::kNotWanted) return;
     if (verdict == Verdict::kDuplicate || verdict == Verdict::kReportedBefore) {

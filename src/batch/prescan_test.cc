@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "batch/fingerprint.h"
+#include "batch/row.h"
 #include "batch/testing/memory_input.h"
 
 namespace windrow::batch {

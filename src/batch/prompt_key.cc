@@ -43,7 +43,7 @@ class Blocks {
     held_ = text.size();
   }
 
-  // What does not fill a block is left out.
+  // A last block that is not full is left out.
   PromptKey take() {
     key_.blocks.shrink_to_fit();
     return std::move(key_);

@@ -24,7 +24,7 @@ Result<void> copy_part(store::ReadFile& from, uint64_t begin, uint64_t end, stor
   return {};
 }
 
-// What an earlier process did not live to end is ended, so that lines stay lines.
+// Ends a line that an earlier process left incomplete, so that lines stay lines.
 Result<void> end_last_line(store::Disk& disk, const std::string& path, store::AppendFile& file) {
   const auto size = file.size();
   if (!size) return size.error();
@@ -62,8 +62,8 @@ Result<uint64_t> Quarantine::take_out(LogKind kind, store::Disk& disk, const Job
   const auto kept_lines = disk.open_append(paths.quarantine);
   if (!kept_lines) return kept_lines.error();
   Result<void> done = end_last_line(disk, paths.quarantine, **kept_lines);
-  for (const Place& place : of(kind)) {
-    if (done) done = copy_part(**log, place.offset, place.offset + place.size, **kept_lines);
+  for (const Extent& extent : of(kind)) {
+    if (done) done = copy_part(**log, extent.offset, extent.offset + extent.size, **kept_lines);
   }
   if (done) done = (*kept_lines)->sync();
   if (done) done = disk.sync_folder_of(paths.quarantine);
@@ -75,9 +75,9 @@ Result<uint64_t> Quarantine::take_out(LogKind kind, store::Disk& disk, const Job
     if (!file) return file.error();
     Result<void> copied = (*file)->truncate(0);
     uint64_t at = 0;
-    for (const Place& place : of(kind)) {
-      if (copied) copied = copy_part(**log, at, place.offset, **file);
-      at = place.offset + place.size;
+    for (const Extent& extent : of(kind)) {
+      if (copied) copied = copy_part(**log, at, extent.offset, **file);
+      at = extent.offset + extent.size;
     }
     if (copied) copied = copy_part(**log, at, whole_bytes, **file);
     if (copied) copied = (*file)->sync();

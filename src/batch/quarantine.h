@@ -1,10 +1,9 @@
-// Quarantine: lines of a job's logs that name a row and are yet none that Windrow wrote there, as
-// after an edit by hand. They are no reason to pay for all rows again: each goes to a file beside
-// the logs, so that nothing is lost, and its row runs again.
+// Quarantine: log lines that have a custom_id but are not as Windrow writes them, for example after
+// an edit by hand. Each is moved to a file beside the logs, so that nothing is lost, and its row
+// runs again; the other rows need not be paid for again.
 //
-// Which lines those are is found while a job is opened, and changes nothing; they are moved when it
-// begins. A process that dies in between finds them again: then a line may stand twice in that
-// file.
+// Such lines are found while a job is opened, which changes nothing, and moved when it begins. If
+// the process is killed in between, they are found again, and may then be in that file twice.
 #pragma once
 
 #include <cstdint>
@@ -19,43 +18,44 @@
 
 namespace windrow::batch {
 
-// Used by one thread. 16 bytes a line.
+// Used by one thread. Takes 16 bytes a line.
 class Quarantine {
  public:
-  // A whole line of the log at `path`; the lines of one log in their order. `why`: "it is not ...".
+  // Adds a whole line of the log at `path`; lines of one log are added in order. `why`: "it is not
+  // ...".
   void add(const std::string& path, LogKind kind, const LogLine& line, std::string_view why);
 
   int64_t lines() const { return static_cast<int64_t>(results_.size() + errors_.size()); }
   int64_t lines(LogKind kind) const { return static_cast<int64_t>(of(kind).size()); }
 
-  // The first of them: "r.jsonl: line 5 (custom_id "a"): it has no object "windrow"".
+  // About the first line: "r.jsonl: line 5 (custom_id "a"): it has no object "windrow"".
   const std::string& first() const { return first_; }
 
-  // Whether it has lines of this log.
+  // Whether there are lines of this log.
   bool has(LogKind kind) const { return !of(kind).empty(); }
 
-  // Copies its lines of one log to `paths.quarantine` and syncs them, then gives the log's name to
-  // a copy of its first `whole_bytes` bytes without them. How long that is.
-  //   kDiskFull, kIo: the log stays
+  // Copies the lines of one log to `paths.quarantine` and syncs them; then replaces the log with
+  // its first `whole_bytes` bytes without these lines. Returns the new length. kDiskFull, kIo: the
+  // log stays.
   Result<uint64_t> take_out(LogKind kind, store::Disk& disk, const JobPaths& paths,
                             uint64_t whole_bytes) const;
 
  private:
-  struct Place {
+  struct Extent {
     uint64_t offset;
     uint64_t size;
   };
 
-  const std::vector<Place>& of(LogKind kind) const {
+  const std::vector<Extent>& of(LogKind kind) const {
     return kind == LogKind::kResults ? results_ : errors_;
   }
 
-  std::vector<Place> results_;
-  std::vector<Place> errors_;
+  std::vector<Extent> results_;
+  std::vector<Extent> errors_;
   std::string first_;
 };
 
-// The name a log without such lines has until it is whole.
+// The name of the new log until it is complete.
 std::string quarantined_temporary(const std::string& path);
 
 }  // namespace windrow::batch

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <string>
 
 #include "base/hash.h"
 #include "base/utf8.h"
@@ -16,7 +18,7 @@ namespace json = boost::json;
 
 namespace {
 
-// What a line has besides its custom_id and its answer, or less.
+// An upper bound for a line without its custom_id and its answer.
 constexpr size_t kLineBytes = 320;
 
 // As row_id; the API only wants them to differ between rows.
@@ -31,7 +33,7 @@ void append_number(Number number, std::string& text) {
   text.append(digits.data(), digits.size());
 }
 
-// What servers say may be no UTF-8, and nobody could read a line with it.
+// A server may send invalid UTF-8, which would make the line unreadable.
 void append_text(std::string_view value, std::string& text) {
   append_json(utf8_repair(value), text);
 }
@@ -79,7 +81,7 @@ void append_about(const RowKey& key, const Tries& tries, std::string& text) {
   text += R"(,"fingerprint":")";
   text += to_hex(key.fingerprint);
   text += '"';
-  // Of one attempt `usage` has the tokens.
+  // With a single attempt, `usage` has the tokens.
   if (tries.attempts <= 1) return;
   text += R"(,"tokens":)";
   append_number(tries.tokens, text);
@@ -90,21 +92,32 @@ void append_about(const RowKey& key, const Tries& tries, std::string& text) {
 
 }  // namespace
 
+size_t cost_of(const RowOutcome& outcome) {
+  size_t bytes = kQueuedOverheadBytes + outcome.key.custom_id.size() + outcome.model.size();
+  if (const auto* answer = std::get_if<llm::Answer>(&outcome.outcome)) {
+    bytes += llm::bytes_of(*answer);
+  } else {
+    bytes += std::get<llm::Failure>(outcome.outcome).message.size();
+  }
+  return bytes;
+}
+
 std::string row_id(const RowKey& key) {
   return to_hex(key.identity.low ^ key.fingerprint);
 }
 
 std::string answer_body(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
-                        const llm::Answer& answer, int64_t created_unix_s, const RowWords* words) {
-  if (words != nullptr) return words->body(row_id(key), model, created_unix_s, answer);
+                        const llm::Answer& answer, int64_t created_unix_s,
+                        const RowDialect* dialect) {
+  if (dialect != nullptr) return dialect->body(row_id(key), model, created_unix_s, answer);
   return llm::answer_to_json(endpoint, row_id(key), model, created_unix_s, answer);
 }
 
 std::string result_line(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
                         const llm::Answer& answer, const Tries& tries, int64_t created_unix_s,
-                        const RowWords* words) {
+                        const RowDialect* dialect) {
   std::string made;
-  if (answer.raw.empty()) made = answer_body(key, endpoint, model, answer, created_unix_s, words);
+  if (answer.raw.empty()) made = answer_body(key, endpoint, model, answer, created_unix_s, dialect);
   const std::string& body = answer.raw.empty() ? made : answer.raw;
   std::string text = begin_line(key, body.size());
   append_response(key, 200, body, text);
@@ -146,6 +159,45 @@ std::string error_line(const RowFault& fault, const Tries& tries) {
   if (never_asked && !fault.of_line) text += R"(,"row":true)";
   text += "}}\n";
   return text;
+}
+
+namespace {
+
+// Whether it was cut at a stop text and not at a limit. False for an upstream's raw answer, where
+// that is unknown.
+bool at_stop_text(const llm::Answer& answer) {
+  return std::ranges::any_of(answer.choices, [](const llm::Choice& choice) {
+    return choice.structure == llm::StructureLabel::kTruncated &&
+           choice.finish_reason == llm::FinishReason::kStop;
+  });
+}
+
+}  // namespace
+
+llm::Failure truncated_failure(const RowKey& key, llm::Endpoint endpoint, std::string_view model,
+                               const llm::Answer& answer, int64_t created_unix_s,
+                               const RowDialect* dialect) {
+  const bool stop = at_stop_text(answer);
+  llm::Failure failure{
+      .status = 422,
+      .code = "truncated_structured_output",
+      .message =
+          stop
+              ? "a stop text cut the answer before its structure or call was whole; take out stop, "
+                "or accept such answers with --keep-truncated"
+              : "the answer reached max_tokens, or the end of the context, before its "
+                "structure or call was whole; raise max_tokens, or accept such answers with "
+                "--keep-truncated",
+      .param = stop ? "stop" : "max_tokens",
+      .usage = answer.usage};
+  std::string body = boost::json::serialize(llm::failure_to_json(failure));
+  body.pop_back();
+  body += R"(,"answer":)";
+  body += answer.raw.empty() ? answer_body(key, endpoint, model, answer, created_unix_s, dialect)
+                             : answer.raw;
+  body += '}';
+  failure.raw = std::move(body);
+  return failure;
 }
 
 }  // namespace windrow::batch

@@ -27,7 +27,7 @@ Result<AppendLog> AppendLog::open(store::Disk& disk, const std::string& path,
   if (*size > whole_bytes) {
     if (auto done = (*file)->truncate(whole_bytes); !done) return done.error();
   }
-  // What an earlier process wrote and did not live to sync is read as done, so it must be safe.
+  // Lines that an earlier process wrote but did not sync count as done now, so they must be synced.
   if (*size > 0) {
     if (auto done = (*file)->sync(); !done) return done.error();
   }
@@ -37,7 +37,7 @@ Result<AppendLog> AppendLog::open(store::Disk& disk, const std::string& path,
 Result<void> AppendLog::append_group(std::string_view lines) {
   if (poison_) return *poison_;
   ENSURE(lines.ends_with('\n'), "a group of {} must end with its last line", path_);
-  // Once it was changed by somebody else, neither its end nor what a cut would leave is known.
+  // After a change by another program, neither its end nor the result of a cut is known.
   if (auto still = file_->check_in_place(whole_bytes_); !still) {
     poison_ = still.error();
     return *poison_;
@@ -46,7 +46,7 @@ Result<void> AppendLog::append_group(std::string_view lines) {
   if (done) done = file_->sync();
   if (!done) {
     poison_ = done.error();
-    // Best effort: what stays behind is whole lines or a torn one, and the next scan knows both.
+    // Best effort: whole lines or a torn one may remain, and the next scan handles both.
     if (file_->truncate(whole_bytes_)) (void)file_->sync();
     return *poison_;
   }

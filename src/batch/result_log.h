@@ -1,9 +1,9 @@
-// ResultLog: the two files a job leaves, results and errors, as append-only logs. A row exists when
-// its line is synced; lines of one group are written and synced together.
+// ResultLog: the results and errors of a job as append-only logs. A row is done when its line is
+// synced; the lines of one group are written and synced together.
 //
 // Invariants:
 //   before and after every call, each file is a sequence of whole lines, or the log is poisoned;
-//   a poisoned log takes nothing more until it is opened anew, which reads what is really there.
+//   a poisoned log accepts no more writes until it is opened again, which reads what is on disk.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,21 @@
 
 namespace windrow::batch {
 
-// One file of the two. Used by one thread.
+// One of the two files. Used by one thread.
 class AppendLog {
  public:
-  // Cuts what is behind `whole_bytes` (the torn end scan_log found) and goes on from there.
-  // kConflict where the file is shorter than that.
+  // Truncates the file to `whole_bytes` (see LogScan) and appends from there. kConflict where the
+  // file is shorter.
   static Result<AppendLog> open(store::Disk& disk, const std::string& path, uint64_t whole_bytes);
 
-  // Appends `lines`, which are whole lines, and syncs. When this fails, the file is cut back to the
-  // last whole group as far as the disk lets it, and every later call fails with the same error:
-  // what of the group is on disk is known only to a scan. kConflict, and nothing is written: the
-  // file is not as the last group left it.
+  // Appends `lines`, which are whole lines, and syncs. On failure the file is cut back to the last
+  // group, if the disk allows it, and the log is poisoned: every later call fails with the same
+  // error, because only a scan can tell which part of the group is on disk. kConflict, with nothing
+  // written: another program has changed the file since the last group.
   Result<void> append_group(std::string_view lines);
 
-  // The same question without a group; a file without a line may be what it wants.
+  // Whether another program has changed the file, without writing. Always succeeds for an empty
+  // file.
   Result<void> check_in_place() const;
 
   const std::string& path() const { return path_; }
@@ -56,16 +57,17 @@ class ResultLog {
     std::string errors;
   };
 
-  // The sizes are those up to which each file is whole. Their names are synced.
+  // Opens both files, each whole up to the given size, and syncs their names.
   static Result<ResultLog> open(store::Disk& disk, const std::string& results_path,
                                 uint64_t results_bytes, const std::string& errors_path,
                                 uint64_t errors_bytes);
 
-  // Each file by itself: when the errors cannot be written, the results of the group are safe.
-  // `on_safe` is called after each file that had lines was synced.
+  // Writes one file after the other: when the errors cannot be written, the results of the group
+  // are safe. Calls `on_safe` after each file of which lines were synced.
   Result<void> commit(const Group& group, const std::function<void(LogKind)>& on_safe);
 
-  // kConflict where one of the files is not as the last group left it: removed, renamed, cut.
+  // kConflict where another program has removed, renamed or cut one of the files since the last
+  // group.
   Result<void> check_in_place() const;
 
   uint64_t bytes() const { return results_.whole_bytes() + errors_.whole_bytes(); }

@@ -2,8 +2,8 @@
 
 namespace windrow::batch {
 
-Verdict judge_row(const std::optional<Known>& row, const KnownLine& line, Wanted wanted) {
-  // A line at fault that was mended may hold a row that nobody heard of.
+Verdict judge_row(const std::optional<RowStatus>& row, const LineStatus& line, Wanted wanted) {
+  // A corrected line may have a row that no log knows.
   const bool line_wanted = wanted == Wanted::kAll || line.retried;
   if (!row) return line_wanted ? Verdict::kRun : Verdict::kNotWanted;
   if (row->seen) {
@@ -16,7 +16,7 @@ Verdict judge_row(const std::optional<Known>& row, const KnownLine& line, Wanted
   return row->succeeded ? Verdict::kSucceeded : Verdict::kFailed;
 }
 
-Verdict judge_line(const KnownLine& line, Wanted wanted) {
+Verdict judge_line(const LineStatus& line, Wanted wanted) {
   if (line.reported) return Verdict::kReportedBefore;
   return wanted == Wanted::kAll || line.retried ? Verdict::kReport : Verdict::kNotWanted;
 }

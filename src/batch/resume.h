@@ -1,4 +1,5 @@
-// What becomes of one line of the input, given what is known of it: the decision alone, pure.
+// The decision what to do with a line of the input, given what the logs and this run know of it.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,42 +8,43 @@
 namespace windrow::batch {
 
 // What the logs and this run know of a row.
-struct Known {
-  bool finished = false;   // it has a line in a log
-  bool succeeded = false;  // ... in the results
-  bool retried = false;    // it failed before and is to run again; then it is not finished
+struct RowStatus {
+  bool finished = false;   // a log has a line of it
+  bool succeeded = false;  // that line is in the results
+  bool retried = false;    // it failed before and runs again; then it is not finished
   bool seen = false;       // an earlier line of this pass over the input has the same custom_id
   bool same = false;       // its fingerprint is the one in the log
 };
 
-// What the logs and this run know of a line of the input, whatever it holds.
-struct KnownLine {
-  bool reported = false;  // this very line is in the errors log, as a duplicate or as no row at all
-  bool retried = false;   // a line of its number was, and is looked at again
+// What the logs and this run know of a line of the input, whatever it contains.
+struct LineStatus {
+  bool reported = false;  // the errors log has this very line, as a duplicate or as malformed
+  bool retried = false;   // the errors log had a line of its number, and it is read again
 };
 
-// Which rows without a result are wanted.
+// Which rows without a result run.
 enum class Wanted : uint8_t {
   kAll,
   kRetried,  // only those that failed before
 };
 
 enum class Verdict : uint8_t {
-  kRun,             // no result: do it
-  kSucceeded,       // has its result: pass over
-  kFailed,          // has its failure, which is final: pass over
-  kChanged,         // has a result, and now asks something else: the job must not go on
+  kRun,             // no result yet: run it
+  kSucceeded,       // has a result: skip
+  kFailed,          // has a final failure: skip
+  kChanged,         // has a result, but its request has changed: the job must stop
   kDuplicate,       // an earlier line has its custom_id: report this one
-  kReport,          // a line that cannot be named: report it
-  kReportedBefore,  // a line at fault that an earlier run reported: pass over
-  kNotWanted,       // no result, and none is wanted now: pass over
+  kReport,          // a line without a usable custom_id: report it
+  kReportedBefore,  // a faulty line that an earlier run reported: skip
+  kNotWanted,       // no result, and none is wanted in this run: skip
 };
 
-// A line with a custom_id; nothing is known of a row that is met for the first time.
-Verdict judge_row(const std::optional<Known>& row, const KnownLine& line,
+// The decision for a line with a custom_id. `row` is absent for a row that is met for the first
+// time.
+Verdict judge_row(const std::optional<RowStatus>& row, const LineStatus& line,
                   Wanted wanted = Wanted::kAll);
 
-// A line that cannot be named.
-Verdict judge_line(const KnownLine& line, Wanted wanted = Wanted::kAll);
+// The decision for a line without a usable custom_id.
+Verdict judge_line(const LineStatus& line, Wanted wanted = Wanted::kAll);
 
 }  // namespace windrow::batch

@@ -1,4 +1,6 @@
-// Row: one line of the input that asks for something; RowFault: one that cannot be answered.
+// Row: one line of the input as a request; RowFault: a line that cannot be answered. And how a row
+// is recognised in later runs: its identity, and a fingerprint that changes when its request does.
+// Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -6,24 +8,27 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/hash.h"
-#include "batch/row_words.h"
+#include "batch/row_dialect.h"
+#include "json/members.h"
 #include "llm/answer.h"
 #include "llm/request.h"
 
 namespace windrow::batch {
 
-// The identity of a row, in this run and in later ones. A row with a custom_id is known by that,
-// wherever in the input it stands. A line that has none, is malformed or repeats that of an earlier
-// line is known by its number and its bytes, so that it is reported once.
+// What a row is recognised by, in this run and in later ones. A row with a custom_id is identified
+// by that, wherever in the input it stands. A line without one, a malformed line, and one that
+// repeats the custom_id of an earlier line are identified by number and bytes, so that each is
+// reported once.
 struct RowKey {
   uint64_t line = 0;         // counted from 1
   std::string custom_id;     // empty when the line has none
-  Hash128 identity;          // where the index finds it
-  uint64_t fingerprint = 0;  // changes when what is asked changes
+  Hash128 identity;          // key of the index
+  uint64_t fingerprint = 0;  // row_fingerprint, or line_fingerprint
 
   friend bool operator==(const RowKey&, const RowKey&) = default;
 };
@@ -31,17 +36,19 @@ struct RowKey {
 struct Row {
   RowKey key;
   llm::Request request;
-  size_t bytes = 0;  // of its line: what it costs in a queue
+  size_t bytes = 0;  // length of its line: its cost in a queue
 
-  // What is asked, where asking again brings the same answer: temperature 0, a seed, embeddings.
+  // Equal for rows whose answers are the same (temperature 0, a seed, embeddings); absent where the
+  // answer is drawn at random. See llm/question.h.
   std::optional<Hash128> question;
 
-  // Fields of its body that are not known and were left out (RowRules::unknown_fields).
+  // Unknown fields of its body that were left out (RowRules::unknown_fields).
   std::vector<std::string> ignored_fields;
-  // Of a row that was asked in the words of another API; null: in those of its endpoint.
-  std::shared_ptr<const RowWords> words = nullptr;
 
-  // Rows of one group begin alike; 0: of none. Set when it is planned.
+  // Set for a row in the format of another API; null: the format of its endpoint.
+  std::shared_ptr<const RowDialect> dialect = nullptr;
+
+  // Rows of one group share the beginning of their prompts; 0: no group. Set by RowPlanner.
   uint64_t group = 0;
 };
 
@@ -49,7 +56,7 @@ struct RowFault {
   RowKey key;
   llm::Failure failure;
 
-  // The line never became a request, and its identity is that of a line.
+  // The line never became a request; its identity is line_identity.
   bool of_line = false;
 };
 
@@ -57,5 +64,14 @@ using RowOrFault = std::variant<Row, RowFault>;
 
 Hash128 row_identity(std::string_view custom_id);
 Hash128 line_identity(uint64_t line, uint64_t fingerprint);
+
+// A hash of the custom_id, and of `url` and `body` as they are written in `line`, without white
+// space outside strings. `line` is the text of a JSON object. Other members of the line, and their
+// order, do not count; the order inside the body does, and 1.0 is not 1.
+uint64_t row_fingerprint(std::string_view line, std::string_view custom_id);
+uint64_t row_fingerprint(const std::vector<JsonMember>& members, std::string_view custom_id);
+
+// A hash of all bytes of a line without a usable custom_id.
+uint64_t line_fingerprint(std::string_view bytes, uint64_t length);
 
 }  // namespace windrow::batch

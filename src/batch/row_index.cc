@@ -3,7 +3,7 @@
 namespace windrow::batch {
 namespace {
 
-// The 32 bits of a row: what the logs say of it, which passes saw it, its fingerprint. They are
+// The 32 bits of a row: its state in the logs, the passes that saw it, its fingerprint. They are
 // never 0: a row comes from a log, or from a pass.
 constexpr uint32_t kStateMask = 3;
 constexpr uint32_t kNew = 0;  // in no log
@@ -70,9 +70,9 @@ RowIndex::Totals RowIndex::totals() const {
   return totals;
 }
 
-KnownLine RowIndex::known_line(Pass pass, uint64_t line, const Hash128& identity,
-                               uint64_t fingerprint) {
-  KnownLine known;
+LineStatus RowIndex::line_status(Pass pass, uint64_t line, const Hash128& identity,
+                                 uint64_t fingerprint) {
+  LineStatus known;
   const auto reported = rows_.find(identity);
   known.reported = reported && is_finished(rows_.value(*reported)) &&
                    is_same(rows_.value(*reported), fingerprint);
@@ -82,31 +82,31 @@ KnownLine RowIndex::known_line(Pass pass, uint64_t line, const Hash128& identity
   return known;
 }
 
-Verdict RowIndex::see_row(Pass pass, const RowKey& key, uint64_t raw_fingerprint) {
+Verdict RowIndex::lookup_row(Pass pass, const RowKey& key, uint64_t raw_fingerprint) {
   const auto [slot, added] =
       rows_.find_or_add(key.identity, entry_of(kNew, key.fingerprint) | seen_by(pass));
-  std::optional<Known> known;
+  std::optional<RowStatus> known;
   if (!added) {
     const uint32_t entry = rows_.value(slot);
-    known = Known{.finished = is_finished(entry),
-                  .succeeded = state_of(entry) == kSucceeded,
-                  .retried = state_of(entry) == kRetried,
-                  .seen = (entry & seen_by(pass)) != 0,
-                  .same = is_same(entry, key.fingerprint)};
+    known = RowStatus{.finished = is_finished(entry),
+                      .succeeded = state_of(entry) == kSucceeded,
+                      .retried = state_of(entry) == kRetried,
+                      .seen = (entry & seen_by(pass)) != 0,
+                      .same = is_same(entry, key.fingerprint)};
     rows_.set(slot, entry | seen_by(pass));
   }
-  // Only a duplicate is known by its line as well as by its name.
+  // Only a duplicate is identified by its line as well.
   const bool duplicate = known && known->seen;
-  KnownLine line;
+  LineStatus line;
   if (duplicate || !lines_.empty()) {
-    line = known_line(pass, key.line, line_identity(key.line, raw_fingerprint), raw_fingerprint);
+    line = line_status(pass, key.line, line_identity(key.line, raw_fingerprint), raw_fingerprint);
   }
   return judge_row(known, line, wanted_);
 }
 
 std::optional<Verdict> RowIndex::pass_over(Pass pass, const Hash128& identity,
                                            uint64_t fingerprint) {
-  // What is looked at again counts by its line, too.
+  // A retried line is also identified by its number.
   if (!lines_.empty()) return std::nullopt;
   const auto slot = rows_.find(identity);
   if (!slot) return std::nullopt;
@@ -117,8 +117,8 @@ std::optional<Verdict> RowIndex::pass_over(Pass pass, const Hash128& identity,
   return state_of(entry) == kSucceeded ? Verdict::kSucceeded : Verdict::kFailed;
 }
 
-Verdict RowIndex::see_line(Pass pass, const RowKey& key) {
-  return judge_line(known_line(pass, key.line, key.identity, key.fingerprint), wanted_);
+Verdict RowIndex::lookup_line(Pass pass, const RowKey& key) {
+  return judge_line(line_status(pass, key.line, key.identity, key.fingerprint), wanted_);
 }
 
 bool RowIndex::succeeded(const Hash128& identity) const {

@@ -16,9 +16,9 @@ TEST(RowIndex, KnowsWhatTheLogsSay) {
   EXPECT_TRUE(index.add_result(row_identity("good"), 1));
   EXPECT_TRUE(index.add_failure(row_identity("bad"), 2));
   EXPECT_FALSE(index.add_result(row_identity("good"), 1));
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("good", 1), 0), Verdict::kSucceeded);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("bad", 2), 0), Verdict::kFailed);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("new", 3), 0), Verdict::kRun);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("good", 1), 0), Verdict::kSucceeded);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("bad", 2), 0), Verdict::kFailed);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("new", 3), 0), Verdict::kRun);
   EXPECT_TRUE(index.succeeded(row_identity("good")));
   EXPECT_FALSE(index.succeeded(row_identity("bad")));
   EXPECT_EQ(index.size(), 3U);
@@ -27,9 +27,9 @@ TEST(RowIndex, KnowsWhatTheLogsSay) {
 TEST(RowIndex, EveryPassSeesARowForTheFirstTimeOnce) {
   RowIndex index;
   for (const Pass pass : {Pass::kCheck, Pass::kRun}) {
-    EXPECT_EQ(index.see_row(pass, key_of("a", 1, 1), 10), Verdict::kRun);
-    EXPECT_EQ(index.see_row(pass, key_of("a", 2, 2), 20), Verdict::kDuplicate);
-    EXPECT_EQ(index.see_row(pass, key_of("a", 1, 3), 30), Verdict::kDuplicate);
+    EXPECT_EQ(index.lookup_row(pass, key_of("a", 1, 1), 10), Verdict::kRun);
+    EXPECT_EQ(index.lookup_row(pass, key_of("a", 2, 2), 20), Verdict::kDuplicate);
+    EXPECT_EQ(index.lookup_row(pass, key_of("a", 1, 3), 30), Verdict::kDuplicate);
   }
 }
 
@@ -37,16 +37,16 @@ TEST(RowIndex, ADuplicateIsReportedOnce) {
   RowIndex index;
   EXPECT_TRUE(index.add_result(row_identity("a"), 1));
   EXPECT_TRUE(index.add_failure(line_identity(2, 20), 20));
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 1, 1), 10), Verdict::kSucceeded);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 9, 2), 20), Verdict::kReportedBefore);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 9, 3), 20), Verdict::kDuplicate);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("a", 1, 1), 10), Verdict::kSucceeded);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("a", 9, 2), 20), Verdict::kReportedBefore);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("a", 9, 3), 20), Verdict::kDuplicate);
 }
 
 TEST(RowIndex, TheFirstLineDecidesWhetherARowChanged) {
   RowIndex index;
   EXPECT_TRUE(index.add_result(row_identity("a"), 1));
-  EXPECT_EQ(index.see_row(Pass::kCheck, key_of("a", 2), 0), Verdict::kChanged);
-  EXPECT_EQ(index.see_row(Pass::kCheck, key_of("a", 1), 0), Verdict::kDuplicate);
+  EXPECT_EQ(index.lookup_row(Pass::kCheck, key_of("a", 2), 0), Verdict::kChanged);
+  EXPECT_EQ(index.lookup_row(Pass::kCheck, key_of("a", 1), 0), Verdict::kDuplicate);
 }
 
 TEST(RowIndex, LinesAtFaultAreKnownByTheirIdentity) {
@@ -58,17 +58,17 @@ TEST(RowIndex, LinesAtFaultAreKnownByTheirIdentity) {
                   .identity = line_identity(line, fingerprint),
                   .fingerprint = fingerprint};
   };
-  EXPECT_EQ(index.see_line(Pass::kRun, key(4, 40)), Verdict::kReportedBefore);
-  EXPECT_EQ(index.see_line(Pass::kRun, key(4, 41)), Verdict::kReport);
-  EXPECT_EQ(index.see_line(Pass::kRun, key(5, 40)), Verdict::kReport);
+  EXPECT_EQ(index.lookup_line(Pass::kRun, key(4, 40)), Verdict::kReportedBefore);
+  EXPECT_EQ(index.lookup_line(Pass::kRun, key(4, 41)), Verdict::kReport);
+  EXPECT_EQ(index.lookup_line(Pass::kRun, key(5, 40)), Verdict::kReport);
 }
 
 TEST(RowIndex, TellsTwentyEightBitsOfAFingerprint) {
   RowIndex index;
   EXPECT_TRUE(index.add_result(row_identity("a"), 0xF234567890ABCDEF));
   EXPECT_TRUE(index.add_result(row_identity("b"), 0xF234567890ABCDEF));
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("a", 0xF234567890ABCDEF), 0), Verdict::kSucceeded);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("b", 0xF234567892ABCDEF), 0), Verdict::kChanged);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("a", 0xF234567890ABCDEF), 0), Verdict::kSucceeded);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("b", 0xF234567892ABCDEF), 0), Verdict::kChanged);
 }
 
 // A glance says what a whole look would, or nothing.
@@ -81,7 +81,7 @@ TEST(RowIndex, AGlancePassesOverOnlyWhatIsFinished) {
     EXPECT_EQ(index.pass_over(pass, row_identity("good"), 9), std::nullopt);
     EXPECT_EQ(index.pass_over(pass, row_identity("good"), 1), Verdict::kSucceeded);
     EXPECT_EQ(index.pass_over(pass, row_identity("good"), 1), std::nullopt);
-    EXPECT_EQ(index.see_row(pass, key_of("good", 1, 7), 70), Verdict::kDuplicate);
+    EXPECT_EQ(index.lookup_row(pass, key_of("good", 1, 7), 70), Verdict::kDuplicate);
     EXPECT_EQ(index.pass_over(pass, row_identity("bad"), 2), Verdict::kFailed);
     EXPECT_EQ(index.pass_over(pass, row_identity("again"), 3), std::nullopt);
     EXPECT_EQ(index.pass_over(pass, row_identity("new"), 4), std::nullopt);
@@ -101,8 +101,8 @@ TEST(RowIndex, AResultStandsAndTheLastFailureCounts) {
   EXPECT_EQ(totals.succeeded, 1);
   EXPECT_EQ(totals.failed, 1);
   EXPECT_EQ(totals.retried, 0);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("answered", 1), 0), Verdict::kSucceeded);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("failed", 4), 0), Verdict::kFailed);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("answered", 1), 0), Verdict::kSucceeded);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("failed", 4), 0), Verdict::kFailed);
 }
 
 TEST(RowIndex, WhatIsRetriedRunsAndItsLinesAreMet) {
@@ -114,9 +114,9 @@ TEST(RowIndex, WhatIsRetriedRunsAndItsLinesAreMet) {
   index.retry_line(6);
   index.want_only_retried();
   EXPECT_EQ(index.totals().retried, 3);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("again", 9), 0), Verdict::kRun);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("new", 9, 2), 0), Verdict::kNotWanted);
-  EXPECT_EQ(index.see_row(Pass::kRun, key_of("mended", 9, 5), 0), Verdict::kRun);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("again", 9), 0), Verdict::kRun);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("new", 9, 2), 0), Verdict::kNotWanted);
+  EXPECT_EQ(index.lookup_row(Pass::kRun, key_of("mended", 9, 5), 0), Verdict::kRun);
   EXPECT_TRUE(index.met_line(5));
   EXPECT_FALSE(index.met_line(6));
   EXPECT_FALSE(index.succeeded(row_identity("again")));

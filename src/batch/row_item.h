@@ -1,4 +1,4 @@
-// What dispatch is told of a row. Pure.
+// The dispatcher's view of a row. Pure.
 #pragma once
 
 #include "batch/row.h"
@@ -6,8 +6,8 @@
 
 namespace windrow::batch {
 
-// About what its prompt and its answers cost, the group it goes with, the rows that may go in one
-// call with it, and which other rows its answer is also for.
+// The estimated cost of its prompt and answers, its group, which rows may be packed into one call
+// with it, and which rows share its answer.
 dispatch::WorkItem work_item(const Row& row);
 
 }  // namespace windrow::batch

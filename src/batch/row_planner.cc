@@ -5,12 +5,12 @@
 #include <tuple>
 #include <utility>
 
-#include "batch/row_outcome.h"
+#include "batch/result_line.h"
 
 namespace windrow::batch {
 namespace {
 
-// What a token is taken for, to weigh prompts against answers.
+// The assumed bytes of a token, to compare prompts with answers.
 constexpr size_t kBytesPerToken = 4;
 
 size_t decode_tokens_max(const llm::Request& request) {
@@ -53,7 +53,7 @@ bool RowPlanner::Group::goes_before(const Group& other) const {
   return rank(*this) < rank(other);
 }
 
-// What goes next comes last, where it is taken from.
+// The next element comes last, where it is cheap to remove.
 void RowPlanner::put_in_order(Group& group) {
   std::ranges::sort(group.groups,
                     [](const Group& one, const Group& other) { return other.goes_before(one); });
@@ -102,7 +102,7 @@ RowPlanner::Group RowPlanner::plan(Rows rows) {
   return round;
 }
 
-// What all rows of an endpoint and model share sets none of them apart.
+// A prefix of all rows of an endpoint and model distinguishes none of them.
 void RowPlanner::take_apart(Group whole, Group& round) {
   std::ranges::move(whole.rows, std::back_inserter(round.rows));
   for (Group& alike : whole.groups) {

@@ -1,18 +1,18 @@
-// RowPlanner: which of the rows that were read goes next. Rows whose prompts begin alike go side by
-// side, so that whoever answers them (the engine, or a server with a cache of prefixes) computes
-// what they share once.
+// RowPlanner: the order in which rows are submitted. Rows whose prompts have a common prefix go
+// side by side, so that the backend (the engine, or a server with a prefix cache) computes the
+// prefix once.
 //
-// It works in rounds. A round is all that is there when it begins:
-//   groups first: rows of one endpoint and model whose prompts share a beginning, longer by a block
-//     (prompt_key.h) than what all such rows of the round share. Those that decode more than they
-//     prefill come before the others, so that long answers run beside later prompts and not alone
-//     at the end; then the longest shared beginning comes first, then the oldest row;
+// It works in rounds. A round has all rows that are queued when it begins, in this order:
+//   groups first: rows of one endpoint and model with a common prefix that is longer by a block
+//     (prompt_key.h) than what all such rows of the round have in common. Groups that decode more
+//     than they prefill come before the others, so that long answers run beside later prompts and
+//     not alone at the end; then the longest prefix comes first, then the oldest row;
 //   within a group its own groups, by the same rules, and then its other rows;
-//   then the rows that share nothing, embeddings and rerank among them.
-// What is not said here is in the order of the file: where nothing is shared, everything is.
+//   then the rows without a common prefix, embeddings and rerank among them.
+// Otherwise the order is that of the file.
 //
-// A row that arrives while a group that it belongs to is going out joins it; any other waits for
-// the next round. So rounds are also what keeps the order fair: see LookAhead::overtaken_max.
+// A row that arrives while its group is being submitted joins it; any other waits for the next
+// round. So rounds also keep the order fair: see LookAhead::overtaken_max.
 #pragma once
 
 #include <cstddef>
@@ -28,40 +28,40 @@ namespace windrow::batch {
 
 struct LookAhead {
   size_t rows_max = 10'000;
-  size_t bytes_max = size_t{64} << 20;  // of their lines, keys and overhead
-  size_t joins_max = 1'000;             // rows that join the groups of one round
+  size_t bytes_max = size_t{64} << 20;  // of lines, keys and overhead
+  size_t joins_max = 1'000;             // rows that join groups of one round
 
-  // No row is overtaken by more rows that were added after it. While it waits for its round, only
-  // rows that join overtake it; in its round also those that began the round with it.
+  // The highest number of later rows that overtake a row. Before its round only rows that join
+  // groups overtake it; in its round also rows of the same round.
   size_t overtaken_max() const { return rows_max + 2 * joins_max; }
 };
 
-// Pure, and used by one thread at a time. add() costs what its key is compared with the groups that
-// are open; next() is O(log n) comparisons of keys on average, as each round is sorted once.
+// Pure; used by one thread at a time. add() compares the key with the open groups; next() takes
+// O(log n) comparisons of keys on average, as each round is sorted once.
 class RowPlanner {
  public:
   explicit RowPlanner(LookAhead limits = {}) : limits_(limits) {}
 
-  // Whether a row of that cost may be added. Where there is none, any may: a row above the bound
+  // Whether a row of that cost may be added. An empty planner accepts any: a row above the bound
   // passes alone.
   bool has_room(size_t cost) const {
     return size_ == 0 || (size_ < limits_.rows_max && bytes_ + cost <= limits_.bytes_max);
   }
 
-  // Whether it is worth waking somebody who waits for room: one that brings many rows at once costs
-  // less than one that is woken for each.
+  // Whether there is room enough to wake a waiting producer: adding many rows at once costs less
+  // than waking up for each.
   bool has_much_room() const {
     return size_ <= limits_.rows_max - limits_.rows_max / 64 &&
            bytes_ <= limits_.bytes_max - limits_.bytes_max / 64;
   }
 
-  // Of a row and its key, against LookAhead::bytes_max.
+  // The bytes of a row and its key, counted against LookAhead::bytes_max.
   static size_t cost_of(const Row& row, const PromptKey& key);
 
-  // `key` is prompt_key(row.request); to make it is the costly part and needs no planner.
+  // `key` is prompt_key(row.request). Computing it is the costly part, and needs no lock.
   void add(Row row, PromptKey key);
 
-  // The row that goes next; nothing when there is none.
+  // Removes and returns the next row; nothing when there is none.
   std::optional<Row> next();
 
   size_t size() const { return size_; }
@@ -76,26 +76,26 @@ class RowPlanner {
   };
   using Rows = std::vector<std::unique_ptr<Waiting>>;
 
-  // What the rows of a group and of its groups come to.
+  // Sums over the rows of a group and of its subgroups.
   struct Sums {
     size_t rows = 0;
     size_t prompt_bytes = 0;
-    size_t decode_tokens = 0;  // at most; of a row without a limit nothing is known, and none
+    size_t decode_tokens = 0;  // upper bound; 0 for rows without a limit
     uint64_t oldest = UINT64_MAX;
 
     void add(const Waiting& row);
     void add(const Sums& other);
   };
 
-  // Rows that begin with the same `blocks` numbers; the whole round, where that is 0.
+  // Rows whose keys have the same first `blocks` numbers; the whole round, where that is 0.
   struct Group {
     size_t blocks = 0;
-    uint32_t prefix = 0;  // the last of these numbers, which stands for all of them
+    uint32_t prefix = 0;  // the last of these numbers, which identifies all of them
     Sums sums;
 
-    std::vector<Group> groups;  // those that share more; the next one last
-    Rows rows;                  // that share no more with any other; the next one last
-    Rows late;                  // arrived meanwhile
+    std::vector<Group> groups;  // subgroups with longer prefixes; the next one last
+    Rows rows;                  // in no subgroup; the next one last
+    Rows late;                  // joined since the round began
 
     bool decodes_much() const;
     bool goes_before(const Group& other) const;
@@ -109,7 +109,7 @@ class RowPlanner {
 
   const LookAhead limits_;
   Rows waiting_;             // for the next round
-  std::vector<Group> open_;  // the round, the group of it that goes out, the group of that...
+  std::vector<Group> open_;  // the round, its current group, the current subgroup of that...
   size_t joined_ = 0;        // in this round
   size_t size_ = 0;
   size_t bytes_ = 0;

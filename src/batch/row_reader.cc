@@ -13,7 +13,7 @@
 #include "base/ensure.h"
 #include "base/format.h"
 #include "base/utf8.h"
-#include "batch/fingerprint.h"
+#include "batch/row.h"
 #include "json/depth.h"
 #include "json/members.h"
 #include "json/parse.h"
@@ -100,7 +100,7 @@ std::string models_text(const std::vector<std::string>& models) {
                      fmt::join(models, ", "));
 }
 
-// What a row is asked in: an endpoint's own words, or those of an API that becomes one.
+// The format of a row: an endpoint's own, or a dialect that is translated to one.
 struct RowAsked {
   llm::Endpoint endpoint = llm::Endpoint::kChatCompletions;
   const RowApi* api = nullptr;
@@ -187,7 +187,7 @@ std::optional<llm::Failure> RowReader::check_model(const json::value* model) con
   if (!model->is_string() ||
       std::find(rules_.models.begin(), rules_.models.end(),
                 std::string_view(model->get_string())) != rules_.models.end()) {
-    return std::nullopt;  // what is no string is refused with the other fields
+    return std::nullopt;  // other kinds are refused with the other fields
   }
   return failure(404, "model_not_found",
                  fmt::format("there is no model {}; {}", in_quotes(model->get_string()),
@@ -215,10 +215,10 @@ RowOrFault RowReader::finish(Envelope envelope) const {
     body = std::move(translated.body);
     text = translated.text;
   }
-  const std::shared_ptr<const RowWords>& words = translated.words;
+  const std::shared_ptr<const RowDialect>& dialect = translated.dialect;
   const auto refused = [&](llm::Failure reason) {
-    if (!words) return fault(std::move(reason));
-    return fault(std::get<llm::Failure>(words->in_own_words(std::move(reason))));
+    if (!dialect) return fault(std::move(reason));
+    return fault(std::get<llm::Failure>(dialect->to_client(std::move(reason))));
   };
   if (rules_.raw) {
     llm::Request request = llm::raw_request(endpoint, text, body, rules_.body.defaults);
@@ -228,11 +228,11 @@ RowOrFault RowReader::finish(Envelope envelope) const {
                .bytes = envelope.bytes,
                .question = question,
                .ignored_fields = std::move(translated.ignored_fields),
-               .words = words};
+               .dialect = dialect};
   }
   // A translated body has only fields that this endpoint knows.
   std::vector<std::string> ignored_fields = llm::complete_body(endpoint, rules_.body, body);
-  if (words) ignored_fields = std::move(translated.ignored_fields);
+  if (dialect) ignored_fields = std::move(translated.ignored_fields);
   if (auto problem = check_model(body.if_contains("model"))) return refused(*std::move(problem));
 
   // A row without a seed gets one that is its own, so that a job repeats itself.
@@ -240,7 +240,7 @@ RowOrFault RowReader::finish(Envelope envelope) const {
   auto read = llm::read_body(endpoint, rules_.body, body, own_seed);
   if (auto* problem = std::get_if<llm::Failure>(&read)) return refused(std::move(*problem));
   auto& [request, seeded] = std::get<llm::ReadBody>(read);
-  if (words) request.chat.wishes = std::move(translated.wishes);
+  if (dialect) request.chat.wishes = std::move(translated.wishes);
   if (request.model.empty()) request.model = rules_.models.front();
   const std::optional<Hash128> question = llm::question_of(request, text, seeded);
   return Row{.key = std::move(envelope.key),
@@ -248,7 +248,7 @@ RowOrFault RowReader::finish(Envelope envelope) const {
              .bytes = envelope.bytes,
              .question = question,
              .ignored_fields = std::move(ignored_fields),
-             .words = words};
+             .dialect = dialect};
 }
 
 RowOrFault RowReader::read(const Line& line) const {

@@ -1,4 +1,4 @@
-// RowReader: a line becomes a Row or a RowFault. Pure: the same line and rules give the same
+// RowReader: turns a line into a Row or a RowFault. Pure: the same line and rules give the same
 // result, and no line can make it fail in any other way.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace windrow::batch {
 
-// See the members of the same names in JobOptions. `raw`: requests go to servers elsewhere, which
-// judge bodies themselves; then no body is refused for what stands in it.
+// See the members of the same names in JobOptions. `raw`: requests go to upstreams, which check
+// bodies themselves; then no body is refused for its fields.
 struct RowRules {
   llm::BodyRules body;
   std::vector<std::string> models;
@@ -28,12 +28,12 @@ struct RowRules {
   RowApis apis = {};
 };
 
-// A line that is JSON and has a custom_id: enough to look up whether it is done. Not longer than
-// the bytes it was read from.
+// A line that is JSON and has a custom_id, which is enough to look up whether its row is done.
+// Valid as long as the bytes of the line.
 struct Envelope {
   RowKey key;
   boost::json::object line;
-  std::vector<JsonMember> members;  // of the line, as they are written there
+  std::vector<JsonMember> members;  // of the line, as written
   size_t bytes = 0;
 };
 
@@ -42,13 +42,13 @@ class RowReader {
  public:
   explicit RowReader(RowRules rules);
 
-  // First half: a fault of this half is always of_line.
+  // The first half: JSON and custom_id. Its faults are of_line.
   std::variant<Envelope, RowFault> open(const Line& line) const;
 
-  // Second half: method, url, body and model. A fault of this half never is of_line.
+  // The second half: method, url, body and model. Its faults are not of_line.
   RowOrFault finish(Envelope envelope) const;
 
-  // Both.
+  // Both halves.
   RowOrFault read(const Line& line) const;
 
  private:
@@ -57,7 +57,7 @@ class RowReader {
   RowRules rules_;
 };
 
-// The fault of a row whose custom_id an earlier line has; of_line, so `line` is its raw text.
+// The fault of a line whose custom_id an earlier line has; it is of_line.
 RowFault duplicate_fault(const RowKey& key, const Line& line);
 
 }  // namespace windrow::batch

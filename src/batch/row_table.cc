@@ -97,7 +97,7 @@ void RowTable::grow() {
   }
 }
 
-// What is new is empty.
+// New slots are empty.
 void RowTable::resize(size_t slots) {
   // Moves pages where the block is large, and no bytes.
   unsigned char* const before = block_.release();
@@ -119,7 +119,7 @@ void RowTable::spread(size_t capacity) {
     --rest;
     if (rest != slot - 1) std::memcpy(at(rest), at(slot - 1), kSlotBytes);
   }
-  Slot end = 0;  // of what is in its place
+  Slot end = 0;  // of the sorted part
   while (rest < slots_) {
     const Key moved = key(rest);
     const uint32_t moved_value = value(rest);

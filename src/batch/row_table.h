@@ -1,13 +1,12 @@
-// RowTable: for each of very many rows, 32 bits; in at most 16 bytes a row, however many there are.
+// RowTable: a hash table of 32 bits for each of very many rows, in at most 16 bytes a row.
 //
-// Open addressing with linear probing in which the entries stand sorted by their keys (ordered hash
-// tables: Amble and Knuth, 1974): an entry stands at or behind the place that its key asks for, and
-// no empty place lies between. The order survives a change of size, so the table grows inside one
-// block of memory by a fourteenth at a time, where another table would be doubled and copied, and
-// it may be 94 % full.
+// Open addressing with linear probing and entries sorted by their keys (ordered hash tables: Amble
+// and Knuth, 1974): an entry is at or behind the home slot of its key, with no empty slot between.
+// The order survives a change of size, so the table grows inside one block of memory by a
+// fourteenth at a time, where another table would be doubled and copied, and it may be 94 % full.
 //
 // A slot has 14 bytes: 80 bits of the identity and the 32 of the row. Two of 10 million rows agree
-// in 80 bits with a chance of 4 in 10^11; whoever asks says what that may cost (row_index.h).
+// in 80 bits with a probability of 4 in 10^11; users say what that may cost (row_index.h).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +23,7 @@ namespace windrow::batch {
 // Used by one thread at a time.
 class RowTable {
  public:
-  // The place of a row. Valid until the next find_or_add.
+  // Valid until the next find_or_add.
   using Slot = size_t;
 
   RowTable() = default;
@@ -36,7 +35,7 @@ class RowTable {
 
   std::optional<Slot> find(const Hash128& identity) const;
 
-  // With `value`, which is not 0, where it is new; whether it was.
+  // Finds a row, or adds it with `value`, which is not 0. The second: whether it was added.
   std::pair<Slot, bool> find_or_add(const Hash128& identity, uint32_t value);
 
   uint32_t value(Slot slot) const {
@@ -45,7 +44,7 @@ class RowTable {
     return value;
   }
 
-  // `value` is not 0: that is what an empty place holds.
+  // `value` is not 0, which marks an empty slot.
   void set(Slot slot, uint32_t value) {
     std::memcpy(at(slot) + kValueOffset, &value, sizeof value);
   }
@@ -94,8 +93,8 @@ class RowTable {
   void spread(size_t capacity);
 
   std::unique_ptr<unsigned char, Free> block_;
-  size_t capacity_ = 0;  // places that keys ask for
-  size_t slots_ = 0;     // and those behind them, for who stands behind the last
+  size_t capacity_ = 0;  // home slots
+  size_t slots_ = 0;     // with the slots behind the last home slot
   size_t size_ = 0;
 };
 

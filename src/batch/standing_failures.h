@@ -1,23 +1,31 @@
-// StandingFailures: which lines of an errors log still count. While failed rows are tried again,
-// the line of the failure stays where it is, so that nothing is lost when the process is killed;
-// what comes of the row is appended. So a row that has a result has not failed, and of two failures
-// of one row the later one counts. Pure, 16 bytes a row that failed (row_table.h).
-//
-// Two rows that agree in 80 bits of their identities pass for one here, and the failure of one of
-// them for settled: then that row is in no log, and the next run runs it.
+// Which lines of an errors log still count, and taking the others out. While failed rows are tried
+// again, the line of the failure stays, so that nothing is lost when the process is killed; the new
+// outcome is appended. So a row with a result has not failed, and of two failures of one row the
+// later one counts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "base/hash.h"
+#include "base/result.h"
+#include "batch/job_paths.h"
+#include "batch/log_scan.h"
 #include "batch/row_table.h"
+#include "store/disk.h"
 
 namespace windrow::batch {
 
+// Decides which failures count. Pure; 16 bytes for each failed row (row_table.h). Used by one
+// thread.
+//
+// Two rows that agree in 80 bits of their identities are taken for one, and the failure of one of
+// them for superseded: then that row is in no log, and the next run runs it.
 class StandingFailures {
  public:
-  // Every line of the errors log, and then every line of the results.
+  // To be called for every line of the errors log, and then for every line of the results.
   void add_failure(const Hash128& identity) {
     const auto [row, added] = rows_.find_or_add(identity, kOneLine);
     if (!added) rows_.set(row, rows_.value(row) + kOneLine);
@@ -26,8 +34,8 @@ class StandingFailures {
     if (const auto row = rows_.find(identity)) rows_.set(*row, rows_.value(*row) | kHasResult);
   }
 
-  // Every line of the errors log once more, in its order: whether it counts. False for one that was
-  // not added.
+  // To be called for every line of the errors log once more, in its order: whether it counts. False
+  // for a row that was not added.
   bool take(const Hash128& identity) {
     const auto row = rows_.find(identity);
     if (!row) return false;
@@ -44,11 +52,24 @@ class StandingFailures {
   size_t size() const { return rows_.size(); }
 
  private:
-  // The value of a row: how many lines are left, twice, and whether it has a result.
+  // The value of a row: twice the number of lines left, plus whether it has a result.
   static constexpr uint32_t kHasResult = 1;
   static constexpr uint32_t kOneLine = 2;
 
   RowTable rows_;
 };
+
+// The name of the new log until it is complete.
+std::string settled_temporary(const std::string& path);
+
+// Rewrites the errors log without the lines that no longer count; the others keep their order.
+// `keep` is asked about each line that counts, and may drop it. Reads the results from
+// `results_begin` on: 0, or their length at a time when no row had both a result and a failure. The
+// new log is written to another name, synced, and renamed: at every moment the name has one of the
+// two, complete. Writes nothing when no line is dropped. The logs must not be open for writing.
+// Returns how many lines were dropped.
+//   kDiskFull, kIo, kInvalid (see scan_log): the old log stays
+Result<int64_t> settle_errors(store::Disk& disk, const JobPaths& paths, uint64_t results_begin,
+                              const std::function<bool(const LogLine&)>& keep);
 
 }  // namespace windrow::batch

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "base/clock.h"
-#include "batch/row_words.h"
+#include "batch/row_dialect.h"
 #include "dispatch/dispatcher.h"
 #include "llm/answer.h"
 #include "llm/request.h"

@@ -17,7 +17,7 @@
 #include "batch/job_counters.h"
 #include "batch/job_options.h"
 #include "batch/job_runner.h"
-#include "batch/row_words.h"
+#include "batch/row_dialect.h"
 #include "batch/salvage_logs.h"
 #include "batches/batch_host.h"
 #include "batches/batch_record.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <variant>
 
-#include "batch/row_words.h"
+#include "batch/row_dialect.h"
 #include "batches/batch_record.h"
 #include "llm/answer.h"
 

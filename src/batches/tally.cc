@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "batch/log_lines.h"
+#include "batch/log_scan.h"
 #include "report/log_tally.h"
 
 namespace windrow::batches {

@@ -11,7 +11,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "batch/fingerprint.h"
+#include "batch/row.h"
 #include "batch/row_index.h"
 #include "batch/row_reader.h"
 #include "llm/request_json.h"
@@ -70,7 +70,7 @@ class Validator {
     }
     const auto& envelope = std::get<batch::Envelope>(opened);
     const uint64_t fingerprint = batch::line_fingerprint(line.bytes, line.length);
-    if (index_.see_row(batch::Pass::kCheck, envelope.key, fingerprint) != batch::Verdict::kRun) {
+    if (index_.lookup_row(batch::Pass::kCheck, envelope.key, fingerprint) != batch::Verdict::kRun) {
       add(line, "duplicate_custom_id",
           fmt::format("line {} has the custom_id {}, which an earlier line has; give each line one "
                       "of its own",

@@ -22,7 +22,8 @@ constexpr Duration kIdleTimeout = std::chrono::seconds(60);
 constexpr Duration kLook = std::chrono::milliseconds(200);
 constexpr Duration kWaitMin = std::chrono::seconds(1);
 
-// A file without a hash is synced so often: what was not is fetched again after a loss of power.
+// How often a file without a hash is synced: bytes after that are downloaded again after a power
+// failure.
 constexpr uint64_t kSyncBytes = uint64_t{64} << 20;
 constexpr size_t kReadBytes = size_t{1} << 20;
 
@@ -72,7 +73,7 @@ Error Download::about(ErrorKind kind, std::string_view what) const {
 
 // --- calls --------------------------------------------------------------------------------------
 
-void Download::tell_progress() const {
+void Download::report_progress() const {
   if (!tools_.events.on_progress) return;
   const uint64_t in_all = bytes_in_all_;
   tools_.events.on_progress({.file = source_.text,
@@ -87,7 +88,7 @@ http::ClientResult Download::send_and_wait(http::ClientRequest request) {
   tools_.client.send(std::move(request),
                      [result](http::ClientResult one) { result->set_value(std::move(one)); });
   while (waiting.wait_for(kLook) != std::future_status::ready) {
-    if (has_progress) tell_progress();
+    if (has_progress) report_progress();
   }
   return waiting.get();
 }
@@ -183,10 +184,10 @@ Result<void> Download::open_part() {
     tools_.events.on_note(
         fmt::format("{}: going on after the {} that are there", source_.text, human_bytes(*keep)));
   }
-  return hash_what_is_there();
+  return hash_existing_part();
 }
 
-Result<void> Download::hash_what_is_there() {
+Result<void> Download::hash_existing_part() {
   const Result<std::unique_ptr<store::ReadFile>> file = tools_.disk.open_read(part_path());
   if (!file) return file.error();
   std::vector<char> buffer(kReadBytes);
@@ -200,7 +201,7 @@ Result<void> Download::hash_what_is_there() {
   return {};
 }
 
-Result<void> Download::start_over() {
+Result<void> Download::restart() {
   if (const Result<void> cut = part_->truncate(0); !cut) return cut;
   hash_ = Sha256();
   bytes_ = 0;
@@ -209,8 +210,8 @@ Result<void> Download::start_over() {
   return {};
 }
 
-// What cannot be removed is overwritten by the next download.
-void Download::drop_part() {
+// A file that cannot be removed is overwritten by the next download.
+void Download::discard_part() {
   part_.reset();
   (void)tools_.disk.remove(part_path());
   (void)tools_.disk.remove(state_path());
@@ -251,9 +252,9 @@ Result<void> Download::begin(const http::ReplyHead& head) {
   }
   // The whole file: nothing was there, or the server does not go on in the middle, or it has
   // another one by now.
-  started_over_ = bytes_ > 0;
-  if (started_over_) {
-    if (const Result<void> empty = start_over(); !empty) return empty;
+  restarted_ = bytes_ > 0;
+  if (restarted_) {
+    if (const Result<void> empty = restart(); !empty) return empty;
   }
   if (now.bytes && remote_.bytes && *now.bytes != *remote_.bytes && !remote_.sha256.empty()) {
     return about(ErrorKind::kUnavailable,
@@ -301,7 +302,7 @@ Result<Download::Attempt> Download::attempt() {
   }
   begun_ = false;
   mismatch_ = false;
-  started_over_ = false;
+  restarted_ = false;
   const Outcome outcome = call(
       http::Method::kGet, headers,
       [this](const http::ReplyHead& head, std::string_view bytes) { return take(head, bytes); });
@@ -312,7 +313,7 @@ Result<Download::Attempt> Download::attempt() {
                                             broken_->message)};
   }
   if (outcome.error) return *outcome.error;
-  if (started_over_ && tools_.events.on_note) {
+  if (restarted_ && tools_.events.on_note) {
     tools_.events.on_note(fmt::format(
         "{}: the server began with the first byte again: it cannot do otherwise, or has another "
         "file by now",
@@ -320,7 +321,7 @@ Result<Download::Attempt> Download::attempt() {
   }
   const bool no_such_range = !outcome.failure && outcome.head.status == 416;
   if (mismatch_ || (no_such_range && bytes_ > 0)) {
-    if (const Result<void> empty = start_over(); !empty) return empty.error();
+    if (const Result<void> empty = restart(); !empty) return empty.error();
     return Attempt::kAgain;
   }
   if (outcome.failure) {
@@ -353,14 +354,14 @@ Result<void> Download::run(RemoteFile remote) {
     broken_.reset();
     const Result<Attempt> attempted = attempt();
     if (!attempted) {
-      // Of the wrong file nothing is worth keeping.
-      if (attempted.error().kind == ErrorKind::kInvalid) drop_part();
+      // The wrong file is not kept.
+      if (attempted.error().kind == ErrorKind::kInvalid) discard_part();
       return attempted.error();
     }
     if (*attempted == Attempt::kComplete) break;
-    // What cannot be told apart from another file's bytes later is not gone on from.
+    // Bytes that cannot be identified later are not kept.
     if (remote_.sha256.empty() && remote_.etag.empty() && bytes_ > 0) {
-      if (const Result<void> empty = start_over(); !empty) return empty;
+      if (const Result<void> empty = restart(); !empty) return empty;
     }
     fruitless = bytes_ > before ? 1 : fruitless + 1;
     if (fruitless >= kFruitlessMax) {
@@ -373,15 +374,15 @@ Result<void> Download::run(RemoteFile remote) {
 }
 
 Result<void> Download::finish() {
-  tell_progress();
+  report_progress();
   if (bytes_ < kMagic.size()) {
-    drop_part();
+    discard_part();
     return about(ErrorKind::kInvalid, "what is there is empty, and no model");
   }
   const std::string hash = hash_.finish();
   const std::string& stated = source_.sha256.empty() ? remote_.sha256 : source_.sha256;
   if (!stated.empty() && hash != stated) {
-    drop_part();
+    discard_part();
     return about(
         ErrorKind::kUnavailable,
         fmt::format("what arrived is another file: its SHA-256 is {}, not {} as {}. It was "

@@ -1,6 +1,6 @@
-// Download: one file from a server to a path, so that it may be broken off at any moment and goes
-// on later: NAME.part grows beside the path with NAME.part.json, which says whose bytes those are,
-// and gets its name when it is complete and its hash is right.
+// Download: downloads one file to a path. It can be interrupted at any moment and resumed later:
+// the bytes go to NAME.part beside the path, with NAME.part.json, which identifies the file they
+// belong to. NAME.part is renamed to NAME when it is complete and its hash is right.
 #pragma once
 
 #include <atomic>
@@ -22,12 +22,12 @@
 namespace windrow::model_store {
 
 struct DownloadProgress {
-  std::string file;                      // for people: the source's text
-  uint64_t bytes = 0;                    // there so far, those of earlier runs included
+  std::string file;                      // for people: ModelSource::text
+  uint64_t bytes = 0;                    // so far, with those of earlier runs
   std::optional<uint64_t> bytes_in_all;  // absent: the server does not say
 };
 
-// On the thread that called, some times a second; either may be empty.
+// Called on the thread that called run(), some times a second; either may be empty.
 struct DownloadEvents {
   std::function<void(const DownloadProgress&)> on_progress;
   std::function<void(const std::string&)> on_note;
@@ -38,26 +38,30 @@ struct DownloadTools {
   store::Disk& disk;
   const DownloadEvents& events;
   std::string token;                   // for the hub; empty: none
-  std::function<void(Duration)> wait;  // between two attempts
+  std::function<void(Duration)> wait;  // blocks between two attempts
 };
 
+// Used by one thread, which is not the one of the client's event loop.
 class Download {
  public:
-  // `tools` outlives it; `path` is where the file goes. Its folder is there, and its lock is held.
+  // `tools` outlives it; `path` is the name of the complete file. Its folder exists, and its lock
+  // is held.
   Download(const DownloadTools& tools, ModelSource source, std::string path);
 
-  // Asks how large the file is and what its hash is; unknown where the server does not say. Blocks.
+  // Asks the server for the size and the hash of the file; absent where it does not say. Blocks.
+  // kNotFound, kUnavailable.
   Result<RemoteFile> look_up();
 
-  // How many bytes of it are there already that `remote` lets keep.
+  // How many bytes of an earlier attempt can be kept, given the file on the server now.
   Result<uint64_t> bytes_there(const RemoteFile& remote) const;
 
-  // Gets the rest. Goes on by itself where the connection breaks, until five attempts in a row
-  // bring nothing. What is there after a failure is kept, unless it is the wrong file. Blocks.
+  // Downloads the missing bytes. Resumes by itself when the connection breaks, until five attempts
+  // in a row bring nothing. Blocks. After a failure the bytes so far are kept, unless they are of
+  // the wrong file. kNotFound, kUnavailable (also for a wrong hash), kDiskFull, kIo.
   Result<void> run(RemoteFile remote);
 
  private:
-  // What a call came to: one of the three.
+  // The result of a call: an error, a failure of the connection, or the head of a reply.
   struct Outcome {
     std::optional<Error> error;
     std::optional<http::ClientFailure> failure;
@@ -71,16 +75,16 @@ class Download {
   Outcome call(http::Method method, const http::Headers& headers,
                const http::ClientRequest::OnData& on_data);
   http::ClientResult send_and_wait(http::ClientRequest request);
-  void tell_progress() const;
+  void report_progress() const;
 
   Result<void> open_part();
-  Result<void> start_over();
-  void drop_part();
-  Result<void> hash_what_is_there();
+  Result<void> restart();
+  void discard_part();
+  Result<void> hash_existing_part();
   Result<Attempt> attempt();
   Result<void> finish();
 
-  // On the client's loop.
+  // Called on the client's event loop.
   bool take(const http::ReplyHead& head, std::string_view bytes);
   Result<void> begin(const http::ReplyHead& head);
   Result<void> write(std::string_view bytes);
@@ -97,15 +101,15 @@ class Download {
   RemoteFile remote_;
   std::unique_ptr<store::AppendFile> part_;
   Sha256 hash_;
-  std::atomic<uint64_t> bytes_ = 0;         // in the part
+  std::atomic<uint64_t> bytes_ = 0;         // in NAME.part
   std::atomic<uint64_t> bytes_in_all_ = 0;  // for the progress; 0: unknown
   uint64_t bytes_before_ = 0;
   uint64_t bytes_synced_ = 0;
 
-  // Of one call.
+  // State of the current call:
   bool begun_ = false;
-  bool mismatch_ = false;  // what came does not go on where the part ends
-  bool started_over_ = false;
+  bool mismatch_ = false;  // the reply does not continue where NAME.part ends
+  bool restarted_ = false;
   std::optional<Error> broken_;
 };
 

@@ -1,4 +1,4 @@
-// ModelSource: a model that is not a file here yet, as people name it, and where it goes. Pure.
+// ModelSource: the address of a model to download, parsed, and its place in the cache. Pure.
 //
 //   hf:OWNER/REPO/FILE.gguf[@REVISION]    a file of a repository of the model hub
 //   https://HOST/FILE.gguf[#sha256=HEX]   a file of any server
@@ -21,13 +21,13 @@ constexpr std::string_view kDefaultHub = "https://huggingface.co";
 bool is_remote(std::string_view text);
 
 struct ModelSource {
-  std::string text;    // for people: as it was written, without a query, which may have a key
-  http::Url url;       // of the file
-  std::string folder;  // below the store's: those of one model lie together
-  std::string file;    // its name there, one that every file system takes
-  std::string sha256;  // what it must be, in small hexadecimal digits; empty: not stated
+  std::string text;    // for people: as written, without the query, which may contain a key
+  http::Url url;       // the address of the file
+  std::string folder;  // below the folder of the store; the same for all parts of a model
+  std::string file;    // its name there, valid on every file system
+  std::string sha256;  // the stated hash, in lower-case hexadecimal digits; empty: none
 
-  // Of the hub: its repository, for messages, and whether a token for it may be shown.
+  // Whether it is a file of the hub, which may be sent the hub's token; and its repository.
   bool of_hub = false;
   std::string repository;  // "owner/repo"
   std::string revision;    // "main"
@@ -35,13 +35,13 @@ struct ModelSource {
   friend bool operator==(const ModelSource&, const ModelSource&) = default;
 };
 
-// What is to be fetched for `text`: one file, or all parts of a model that is split into
-// NAME-00001-of-0000N.gguf, whichever of them was named; the first comes first. kInvalid with what
-// to write instead. Plain http:// is for this machine, or for a file whose hash is stated: else
-// anybody on the way could put another in its place.
+// The files to download for `text`: one, or all parts of a model that is split into
+// NAME-00001-of-0000N.gguf, in order, whichever of them was named. kInvalid, with what to write
+// instead. Plain http:// is accepted only for this machine or with a stated hash, because the file
+// could be replaced on the way.
 Result<std::vector<ModelSource>> parse_source(std::string_view text, const http::Url& hub);
 
-// The names of all parts, when `file` is the name of one of several; empty for a whole model.
+// The names of all parts, if `file` is the name of one of several parts; else empty.
 std::vector<std::string> parts_of(std::string_view file);
 
 }  // namespace windrow::model_store

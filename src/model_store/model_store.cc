@@ -65,20 +65,20 @@ std::string ModelStore::path_of(const ModelSource& source) const {
 }
 
 // As it was when it was complete.
-bool ModelStore::is_there(const std::string& path) const {
+bool ModelStore::is_complete(const std::string& path) const {
   std::error_code error;
   const uintmax_t bytes = fs::file_size(path, error);
   if (error) return false;
   const Result<std::string> record = disk_.read_all(path + ".json");
   const auto state = record ? parse_part_state(*record) : std::nullopt;
-  // Without a record somebody put it there.
+  // A file without a record was put there by the user.
   return !state || !state->of.bytes || *state->of.bytes == bytes;
 }
 
 std::vector<size_t> ModelStore::missing(const std::vector<ModelSource>& sources) const {
   std::vector<size_t> missing;
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (!is_there(path_of(sources[i]))) missing.push_back(i);
+    if (!is_complete(path_of(sources[i]))) missing.push_back(i);
   }
   return missing;
 }

@@ -1,4 +1,5 @@
-// PartState: what is known of a download that is not complete, kept beside it as JSON. Pure.
+// PartState: the state of an incomplete download, stored beside it as JSON, and how many of its
+// bytes can be kept. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,18 @@
 namespace windrow::model_store {
 
 struct PartState {
-  RemoteFile of;              // what the bytes that are there belong to
-  uint64_t bytes_synced = 0;  // so many survive a loss of power
+  RemoteFile of;              // the file that the bytes belong to
+  uint64_t bytes_synced = 0;  // bytes that survive a power failure
 };
 
 std::string to_json(const PartState& state);
 
-// Nothing where the text is none.
+// Nothing if the text is not a PartState.
 std::optional<PartState> parse_part_state(std::string_view text);
 
-// How many bytes of a part that has `bytes_there` can be kept, when the file is now `now`. All,
-// where the hash will tell whether they are right; those that were synced, where the ETag says that
-// the file is still the same; none otherwise.
+// How many of the `bytes_there` of an incomplete download can be kept, given the file on the server
+// now: all, if the hash will verify them; the synced ones, if the ETag is unchanged; otherwise
+// none.
 uint64_t bytes_to_keep(const std::optional<PartState>& state, uint64_t bytes_there,
                        const RemoteFile& now);
 

@@ -18,15 +18,15 @@ namespace windrow::model_store {
 
 struct RemoteFile {
   std::optional<uint64_t> bytes;
-  std::string sha256;  // as the hub states it, in small hexadecimal digits; empty: unknown
-  std::string etag;    // a strong one, with its quotes; empty: there is none to rely on
+  std::string sha256;  // stated by the hub, in lower-case hexadecimal digits; empty: unknown
+  std::string etag;    // a strong ETag with its quotes; empty: none
 };
 
-// Of a redirect of the hub on the way to the file: it knows the file's size and hash
-// (X-Linked-Size, X-Linked-ETag). What it does not say stays as it was.
+// Reads the size and hash that the hub states in a redirect to the file (X-Linked-Size,
+// X-Linked-ETag). Members that it does not state are unchanged.
 void add_hub_facts(const http::Headers& headers, RemoteFile& file);
 
-// Of the reply that has the file itself (or would: HEAD): its length and its ETag.
+// Reads length and ETag from the reply with the file itself, or from that to HEAD.
 void add_file_facts(const http::Headers& headers, RemoteFile& file);
 
 // "bytes 100-199/200".
@@ -38,20 +38,20 @@ struct ContentRange {
 
 std::optional<ContentRange> parse_content_range(std::string_view text);
 
-// Why there is no file: `head` is a reply whose status is none of 200-299, `from` who sent it.
+// The error for a reply whose status is not 200-299; `from` is the address that sent it.
 Error status_error(const ModelSource& source, const http::ReplyHead& head, const http::Url& from,
                    bool had_token);
 
-// Whether such a reply may be another one soon.
+// Whether another attempt may succeed after a reply of this status.
 bool worth_another_try(int32_t status);
 
 // --- redirects ---
 
-// The URL that the Location header of a reply from `from` means (RFC 3986, 5.2; RFC 9110, 10.2.2).
-// kInvalid where it is none, or would go on without the TLS that `from` has.
+// The URL of the Location header of a reply from `from` (RFC 3986, 5.2; RFC 9110, 10.2.2). kInvalid
+// if it is not a URL, or has no TLS where `from` has.
 Result<http::Url> redirect_target(const http::Url& from, std::string_view location);
 
-// Whether both are one server: then what is secret for one is so for the other.
+// Whether both have the same origin, so that a secret for one may be sent to the other.
 bool same_origin(const http::Url& a, const http::Url& b);
 
 }  // namespace windrow::model_store

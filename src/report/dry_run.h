@@ -1,5 +1,5 @@
-// What `windrow run --dry-run` finds out: what is in an input, how much of it repeats itself, and
-// about how long it would take. Nothing is written.
+// `windrow run --dry-run`: reads an input, measures how fast a sample of it runs, and estimates the
+// time of the job. Writes nothing.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -106,9 +106,9 @@ Estimate estimate_time(const Survey& survey, const Calibration& calibration);
 struct DryRun {
   std::string input;
   Survey survey;
-  std::optional<Calibration> calibration;  // absent: there was nobody, or no row, to measure with
+  std::optional<Calibration> calibration;  // absent: no backend, or no row, to measure with
 
-  // Nobody here counts the tokens of servers elsewhere: four bytes are taken for one.
+  // An upstream's tokens are not counted here: four bytes are taken for one.
   bool tokens_are_guessed = false;
   std::optional<double> cost_usd_max = {};
 };

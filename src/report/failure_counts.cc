@@ -12,7 +12,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "batch/log_lines.h"
+#include "batch/log_scan.h"
 #include "json/depth.h"
 
 namespace windrow::report {

@@ -1,4 +1,4 @@
-// Why rows failed, counted: while they are looked at, or from the errors file of a whole job.
+// Counts of failures by status and code: of rows that are being checked, or of an errors file.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -15,23 +15,22 @@
 namespace windrow::report {
 
 struct FailureCount {
-  int32_t status = 0;  // as HTTP would say it; 0: the lines were no requests
+  int32_t status = 0;  // of HTTP; 0: the lines were malformed
   std::string code;
   int64_t rows = 0;
-  std::string example{};  // of the first of them: "custom_id "a": temperature is 9"; may be empty
+  std::string example{};  // about the first: "custom_id "a": temperature is 9"; may be empty
 
   friend bool operator==(const FailureCount&, const FailureCount&) = default;
 };
 
-// [{"status": 404, "code": "model_not_found", "rows": 12}], where no status is null, and
+// [{"status": 404, "code": "model_not_found", "rows": 12}], where status 0 is null; and
 // "12 x 404 model_not_found".
 boost::json::array failures_to_json(const std::vector<FailureCount>& failures);
 std::string failure_text(const FailureCount& failure);
 
 inline constexpr size_t kFailureKindsMax = 50;
 
-// Used by one thread. What is beyond the first kFailureKindsMax kinds is counted under the code
-// "others".
+// Used by one thread. Kinds beyond the first kFailureKindsMax are counted under the code "others".
 class FailureCounter {
  public:
   void add(int32_t status, std::string_view code, std::string_view example = {});
@@ -48,7 +47,7 @@ class FailureCounter {
   std::map<std::pair<int32_t, std::string>, Seen> kinds_;
 };
 
-// Nothing when there is no such file; a torn end does not count. kIo.
+// Counts the failures in an errors file, without a torn end; none if there is no such file. kIo.
 Result<std::vector<FailureCount>> count_failures(store::Disk& disk, const std::string& path);
 
 }  // namespace windrow::report

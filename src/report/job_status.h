@@ -1,5 +1,5 @@
-// JobStatus: how a job stands, from its files alone: what `windrow status` shows. Reads the logs as
-// a stream, while a run may be at work on them, and changes nothing.
+// JobStatus: the state of a job, from its files alone, as `windrow status` shows it. Reads the logs
+// as a stream, also while a process is running the job, and changes nothing.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -21,17 +21,18 @@
 namespace windrow::report {
 
 enum class JobState : uint8_t {
-  kRunning,      // a process is at work on it
-  kFinished,     // every row of the input has its line
-  kIncomplete,   // the last run did what it was asked, but rows were left out
+  kRunning,      // a process is running it
+  kFinished,     // every row of the input has an outcome
+  kIncomplete,   // the last run did what it was asked to, but left rows out
   kInterrupted,  // by a signal
-  kFailed,       // see JobStatus::error
-  kCutShort,     // it was killed, or lost its machine: the logs are not those of the summary
+  kFailed,       // see LastRun::error
+  kCutShort,     // the last run was killed: the logs are longer than when a summary was written
 };
 
 std::string_view to_string(JobState state);
 
-// Of a job on which nobody is at work, with logs as long as they are now. Pure.
+// The state of a job that no process is running, from its last summary and the lengths of its logs.
+// Pure.
 JobState judge_state(const std::optional<batch::LastRun>& last, int64_t results_bytes,
                      int64_t errors_bytes);
 
@@ -45,33 +46,35 @@ struct JobStatus {
   std::unique_ptr<const LogTally> tally;
   uint64_t results_bytes = 0;
   uint64_t errors_bytes = 0;
-  uint64_t results_torn_bytes = 0;  // behind the last line end: being written, or never finished
+  uint64_t results_torn_bytes = 0;  // behind the last line end: being written, or never completed
   uint64_t errors_torn_bytes = 0;
 
-  // Lines of failures that count no more, as their rows have run again.
+  // Failures that no longer count, because their rows have run again.
   int64_t superseded = 0;
-  // There were too many failures to look for such lines.
+
+  // There are too many failures to find the superseded ones.
   bool superseded_unknown = false;
 
-  // What the summary says of the last run holds for the logs as they are.
+  // Whether the summary of the last run describes the logs as they are now.
   bool last_holds() const {
     return last && state != JobState::kRunning && state != JobState::kCutShort;
   }
 };
 
-// How many failures are held in memory (16 bytes each) to find those that count no more.
+// How many failures are held in memory (16 bytes each) to find the superseded ones.
 inline constexpr size_t kFailuresHeldMax = size_t{1} << 20;
 
-// kIo. Files that are not there are empty.
+// Reads the files of a job; a missing file counts as empty. kIo; kInvalid where the results are a
+// file of requests.
 Result<JobStatus> read_job_status(store::Disk& disk, const batch::JobPaths& paths,
                                   size_t failures_held_max = kFailuresHeldMax);
 
 // --- what is shown ---
 
-// What the answers of a job cost.
+// The cost of the answers of a job.
 struct JobCost {
   double usd = 0;
-  std::vector<std::string> unpriced;  // models that the table does not have
+  std::vector<std::string> unpriced;  // models without a price
   int64_t unpriced_rows = 0;
 };
 JobCost cost_of(const LogTally& tally, const llm::PriceTable& prices);

@@ -66,7 +66,8 @@ TEST_F(JobStatusTest, AFinishedJob) {
   EXPECT_EQ(found.tally->failed(), 2);
   EXPECT_EQ(found.superseded, 0);
   const std::string text = status_to_text(found, nullptr, 0);
-  EXPECT_THAT(text, HasSubstr("job           finished; `windrow retry` runs what failed\n"));
+  EXPECT_THAT(text,
+              HasSubstr("job           finished; `windrow retry` runs the failed rows again\n"));
   EXPECT_THAT(text, HasSubstr("rows          2 succeeded, 2 failed\n"));
   EXPECT_THAT(text, HasSubstr("1 x 400 cannot (request); line 2, custom_id \"b\": this prompt "
                               "cannot be answered"));
@@ -81,7 +82,7 @@ TEST_F(JobStatusTest, SomebodyIsAtWorkOnIt) {
   const auto lock = memory_.lock(kPaths.lock);
   const JobStatus found = status();
   EXPECT_EQ(found.state, JobState::kRunning);
-  EXPECT_THAT(status_to_text(found, nullptr, 0), HasSubstr("running: process 1 is at work"));
+  EXPECT_THAT(status_to_text(found, nullptr, 0), HasSubstr("running: process 1\n"));
 }
 
 TEST_F(JobStatusTest, HowTheLastRunEnded) {
@@ -130,7 +131,7 @@ TEST_F(JobStatusTest, OddLinesAreSaidAndTheRestIsCounted) {
   EXPECT_EQ(found.tally->odd(batch::LogKind::kResults).lines, 1);
   EXPECT_EQ(found.tally->odd(batch::LogKind::kErrors).lines, 1);
   EXPECT_THAT(status_to_text(found, nullptr, 0),
-              HasSubstr("1 of r.jsonl are none that Windrow wrote there; the first is line 1 (it "
+              HasSubstr("1 of r.jsonl were not written by Windrow; the first is line 1 (it "
                         "is not JSON)"));
 }
 
@@ -165,7 +166,7 @@ TEST_F(JobStatusTest, CostIsOfTheModelsThatHaveAPrice) {
   const auto others = prices_of(R"({"other": {"input": 1, "output": 2}})");
   EXPECT_EQ(cost_of(*status().tally, others).unpriced, std::vector<std::string>{"m"});
   EXPECT_THAT(status_to_text(status(), &others, 0),
-              HasSubstr("without 2 rows of m, which the prices do not have"));
+              HasSubstr("without 2 rows of m, which have no price"));
 }
 
 TEST_F(JobStatusTest, JsonSaysTheSame) {

@@ -94,7 +94,7 @@ std::string histogram_text(const LatencyHistogram& histogram, size_t width) {
   for (const LatencyHistogram::Bar& bar : bars) {
     auto length = static_cast<size_t>(static_cast<double>(bar.count) / static_cast<double>(most) *
                                       static_cast<double>(room));
-    // What is there is seen.
+    // A bar with a count is at least one character.
     if (bar.count > 0) length = std::clamp<size_t>(length, 1, room);
     text += fmt::format("  {:>{}}  {} {}\n", latency_text(bar.from_ms), time_width,
                         std::string(length, '#'), with_thousands(bar.count));

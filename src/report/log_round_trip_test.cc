@@ -10,7 +10,6 @@
 #include "base/random.h"
 #include "batch/log_scan.h"
 #include "batch/result_line.h"
-#include "batch/truncated.h"
 #include "json/depth.h"
 #include "report/failure_counts.h"
 #include "report/log_tally.h"

@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-// What is kept of a message as an example.
+// The part of a message that is kept as an example.
 constexpr size_t kMessageBytesMax = 400;
 
 std::optional<int64_t> number_in(const json::object& object, std::string_view name) {

@@ -1,6 +1,6 @@
-// LogTally: what the lines of both logs of a job come to, line by line, in memory that does not
-// grow with their number. What is no line of ours is counted and passed over: who looks at a job
-// shall see the rest of it.
+// LogTally: sums over the lines of both logs of a job, in memory that does not grow with their
+// number. A line that Windrow did not write is counted as odd and skipped, so that the status of a
+// damaged job can still be shown.
 #pragma once
 
 #include <array>
@@ -27,13 +27,13 @@ struct FailureKind {
   std::string code;
   int64_t rows = 0;
 
-  // The first of them.
-  uint64_t example_line = 0;  // of the input
-  std::string example_id;     // empty when it could not be named
+  // About the first of them.
+  uint64_t example_line = 0;  // in the input
+  std::string example_id;     // its custom_id, or empty
   std::string example_message;
 };
 
-// What a status says about who is at fault: "line", "request", "overloaded", "timeout", "server".
+// The cause that a status stands for: "line", "request", "overloaded", "timeout", "server".
 std::string_view failure_class(int32_t status);
 
 // The answers of one model.
@@ -41,11 +41,11 @@ struct ModelTally {
   int64_t rows = 0;
   llm::TokenCount tokens;
 
-  // Of these, what was computed for this job: not those of answers that were kept.
+  // Without those of answers that came from the cache.
   llm::TokenCount computed;
 };
 
-// Lines of one log that are none of ours.
+// Lines of one log that Windrow did not write.
 struct OddLines {
   int64_t lines = 0;
   uint64_t first = 0;     // the number of the first one in the log
@@ -55,16 +55,15 @@ struct OddLines {
 // Used by one thread.
 class LogTally {
  public:
-  // How many models, and how many kinds of failures, are told apart; the rest is one more,
-  // "others".
+  // Models and kinds of failures that are counted separately; all further ones are "others".
   static constexpr size_t kModelsMax = 100;
   static constexpr size_t kFailureKindsMax = 50;
 
-  // Reads one whole line, without its line end. Nothing, and counted as odd, when it is none of
-  // ours. What is returned has views that end with the next call.
+  // Parses a whole line, without its line end. Nothing, and the line is counted as odd, if Windrow
+  // did not write it. The views in the result are valid until the next call.
   std::optional<batch::LogLine> read(batch::LogKind kind, uint64_t number, std::string_view text);
 
-  // Counts the line that was read last.
+  // Adds the line that was read last to the sums.
   void count_result();
   void count_failure();
 
@@ -72,7 +71,7 @@ class LogTally {
   int64_t failed() const { return failed_; }
   int64_t attempts() const { return attempts_; }
 
-  // Of attempts that failed, as far as it was told: no answer has them.
+  // Tokens of failed attempts, as far as they are known: no answer includes them.
   int64_t lost_tokens() const { return lost_tokens_; }
 
   const OddLines& odd(batch::LogKind kind) const { return odd_[static_cast<size_t>(kind)]; }
@@ -82,7 +81,7 @@ class LogTally {
 
   const std::map<std::string, ModelTally, std::less<>>& models() const { return models_; }
 
-  // How long rows took: whole, and the parts of it.
+  // The times of rows: the whole, and its parts.
   const LatencyHistogram& latency() const { return latency_; }
   const LatencyHistogram& queue() const { return queue_; }
   const LatencyHistogram& prefill() const { return prefill_; }

@@ -9,7 +9,7 @@
 namespace windrow::report {
 namespace {
 
-// What a rate is measured over: long enough that one step more or less does not show.
+// The time that a rate is measured over: long enough that a single step does not show.
 constexpr Duration kWindow = std::chrono::seconds(30);
 
 // Rows may be rarer than that: then as far back as it takes to have seen so many.
@@ -34,7 +34,7 @@ bool rows_run(batch::JobPhase phase) {
 std::string_view words_for(batch::JobPhase phase) {
   switch (phase) {
     case batch::JobPhase::kOpening:
-      return "reading what is there";
+      return "reading the files";
     case batch::JobPhase::kWaiting:
       return "loading the model";
     case batch::JobPhase::kChecking:

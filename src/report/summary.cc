@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "json/pretty.h"
 #include "json/values.h"
+#include "report/text_table.h"
 
 namespace windrow::report {
 namespace {
@@ -53,7 +54,7 @@ json::object dispatch_to_json(const dispatch::DispatchCounts& counts) {
           {"cost_usd", static_cast<double>(counts.spent) / dispatch::kCostUnit}};
 }
 
-// What was not asked because it was known.
+// Rows that were not sent, because the answer was known.
 std::string not_asked_text(const dispatch::DispatchCounts& counts) {
   std::string text;
   if (counts.coalesced > 0) {
@@ -65,18 +66,6 @@ std::string not_asked_text(const dispatch::DispatchCounts& counts) {
   }
   return text;
 }
-
-class Table {
- public:
-  void row(std::string_view name, std::string_view text) {
-    text_ += fmt::format("{:<14}{}\n", name, text);
-  }
-
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
 
 std::string rows_text(const Summary& summary) {
   std::string text = fmt::format("{} succeeded, {} failed", with_thousands(summary.rows_succeeded),
@@ -91,7 +80,7 @@ std::string rows_text(const Summary& summary) {
   return text;
 }
 
-// What tells of a run, not of the job.
+// Members about a run, not about the job.
 constexpr std::array<std::string_view, 6> kFigures = {"windrow",  "runtime",  "started_at",
                                                       "ended_at", "this_run", "settings"};
 constexpr std::array<std::string_view, 2> kRowFigures = {"earlier_runs", "this_run"};
@@ -103,8 +92,7 @@ void copy_members(const json::object& from, std::span<const std::string_view> na
   }
 }
 
-// Those of the last run in which rows ran, as the file has them. Nothing happens when there is
-// none.
+// Copies the members of the last run in which rows ran from the file, if there is one.
 void keep_figures(store::Disk& disk, const std::string& path, json::object& summary) {
   const Result<std::string> text = disk.read_all(path);
   if (!text) return;
@@ -194,7 +182,7 @@ json::object summary_to_json(const Summary& summary) {
 std::string summary_to_text(const Summary& summary) {
   constexpr size_t kKindsShown = 8;
   const llm::BackendStats& backend = summary.backend;
-  Table table;
+  TextTable table;
   table.row("rows", rows_text(summary));
   const size_t kinds = std::min(summary.failures.size(), kKindsShown);
   for (size_t i = 0; i < kinds; ++i) {
@@ -226,13 +214,13 @@ std::string summary_to_text(const Summary& summary) {
   table.row("tokens", tokens);
   if (backend.cached_tokens > 0) {
     const int64_t whole = backend.prompt_tokens + backend.cached_tokens;
-    table.row("reused", fmt::format("{:.0f} % of the prompts' tokens: {} were there already",
+    table.row("reused", fmt::format("{:.0f} % of the prompts' tokens: {} were cached",
                                     100 * static_cast<double>(backend.cached_tokens) /
                                         static_cast<double>(whole),
                                     with_thousands(backend.cached_tokens)));
   }
   if (const std::string text = not_asked_text(summary.dispatch); !text.empty())
-    table.row("not asked", text);
+    table.row("not sent", text);
   if (summary.dispatch.batches > 0) {
     table.row("batches",
               fmt::format("{}, of {:.1f} rows each", with_thousands(summary.dispatch.batches),

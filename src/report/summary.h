@@ -1,4 +1,4 @@
-// Summary: what a run did, as a table for people and as results.summary.json for programs.
+// Summary: the result of a run, as a table for people and as results.summary.json for programs.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -34,7 +34,7 @@ struct SummarySetting {
 
 struct Summary {
   std::string version;  // of Windrow
-  std::string runtime;  // what computed
+  std::string runtime;  // the library and device that computed
   RunEnd end = RunEnd::kCompleted;
   std::string error;  // why the run failed, else empty
   int32_t exit_code = 0;
@@ -55,7 +55,7 @@ struct Summary {
   int64_t rows_failed = 0;
   std::vector<FailureCount> failures;
 
-  // Of this run.
+  // --- this run ---
   int64_t rows_before = 0;  // had a result already
   int64_t rows_this_run = 0;
   int64_t attempts = 0;

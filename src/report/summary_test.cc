@@ -72,7 +72,7 @@ TEST(Summary, TheTableSpeaksOfWhatThereIs) {
             "time          20 s running, 0.8 s loading the model\n"
             "speed         30.0 rows/s, 2,100 prompt and 505 generated tokens/s\n"
             "tokens        42,000 prompt, 10,100 generated, in 700 forward passes\n"
-            "reused        25 % of the prompts' tokens: 14,000 were there already\n"
+            "reused        25 % of the prompts' tokens: 14,000 were cached\n"
             "preempted     3 times, 1,234 tokens computed again\n"
             "results       out/results.jsonl, in the order of the input\n"
             "summary       out/results.summary.json\n"

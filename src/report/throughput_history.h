@@ -1,5 +1,5 @@
-// ThroughputHistory: how a run went over time, for a chart. Bounded: when it is full, neighbouring
-// points become one of twice the length.
+// ThroughputHistory: the throughput of a run over time, for a chart. Bounded: when it is full,
+// pairs of points are merged into points of twice the length.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace windrow::report {
 
-// What happened in one stretch of time. Counts are shares: what lies across a border is divided.
+// Sums over one interval. An amount that spans several intervals is divided among them.
 struct ThroughputPoint {
   double rows = 0;
   double prompt_tokens = 0;
@@ -24,7 +24,7 @@ class ThroughputHistory {
   // Points are merged when there are `points_max` of them; even, at least 2.
   explicit ThroughputHistory(size_t points_max = 2000, Duration point = std::chrono::seconds(1));
 
-  // Times do not go back. The first reading is where time begins.
+  // Readings come in the order of time; the first one is the beginning.
   void observe(const ProgressReading& reading);
 
   // Each `point_length()` long but the last, which ends at `length()`.

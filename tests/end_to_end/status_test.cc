@@ -1,4 +1,4 @@
-// `windrow status`: how a job stands, also while a run is at work on it.
+// `windrow status`: the state of a job, also while it runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -125,7 +125,7 @@ TEST_F(Status, WhatAStrangerWroteIsCountedAndCannotMoveTheCursor) {
   folder_.write("results.jsonl", "my notes\n");
   const Ended ended = folder_.windrow({"status", "results.jsonl"});
   EXPECT_EQ(ended.code, 0) << ended;
-  EXPECT_THAT(ended.output, HasSubstr("1 of results.jsonl are none that Windrow wrote there"));
+  EXPECT_THAT(ended.output, HasSubstr("1 of results.jsonl were not written by Windrow"));
   EXPECT_THAT(ended.output, Not(HasSubstr("\x1b")));
   EXPECT_THAT(ended.output, HasSubstr("red"));
 }

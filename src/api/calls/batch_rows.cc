@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 namespace {
 
-class DialectWords final : public batch::RowWords {
+class DialectWords final : public batch::RowDialect {
  public:
   DialectWords(Dialect dialect, Origins origins, bool logprobs, std::string echo)
       : origins_(std::move(origins)) {
@@ -27,7 +27,7 @@ class DialectWords final : public batch::RowWords {
     facts_.echo = std::move(echo);
   }
 
-  llm::Outcome in_own_words(llm::Outcome outcome) const override {
+  llm::Outcome to_client(llm::Outcome outcome) const override {
     outcome = in_own_form(llm::Endpoint::kChatCompletions, origins_, std::move(outcome));
     auto* failure = std::get_if<llm::Failure>(&outcome);
     if (failure != nullptr && facts_.dialect == Dialect::kMessages)
@@ -77,7 +77,7 @@ class DialectRows final : public batch::RowApi {
       echo = responses_echo(translation.echo, chat, raw);
     }
     Translated row{.endpoint = endpoint(), .text = whole_text(translation)};
-    row.words =
+    row.dialect =
         std::make_shared<DialectWords>(dialect_, std::move(translation.origins),
                                        logprobs != nullptr && *logprobs == true, std::move(echo));
     row.body = std::move(translation.chat);

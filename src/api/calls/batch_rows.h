@@ -2,7 +2,7 @@
 // them.
 #pragma once
 
-#include "batch/row_words.h"
+#include "batch/row_dialect.h"
 
 namespace windrow::api {
 

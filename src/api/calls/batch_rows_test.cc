@@ -43,10 +43,10 @@ llm::Failure fault(std::string_view url, std::string_view body) {
 }
 
 json::value body_of(const batch::Row& asked, llm::Outcome outcome) {
-  const llm::Outcome told = asked.words->in_own_words(std::move(outcome));
+  const llm::Outcome told = asked.dialect->to_client(std::move(outcome));
   const auto& answer = std::get<llm::Answer>(told);
   return json::parse(batch::result_line(asked.key, asked.request.endpoint, asked.request.model,
-                                        answer, {.attempts = 1}, 5, asked.words.get()))
+                                        answer, {.attempts = 1}, 5, asked.dialect.get()))
       .at("response")
       .at("body");
 }
@@ -133,7 +133,7 @@ TEST(BatchRows, AServerElsewhereIsAskedForAChat) {
   const json::value body =
       body_of(asked, llm::Answer{.raw = R"({"choices":[{"message":{"content":"yes"}}]})"});
   EXPECT_EQ(body.at("output").at(0).at("content").at(0).at("text"), "yes");
-  const llm::Outcome odd = asked.words->in_own_words(llm::Answer{.raw = "{}"});
+  const llm::Outcome odd = asked.dialect->to_client(llm::Answer{.raw = "{}"});
   EXPECT_EQ(std::get<llm::Failure>(odd).code, "invalid_reply");
 }
 

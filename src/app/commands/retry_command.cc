@@ -15,7 +15,7 @@
 #include "base/format.h"
 #include "batch/job_record.h"
 #include "report/failure_counts.h"
-#include "report/find_job.h"
+#include "batch/job_paths.h"
 #include "store/posix_disk.h"
 
 namespace windrow::app {
@@ -47,7 +47,7 @@ Result<std::string> input_of_record(store::Disk& disk, const batch::JobPaths& pa
 
 // Absent where no row failed.
 Result<std::optional<RunCommand>> plan_retry(const RetryCommand& command, store::Disk& disk) {
-  const Result<batch::JobPaths> paths = report::find_job(disk, command.errors);
+  const Result<batch::JobPaths> paths = batch::find_job(disk, command.errors);
   if (!paths) return paths.error();
   batch::FailureChoice choice;
   if (!command.only.empty()) {

@@ -44,9 +44,9 @@ constexpr int kExitUnusable = 2;
 // --- the start ---
 
 void report_resume(const batch::JobStart& start, const batch::JobPaths& paths, Console& console) {
-  if (!start.put_aside.empty()) {
+  if (!start.moved.empty()) {
     std::string names;
-    for (const std::string& name : start.put_aside) {
+    for (const std::string& name : start.moved) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
     }
     console.note(fmt::format("the earlier files are kept as {}", names));

@@ -9,7 +9,7 @@
 
 #include "app/process/terminal.h"
 #include "app/settings/price_settings.h"
-#include "report/find_job.h"
+#include "batch/job_paths.h"
 #include "report/job_status.h"
 #include "store/posix_disk.h"
 
@@ -32,7 +32,7 @@ size_t histogram_width(const StatusCommand& command) {
 
 int status_command(const StatusCommand& command) {
   store::PosixDisk disk;
-  const Result<batch::JobPaths> paths = report::find_job(disk, command.job);
+  const Result<batch::JobPaths> paths = batch::find_job(disk, command.job);
   if (!paths) return fail_status(paths.error());
   std::optional<llm::PriceTable> prices;
   if (!command.prices.empty()) {

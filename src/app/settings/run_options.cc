@@ -16,7 +16,6 @@
 #include "base/hash.h"
 #include "base/suggest.h"
 #include "batch/job_paths.h"
-#include "batch/output_file.h"
 #include "llm/request_json.h"
 
 namespace windrow::app {

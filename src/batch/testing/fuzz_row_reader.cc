@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "base/ensure.h"
-#include "batch/fingerprint.h"
+#include "batch/row.h"
 #include "batch/result_line.h"
 #include "batch/row_reader.h"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -22,6 +23,7 @@
 #include "dispatch/dispatcher.h"
 #include "llm/testing/scripted_backend.h"
 #include "store/disk.h"
+#include "store/testing/memory_disk.h"
 
 namespace windrow::batch::testing {
 
@@ -209,5 +211,32 @@ inline std::vector<int64_t> input_lines_of(const std::string& log) {
   }
   return numbers;
 }
+
+// --- a fixture --------------------------------------------------------------------------------
+
+// Rows "row-N" with prompts "pN".
+inline std::string rows(int first, int last) {
+  std::string text;
+  for (int i = first; i <= last; ++i) {
+    text += row_line(fmt::format("row-{}", i), fmt::format("p{}", i));
+  }
+  return text;
+}
+
+class JobTest : public ::testing::Test {
+ protected:
+  JobOutcome run(const std::string& input) { return run_job(memory_, {.input = input}); }
+
+  Entries results() { return entries_of(memory_.get("r.jsonl")); }
+  Entries errors() { return entries_of(memory_.get("r.errors.jsonl")); }
+
+  void expect_all_of(const std::string& input) {
+    const Expected expected = expected_of(input);
+    EXPECT_EQ(results(), expected.results);
+    EXPECT_EQ(errors(), expected.errors);
+  }
+
+  store::testing::MemoryDisk memory_;
+};
 
 }  // namespace windrow::batch::testing

@@ -1,4 +1,4 @@
-#include "batch/row_words.h"
+#include "batch/row_dialect.h"
 
 #include <fmt/format.h>
 

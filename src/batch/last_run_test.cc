@@ -1,4 +1,4 @@
-#include "batch/lost_results.h"
+#include "batch/last_run.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include "store/testing/memory_disk.h"
 
 namespace windrow::batch {
+
 namespace {
 
 using store::testing::MemoryDisk;

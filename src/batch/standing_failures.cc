@@ -1,4 +1,4 @@
-#include "batch/settle_errors.h"
+#include "batch/standing_failures.h"
 
 #include <memory>
 #include <optional>
@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "batch/log_lines.h"
+#include "batch/log_scan.h"
 #include "batch/standing_failures.h"
 
 namespace windrow::batch {
+
 namespace {
 
 constexpr size_t kWriteBytes = size_t{1} << 20;

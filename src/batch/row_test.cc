@@ -1,10 +1,11 @@
-#include "batch/fingerprint.h"
+#include "batch/row.h"
 
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
 
 namespace windrow::batch {
+
 namespace {
 
 uint64_t of(std::string_view line) {
