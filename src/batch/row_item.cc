@@ -1,6 +1,6 @@
 #include "batch/row_item.h"
 
-#include "dispatch/request_item.h"
+#include "dispatch/work_item.h"
 
 namespace windrow::batch {
 

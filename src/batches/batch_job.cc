@@ -16,7 +16,7 @@
 #include "base/format.h"
 #include "batch/input.h"
 #include "batches/expired_rows.h"
-#include "dispatch/request_item.h"
+#include "dispatch/work_item.h"
 #include "dispatch/scoped_submitter.h"
 
 namespace windrow::batches {

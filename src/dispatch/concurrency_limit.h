@@ -25,8 +25,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/clock.h"
@@ -87,7 +89,7 @@ class ConcurrencyLimit {
   int32_t limit() const { return std::min(limit_, most_); }
 
   // No more than this from now on, though more may bring more; for what upstreams share
-  // (shared_limit.h). It looks for more again when it may.
+  // (SharedLimit below). It looks for more again when it may.
   void set_most(TimePoint now, int32_t most);
 
   // A request goes out; `in_flight` counts it.
@@ -162,6 +164,45 @@ class ConcurrencyLimit {
   int32_t refused_at_ = 0;             // this many were too many, or 0
   TimePoint refused_until_{};
   Duration refused_for_{};
+};
+
+// How many calls may be in flight at a time, of all upstreams together, where they share something
+// that runs out: the files that this process may have open.
+//
+// Shares are max-min fair: an upstream that wants less than an equal part of what is left gets what
+// it wants, and the others share the rest equally.
+//
+// The files are also used by others, so the limit may turn out to be too high: when a call finds no
+// file left, the limit falls to as many as were in flight beside it. From there it grows by one
+// with each round of answers, back to what was given (additive increase; without a given number,
+// for ever).
+class SharedLimit {
+ public:
+  // 0: no limit until a call falls short.
+  explicit SharedLimit(int32_t calls_max);
+
+  bool is_limited() const { return is_limited_; }
+
+  // So many may be out; INT32_MAX: no limit.
+  int32_t calls_max() const;
+
+  // Whether one more may go out beside so many.
+  bool has_room(size_t out) const;
+
+  // A call found no file left while so many others were out.
+  void fell_short(size_t out);
+
+  // A call was answered.
+  void answered();
+
+  // The most that one upstream may have beside what the others want, its own wish aside; at least
+  // 1, so shares of more upstreams than the limit has calls are more than the limit together.
+  int32_t most_for(size_t upstream, std::span<const int32_t> wanted) const;
+
+ private:
+  const double given_max_;
+  double calls_max_;
+  bool is_limited_;
 };
 
 }  // namespace windrow::dispatch

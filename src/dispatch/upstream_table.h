@@ -22,7 +22,6 @@
 #include "dispatch/refusal_watch.h"
 #include "dispatch/retry_policy.h"
 #include "dispatch/router.h"
-#include "dispatch/shared_limit.h"
 #include "dispatch/work_item.h"
 #include "queueing/reserve.h"
 

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "llm/priority.h"
+#include "llm/request.h"
 
 namespace windrow::dispatch {
 
@@ -61,5 +64,15 @@ struct WorkItem {
 
   friend bool operator==(const WorkItem&, const WorkItem&) = default;
 };
+
+// The item of a request: what its prompt and its answers cost, about; which items it may share a
+// call with; which other items its answer is also for. `body_bytes`: of its JSON. `question`: what
+// is asked, where asking again brings the same answer (llm/question.h). Tenant, priority, deadline
+// and lane are the caller's to add. Any thread.
+WorkItem request_item(const llm::Request& request, size_t body_bytes,
+                      const std::optional<Hash128>& question = std::nullopt);
+
+// WorkItem::tenant of a key of this name; 0: it has none.
+uint64_t tenant_id(std::string_view key);
 
 }  // namespace windrow::dispatch

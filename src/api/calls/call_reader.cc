@@ -12,7 +12,7 @@
 #include "api/wire/translation.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "dispatch/request_item.h"
+#include "dispatch/work_item.h"
 #include "json/depth.h"
 #include "json/members.h"
 #include "json/parse.h"

@@ -16,7 +16,7 @@
 #include "api/pages/response_pages.h"
 #include "api/wire/error_reply.h"
 #include "api/wire/refusals.h"
-#include "dispatch/request_item.h"
+#include "dispatch/work_item.h"
 
 namespace windrow::api {
 namespace {

@@ -1,4 +1,4 @@
-#include "dispatch/request_item.h"
+#include "dispatch/work_item.h"
 
 #include <gtest/gtest.h>
 
