@@ -1,5 +1,5 @@
-// Clock: where time comes from. Everything that waits, measures or stamps takes one, so that tests
-// move time by hand.
+// Clock: the source of time. Code that waits, measures or stamps takes one, so that tests control
+// time.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@ namespace windrow {
 
 using Duration = std::chrono::nanoseconds;
 
-// Since an arbitrary start; only differences mean something.
+// A time since an arbitrary start; only differences are meaningful.
 using TimePoint = std::chrono::time_point<struct MonotonicTag, Duration>;
 
 // Thread-safe.
@@ -19,7 +19,7 @@ class Clock {
 
   virtual TimePoint now() const = 0;
 
-  // Seconds since 1970 in UTC, for stamps that people and other programs read.
+  // Seconds since 1970 in UTC, for time stamps that people and other programs read.
   virtual int64_t unix_seconds() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// ENSURE(condition, "why {}", x): an invariant, checked in every build. A false one is a defect of
-// Windrow, never of its input: it says where and why and ends the process.
+// ENSURE(condition, "why {}", x): an invariant, checked in every build. If it is false, that is a
+// defect of Windrow, never of its input: prints where and why, and aborts. Any thread.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What an expected failure is: a kind a program can act on and a text a person can act on.
+// Error: an expected failure, with a kind that programs act on and a message that people act on.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace windrow {
 
 enum class ErrorKind : uint8_t {
-  kInvalid,      // what was given cannot be used: a flag, a file, a request
-  kNotFound,     // what was named does not exist
-  kConflict,     // it exists, but in a state that forbids this (locked, changed, already there)
+  kInvalid,      // a flag, file or request cannot be used
+  kNotFound,     // the named thing does not exist
+  kConflict,     // it exists, but its state forbids this (locked, changed, already there)
   kDiskFull,     // no space, quota or file size limit
   kIo,           // the operating system refused a read or a write for another reason
-  kNoSpace,      // no room in memory of the model: try with less
+  kNoSpace,      // the memory of the model is too small: try with less
   kUnavailable,  // the model or its device cannot do this, now or ever
 };
 
@@ -26,7 +26,7 @@ struct Error {
   ErrorKind kind = ErrorKind::kInvalid;
   std::string message;
 
-  // The same error with the place it happened in front: "FILE: message".
+  // The same error with its place in front: "FILE: message".
   Error in(std::string_view place) const&;
 
   friend bool operator==(const Error&, const Error&) = default;

@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers, sizes and times as text for people. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ std::string human_bytes(uint64_t bytes);
 // The two largest units: "0.4 s", "38 s", "2 min 5 s", "3 h 12 min", "2 d 4 h".
 std::string human_duration(Duration duration);
 
-// A rate with as many digits as mean something: "0.042", "3.61", "128", "12,400".
+// A rate with its significant digits: "0.042", "3.61", "128", "12,400".
 std::string human_rate(double per_second);
 
 // "42 %" of 0.42.

@@ -16,13 +16,13 @@ struct Hash128 {
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
 };
 
-// Wide enough that 10^12 different texts do not meet: used where two texts must not be confused.
+// Wide enough that among 10^12 different texts no two have the same hash: for identities.
 Hash128 hash128(std::string_view text);
 
-// Enough to notice that one text became another.
+// Wide enough to notice that a text has changed.
 uint64_t hash64(std::string_view text, uint64_t seed = 0);
 
-// 16 lower-case hexadecimal digits, and back; parse_hex64 takes exactly that form.
+// 16 lower-case hexadecimal digits, and back. parse_hex64 is false for any other form.
 std::string to_hex(uint64_t value);
 bool parse_hex64(std::string_view text, uint64_t& value);
 

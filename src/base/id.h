@@ -1,5 +1,5 @@
-// Id<Tag>: a number that only compares with its own kind, so that a row is never taken for a
-// sequence.
+// Id<Tag>: a number that compares only with ids of the same tag, so that a row cannot be taken for
+// a sequence by mistake.
 #pragma once
 
 #include <compare>

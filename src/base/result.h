@@ -1,5 +1,5 @@
-// Result<T>: a T or the Error that prevented it. Expected failures travel as values; exceptions
-// are left to what nobody foresaw and stop at main, a thread root or a request.
+// Result<T>: a T or the Error that prevented it. Expected failures are values; exceptions are
+// defects or shortages, and are caught at main, at the root of a thread or at a request.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -9,8 +9,8 @@
 
 namespace windrow {
 
-// boost::system::result with our Error, and [[nodiscard]] so that no failure can vanish. Calling
-// value() on a failure is a programming error and throws std::logic_error.
+// boost::system::result with Error, and [[nodiscard]], so that no failure can be ignored by
+// mistake. Calling value() on a failure is a programming error and throws std::logic_error.
 template <class T>
 class [[nodiscard]] Result : public boost::system::result<T, Error> {
  public:

@@ -1,5 +1,5 @@
-// Answer -> the JSON of a response body, in the shapes of the OpenAI API and, for rerank, of
-// Jina's.
+// Answer -> the JSON of a response body, in the format of the OpenAI API and, for rerank, of
+// Jina's. Pure; any thread.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -13,12 +13,12 @@
 
 namespace windrow::llm {
 
-// One line of JSON; a raw answer as it is. `id` without the prefix that the endpoint adds
-// ("chatcmpl-", "cmpl-"...).
+// The body, one line of JSON; a raw answer is returned unchanged. `id` has no prefix ("chatcmpl-",
+// "cmpl-"...): the endpoint adds it.
 std::string answer_to_json(Endpoint endpoint, std::string_view id, std::string_view model,
                            int64_t created_unix_s, const Answer& answer);
 
-// ,"structure_warnings":[...] to stand behind another member; nothing where there are none.
+// Appends ,"structure_warnings":[...] behind another member; nothing if there are none.
 void append_structure_warnings(const std::vector<std::string>& warnings, std::string& text);
 
 // {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",

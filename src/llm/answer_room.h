@@ -1,6 +1,6 @@
-// AnswerRoom: how much memory the answers of a server may take together while they are made, and
-// until their clients have been sent them. AnswerShare: what one answer takes of it. So an answer
-// that becomes larger than there is room for ends with a failure of its own.
+// AnswerRoom: the memory budget of all answers of a server, from their first token until they have
+// been sent. AnswerShare: the part that one answer uses. An answer that exceeds the budget ends
+// with a failure; others are not affected.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ class AnswerRoom {
  public:
   explicit AnswerRoom(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // False, and nothing changes but that it is counted, when there is no room for so many bytes.
+  // Takes bytes from the budget. False, and only refused() changes, if there are too few left.
   [[nodiscard]] bool take(size_t bytes);
   void give_back(size_t bytes);
 
   size_t bytes() const;
   size_t bytes_max() const { return bytes_max_; }
-  int64_t refused() const;  // calls of take that were false
+  int64_t refused() const;  // calls of take that returned false
 
  private:
   const size_t bytes_max_;
@@ -33,8 +33,8 @@ class AnswerRoom {
   int64_t refused_ = 0;
 };
 
-// Thread-safe. Takes room in blocks of kBlockBytes, so that it may be asked for each token. Gives
-// all back when it is destroyed.
+// Thread-safe. Takes the budget in blocks of kBlockBytes, so that a call for each token is cheap.
+// Returns all of it when it is destroyed.
 class AnswerShare {
  public:
   static constexpr size_t kBlockBytes = size_t{16} << 10;
@@ -44,12 +44,12 @@ class AnswerShare {
   AnswerShare(const AnswerShare&) = delete;
   AnswerShare& operator=(const AnswerShare&) = delete;
 
-  // The answer takes so many bytes more, or so many in all if it has taken fewer. False, and
-  // nothing changes, when there is no room.
+  // Takes `bytes` more, or until it has `bytes` in total. False, and nothing changes, if there is
+  // too little left.
   [[nodiscard]] bool grow(size_t bytes);
   [[nodiscard]] bool grow_to(size_t bytes);
 
-  // So many fewer, but never fewer than none; or so many in all, and no more.
+  // Returns `bytes`, or all but `bytes`.
   void shrink(size_t bytes);
   void shrink_to(size_t bytes);
 
@@ -59,10 +59,10 @@ class AnswerShare {
   const std::shared_ptr<AnswerRoom> room_;
   std::mutex mutex_;
   size_t bytes_ = 0;
-  size_t taken_ = 0;  // of the room: whole blocks
+  size_t taken_ = 0;  // from the budget: whole blocks
 };
 
-// How an answer ends for which there is no room.
+// The failure of an answer that exceeds the budget.
 Failure no_room_for_answer();
 
 }  // namespace windrow::llm

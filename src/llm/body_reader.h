@@ -1,5 +1,5 @@
-// The body of a request, from JSON text to Request: one way for the rows of a file and the calls of
-// a server, so that a body means the same in both. Pure; any thread.
+// The body of a request, from JSON to Request: the same code for the rows of a file and the calls
+// of a server, so that a body means the same in both. Pure; any thread.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -17,7 +17,7 @@ namespace windrow::llm {
 
 struct BodyRules {
   boost::json::object defaults;  // values of fields that a body lacks or has as null
-  uint64_t seed = 0;             // of bodies without one; 0: each body's own, see read_body
+  uint64_t seed = 0;             // for bodies without one; 0: read_body's own_seed
   UnknownFields unknown_fields = UnknownFields::kRefuse;
 };
 
@@ -27,7 +27,7 @@ struct ReadBody {
 };
 
 // Adds the defaults that `endpoint` knows to `body`, and removes the fields that it does not know
-// if the rules say so. Returns the names of those removed.
+// if the rules say so. Returns the names of the removed ones.
 std::vector<std::string> complete_body(Endpoint endpoint, const BodyRules& rules,
                                        boost::json::object& body);
 

@@ -68,7 +68,7 @@ Problem settle_tools(Request& request) {
                      "ignore_eos is true beside tool_choice, which wants a call; an answer ends "
                      "behind its calls: take one of them out");
   }
-  // A call that has to come is all of the answer. What the text would be then does not matter.
+  // A required call is the whole answer. The format of its text does not matter then.
   request.structured.reset();
   return std::nullopt;
 }

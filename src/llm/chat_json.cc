@@ -105,7 +105,7 @@ Problem read_tool(const std::string& param, const json::value& value, json::obje
       "strict";
   if (Problem problem = check_members(param, tool, {"type", "function", "cache_control"}, kHas))
     return problem;
-  // What it returns is shown by templates that were made for such descriptions.
+  // Its result type is used by templates for such descriptions.
   if (Problem problem =
           check_members(function_param, *function,
                         {"name", "description", "parameters", "strict", "return"}, kHas)) {
@@ -123,7 +123,7 @@ Problem read_tool(const std::string& param, const json::value& value, json::obje
     return wrong_kind(function_param + ".parameters", "a JSON Schema, which is an object",
                       *parameters);
   }
-  tool.erase("cache_control");  // what prompts have in common is shared anyway
+  tool.erase("cache_control");  // common prefixes are cached anyway
   return std::nullopt;
 }
 
@@ -185,7 +185,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 
-// What an answer that is sent back may carry beside what it says: "annotations": [] and such.
+// Members of an answer that is sent back which have no content: "annotations": [] and the like.
 bool says_nothing(const json::value& value) {
   return value.is_null() || (value.is_array() && value.get_array().empty());
 }
@@ -215,7 +215,7 @@ Problem read_part(const std::string& param, const json::value& value, Echo echo,
   std::string own_text;
   bool has_text = false;
   for (const auto& [key, member] : *part) {
-    // Where a cache might end: what prompts have in common is shared anyway.
+    // Marks for caches: common prefixes are cached anyway.
     if (key == "cache_control" || key == "prompt_cache_breakpoint") continue;
     if (key == "type" || says_nothing(member)) continue;
     const std::string place = fmt::format("{}.{}", param, shown(key));

@@ -1,6 +1,6 @@
-// Values of a request body, read with texts that name the field, what it is and what would be
-// accepted. Every function that reads returns the problem, or nothing when `target` was set. And
-// members of what others wrote, where one that is absent or of another kind says nothing.
+// Reading values of a request body, with error messages that name the field, its value and what
+// would be accepted. Every read_* function returns the problem, or nothing and has set `target`.
+// Pure.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -26,7 +26,7 @@ Failure missing_parameter(std::string_view param, std::string message);
 // "`param` must be `wanted`, not a string".
 Failure wrong_kind(std::string_view param, std::string_view wanted, const boost::json::value& got);
 
-// A foreign text as a message may repeat it, cut where it is long.
+// A text of the client for a message, shortened if it is long.
 std::string shown(std::string_view text);
 
 // Bounds are included.
@@ -37,7 +37,7 @@ Problem read_integer(const boost::json::value& value, std::string_view param, in
 Problem read_int32(const boost::json::value& value, std::string_view param, int32_t min,
                    int32_t max, int32_t& target);
 
-// Any whole number of 64 bits, with a sign or without one; -1 and 2^64 - 1 are the same.
+// Any whole number of 64 bits, signed or unsigned; -1 and 2^64 - 1 are the same.
 Problem read_bits64(const boost::json::value& value, std::string_view param, uint64_t& target);
 
 Problem read_bool(const boost::json::value& value, std::string_view param, bool& target);

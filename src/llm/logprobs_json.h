@@ -1,4 +1,5 @@
-// The `logprobs` of a choice, or of a part of one in a stream, as the OpenAI API writes them.
+// The `logprobs` of a choice, or of a part of one in a stream, in the format of the OpenAI API.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -24,25 +25,25 @@ void append_completion_logprobs(std::span<const ScoredToken> tokens,
 
 // --- where each token of a choice begins in its text: the text_offset of completions ---
 
-// In characters (code points), counted from Choice::text_begin, as OpenAI's `text_offset` is.
-// Tokens that share a character begin where it does; those without a place in the text (control
-// tokens, what a stop text cut off) begin where the text stands when they come.
+// The offset of each token in characters (code points), counted from Choice::text_begin, as
+// OpenAI's `text_offset`. Tokens of one character have its offset; tokens without text (control
+// tokens, a stop text) have the offset that the text has reached.
 std::vector<int32_t> text_offsets(const Choice& choice);
 
-// The same for a choice that comes in pieces: no token before the text it made (stream_sink.h).
+// The same for a streamed choice, where no token comes before its text (stream_sink.h).
 class TextOffsets {
  public:
   explicit TextOffsets(int32_t begin) : characters_(begin) {}
 
   void add_text(std::string_view text);
 
-  // Of the next token, by its bytes.
+  // The offset of the next token, which has these bytes.
   int32_t next(std::string_view token);
 
  private:
   bool at_start_ = true;
-  int32_t characters_;  // that begin before the next token
-  std::string text_;    // what no token has begins at
+  int32_t characters_;  // the number that begin before the next token
+  std::string text_;    // no token has been found in the part from used_ on
   size_t used_ = 0;
 };
 

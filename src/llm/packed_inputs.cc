@@ -41,12 +41,12 @@ std::optional<Number> number_of(std::string_view text) {
   return number;
 }
 
-// What one of several has of what all have together.
+// The share of one of several inputs in a total.
 class Share {
  public:
   Share(uint64_t from, uint64_t to, uint64_t whole) : from_(from), to_(to), whole_(whole) {}
 
-  // Of all shares the sum is `sum`.
+  // The sum of all shares is `sum`.
   int64_t of(int64_t sum) const {
     const auto up_to = [&](uint64_t at) { return static_cast<uint64_t>(sum) * at / whole_; };
     return static_cast<int64_t>(up_to(to_) - up_to(from_));
@@ -59,7 +59,7 @@ class Share {
             .cached_tokens = part(sum.cached_tokens)};
   }
 
-  // Of the numbers in a JSON value.
+  // The numbers in a JSON value.
   std::string of(std::string_view value) const {
     if (value.starts_with('{')) {
       std::string text = "{";

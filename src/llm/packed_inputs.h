@@ -1,6 +1,6 @@
-// Rows that embed one text each and go to a server elsewhere in one call: which may, how their
-// bodies become one, and how its reply becomes theirs again. Texts and vectors are cut out and put
-// together as they were written. Pure; any thread.
+// Packing: requests that embed one text each are sent to an upstream in one call. Which may be
+// packed, how their bodies become one, and how its reply is divided. Texts and vectors are copied
+// as they are written. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@
 
 namespace windrow::llm {
 
-// What requests have in common that may go in one call: everything of the raw body but its one
-// input. Nothing: it goes by itself.
+// Equal for requests that may be packed into one call: the raw body without its input. Nothing for
+// a request that cannot be packed.
 std::optional<std::string> pack_key(const Request& request);
 
 struct PackedRequest {
   Request request;
-  std::vector<int64_t> sizes;  // of each input, in bytes
+  std::vector<int64_t> sizes;  // of the inputs, in bytes
 };
 
 // `requests` have equal pack_keys.
 PackedRequest pack_requests(std::span<const Request* const> requests);
 
-// What each of them gets, in their order, of what the call got. An answer is taken apart by the
-// `index` of its elements, and its usage by the sizes of the inputs, sums preserved. One whose
-// elements do not match the inputs one to one is a kTransient failure of all: nobody could tell
-// whose is whose. A failure of the call is each one's.
+// The outcome of each packed request, in their order. An answer is divided by the `index` of its
+// elements, and its usage in proportion to the sizes of the inputs, with the same sum. If its
+// elements do not match the inputs one to one, all requests get a kTransient failure, because the
+// vectors cannot be assigned. A failure of the call is one of each request.
 std::vector<Outcome> unpack_outcome(Outcome whole, std::span<const int64_t> sizes);
 
 }  // namespace windrow::llm

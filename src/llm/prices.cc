@@ -17,7 +17,7 @@ constexpr double kUnitsPerBillionth = 1000;
 // Far above any price there is.
 constexpr double kUsdMax = 1e9;
 
-// What a token costs, as a whole number of thousandths of a billionth of a dollar. Their products
+// The cost of a token, as a whole number of thousandths of a billionth of a dollar. Their products
 // with tokens are exact in a double up to nine thousand dollars.
 double token_units(double usd) {
   return std::round(usd * 1e6);

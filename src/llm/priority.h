@@ -1,6 +1,5 @@
-// Priority: who waits for an answer. What is more urgent goes first, within bounds, wherever
-// requests or their parts stand in line: dispatch/request_queue.h,
-// engine/schedule/batch_scheduler.h, engine/embed/embedding_batch.h.
+// Priority: how urgent a request is. More urgent requests go first, within bounds, in every queue:
+// dispatch/request_queue.h, engine/schedule/batch_scheduler.h, engine/embed/embedding_batch.h.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a request asks, where asking it again brings the same answer: so that equal ones are
-// answered once. Pure; any thread.
+// The identity of a request for single-flight and caches: equal for requests that have the same
+// answer. Pure; any thread.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -11,14 +11,13 @@
 
 namespace windrow::llm {
 
-// Whether a body, or what is laid under it, says how its answer is drawn.
+// Whether a completed body has a seed.
 bool has_seed(const boost::json::object& body);
 
-// Nothing where chance has a part in the answer. `body` is what `request` was read from, as it was
-// written. White space is not part of the question, nor is how the client wants to be treated:
-// stream, stream_options, priority, service_tier. `seeded`: the draws are those of a seed that an
-// equal body has, too; without it only what is not drawn has a question. A raw request knows all
-// this by itself (repeat_key in llm/raw_request.h) and needs neither.
+// Nothing if the answer is drawn at random. `body` is the text that `request` was read from. White
+// space does not count, nor do fields about delivery: stream, stream_options, priority,
+// service_tier. `seeded`: an equal body has the same seed; without it only deterministic requests
+// have a question. For a raw request neither is needed (repeat_key in llm/raw_request.h).
 std::optional<Hash128> question_of(const Request& request, std::string_view body, bool seeded);
 
 }  // namespace windrow::llm

@@ -1,8 +1,7 @@
-// What a server elsewhere says to a chat, read into our own types: for those who tell it in another
-// shape than the server's. Pure; any thread.
+// Parsing an upstream's reply to a chat, for clients that get it in a dialect. Pure; any thread.
 //
 // Servers differ: reasoning has two names, a content may be parts, a call may lack its id, a choice
-// that calls tools may end with "stop". What is read here is in our own form.
+// that calls tools may end with "stop". The results here are normalised.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -15,18 +14,17 @@
 
 namespace windrow::llm {
 
-// A whole reply to a chat or a completion, Answer::raw. Nothing: it is none.
+// Parses a whole reply to a chat or a completion (Answer::raw). Nothing if it is not one.
 std::optional<Answer> read_raw_answer(std::string_view raw);
 
-// A whole reply of embeddings in numbers, not base64, in the order of their inputs. Nothing: it is
-// none.
+// Parses a whole reply with embeddings as numbers, not base64, into the order of the inputs.
+// Nothing if it is not one.
 std::optional<Answer> read_raw_embeddings(std::string_view raw);
 
-// One event of a stream, Delta::raw; a piece for each choice in it. An event with no choice says
-// nothing.
+// Parses one event of a stream (Delta::raw): a delta for each choice in it, possibly none.
 std::vector<Delta> read_raw_event(std::string_view raw);
 
-// Of the object "usage"; what is not told is 0.
+// Reads an object "usage"; missing members are 0.
 Usage read_usage(const boost::json::object& usage);
 
 }  // namespace windrow::llm

@@ -37,7 +37,7 @@ std::optional<int32_t> whole_request(const json::value* value) {
 size_t inputs_of(const json::value* input) {
   if (input == nullptr) return 0;
   const json::array* array = input->if_array();
-  // Of an array of token numbers it is one input.
+  // An array of token numbers is one input.
   if (array == nullptr || array->empty() || array->front().is_number()) return 1;
   return array->size();
 }

@@ -88,7 +88,7 @@ Problem need_all(Endpoint endpoint, const json::object& body) {
   return need(endpoint, body, "documents");
 }
 
-// What two fields say together.
+// What several fields mean together.
 Problem settle(Draft& draft) {
   const bool chat = draft.request.endpoint == Endpoint::kChatCompletions;
   if (!chat && draft.request.endpoint != Endpoint::kCompletions) return std::nullopt;

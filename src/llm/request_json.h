@@ -1,6 +1,6 @@
-// The body of an OpenAI request as JSON -> Request. Pure; every body field has one row in the table
-// of request_json.cc, which also prints the three lists of docs/formats.md: honoured, accepted
-// without effect, refused. A field that is in none of them is refused by name.
+// The body of an OpenAI request as JSON -> Request. Every body field has a row in a table
+// (request_fields.h): honoured, accepted without effect, or refused; docs/formats.md has the same
+// three lists. A field without a row is refused by name. Pure; any thread.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -18,11 +18,11 @@
 
 namespace windrow::llm {
 
-// The endpoint of a path such as "/v1/chat/completions"; nothing where there is none.
+// The endpoint of a path such as "/v1/chat/completions"; nothing if there is none.
 std::optional<Endpoint> endpoint_of(std::string_view url);
 std::string_view url_of(Endpoint endpoint);
 
-// All endpoints, in the order of Endpoint, and their urls as a sentence has them: "a, b or c".
+// All endpoints, in the order of Endpoint, and their urls for a sentence: "a, b or c".
 std::span<const Endpoint> endpoints();
 std::string endpoint_urls();
 
@@ -44,39 +44,39 @@ class EndpointSet {
   uint8_t bits_ = 0;
 };
 
-// Every problem is a Failure with status 400, the param at fault, and what would be accepted.
-// The result's seed is `seed_default` unless the body has one.
+// Returns the request, or a Failure with status 400, the param at fault and what would be accepted.
+// The seed is `seed_default` unless the body has one.
 std::variant<Request, Failure> parse_request(Endpoint endpoint, const boost::json::object& body,
                                              uint64_t seed_default);
 
-// What becomes of fields of a body that are in no row of the table. A row that refuses its field
-// refuses it in either case: the field is known, and asks for what cannot be done.
+// Whether unknown fields, which have no row in the table, are refused or removed. A field whose row
+// refuses it is known, and refused in either case.
 enum class UnknownFields : uint8_t { kRefuse, kIgnore };
 
-// For kIgnore: takes the fields that `endpoint` does not know out of `body` and returns their names
-// in the order of the body; those that are null are not named.
+// For kIgnore: removes the fields that `endpoint` does not know from `body` and returns their names
+// in the order of the body, without those that are null.
 std::vector<std::string> take_unknown_fields(Endpoint endpoint, boost::json::object& body);
 
-// What is wrong with one field, whatever a body has beside it: for values that are set as defaults
-// of bodies still unknown. What two fields say together is not looked at.
+// What is wrong with the value of one field by itself, or nothing: for defaults, which are set
+// before the bodies are known.
 std::optional<Failure> check_field(Endpoint endpoint, std::string_view name,
                                    const boost::json::value& value);
 
-// What becomes of a body field, for the documents and for the test that holds them to the code.
+// How a body field is used, for the documents and the test that compares them with the code.
 enum class FieldUse : uint8_t {
   kHonoured,
   kWithoutEffect,
-  kRefused,  // unless the value asks for what happens anyway
+  kRefused,  // unless its value asks for the default behaviour
 };
 
-// A name has more than one row where endpoints read it differently, never two for one endpoint.
+// A row. A name has several rows if endpoints read it differently, but only one for each endpoint.
 struct FieldRule {
   std::string_view name;
   FieldUse use = FieldUse::kHonoured;
   EndpointSet endpoints;
 
-  // What is accepted, as the documents and error texts say it. Of a refused field it is JSON, and
-  // nothing where no value is accepted.
+  // The accepted values, for documents and error messages. For a refused field it is JSON, and
+  // empty if no value is accepted.
   std::string_view values;
 
   std::string_view instead;  // kRefused: why, and what to do
@@ -84,7 +84,7 @@ struct FieldRule {
 
 std::span<const FieldRule> field_rules();
 
-// The row of a field, or nullptr where the endpoint has none of this name.
+// The row of a field, or nullptr if the endpoint has no field of this name.
 const FieldRule* find_rule(Endpoint endpoint, std::string_view name);
 
 }  // namespace windrow::llm

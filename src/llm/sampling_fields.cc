@@ -19,7 +19,7 @@ constexpr double kRepetitionMin = 0.01;  // logits are divided by it
 constexpr double kRepetitionMax = 10;
 constexpr double kBiasMax = 100;
 
-// A share of the probability: of nothing there is nothing to choose from.
+// A share of the probability: with 0 there would be no token to choose.
 Problem read_share(std::string_view name, const json::value& value, float& target) {
   float share = 0;
   if (Problem problem = read_float(value, name, 0, 1, share)) return problem;

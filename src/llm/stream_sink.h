@@ -1,8 +1,8 @@
-// StreamSink: hears an answer while it is made, for those who read it as it comes.
+// StreamSink: receives an answer while it is generated, delta by delta.
 //
-// Invariant: the pieces of a choice together are the choice. Text and reasoning joined are the
-// Choice's, so are the calls of tools, `tokens` joined are its list, and the last piece has its
-// finish reason. Of an answer that fails there may have been pieces; what was said stays said.
+// Invariant: the deltas of a choice together are the choice. Joined, their text, reasoning, tool
+// calls and tokens are those of the Choice, and the last delta has its finish reason. An answer
+// that fails may have had deltas before.
 #pragma once
 
 #include <cstddef>
@@ -15,32 +15,31 @@
 
 namespace windrow::llm {
 
-// Some more of one choice. Text comes in whole characters, and only what can no more become part
-// of a stop text. Of one piece it comes before the calls: what is said behind a call is in another.
+// A piece of one choice. Text comes in whole characters, and only once it cannot become part of a
+// stop text. Within a delta, text precedes tool calls; text after a call is in another delta.
 struct Delta {
   int32_t choice = 0;      // in Answer::choices
-  int32_t text_begin = 0;  // Choice::text_begin, in each piece of the choice
+  int32_t text_begin = 0;  // Choice::text_begin, in each delta of the choice
   std::string text;
   std::string reasoning;
   std::string refusal;
   std::vector<ToolCallPiece> tool_calls;
-  std::vector<ScoredToken> tokens;  // where Request::logprobs_top is given
+  std::vector<ScoredToken> tokens;  // with Request::logprobs_top
 
-  // Of the last piece of a choice.
+  // Set in the last delta of a choice:
   std::optional<FinishReason> finish_reason;
   bool cut_character = false;
   std::optional<std::string> stopped_by;
 
-  // Of a server elsewhere: one event of its stream, a line of JSON that is passed on as it is. Then
-  // none of the above is set. The event that tells only the usage is one of them, whether the
-  // client asked for it or not. A server may answer as a whole all the same: then there are no
-  // pieces, and the Answer's `raw` has it.
+  // One event of an upstream's stream, a line of JSON that is passed on unchanged. Then nothing
+  // above is set. The event with only the usage is one of them, whether the client asked for it or
+  // not. If the upstream does not stream, there are no deltas, and Answer::raw has the answer.
   std::string raw;
 
   friend bool operator==(const Delta&, const Delta&) = default;
 };
 
-// About what it holds in memory.
+// Its approximate size in memory.
 inline size_t bytes_of(const Delta& piece) {
   size_t bytes = sizeof(piece) + piece.text.size() + piece.reasoning.size() + piece.refusal.size() +
                  piece.raw.size();
@@ -55,8 +54,8 @@ class StreamSink {
  public:
   virtual ~StreamSink() = default;
 
-  // Before the Done of the request, in the order of the answer; one call at a time, on a thread of
-  // the backend's, which waits for it: hand the piece on and return.
+  // Called in the order of the answer, one call at a time, before the Done of the request, on a
+  // thread of the backend, which it blocks: pass the delta on and return.
   virtual void on_delta(Delta piece) = 0;
 };
 

@@ -1,5 +1,5 @@
-// StructureSpec: what an answer has to be, as a request says it. What it means is for whoever
-// answers: the engine here makes a grammar of it.
+// StructureSpec: the structure that a request demands of its answer. The engine compiles it into a
+// grammar.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace windrow::llm {
 
-// What becomes of names in a JSON Schema that are no keywords, and of formats that are not known.
+// How unknown keywords and formats of a JSON Schema are treated.
 enum class UnknownWords : uint8_t {
-  kAnnotate,  // they have no effect, and Answer::structure_warnings names them
+  kAnnotate,  // ignored, and named in Answer::structure_warnings
   kRefuse,
 };
 
@@ -20,34 +20,35 @@ struct StructureSpec {
   enum class Kind : uint8_t {
     kJsonSchema,  // JSON that is valid under `text`, a JSON Schema
     kJsonObject,  // any JSON object
-    kRegex,       // a text that the expression `text` matches as a whole
+    kRegex,       // a text that the regular expression `text` matches as a whole
     kGrammar,     // a text of the grammar `text`, in GBNF
     kChoice,      // one of `choices`
-    kToolCalls,   // calls of the tools in `text`, as `tool_choice` says
+    kToolCalls,   // calls of the tools in `text`, by `tool_choice`
   };
 
   Kind kind = Kind::kJsonObject;
   std::string text;
   std::vector<std::string> choices;
 
-  // kJsonSchema and kJsonObject: white space between words; otherwise there is none.
+  // kJsonSchema and kJsonObject: white space between tokens is allowed.
   bool flexible_whitespace = false;
 
-  // kJsonSchema: where `additionalProperties` is absent, others than those declared may be there.
+  // kJsonSchema: other than the declared properties are allowed where `additionalProperties` is
+  // absent.
   bool open = false;
 
   // kJsonSchema and kToolCalls.
   UnknownWords unknown = UnknownWords::kAnnotate;
 
-  // kToolCalls, where `text` is a request's `tools`. Calls are written in the way of the model that
-  // answers; under kAuto they come when the model wants them.
+  // kToolCalls, where `text` is the request's `tools`. Calls are written in the format of the
+  // model.
   ToolChoice tool_choice;
 
-  // Of the other kinds: a request's `tools` whose calls may come instead, as `tool_choice` says;
-  // empty: there are none.
+  // For the other kinds: the request's `tools` that may be called instead, by `tool_choice`; empty
+  // if there are none.
   std::string tools;
 
-  // The body field that asked for it, for messages: "response_format".
+  // The body field that demands it, for messages: "response_format".
   std::string param;
 
   friend bool operator==(const StructureSpec&, const StructureSpec&) = default;

@@ -21,7 +21,7 @@ namespace {
 
 using Kind = StructureSpec::Kind;
 
-// What is longer is no schema, expression or grammar that anybody wrote.
+// No schema, expression or grammar in use is longer.
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 constexpr size_t kChoicesMax = 10'000;
 

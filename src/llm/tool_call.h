@@ -1,5 +1,5 @@
-// Calls of tools: what a model asks whoever asked it to do. A request says which tools there are
-// and whether they are to be called; an answer has the calls beside its text.
+// Tool calls: functions that a model asks its client to run. A request lists the tools and says
+// whether they are to be called; an answer has the calls beside its text.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +10,35 @@ namespace windrow::llm {
 
 enum class ToolUse : uint8_t {
   kAuto,      // the model decides
-  kNone,      // no call; the tools are not shown to the model
+  kNone,      // no call; the model does not see the tools
   kRequired,  // at least one call
-  kNamed,     // of ToolChoice::name, and nothing else
+  kNamed,     // a call of ToolChoice::name, and nothing else
 };
 
-// Where a request has tools.
+// How a request's tools are used.
 struct ToolChoice {
   ToolUse use = ToolUse::kAuto;
   std::string name;      // kNamed
-  bool parallel = true;  // more than one call in an answer is welcome
+  bool parallel = true;  // an answer may have more than one call
 
   friend bool operator==(const ToolChoice&, const ToolChoice&) = default;
 };
 
-// Whether an answer is calls and nothing else.
+// Whether the answer must be tool calls and nothing else.
 inline bool has_to_call(const ToolChoice& choice) {
   return choice.use == ToolUse::kRequired || choice.use == ToolUse::kNamed;
 }
 
 struct ToolCall {
-  std::string id;         // "call_" and 24 letters and digits; each call's own
-  std::string name;       // of a tool of the request
+  std::string id;         // "call_" and 24 letters and digits; unique
+  std::string name;       // a tool of the request
   std::string arguments;  // JSON text of an object
 
   friend bool operator==(const ToolCall&, const ToolCall&) = default;
 };
 
-// Some more of one call, of an answer that is told while it is made. The first of a call has its id
-// and its name; arguments joined are the call's.
+// A piece of a call in a streamed answer. The first piece of a call has its id and name; the
+// arguments of all pieces joined are the call's.
 struct ToolCallPiece {
   int32_t index = 0;  // in Choice::tool_calls
   std::string id;
@@ -48,7 +48,7 @@ struct ToolCallPiece {
   friend bool operator==(const ToolCallPiece&, const ToolCallPiece&) = default;
 };
 
-// What follows on `pieces` joins the last of them, as far as it is of the same call.
+// Appends `more` to `pieces`, where a piece of the same call as the last one is joined to it.
 void join(std::vector<ToolCallPiece>& pieces, std::vector<ToolCallPiece> more);
 
 }  // namespace windrow::llm

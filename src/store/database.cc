@@ -42,7 +42,7 @@ int bind(sqlite3_stmt* statement, int place, const Value& value) {
   if (const auto* number = std::get_if<int64_t>(&value))
     return sqlite3_bind_int64(statement, place, *number);
   if (const auto* text = std::get_if<std::string>(&value)) {
-    // What is bound outlives the statement.
+    // The bound values outlive the statement.
     return sqlite3_bind_text64(statement, place, text->data(), text->size(), SQLITE_STATIC,
                                SQLITE_UTF8);
   }
@@ -92,7 +92,7 @@ Database::~Database() {
   sqlite3_close_v2(handle_);
 }
 
-// What the schema has, one line for each table, column and index. In lower case, as SQLite
+// The schema as text, one line for each table, column and index. In lower case, as SQLite
 // compares names.
 Result<std::set<std::string>> Database::schema_parts() {
   std::set<std::string> parts;

@@ -1,8 +1,9 @@
-// Database: a SQLite file, behind the few things that are asked of it. The one door to SQLite.
+// Database: a SQLite file, reduced to the operations that Windrow uses. No other module uses
+// SQLite.
 //
-// Written ahead (WAL) and synced at each transaction, so what was committed survives a loss of
-// power. Failures are values: a full disk is kDiskFull, a file that is none of SQLite's or damaged
-// is kInvalid.
+// It has a write-ahead log that is synced at each transaction, so committed changes survive a power
+// failure. Failures are values: a full disk is kDiskFull, a file that is damaged or not SQLite's is
+// kInvalid.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +29,11 @@ namespace windrow::store {
 // NULL, a number or a text (UTF-8, no zero bytes) of a row.
 using Value = std::variant<std::monostate, int64_t, std::string>;
 
-// NULL where there is nothing.
+// NULL for an absent value.
 Value value_of(const std::optional<int64_t>& number);
 Value value_of(const std::optional<std::string>& text);
 
-// One row of an answer; good while its visitor runs. Columns are counted from 0.
+// A row of a result; valid while its visitor runs. Columns are counted from 0.
 class DatabaseRow {
  public:
   explicit DatabaseRow(sqlite3_stmt* statement) : statement_(statement) {}
@@ -50,11 +51,12 @@ class DatabaseRow {
 // Thread-safe: one statement or transaction at a time.
 class Database {
  public:
-  // Opens or makes the file at `path`, and brings it to the last of `versions`: statement lists in
-  // SQL, of which the n-th makes version n of version n - 1. `path` + "-wal" and "-shm" belong to
-  // it.
-  //   kInvalid    no database, or damaged: every page is looked at, and that tables, columns and
-  //               indexes have the names that `versions` give them
+  // Opens or creates the file at `path`, and migrates it to the last of `versions`: lists of SQL
+  // statements, of which the n-th turns version n - 1 into version n. `path` + "-wal" and "-shm"
+  // belong to it.
+  //   kInvalid    not a database, or damaged: every page is checked, and the names of tables,
+  //   columns
+  //               and indexes are compared with `versions`
   //   kConflict   it is of a later version, or another process writes to it
   //   kNotFound   there is no such folder
   //   kDiskFull, kIo
@@ -68,15 +70,15 @@ class Database {
   using Values = std::initializer_list<Value>;
   using Visit = std::function<void(const DatabaseRow&)>;
 
-  // One statement, with a value for each "?" in it; how many rows it changed. kConflict where
-  // a row stands in the way that there may be only one of.
+  // Runs one statement, with a value for each "?" in it, and returns how many rows it changed.
+  // kConflict for a violated uniqueness constraint.
   Result<int64_t> change(std::string_view sql, Values values = {});
 
-  // Calls `visit` for each row of the answer; it must not ask the database anything.
+  // Runs a query and calls `visit` for each row; `visit` must not use the database.
   Result<void> ask(std::string_view sql, Values values, const Visit& visit);
   Result<void> ask(std::string_view sql, std::span<const Value> values, const Visit& visit);
 
-  // All that `body` changes, or nothing: also when it fails, with its failure.
+  // Runs `body` as a transaction: commits if it succeeds, else rolls back and returns its failure.
   Result<void> transaction(const std::function<Result<void>()>& body);
 
  private:
@@ -95,11 +97,11 @@ class Database {
   std::recursive_mutex mutex_;
 };
 
-// The same; a file that is damaged is put aside first, under PATH.damaged-N, and a new one begun.
-// Then `put_aside` is its new name.
+// As Database::open, but a damaged file is renamed to PATH.damaged-N first, and a new one is
+// created. Then `put_aside` is its new name, and `why` what was wrong.
 struct OpenedDatabase {
   std::unique_ptr<Database> database;
-  std::string put_aside;  // empty: it was well
+  std::string put_aside;  // empty: the file was good
   std::string why;
 };
 Result<OpenedDatabase> open_or_begin(const std::string& path,

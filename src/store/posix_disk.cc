@@ -34,7 +34,7 @@ ErrorKind error_kind(int error) {
   }
 }
 
-// "cannot VERB PATH: what the system says".
+// "cannot VERB PATH: REASON".
 Error failure(std::string_view verb, const std::string& path, int error) {
   return Error{error_kind(error),
                fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(error))};
@@ -199,7 +199,7 @@ class PosixLock final : public FileLock {
   Descriptor file_;
 };
 
-// Of a file that holds something else.
+// For a file with contents of its own.
 class PosixContentLock final : public FileLock {
  public:
   explicit PosixContentLock(Descriptor file) : file_(std::move(file)) {}

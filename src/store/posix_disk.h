@@ -1,4 +1,4 @@
-// PosixDisk: the file system of the machine.
+// PosixDisk: Disk on the file system of the machine.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace windrow::store {
 
-// Thread-safe. Whoever uses one ignores SIGXFSZ, so that a file size limit comes back as kDiskFull
-// instead of ending the process.
+// Thread-safe. The program has to ignore SIGXFSZ, so that a file size limit is reported as
+// kDiskFull instead of ending the process.
 class PosixDisk final : public Disk {
  public:
-  // Only regular files: kInvalid for a folder or device. A new file's name is not yet safe from a
-  // loss of power; sync_folder_of makes it so.
+  // Only regular files: kInvalid for a folder or device. The name of a new file survives a power
+  // failure only after sync_folder_of.
   Result<std::unique_ptr<AppendFile>> open_append(const std::string& path) override;
   Result<std::unique_ptr<ReadFile>> open_read(const std::string& path) override;
   Result<std::string> read_all(const std::string& path) override;
 
-  // By way of PATH.tmp, which is gone afterwards whether it worked or not.
+  // Writes PATH.tmp first and renames it; PATH.tmp is gone afterwards in any case.
   Result<void> write_atomically(const std::string& path, std::string_view text) override;
 
   Result<void> rename(const std::string& from, const std::string& to) override;
@@ -28,9 +28,8 @@ class PosixDisk final : public Disk {
   bool exists(const std::string& path) const override;
   Result<void> sync_folder_of(const std::string& path) override;
 
-  // flock on the file, which is made when it is not there and stays when the lock is let go:
-  // removing it would let two processes lock two files of one name. While held it says who holds
-  // it.
+  // flock on the file, which is created if needed, names the holder while it is locked, and stays
+  // when the lock is released: removing it would let two processes lock two files of one name.
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock_file(const std::string& path) override;
   Result<std::optional<std::string>> lock_holder(const std::string& path) const override;
