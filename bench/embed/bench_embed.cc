@@ -153,7 +153,7 @@ std::vector<std::vector<float>> run_backend(engine::EmbeddingBackend& backend,
       request.inputs.push_back({.tokens = texts[i]});
     auto promise = std::make_shared<std::promise<llm::Outcome>>();
     outcomes.push_back(promise->get_future());
-    backend.submit(std::move(request),
+    backend.submit(llm::plain_call(std::move(request)),
                    [promise](llm::Outcome outcome) { promise->set_value(std::move(outcome)); });
   }
   std::vector<std::vector<float>> vectors;

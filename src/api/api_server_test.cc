@@ -37,9 +37,9 @@ TEST(ApiServer, AnswersAChat) {
   rig.load();
   RawClient client(rig.server->port());
   client.send(post(kChatPath, kChat));
-  const llm::Request asked = rig.backend.wait_for(1);
-  EXPECT_EQ(asked.endpoint, llm::Endpoint::kChatCompletions);
-  EXPECT_EQ(asked.chat.messages.size(), 1U);
+  const llm::BackendCall asked = rig.backend.wait_for_call(1);
+  EXPECT_EQ(asked.request->endpoint, llm::Endpoint::kChatCompletions);
+  EXPECT_EQ(asked.request->chat.messages.size(), 1U);
   EXPECT_EQ(asked.listener, nullptr);
   rig.backend.end(said("hello"));
   const Reply reply = read_reply(client);
@@ -374,7 +374,7 @@ TEST(ApiServer, StopWithoutGraceTellsThoseInside) {
   whole.send(post(kChatPath, kChat));
   rig.backend.wait_for(1);
   stream.send(post(kChatPath, kStream));
-  rig.backend.wait_for(2).listener->on_delta({.text = "he"});
+  rig.backend.wait_for_call(2).listener->on_delta({.text = "he"});
   // The stream has begun when its first event is there.
   auto stopped = std::async(std::launch::async, [&] { rig.server->stop({}); });
   const Reply refused = read_reply(whole);
@@ -425,7 +425,7 @@ TEST(ApiServer, WhileNobodyCanAnswerNobodyWaits) {
   EXPECT_NE(given_up.header("Retry-After"), "");
   // It is answered before it is taken away, and would else get the place of the other one.
   windrow::testing::eventually([&] { return rig.dispatcher.in_flight(); }, ::testing::Le(1));
-  rig.backend.cancel_all();
+  rig.backend.end_all();
   EXPECT_EQ(rig.ask(get("/ready")).status, 503);
   EXPECT_EQ(rig.ask(get("/health")).status, 200);
   EXPECT_EQ(rig.ask(post(kChatPath, kChat)).error().at("code"), "upstream_unreachable");

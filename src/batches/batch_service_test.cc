@@ -34,15 +34,14 @@ class Gate {
  public:
   explicit Gate(int open) : open_(open) {}
 
-  llm::Outcome pass(const llm::Request& request) {
-    const std::stop_callback left(request.unwanted, [this] {
+  void pass(const llm::BackendCall& call) {
+    const std::stop_callback left(call.unwanted, [this] {
       const std::scoped_lock lock(mutex_);
       changed_.notify_all();
     });
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return passed_ < open_ || request.unwanted.stop_requested(); });
+    changed_.wait(lock, [&] { return passed_ < open_ || call.unwanted.stop_requested(); });
     ++passed_;
-    return echo(request);
   }
   void open_all() {
     const std::scoped_lock lock(mutex_);
@@ -185,7 +184,8 @@ TEST_F(BatchServiceTest, AKeyThatWasUsedBringsWhatItMade) {
 
 TEST_F(BatchServiceTest, ACancelledOneKeepsWhatItHas) {
   Gate gate(3);
-  open([&](const llm::Request& request) { return gate.pass(request); });
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open(echo);
   start();
   const std::string id = create(rows(1000));
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 3; });
@@ -228,7 +228,8 @@ TEST_F(BatchServiceTest, OneThatNeverBeganIsCancelledAtOnce) {
 
 TEST_F(BatchServiceTest, WhoseTimeIsOverTellsEachRowThatIsLeft) {
   Gate gate(3);
-  open([&](const llm::Request& request) { return gate.pass(request); });
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open(echo);
   start();
   const std::string id = create(rows(100));
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 3; });
@@ -252,7 +253,8 @@ TEST_F(BatchServiceTest, WhoseTimeIsOverTellsEachRowThatIsLeft) {
 TEST_F(BatchServiceTest, GoesOnAfterARestartAndAsksNothingTwice) {
   const std::string input = rows(200);
   Gate first(50);
-  open([&](const llm::Request& request) { return first.pass(request); });
+  before_answer = [&](const llm::BackendCall& call) { first.pass(call); };
+  open(echo);
   start();
   const std::string id = create(input);
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 50; });
@@ -359,7 +361,8 @@ TEST_F(BatchServiceTest, WhoseInputIsGoneFailsOrWaitsUntilItsTimeIsOver) {
 
 TEST_F(BatchServiceTest, OneThatWaitsForItsModelHoldsNoPlaceAndSaysSo) {
   Gate gate(0);
-  open([&](const llm::Request& request) { return gate.pass(request); }, {.running_max = 1});
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open(echo, {.running_max = 1});
   models->other_is_waited_for = true;
   start();
   const std::string waits = create(row("a", "one", "other"));
@@ -375,7 +378,8 @@ TEST_F(BatchServiceTest, OneThatWaitsForItsModelHoldsNoPlaceAndSaysSo) {
 
 TEST_F(BatchServiceTest, AnInputWhoseTimeIsOverIsReadToTheEnd) {
   Gate gate(5);
-  open([&](const llm::Request& request) { return gate.pass(request); });
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open(echo);
   start();
   const std::string id = create(rows(50));
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 5; });
@@ -390,7 +394,8 @@ TEST_F(BatchServiceTest, AnInputWhoseTimeIsOverIsReadToTheEnd) {
 
 TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
   Gate gate(7);
-  open([&](const llm::Request& request) { return gate.pass(request); });
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open(echo);
   start();
   const std::string id = create(rows(50));
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 7; });
@@ -404,7 +409,8 @@ TEST_F(BatchServiceTest, WhatWasCountedIsKnownAfterARestartBeforeAnythingRuns) {
 
 TEST_F(BatchServiceTest, OneThatIsStoppedHasItsCountsInTheDatabase) {
   Gate gate(7);
-  open([&](const llm::Request& request) { return gate.pass(request); });
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open(echo);
   start();
   const std::string id = create(rows(50));
   wait_until(id, [](const BatchView& now) { return now.record.counts.completed >= 7; });
@@ -428,7 +434,8 @@ TEST_F(BatchServiceTest, ARecordThatIsDamagedFailsAloneAndTheRestServes) {
 
 TEST_F(BatchServiceTest, SoManyRunAtATimeAndTheOthersInTheirOrder) {
   Gate gate(0);
-  open([&](const llm::Request& request) { return gate.pass(request); }, {.running_max = 2});
+  before_answer = [&](const llm::BackendCall& call) { gate.pass(call); };
+  open(echo, {.running_max = 2});
   start();
   const std::string first = create(row("a", "one"));
   const std::string second = create(row("b", "two"));

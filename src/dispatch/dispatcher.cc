@@ -1,6 +1,7 @@
 #include "dispatch/dispatcher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace windrow::dispatch {
@@ -89,27 +90,26 @@ Dispatcher::~Dispatcher() {
 // --- in -----------------------------------------------------------------------------------------
 
 std::optional<ItemId> Dispatcher::accept(llm::Request request, WorkItem item, Cost expected,
-                                         Done done, std::optional<Patience> patience) {
+                                         Done done, Delivery delivery,
+                                         std::optional<Patience> patience) {
   const std::optional<Hash128> question = item.same_answer;
-  Entry entry{.done = std::move(done), .listener = std::move(request.listener)};
+  Entry entry{.priority = item.priority, .delivery = std::move(delivery), .done = std::move(done)};
   if (!coalesce_) item.same_answer.reset();
-  if (entry.listener) {
+  if (entry.delivery.listener) {
     // Heard or not, in pieces of text or in events of a server: they do not share an answer.
     item.pack = 0;
     if (item.same_answer)
       item.same_answer = heard_question(*item.same_answer, !request.raw.empty());
     entry.heard = std::make_shared<SharedListener>(item.same_answer.has_value());
-    entry.member = entry.heard->join(entry.listener);
+    entry.member = entry.heard->join(entry.delivery.listener);
   } else if (cache_ != nullptr && question && item.lane == 0) {
     // What must keep its place in a lane cannot be answered out of turn. What is kept has no
     // pieces.
     entry.cached_as = question_of(*question, cache_scope_);
   }
-  request.unwanted = {};
-  request.priority = item.priority;
   // Who is turned away should cost next to nothing, just when there is too much to do.
   if (!patience && !is_open_to(item)) return std::nullopt;
-  if (upstreams_.size() == 1) upstreams_.front().backend->read_ahead(request);
+  if (upstreams_.size() == 1) entry.read_ahead = upstreams_.front().backend->read_ahead(request);
   entry.request = std::make_shared<const llm::Request>(std::move(request));
   const std::stop_token left = patience ? std::move(patience->left) : std::stop_token();
   const std::stop_callback wake(left, [this] {
@@ -181,8 +181,8 @@ void Dispatcher::cancel_unless_out(ItemId item) {
   {
     const std::scoped_lock lock(mutex_);
     const auto entry = entries_.find(item);
-    const bool loads = entry != entries_.end() && entry->second.request &&
-                       entry->second.request->load_wait && entry->second.request->load_wait->waits;
+    const bool loads = entry != entries_.end() && entry->second.delivery.load_wait &&
+                       entry->second.delivery.load_wait->waits;
     if (policy_.is_in_flight(item) && !loads) return;
     Actions actions;
     policy_.cancel(begin_event(), item, actions);
@@ -203,36 +203,29 @@ void Dispatcher::cancel(ItemId item) {
 }
 
 void Dispatcher::cancel_waiting() {
-  cancel_those(Cancel::kWaiting);
+  cancel_calls(false);
 }
 
 void Dispatcher::cancel_all() {
-  cancel_those(Cancel::kAll);
+  cancel_calls(true);
 }
 
-void Dispatcher::cancel_those(Cancel what) {
-  Effects deeds;
+// A call that was decided on and is not with its backend yet has its tokens by now, so it is asked
+// as any other.
+void Dispatcher::cancel_calls(bool all) {
+  Effects effects;
   {
     const std::scoped_lock lock(mutex_);
-    cancelled_ = std::max(cancelled_, what);
-    ++cancels_;
+    for (const auto& [id, stops] : calls_) {
+      effects.emplace_back(StopCall{stops.withdrawn});
+      if (all) effects.emplace_back(StopCall{stops.unwanted});
+    }
     Actions actions;
     begin_event();
     policy_.cancel_waiting(actions);
-    deeds = end_event(actions);
+    std::ranges::move(end_event(actions), std::back_inserter(effects));
   }
-  pass_on(what);
-  run(std::move(deeds));
-}
-
-void Dispatcher::pass_on(Cancel what) {
-  for (const DispatchUpstream& upstream : upstreams_) {
-    if (what == Cancel::kAll) {
-      upstream.backend->cancel_all();
-    } else {
-      upstream.backend->cancel_waiting();
-    }
-  }
+  run(std::move(effects));
 }
 
 void Dispatcher::wait_idle() {

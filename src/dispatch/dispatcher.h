@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -125,14 +126,16 @@ class Dispatcher final : public Submitter {
   }
   [[nodiscard]] bool submit(llm::Request request, WorkItem item, Cost expected,
                             Done done) override {
-    return accept(std::move(request), item, expected, std::move(done), Patience{}).has_value();
+    return accept(std::move(request), item, expected, std::move(done), {}, Patience{}).has_value();
   }
 
   // The same, and nothing once `left` is asked to stop, also for those who were waiting. What it
   // returns names the request for cancel(); it may have ended already.
   [[nodiscard]] std::optional<ItemId> submit(llm::Request request, WorkItem item, Cost expected,
-                                             Done done, std::stop_token left) {
-    return accept(std::move(request), item, expected, std::move(done), Patience{std::move(left)});
+                                             Done done, std::stop_token left,
+                                             Delivery delivery = {}) {
+    return accept(std::move(request), item, expected, std::move(done), std::move(delivery),
+                  Patience{std::move(left)});
   }
 
   // As submit, for those who cannot wait: nothing, and nothing happens to the request, when as many
@@ -143,17 +146,18 @@ class Dispatcher final : public Submitter {
   //
   // Of a request with a listener the pieces come before its Done; it is not tried again once there
   // was one. Equal requests that are heard share one answer, too; who comes later hears it from the
-  // beginning. on_delta may call cancel, not submit or offer. Request::unwanted is not looked at,
-  // here or in submit: cancel is what says so.
+  // beginning. on_delta may call cancel, not submit or offer.
   [[nodiscard]] std::optional<ItemId> offer(llm::Request request, WorkItem item, Cost expected,
-                                            Done done) {
-    return accept(std::move(request), item, expected, std::move(done), std::nullopt);
+                                            Done done, Delivery delivery = {}) {
+    return accept(std::move(request), item, expected, std::move(done), std::move(delivery),
+                  std::nullopt);
   }
 
   // Nobody waits for this one any more: it ends with kCancelled, soon, wherever it is; what is out
   // by then may end with what it would have ended with. Others that share its answer
-  // (WorkItem::same_answer) still get it; the backend learns by Request::unwanted when nobody is
-  // left. Nothing happens when it has ended. Any thread, also from within a Done or on_delta.
+  // (WorkItem::same_answer) still get it; the backend learns by BackendCall::unwanted when the last
+  // one has left. Nothing happens when it has ended. Any thread, also from within a Done or
+  // on_delta.
   void cancel(ItemId item);
 
   // The same, unless it is out and not just waiting for its model to be loaded.
@@ -174,8 +178,9 @@ class Dispatcher final : public Submitter {
 
   void stop_admitting() override;
 
-  // Also what is handed to the backend at this moment, for the first time or again. Nothing is
-  // tried again after either: a failure that would have been ends as kCancelled too.
+  // End what waits here, and ask the backends, by the tokens of the calls that are out, to end
+  // those that have not started, or all. Nothing is tried again after either: a failure that would
+  // have been ends as kCancelled too.
   void cancel_waiting() override;
   void cancel_all() override;
 
@@ -195,11 +200,12 @@ class Dispatcher final : public Submitter {
   bool budget_is_spent() const;
 
  private:
-  enum class Cancel : uint8_t { kNothing, kWaiting, kAll };
-
   struct Entry {
-    // Not altered once it is here: calls read it without the lock. Its listener is not in it.
+    // Calls share it and read it without the lock.
     std::shared_ptr<const llm::Request> request;
+    std::shared_ptr<const llm::ReadAhead> read_ahead;
+    llm::Priority priority = llm::Priority::kNormal;
+    Delivery delivery;
     Done done;
     std::optional<Hash128> cached_as;
     std::optional<llm::Outcome> outcome;  // of the last call
@@ -208,9 +214,14 @@ class Dispatcher final : public Submitter {
     std::string earlier_failure;
 
     // Of a request with a listener: what calls it, for those who share the answer.
-    std::shared_ptr<llm::StreamSink> listener;
     std::shared_ptr<SharedListener> heard;
     SharedListener::Member member = 0;
+  };
+
+  // By these the backend is asked to end a call: where it has not started, or wherever it is.
+  struct CallStops {
+    std::stop_source withdrawn;
+    std::stop_source unwanted;
   };
 
   // What a call is to those who wait for it.
@@ -227,8 +238,7 @@ class Dispatcher final : public Submitter {
     UpstreamId upstream;
     int64_t tokens = 0;
     PackReason reason = PackReason::kAlone;
-    std::stop_token unwanted;
-    int64_t cancels_seen = 0;
+    llm::BackendCall to_backend;  // of one request: whole; of several: without the request
   };
   struct CompleteItem {
     Done done;
@@ -239,7 +249,7 @@ class Dispatcher final : public Submitter {
     bool hears_all = false;  // what was said of its answer, before it ends
   };
   struct StopCall {
-    std::stop_source unwanted;
+    std::stop_source stops;
   };
   struct BudgetSpent {};
   struct AtCallsMax {};
@@ -257,13 +267,13 @@ class Dispatcher final : public Submitter {
   };
 
   std::optional<ItemId> accept(llm::Request request, WorkItem item, Cost expected, Done done,
-                               std::optional<Patience> patience);
+                               Delivery delivery, std::optional<Patience> patience);
 
   // --- with the lock ---
   int32_t free_slots() const;
   bool has_room_for(const WorkItem& item) const;
   int32_t room() const;
-  bool is_idle() const { return in_flight_ == 0 && starting_ == 0; }
+  bool is_idle() const { return in_flight_ == 0 && submitting_ == 0; }
   void notify_waiters();
   void tell_limits();
   TimePoint begin_event();
@@ -287,8 +297,7 @@ class Dispatcher final : public Submitter {
   void call_ended(const OpenCall& call, llm::Outcome outcome);
   void keep(const OpenCall& call, const std::vector<llm::Outcome>& outcomes);
   void wake();
-  void cancel_those(Cancel what);
-  void pass_on(Cancel what);
+  void cancel_calls(bool all);
 
   const std::vector<DispatchUpstream> upstreams_;
   const int32_t in_flight_max_;
@@ -313,16 +322,14 @@ class Dispatcher final : public Submitter {
   int32_t submitters_waiting_ = 0;
   DispatchPolicy policy_;
   boost::unordered_flat_map<ItemId, Entry, std::hash<ItemId>> entries_;
-  boost::unordered_flat_map<CallId, std::stop_source, std::hash<CallId>> unwanted_;  // calls out
+  std::map<CallId, CallStops> calls_;  // those that are out
   uint64_t submitted_ = 0;
   int64_t cached_ = 0;
   int32_t in_flight_ = 0;
   bool told_of_budget_ = false;
   bool told_of_calls_max_ = false;
-  int32_t starting_ = 0;  // calls that are being handed over
+  int32_t submitting_ = 0;  // threads in Backend::submit: the backend may go when they have left
   bool admitting_ = true;
-  Cancel cancelled_ = Cancel::kNothing;  // the most that was asked for
-  int64_t cancels_ = 0;                  // how often it was
 };
 
 }  // namespace windrow::dispatch

@@ -32,17 +32,6 @@ TEST(DispatcherCancel, TheBackendLearnsWhenNobodyWantsWhatIsOut) {
   EXPECT_TRUE(rig.was_answered("b"));
 }
 
-TEST(DispatcherCancel, TheClientsOwnTokenIsNotTheBackends) {
-  OfferRig rig({.in_flight_max = 1});
-  std::stop_source own;
-  llm::Request request;
-  request.unwanted = own.get_token();
-  ASSERT_TRUE(rig.dispatcher.offer(std::move(request), {}, 0, [](const DispatchResult&) {}));
-  own.request_stop();
-  EXPECT_EQ(rig.backend.unwanted(), 0);
-  rig.backend.answer_next(llm::Answer{});
-}
-
 TEST(DispatcherCancel, WhatIsUnwantedIsNotTriedAgain) {
   OfferRig rig({.in_flight_max = 1, .attempts_max = 5});
   const auto id = rig.offer("a");

@@ -88,7 +88,7 @@ Dispatcher::Effects Dispatcher::deeds_of(const Actions& actions) {
     } else if (const auto* ended = std::get_if<Ended>(&action)) {
       deeds.emplace_back(finish(*ended, shared));
     } else if (const auto* stop = std::get_if<Stop>(&action)) {
-      deeds.emplace_back(StopCall{unwanted_.at(stop->call)});
+      deeds.emplace_back(StopCall{calls_.at(stop->call).unwanted});
     } else if (const auto* joined = std::get_if<Follow>(&action)) {
       follow(*joined);
     } else {
@@ -114,29 +114,42 @@ Dispatcher::SharedOutcomes Dispatcher::shared_outcomes(const Actions& actions) {
 }
 
 Dispatcher::SendCall Dispatcher::hand(const Send& send) {
-  ++starting_;
-  const auto [unwanted, fresh] = unwanted_.try_emplace(send.call);
+  ++submitting_;
+  const CallStops& stops = calls_[send.call];
   SendCall hand{.call = {.id = send.call},
                 .upstream = send.upstream,
                 .tokens = send.tokens,
-                .reason = send.reason,
-                .unwanted = unwanted->second.get_token(),
-                .cancels_seen = cancels_};
+                .reason = send.reason};
   hand.call.requests.reserve(send.items.size());
   for (const ItemId item : send.items)
     hand.call.requests.push_back(entries_.at(item).request);
-  if (send.items.size() == 1) hand.call.heard = entries_.at(send.items.front()).heard;
+  const Entry& first = entries_.at(send.items.front());
+  hand.to_backend = {.priority = first.priority,
+                     .withdrawn = stops.withdrawn.get_token(),
+                     .unwanted = stops.unwanted.get_token()};
+  if (send.items.size() > 1) return hand;
+  hand.call.heard = first.heard;
+  hand.to_backend.request = first.request;
+  hand.to_backend.listener = first.heard;
+  hand.to_backend.read_ahead = first.read_ahead;
+  hand.to_backend.answer_share = first.delivery.answer_share;
+  hand.to_backend.load_wait = first.delivery.load_wait;
   return hand;
 }
 
-// Those who wait for one answer hold one request, and hear it together.
+// Items that wait for one answer hold what its leader is sent with, and hear it together. So where
+// the leader leaves, the call goes on for them.
 void Dispatcher::follow(const Follow& follow) {
   const Entry& leader = entries_.at(follow.leader);
   Entry& entry = entries_.at(follow.item);
   entry.request = leader.request;
+  entry.read_ahead = leader.read_ahead;
+  entry.priority = leader.priority;
+  entry.delivery.answer_share = leader.delivery.answer_share;
+  entry.delivery.load_wait = leader.delivery.load_wait;
   if (!leader.heard) return;
   entry.heard = leader.heard;
-  entry.member = entry.heard->join(entry.listener);
+  entry.member = entry.heard->join(entry.delivery.listener);
 }
 
 void Dispatcher::inherit(const PromoteFollower& inherit) {
@@ -202,8 +215,7 @@ void Dispatcher::run(Effects deeds) {
   running_ = running.outer;
 }
 
-// The lock cannot be held while the backend takes the request: it may answer at once. So a cancel
-// may have reached the backend before the request did, and is then repeated.
+// Without the lock: the backend may answer at once.
 void Dispatcher::apply(SendCall hand) {
   OpenCall& call = hand.call;
   if (on_batch_ && hand.reason != PackReason::kAlone) {
@@ -212,37 +224,22 @@ void Dispatcher::apply(SendCall hand) {
                .tokens = hand.tokens,
                .reason = hand.reason});
   }
-  llm::PackedRequest packed;
-  if (call.requests.size() == 1) {
-    packed.request = *call.requests.front();
-  } else {
+  if (call.requests.size() > 1) {
     std::vector<const llm::Request*> requests;
     requests.reserve(call.requests.size());
     for (const auto& request : call.requests)
       requests.push_back(request.get());
-    packed = llm::pack_requests(requests);
+    llm::PackedRequest packed = llm::pack_requests(requests);
+    hand.to_backend.request = std::make_shared<const llm::Request>(std::move(packed.request));
     call.sizes = std::move(packed.sizes);
   }
-  packed.request.listener = call.heard;
-  packed.request.unwanted = std::move(hand.unwanted);
   upstreams_[hand.upstream.value()].backend->submit(
-      std::move(packed.request), [this, call = std::move(call)](llm::Outcome outcome) {
+      std::move(hand.to_backend), [this, call = std::move(call)](llm::Outcome outcome) {
         call_ended(call, std::move(outcome));
       });
-  for (;;) {
-    Cancel missed = Cancel::kNothing;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (cancels_ == hand.cancels_seen) {
-        --starting_;
-        notify_waiters();
-        return;
-      }
-      hand.cancels_seen = cancels_;
-      missed = cancelled_;
-    }
-    pass_on(missed);
-  }
+  const std::scoped_lock lock(mutex_);
+  --submitting_;
+  notify_waiters();
 }
 
 void Dispatcher::apply(CompleteItem finish) {
@@ -268,7 +265,7 @@ void Dispatcher::end(CompleteItem& finish) {
 }
 
 void Dispatcher::apply(StopCall stop) {
-  stop.unwanted.request_stop();
+  stop.stops.request_stop();
 }
 
 void Dispatcher::apply(BudgetSpent) {
@@ -303,7 +300,7 @@ void Dispatcher::call_ended(const OpenCall& call, llm::Outcome outcome) {
   Effects deeds;
   {
     const std::scoped_lock lock(mutex_);
-    unwanted_.erase(call.id);
+    calls_.erase(call.id);
     const std::vector<ItemId>& items = policy_.items_of(call.id);
     for (size_t i = 0; i < items.size(); ++i) {
       Entry& entry = entries_.at(items[i]);

@@ -42,21 +42,19 @@ class Talker final : public llm::Backend {
       thread = std::jthread([this](const std::stop_token& stop) { serve(stop); });
   }
 
-  void submit(llm::Request request, Done done) override {
+  void submit(llm::BackendCall call, Done done) override {
     const std::scoped_lock lock(mutex_);
-    held_.emplace_back(std::move(request), std::move(done));
+    held_.emplace_back(std::move(call), std::move(done));
     changed_.notify_one();
   }
 
-  void cancel_waiting() override {}
-  void cancel_all() override {}
   int32_t in_flight_target() const override { return 6; }
   llm::BackendStats stats() const override { return {}; }
 
  private:
   void serve(const std::stop_token& stop) {
     for (;;) {
-      std::pair<llm::Request, Done> next;
+      std::pair<llm::BackendCall, Done> next;
       uint64_t seed = 0;
       {
         std::unique_lock lock(mutex_);
@@ -70,25 +68,25 @@ class Talker final : public llm::Backend {
     }
   }
 
-  static llm::Outcome outcome_of(const llm::Request& request, Random random) {
+  static llm::Outcome outcome_of(const llm::BackendCall& call, Random random) {
     llm::Answer answer;
-    answer.choices.emplace_back().text = answer_to(request.model);
+    answer.choices.emplace_back().text = answer_to(call.request->model);
     const std::string& text = answer.choices.front().text;
     if (random.chance(0.05)) return llm::Failure{llm::FailureClass::kTransient};
     for (size_t at = 0; at < text.size(); at += kPieceBytes) {
-      if (request.unwanted.stop_requested()) return llm::Failure{llm::FailureClass::kCancelled};
+      if (call.unwanted.stop_requested()) return llm::Failure{llm::FailureClass::kCancelled};
       if (random.chance(0.01)) return llm::Failure{llm::FailureClass::kTransient};
-      if (!request.listener) continue;
+      if (!call.listener) continue;
       llm::Delta piece;
       piece.text = text.substr(at, kPieceBytes);
-      request.listener->on_delta(std::move(piece));
+      call.listener->on_delta(std::move(piece));
     }
     return answer;
   }
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<std::pair<llm::Request, Done>> held_;
+  std::deque<std::pair<llm::BackendCall, Done>> held_;
   Random random_;
   std::array<std::jthread, 2> threads_;
 };
@@ -170,12 +168,15 @@ TEST(DispatcherLeaveSoak, EverybodyEndsOnceAndHearsHisOwn) {
             for (int tries = 0; tries < 1000 && !id; ++tries) {
               llm::Request ask;
               ask.model = question;
-              if (listens) ask.listener = client;
-              id = dispatcher.offer(std::move(ask), draw_item(own, question, clock), 0,
-                                    [client](DispatchResult result) {
-                                      client->outcome = std::move(result.outcome);
-                                      ++client->ends;
-                                    });
+              Delivery delivery;
+              if (listens) delivery.listener = client;
+              id = dispatcher.offer(
+                  std::move(ask), draw_item(own, question, clock), 0,
+                  [client](DispatchResult result) {
+                    client->outcome = std::move(result.outcome);
+                    ++client->ends;
+                  },
+                  std::move(delivery));
               if (!id) std::this_thread::yield();
             }
             client->accepted = id.has_value();

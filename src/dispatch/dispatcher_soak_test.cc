@@ -38,28 +38,17 @@ class Server final : public llm::Backend {
       thread = std::jthread([this](const std::stop_token& stop) { serve(stop); });
   }
 
-  void submit(llm::Request request, Done done) override {
+  void submit(llm::BackendCall call, Done done) override {
     const std::scoped_lock lock(mutex_);
-    held_.emplace_back(std::move(request), std::move(done));
+    held_.emplace_back(std::move(call), std::move(done));
     changed_.notify_one();
-  }
-
-  void cancel_waiting() override { cancel_all(); }
-  void cancel_all() override {
-    std::deque<Held> held;
-    {
-      const std::scoped_lock lock(mutex_);
-      held.swap(held_);
-    }
-    for (const auto& [request, done] : held)
-      done(llm::Failure{.failure_class = llm::FailureClass::kCancelled});
   }
 
   int32_t in_flight_target() const override { return 3; }
   llm::BackendStats stats() const override { return {}; }
 
  private:
-  using Held = std::pair<llm::Request, Done>;
+  using Held = std::pair<llm::BackendCall, Done>;
 
   void serve(const std::stop_token& stop) {
     for (;;) {
@@ -74,9 +63,11 @@ class Server final : public llm::Backend {
         held_.erase(at);
         draw = random_.unit();
       }
-      next.second(draw < 0.05   ? llm::Outcome(llm::Failure{llm::FailureClass::kTransient})
+      next.second(next.first.is_cancelled()
+                      ? llm::Outcome(llm::Failure{llm::FailureClass::kCancelled})
+                  : draw < 0.05 ? llm::Outcome(llm::Failure{llm::FailureClass::kTransient})
                   : draw < 0.08 ? llm::Outcome(llm::Failure{llm::FailureClass::kRequest})
-                                : answer(next.first, draw > 0.95));
+                                : answer(*next.first.request, draw > 0.95));
     }
   }
 

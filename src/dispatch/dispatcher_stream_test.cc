@@ -44,8 +44,8 @@ TEST(DispatcherStream, WhatIsHeardIsNotSharedWithWhatIsNot) {
   EXPECT_EQ(rig.backend.held(), 2U);
   llm::Request raw;
   raw.raw = "{}";
-  raw.listener = std::make_shared<Notes>();
-  ASSERT_TRUE(rig.dispatcher.offer(std::move(raw), kSame, 0, [](const DispatchResult&) {}));
+  ASSERT_TRUE(rig.dispatcher.offer(std::move(raw), kSame, 0, [](const DispatchResult&) {},
+                                   {.listener = std::make_shared<Notes>()}));
   EXPECT_EQ(rig.backend.held(), 3U);
   rig.dispatcher.cancel_all();
 }

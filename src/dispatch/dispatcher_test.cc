@@ -38,16 +38,14 @@ TEST(Dispatcher, KeepsNoMoreInFlightThanTheBackendWants) {
 // Reads ahead, and notes on which thread.
 class ReadingBackend final : public llm::Backend {
  public:
-  void read_ahead(llm::Request& request) override {
-    request.read_ahead = std::make_shared<const llm::ReadAhead>();
+  std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request&) override {
     readers.push_back(std::this_thread::get_id());
+    return std::make_shared<const llm::ReadAhead>();
   }
-  void submit(llm::Request request, Done done) override {
-    EXPECT_NE(request.read_ahead, nullptr);
+  void submit(llm::BackendCall call, Done done) override {
+    EXPECT_NE(call.read_ahead, nullptr);
     waiting.push_back(std::move(done));
   }
-  void cancel_waiting() override {}
-  void cancel_all() override {}
   int32_t in_flight_target() const override { return 1; }
   llm::BackendStats stats() const override { return {}; }
 
@@ -151,7 +149,7 @@ TEST(Dispatcher, AfterCancelNothingIsTriedAgain) {
 class CancelDuringSubmit : public ::testing::TestWithParam<void (Dispatcher::*)()> {
  protected:
   // Nobody shall wait for what escaped after all.
-  void TearDown() override { backend_.cancel_all(); }
+  void TearDown() override { backend_.end_all(); }
 
   // Lets the cancel happen in the middle of the given submit.
   void cancel_within(int submit) {
@@ -284,7 +282,7 @@ TEST_F(DispatcherOfTwo, WhatIsTooLateIsNotSent) {
 TEST(Dispatcher, AnswersAtOnceDoNotNest) {
   class AtOnce final : public llm::Backend {
    public:
-    void submit(llm::Request, Done done) override {
+    void submit(llm::BackendCall, Done done) override {
       if (!first) {
         first = std::move(done);
         return;
@@ -293,8 +291,6 @@ TEST(Dispatcher, AnswersAtOnceDoNotNest) {
       done(llm::Answer{});
       --depth;
     }
-    void cancel_waiting() override {}
-    void cancel_all() override {}
     int32_t in_flight_target() const override { return 1; }
     llm::BackendStats stats() const override { return {}; }
 

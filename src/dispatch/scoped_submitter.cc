@@ -30,8 +30,6 @@ bool ScopedSubmitter::has_room() {
 }
 
 bool ScopedSubmitter::submit(llm::Request request, WorkItem item, Cost expected, Done done) {
-  // So that it can be told whether it waits for its model, and be cancelled meanwhile.
-  if (!request.load_wait) request.load_wait = std::make_shared<llm::LoadWait>();
   uint64_t serial = 0;
   {
     std::unique_lock lock(mutex_);
@@ -43,13 +41,15 @@ bool ScopedSubmitter::submit(llm::Request request, WorkItem item, Cost expected,
     live_.emplace(serial, Live{.item = {}, .tokens = item.tokens});
     tokens_ += item.tokens;
   }
-  const std::optional<ItemId> id = dispatcher_.submit(
-      std::move(request), item, expected,
-      [this, serial, done = std::move(done)](DispatchResult result) {
-        done(std::move(result));
-        ended(serial);
-      },
-      left_.get_token());
+  const std::optional<ItemId> id =
+      dispatcher_.submit(std::move(request), item, expected,
+                         [this, serial, done = std::move(done)](DispatchResult result) {
+                           done(std::move(result));
+                           ended(serial);
+                         },
+                         left_.get_token(),
+                         // So that a cancellation can tell whether it still waits for its model.
+                         {.load_wait = std::make_shared<llm::LoadWait>()});
   if (!id) {
     ended(serial);
     return false;

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "dispatch/budget.h"
 #include "dispatch/work_item.h"
 #include "llm/answer.h"
+#include "llm/backend.h"
 #include "llm/request.h"
 
 namespace windrow::dispatch {
@@ -33,6 +35,14 @@ struct DispatchResult {
   std::string earlier_failure;
 
   OutcomeSource source = OutcomeSource::kAsked;
+};
+
+// What a request is asked with, beside the question: the same for every call made for it. The
+// members are those of llm::BackendCall.
+struct Delivery {
+  std::shared_ptr<llm::StreamSink> listener = nullptr;
+  std::shared_ptr<llm::AnswerShare> answer_share = nullptr;
+  std::shared_ptr<llm::LoadWait> load_wait = nullptr;
 };
 
 // Thread-safe. What it concerns is what was submitted through it.

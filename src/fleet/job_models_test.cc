@@ -10,8 +10,6 @@ class StillBackend final : public llm::Backend {
   explicit StillBackend(const llm::BackendStats& stats) : stats_(stats) {}
 
   void submit(llm::Request, Done) override {}
-  void cancel_waiting() override {}
-  void cancel_all() override {}
   int32_t in_flight_target() const override { return 1; }
   llm::BackendStats stats() const override { return stats_; }
 

@@ -4,6 +4,10 @@
 
 namespace windrow::llm {
 
+std::shared_ptr<const ReadAhead> Backend::read_ahead(const Request& /*request*/) {
+  return nullptr;
+}
+
 std::variant<int64_t, Failure> Backend::count_prompt(const Request&) {
   return Failure{.code = "unsupported_by_model",
                  .message =

@@ -1,42 +1,24 @@
 // Request: one question to a model, in our own types. The JSON of an OpenAI body becomes one of
 // these at the edge (llm/request_json.h). Below the edge JSON remains only where a chat template
 // wants it as it was written: the messages, the tools and the template's own arguments.
+//
+// It says what is asked and nothing else. What belongs to one attempt to answer it (priority,
+// listener, cancellation) is in BackendCall, llm/backend.h: so a request is parsed once and then
+// shared, unchanged, by every attempt.
 #pragma once
 
-#include <atomic>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
-#include "llm/priority.h"
 #include "llm/structure.h"
 #include "llm/tool_call.h"
 
 namespace windrow::llm {
-
-class AnswerShare;
-class StreamSink;
-
-// What a backend made of a request ahead of its turn (Backend::read_ahead). Each backend has its
-// own.
-class ReadAhead {
- public:
-  virtual ~ReadAhead() = default;
-};
-
-// Where models are loaded when somebody asks for them: how long a request waits for its model, and
-// whether it does so at the moment. Set by who asks, read by both.
-struct LoadWait {
-  std::optional<TimePoint> until;  // absent: as long as it takes
-  std::atomic<bool> waits = false;
-};
 
 enum class Endpoint : uint8_t {
   kChatCompletions,  // /v1/chat/completions
@@ -151,17 +133,6 @@ struct Request {
   std::string query;
   std::optional<int32_t> results_max;  // the best so many documents; absent: all
   bool return_documents = false;
-
-  // Not of the question: who hears the answer while it is made (llm/stream_sink.h; null: nobody),
-  // whether it is still wanted, and who waits for it. One that is wanted no more ends with
-  // kCancelled, soon: what waits does not start, rows leave the batch at the next step, a call
-  // elsewhere is broken off.
-  std::shared_ptr<StreamSink> listener;
-  std::shared_ptr<const ReadAhead> read_ahead;  // null: nothing was made yet
-  std::shared_ptr<AnswerShare> answer_share;    // what the answer takes is counted; null: it is not
-  std::shared_ptr<LoadWait> load_wait;          // null: it waits for its model as long as it takes
-  std::stop_token unwanted;
-  Priority priority = Priority::kNormal;  // among those that wait for the same model
 };
 
 }  // namespace windrow::llm

@@ -16,15 +16,12 @@ class CheckedBackend final : public llm::Backend {
   CheckedBackend(llm::Backend& inner, std::string name, MixUpWatch& watch)
       : inner_(inner), name_(std::move(name)), watch_(watch) {}
 
-  void submit(llm::Request request, Done done) override {
-    const std::optional<uint64_t> question = watch_.question_of(request);
-    inner_.submit(std::move(request),
-                  [this, question, done = std::move(done)](llm::Outcome outcome) {
-                    done(watch_.judge(name_, question, std::move(outcome)));
-                  });
+  void submit(llm::BackendCall call, Done done) override {
+    const std::optional<uint64_t> question = watch_.question_of(*call.request);
+    inner_.submit(std::move(call), [this, question, done = std::move(done)](llm::Outcome outcome) {
+      done(watch_.judge(name_, question, std::move(outcome)));
+    });
   }
-  void cancel_waiting() override { inner_.cancel_waiting(); }
-  void cancel_all() override { inner_.cancel_all(); }
   int32_t in_flight_target() const override { return inner_.in_flight_target(); }
   llm::BackendStats stats() const override { return inner_.stats(); }
 

@@ -16,16 +16,14 @@ namespace {
 class Parrot final : public llm::Backend {
  public:
   struct Held {
-    llm::Request request;
+    llm::BackendCall call;
     Done done;
   };
   std::deque<Held> held;
 
-  void submit(llm::Request request, Done done) override {
-    held.push_back({std::move(request), std::move(done)});
+  void submit(llm::BackendCall call, Done done) override {
+    held.push_back({std::move(call), std::move(done)});
   }
-  void cancel_waiting() override {}
-  void cancel_all() override {}
   int32_t in_flight_target() const override { return 4; }
   llm::BackendStats stats() const override { return {}; }
 
@@ -39,15 +37,15 @@ class Parrot final : public llm::Backend {
   void answer_first() {
     Held first = std::move(held.front());
     held.pop_front();
-    first.done(repeat(first.request));
+    first.done(repeat(*first.call.request));
   }
 
   void swap_first_two() {
     Held one = std::move(held[0]);
     Held two = std::move(held[1]);
     held.erase(held.begin(), held.begin() + 2);
-    one.done(repeat(two.request));
-    two.done(repeat(one.request));
+    one.done(repeat(*two.call.request));
+    two.done(repeat(*one.call.request));
   }
 };
 
@@ -61,7 +59,7 @@ llm::Request row(int number) {
 class CheckedBackendTest : public ::testing::Test {
  protected:
   void submit(llm::Request request) {
-    checked_.submit(std::move(request),
+    checked_.submit(llm::plain_call(std::move(request)),
                     [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
   }
   // A row, and the question beside it where there is one.
@@ -122,7 +120,8 @@ TEST_F(CheckedBackendTest, AServerMayGiveAnAnswerToAnotherServersRow) {
   CheckedBackend other(other_parrot, "http://b", watch_);
   submit_row(1);
   llm::Answer stolen = Parrot::repeat(parrot_.held[1].request);
-  other.submit(row(2), [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
+  other.submit(llm::plain_call(row(2)),
+               [this](llm::Outcome outcome) { ended_.push_back(std::move(outcome)); });
   other_parrot.held.front().done(std::move(stolen));
   EXPECT_NE(failure(0), nullptr);
 }

@@ -28,21 +28,15 @@ class DeferredBackend final : public llm::Backend {
   bool has_joined() const { return backend() != nullptr; }
 
   // Before it has joined a request fails as one to a server that is not there.
-  void submit(llm::Request request, Done done) override {
+  void submit(llm::BackendCall call, Done done) override {
     if (llm::Backend* const there = backend())
-      return there->submit(std::move(request), std::move(done));
+      return there->submit(std::move(call), std::move(done));
     done(llm::Failure{.failure_class = llm::FailureClass::kTransient,
                       .status = 502,
                       .code = "upstream_unreachable",
                       .message = fmt::format("{} has not answered yet", name_),
                       .param = {},
                       .unreached = true});
-  }
-  void cancel_waiting() override {
-    if (llm::Backend* const there = backend()) there->cancel_waiting();
-  }
-  void cancel_all() override {
-    if (llm::Backend* const there = backend()) there->cancel_all();
   }
   int32_t in_flight_target() const override { return in_flight_; }
   llm::BackendStats stats() const override {

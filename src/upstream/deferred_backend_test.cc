@@ -20,10 +20,13 @@ TEST(DeferredBackend, LetsNothingThroughBeforeItHasJoined) {
       {.pumped = true});
   DeferredBackend late("a server", 3);
   EXPECT_EQ(late.in_flight_target(), 3);
+  std::stop_source stop;
   std::optional<llm::Outcome> ended;
   const auto submit = [&] {
     ended.reset();
-    late.submit({}, [&](llm::Outcome outcome) { ended = std::move(outcome); });
+    llm::BackendCall call = llm::plain_call({});
+    call.unwanted = stop.get_token();
+    late.submit(std::move(call), [&](llm::Outcome outcome) { ended = std::move(outcome); });
   };
   submit();
   ASSERT_TRUE(ended.has_value());
@@ -31,8 +34,6 @@ TEST(DeferredBackend, LetsNothingThroughBeforeItHasJoined) {
   EXPECT_EQ(failure.failure_class, llm::FailureClass::kTransient);
   EXPECT_TRUE(failure.unreached) << "so it is sent elsewhere, or again";
   EXPECT_EQ(failure.message, "a server has not answered yet");
-  late.cancel_waiting();
-  late.cancel_all();
   EXPECT_EQ(late.stats().rows_running, 0);
 
   late.join(inner);
@@ -42,7 +43,7 @@ TEST(DeferredBackend, LetsNothingThroughBeforeItHasJoined) {
   inner.pump();
   EXPECT_EQ(std::get<llm::Answer>(*ended).usage.prompt_tokens, 7);
   submit();
-  late.cancel_all();
+  stop.request_stop();
   EXPECT_EQ(std::get<llm::Failure>(*ended).failure_class, llm::FailureClass::kCancelled);
 }
 

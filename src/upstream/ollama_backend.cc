@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -10,11 +9,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "llm/pending_requests.h"
 #include "upstream/target.h"
 
 namespace windrow::upstream {
@@ -46,21 +45,12 @@ int64_t telling_bytes(const std::string& raw) {
 
 // What is known of one model. Guarded by the state's mutex, but for its names and the questions.
 struct OllamaBackend::Model {
-  struct Held {
-    uint64_t number = 0;
-    llm::Request request;
-    Done done;
-
-    // Ends it when it is wanted no more. Let go of without the lock: whoever does waits for it.
-    std::unique_ptr<std::stop_callback<std::function<void()>>> unwanted = nullptr;
-  };
-
   std::string name;   // as rows call it
   std::string there;  // as the server does
   bool known = false;
   OllamaContext context;
   BytesPerToken ratio;
-  std::vector<Held> held;
+  llm::PendingRequests pending{ollama_cancelled()};  // calls that wait until it is known
 
   // The questions, in their order: loading, /api/ps, /api/show.
   std::vector<http::ClientRequest> questions;
@@ -71,8 +61,7 @@ struct OllamaBackend::State {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::string, std::shared_ptr<Model>> models;
-  uint64_t held = 0;  // so far
-  int asking = 0;     // models whose questions are not all answered
+  int asking = 0;  // models whose questions are not all answered
   bool closed = false;
   std::map<const Model*, http::CallId> calls;
 };
@@ -88,14 +77,20 @@ OllamaBackend::OllamaBackend(http::Client& client, llm::Backend& inner, Upstream
 
 OllamaBackend::~OllamaBackend() {
   std::vector<http::CallId> calls;
+  std::vector<std::shared_ptr<Model>> models;
   {
     const std::scoped_lock lock(state_->mutex);
     state_->closed = true;
+    for (const auto& [name, model] : state_->models)
+      models.push_back(model);
     for (const auto& [model, call] : state_->calls)
       calls.push_back(call);
   }
-  // Before the calls: their end would send what is held.
-  cancel_held();
+  // Before the calls: their end would send what is pending.
+  for (const std::shared_ptr<Model>& model : models) {
+    for (llm::PendingRequests::Taken& taken : model->pending.take_all())
+      std::move(taken).end(ollama_cancelled());
+  }
   for (const http::CallId call : calls)
     client_.cancel(call);
   std::unique_lock lock(state_->mutex);
@@ -104,7 +99,8 @@ OllamaBackend::~OllamaBackend() {
 
 // --- rows ---------------------------------------------------------------------------------------
 
-void OllamaBackend::submit(llm::Request request, Done done) {
+void OllamaBackend::submit(llm::BackendCall call, Done done) {
+  const llm::Request& request = *call.request;
   std::shared_ptr<Model> model;
   bool first = false;
   {
@@ -121,43 +117,24 @@ void OllamaBackend::submit(llm::Request request, Done done) {
     model = found;
   }
   const llm::Endpoint endpoint = request.endpoint;
-  if (!holds(model, request, done)) forward(model, std::move(request), std::move(done));
+  if (!holds(*model, call, done)) forward(model, std::move(call), std::move(done));
   if (first) ask(model, endpoint);
 }
 
-// Takes the row where the context of its model is not known yet.
-bool OllamaBackend::holds(const std::shared_ptr<Model>& model, llm::Request& request, Done& done) {
-  const std::stop_token unwanted = request.unwanted;
-  uint64_t number = 0;
+// Takes the call where the context of its model is not known yet.
+bool OllamaBackend::holds(Model& model, llm::BackendCall& call, Done& done) {
+  llm::PendingId id;
   {
     const std::scoped_lock lock(state_->mutex);
-    if (model->known) return false;
-    number = ++state_->held;
-    model->held.push_back(
-        {.number = number, .request = std::move(request), .done = std::move(done)});
+    if (model.known) return false;
+    id = model.pending.add(std::move(call), std::move(done));
   }
-  if (!unwanted.stop_possible()) return true;
-  auto callback = std::make_unique<std::stop_callback<std::function<void()>>>(
-      unwanted, [state = state_, model, number] { let_go(*state, *model, number); });
-  const std::scoped_lock lock(state_->mutex);
-  const auto found = std::ranges::find(model->held, number, &Model::Held::number);
-  if (found != model->held.end()) found->unwanted = std::move(callback);
+  model.pending.watch(id);
   return true;
 }
 
-void OllamaBackend::let_go(State& state, Model& model, uint64_t number) {
-  std::optional<Model::Held> held;
-  {
-    const std::scoped_lock lock(state.mutex);
-    const auto found = std::ranges::find(model.held, number, &Model::Held::number);
-    if (found == model.held.end()) return;
-    held = std::move(*found);
-    model.held.erase(found);
-  }
-  held->done(ollama_cancelled());
-}
-
-void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::Request request, Done done) {
+void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::BackendCall call, Done done) {
+  const llm::Request& request = *call.request;
   OllamaContext context;
   {
     const std::scoped_lock lock(state_->mutex);
@@ -170,8 +147,8 @@ void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::Request re
   asked.endpoint = request.endpoint;
   asked.inputs.resize(request.inputs.size());
   inner_.submit(
-      std::move(request), [state = state_, model, asked = std::move(asked), body_bytes,
-                           server = server_, done = std::move(done)](llm::Outcome outcome) mutable {
+      std::move(call), [state = state_, model, asked = std::move(asked), body_bytes,
+                        server = server_, done = std::move(done)](llm::Outcome outcome) mutable {
         auto* answer = std::get_if<llm::Answer>(&outcome);
         if (answer == nullptr) return done(std::move(outcome));
         PromptFate fate = PromptFate::kWhole;
@@ -187,30 +164,6 @@ void OllamaBackend::forward(const std::shared_ptr<Model>& model, llm::Request re
         if (fate != PromptFate::kCut) return done(std::move(outcome));
         done(cut_failure(std::move(*answer), model->name, of_model, server));
       });
-}
-
-void OllamaBackend::cancel_held() {
-  std::vector<Model::Held> held;
-  {
-    const std::scoped_lock lock(state_->mutex);
-    for (const auto& [name, model] : state_->models) {
-      for (Model::Held& one : model->held)
-        held.push_back(std::move(one));
-      model->held.clear();
-    }
-  }
-  for (Model::Held& one : held)
-    one.done(ollama_cancelled());
-}
-
-void OllamaBackend::cancel_waiting() {
-  cancel_held();
-  inner_.cancel_waiting();
-}
-
-void OllamaBackend::cancel_all() {
-  cancel_held();
-  inner_.cancel_all();
 }
 
 // --- questions ----------------------------------------------------------------------------------
@@ -283,16 +236,14 @@ void OllamaBackend::known(const std::shared_ptr<Model>& model) {
       context = context_of(model->answers[2], loaded_context(model->answers[1], model->there));
   }
   if (on_context_) on_context_(model->name, context.tokens);
-  std::vector<Model::Held> held;
   {
     const std::scoped_lock lock(state_->mutex);
     model->context = context;
     model->known = true;
-    held.swap(model->held);
   }
-  for (Model::Held& one : held) {
-    one.unwanted = nullptr;
-    forward(model, std::move(one.request), std::move(one.done));
+  for (llm::PendingRequests::Taken& taken : model->pending.take_all()) {
+    auto [call, done] = std::move(taken).release();
+    forward(model, std::move(call), std::move(done));
   }
   // Of its own: the destructor may go on before the lock is let go.
   const std::shared_ptr<State> state = state_;

@@ -30,9 +30,7 @@ class OllamaBackend final : public llm::Backend {
   OllamaBackend(const OllamaBackend&) = delete;
   OllamaBackend& operator=(const OllamaBackend&) = delete;
 
-  void submit(llm::Request request, Done done) override;
-  void cancel_waiting() override;
-  void cancel_all() override;
+  void submit(llm::BackendCall call, Done done) override;
   int32_t in_flight_target() const override { return inner_.in_flight_target(); }
   llm::BackendStats stats() const override { return inner_.stats(); }
 
@@ -43,10 +41,8 @@ class OllamaBackend final : public llm::Backend {
   void ask(const std::shared_ptr<Model>& model, llm::Endpoint endpoint);
   void ask_next(const std::shared_ptr<Model>& model);
   void known(const std::shared_ptr<Model>& model);
-  void cancel_held();
-  bool holds(const std::shared_ptr<Model>& model, llm::Request& request, Done& done);
-  static void let_go(State& state, Model& model, uint64_t number);
-  void forward(const std::shared_ptr<Model>& model, llm::Request request, Done done);
+  bool holds(Model& model, llm::BackendCall& call, Done& done);
+  void forward(const std::shared_ptr<Model>& model, llm::BackendCall call, Done done);
   http::ClientRequest call(http::Method method, std::string_view path,
                            const std::string& body) const;
 

@@ -28,15 +28,13 @@ class Answering final : public llm::Backend {
   std::atomic<int32_t> prompt_tokens = 100;
   std::atomic<int> submitted = 0;
 
-  void submit(llm::Request, Done done) override {
+  void submit(llm::BackendCall, Done done) override {
     ++submitted;
     llm::Answer answer;
     answer.raw = "{}";
     answer.usage.prompt_tokens = prompt_tokens;
     done(answer);
   }
-  void cancel_waiting() override {}
-  void cancel_all() override {}
   int32_t in_flight_target() const override { return 4; }
   llm::BackendStats stats() const override { return {}; }
 };
@@ -78,10 +76,12 @@ class OllamaBackendTest : public ::testing::Test {
     return request;
   }
 
-  std::future<llm::Outcome> submit(llm::Request request) {
+  std::future<llm::Outcome> submit(llm::Request request, std::stop_token withdrawn = {}) {
     auto result = std::make_shared<std::promise<llm::Outcome>>();
     std::future<llm::Outcome> waiting = result->get_future();
-    backend_->submit(std::move(request),
+    llm::BackendCall call = llm::plain_call(std::move(request));
+    call.withdrawn = std::move(withdrawn);
+    backend_->submit(std::move(call),
                      [result](llm::Outcome outcome) { result->set_value(std::move(outcome)); });
     return waiting;
   }
@@ -139,8 +139,9 @@ TEST_F(OllamaBackendTest, AContextThatGrewEndsTheChecks) {
 
 TEST_F(OllamaBackendTest, WhoWaitsForTheContextCanBeCancelled) {
   stalls_ = true;
-  std::future<llm::Outcome> waiting = submit(row());
-  backend_->cancel_waiting();
+  std::stop_source withdrawn;
+  std::future<llm::Outcome> waiting = submit(row(), withdrawn.get_token());
+  withdrawn.request_stop();
   EXPECT_EQ(end_of(std::move(waiting)), "cancelled");
   std::future<llm::Outcome> last = submit(row());
   backend_.reset();

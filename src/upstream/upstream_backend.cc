@@ -259,7 +259,15 @@ UpstreamBackend::UpstreamBackend(http::Client& client, const Clock& clock, Upstr
       calls_(std::make_shared<Calls>()) {}
 
 UpstreamBackend::~UpstreamBackend() {
-  cancel_all();
+  std::vector<http::CallId> ids;
+  {
+    const std::scoped_lock lock(calls_->mutex);
+    for (const auto& [number, call] : calls_->in_flight) {
+      if (call.id) ids.push_back(*call.id);
+    }
+  }
+  for (const http::CallId id : ids)
+    client_.cancel(id);
   std::unique_lock lock(calls_->mutex);
   calls_->changed.wait(lock, [&] { return calls_->in_flight.empty(); });
 }
@@ -272,20 +280,27 @@ http::Headers UpstreamBackend::headers_of(const UpstreamOptions& options) {
   return headers;
 }
 
-http::ClientRequest UpstreamBackend::request_for(llm::Request& request, bool streams) const {
+http::ClientRequest UpstreamBackend::request_for(const std::shared_ptr<const llm::Request>& request,
+                                                 bool streams) const {
   http::ClientRequest call;
   call.method = http::Method::kPost;
-  call.url = target_of(options_.base, request.endpoint);
+  call.url = target_of(options_.base, request->endpoint);
   call.headers = headers_;
-  std::string body = std::move(request.raw);
-  if (const auto alias = options_.aliases.find(request.model); alias != options_.aliases.end())
-    body = llm::with_member(body, "model", boost::json::serialize(alias->second));
+  call.limits.total = options_.request_timeout;
+  const auto alias = options_.aliases.find(request->model);
+  const bool renamed = alias != options_.aliases.end();
+  if (!renamed && !streams) {
+    // As it was written: it is sent from the request, without a copy.
+    call.body = std::shared_ptr<const std::string>(request, &request->raw);
+    return call;
+  }
+  std::string body = request->raw;
+  if (renamed) body = llm::with_member(body, "model", boost::json::serialize(alias->second));
   if (streams) {
     body = llm::with_member(body, "stream", "true");
     body = llm::with_member(body, "stream_options", R"({"include_usage":true})");
   }
   call.body = std::make_shared<const std::string>(std::move(body));
-  call.limits.total = options_.request_timeout;
   return call;
 }
 
@@ -295,17 +310,18 @@ std::shared_ptr<const schema::Validator> UpstreamBackend::validator_for(
   return options_.schemas->of(request.structure_schema);
 }
 
-void UpstreamBackend::submit(llm::Request request, Done done) {
+void UpstreamBackend::submit(llm::BackendCall asked, Done done) {
+  const llm::Request& request = *asked.request;
   ENSURE(!request.raw.empty(), "a server elsewhere is given bodies as they were written");
-  if (request.unwanted.stop_requested()) return done(cancelled());
-  const bool streams = request.listener != nullptr && may_stream(request.endpoint);
-  http::ClientRequest out = request_for(request, streams);
+  if (asked.is_cancelled()) return done(cancelled());
+  const bool streams = asked.listener != nullptr && may_stream(request.endpoint);
+  http::ClientRequest out = request_for(asked.request, streams);
   auto call = std::make_shared<Call>();
   call->calls = calls_;
   call->clock = &clock_;
   call->options = &options_;
   call->asked = {.server = name_,
-                 .model = std::move(request.model),
+                 .model = request.model,
                  .endpoint = request.endpoint,
                  .models = &options_.models};
   call->wanted = {.form = request.structure,
@@ -313,7 +329,7 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
                   .validator = validator_for(request)};
   call->done = std::move(done);
   if (streams) {
-    call->listener = std::move(request.listener);
+    call->listener = std::move(asked.listener);
     call->stream.emplace(call->asked, call->wanted, choices_of(request));
     call->start = clock_.now();
     out.on_data = [call](const http::ReplyHead& head, std::string_view bytes) {
@@ -328,7 +344,7 @@ void UpstreamBackend::submit(llm::Request request, Done done) {
   const uint64_t number = call->number;
   const http::CallId id = client_.send(
       std::move(out), [call](http::ClientResult result) { call->finish(std::move(result)); });
-  watch(number, id, request.unwanted);
+  watch(number, id, asked.unwanted);
 }
 
 // Unless the call has ended already.
@@ -340,18 +356,6 @@ void UpstreamBackend::watch(uint64_t number, http::CallId id, const std::stop_to
   // Runs at once if it is unwanted by now.
   if (unwanted.stop_possible())
     mine->second.unwanted.emplace(unwanted, Calls::Unwanted{.client = &client_, .id = id});
-}
-
-void UpstreamBackend::cancel_all() {
-  std::vector<http::CallId> ids;
-  {
-    const std::scoped_lock lock(calls_->mutex);
-    for (const auto& [number, call] : calls_->in_flight) {
-      if (call.id) ids.push_back(*call.id);
-    }
-  }
-  for (const http::CallId id : ids)
-    client_.cancel(id);
 }
 
 llm::UpstreamStatus UpstreamBackend::status() const {

@@ -9,8 +9,9 @@
 // Answer is that of a request without a listener. What becomes of a stream that breaks is in
 // stream_reply.h.
 //
-// A request that is wanted no more (Request::unwanted) has its call broken off, whatever it has
-// come to; the connection is closed, from which servers see that they may stop.
+// A call starts when it is submitted, so BackendCall::withdrawn ends it only before that.
+// BackendCall::unwanted breaks it off, however far it has come; the connection is closed, from
+// which servers see that they may stop.
 #pragma once
 
 #include <cstdint>
@@ -85,9 +86,7 @@ class UpstreamBackend final : public llm::Backend {
   UpstreamBackend(const UpstreamBackend&) = delete;
   UpstreamBackend& operator=(const UpstreamBackend&) = delete;
 
-  void submit(llm::Request request, Done done) override;
-  void cancel_waiting() override {}  // nothing waits here
-  void cancel_all() override;
+  void submit(llm::BackendCall call, Done done) override;
   int32_t in_flight_target() const override { return options_.in_flight; }
   llm::BackendStats stats() const override;
 
@@ -103,7 +102,8 @@ class UpstreamBackend final : public llm::Backend {
 
   static http::Headers headers_of(const UpstreamOptions& options);
   std::shared_ptr<const schema::Validator> validator_for(const llm::Request& request) const;
-  http::ClientRequest request_for(llm::Request& request, bool streams) const;  // takes its body
+  http::ClientRequest request_for(const std::shared_ptr<const llm::Request>& request,
+                                  bool streams) const;
   void watch(uint64_t number, http::CallId id, const std::stop_token& unwanted);
 
   http::Client& client_;

@@ -62,7 +62,7 @@ class UpstreamBackendTest : public ::testing::Test {
 
   llm::Outcome ask(llm::Request request) {
     std::promise<llm::Outcome> outcome;
-    backend_->submit(std::move(request),
+    backend_->submit(llm::plain_call(std::move(request)),
                      [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
     return outcome.get_future().get();
   }
@@ -262,7 +262,8 @@ TEST_F(UpstreamBackendTest, AServerThatIsGoneWasNotReached) {
   options.base = http::Url{.tls = false, .host = "127.0.0.1", .port = port, .target = "/v1"};
   UpstreamBackend gone(*client_, clock_, std::move(options));
   std::promise<llm::Outcome> outcome;
-  gone.submit(chat("{}"), [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
+  gone.submit(llm::plain_call(chat("{}")),
+              [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
   const llm::Outcome ended = outcome.get_future().get();
   EXPECT_TRUE(std::get<llm::Failure>(ended).unreached);
 }
@@ -272,11 +273,34 @@ TEST_F(UpstreamBackendTest, WhatIsCancelledEndsAsThat) {
   reply_.end = TestReply::End::kStall;
   reply_.bytes_max = 10;
   std::promise<llm::Outcome> outcome;
-  backend_->submit(chat("{}"), [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
-  backend_->cancel_all();
+  std::stop_source unwanted;
+  llm::BackendCall call = llm::plain_call(chat("{}"));
+  call.unwanted = unwanted.get_token();
+  backend_->submit(std::move(call), [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
+  unwanted.request_stop();
   const llm::Outcome ended = outcome.get_future().get();
   EXPECT_EQ(std::get<llm::Failure>(ended).failure_class, llm::FailureClass::kCancelled);
   EXPECT_EQ(backend_->status().failures, 0) << "nobody's fault";
+}
+
+// What is decided and not yet sent when it is cancelled is not sent.
+TEST_F(UpstreamBackendTest, WhatIsWithdrawnBeforeItIsSentIsNotSent) {
+  open();
+  std::stop_source withdrawn;
+  llm::BackendCall call = llm::plain_call(chat("{}"));
+  call.withdrawn = withdrawn.get_token();
+  llm::BackendCall too_late = call;
+  std::promise<llm::Outcome> answered;
+  backend_->submit(std::move(call), [&](llm::Outcome one) { answered.set_value(std::move(one)); });
+  withdrawn.request_stop();
+  EXPECT_TRUE(std::holds_alternative<llm::Answer>(answered.get_future().get()))
+      << "it has been sent, so it goes on";
+  std::promise<llm::Outcome> outcome;
+  backend_->submit(std::move(too_late),
+                   [&](llm::Outcome one) { outcome.set_value(std::move(one)); });
+  const llm::Outcome ended = outcome.get_future().get();
+  EXPECT_EQ(std::get<llm::Failure>(ended).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(server_.requests(), 1);
 }
 
 TEST_F(UpstreamBackendTest, ItsEndEndsWhatIsOut) {
@@ -285,7 +309,7 @@ TEST_F(UpstreamBackendTest, ItsEndEndsWhatIsOut) {
   reply_.bytes_max = 10;
   std::atomic<int> ended = 0;
   for (int i = 0; i < 20; ++i)
-    backend_->submit(chat("{}"), [&](const llm::Outcome&) { ++ended; });
+    backend_->submit(llm::plain_call(chat("{}")), [&](const llm::Outcome&) { ++ended; });
   backend_.reset();
   EXPECT_EQ(ended, 20);
 }

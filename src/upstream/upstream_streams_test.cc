@@ -94,26 +94,31 @@ class UpstreamStreams : public ::testing::Test {
     return reply_;
   }
 
-  llm::Request request(std::string raw = R"({"model":"m"})", std::string model = "m") {
+  llm::BackendCall request(std::string raw = R"({"model":"m"})", std::string model = "m") {
     llm::Request request;
     request.raw = std::move(raw);
     request.model = std::move(model);
-    request.listener = ear_;
-    request.unwanted = stop_.get_token();
-    return request;
+    return call(std::move(request));
   }
 
-  std::future<llm::Outcome> send(llm::Request request) {
+  llm::BackendCall call(llm::Request request) {
+    llm::BackendCall call = llm::plain_call(std::move(request));
+    call.listener = ear_;
+    call.unwanted = stop_.get_token();
+    return call;
+  }
+
+  std::future<llm::Outcome> send(llm::BackendCall call) {
     auto outcome = std::make_shared<std::promise<llm::Outcome>>();
     std::future<llm::Outcome> future = outcome->get_future();
-    backend_->submit(std::move(request), [outcome, ear = ear_](llm::Outcome one) {
+    backend_->submit(std::move(call), [outcome, ear = ear_](llm::Outcome one) {
       ear->ended = true;
       outcome->set_value(std::move(one));
     });
     return future;
   }
 
-  llm::Outcome ask(llm::Request request) { return send(std::move(request)).get(); }
+  llm::Outcome ask(llm::BackendCall call) { return send(std::move(call)).get(); }
 
   SystemClock clock_;
   http::Loop loop_{clock_};
@@ -152,15 +157,15 @@ TEST_F(UpstreamStreams, ABodyAsksForTheStreamAndItsUsageAndIsElseAsItWas) {
   EXPECT_EQ(seen_.at(0).body,
             R"({"temperature":0.50,"model":"theirs","messages":[{"content":[{"image_url":1}]}],)"
             R"("stream":true,"stream_options":{"include_usage":true}})");
-  llm::Request unheard = request();
+  llm::BackendCall unheard = request();
   unheard.listener = nullptr;
   ask(std::move(unheard));
   EXPECT_EQ(seen_.at(1).body, R"({"model":"m"})");
   // Only what is made bit by bit.
-  llm::Request embedding = request();
+  llm::Request embedding = *request().request;
   embedding.endpoint = llm::Endpoint::kEmbeddings;
   reply_ = {.body = R"({"data":[{"embedding":[1]}]})"};
-  EXPECT_EQ(std::get<llm::Answer>(ask(std::move(embedding))).raw, reply_.body);
+  EXPECT_EQ(std::get<llm::Answer>(ask(call(std::move(embedding)))).raw, reply_.body);
   EXPECT_EQ(seen_.at(2).body, R"({"model":"m"})");
 }
 
@@ -243,7 +248,7 @@ TEST_F(UpstreamStreams, WhatBecomesUnwantedIsBrokenOff) {
   for (const bool streams : {false, true}) {
     stop_ = {};
     ear_ = std::make_shared<Ear>();
-    llm::Request one = request();
+    llm::BackendCall one = request();
     if (!streams) one.listener = nullptr;
     std::future<llm::Outcome> outcome = send(std::move(one));
     requests_.wait(streams ? 1 : 0);
@@ -259,7 +264,7 @@ TEST_F(UpstreamStreams, ItsEndComesOnceWhenTheTwoMeet) {
     Random random(seed);
     std::stop_source stop;
     std::atomic<int> ends = 0;
-    llm::Request one = request();
+    llm::BackendCall one = request();
     one.listener = std::make_shared<Ear>();
     one.unwanted = stop.get_token();
     const std::jthread other([&, spin = random.below(20'000)] {

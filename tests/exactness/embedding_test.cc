@@ -255,7 +255,8 @@ class EmbeddingBackends : public ::testing::Test {
  protected:
   static llm::Outcome ask(llm::Backend& backend, const llm::Request& request) {
     std::promise<llm::Outcome> promise;
-    backend.submit(request, [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
+    backend.submit(llm::plain_call(request),
+                   [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
     return promise.get_future().get();
   }
 

@@ -127,13 +127,13 @@ class Streams : public ::testing::Test {
   std::optional<dispatch::ItemId> ask(Asked& asked, llm::Request request, bool may_share = true) {
     dispatch::WorkItem item = dispatch::testing::item_of(request);
     if (!may_share) item.same_answer.reset();
-    request.listener = asked.ear;
     return dispatcher_->offer(std::move(request), item, 0,
                               [this, &asked](dispatch::DispatchResult result) {
                                 asked.ear->ended = true;
                                 const std::scoped_lock lock(mutex_);
                                 asked.end = std::move(result);
-                              });
+                              },
+                              {.listener = asked.ear});
   }
 
   int64_t total(int64_t sim_upstream::SimStats::* member) const {

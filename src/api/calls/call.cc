@@ -244,7 +244,7 @@ void Call::offer(CallPlan plan) {
                                   .stream = plan.envelope.stream,
                                   .body_bytes = body_bytes_,
                                   .arrived_at = arrived_at_,
-                                  .load_wait = plan.request.load_wait});
+                                  .load_wait = plan.load_wait});
   ticket->sent(loop_.clock().now());
   std::optional<llm::Failure> failure;
   {
@@ -256,13 +256,14 @@ void Call::offer(CallPlan plan) {
   if (failure) return put([&](Inbox& inbox) { inbox.outcome = std::move(*failure); });
   // Where something may be due before the answer.
   if (plan.envelope.stream || plan.item.deadline) put([](Inbox&) {});
-  if (plan.envelope.stream) plan.request.listener = shared_from_this();
-  plan.request.answer_share = share_;
-  const std::optional<dispatch::ItemId> item =
-      dispatcher_->offer(std::move(plan.request), plan.item, 0,
-                         [self = shared_from_this()](dispatch::DispatchResult result) {
-                           self->done(std::move(result));
-                         });
+  dispatch::Delivery delivery{.answer_share = share_, .load_wait = std::move(plan.load_wait)};
+  if (plan.envelope.stream) delivery.listener = shared_from_this();
+  const std::optional<dispatch::ItemId> item = dispatcher_->offer(
+      std::move(plan.request), plan.item, 0,
+      [self = shared_from_this()](dispatch::DispatchResult result) {
+        self->done(std::move(result));
+      },
+      std::move(delivery));
   if (!item) return put([&](Inbox& inbox) { inbox.outcome = overloaded(*dispatcher_); });
   const bool unwanted = [&] {
     const std::scoped_lock lock(mutex_);

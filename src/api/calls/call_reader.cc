@@ -236,9 +236,8 @@ std::variant<CallPlan, llm::Failure> read_body(const CallInput& input, llm::Endp
     if (translation != nullptr) plan.request.chat.wishes = translation->wishes;
   }
   if (plan.model->residence) {
-    plan.request.load_wait = std::make_shared<llm::LoadWait>();
-    if (rules.load_wait > Duration{})
-      plan.request.load_wait->until = input.arrived_at + rules.load_wait;
+    plan.load_wait = std::make_shared<llm::LoadWait>();
+    if (rules.load_wait > Duration{}) plan.load_wait->until = input.arrived_at + rules.load_wait;
   }
   plan.model_name = plan.request.model.empty() ? plan.model->name : plan.request.model;
 

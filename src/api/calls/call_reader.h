@@ -24,6 +24,7 @@
 #include "dispatch/work_item.h"
 #include "http/headers.h"
 #include "llm/answer.h"
+#include "llm/backend.h"
 #include "llm/body_reader.h"
 #include "llm/request.h"
 
@@ -62,6 +63,7 @@ struct CallPlan {
   bool unloads_after = false;                                // as Translation::unloads_after
   Envelope envelope;
   llm::Request request;
+  std::shared_ptr<llm::LoadWait> load_wait;  // null: the model is always loaded
   dispatch::WorkItem item;
   std::string model_name;                   // as the reply says it
   int32_t ignored_tokens = 0;               // in logit_bias, that the model's vocabulary lacks

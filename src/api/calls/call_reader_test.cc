@@ -76,13 +76,13 @@ struct Anywhere final : llm::ModelResidency {
 
 TEST_F(CallReaderTest, OnlyAModelThatComesAndGoesIsWaitedFor) {
   rules_.load_wait = seconds(30);
-  EXPECT_EQ(plan(kChat).request.load_wait, nullptr);
+  EXPECT_EQ(plan(kChat).load_wait, nullptr);
   catalogue_.add({.name = "m",
                   .endpoints = {Endpoint::kChatCompletions},
                   .residence = std::make_shared<Anywhere>()});
-  EXPECT_EQ(plan(kChat).request.load_wait->until, TimePoint(seconds(130)));
+  EXPECT_EQ(plan(kChat).load_wait->until, TimePoint(seconds(130)));
   rules_.load_wait = {};
-  EXPECT_EQ(plan(kChat).request.load_wait->until, std::nullopt) << "as long as it takes";
+  EXPECT_EQ(plan(kChat).load_wait->until, std::nullopt) << "as long as it takes";
 }
 
 TEST_F(CallReaderTest, AModelIsKnownByItsNames) {

@@ -15,6 +15,7 @@
 #include "api/wire/dialect.h"
 #include "base/clock.h"
 #include "dispatch/work_item.h"
+#include "llm/backend.h"
 #include "llm/request.h"
 
 namespace windrow::api {

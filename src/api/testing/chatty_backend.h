@@ -32,20 +32,18 @@ class ChattyBackend final : public llm::Backend {
     thread_.join();
   }
 
-  void submit(llm::Request request, Done done) override {
+  void submit(llm::BackendCall call, Done done) override {
     const std::scoped_lock lock(mutex_);
-    waiting_.push_back({std::move(request), std::move(done)});
+    waiting_.push_back({std::move(call), std::move(done)});
     changed_.notify_all();
   }
 
-  void cancel_waiting() override {}
-  void cancel_all() override {}
   int32_t in_flight_target() const override { return 64; }
   llm::BackendStats stats() const override { return {}; }
 
  private:
   struct Row {
-    llm::Request request;
+    llm::BackendCall call;
     Done done;
     int32_t said = 0;  // words of its choice
     int32_t words = -1;
@@ -69,7 +67,7 @@ class ChattyBackend final : public llm::Backend {
   // True: it has ended.
   bool step(Row& row) {
     if (row.words < 0) row.words = static_cast<int32_t>(random_.below(20));
-    if (row.request.unwanted.stop_requested()) {
+    if (row.call.unwanted.stop_requested()) {
       row.done(llm::Failure{
           .failure_class = llm::FailureClass::kCancelled, .status = 499, .usage = usage(row)});
       return true;
@@ -82,24 +80,23 @@ class ChattyBackend final : public llm::Backend {
                             .usage = usage(row)});
       return true;
     }
-    if (row.request.endpoint == llm::Endpoint::kEmbeddings) {
-      row.done(llm::Answer{
-          .embeddings = std::vector<std::vector<float>>(row.request.inputs.size(), {0.5F, 0.5F}),
-          .base64 = row.request.base64,
-          .usage = usage(row)});
+    if (row.call.request->endpoint == llm::Endpoint::kEmbeddings) {
+      row.done(llm::Answer{.embeddings = std::vector<std::vector<float>>(
+                               row.call.request->inputs.size(), {0.5F, 0.5F}),
+                           .base64 = row.call.request->base64,
+                           .usage = usage(row)});
       return true;
     }
-    if (row.request.endpoint == llm::Endpoint::kRerank) {
+    if (row.call.request->endpoint == llm::Endpoint::kRerank) {
       row.done(llm::Answer{.ranking = {{.index = 0, .score = 1}}, .usage = usage(row)});
       return true;
     }
     if (row.said < row.words) {
-      if (row.request.listener) row.request.listener->on_delta({.text = word(row.said)});
+      if (row.call.listener) row.call.listener->on_delta({.text = word(row.said)});
       ++row.said;
       return false;
     }
-    if (row.request.listener)
-      row.request.listener->on_delta({.finish_reason = llm::FinishReason::kStop});
+    if (row.call.listener) row.call.listener->on_delta({.finish_reason = llm::FinishReason::kStop});
     llm::Choice choice;
     for (int32_t i = 0; i < row.words; ++i)
       choice.text += word(i);
@@ -109,8 +106,9 @@ class ChattyBackend final : public llm::Backend {
 
   // The piece that ends a choice is not one of its words.
   static llm::Usage usage(const Row& row) {
-    return {.prompt_tokens = static_cast<int32_t>(std::max<size_t>(row.request.inputs.size(), 1)),
-            .completion_tokens = row.said + 1};
+    return {
+        .prompt_tokens = static_cast<int32_t>(std::max<size_t>(row.call.request->inputs.size(), 1)),
+        .completion_tokens = row.said + 1};
   }
 
   static std::string word(int32_t i) { return " w" + std::to_string(i); }

@@ -17,21 +17,34 @@ namespace windrow::api::testing {
 
 class TalkingBackend final : public llm::Backend {
  public:
-  ~TalkingBackend() override { cancel_all(); }
+  ~TalkingBackend() override { end_all(); }
 
   // Called in the middle of a submit: the request was handed over and is not yet in.
   std::function<void()> before_submit = [] {};
 
-  void submit(llm::Request request, Done done) override {
+  void submit(llm::BackendCall call, Done done) override {
     before_submit();
     const std::scoped_lock lock(mutex_);
-    held_.push_back({std::move(request), std::move(done)});
+    held_.push_back({std::move(call), std::move(done)});
     ++submitted_;
     changed_.notify_all();
   }
 
-  void cancel_waiting() override { cancel_all(); }
-  void cancel_all() override {
+  int32_t in_flight_target() const override { return 1000; }
+  llm::BackendStats stats() const override { return {}; }
+
+  // --- for tests ---
+
+  // Blocks until so many were submitted in all; what the last of them asks, or the whole call.
+  llm::Request wait_for(size_t count) { return *wait_for_call(count).request; }
+  llm::BackendCall wait_for_call(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return submitted_ >= count; });
+    return held_.empty() ? llm::plain_call({}) : held_.back().call;
+  }
+
+  // Ends all that is held.
+  void end_all() {
     std::list<Held> held;
     {
       const std::scoped_lock lock(mutex_);
@@ -41,25 +54,13 @@ class TalkingBackend final : public llm::Backend {
       one.done(cancelled());
   }
 
-  int32_t in_flight_target() const override { return 1000; }
-  llm::BackendStats stats() const override { return {}; }
-
-  // --- for tests ---
-
-  // Blocks until so many were submitted in all; the last of them.
-  llm::Request wait_for(size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return submitted_ >= count; });
-    return held_.empty() ? llm::Request{} : held_.back().request;
-  }
-
   size_t submitted() {
     const std::scoped_lock lock(mutex_);
     return submitted_;
   }
 
   // To the listener of the oldest one.
-  void say(llm::Delta piece) { held_front().request.listener->on_delta(std::move(piece)); }
+  void say(llm::Delta piece) { held_front().call.listener->on_delta(std::move(piece)); }
 
   // Ends the oldest one.
   void end(llm::Outcome outcome) {
@@ -77,7 +78,7 @@ class TalkingBackend final : public llm::Backend {
     std::condition_variable told;
     bool unwanted = false;
     {
-      const std::stop_callback stopped(held_front().request.unwanted, [&] {
+      const std::stop_callback stopped(held_front().call.unwanted, [&] {
         const std::scoped_lock lock(mutex);
         unwanted = true;
         told.notify_all();
@@ -92,7 +93,7 @@ class TalkingBackend final : public llm::Backend {
 
  private:
   struct Held {
-    llm::Request request;
+    llm::BackendCall call;
     Done done;
   };
 

@@ -25,11 +25,12 @@ class ConcurrentRun {
     missing_ = requests.size();
     for (size_t i = 0; i < requests.size(); ++i) {
       const fleet::LocalModel& model = models_.model_for(requests[i]);
-      model.backend->submit(std::move(requests[i]), [this, i](llm::Outcome outcome) {
-        const std::scoped_lock lock(mutex_);
-        outcomes_[i] = std::move(outcome);
-        if (--missing_ == 0) ended_.notify_all();
-      });
+      model.backend->submit(llm::plain_call(std::move(requests[i])),
+                            [this, i](llm::Outcome outcome) {
+                              const std::scoped_lock lock(mutex_);
+                              outcomes_[i] = std::move(outcome);
+                              if (--missing_ == 0) ended_.notify_all();
+                            });
     }
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [this] { return missing_ == 0; });

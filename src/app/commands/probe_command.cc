@@ -141,10 +141,10 @@ class Prober {
 
  private:
   void send(int64_t request) {
-    backend_.submit(
-        requests_.next(), [&ends = ends_, &clock = clock_, request](llm::Outcome outcome) {
-          ends.add({.request = request, .at = clock.now(), .outcome = std::move(outcome)});
-        });
+    backend_.submit(llm::plain_call(requests_.next()), [&ends = ends_, &clock = clock_,
+                                                        request](llm::Outcome outcome) {
+      ends.add({.request = request, .at = clock.now(), .outcome = std::move(outcome)});
+    });
   }
 
   static void report(ProbeRun& run, const Ends::One& one) {

@@ -88,6 +88,9 @@ class ServiceRig : public ::testing::Test {
  protected:
   using Script = llm::testing::ScriptedBackend::Script;
 
+  // ScriptedOptions::before_answer, of backends that are opened afterwards.
+  std::function<void(const llm::BackendCall&)> before_answer;
+
   // What a process has; what lies in the folder stays.
   void open(Script script = echo, BatchOptions options = {}) {
     close();
@@ -96,13 +99,14 @@ class ServiceRig : public ::testing::Test {
       asked_.clear();
     }
     backend = std::make_unique<llm::testing::ScriptedBackend>(
-        [this, script = std::move(script)](const llm::Request& request) {
+        std::move(script),
+        llm::testing::ScriptedOptions{.before_answer = [this](const llm::BackendCall& call) {
           {
             const std::scoped_lock lock(mutex_);
-            asked_.push_back(request.inputs.at(0).text);
+            asked_.push_back(call.request->inputs.at(0).text);
           }
-          return script(request);
-        });
+          if (before_answer) before_answer(call);
+        }});
     dispatcher = std::make_unique<dispatch::Dispatcher>(
         *backend, dispatch::DispatchOptions{.in_flight_max = 4, .waiting_max = 100});
     models = std::make_unique<OneModel>(*dispatcher);

@@ -1,9 +1,11 @@
 // HeldBackend: a backend that keeps what it is given until the test answers it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -23,17 +25,31 @@ class HeldBackend final : public llm::Backend {
   // Called in the middle of a submit: the request was handed over and is not yet in.
   std::function<void()> before_submit = [] {};
 
-  void read_ahead(llm::Request&) override { ++read_ahead_; }
+  std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request&) override {
+    ++read_ahead_;
+    return nullptr;
+  }
 
   // How many requests it was shown ahead of their turn.
   int read_ahead_count() const { return read_ahead_; }
 
-  void submit(llm::Request request, Done done) override {
+  // Nothing that is held has started: what is withdrawn ends at once.
+  void submit(llm::BackendCall call, Done done) override {
     before_submit();
+    const std::stop_token withdrawn = call.withdrawn;
+    uint64_t number = 0;
+    {
+      const std::scoped_lock lock(mutex_);
+      number = ++submitted_;
+      auto unwanted = std::make_shared<Watch>(call.unwanted, [this] { ++unwanted_; });
+      held_.push_back({number, std::move(call), std::move(done), std::move(unwanted), nullptr});
+      changed_.notify_all();
+    }
+    // May call back here.
+    auto watch = std::make_shared<Watch>(withdrawn, [this, number] { end_withdrawn(number); });
     const std::scoped_lock lock(mutex_);
-    auto watch = std::make_shared<Watch>(request.unwanted, [this] { ++unwanted_; });
-    held_.push_back({std::move(request), std::move(done), std::move(watch)});
-    changed_.notify_all();
+    const auto held = std::ranges::find(held_, number, &Held::number);
+    if (held != held_.end()) held->withdrawn = std::move(watch);
   }
 
   // Ends, as a backend does soon by itself, what nobody wants any more; how many those were.
@@ -42,7 +58,7 @@ class HeldBackend final : public llm::Backend {
     {
       const std::scoped_lock lock(mutex_);
       for (auto held = held_.begin(); held != held_.end();) {
-        if (!held->request.unwanted.stop_requested()) {
+        if (!held->call.unwanted.stop_requested()) {
           ++held;
           continue;
         }
@@ -63,7 +79,7 @@ class HeldBackend final : public llm::Backend {
     std::shared_ptr<llm::StreamSink> listener;
     {
       const std::scoped_lock lock(mutex_);
-      listener = held_.front().request.listener;
+      listener = held_.front().call.listener;
     }
     llm::Delta piece;
     piece.text = std::move(text);
@@ -82,7 +98,8 @@ class HeldBackend final : public llm::Backend {
       next = std::move(held_.front());
       held_.pop_front();
     }
-    next.done(outcome_of(next.request));
+    next.withdrawn = nullptr;
+    next.done(outcome_of(*next.call.request));
   }
 
   // Their models, by which tests tell requests apart.
@@ -91,13 +108,22 @@ class HeldBackend final : public llm::Backend {
     std::vector<std::string> names;
     names.reserve(held_.size());
     for (const Held& held : held_)
-      names.push_back(held.request.model);
+      names.push_back(held.call.request->model);
     return names;
   }
 
-  void cancel_waiting() override { cancel_all(); }
+  // In the order of names().
+  std::vector<llm::Priority> priorities() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<llm::Priority> priorities;
+    priorities.reserve(held_.size());
+    for (const Held& held : held_)
+      priorities.push_back(held.call.priority);
+    return priorities;
+  }
 
-  void cancel_all() override {
+  // Ends all that is held, as a backend does that goes.
+  void end_all() {
     std::deque<Held> held;
     {
       const std::scoped_lock lock(mutex_);
@@ -119,16 +145,31 @@ class HeldBackend final : public llm::Backend {
   using Watch = std::stop_callback<std::function<void()>>;
 
   struct Held {
-    llm::Request request;
+    uint64_t number = 0;
+    llm::BackendCall call;
     Done done;
-    std::shared_ptr<Watch> watch;
+    std::shared_ptr<Watch> unwanted;
+    std::shared_ptr<Watch> withdrawn;
   };
+
+  void end_withdrawn(uint64_t number) {
+    Held ended;
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto held = std::ranges::find(held_, number, &Held::number);
+      if (held == held_.end()) return;
+      ended = std::move(*held);
+      held_.erase(held);
+    }
+    ended.done(llm::Failure{llm::FailureClass::kCancelled});
+  }
 
   std::atomic<int> unwanted_ = 0;
   std::atomic<int> read_ahead_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Held> held_;
+  uint64_t submitted_ = 0;
 };
 
 inline llm::Failure failure(llm::FailureClass failure_class) {

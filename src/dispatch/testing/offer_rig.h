@@ -48,11 +48,12 @@ class OfferRig {
                               std::shared_ptr<llm::StreamSink> listener = nullptr) {
     llm::Request request;
     request.model = name;
-    request.listener = std::move(listener);
-    return dispatcher.offer(std::move(request), item, 0, [this, name](DispatchResult result) {
-      const bool fresh = ends.emplace(name, std::move(result)).second;
-      EXPECT_TRUE(fresh) << name << " ended twice";
-    });
+    return dispatcher.offer(std::move(request), item, 0,
+                            [this, name](DispatchResult result) {
+                              const bool fresh = ends.emplace(name, std::move(result)).second;
+                              EXPECT_TRUE(fresh) << name << " ended twice";
+                            },
+                            {.listener = std::move(listener)});
   }
 
   bool has_ended(const std::string& name) const { return ends.contains(name); }

@@ -24,23 +24,7 @@ Embedder::~Embedder() {
 void Embedder::submit(EmbeddingWork work) {
   {
     const std::scoped_lock lock(mutex_);
-    inbox_.works.push_back(std::move(work));
-  }
-  thread_->wake(seat_);
-}
-
-void Embedder::cancel_waiting() {
-  {
-    const std::scoped_lock lock(mutex_);
-    inbox_.cancel_waiting = true;
-  }
-  thread_->wake(seat_);
-}
-
-void Embedder::cancel_all() {
-  {
-    const std::scoped_lock lock(mutex_);
-    inbox_.cancel_all = true;
+    inbox_.push_back(std::move(work));
   }
   thread_->wake(seat_);
 }
@@ -48,7 +32,7 @@ void Embedder::cancel_all() {
 llm::BackendStats Embedder::stats() const {
   const std::scoped_lock lock(mutex_);
   llm::BackendStats stats = stats_;
-  for (const EmbeddingWork& work : inbox_.works)
+  for (const EmbeddingWork& work : inbox_)
     stats.rows_waiting += static_cast<int32_t>(work.inputs.size());
   return stats;
 }
@@ -58,9 +42,9 @@ BudgetReport Embedder::budget() const {
   return budget_;
 }
 
-Embedder::Inbox Embedder::take_inbox() {
+std::vector<EmbeddingWork> Embedder::take_inbox() {
   const std::scoped_lock lock(mutex_);
-  return std::exchange(inbox_, Inbox{});
+  return std::exchange(inbox_, {});
 }
 
 void Embedder::publish() {
@@ -82,11 +66,8 @@ Next Embedder::take_turn(const Turn& turn) {
 }
 
 Next Embedder::run_turn(const Turn& turn) {
-  Inbox inbox = take_inbox();
-  for (EmbeddingWork& work : inbox.works)
+  for (EmbeddingWork& work : take_inbox())
     loop_.add(std::move(work));
-  if (inbox.cancel_waiting) loop_.cancel_waiting();
-  if (inbox.cancel_all) loop_.cancel_all();
   publish();
   const Next next = loop_.step(turn);
   publish();
@@ -94,7 +75,7 @@ Next Embedder::run_turn(const Turn& turn) {
 }
 
 void Embedder::end() {
-  for (EmbeddingWork& work : take_inbox().works)
+  for (EmbeddingWork& work : take_inbox())
     loop_.add(std::move(work));
   loop_.cancel_all();
 }

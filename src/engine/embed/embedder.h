@@ -37,29 +37,19 @@ class Embedder final : private DeviceTask {
 
   const EmbeddingLimits& limits() const { return limits_; }
 
-  // Never blocks on the model; the work joins at the next pass.
+  // Never blocks on the model; the work joins at the next pass. Its tokens take effect between two
+  // passes.
   void submit(EmbeddingWork work);
-
-  // Take effect between two passes.
-  void cancel_waiting();
-  void cancel_all();
 
   // As of the last pass.
   llm::BackendStats stats() const;
   BudgetReport budget() const;
 
  private:
-  // What other threads want of the engine thread.
-  struct Inbox {
-    std::vector<EmbeddingWork> works;
-    bool cancel_waiting = false;
-    bool cancel_all = false;
-  };
-
   Next take_turn(const Turn& turn) override;
   Next run_turn(const Turn& turn);
   void end() override;
-  Inbox take_inbox();
+  std::vector<EmbeddingWork> take_inbox();
   void publish();
 
   std::unique_ptr<EmbeddingRunner> runner_;
@@ -67,7 +57,7 @@ class Embedder final : private DeviceTask {
   EmbeddingLoop loop_;  // the engine thread's
 
   mutable std::mutex mutex_;
-  Inbox inbox_;
+  std::vector<EmbeddingWork> inbox_;  // from other threads, for the engine thread
   llm::BackendStats stats_;
   BudgetReport budget_;
 

@@ -69,14 +69,18 @@ TEST_F(EmbedderTest, CancelsFromAnotherThreadAndEndsEveryWorkExactlyOnce) {
   std::atomic<int> cancelled = 0;
   {
     Embedder embedder(runner(), clock_, {.batch_tokens = 30});
+    std::stop_source withdrawn;
+    std::stop_source unwanted;
     for (int i = 0; i < 300; ++i) {
       embedder.submit({.inputs = {tokens(i), tokens(i + 1), tokens(i + 2)},
+                       .withdrawn = withdrawn.get_token(),
+                       .unwanted = unwanted.get_token(),
                        .done = [&](const EmbeddingOutcome& outcome) {
                          ++(std::holds_alternative<EmbeddingResult>(outcome) ? answered
                                                                              : cancelled);
                        }});
-      if (i == 100) embedder.cancel_waiting();
-      if (i == 200) embedder.cancel_all();
+      if (i == 100) std::exchange(withdrawn, {}).request_stop();
+      if (i == 200) std::exchange(unwanted, {}).request_stop();
     }
   }
   EXPECT_EQ(answered + cancelled, 300);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/embed/embedding_answer.h"
+#include "engine/host/row_failures.h"
 #include "llm/answer_room.h"
 
 namespace windrow::engine {
@@ -175,14 +176,18 @@ std::variant<EmbeddingBackend::Inputs, llm::Failure> EmbeddingBackend::input_tok
   return inputs;
 }
 
-void EmbeddingBackend::read_ahead(llm::Request& request) {
-  request.read_ahead = std::make_shared<const InputsAhead>(this, input_tokens(request));
+std::shared_ptr<const llm::ReadAhead> EmbeddingBackend::read_ahead(const llm::Request& request) {
+  return std::make_shared<const InputsAhead>(this, input_tokens(request));
 }
 
-void EmbeddingBackend::submit(llm::Request request, Done done) {
-  const auto ahead = std::dynamic_pointer_cast<const InputsAhead>(request.read_ahead);
+void EmbeddingBackend::submit(llm::BackendCall call, Done done) {
+  if (call.is_cancelled()) {
+    done(cancelled());
+    return;
+  }
+  const auto ahead = std::dynamic_pointer_cast<const InputsAhead>(call.read_ahead);
   const bool is_mine = ahead != nullptr && ahead->by == this;
-  std::variant<Inputs, llm::Failure> inputs = is_mine ? ahead->made : input_tokens(request);
+  std::variant<Inputs, llm::Failure> inputs = is_mine ? ahead->made : input_tokens(*call.request);
   if (auto* failure = std::get_if<llm::Failure>(&inputs)) {
     done(std::move(*failure));
     return;
@@ -190,7 +195,7 @@ void EmbeddingBackend::submit(llm::Request request, Done done) {
   auto& tokens = std::get<Inputs>(inputs);
   const size_t vector_bytes =
       sizeof(std::vector<float>) + static_cast<size_t>(limits().dimensions) * sizeof(float);
-  if (request.answer_share && !request.answer_share->grow(tokens.size() * vector_bytes)) {
+  if (call.answer_share && !call.answer_share->grow(tokens.size() * vector_bytes)) {
     done(llm::no_room_for_answer());
     return;
   }
@@ -198,12 +203,13 @@ void EmbeddingBackend::submit(llm::Request request, Done done) {
   embedder_.submit(
       EmbeddingWork{.inputs = std::move(tokens),
                     .submitted_at = clock_.now(),
-                    .priority = request.priority,
-                    .unwanted = request.unwanted,
-                    .done = [request = std::move(request), prompt_tokens,
+                    .priority = call.priority,
+                    .withdrawn = call.withdrawn,
+                    .unwanted = call.unwanted,
+                    .done = [request = call.request, prompt_tokens,
                              done = std::move(done)](EmbeddingOutcome outcome) {
                       if (auto* result = std::get_if<EmbeddingResult>(&outcome)) {
-                        done(embedding_answer(request, std::move(*result), prompt_tokens));
+                        done(embedding_answer(*request, std::move(*result), prompt_tokens));
                       } else {
                         done(std::get<llm::Failure>(std::move(outcome)));
                       }

@@ -46,10 +46,8 @@ class EmbeddingBackend final : public llm::Backend {
   const EmbeddingLimits& limits() const { return embedder_.limits(); }
   BudgetReport budget() const { return embedder_.budget(); }
 
-  void read_ahead(llm::Request& request) override;
-  void submit(llm::Request request, Done done) override;
-  void cancel_waiting() override { embedder_.cancel_waiting(); }
-  void cancel_all() override { embedder_.cancel_all(); }
+  std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override;
+  void submit(llm::BackendCall call, Done done) override;
   int32_t in_flight_target() const override;
 
   // rows_waiting and rows_running count inputs.

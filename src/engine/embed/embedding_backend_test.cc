@@ -47,8 +47,13 @@ class EmbeddingBackendTest : public ::testing::Test {
   }
 
   static llm::Outcome ask(EmbeddingBackend& backend, const llm::Request& request) {
+    return ask(backend, llm::plain_call(request));
+  }
+
+  static llm::Outcome ask(EmbeddingBackend& backend, llm::BackendCall call) {
     std::promise<llm::Outcome> promise;
-    backend.submit(request, [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
+    backend.submit(std::move(call),
+                   [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
     return promise.get_future().get();
   }
 
@@ -97,13 +102,11 @@ TEST_F(EmbeddingBackendTest, TextsAndTokensBecomeUnitVectorsInTheirOrder) {
 
 TEST_F(EmbeddingBackendTest, WhatWasReadAheadIsNotReadAgain) {
   EmbeddingBackend model = backend(kLimits);
-  llm::Request request = embed({{.text = "ab"}});
-  model.read_ahead(request);
-  request.inputs.at(0).text = "nobody looks";
-  EXPECT_EQ(std::get<llm::Answer>(ask(model, request)).usage.prompt_tokens, 3);
-  llm::Request empty = embed({{.tokens = {1'000'000}}});
-  model.read_ahead(empty);
-  EXPECT_EQ(refusal(model, empty).param, "input");
+  llm::BackendCall call = llm::plain_call(embed({{.text = "nobody looks"}}));
+  call.read_ahead = model.read_ahead(embed({{.text = "ab"}}));
+  EXPECT_EQ(std::get<llm::Answer>(ask(model, call)).usage.prompt_tokens, 3);
+  call.read_ahead = model.read_ahead(embed({{.tokens = {1'000'000}}}));
+  EXPECT_EQ(std::get<llm::Failure>(ask(model, call)).param, "input");
 }
 
 TEST_F(EmbeddingBackendTest, FewerDimensionsAreTheFirstScaledAgain) {
@@ -241,13 +244,15 @@ TEST_F(EmbeddingBackendTest, AnAnswerThatHasNoRoomIsRefused) {
   const auto room = std::make_shared<llm::AnswerRoom>(llm::AnswerShare::kBlockBytes);
   EmbeddingBackend backend = this->backend(kLimits);
   llm::Request request = embed(std::vector<llm::Input>(1000, llm::Input{.text = "a"}));
-  request.answer_share = std::make_shared<llm::AnswerShare>(room);
-  const auto failure = std::get<llm::Failure>(ask(backend, request));
+  llm::BackendCall call = llm::plain_call(request);
+  call.answer_share = std::make_shared<llm::AnswerShare>(room);
+  const auto failure = std::get<llm::Failure>(ask(backend, call));
   EXPECT_EQ(failure.status, 503);
   EXPECT_EQ(failure.code, "server_overloaded");
   EXPECT_EQ(backend.stats().prompt_tokens, 0);
   request.inputs.resize(10);
-  EXPECT_EQ(std::get<llm::Answer>(ask(backend, request)).embeddings.size(), 10U);
+  call.request = std::make_shared<const llm::Request>(std::move(request));
+  EXPECT_EQ(std::get<llm::Answer>(ask(backend, call)).embeddings.size(), 10U);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ void EmbeddingLoop::add_input(std::vector<Token> tokens, const Place& place) {
 }
 
 Next EmbeddingLoop::step(const Turn& turn) {
-  cancel_if([](const Running& running) { return running.work.unwanted.stop_requested(); });
+  end_cancelled();
   if (measure(turn)) return {.kind = Next::Kind::kTurn};
   const EmbeddingBatch::Budget budget = this->budget(turn);
   if (batch_.waiting() == 0) {
@@ -338,10 +338,12 @@ void EmbeddingLoop::fail_for_good(const Error& error) {
   end_all(backend_failure(broken_));
 }
 
-void EmbeddingLoop::cancel_if(const std::function<bool(const Running&)>& unwanted) {
+void EmbeddingLoop::end_cancelled() {
   std::vector<Running> cancelled_works;
   for (auto entry = works_.begin(); entry != works_.end();) {
-    if (!unwanted(entry->second)) {
+    const Running& running = entry->second;
+    const bool withdrawn = !running.started && running.work.withdrawn.stop_requested();
+    if (!withdrawn && !running.work.unwanted.stop_requested()) {
       ++entry;
       continue;
     }
@@ -353,10 +355,6 @@ void EmbeddingLoop::cancel_if(const std::function<bool(const Running&)>& unwante
   batch_.remove_if([&](InputId input) { return !inputs_.contains(input); });
   for (const Running& running : cancelled_works)
     running.work.done(with_usage(cancelled(), running));
-}
-
-void EmbeddingLoop::cancel_waiting() {
-  cancel_if([](const Running& running) { return !running.started; });
 }
 
 void EmbeddingLoop::cancel_all() {

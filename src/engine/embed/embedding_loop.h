@@ -42,7 +42,11 @@ struct EmbeddingWork {
   std::vector<std::vector<Token>> inputs;  // at least one; each has 1 .. input_tokens_max tokens
   TimePoint submitted_at;
   llm::Priority priority = llm::Priority::kNormal;
-  std::stop_token unwanted;                    // then it ends with kCancelled before the next pass
+
+  // As llm::BackendCall's: once stopped, it ends with kCancelled before the next pass; `withdrawn`
+  // only while none of its inputs has been in a pass.
+  std::stop_token withdrawn;
+  std::stop_token unwanted;
   std::function<void(EmbeddingOutcome)> done;  // called exactly once
 };
 
@@ -77,8 +81,7 @@ class EmbeddingLoop {
   // is waits for company. A pass keeps to `turn` but for an input that alone is too long for that.
   Next step(const Turn& turn = {});
 
-  // Work that has been in no pass yet, or all.
-  void cancel_waiting();
+  // Ends all work with kCancelled.
   void cancel_all();
 
   // Ends all work: memory ended where nobody knows for whose.
@@ -131,7 +134,7 @@ class EmbeddingLoop {
   static llm::Failure with_usage(llm::Failure failure, const Running& running);
   void end(WorkId id, EmbeddingOutcome outcome);
   void end_all(const llm::Failure& failure);
-  void cancel_if(const std::function<bool(const Running&)>& unwanted);
+  void end_cancelled();
   void leave(const Running& running, WorkId id);
   Input extract(InputId id);
   void fail_for_good(const Error& error);

@@ -211,13 +211,18 @@ TEST_F(EmbeddingLoopTest, AVectorThatIsNoNumberFailsItsRequestOnly) {
 
 TEST_F(EmbeddingLoopTest, CancellingWhatWaitsLeavesWhatHasBegun) {
   EmbeddingLoop loop(runner_, clock_, {.batch_tokens = 20});
-  loop.add(work({tokens(1, 20), tokens(2, 20)}));
-  loop.add(work({tokens(3, 20)}));
+  std::stop_source stop;
+  EmbeddingWork started = work({tokens(1, 20), tokens(2, 20)});
+  EmbeddingWork waiting = work({tokens(3, 20)});
+  started.withdrawn = stop.get_token();
+  waiting.withdrawn = stop.get_token();
+  loop.add(std::move(started));
+  loop.add(std::move(waiting));
   ASSERT_EQ(loop.step().kind, Next::Kind::kTurn);
-  loop.cancel_waiting();
-  EXPECT_EQ(failure(1).failure_class, llm::FailureClass::kCancelled);
-  EXPECT_EQ(loop.stats().rows_waiting, 1);
+  stop.request_stop();
   run_all(loop);
+  EXPECT_EQ(failure(1).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(loop.stats().prompt_tokens, 40);
   EXPECT_EQ(result(0).vectors.size(), 2U);
 }
 
@@ -428,6 +433,7 @@ TEST_F(EmbeddingLoopTest, SoakedEveryWorkEndsOnceAndRightly) {
     outcomes_.reserve(200);
     std::vector<std::vector<std::vector<Token>>> asked;
     std::vector<std::stop_source> leaves(100);
+    std::stop_source withdrawn;
     const uint64_t texts = random.chance(0.5) ? 12 : 1000;  // few: many are equal
     {
       EmbeddingLoop loop(runner, clock_,
@@ -441,6 +447,7 @@ TEST_F(EmbeddingLoopTest, SoakedEveryWorkEndsOnceAndRightly) {
           }
           EmbeddingWork made = work(inputs);
           made.unwanted = leaves[asked.size()].get_token();
+          made.withdrawn = withdrawn.get_token();
           asked.push_back(std::move(inputs));
           loop.add(std::move(made));
         } else {
@@ -448,7 +455,7 @@ TEST_F(EmbeddingLoopTest, SoakedEveryWorkEndsOnceAndRightly) {
         }
         if (!asked.empty() && random.chance(0.05))
           leaves[static_cast<size_t>(random.below(asked.size()))].request_stop();
-        if (random.chance(0.01)) loop.cancel_waiting();
+        if (random.chance(0.01)) std::exchange(withdrawn, {}).request_stop();
         if (random.chance(0.005)) loop.cancel_all();
       }
       if (random.chance(0.5)) {

@@ -50,25 +50,9 @@ Engine::~Engine() {
 void Engine::submit(std::vector<EngineRequest> rows) {
   {
     const std::scoped_lock lock(mutex_);
-    if (inbox_.rows.empty()) first_row_at_ = clock_.now();
+    if (inbox_.empty()) first_row_at_ = clock_.now();
     for (EngineRequest& row : rows)
-      inbox_.rows.push_back(std::move(row));
-  }
-  thread_->wake(seat_);
-}
-
-void Engine::cancel_waiting() {
-  {
-    const std::scoped_lock lock(mutex_);
-    inbox_.cancel_waiting = true;
-  }
-  thread_->wake(seat_);
-}
-
-void Engine::cancel_all() {
-  {
-    const std::scoped_lock lock(mutex_);
-    inbox_.cancel_all = true;
+      inbox_.push_back(std::move(row));
   }
   thread_->wake(seat_);
 }
@@ -76,14 +60,14 @@ void Engine::cancel_all() {
 llm::BackendStats Engine::stats() const {
   const std::scoped_lock lock(mutex_);
   llm::BackendStats stats = stats_;
-  stats.rows_waiting += static_cast<int32_t>(inbox_.rows.size());
+  stats.rows_waiting += static_cast<int32_t>(inbox_.size());
   return stats;
 }
 
-Engine::Inbox Engine::take_inbox() {
+std::vector<EngineRequest> Engine::take_inbox() {
   const std::scoped_lock lock(mutex_);
   stats_ = loop_.stats();
-  return std::exchange(inbox_, Inbox{});
+  return std::exchange(inbox_, {});
 }
 
 // Until when rows that found nothing running wait for company.
@@ -91,8 +75,7 @@ std::optional<TimePoint> Engine::window_end() const {
   if (!idle_ || start_.window <= Duration::zero()) return std::nullopt;
   const std::scoped_lock lock(mutex_);
   const auto rows_full = static_cast<size_t>(start_.rows > 0 ? start_.rows : limits_.rows_max);
-  const bool cancels = inbox_.cancel_waiting || inbox_.cancel_all;
-  if (inbox_.rows.empty() || inbox_.rows.size() >= rows_full || cancels) return std::nullopt;
+  if (inbox_.empty() || inbox_.size() >= rows_full) return std::nullopt;
   const TimePoint end = first_row_at_ + start_.window;
   return end > clock_.now() ? std::optional(end) : std::nullopt;
 }
@@ -111,11 +94,8 @@ Next Engine::take_turn(const Turn& turn) {
 Next Engine::run_turn(const Turn& turn) {
   if (const std::optional<TimePoint> end = window_end())
     return {.kind = Next::Kind::kTime, .at = *end};
-  Inbox inbox = take_inbox();
-  for (EngineRequest& row : inbox.rows)
+  for (EngineRequest& row : take_inbox())
     loop_.add(std::move(row));
-  if (inbox.cancel_waiting) loop_.cancel_waiting();
-  if (inbox.cancel_all) loop_.cancel_all();
   idle_ = !loop_.step(turn.alone);
   if (!idle_) return {.kind = Next::Kind::kTurn};
   const std::scoped_lock lock(mutex_);
@@ -124,7 +104,7 @@ Next Engine::run_turn(const Turn& turn) {
 }
 
 void Engine::end() {
-  for (EngineRequest& row : take_inbox().rows)
+  for (EngineRequest& row : take_inbox())
     loop_.add(std::move(row));
   loop_.cancel_all();
 }

@@ -38,28 +38,18 @@ class Engine final : private DeviceTask {
 
   const RunnerLimits& limits() const { return limits_; }
 
-  // Never blocks on the model; the rows join at the next step, all of them at once.
+  // Never blocks on the model; the rows join at the next step, all of them at once. Their tokens
+  // take effect between two steps.
   void submit(std::vector<EngineRequest> rows);
-
-  // Take effect between two steps.
-  void cancel_waiting();
-  void cancel_all();
 
   // As of the last step; a row whose Done is called is counted.
   llm::BackendStats stats() const;
 
  private:
-  // What other threads want of the engine thread.
-  struct Inbox {
-    std::vector<EngineRequest> rows;
-    bool cancel_waiting = false;
-    bool cancel_all = false;
-  };
-
   Next take_turn(const Turn& turn) override;
   Next run_turn(const Turn& turn);
   void end() override;
-  Inbox take_inbox();
+  std::vector<EngineRequest> take_inbox();
   std::optional<TimePoint> window_end() const;
 
   const Clock& clock_;
@@ -70,8 +60,8 @@ class Engine final : private DeviceTask {
   bool idle_ = true;  // the engine thread's: the loop had nothing to run
 
   mutable std::mutex mutex_;
-  Inbox inbox_;
-  TimePoint first_row_at_;  // of those in the inbox
+  std::vector<EngineRequest> inbox_;  // from other threads, for the engine thread
+  TimePoint first_row_at_;            // when the first of these came
   llm::BackendStats stats_;
 
   const std::shared_ptr<DeviceThread> thread_;

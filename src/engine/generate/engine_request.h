@@ -60,10 +60,13 @@ struct EngineRequest {
   int32_t choice = 0;
   int32_t text_begin = 0;  // Choice::text_begin
 
-  std::shared_ptr<llm::AnswerShare> answer_share;  // llm::Request::answer_share
+  std::shared_ptr<llm::AnswerShare> answer_share;  // llm::BackendCall::answer_share
 
-  std::stop_token unwanted;  // once stopped, the row ends with kCancelled before the next step
-  llm::Backend::Done done;   // called once, on the engine thread
+  // As llm::BackendCall's: once stopped, the row ends with kCancelled before the next step;
+  // `withdrawn` only while no row of its group has been in a step.
+  std::stop_token withdrawn;
+  std::stop_token unwanted;
+  llm::Backend::Done done;  // called once, on the engine thread
 };
 
 }  // namespace windrow::engine

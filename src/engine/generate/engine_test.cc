@@ -87,14 +87,18 @@ TEST_F(EngineTest, CancelsFromAnotherThreadAndEndsEveryRowExactlyOnce) {
   std::atomic<int> cancelled = 0;
   {
     Engine engine(std::make_unique<ScriptedRunner>(kLimits), vocabulary_, clock_);
+    std::stop_source withdrawn;
+    std::stop_source unwanted;
     for (int i = 0; i < 100; ++i) {
       EngineRequest request = row(i, 300);
+      request.withdrawn = withdrawn.get_token();
+      request.unwanted = unwanted.get_token();
       request.done = [&](const llm::Outcome& outcome) {
         ++(std::holds_alternative<llm::Answer>(outcome) ? answered : cancelled);
       };
       submit(engine, std::move(request));
-      if (i == 50) engine.cancel_waiting();
-      if (i == 90) engine.cancel_all();
+      if (i == 50) std::exchange(withdrawn, {}).request_stop();
+      if (i == 90) std::exchange(unwanted, {}).request_stop();
     }
   }
   EXPECT_EQ(answered + cancelled, 100);
@@ -116,19 +120,24 @@ TEST_F(EngineTest, RequestsOfManyRowsEndExactlyOnce) {
     };
     Engine engine(std::move(runner), vocabulary_, clock_,
                   {.sampling_threads = {.count = 3, .logits_min = 0}});
+    std::stop_source withdrawn;
+    std::stop_source unwanted;
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < 2; ++thread) {
       threads.emplace_back([&, thread] {
         for (int i = thread; i < kRequests; i += 2) {
-          const llm::Request request{.choices = 3, .output_tokens_max = 20, .logprobs_top = 1};
-          engine.submit(fan_out(request, {{i, 1}, {i + 1, 2}}, vocabulary_,
+          llm::BackendCall call =
+              llm::plain_call({.choices = 3, .output_tokens_max = 20, .logprobs_top = 1});
+          call.withdrawn = withdrawn.get_token();
+          call.unwanted = unwanted.get_token();
+          engine.submit(fan_out(call, {{i, 1}, {i + 1, 2}}, vocabulary_,
                                 {.row_tokens_max = kLimits.row_tokens_max}, clock_.now(),
                                 [&ended, &answered, i](const llm::Outcome& outcome) {
                                   ++ended[static_cast<size_t>(i)];
                                   if (std::holds_alternative<llm::Answer>(outcome)) ++answered;
                                 }));
-          if (i == 40) engine.cancel_waiting();
-          if (i == 55) engine.cancel_all();
+          if (i == 40) withdrawn.request_stop();
+          if (i == 55) unwanted.request_stop();
         }
       });
     }

@@ -122,9 +122,11 @@ uint64_t seed_of_choice(uint64_t seed, int32_t choice) {
   return Random(seed ^ Random(static_cast<uint64_t>(choice)).next()).next();
 }
 
-std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector<Token>> prompts,
+std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
+                                   std::vector<std::vector<Token>> prompts,
                                    const Vocabulary& vocabulary, const FanOutLimits& limits,
                                    TimePoint submitted_at, llm::Backend::Done done) {
+  const llm::Request& request = *call.request;
   ENSURE(!prompts.empty() && request.choices > 0, "a request without prompts or choices");
   ENSURE(!request.echo || prompts.size() == request.inputs.size(), "{} prompts of {} inputs",
          prompts.size(), request.inputs.size());
@@ -153,12 +155,13 @@ std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector
         .reasoning = limits.reasoning,
         .tools = limits.tools,
         .keep = limits.keep,
-        .priority = request.priority,
+        .priority = call.priority,
         .submitted_at = submitted_at,
-        .listener = request.listener,
+        .listener = call.listener,
         .text_begin = request.echo ? 0 : characters_of(text),
-        .answer_share = request.answer_share,
-        .unwanted = request.unwanted};
+        .answer_share = call.answer_share,
+        .withdrawn = call.withdrawn,
+        .unwanted = call.unwanted};
     for (int32_t choice = 0; choice < request.choices; ++choice) {
       rows.push_back(row);
       rows.back().sampling.seed = seed_of_choice(request.sampling.seed, choice);

@@ -31,11 +31,12 @@ struct FanOutLimits {
 // The rows of a request whose prompts are tokenised and fit: those of one prompt side by side.
 // `done` is called once, on the engine thread: with the whole answer when all rows have theirs, or
 // with the first failure; the other rows are then abandoned, so that they cost no more steps. The
-// request's listener hears each choice as it is made.
+// listener of the call gets each choice as it is made.
 //
 // Usage counts a prompt once, whatever its choices; timings run from the request's first step to
 // its first token to its last.
-std::vector<EngineRequest> fan_out(llm::Request request, std::vector<std::vector<Token>> prompts,
+std::vector<EngineRequest> fan_out(const llm::BackendCall& call,
+                                   std::vector<std::vector<Token>> prompts,
                                    const Vocabulary& vocabulary, const FanOutLimits& limits,
                                    TimePoint submitted_at, llm::Backend::Done done);
 

@@ -41,10 +41,14 @@ class FanOutTest : public ::testing::Test {
   }
 
   std::vector<EngineRequest> rows_of(const llm::Request& request) {
+    return rows_of(llm::plain_call(request));
+  }
+
+  std::vector<EngineRequest> rows_of(const llm::BackendCall& call) {
     std::vector<std::vector<Token>> prompts;
-    for (const llm::Input& input : request.inputs)
+    for (const llm::Input& input : call.request->inputs)
       prompts.push_back(input.tokens);
-    return fan_out(request, std::move(prompts), vocabulary_,
+    return fan_out(call, std::move(prompts), vocabulary_,
                    {.row_tokens_max = kLimits.row_tokens_max, .output_tokens_default = 7},
                    clock_.now(),
                    [this](llm::Outcome outcome) { outcomes_.push_back(std::move(outcome)); });
@@ -173,12 +177,14 @@ TEST_F(FanOutTest, TheFirstFailureIsTheRequestsAndItsOtherRowsCostNoMoreSteps) {
 TEST_F(FanOutTest, ARequestOfWhichOneRowHasStartedIsNotWaiting) {
   ScriptedRunner runner(kLimits);
   StepLoop loop(runner, vocabulary_, clock_);
-  for (EngineRequest& row : rows_of(request({{1, 2}}, 9)))
+  std::stop_source stop;
+  llm::BackendCall call = llm::plain_call(request({{1, 2}}, 9));
+  call.withdrawn = stop.get_token();
+  for (EngineRequest& row : rows_of(call))
     loop.add(std::move(row));
   ASSERT_TRUE(loop.step());
   ASSERT_GT(loop.stats().rows_waiting, 0);
-  loop.cancel_waiting();
-  EXPECT_TRUE(outcomes_.empty());
+  stop.request_stop();
   while (loop.step()) {
   }
   ASSERT_EQ(outcomes_.size(), 1U);
@@ -211,7 +217,7 @@ TEST_F(FanOutTest, WhatARequestCostUntilItWasUnwantedIsThatOfAllItsRows) {
   ScriptedRunner runner(kLimits);
   StepLoop loop(runner, vocabulary_, clock_);
   std::stop_source stop;
-  llm::Request asked = request({{1, 2, 3}, {9, 8}}, 2);
+  llm::BackendCall asked = llm::plain_call(request({{1, 2, 3}, {9, 8}}, 2));
   asked.unwanted = stop.get_token();
   for (EngineRequest& row : rows_of(asked))
     loop.add(std::move(row));
@@ -229,9 +235,9 @@ TEST_F(FanOutTest, WhatARequestCostUntilItWasUnwantedIsThatOfAllItsRows) {
 TEST_F(FanOutTest, AChoiceKnowsWhereInTheWholeTextItBegins) {
   llm::Request asked = request({}, 1);
   asked.inputs = {{.text = "h\xC3\xA9"}, {.text = "four"}};
-  std::vector<EngineRequest> rows =
-      fan_out(asked, {{1, 2}, {3}}, vocabulary_, {.row_tokens_max = 100}, clock_.now(),
-              [this](llm::Outcome outcome) { outcomes_.push_back(std::move(outcome)); });
+  std::vector<EngineRequest> rows = fan_out(
+      llm::plain_call(asked), {{1, 2}, {3}}, vocabulary_, {.row_tokens_max = 100}, clock_.now(),
+      [this](llm::Outcome outcome) { outcomes_.push_back(std::move(outcome)); });
   EXPECT_EQ(rows.at(0).text_begin, 2) << "characters, not bytes";
   EXPECT_EQ(rows.at(1).text_begin, 4);
   ScriptedRunner runner(kLimits);

@@ -40,8 +40,7 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
       for (const llm::Choice& choice : alone.choices)
         expect_calls(choice);
       const auto listener = std::make_shared<RecordingListener>();
-      asked.listener = listener;
-      const llm::Outcome streamed = outcome_of(*model, asked);
+      const llm::Outcome streamed = outcome_of(*model, asked, listener);
       listener->expect_said(streamed);
       EXPECT_EQ(std::get<llm::Answer>(streamed).choices, alone.choices);
       if (HasFailure()) return;
@@ -124,8 +123,7 @@ TEST_F(ForcedCallsTest, ThoughtsBeforeACallThatHasToComeAreBounded) {
       int32_t bound = 150;
       if (seed % 3 != 0) bound = asked.reasoning_tokens_max.emplace(seed % 3 == 1 ? 7 : 0);
       const auto listener = std::make_shared<RecordingListener>();
-      asked.listener = listener;
-      const llm::Outcome outcome = outcome_of(*model, asked);
+      const llm::Outcome outcome = outcome_of(*model, asked, listener);
       ASSERT_TRUE(std::holds_alternative<llm::Answer>(outcome));
       listener->expect_said(outcome);
       const llm::Answer& answer = std::get<llm::Answer>(outcome);
@@ -190,8 +188,7 @@ TEST_F(ForcedCallsTest, UnderAStopTextOrALimitWhatCameIsTold) {
     asked.stop = {"\"b\""};
     asked.output_tokens_max = 60;
     const auto listener = std::make_shared<RecordingListener>();
-    asked.listener = listener;
-    const llm::Outcome outcome = outcome_of(*model, asked);
+    const llm::Outcome outcome = outcome_of(*model, asked, listener);
     listener->expect_said(outcome);
     const llm::Choice& choice = std::get<llm::Answer>(outcome).choices.at(0);
     EXPECT_NE(choice.finish_reason, llm::FinishReason::kToolCalls);

@@ -72,6 +72,7 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
       shown_tokens_(tokens_of_marks(vocabulary, prompt_maker_.reasoning())),
       shown_beside_tools_(
           tokens_of_marks(vocabulary, prompt_maker_.reasoning(), prompt_maker_.tool_syntax())),
+      pending_(cancelled()),
       engine_(std::move(runner), vocabulary, clock,
               {.step_target = options.step_target,
                .lone_step_target = options.lone_step_target,
@@ -87,7 +88,8 @@ GenerationBackend::GenerationBackend(std::unique_ptr<ModelRunner> runner,
           clock, options.structure_limits) {}
 
 GenerationBackend::~GenerationBackend() {
-  cancel_those_without_structure();
+  for (llm::PendingRequests::Taken& taken : pending_.take_all())
+    std::move(taken).end(cancelled());
 }
 
 int32_t GenerationBackend::output_tokens_max(const llm::Request& request,
@@ -229,51 +231,43 @@ std::optional<llm::StructureSpec> GenerationBackend::structure_of(
                             .param = "tools"};
 }
 
-void GenerationBackend::read_ahead(llm::Request& request) {
-  request.read_ahead = std::make_shared<const PromptsAhead>(this, prompts(request));
+std::shared_ptr<const llm::ReadAhead> GenerationBackend::read_ahead(const llm::Request& request) {
+  return std::make_shared<const PromptsAhead>(this, prompts(request));
 }
 
 std::variant<int64_t, llm::Failure> GenerationBackend::count_prompt(const llm::Request& request) {
   return prompt_maker_.count(request);
 }
 
-void GenerationBackend::submit(llm::Request request, Done done) {
-  if (request.unwanted.stop_requested()) {
+void GenerationBackend::submit(llm::BackendCall call, Done done) {
+  if (call.is_cancelled()) {
     done(cancelled());
     return;
   }
-  const auto ahead = std::dynamic_pointer_cast<const PromptsAhead>(request.read_ahead);
-  const bool is_mine = ahead != nullptr && ahead->by == this;
-  std::variant<Prompts, llm::Failure> made = is_mine ? ahead->made : prompts(request);
-  if (auto* failure = std::get_if<llm::Failure>(&made)) {
-    done(std::move(*failure));
+  auto ahead = std::dynamic_pointer_cast<const PromptsAhead>(call.read_ahead);
+  if (ahead == nullptr || ahead->by != this)
+    ahead = std::make_shared<const PromptsAhead>(this, prompts(*call.request));
+  if (const auto* failure = std::get_if<llm::Failure>(&ahead->made)) {
+    done(*failure);
     return;
   }
-  std::optional<llm::StructureSpec> structure = structure_of(request);
-  Waiting asked{.request = std::move(request),
-                .structure = std::move(structure),
-                .prompts = std::get<Prompts>(std::move(made)),
-                .submitted_at = clock_.now(),
-                .done = std::move(done)};
-  if (!asked.structure) {
-    run(std::move(asked), nullptr);
+  const TimePoint submitted_at = clock_.now();
+  std::optional<llm::StructureSpec> structure = structure_of(*call.request);
+  if (!structure) {
+    run({.call = std::move(call),
+         .prompts = std::get<Prompts>(ahead->made),
+         .submitted_at = submitted_at,
+         .done = std::move(done)},
+        nullptr);
     return;
   }
-  const llm::StructureSpec spec = *asked.structure;
-  uint64_t id = 0;
-  {
-    const std::scoped_lock lock(mutex_);
-    id = next_waiting_++;
-    Waiting& waiting = waiting_.emplace(id, std::move(asked)).first->second;
-    if (waiting.request.unwanted.stop_possible()) {
-      // Called by whoever stops it, or from here: so it hands the rest to another thread.
-      waiting.when_unwanted = std::make_unique<Waiting::WhenUnwanted>(
-          waiting.request.unwanted,
-          [this, id] { cancels_.post([this, id] { cancel_without_structure(id); }); });
-    }
-  }
-  structures_.get(
-      spec, [this, id](const StructureCache::Made& structure) { structure_made(id, structure); });
+  call.read_ahead = ahead;  // the prompts wait with the call
+  const auto spec = std::make_shared<const llm::StructureSpec>(*std::move(structure));
+  const llm::PendingId id = pending_.add(std::move(call), std::move(done));
+  pending_.watch(id);
+  structures_.get(*spec, [this, id, spec, submitted_at](const StructureCache::Made& made) {
+    structure_made(id, *spec, submitted_at, made);
+  });
 }
 
 // Structures are shared by requests that ask for the same in other fields, so their errors name
@@ -299,28 +293,30 @@ std::optional<llm::Failure> GenerationBackend::structure_fault(const llm::Reques
   return not_enforceable(*spec, *found);
 }
 
-// The request goes to the engine, unless nobody wants it any more.
-void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& made) {
-  std::unique_lock lock(mutex_);
-  const auto found = waiting_.find(id);
-  if (found == waiting_.end()) return;
-  Waiting asked = std::move(found->second);
-  waiting_.erase(found);
-  asked.when_unwanted.reset();
-  if (!made && may_go_unenforced(*asked.structure)) {
-    const llm::Failure why = not_enforceable(*asked.structure, made.error());
+// The call goes to the engine, unless it was cancelled meanwhile.
+void GenerationBackend::structure_made(llm::PendingId id, const llm::StructureSpec& spec,
+                                       TimePoint submitted_at, const StructureCache::Made& made) {
+  std::optional<llm::PendingRequests::Taken> taken = pending_.take(id);
+  if (!taken) return;
+  auto [call, done] = std::move(*taken).release();
+  const auto& ahead = dynamic_cast<const PromptsAhead&>(*call.read_ahead);
+  Prepared prepared{.call = std::move(call),
+                    .prompts = std::get<Prompts>(ahead.made),
+                    .submitted_at = submitted_at,
+                    .done = std::move(done)};
+  if (!made && may_go_unenforced(spec)) {
+    const llm::Failure why = not_enforceable(spec, made.error());
     std::vector<std::string> warnings;
     add_warning(warnings, "calls are not enforced: " + why.message);
-    asked.done = with_warnings(std::move(warnings), std::move(asked.done));
-    run(std::move(asked), nullptr);
+    prepared.done = with_warnings(std::move(warnings), std::move(prepared.done));
+    run(std::move(prepared), nullptr);
     return;
   }
   if (!made) {
-    lock.unlock();
-    asked.done(not_enforceable(*asked.structure, made.error()));
+    prepared.done(not_enforceable(spec, made.error()));
     return;
   }
-  const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+  const bool chat = prepared.call.request->endpoint == llm::Endpoint::kChatCompletions;
   const Structure& structure = **made;
   const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
   auto form = std::make_shared<AnswerForm>(
@@ -328,34 +324,35 @@ void GenerationBackend::structure_made(uint64_t id, const StructureCache::Made& 
   if (chat && reasoning != nullptr) {
     form->thought_masks = structure.thoughts;
     form->reasoning = *reasoning;
-    form->prompt_end = asked.prompts.chat_end;
+    form->prompt_end = prepared.prompts.chat_end;
   }
-  if (chat) form->thought_tokens_max = reasoning_tokens_max(asked);
-  if (has_calls(*asked.structure)) {
+  if (chat) form->thought_tokens_max = reasoning_tokens_max(prepared);
+  if (has_calls(spec)) {
     const chat::ToolSyntax& syntax = call_tables_.spelling.syntax;
     form->call_marks = structure.call_marks;
     form->said_before = said_before_calls(syntax);
     if (!form->call_marks) form->reasoning = call_tables_.thoughts;
   }
   if (!structure.warnings.empty())
-    asked.done = with_warnings(structure.warnings, std::move(asked.done));
+    prepared.done = with_warnings(structure.warnings, std::move(prepared.done));
   if (structure.check || structure.calls)
-    asked.done = check_structure(*made, asked.request.unwanted, std::move(asked.done));
-  run(std::move(asked), std::move(form));
+    prepared.done = check_structure(*made, prepared.call.unwanted, std::move(prepared.done));
+  run(std::move(prepared), std::move(form));
 }
 
 // A model that thinks up to its limit never calls, so the thoughts before a call that has to come
 // are bounded in any case.
-std::optional<int32_t> GenerationBackend::reasoning_tokens_max(const Waiting& asked) const {
-  const llm::Request& request = asked.request;
+std::optional<int32_t> GenerationBackend::reasoning_tokens_max(const Prepared& prepared) const {
+  const llm::Request& request = *prepared.call.request;
   if (request.reasoning_tokens_max) return request.reasoning_tokens_max;
   if (request.structured || !llm::has_to_call(request.chat.tool_choice)) return std::nullopt;
-  const int64_t longest = output_tokens_max(request, asked.prompts.tokens.front().size());
+  const int64_t longest = output_tokens_max(request, prepared.prompts.tokens.front().size());
   return static_cast<int32_t>(longest * options_.call_reasoning_percent / 100);
 }
 
-void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> form) {
-  const bool chat = asked.request.endpoint == llm::Endpoint::kChatCompletions;
+void GenerationBackend::run(Prepared prepared, std::shared_ptr<const AnswerForm> form) {
+  const llm::Request& request = *prepared.call.request;
+  const bool chat = request.endpoint == llm::Endpoint::kChatCompletions;
   FanOutLimits limits{.row_tokens_max = this->limits().row_tokens_max,
                       .output_tokens_default = options_.output_tokens_default,
                       .keep = options_.keep,
@@ -364,11 +361,11 @@ void GenerationBackend::run(Waiting asked, std::shared_ptr<const AnswerForm> for
   const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
   if (chat && reasoning != nullptr) {
     limits.reasoning = std::make_shared<const chat::ReasoningContext>(
-        chat::ReasoningContext{.format = *reasoning, .prompt_end = asked.prompts.chat_end});
-    look_for_calls(asked.request, limits);
+        chat::ReasoningContext{.format = *reasoning, .prompt_end = prepared.prompts.chat_end});
+    look_for_calls(request, limits);
   }
-  engine_.submit(fan_out(std::move(asked.request), std::move(asked.prompts.tokens), vocabulary_,
-                         limits, asked.submitted_at, std::move(asked.done)));
+  engine_.submit(fan_out(prepared.call, std::move(prepared.prompts.tokens), vocabulary_, limits,
+                         prepared.submitted_at, std::move(prepared.done)));
 }
 
 void GenerationBackend::look_for_calls(const llm::Request& request, FanOutLimits& limits) const {
@@ -384,41 +381,9 @@ void GenerationBackend::look_for_calls(const llm::Request& request, FanOutLimits
                         .at_begin_only = request.structured.has_value()});
 }
 
-void GenerationBackend::cancel_without_structure(uint64_t id) {
-  std::map<uint64_t, Waiting>::node_type waiting;
-  {
-    const std::scoped_lock lock(mutex_);
-    waiting = waiting_.extract(id);
-  }
-  if (waiting) waiting.mapped().done(cancelled());
-}
-
-void GenerationBackend::cancel_those_without_structure() {
-  std::map<uint64_t, Waiting> unstarted;
-  {
-    const std::scoped_lock lock(mutex_);
-    unstarted.swap(waiting_);
-  }
-  for (auto& [id, asked] : unstarted) {
-    asked.when_unwanted.reset();
-    asked.done(cancelled());
-  }
-}
-
-void GenerationBackend::cancel_waiting() {
-  cancel_those_without_structure();
-  engine_.cancel_waiting();
-}
-
-void GenerationBackend::cancel_all() {
-  cancel_those_without_structure();
-  engine_.cancel_all();
-}
-
 llm::BackendStats GenerationBackend::stats() const {
   llm::BackendStats stats = engine_.stats();
-  const std::scoped_lock lock(mutex_);
-  stats.rows_waiting += static_cast<int32_t>(waiting_.size());
+  stats.rows_waiting += static_cast<int32_t>(pending_.size());
   return stats;
 }
 

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "engine/host/vocabulary.h"
 #include "engine/structure/structure_cache.h"
 #include "llm/backend.h"
+#include "llm/pending_requests.h"
 
 namespace windrow::engine {
 
@@ -87,11 +87,9 @@ class GenerationBackend final : public llm::Backend {
 
   const RunnerLimits& limits() const { return engine_.limits(); }
 
-  void read_ahead(llm::Request& request) override;
+  std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override;
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
-  void submit(llm::Request request, Done done) override;
-  void cancel_waiting() override;
-  void cancel_all() override;
+  void submit(llm::BackendCall call, Done done) override;
   int32_t in_flight_target() const override;
   llm::BackendStats stats() const override;
 
@@ -106,24 +104,18 @@ class GenerationBackend final : public llm::Backend {
                                       const grammar::GiveUp& give_up);
   std::optional<llm::StructureSpec> structure_of(const llm::Request& request) const;
   static llm::Failure not_enforceable(const llm::StructureSpec& spec, const Error& error);
-  void structure_made(uint64_t id, const StructureCache::Made& made);
-  void cancel_those_without_structure();
-  void cancel_without_structure(uint64_t id);
 
-  // Asked, and its structure is not there yet.
-  struct Waiting {
-    llm::Request request;
-    std::optional<llm::StructureSpec> structure;
+  // A call whose prompts are made.
+  struct Prepared {
+    llm::BackendCall call;
     Prompts prompts;
     TimePoint submitted_at;
     Done done;
-
-    // Sees to it that a request which is wanted no more does not wait on; none: it always is.
-    using WhenUnwanted = std::stop_callback<std::function<void()>>;
-    std::unique_ptr<WhenUnwanted> when_unwanted;
   };
-  std::optional<int32_t> reasoning_tokens_max(const Waiting& asked) const;
-  void run(Waiting asked, std::shared_ptr<const AnswerForm> form);
+  void structure_made(llm::PendingId id, const llm::StructureSpec& spec, TimePoint submitted_at,
+                      const StructureCache::Made& made);
+  std::optional<int32_t> reasoning_tokens_max(const Prepared& prepared) const;
+  void run(Prepared prepared, std::shared_ptr<const AnswerForm> form);
   void look_for_calls(const llm::Request& request, FanOutLimits& limits) const;
 
   const Vocabulary& vocabulary_;
@@ -138,14 +130,9 @@ class GenerationBackend final : public llm::Backend {
   std::once_flag call_tables_made_;
   CallTables call_tables_;
 
-  // Held while a request goes from here to the engine, so that it can be cancelled at every moment.
-  mutable std::mutex mutex_;
-  std::map<uint64_t, Waiting> waiting_;
-  uint64_t next_waiting_ = 0;
+  llm::PendingRequests pending_;  // their structures are being compiled
 
-  // In this order: what comes later uses what is above it until it has ended. Cancelling comes
-  // before checks, which take their time.
-  async::Executor cancels_{1, async::Executor::Start::kWithFirstTask};
+  // In this order: what comes later uses what is above it until it has ended.
   async::Executor checks_{1, async::Executor::Start::kWithFirstTask};
   Engine engine_;
   StructureCache structures_;

@@ -40,9 +40,13 @@ class GenerationBackendTest : public ::testing::Test {
   }
 
   static llm::Outcome ask(GenerationBackend& backend, llm::Request request) {
-    std::promise<llm::Outcome> promise;
     request.ignore_eos = true;
-    backend.submit(std::move(request),
+    return ask(backend, llm::plain_call(std::move(request)));
+  }
+
+  static llm::Outcome ask(GenerationBackend& backend, llm::BackendCall call) {
+    std::promise<llm::Outcome> promise;
+    backend.submit(std::move(call),
                    [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
     return promise.get_future().get();
   }
@@ -82,16 +86,16 @@ TEST_F(GenerationBackendTest, WhatWasReadAheadIsNotReadAgain) {
   const auto prompt_tokens = [](const llm::Outcome& outcome) {
     return std::get<llm::Answer>(outcome).usage.prompt_tokens;
   };
-  llm::Request request = completion("abc");
-  model.read_ahead(request);
-  request.inputs.at(0).text = "nobody looks at this";
-  EXPECT_EQ(prompt_tokens(ask(model, request)), 3);
+  llm::Request other_text = completion("nobody looks at this");
+  other_text.ignore_eos = true;
+  llm::BackendCall call = llm::plain_call(std::move(other_text));
+  call.read_ahead = model.read_ahead(completion("abc"));
+  EXPECT_EQ(prompt_tokens(ask(model, call)), 3);
   GenerationBackend other = backend();
-  EXPECT_EQ(prompt_tokens(ask(other, request)), 20) << "it was another model that read it";
+  EXPECT_EQ(prompt_tokens(ask(other, call)), 20) << "it was another model that read it";
 
-  llm::Request too_long = completion(std::string(100, 'x'));
-  model.read_ahead(too_long);
-  EXPECT_EQ(std::get<llm::Failure>(ask(model, too_long)).code, "context_length_exceeded");
+  call.read_ahead = model.read_ahead(completion(std::string(100, 'x')));
+  EXPECT_EQ(std::get<llm::Failure>(ask(model, call)).code, "context_length_exceeded");
 }
 
 TEST_F(GenerationBackendTest, CountsAPromptWithoutAnsweringIt) {

@@ -61,8 +61,7 @@ TEST_F(OptionalCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
       }
       if (seed % 3 == 0) asked.logprobs_top = 1;
       const auto listener = std::make_shared<RecordingListener>();
-      asked.listener = listener;
-      const llm::Outcome outcome = outcome_of(*model, asked);
+      const llm::Outcome outcome = outcome_of(*model, asked, listener);
       if (const auto* failure = std::get_if<llm::Failure>(&outcome)) FAIL() << failure->message;
       listener->expect_said(outcome);
       const llm::Choice& choice = std::get<llm::Answer>(outcome).choices.at(0);
@@ -141,8 +140,7 @@ TEST_F(OptionalCallsTest, ACallThatNeedNotComeIsHeldToItsSchemaOnceItHasBegun) {
       favour(asked, begun.by);
       asked.choices = 2;
       const auto listener = std::make_shared<RecordingListener>();
-      asked.listener = listener;
-      const llm::Outcome outcome = outcome_of(*model, asked);
+      const llm::Outcome outcome = outcome_of(*model, asked, listener);
       listener->expect_said(outcome);
       for (const llm::Choice& choice : std::get<llm::Answer>(outcome).choices) {
         EXPECT_EQ(choice.structure, std::nullopt);

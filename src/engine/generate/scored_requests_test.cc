@@ -52,7 +52,7 @@ class ScoredRequestsTest : public ::testing::Test {
 
   llm::Answer answer_to(llm::Request request) {
     std::promise<llm::Outcome> promise;
-    model_.submit(std::move(request),
+    model_.submit(llm::plain_call(std::move(request)),
                   [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
     const llm::Outcome outcome = promise.get_future().get();
     if (const auto* failure = std::get_if<llm::Failure>(&outcome)) {

@@ -89,14 +89,14 @@ void StepLoop::add(EngineRequest request) {
          "a row of up to {} tokens came in, the model takes {}", prompt_tokens + output_tokens_max,
          runner_.limits().row_tokens_max);
   ENSURE(!request.score_prompt || request.logprobs_top, "scores were not asked for");
-  if (request.unwanted.stop_requested()) {
+  if (request.unwanted.stop_requested() || request.withdrawn.stop_requested()) {
     request.done(cancelled());
     return;
   }
   const RowId id(next_row_++);
   Row& row = rows_.try_emplace(id, std::move(request), vocabulary_).first->second;
   const EngineRequest& asked = row.answer.request();
-  if (asked.unwanted.stop_possible()) revocable_.insert(id);
+  if (asked.unwanted.stop_possible() || asked.withdrawn.stop_possible()) revocable_.insert(id);
   count(row.answer.begin());
   if (row.answer.is_streamed()) ++streams_;
   const std::optional<llm::FinishReason> ending = row.answer.ending();
@@ -127,7 +127,7 @@ void StepLoop::add(EngineRequest request) {
 // --- one step -----------------------------------------------------------------------------------
 
 bool StepLoop::step(bool alone) {
-  cancel_unwanted();
+  end_cancelled();
   cancel_abandoned();
   sample_deferred();
   const int32_t tokens_max = step_size_.prefill_tokens_max();
@@ -417,22 +417,16 @@ void StepLoop::fail_for_good(const Error& error) {
   end_all(backend_failure(broken_));
 }
 
-void StepLoop::cancel_waiting() {
-  std::vector<RowId> waiting;
-  for (const auto& [id, row] : rows_) {
-    const RowGroup* group = row.answer.request().group.get();
-    if (!row.started && (group == nullptr || !group->started)) waiting.push_back(id);
-  }
-  for (const RowId id : waiting)
-    end(id, cancelled());
-}
-
-void StepLoop::cancel_unwanted() {
-  std::vector<RowId> unwanted;
+void StepLoop::end_cancelled() {
+  std::vector<RowId> ended;
   for (const RowId id : revocable_) {
-    if (rows_.at(id).answer.request().unwanted.stop_requested()) unwanted.push_back(id);
+    const Row& row = rows_.at(id);
+    const EngineRequest& asked = row.answer.request();
+    const bool started = row.started || (asked.group != nullptr && asked.group->started);
+    if (asked.unwanted.stop_requested() || (!started && asked.withdrawn.stop_requested()))
+      ended.push_back(id);
   }
-  for (const RowId id : unwanted)
+  for (const RowId id : ended)
     end(id, cancelled());
 }
 

@@ -72,8 +72,7 @@ class StepLoop {
   // (DeviceThread), so the step may be as long as its rows like.
   bool step(bool alone = true);
 
-  // Ends the rows that have been in no step yet, or all, with kCancelled.
-  void cancel_waiting();
+  // Ends all rows with kCancelled.
   void cancel_all();
 
   // Ends all rows: an allocation failed, and it is not known for which of them.
@@ -116,7 +115,7 @@ class StepLoop {
   void finish(RowId id, llm::FinishReason reason);
   void end(RowId id, llm::Outcome outcome);
   void end_all(const llm::Failure& failure);
-  void cancel_unwanted();
+  void end_cancelled();
   void cancel_abandoned();
   void fail_for_good(const Error& error);
 

@@ -193,13 +193,18 @@ TEST_F(StepLoopTest, MemoryThatIsSmallerThanItSaysOnlyCostsTime) {
   }
 }
 
-TEST_F(StepLoopTest, CancelWaitingLeavesRunningRowsAlone) {
+TEST_F(StepLoopTest, WithdrawingRowsLeavesRunningOnesAlone) {
   ScriptedRunner runner(kLimits);
   StepLoop loop(runner, vocabulary_, clock_);
-  for (int name = 0; name < 6; ++name)
-    add(loop, name, request({name}, 9));
+  std::stop_source stop;
+  for (int name = 0; name < 6; ++name) {
+    EngineRequest asked = request({name}, 9);
+    asked.withdrawn = stop.get_token();
+    add(loop, name, std::move(asked));
+  }
   ASSERT_TRUE(loop.step());
-  loop.cancel_waiting();
+  stop.request_stop();
+  ASSERT_TRUE(loop.step());
   EXPECT_EQ(outcomes_.size(), 2U);
   EXPECT_EQ(failure(5).failure_class, llm::FailureClass::kCancelled);
   run_all(loop);

@@ -107,7 +107,7 @@ TEST_F(StreamedRequestsTest, WhatIsHeardIsTheAnswerAndHearingChangesNothing) {
     };
     std::vector<Asked> all(10);
     for (Asked& asked : all) {
-      llm::Request one = request(random);
+      llm::BackendCall one = llm::plain_call(request(random));
       model->submit(one, [&](llm::Outcome outcome) { asked.alone.set_value(std::move(outcome)); });
       one.listener = asked.listener;
       model->submit(std::move(one), [&](llm::Outcome outcome) {

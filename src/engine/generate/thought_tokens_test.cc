@@ -55,7 +55,8 @@ int32_t count_thought_tokens(const std::vector<llm::ScoredToken>& tokens) {
 
 llm::Answer answer_to(GenerationBackend& model, llm::Request request) {
   std::promise<llm::Outcome> outcome;
-  model.submit(std::move(request), [&](llm::Outcome made) { outcome.set_value(std::move(made)); });
+  model.submit(llm::plain_call(std::move(request)),
+               [&](llm::Outcome made) { outcome.set_value(std::move(made)); });
   return std::get<llm::Answer>(outcome.get_future().get());
 }
 

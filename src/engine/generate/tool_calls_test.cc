@@ -86,7 +86,7 @@ class ToolCallsTest : public ::testing::Test {
 
   static llm::Answer ask(GenerationBackend& model, llm::Request request) {
     std::promise<llm::Outcome> outcome;
-    model.submit(std::move(request),
+    model.submit(llm::plain_call(std::move(request)),
                  [&](llm::Outcome made) { outcome.set_value(std::move(made)); });
     return std::get<llm::Answer>(outcome.get_future().get());
   }
@@ -106,9 +106,10 @@ TEST_F(ToolCallsTest, WhatIsHeardIsTheAnswerWithItsCalls) {
     if (seed % 4 == 0) asked.stop = {"1}", "Hm.["};
     const llm::Answer alone = ask(*model, asked);
     const auto listener = std::make_shared<RecordingListener>();
-    asked.listener = listener;
+    llm::BackendCall call = llm::plain_call(std::move(asked));
+    call.listener = listener;
     std::promise<llm::Outcome> outcome;
-    model->submit(std::move(asked), [&](llm::Outcome made) {
+    model->submit(std::move(call), [&](llm::Outcome made) {
       listener->expect_said(made);
       outcome.set_value(std::move(made));
     });

@@ -253,7 +253,7 @@ class UnwantedRequestsTest : public ::testing::Test {
 
   // The thread that calls this request's Done stays in it until released.
   void occupy(const std::string& regex) {
-    model_.submit(completion(regex), [this](const llm::Outcome&) {
+    model_.submit(llm::plain_call(completion(regex)), [this](const llm::Outcome&) {
       occupied_.set_value();
       release_.get_future().wait();
     });
@@ -269,16 +269,18 @@ class UnwantedRequestsTest : public ::testing::Test {
 
 TEST_F(UnwantedRequestsTest, WhileItsStructureIsNotThere) {
   occupy("(");  // cannot be compiled, and is told so on the only thread that compiles
-  std::stop_source stop;
-  llm::Request request = completion("[a-z]{9}");
-  request.unwanted = stop.get_token();
-  std::promise<llm::Outcome> outcome;
-  model_.submit(std::move(request),
-                [&](llm::Outcome given) { outcome.set_value(std::move(given)); });
-  EXPECT_EQ(model_.stats().rows_waiting, 1);
-  stop.request_stop();
-  EXPECT_TRUE(is_cancelled(outcome.get_future().get()));
-  EXPECT_EQ(model_.stats().rows_waiting, 0);
+  for (const auto token : {&llm::BackendCall::withdrawn, &llm::BackendCall::unwanted}) {
+    std::stop_source stop;
+    llm::BackendCall call = llm::plain_call(completion("[a-z]{9}"));
+    call.*token = stop.get_token();
+    std::promise<llm::Outcome> outcome;
+    model_.submit(std::move(call),
+                  [&](llm::Outcome given) { outcome.set_value(std::move(given)); });
+    EXPECT_EQ(model_.stats().rows_waiting, 1);
+    stop.request_stop();
+    EXPECT_TRUE(is_cancelled(outcome.get_future().get()));
+    EXPECT_EQ(model_.stats().rows_waiting, 0);
+  }
   release_.set_value();
 }
 
@@ -293,12 +295,11 @@ TEST_F(UnwantedRequestsTest, WhileItsAnswerIsChecked) {
   };
   const auto last = std::make_shared<Last>();
   std::stop_source stop;
-  llm::Request request = completion("[a-z]{9}");
-  request.unwanted = stop.get_token();
-  request.listener = last;
+  llm::BackendCall call = llm::plain_call(completion("[a-z]{9}"));
+  call.unwanted = stop.get_token();
+  call.listener = last;
   std::promise<llm::Outcome> outcome;
-  model_.submit(std::move(request),
-                [&](llm::Outcome given) { outcome.set_value(std::move(given)); });
+  model_.submit(std::move(call), [&](llm::Outcome given) { outcome.set_value(std::move(given)); });
   last->heard.get_future().wait();
   stop.request_stop();
   release_.set_value();
@@ -309,10 +310,10 @@ TEST_F(UnwantedRequestsTest, BeforeItIsAsked) {
   std::stop_source stop;
   stop.request_stop();
   for (const std::string regex : {"", "[a-z]{9}"}) {
-    llm::Request request = completion(regex);
-    request.unwanted = stop.get_token();
+    llm::BackendCall call = llm::plain_call(completion(regex));
+    call.unwanted = stop.get_token();
     std::promise<llm::Outcome> outcome;
-    model_.submit(std::move(request),
+    model_.submit(std::move(call),
                   [&](llm::Outcome given) { outcome.set_value(std::move(given)); });
     EXPECT_TRUE(is_cancelled(outcome.get_future().get()));
   }
@@ -335,9 +336,10 @@ TEST_F(UnwantedRequestsTest, EachEndsOnceWheneverItIsStopped) {
           llm::Request request =
               completion(i % 2 == 0 ? "" : "[a-z]{" + std::to_string(i % 20 + 1) + "}");
           request.choices = 2;
-          request.unwanted = stops[i].get_token();
-          request.listener = std::make_shared<RecordingListener>();
-          model.submit(std::move(request), [&](const llm::Outcome& outcome) {
+          llm::BackendCall call = llm::plain_call(std::move(request));
+          (random.chance(0.5) ? call.withdrawn : call.unwanted) = stops[i].get_token();
+          call.listener = std::make_shared<RecordingListener>();
+          model.submit(std::move(call), [&](const llm::Outcome& outcome) {
             ++(is_cancelled(outcome) ? cancelled : answered);
           });
           stops[static_cast<size_t>(random.below(i + 1))].request_stop();

@@ -43,7 +43,8 @@ std::variant<B*, llm::Failure> open_once(std::mutex& opening, std::mutex& mutex,
 
 }  // namespace
 
-ModelBackend::ModelBackend(ModelKinds kinds) : kinds_(std::move(kinds)) {}
+ModelBackend::ModelBackend(ModelKinds kinds)
+    : kinds_(std::move(kinds)), pending_generation_(cancelled()), pending_embedding_(cancelled()) {}
 ModelBackend::~ModelBackend() = default;
 
 std::variant<GenerationBackend*, llm::Failure> ModelBackend::generation() {
@@ -95,13 +96,6 @@ std::optional<llm::Failure> ModelBackend::prepare(llm::Endpoint endpoint) {
   return std::nullopt;
 }
 
-int32_t ModelBackend::request_tokens_max() const {
-  const std::scoped_lock lock(mutex_);
-  if (generation_ != nullptr) return generation_->limits().row_tokens_max;
-  if (embedding_ != nullptr) return embedding_->limits().input_tokens_max;
-  return 0;
-}
-
 OpenKinds ModelBackend::open_kinds() const {
   const std::scoped_lock lock(mutex_);
   OpenKinds open;
@@ -115,57 +109,45 @@ llm::Backend* ModelBackend::find_open(llm::Endpoint endpoint) const {
   return embedding_.get();
 }
 
-void ModelBackend::read_ahead(llm::Request& request) {
+std::shared_ptr<const llm::ReadAhead> ModelBackend::read_ahead(const llm::Request& request) {
   llm::Backend* open = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     open = find_open(request.endpoint);
   }
-  if (open != nullptr) open->read_ahead(request);
+  return open != nullptr ? open->read_ahead(request) : nullptr;
 }
 
-// False: it can go on at once.
-bool ModelBackend::wait_aside(llm::Request& request, Done& done) {
-  const llm::Endpoint endpoint = request.endpoint;
+llm::PendingRequests& ModelBackend::pending_for(llm::Endpoint endpoint) {
+  return generates(endpoint) ? pending_generation_ : pending_embedding_;
+}
+
+// False: the call can go on at once.
+bool ModelBackend::wait_aside(llm::BackendCall& call, Done& done) {
+  const llm::Endpoint endpoint = call.request->endpoint;
   if (!kinds_.open_aside || (generates(endpoint) && !kinds_.no_generation.empty())) return false;
-  const std::scoped_lock lock(mutex_);
-  if (find_open(endpoint) != nullptr) return false;
-  std::vector<Waiting>& waiting = waiting_[generates(endpoint) ? 0 : 1];
-  waiting.push_back({.request = std::move(request), .done = std::move(done)});
-  if (waiting.size() == 1) openers_.post([this, endpoint] { open_for_those_who_wait(endpoint); });
+  llm::PendingRequests& pending = pending_for(endpoint);
+  llm::PendingId id;
+  {
+    // What is opened is found here before the pending calls are taken out: none is left behind.
+    const std::scoped_lock lock(mutex_);
+    if (find_open(endpoint) != nullptr) return false;
+    id = pending.add(std::move(call), std::move(done));
+    if (pending.size() == 1) openers_.post([this, endpoint] { open_for_pending(endpoint); });
+  }
+  pending.watch(id);
   return true;
 }
 
-void ModelBackend::open_for_those_who_wait(llm::Endpoint endpoint) {
+void ModelBackend::open_for_pending(llm::Endpoint endpoint) {
   const auto opened = backend_for(endpoint);
-  std::vector<Waiting> ready;
-  int64_t cancels_before = 0;
-  int64_t cancels_of_all_before = 0;
-  {
-    const std::scoped_lock lock(mutex_);
-    ready.swap(waiting_[generates(endpoint) ? 0 : 1]);
-    cancels_before = cancels_;
-    cancels_of_all_before = cancels_of_all_;
-  }
-  llm::Backend* backend = nullptr;
-  if (const auto* found = std::get_if<llm::Backend*>(&opened)) backend = *found;
-  for (Waiting& one : ready) {
-    if (backend == nullptr) {
-      one.done(std::get<llm::Failure>(opened));
-    } else {
-      backend->submit(std::move(one.request), std::move(one.done));
+  for (llm::PendingRequests::Taken& taken : pending_for(endpoint).take_all()) {
+    if (const auto* failure = std::get_if<llm::Failure>(&opened)) {
+      std::move(taken).end(*failure);
+      continue;
     }
-  }
-  if (backend == nullptr) return;
-  // Who cancelled meanwhile meant these, too.
-  std::unique_lock lock(mutex_);
-  const bool all_cancelled = cancels_of_all_ != cancels_of_all_before;
-  const bool waiting_cancelled = cancels_ != cancels_before;
-  lock.unlock();
-  if (all_cancelled) {
-    backend->cancel_all();
-  } else if (waiting_cancelled) {
-    backend->cancel_waiting();
+    auto [call, done] = std::move(taken).release();
+    std::get<llm::Backend*>(opened)->submit(std::move(call), std::move(done));
   }
 }
 
@@ -175,14 +157,18 @@ std::variant<int64_t, llm::Failure> ModelBackend::count_prompt(const llm::Reques
   return std::get<llm::Backend*>(backend)->count_prompt(request);
 }
 
-void ModelBackend::submit(llm::Request request, Done done) {
-  if (wait_aside(request, done)) return;
-  auto backend = backend_for(request.endpoint);
+void ModelBackend::submit(llm::BackendCall call, Done done) {
+  if (call.is_cancelled()) {
+    done(cancelled());
+    return;
+  }
+  if (wait_aside(call, done)) return;
+  auto backend = backend_for(call.request->endpoint);
   if (auto* failure = std::get_if<llm::Failure>(&backend)) {
     done(std::move(*failure));
     return;
   }
-  std::get<llm::Backend*>(backend)->submit(std::move(request), std::move(done));
+  std::get<llm::Backend*>(backend)->submit(std::move(call), std::move(done));
 }
 
 // Once open, a backend stays until the end: what is listed here may be used without the lock.
@@ -192,31 +178,6 @@ std::vector<llm::Backend*> ModelBackend::open_backends() const {
   if (generation_ != nullptr) open.push_back(generation_.get());
   if (embedding_ != nullptr) open.push_back(embedding_.get());
   return open;
-}
-
-void ModelBackend::cancel(bool all) {
-  std::array<std::vector<Waiting>, 2> waiting;
-  {
-    const std::scoped_lock lock(mutex_);
-    ++(all ? cancels_of_all_ : cancels_);
-    waiting.swap(waiting_);
-  }
-  for (const std::vector<Waiting>& of_one_kind : waiting) {
-    for (const Waiting& one : of_one_kind)
-      one.done(cancelled());
-  }
-}
-
-void ModelBackend::cancel_waiting() {
-  cancel(false);
-  for (llm::Backend* backend : open_backends())
-    backend->cancel_waiting();
-}
-
-void ModelBackend::cancel_all() {
-  cancel(true);
-  for (llm::Backend* backend : open_backends())
-    backend->cancel_all();
 }
 
 int32_t ModelBackend::in_flight_target() const {
@@ -230,9 +191,7 @@ llm::BackendStats ModelBackend::stats() const {
   llm::BackendStats sum;
   for (const llm::Backend* backend : open_backends())
     sum += backend->stats();
-  const std::scoped_lock lock(mutex_);
-  for (const std::vector<Waiting>& waiting : waiting_)
-    sum.rows_waiting += static_cast<int32_t>(waiting.size());
+  sum.rows_waiting += static_cast<int32_t>(pending_generation_.size() + pending_embedding_.size());
   return sum;
 }
 

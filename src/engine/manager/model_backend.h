@@ -3,7 +3,6 @@
 // most jobs need one of the two: each is opened when it is first asked for.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "engine/embed/embedding_backend.h"
 #include "engine/generate/generation_backend.h"
 #include "llm/backend.h"
+#include "llm/pending_requests.h"
 
 namespace windrow::engine {
 
@@ -58,50 +58,39 @@ class ModelBackend final : public llm::Backend {
   // Opens what requests of this kind need, before one comes. As measure, why that cannot be.
   std::optional<llm::Failure> prepare(llm::Endpoint endpoint);
 
-  // Tokens of one request: of prompt and answer, or where it only embeds of one input. 0 while
-  // nothing is open.
-  int32_t request_tokens_max() const;
-
   OpenKinds open_kinds() const;
 
   // Nothing while what the request needs is not open.
-  void read_ahead(llm::Request& request) override;
+  std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override;
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override;
 
   // Opens what the request needs, which takes as long as it takes, on the caller's thread or aside.
   // When that fails the request ends with kBackend. Nobody waits for what is open already.
-  void submit(llm::Request request, Done done) override;
-  void cancel_waiting() override;
-  void cancel_all() override;
+  void submit(llm::BackendCall call, Done done) override;
 
   // Of what is open; it grows when more is opened.
   int32_t in_flight_target() const override;
   llm::BackendStats stats() const override;
 
  private:
-  // Until what it needs is open.
-  struct Waiting {
-    llm::Request request;
-    Done done;
-  };
-
   std::variant<GenerationBackend*, llm::Failure> generation();
   std::variant<EmbeddingBackend*, llm::Failure> embedding();
   std::variant<llm::Backend*, llm::Failure> backend_for(llm::Endpoint endpoint);
   std::vector<llm::Backend*> open_backends() const;
   llm::Backend* find_open(llm::Endpoint endpoint) const;
-  bool wait_aside(llm::Request& request, Done& done);
-  void open_for_those_who_wait(llm::Endpoint endpoint);
-  void cancel(bool all);
+  llm::PendingRequests& pending_for(llm::Endpoint endpoint);
+  bool wait_aside(llm::BackendCall& call, Done& done);
+  void open_for_pending(llm::Endpoint endpoint);
 
   const ModelKinds kinds_;
   std::mutex opening_;        // held while one is opened; never with `mutex_` waited for
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // of the two below
   std::unique_ptr<GenerationBackend> generation_;  // both only go from empty to open
   std::unique_ptr<EmbeddingBackend> embedding_;
-  std::array<std::vector<Waiting>, 2> waiting_;  // for the one, for the other
-  int64_t cancels_ = 0;
-  int64_t cancels_of_all_ = 0;
+
+  // Calls that wait until the one, or the other, is open.
+  llm::PendingRequests pending_generation_;
+  llm::PendingRequests pending_embedding_;
 
   // Last: its tasks use all of the above.
   async::Executor openers_{1, async::Executor::Start::kWithFirstTask};

@@ -62,7 +62,7 @@ class ModelBackendTest : public ::testing::Test {
 
   static llm::Outcome ask(ModelBackend& model, llm::Request request) {
     std::promise<llm::Outcome> promise;
-    model.submit(std::move(request),
+    model.submit(llm::plain_call(std::move(request)),
                  [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
     return promise.get_future().get();
   }
@@ -129,13 +129,6 @@ TEST_F(ModelBackendTest, MeasuresWhatARequestBrings) {
       std::holds_alternative<llm::Failure>(model.measure(completion(std::string(200, 'x')))));
 }
 
-TEST_F(ModelBackendTest, ACancelReachesWhatIsOpen) {
-  ModelBackend model(kinds());
-  model.cancel_all();
-  model.cancel_waiting();
-  EXPECT_TRUE(std::holds_alternative<llm::Answer>(ask(model, completion("ab"))));
-}
-
 // A server's threads have others to look after while a context is opened.
 class OpenedAsideTest : public ModelBackendTest {
  protected:
@@ -151,9 +144,11 @@ class OpenedAsideTest : public ModelBackendTest {
     model_.emplace(std::move(made));
   }
 
-  std::future<llm::Outcome> submit(llm::Request request) {
+  std::future<llm::Outcome> submit(llm::Request request, std::stop_token withdrawn = {}) {
     auto promise = std::make_shared<std::promise<llm::Outcome>>();
-    model_->submit(std::move(request),
+    llm::BackendCall call = llm::plain_call(std::move(request));
+    call.withdrawn = std::move(withdrawn);
+    model_->submit(std::move(call),
                    [promise](llm::Outcome outcome) { promise->set_value(std::move(outcome)); });
     return promise->get_future();
   }
@@ -167,9 +162,7 @@ TEST_F(OpenedAsideTest, WhoSubmitsDoesNotWaitUntilItIsOpen) {
   std::future<llm::Outcome> waiting = submit(embeddings({{.text = "a"}}));
   std::future<llm::Outcome> also = submit(embeddings({{.text = "b"}}));
   opening_.get_future().wait();
-  llm::Request ahead = embeddings({{.text = "c"}});
-  model_->read_ahead(ahead);
-  EXPECT_EQ(ahead.read_ahead, nullptr);
+  EXPECT_EQ(model_->read_ahead(embeddings({{.text = "c"}})), nullptr);
   EXPECT_EQ(model_->stats().rows_waiting, 2);
   go_on_.set_value();
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(waiting.get()));
@@ -188,10 +181,16 @@ TEST_F(OpenedAsideTest, WhatIsOpenAnswersWhileTheOtherIsOpened) {
 }
 
 TEST_F(OpenedAsideTest, WhatWaitsForTheOpeningCanBeCancelled) {
-  std::future<llm::Outcome> waiting = submit(embeddings({{.text = "a"}}));
+  std::stop_source withdrawn;
+  std::future<llm::Outcome> waiting = submit(embeddings({{.text = "a"}}), withdrawn.get_token());
   opening_.get_future().wait();
-  model_->cancel_waiting();
+  std::future<llm::Outcome> also = submit(embeddings({{.text = "c"}}), withdrawn.get_token());
+  withdrawn.request_stop();
   EXPECT_EQ(std::get<llm::Failure>(waiting.get()).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(std::get<llm::Failure>(also.get()).failure_class, llm::FailureClass::kCancelled);
+  EXPECT_EQ(model_->stats().rows_waiting, 0);
+  std::future<llm::Outcome> late = submit(embeddings({{.text = "d"}}), withdrawn.get_token());
+  EXPECT_EQ(std::get<llm::Failure>(late.get()).failure_class, llm::FailureClass::kCancelled);
   go_on_.set_value();
   EXPECT_TRUE(std::holds_alternative<llm::Answer>(submit(embeddings({{.text = "b"}})).get()));
 }

@@ -24,8 +24,8 @@ struct AheadInRoom final : llm::ReadAhead {
   const std::shared_ptr<const llm::ReadAhead> made;
 };
 
-Requester asker_of(const llm::Request& request) {
-  return request.priority == llm::Priority::kBatch ? Requester::kBatch : Requester::kClient;
+Requester asker_of(const llm::BackendCall& call) {
+  return call.priority == llm::Priority::kBatch ? Requester::kBatch : Requester::kClient;
 }
 
 int64_t retry_ms(Duration in) {
@@ -39,15 +39,15 @@ class ModelManager::Room final : public llm::Backend {
  public:
   Room(ModelManager& keeper, PooledModelId id) : keeper_(keeper), id_(id) {}
 
-  void read_ahead(llm::Request& request) override { keeper_.read_ahead(id_, request); }
+  std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request& request) override {
+    return keeper_.read_ahead(id_, request);
+  }
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request& request) override {
     return keeper_.count_prompt(id_, request);
   }
-  void submit(llm::Request request, Done done) override {
-    keeper_.submit(id_, std::move(request), std::move(done));
+  void submit(llm::BackendCall call, Done done) override {
+    keeper_.submit(id_, std::move(call), std::move(done));
   }
-  void cancel_waiting() override { keeper_.cancel(id_, false); }
-  void cancel_all() override { keeper_.cancel(id_, true); }
   int32_t in_flight_target() const override { return keeper_.in_flight_target(id_); }
   llm::BackendStats stats() const override { return keeper_.stats(id_); }
 
@@ -70,8 +70,10 @@ ModelManager::ModelManager(std::vector<KeptModel> models, KeeperOptions options,
           options_.pool) {
   for (KeptModel& model : models) {
     State& state = states_.emplace_back();
-    state.room =
-        std::make_unique<Room>(*this, PooledModelId(static_cast<uint32_t>(states_.size() - 1)));
+    const PooledModelId id(static_cast<uint32_t>(states_.size() - 1));
+    state.room = std::make_unique<Room>(*this, id);
+    state.pending = std::make_unique<llm::PendingRequests>(
+        cancelled(), [this, id](llm::PendingId call) { cancel(id, call); });
     state.in_flight_target = model.in_flight_target;
     state.model = std::move(model);
   }
@@ -81,23 +83,43 @@ ModelManager::ModelManager(std::vector<KeptModel> models, KeeperOptions options,
 
 ModelManager::~ModelManager() {
   unwanted_.request_stop();
-  for (uint32_t i = 0; i < states_.size(); ++i)
-    cancel(PooledModelId(i), true);
   {
-    std::unique_lock lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     closing_ = true;
     errand_came_.notify_all();
-    deed_came_.notify_all();
-    // Who used them has gone, and may just be on the way out.
-    changed_.wait(lock, [this] { return !is_used(); });
+    changed_.notify_all();
   }
   carrier_.join();
+  for (State& state : states_) {
+    for (llm::PendingRequests::Taken& taken : state.pending->take_all()) {
+      set_waits(taken.call(), false);
+      std::move(taken).end(cancelled());
+    }
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    released_all_ = true;
+    released_came_.notify_all();
+  }
   caretaker_.join();
+  std::vector<std::unique_ptr<LoadedModel>> leaving;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      return std::ranges::all_of(states_, [](const State& state) { return state.readers == 0; });
+    });
+    for (State& state : states_)
+      leaving.push_back(std::move(state.loaded));
+  }
+  // What runs in a model ends with it.
+  leaving.clear();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !is_used(); });
 }
 
 bool ModelManager::is_used() const {
   for (uint32_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].readers > 0 || pool_.reading(PooledModelId(i)).inside > 0) return true;
+    if (pool_.reading(PooledModelId(i)).inside > 0) return true;
   }
   return false;
 }
@@ -169,13 +191,13 @@ uint64_t ModelManager::bytes_used() const {
 void ModelManager::look_at_the_clock() {
   const std::scoped_lock lock(mutex_);
   news_ = true;
-  deed_came_.notify_one();
+  released_came_.notify_one();
 }
 
 // --- for those who ask --------------------------------------------------------------------------
 
-void ModelManager::set_waits(const llm::Request& request, bool waits) {
-  if (request.load_wait) request.load_wait->waits = waits;
+void ModelManager::set_waits(const llm::BackendCall& call, bool waits) {
+  if (call.load_wait) call.load_wait->waits = waits;
 }
 
 // With the lock; then stop_using. Null: it is not there.
@@ -191,7 +213,8 @@ void ModelManager::stop_using(PooledModelId id) {
   if (--at(id).readers == 0) changed_.notify_all();
 }
 
-void ModelManager::read_ahead(PooledModelId id, llm::Request& request) {
+std::shared_ptr<const llm::ReadAhead> ModelManager::read_ahead(PooledModelId id,
+                                                               const llm::Request& request) {
   llm::Backend* backend = nullptr;
   uint64_t times = 0;
   {
@@ -199,11 +222,11 @@ void ModelManager::read_ahead(PooledModelId id, llm::Request& request) {
     backend = use(id);
     times = at(id).times;
   }
-  if (backend == nullptr) return;
-  backend->read_ahead(request);
+  if (backend == nullptr) return nullptr;
+  std::shared_ptr<const llm::ReadAhead> made = backend->read_ahead(request);
   stop_using(id);
-  if (request.read_ahead)
-    request.read_ahead = std::make_shared<const AheadInRoom>(times, std::move(request.read_ahead));
+  if (!made) return nullptr;
+  return std::make_shared<const AheadInRoom>(times, std::move(made));
 }
 
 // Does not wait for a model that is not there, but has it loaded: who asks again will be told.
@@ -226,17 +249,24 @@ std::variant<int64_t, llm::Failure> ModelManager::count_prompt(PooledModelId id,
   return counted;
 }
 
-void ModelManager::submit(PooledModelId id, llm::Request request, Done done) {
-  if (request.unwanted.stop_requested()) {
+void ModelManager::submit(PooledModelId id, llm::BackendCall call, Done done) {
+  if (call.is_cancelled()) {
     done(cancelled());
     return;
   }
   std::unique_lock lock(mutex_);
   const TimePoint now = clock_.now();
   PoolActions actions;
-  const Arrival arrival = pool_.arrive(now, id, asker_of(request), actions);
-  if (arrival == Arrival::kWaits)
-    return hold(id, std::move(request), std::move(done), actions, std::move(lock));
+  const Arrival arrival = pool_.arrive(now, id, asker_of(call), actions);
+  if (arrival == Arrival::kWaits) {
+    set_waits(call, true);
+    llm::PendingRequests& pending = *at(id).pending;
+    const llm::PendingId held = pending.add(std::move(call), std::move(done));
+    note(actions);
+    lock.unlock();
+    pending.watch(held);
+    return;
+  }
   note(actions);
   if (arrival == Arrival::kRefused) {
     llm::Failure refusal = unavailable(id, now);
@@ -244,33 +274,11 @@ void ModelManager::submit(PooledModelId id, llm::Request request, Done done) {
     return done(std::move(refusal));
   }
   lock.unlock();
-  hand_over(id, std::move(request), std::move(done));
-}
-
-void ModelManager::hold(PooledModelId id, llm::Request request, Done done,
-                        const PoolActions& actions, std::unique_lock<std::mutex> lock) {
-  const uint64_t number = next_number_++;
-  const std::stop_token unwanted = request.unwanted;
-  set_waits(request, true);
-  const std::optional<TimePoint> until =
-      request.load_wait ? request.load_wait->until : std::nullopt;
-  wait_limits_.add(until, {id, number});
-  at(id).held.emplace(number,
-                      Held{.request = std::move(request), .done = std::move(done), .until = until});
-  note(actions);
-  lock.unlock();
-  if (!unwanted.stop_possible()) return;
-  // It may be called here, at once; and who destroys it may have to wait for it.
-  auto when_unwanted =
-      std::make_unique<Held::WhenUnwanted>(unwanted, [this, id, number] { forget(id, number); });
-  lock.lock();
-  const auto found = at(id).held.find(number);
-  if (found != at(id).held.end()) found->second.when_unwanted = std::move(when_unwanted);
-  lock.unlock();
+  pass_on(id, std::move(call), std::move(done));
 }
 
 // It is inside, so its model stays.
-void ModelManager::hand_over(PooledModelId id, llm::Request request, Done done) {
+void ModelManager::pass_on(PooledModelId id, llm::BackendCall call, Done done) {
   llm::Backend* backend = nullptr;
   uint64_t times = 0;
   {
@@ -279,68 +287,37 @@ void ModelManager::hand_over(PooledModelId id, llm::Request request, Done done) 
     backend = &at(id).loaded->backend();
     times = at(id).times;
   }
-  const auto ahead = std::dynamic_pointer_cast<const AheadInRoom>(request.read_ahead);
-  request.read_ahead = ahead && ahead->times == times ? ahead->made : nullptr;
-  const Requester asker = asker_of(request);
-  backend->submit(std::move(request),
-                  [this, id, asker, done = std::move(done)](llm::Outcome outcome) {
-                    done(std::move(outcome));
-                    ended(id, asker);
-                  });
+  const auto ahead = std::dynamic_pointer_cast<const AheadInRoom>(call.read_ahead);
+  call.read_ahead = ahead && ahead->times == times ? ahead->made : nullptr;
+  const Requester asker = asker_of(call);
+  backend->submit(std::move(call), [this, id, asker, done = std::move(done)](llm::Outcome outcome) {
+    done(std::move(outcome));
+    ended(id, asker);
+  });
 }
 
 void ModelManager::ended(PooledModelId id, Requester asker) {
   const std::scoped_lock lock(mutex_);
   const TimePoint now = clock_.now();
   PoolActions actions;
-  pool_.grew(now, id, at(id).loaded->bytes(), actions);
+  // At the end the model may be on its way out.
+  if (at(id).loaded != nullptr) pool_.grew(now, id, at(id).loaded->bytes(), actions);
   pool_.end(now, id, asker, actions);
   note(actions);
   if (closing_) changed_.notify_all();
 }
 
-// By whoever does not want it any more, who may hold locks: it ends on a thread of ours.
-void ModelManager::forget(PooledModelId id, uint64_t number) {
-  const std::scoped_lock lock(mutex_);
-  if (at(id).held.contains(number)) end_held(id, number, cancelled());
-}
-
-void ModelManager::cancel(PooledModelId id, bool all) {
-  llm::Backend* backend = nullptr;
-  std::vector<Held> held;
+// On the thread that stops a token of the call.
+void ModelManager::cancel(PooledModelId id, llm::PendingId call) {
+  std::optional<llm::PendingRequests::Taken> taken;
   {
     const std::scoped_lock lock(mutex_);
-    // One at a time: those who are left may be let in when one leaves.
-    while (!at(id).held.empty()) {
-      held.push_back(take_held(id, at(id).held.begin()->first));
-      PoolActions actions;
-      pool_.leave(clock_.now(), id, asker_of(held.back().request), actions);
-      note(actions);
-    }
-    const size_t left = held.size();
-    for (Deed& deed : deeds_) {
-      if (deed.model == id && !deed.failure) held.push_back(std::move(deed.held));
-    }
-    std::erase_if(deeds_, [&](const Deed& deed) { return deed.model == id && !deed.failure; });
-    for (const Held& one : std::span(held).subspan(left)) {
-      PoolActions actions;
-      pool_.end(clock_.now(), id, asker_of(one.request), actions);
-      note(actions);
-    }
-    backend = use(id);
+    taken = at(id).pending->take(call);
+    if (taken) stop_waiting(id, *taken);
   }
-  for (Held& one : held) {
-    one.when_unwanted.reset();
-    set_waits(one.request, false);
-    one.done(cancelled());
-  }
-  if (backend == nullptr) return;
-  if (all) {
-    backend->cancel_all();
-  } else {
-    backend->cancel_waiting();
-  }
-  stop_using(id);
+  if (!taken) return;
+  set_waits(taken->call(), false);
+  std::move(*taken).end(cancelled());
 }
 
 int32_t ModelManager::in_flight_target(PooledModelId id) const {
@@ -354,7 +331,7 @@ llm::BackendStats ModelManager::stats(PooledModelId id) const {
   const State& state = at(id);
   llm::BackendStats stats = state.gone;
   if (state.loaded) stats += state.loaded->backend().stats();
-  stats.rows_waiting += static_cast<int32_t>(state.held.size());
+  stats.rows_waiting += static_cast<int32_t>(state.pending->size());
   return stats;
 }
 
@@ -412,53 +389,52 @@ void ModelManager::note(const PoolActions& actions) {
         errand_came_.notify_one();
         break;
       case PoolAction::Kind::kLetIn:
-        end_all_held(action.model, std::nullopt);
+        release_all(action.model, std::nullopt);
         break;
       case PoolAction::Kind::kRefuse:
-        end_all_held(action.model, unavailable(action.model, clock_.now()));
+        release_all(action.model, unavailable(action.model, clock_.now()));
         break;
     }
   }
   // Whoever comes and goes while all is well wakes nobody.
   const std::optional<TimePoint> next = next_at(clock_.now());
   const bool sooner = next && (!sleeps_until_ || *next < *sleeps_until_);
-  if (deeds_.empty() && !sooner) return;
+  if (released_.empty() && !sooner) return;
   news_ = true;
-  deed_came_.notify_one();
+  released_came_.notify_one();
 }
 
-ModelManager::Held ModelManager::take_held(PooledModelId id, uint64_t number) {
-  Held held = std::move(at(id).held.extract(number).mapped());
-  wait_limits_.remove(held.until, {id, number});
-  return held;
-}
-
-void ModelManager::end_held(PooledModelId id, uint64_t number, llm::Failure failure) {
-  Held held = take_held(id, number);
-  const Requester asker = asker_of(held.request);
-  deeds_.push_back({.model = id, .held = std::move(held), .failure = std::move(failure)});
+void ModelManager::stop_waiting(PooledModelId id, const llm::PendingRequests::Taken& call) {
   PoolActions actions;
-  pool_.leave(clock_.now(), id, asker, actions);
+  pool_.leave(clock_.now(), id, asker_of(call.call()), actions);
   note(actions);
 }
 
 // Without a failure they are let in; the pool knows.
-void ModelManager::end_all_held(PooledModelId id, const std::optional<llm::Failure>& failure) {
-  while (!at(id).held.empty()) {
-    Held held = take_held(id, at(id).held.begin()->first);
-    deeds_.push_back({.model = id, .held = std::move(held), .failure = failure});
-  }
+void ModelManager::release_all(PooledModelId id, const std::optional<llm::Failure>& failure) {
+  for (llm::PendingRequests::Taken& taken : at(id).pending->take_all())
+    released_.push_back({.model = id, .call = std::move(taken), .failure = failure});
 }
 
-void ModelManager::end_those_who_waited_too_long(TimePoint now) {
-  while (const auto waiter = wait_limits_.take(now))
-    end_held(waiter->model, waiter->number, still_loading(waiter->model, now));
+// Ends calls that have waited for as long as they may.
+void ModelManager::release_late(TimePoint now) {
+  for (uint32_t i = 0; i < states_.size(); ++i) {
+    const PooledModelId id(i);
+    while (auto taken = at(id).pending->take_late(now)) {
+      stop_waiting(id, *taken);
+      released_.push_back(
+          {.model = id, .call = *std::move(taken), .failure = still_loading(id, now)});
+    }
+  }
 }
 
 std::optional<TimePoint> ModelManager::next_at(TimePoint now) const {
   std::optional<TimePoint> next = pool_.next_at(now);
-  const std::optional<TimePoint> limit = wait_limits_.next();
-  return limit && (!next || *limit < *next) ? limit : next;
+  for (const State& state : states_) {
+    const std::optional<TimePoint> late = state.pending->next_late();
+    if (late && (!next || *late < *next)) next = late;
+  }
+  return next;
 }
 
 }  // namespace windrow::engine

@@ -3,9 +3,9 @@
 // that wait.
 //
 // Each model has an llm::Backend that is always there (backend()), whether the model is or not: it
-// passes on what is let in. So whoever stands in front of it need not know. A request is held with
-// its Done, ends when it is not wanted any more (Request::unwanted) or has waited for as long as it
-// may (Request::load_wait), and is made into tokens when the model's vocabulary is there.
+// passes on what is let in. So whoever stands in front of it need not know. A call is held with its
+// Done, ends when it is cancelled (BackendCall's tokens) or has waited for as long as it may
+// (BackendCall::load_wait), and is made into tokens when the model's vocabulary is there.
 //
 // Threads: one that loads and unloads, however long that takes, and one that hands over those who
 // are let in and ends those who waited too long. Nobody else waits for either; but a backend's
@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,8 +29,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/manager/model_cache_policy.h"
-#include "engine/manager/wait_limits.h"
 #include "llm/backend.h"
+#include "llm/pending_requests.h"
 
 namespace windrow::engine {
 
@@ -87,7 +86,7 @@ struct ManagerReading : PoolReading {
 };
 
 // Thread-safe. Outlives those who use its backends; then the destructor gives up a load that is
-// under way and destroys the models.
+// under way, ends what waits and destroys the models, which ends what runs in them.
 class ModelManager {
  public:
   // `clock` outlives it.
@@ -119,20 +118,10 @@ class ModelManager {
   class Room;
   using Done = llm::Backend::Done;
 
-  // A request that waits for its model.
-  struct Held {
-    llm::Request request;
-    Done done;
-    std::optional<TimePoint> until = std::nullopt;  // of request.load_wait, as it came
-
-    using WhenUnwanted = std::stop_callback<std::function<void()>>;
-    std::unique_ptr<WhenUnwanted> when_unwanted = nullptr;  // none: it is always wanted
-  };
-
-  // One that waits no longer: it is let in, or ends.
-  struct Deed {
+  // A call that waits no longer: it is let in, or ends.
+  struct Released {
     PooledModelId model;
-    Held held;
+    llm::PendingRequests::Taken call;
     std::optional<llm::Failure> failure;
   };
 
@@ -143,7 +132,7 @@ class ModelManager {
     std::unique_ptr<LoadedModel> loaded;
     uint64_t times = 0;   // it was loaded: what was read ahead before is known by it
     int32_t readers = 0;  // threads that use `loaded` without being inside
-    std::map<uint64_t, Held> held;
+    std::unique_ptr<llm::PendingRequests> pending;  // calls that wait for the model
     int32_t in_flight_target = 1;
     std::optional<Error> error;  // of the last load
     TimePoint loading_since{};
@@ -153,10 +142,9 @@ class ModelManager {
   };
 
   // --- what rooms do ---
-  void read_ahead(PooledModelId id, llm::Request& request);
+  std::shared_ptr<const llm::ReadAhead> read_ahead(PooledModelId id, const llm::Request& request);
   std::variant<int64_t, llm::Failure> count_prompt(PooledModelId id, const llm::Request& request);
-  void submit(PooledModelId id, llm::Request request, Done done);
-  void cancel(PooledModelId id, bool all);
+  void submit(PooledModelId id, llm::BackendCall call, Done done);
   int32_t in_flight_target(PooledModelId id) const;
   llm::BackendStats stats(PooledModelId id) const;
 
@@ -164,10 +152,9 @@ class ModelManager {
   State& at(PooledModelId id) { return states_.at(id.value()); }
   const State& at(PooledModelId id) const { return states_.at(id.value()); }
   void note(const PoolActions& actions);
-  Held take_held(PooledModelId id, uint64_t number);
-  void end_held(PooledModelId id, uint64_t number, llm::Failure failure);
-  void end_all_held(PooledModelId id, const std::optional<llm::Failure>& failure);
-  void end_those_who_waited_too_long(TimePoint now);
+  void stop_waiting(PooledModelId id, const llm::PendingRequests::Taken& call);
+  void release_all(PooledModelId id, const std::optional<llm::Failure>& failure);
+  void release_late(TimePoint now);
   std::optional<TimePoint> next_at(TimePoint now) const;
   bool is_used() const;
   llm::Failure unavailable(PooledModelId id, TimePoint now) const;
@@ -175,13 +162,11 @@ class ModelManager {
   llm::Backend* use(PooledModelId id);
 
   // --- without ---
-  static void set_waits(const llm::Request& request, bool waits);
-  void hold(PooledModelId id, llm::Request request, Done done, const PoolActions& actions,
-            std::unique_lock<std::mutex> lock);  // and with it, at first
+  static void set_waits(const llm::BackendCall& call, bool waits);
   void stop_using(PooledModelId id);
-  void hand_over(PooledModelId id, llm::Request request, Done done);
+  void pass_on(PooledModelId id, llm::BackendCall call, Done done);
   void ended(PooledModelId id, Requester asker);
-  void forget(PooledModelId id, uint64_t number);
+  void cancel(PooledModelId id, llm::PendingId call);
   void look_after();
   void fetch_and_carry();
   void look_at_one(PooledModelId id, std::unique_lock<std::mutex>& lock);
@@ -194,18 +179,17 @@ class ModelManager {
   const Clock& clock_;
 
   mutable std::mutex mutex_;
-  std::condition_variable errand_came_;  // for the thread that loads
-  std::condition_variable deed_came_;    // for the one that looks after those who wait
+  std::condition_variable errand_came_;    // for the thread that loads
+  std::condition_variable released_came_;  // for the one that looks after those who wait
   std::condition_variable changed_;  // a model came, left or failed; nobody reads in it any more
   ModelCachePolicy pool_;
   std::vector<State> states_;
-  WaitLimits wait_limits_;          // of all that is held
   std::deque<PoolAction> errands_;  // looks, loads and unloads
-  std::deque<Deed> deeds_;
-  uint64_t next_number_ = 0;
+  std::deque<Released> released_;
   bool news_ = false;  // for the one that looks after those who wait
   std::optional<TimePoint> sleeps_until_;
-  bool closing_ = false;
+  bool closing_ = false;       // nothing more is loaded
+  bool released_all_ = false;  // nothing more will be released
   std::stop_source unwanted_;  // what is being loaded
 
   // Last: they use all of the above.

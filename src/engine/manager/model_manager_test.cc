@@ -31,12 +31,12 @@ class Answering final : public llm::Backend {
   Answering(std::string name, bool at_once) : name_(std::move(name)), at_once_(at_once) {}
   ~Answering() override { EXPECT_TRUE(held_.empty()) << "it leaves with requests inside"; }
 
-  void read_ahead(llm::Request& request) override {
-    request.read_ahead = std::make_shared<const Ahead>(this);
+  std::shared_ptr<const llm::ReadAhead> read_ahead(const llm::Request&) override {
+    return std::make_shared<const Ahead>(this);
   }
   std::variant<int64_t, llm::Failure> count_prompt(const llm::Request&) override { return 5; }
-  void submit(llm::Request request, Done done) override {
-    const auto* ahead = dynamic_cast<const Ahead*>(request.read_ahead.get());
+  void submit(llm::BackendCall call, Done done) override {
+    const auto* ahead = dynamic_cast<const Ahead*>(call.read_ahead.get());
     EXPECT_TRUE(ahead == nullptr || ahead->by == this) << "what another one had read";
     ++submitted_;
     if (at_once_) return done(answer());
@@ -52,8 +52,6 @@ class Answering final : public llm::Backend {
     for (const Done& done : held)
       done(answer());
   }
-  void cancel_waiting() override {}
-  void cancel_all() override { answer_all(); }
   int32_t in_flight_target() const override { return 7; }
   llm::BackendStats stats() const override {
     return {.generated_tokens = submitted_, .rows_running = 1};
@@ -121,12 +119,11 @@ class ModelKeeperTest : public ::testing::Test {
   }
 
   static std::future<llm::Outcome> ask(ModelManager& keeper, PooledModelId model,
-                                       llm::Request request = {}) {
+                                       llm::BackendCall call = llm::plain_call({})) {
     auto promise = std::make_shared<std::promise<llm::Outcome>>();
     std::future<llm::Outcome> outcome = promise->get_future();
-    keeper.backend(model).submit(std::move(request), [promise](llm::Outcome ended) {
-      promise->set_value(std::move(ended));
-    });
+    keeper.backend(model).submit(
+        std::move(call), [promise](llm::Outcome ended) { promise->set_value(std::move(ended)); });
     return outcome;
   }
 
@@ -188,9 +185,9 @@ TEST_F(ModelKeeperTest, ThreeInTurnWhereTwoFit) {
   for (int i = 0; i < 30; ++i) {
     const PooledModelId id(static_cast<uint32_t>(i % 3));
     clock_.advance(seconds(1));
-    llm::Request request;
-    keeper->backend(id).read_ahead(request);
-    EXPECT_EQ(text_in_time(*keeper, ask(*keeper, id, std::move(request))), names[id.value()]);
+    llm::BackendCall call = llm::plain_call({});
+    call.read_ahead = keeper->backend(id).read_ahead(*call.request);
+    EXPECT_EQ(text_in_time(*keeper, ask(*keeper, id, std::move(call))), names[id.value()]);
     windrow::testing::eventually([&] { return keeper->reading(id).inside; }, 0);
   }
   EXPECT_EQ(memory_.most, 2);
@@ -202,13 +199,13 @@ TEST_F(ModelKeeperTest, ThreeInTurnWhereTwoFit) {
 TEST_F(ModelKeeperTest, WhatWasReadAheadByOneThatLeftIsNotUsed) {
   const auto keeper = keep({model("a"), model("b"), model("c")});
   EXPECT_EQ(text(ask(*keeper, kA)), "a");
-  llm::Request request;
-  keeper->backend(kA).read_ahead(request);
-  ASSERT_NE(request.read_ahead, nullptr);
+  llm::BackendCall call = llm::plain_call({});
+  call.read_ahead = keeper->backend(kA).read_ahead(*call.request);
+  ASSERT_NE(call.read_ahead, nullptr);
   EXPECT_EQ(text(ask(*keeper, kB)), "b");
   EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kC)), "c");
   EXPECT_EQ(keeper->reading(kA).presence, Presence::kAbsent);
-  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kA, std::move(request))), "a");
+  EXPECT_EQ(text_in_time(*keeper, ask(*keeper, kA, std::move(call))), "a");
 }
 
 TEST_F(ModelKeeperTest, WhoWaitsIsToldWhyItCannotBeLoadedAndItIsNotTriedAtOnce) {
@@ -269,7 +266,9 @@ TEST_F(ModelKeeperTest, NobodyWaitsLongerThanItMay) {
   auto patient = ask(*keeper, kA);
   auto wait = std::make_shared<llm::LoadWait>();
   wait->until = TimePoint(seconds(20));
-  auto outcome = ask(*keeper, kA, {.load_wait = wait});
+  llm::BackendCall call = llm::plain_call({});
+  call.load_wait = wait;
+  auto outcome = ask(*keeper, kA, std::move(call));
   EXPECT_TRUE(wait->waits);
   clock_.advance(seconds(20));
   keeper->look_at_the_clock();
@@ -281,23 +280,26 @@ TEST_F(ModelKeeperTest, NobodyWaitsLongerThanItMay) {
   EXPECT_EQ(text(std::move(patient)), "a");
 }
 
-TEST_F(ModelKeeperTest, WhoIsNotWantedAnyMoreDoesNotWait) {
+TEST_F(ModelKeeperTest, WhatIsCancelledDoesNotWait) {
   std::promise<void> go;
   const std::shared_future<void> gone(go.get_future());
   const auto keeper = keep({model("a", [gone](const std::stop_token&) -> Result<void> {
     gone.wait();
     return {};
   })});
-  std::stop_source unwanted;
-  auto outcome = ask(*keeper, kA, {.unwanted = unwanted.get_token()});
-  unwanted.request_stop();
-  EXPECT_EQ(text(std::move(outcome)), "cancelled: cancelled before it was answered");
-  EXPECT_EQ(text(ask(*keeper, kA, {.unwanted = unwanted.get_token()})),
-            "cancelled: cancelled before it was answered");
-  EXPECT_EQ(keeper->reading(kA).waiting, 0);
-  auto another = ask(*keeper, kA);
-  keeper->backend(kA).cancel_waiting();
-  EXPECT_EQ(text(std::move(another)), "cancelled: cancelled before it was answered");
+  for (const auto token : {&llm::BackendCall::withdrawn, &llm::BackendCall::unwanted}) {
+    std::stop_source stop;
+    llm::BackendCall call = llm::plain_call({});
+    call.*token = stop.get_token();
+    call.load_wait = std::make_shared<llm::LoadWait>();
+    auto outcome = ask(*keeper, kA, call);
+    EXPECT_TRUE(call.load_wait->waits);
+    stop.request_stop();
+    EXPECT_EQ(text(std::move(outcome)), "cancelled: cancelled before it was answered");
+    EXPECT_FALSE(call.load_wait->waits);
+    EXPECT_EQ(text(ask(*keeper, kA, call)), "cancelled: cancelled before it was answered");
+    EXPECT_EQ(keeper->reading(kA).waiting, 0);
+  }
   go.set_value();
 }
 
@@ -378,10 +380,46 @@ TEST_F(ModelKeeperTest, WhatIsBeingLoadedIsGivenUpAtTheEnd) {
   })});
   auto waits = ask(*keeper, kA);
   begun.get_future().wait();
-  keeper->backend(kA).cancel_all();
-  EXPECT_EQ(text(std::move(waits)), "cancelled: cancelled before it was answered");
   keeper.reset();
+  EXPECT_EQ(text(std::move(waits)), "cancelled: cancelled before it was answered");
   EXPECT_EQ(memory_.there, 0);
+}
+
+// A backend that ends what is unfinished with itself, as llm::Backend has it.
+class Unfinished final : public LoadedModel, public llm::Backend {
+ public:
+  llm::Backend& backend() override { return *this; }
+  uint64_t bytes() const override { return 4; }
+  void submit(llm::BackendCall call, Done done) override {
+    pending_.watch(pending_.add(std::move(call), std::move(done)));
+  }
+  int32_t in_flight_target() const override { return 1; }
+  llm::BackendStats stats() const override { return {}; }
+
+ private:
+  llm::PendingRequests pending_{{.failure_class = llm::FailureClass::kCancelled, .code = "ended"}};
+};
+
+TEST_F(ModelKeeperTest, ItsEndEndsWhatRunsInItsModels) {
+  KeptModel kept{.name = "a", .facts = {.bytes = 4}};
+  kept.load = [](const std::stop_token&) -> Result<std::unique_ptr<LoadedModel>> {
+    return std::make_unique<Unfinished>();
+  };
+  kept.in_words = [](const Error& error) { return error.message; };
+  std::vector<KeptModel> models;
+  models.push_back(std::move(kept));
+  auto keeper = keep(std::move(models));
+  ASSERT_TRUE(keeper->load_first(std::vector{kA}));
+  std::stop_source unwanted;
+  llm::BackendCall call = llm::plain_call({});
+  call.unwanted = unwanted.get_token();
+  auto cancelled = ask(*keeper, kA, std::move(call));
+  auto unfinished = ask(*keeper, kA);
+  EXPECT_EQ(keeper->reading(kA).inside, 2);
+  unwanted.request_stop();
+  EXPECT_EQ(text(std::move(cancelled)), "ended: ") << "the model itself ends what runs in it";
+  keeper.reset();
+  EXPECT_EQ(text(std::move(unfinished)), "ended: ");
 }
 
 // Threads that ask five models, of which two fit, and leave now and then: everybody gets one end,
@@ -411,11 +449,12 @@ TEST_F(ModelKeeperTest, ManyAtATimeGetOneEndEach) {
         for (int i = 0; i < kEach; ++i) {
           const PooledModelId id(static_cast<uint32_t>(random.below(5)));
           std::stop_source unwanted;
-          llm::Request request{.unwanted = unwanted.get_token()};
-          keeper.backend(id).read_ahead(request);
+          llm::BackendCall call = llm::plain_call({});
+          (random.chance(0.5) ? call.withdrawn : call.unwanted) = unwanted.get_token();
+          call.read_ahead = keeper.backend(id).read_ahead(*call.request);
           auto promise = std::make_shared<std::promise<void>>();
           auto ended = promise->get_future();
-          keeper.backend(id).submit(std::move(request), [&, id, promise](llm::Outcome outcome) {
+          keeper.backend(id).submit(std::move(call), [&, id, promise](llm::Outcome outcome) {
             ++ends;
             if (const auto* answer = std::get_if<llm::Answer>(&outcome)) {
               ++answered;
@@ -425,8 +464,7 @@ TEST_F(ModelKeeperTest, ManyAtATimeGetOneEndEach) {
             }
             promise->set_value();
           });
-          if (random.chance(0.1)) unwanted.request_stop();
-          if (random.chance(0.05)) keeper.backend(id).cancel_waiting();
+          if (random.chance(0.12)) unwanted.request_stop();
           if (random.chance(0.5)) {
             ended.wait();
           } else {

@@ -26,34 +26,34 @@ llm::BackendStats counters_of(llm::BackendStats stats) {
 void ModelManager::look_after() {
   std::unique_lock lock(mutex_);
   while (true) {
-    if (!deeds_.empty()) {
-      Deed deed = std::move(deeds_.front());
-      deeds_.pop_front();
+    if (!released_.empty()) {
+      Released released = std::move(released_.front());
+      released_.pop_front();
       lock.unlock();
-      deed.held.when_unwanted.reset();
-      set_waits(deed.held.request, false);
-      if (deed.failure) {
-        deed.held.done(*std::move(deed.failure));
+      set_waits(released.call.call(), false);
+      if (released.failure) {
+        std::move(released.call).end(*std::move(released.failure));
       } else {
-        hand_over(deed.model, std::move(deed.held.request), std::move(deed.held.done));
+        auto [call, done] = std::move(released.call).release();
+        pass_on(released.model, std::move(call), std::move(done));
       }
       lock.lock();
       continue;
     }
-    if (closing_) return;
+    if (released_all_) return;
     const TimePoint now = clock_.now();
-    end_those_who_waited_too_long(now);
+    release_late(now);
     PoolActions actions;
     pool_.tick(now, actions);
     note(actions);
-    if (!deeds_.empty()) continue;
+    if (!released_.empty()) continue;
     news_ = false;
     sleeps_until_ = next_at(now);
-    const auto heard = [this] { return news_ || closing_; };
+    const auto heard = [this] { return news_ || released_all_; };
     if (sleeps_until_) {
-      deed_came_.wait_for(lock, *sleeps_until_ - now, heard);
+      released_came_.wait_for(lock, *sleeps_until_ - now, heard);
     } else {
-      deed_came_.wait(lock, heard);
+      released_came_.wait(lock, heard);
     }
   }
 }

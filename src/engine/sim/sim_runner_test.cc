@@ -41,7 +41,7 @@ class SimModel : public ::testing::Test {
                                           const std::vector<llm::Request>& requests) {
     std::vector<std::promise<llm::Outcome>> promises(requests.size());
     for (size_t i = 0; i < requests.size(); ++i) {
-      backend.submit(requests[i], [&promises, i](llm::Outcome outcome) {
+      backend.submit(llm::plain_call(requests[i]), [&promises, i](llm::Outcome outcome) {
         promises[i].set_value(std::move(outcome));
       });
     }

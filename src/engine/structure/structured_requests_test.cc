@@ -51,7 +51,7 @@ class StructuredRequestsTest : public ::testing::Test {
 
   static llm::Outcome ask(GenerationBackend& backend, llm::Request request) {
     std::promise<llm::Outcome> promise;
-    backend.submit(std::move(request),
+    backend.submit(llm::plain_call(std::move(request)),
                    [&](llm::Outcome outcome) { promise.set_value(std::move(outcome)); });
     return promise.get_future().get();
   }
@@ -214,17 +214,21 @@ TEST_F(StructuredRequestsTest, EveryRequestIsAnsweredOnceHoweverItIsCancelled) {
     std::atomic<int> done = 0;
     {
       GenerationBackend model = backend();
+      std::stop_source withdrawn;
+      std::stop_source unwanted;
       for (int i = 0; i < 20; ++i) {
-        llm::Request request =
-            completion({.kind = Kind::kRegex, .text = fmt::format("[a-z]{{{}}}", i % 7 + 20)});
-        model.submit(std::move(request), [&](const llm::Outcome& outcome) {
+        llm::BackendCall call = llm::plain_call(
+            completion({.kind = Kind::kRegex, .text = fmt::format("[a-z]{{{}}}", i % 7 + 20)}));
+        call.withdrawn = withdrawn.get_token();
+        call.unwanted = unwanted.get_token();
+        model.submit(std::move(call), [&](const llm::Outcome& outcome) {
           ++done;
           const auto* failure = std::get_if<llm::Failure>(&outcome);
           if (failure == nullptr) return;
           EXPECT_EQ(failure->failure_class, llm::FailureClass::kCancelled) << failure->message;
         });
-        if (i == round) model.cancel_waiting();
-        if (i == round + 2) model.cancel_all();
+        if (i == round) std::exchange(withdrawn, {}).request_stop();
+        if (i == round + 2) std::exchange(unwanted, {}).request_stop();
       }
     }
     EXPECT_EQ(done, 20);

@@ -101,10 +101,12 @@ class CallRig : public ::testing::Test {
     }
   }
 
-  static llm::Outcome outcome_of(GenerationBackend& model, llm::Request request) {
+  static llm::Outcome outcome_of(GenerationBackend& model, llm::Request request,
+                                 std::shared_ptr<llm::StreamSink> listener = nullptr) {
     std::promise<llm::Outcome> outcome;
-    model.submit(std::move(request),
-                 [&](llm::Outcome made) { outcome.set_value(std::move(made)); });
+    llm::BackendCall call = llm::plain_call(std::move(request));
+    call.listener = std::move(listener);
+    model.submit(std::move(call), [&](llm::Outcome made) { outcome.set_value(std::move(made)); });
     return outcome.get_future().get();
   }
 

@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,6 +27,9 @@ struct ScriptedOptions {
   // No thread: nothing is answered but by pump().
   bool pumped = false;
 
+  // Called on the thread that answers a call, before the script; may block.
+  std::function<void(const BackendCall&)> before_answer;
+
   // Which of the running rows ends next is drawn from this; without it, the oldest does.
   std::optional<uint64_t> order_seed;
 };
@@ -34,7 +39,9 @@ class ScriptedBackend final : public Backend {
   using Script = std::function<Outcome(const Request&)>;
 
   explicit ScriptedBackend(Script script, ScriptedOptions options = {})
-      : script_(std::move(script)), options_(options), random_(options.order_seed.value_or(0)) {
+      : script_(std::move(script)),
+        options_(std::move(options)),
+        random_(options_.order_seed.value_or(0)) {
     if (!options_.pumped) thread_ = std::thread([this] { answer_until_ended(); });
   }
 
@@ -42,9 +49,10 @@ class ScriptedBackend final : public Backend {
   ScriptedBackend& operator=(const ScriptedBackend&) = delete;
 
   ~ScriptedBackend() override {
-    cancel_all();
     {
       const std::scoped_lock lock(mutex_);
+      for (Pending& pending : pending_)
+        pending.cancelled = true;
       ended_ = true;
       changed_.notify_all();
     }
@@ -53,15 +61,21 @@ class ScriptedBackend final : public Backend {
     }
   }
 
-  void submit(Request request, Done done) override {
+  void submit(BackendCall call, Done done) override {
+    int64_t number = 0;
+    std::unique_ptr<Watch> watch;
+    const BackendCall tokens{.withdrawn = call.withdrawn, .unwanted = call.unwanted};
+    {
+      const std::scoped_lock lock(mutex_);
+      number = ++submitted_;
+      pending_.push_back({.number = number, .call = std::move(call), .done = std::move(done)});
+      changed_.notify_all();
+    }
+    // May call back here.
+    watch = std::make_unique<Watch>(*this, number, tokens);
     const std::scoped_lock lock(mutex_);
-    ++submitted_;
-    pending_.push_back(Pending{std::move(request), std::move(done)});
-    changed_.notify_all();
+    if (const auto row = find(number); row != pending_.end()) row->watch = std::move(watch);
   }
-
-  void cancel_waiting() override { cancel_from(static_cast<size_t>(options_.rows_max)); }
-  void cancel_all() override { cancel_from(0); }
 
   int32_t in_flight_target() const override { return 2 * options_.rows_max; }
 
@@ -95,17 +109,41 @@ class ScriptedBackend final : public Backend {
   }
 
  private:
-  struct Pending {
-    Request request;
-    Done done;
-    bool cancelled = false;
+  struct Stopped {
+    ScriptedBackend* backend;
+    int64_t number;
+    bool running_too;
+    void operator()() const { backend->cancel(number, running_too); }
   };
 
-  void cancel_from(size_t first) {
+  struct Watch {
+    Watch(ScriptedBackend& backend, int64_t number, const BackendCall& tokens)
+        : withdrawn(tokens.withdrawn, Stopped{&backend, number, false}),
+          unwanted(tokens.unwanted, Stopped{&backend, number, true}) {}
+
+    std::stop_callback<Stopped> withdrawn;
+    std::stop_callback<Stopped> unwanted;
+  };
+
+  struct Pending {
+    int64_t number = 0;
+    BackendCall call;
+    Done done;
+    bool cancelled = false;
+    std::unique_ptr<Watch> watch = nullptr;
+  };
+
+  std::vector<Pending>::iterator find(int64_t number) {
+    return std::ranges::find(pending_, number, &Pending::number);
+  }
+
+  void cancel(int64_t number, bool running_too) {
     {
       const std::scoped_lock lock(mutex_);
-      for (size_t i = first; i < pending_.size(); ++i)
-        pending_[i].cancelled = true;
+      const auto row = find(number);
+      if (row == pending_.end()) return;
+      if (!running_too && row - pending_.begin() < options_.rows_max) return;
+      row->cancelled = true;
       changed_.notify_all();
     }
     if (!options_.pumped) return;
@@ -138,13 +176,15 @@ class ScriptedBackend final : public Backend {
       row = take(only_cancelled);
     }
     if (!row) return false;
+    row->watch = nullptr;
     if (row->cancelled) {
       row->done(Failure{.failure_class = FailureClass::kCancelled,
                         .status = 499,
                         .code = "cancelled",
                         .message = "cancelled"});
     } else {
-      row->done(script_(row->request));
+      if (options_.before_answer) options_.before_answer(row->call);
+      row->done(script_(*row->call.request));
     }
     return true;
   }
