@@ -1,9 +1,9 @@
-// BoundedQueue: hands values from threads that make them to threads that use them, and makes the
-// makers wait when too much lies in between. The bound is in bytes, tokens or whatever the caller
-// counts: each value is pushed with its cost.
+// BoundedQueue: passes values from producer threads to consumer threads, and blocks the producers
+// while it is full (backpressure). The bound is in bytes, tokens or any unit of the caller: each
+// value is pushed with its cost.
 //
-// The bound errs towards progress: an empty queue takes any value, so one above the bound passes
-// alone instead of blocking for ever.
+// An empty queue accepts any value, so that one above the bound passes alone instead of blocking
+// for ever.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(size_t cost_max) : cost_max_(cost_max) {}
 
-  // Blocks while the queue is full. False, and the value is dropped, once the queue is closed:
-  // also for those who were waiting.
+  // Blocks while the queue is full. False, and the value is dropped, once the queue is closed; that
+  // also ends a call that blocks.
   [[nodiscard]] bool push(T value, size_t cost) {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [&] { return closed_ || items_.empty() || cost_ + cost <= cost_max_; });
@@ -51,7 +51,7 @@ class BoundedQueue {
     return value;
   }
 
-  // Blocks until there is a value, then takes all there are: what a group commit wants. Empty once
+  // Blocks until there is a value, then takes all of them, for a group commit. Empty once
   // the queue is closed and empty.
   std::vector<T> pop_all() {
     std::unique_lock lock(mutex_);
@@ -66,9 +66,9 @@ class BoundedQueue {
     return values;
   }
 
-  // The same, but lets more values gather before it takes them: until `gather` has passed since it
-  // saw the first one, or the queue is half full or closed. Who pushes wakes nobody meanwhile. For
-  // a queue with one taker.
+  // The same, but collects more values before it takes them: until `gather` has passed since the
+  // first one, or the queue is half full or closed. Producers wake no thread in that time. For a
+  // queue with one consumer.
   std::vector<T> pop_all_gathered(std::chrono::nanoseconds gather) {
     {
       std::unique_lock lock(mutex_);
@@ -80,7 +80,7 @@ class BoundedQueue {
     return pop_all();
   }
 
-  // No more values come in; those inside can still be taken.
+  // No more values come in; those queued can still be taken.
   void close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;

@@ -9,10 +9,10 @@
 namespace windrow {
 namespace {
 
-// Of a row, or of its body; more cost another allocation.
+// The members of a row, or of its body; more cost another allocation.
 constexpr size_t kMembersUsual = 8;
 
-// What a byte can be to a walk over values that a parser has accepted.
+// The kinds of bytes for a walk over values that a parser has accepted.
 enum class Byte : uint8_t { kOther, kSpace, kQuote, kOpen, kClose, kComma };
 
 constexpr std::array<Byte, 256> kBytes = [] {

@@ -3,7 +3,7 @@
 namespace windrow {
 namespace {
 
-// Of Boost.JSON: a value has 24 bytes, and a member of an object 40 with its key apart. While they
+// In Boost.JSON a value has 24 bytes, and a member of an object 40 with its key apart. While they
 // are read they lie on a stack that doubles, and then are copied to where they belong.
 constexpr size_t kBytesPerValue = 112;
 

@@ -82,8 +82,8 @@ Problem check_members(const std::string& param, const json::object& object,
   return std::nullopt;
 }
 
-// What can stand in every family's calls without being taken for a part of them. Names of tools
-// that come from servers elsewhere have dots, slashes and colons; others keep to OpenAI's, which
+// Characters that every family's format of calls allows in a name. Names of tools
+// that come from other servers have dots, slashes and colons; others keep to OpenAI's, which
 // has none of these and 64 at most.
 bool is_tool_name(std::string_view name) {
   constexpr size_t kBytesMax = 128;

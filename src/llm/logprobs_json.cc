@@ -73,7 +73,7 @@ void append_chat_logprobs(std::span<const ScoredToken> tokens, std::string& text
 
 namespace {
 
-// The most likely tokens and, where it is not among them, the one that was taken. Of tokens that
+// The most likely tokens and the chosen one. Of tokens that
 // are spelt alike the most likely counts, as an object has a name only once.
 void append_top_object(std::string& text, const ScoredToken& token) {
   if (!token.has_logprob) {
