@@ -1,12 +1,12 @@
 // BudgetSearch: how many tokens a pass over many inputs should have. It is measured, because it
 // cannot be known: a pass has fixed costs, and libllama attends over the whole packed batch, so
-// small passes waste the one and large ones the other; where the best lies depends on the model and
-// the machine (often 200 to 700 tokens).
+// small passes waste the one and large ones the other. The best size depends on the model and the
+// machine (often 200 to 700 tokens).
 //
-// Pure: it says which size to time next, is told how long that took, and decides from these points
-// alone. Sizes are tried in powers of two from below, twice each for the shorter time, until two of
-// them were clearly worse than the best; then halfway steps beside the best. It ends after a given
-// time, so a large model tries few sizes; there the choice matters least.
+// Pure: it names the size to time next, is given the time, and decides by these points alone. Sizes
+// are tried in powers of two from below, twice each for the shorter time, until two of them were
+// clearly worse than the best; then halfway steps beside the best. It ends after a given time, so a
+// large model tries few sizes; there the choice matters least.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace windrow::engine {
 
-// What was measured: a pass of `tokens` took `duration`.
+// A measurement: a pass of `tokens` took `duration`.
 struct BudgetPoint {
   int32_t tokens = 0;
   Duration duration{};
@@ -27,8 +27,8 @@ struct BudgetPoint {
 
 double tokens_per_second(const BudgetPoint& point);
 
-// Of the best points (within a fiftieth of the best rate) the one in the middle by tokens, the
-// larger of two: there the choice suffers least from what measuring could not know, the lengths of
+// The best size: of the points within a fiftieth of the best rate the one in the middle by tokens,
+// the larger of two. There the choice suffers least from what measuring cannot know: the lengths of
 // real inputs, and that a pass of whole inputs is seldom full. `points` is not empty.
 int32_t best_budget(const std::vector<BudgetPoint>& points);
 
@@ -38,19 +38,19 @@ class BudgetSearch {
   static constexpr int32_t kTokensMin = 64;
   static constexpr int32_t kTokensMax = 2048;
 
-  // Sizes up to `tokens_max`, while the passes together took less than `time_max`.
+  // Tries sizes up to `tokens_max`, until the passes together took `time_max`.
   BudgetSearch(int32_t tokens_max, Duration time_max);
 
-  // How many tokens the next pass to time should have; nothing when the search is over.
+  // The size of the next pass to time; nothing when the search is over.
   std::optional<int32_t> next() const;
 
-  // What next() said took so long. The first pass of all is forgotten: it warms up.
+  // A pass of next() tokens took so long. The very first pass is a warm-up and does not count.
   void took(Duration duration);
 
-  // No further pass: timing them failed.
+  // Ends the search: a pass failed.
   void stop() { stopped_ = true; }
 
-  // The best so far; 256, or what is possible, when nothing was measured.
+  // The best size so far; without measurements 256, or less where the limit is lower.
   int32_t best() const;
 
   const std::vector<BudgetPoint>& points() const { return points_; }

@@ -23,7 +23,7 @@ WaitingBatch batch_of(Duration age) {
   return {.oldest = kNow - age, .pass_fixed = milliseconds(4)};
 }
 
-LingerDecision go(StepReason reason) {
+DelayDecision go(StepReason reason) {
   return {.until = {}, .reason = reason};
 }
 
@@ -35,13 +35,13 @@ ArrivalTimes stream(Duration interval, Duration ago) {
   return times;
 }
 
-TEST(LingerRuleTest, OneThatIsAloneNeverWaits) {
+TEST(BatchingDelayTest, OneThatIsAloneNeverWaits) {
   EXPECT_EQ(decide(kNow, batch_of({}), {}, {}), go(StepReason::kIdle));
   EXPECT_EQ(decide(kNow, batch_of({}), stream(milliseconds(2), {}), {}), go(StepReason::kIdle))
       << "they come too seldom";
 }
 
-TEST(LingerRuleTest, WaitsForThoseOnTheirWayAndNoLongerThanHalfAPass) {
+TEST(BatchingDelayTest, WaitsForThoseOnTheirWayAndNoLongerThanHalfAPass) {
   WaitingBatch batch = batch_of(microseconds(100));
   batch.arriving = 1;
   EXPECT_EQ(decide(kNow, batch, {}, {}).until, kNow + microseconds(400));
@@ -50,26 +50,26 @@ TEST(LingerRuleTest, WaitsForThoseOnTheirWayAndNoLongerThanHalfAPass) {
       << "no longer than 2 ms, whatever is asked for";
   batch.pass_fixed = microseconds(300);
   EXPECT_EQ(decide(kNow, batch, {}, {}).until, kNow + microseconds(50));
-  batch.has_lingered = true;
+  batch.has_waited = true;
   batch.oldest = kNow - microseconds(150);
   EXPECT_EQ(decide(kNow, batch, {}, {}), go(StepReason::kLinger));
   batch.oldest = kNow;
-  batch.has_lingered = false;
+  batch.has_waited = false;
   EXPECT_EQ(decide(kNow, batch, {}, {.max_linger = Duration::zero()}), go(StepReason::kIdle));
 }
 
-TEST(LingerRuleTest, WaitsWhereTheyComeDenselyUntilTheyStop) {
+TEST(BatchingDelayTest, WaitsWhereTheyComeDenselyUntilTheyStop) {
   WaitingBatch batch = batch_of({});
   EXPECT_EQ(decide(kNow, batch, stream(microseconds(900), {}), {}).until, kNow + microseconds(500));
   EXPECT_EQ(decide(kNow, batch, stream(microseconds(50), microseconds(100)), {}).until,
             kNow + microseconds(100))
       << "four of their intervals after the last";
-  batch.has_lingered = true;
+  batch.has_waited = true;
   EXPECT_EQ(decide(kNow, batch, stream(microseconds(50), microseconds(200)), {}),
             go(StepReason::kLinger));
 }
 
-TEST(LingerRuleTest, NeitherABusyEngineNorAFullPassWaits) {
+TEST(BatchingDelayTest, NeitherABusyEngineNorAFullPassWaits) {
   WaitingBatch batch = batch_of({});
   batch.arriving = 5;
   batch.busy = true;
@@ -80,7 +80,7 @@ TEST(LingerRuleTest, NeitherABusyEngineNorAFullPassWaits) {
   EXPECT_EQ(decide(kNow, batch, {}, {.window = milliseconds(5)}), go(StepReason::kFull));
 }
 
-TEST(LingerRuleTest, AFixedWindowIsWaitedForWhateverRuns) {
+TEST(BatchingDelayTest, AFixedWindowIsWaitedForWhateverRuns) {
   WaitingBatch batch = batch_of(milliseconds(3));
   batch.busy = true;
   EXPECT_EQ(decide(kNow, batch, {}, {.window = milliseconds(10)}).until, kNow + milliseconds(7));
@@ -121,14 +121,14 @@ struct Latency {
   double mean_batch = 0;
 };
 
-Latency simulate(const Arrivals& arrivals, const Lingering& lingering) {
+Latency simulate(const Arrivals& arrivals, const BatchingDelay& batching_delay) {
   const std::vector<TimePoint>& at = arrivals.at;
   ArrivalTimes times;
   size_t first = 0;  // that waits
   size_t seen = 0;
   TimePoint now = at.front();
   bool busy = false;
-  bool has_lingered = false;
+  bool has_waited = false;
   double sum_ms = 0;
   int passes = 0;
   while (first < at.size()) {
@@ -136,23 +136,23 @@ Latency simulate(const Arrivals& arrivals, const Lingering& lingering) {
       times.arrived(at[seen++]);
     if (first == seen) {
       now = at[seen];
-      busy = has_lingered = false;
+      busy = has_waited = false;
       continue;
     }
     const auto known = std::upper_bound(at.begin(), at.end(), now + arrivals.known_before);
-    const LingerDecision decision =
+    const DelayDecision decision =
         decide(now,
                {.oldest = at[first],
                 .full = seen - first >= kMost,
                 .busy = busy,
-                .has_lingered = has_lingered,
+                .has_waited = has_waited,
                 .arriving = (known - at.begin()) - static_cast<int64_t>(seen),
                 .pass_fixed = kFixed},
-               times, lingering);
+               times, batching_delay);
     if (decision.until) {
       now = seen < at.size() ? std::min(at[seen], *decision.until) : *decision.until;
       busy = false;
-      has_lingered = true;
+      has_waited = true;
       continue;
     }
     const size_t batch = std::min(seen - first, kMost);
@@ -162,7 +162,7 @@ Latency simulate(const Arrivals& arrivals, const Lingering& lingering) {
     first += batch;
     ++passes;
     busy = true;
-    has_lingered = false;
+    has_waited = false;
   }
   const auto count = static_cast<double>(at.size());
   return {.mean_ms = sum_ms / count, .mean_batch = count / passes};
@@ -211,7 +211,7 @@ double inoue_bound_ms(double load) {
   return 1.5 * fixed / (1 - x) + each / 2 * (x + 2) / (1 - x * x);
 }
 
-constexpr Lingering kTakeAll{.max_linger = Duration::zero()};
+constexpr BatchingDelay kTakeAll{.max_linger = Duration::zero()};
 
 TEST(LingerSimulationTest, WithoutWaitingTheLatencyIsWhatTheoryBounds) {
   for (const double load : {0.1, 0.3, 0.5, 0.7, 0.9}) {
@@ -233,9 +233,10 @@ TEST(LingerSimulationTest, AFixedWindowCostsWhatItIsKnownToCost) {
   EXPECT_NEAR(simulate(half, kTakeAll).mean_batch, 7.2, 0.5);
 }
 
-// Whatever comes, lingering is within a few per cent of the best of the others; none of those is.
+// Whatever comes, batching_delay is within a few per cent of the best of the others; none of those
+// is.
 TEST(LingerSimulationTest, LingeringIsNearTheBestEverywhere) {
-  const std::vector<std::pair<std::string, Lingering>> ways = {
+  const std::vector<std::pair<std::string, BatchingDelay>> ways = {
       {"take all", kTakeAll},
       {"window 2", {.window = milliseconds(2)}},
       {"window 10", {.window = milliseconds(10)}},
@@ -256,8 +257,8 @@ TEST(LingerSimulationTest, LingeringIsNearTheBestEverywhere) {
   for (const auto& [load, arrivals] : loads) {
     std::vector<double> means;
     table += fmt::format("{:<14}", load);
-    for (const auto& [way, lingering] : ways) {
-      const Latency latency = simulate(arrivals, lingering);
+    for (const auto& [way, batching_delay] : ways) {
+      const Latency latency = simulate(arrivals, batching_delay);
       means.push_back(latency.mean_ms);
       table += fmt::format("  {}: {:.1f} / {:.1f}", way, latency.mean_ms, latency.mean_batch);
     }
@@ -272,6 +273,62 @@ TEST(LingerSimulationTest, LingeringIsNearTheBestEverywhere) {
       EXPECT_GE(worst[i], 1.1) << ways[i].first;
     } else {
       EXPECT_LE(worst[i], 1.03) << ways[i].first;
+    }
+  }
+}
+
+// 4 ms and 20 us a token.
+Duration pass_of(int32_t tokens) {
+  return milliseconds(4) + tokens * microseconds(20);
+}
+
+TEST(PassTimeTest, FindsWhatIsFixedAndWhatATokenCosts) {
+  PassTime time;
+  for (const int32_t tokens : {64, 128, 256})
+    time.took(tokens, pass_of(tokens));
+  EXPECT_NEAR(seconds(time.fixed()), 0.004, 1e-6);
+  EXPECT_NEAR(time.tokens_within(milliseconds(14), 4096, 64), 500, 1);
+  EXPECT_EQ(time.tokens_within(milliseconds(14), 300, 64), 300) << "no more than there may be";
+  EXPECT_EQ(time.tokens_within(milliseconds(1), 300, 64), 1) << "at least one";
+}
+
+TEST(PassTimeTest, KnowsNothingAtFirstAndOfOneSizeOnlyTheRate) {
+  PassTime time;
+  EXPECT_EQ(time.fixed(), Duration::zero());
+  EXPECT_EQ(time.tokens_within(milliseconds(1), 300, 64), 64);
+  EXPECT_EQ(time.tokens_within(milliseconds(1), 10, 64), 10);
+  time.took(100, milliseconds(10));
+  time.took(101, milliseconds(10));
+  EXPECT_EQ(time.fixed(), Duration::zero());
+  EXPECT_NEAR(time.tokens_within(milliseconds(20), 300, 64), 200, 2);
+}
+
+TEST(PassTimeTest, ForgetsWhatTheMachineWasLike) {
+  PassTime time;
+  Random random(1);
+  const auto run = [&](int passes, int slower) {
+    for (int i = 0; i < passes; ++i) {
+      const auto tokens = static_cast<int32_t>(random.between(10, 400));
+      time.took(tokens, slower * pass_of(tokens));
+    }
+  };
+  run(100, 3);
+  EXPECT_NEAR(seconds(time.fixed()), 0.012, 1e-4);
+  run(300, 1);
+  EXPECT_NEAR(seconds(time.fixed()), 0.004, 4e-4);
+}
+
+TEST(PassTimeTest, NoiseMakesNoNegativeCosts) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    PassTime time;
+    for (int i = 0; i < 30; ++i) {
+      time.took(static_cast<int32_t>(random.between(1, 500)),
+                microseconds(random.between(0, 20'000)));
+      EXPECT_GE(time.fixed(), Duration::zero());
+      const int32_t tokens = time.tokens_within(milliseconds(5), 1000, 64);
+      EXPECT_TRUE(tokens >= 1 && tokens <= 1000) << tokens;
     }
   }
 }

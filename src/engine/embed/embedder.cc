@@ -13,12 +13,12 @@ Embedder::Embedder(std::unique_ptr<EmbeddingRunner> runner, const Clock& clock,
       stats_(loop_.stats()),
       budget_{.batch_tokens = loop_.batch_tokens()},
       thread_(thread != nullptr ? std::move(thread) : std::make_shared<DeviceThread>(clock)) {
-  // Who waits for vectors waits for one step of generation, whatever that takes.
-  seat_ = thread_->join(*this, /*patience=*/std::nullopt);
+  // Embeddings set no limit to a step of generation: they wait for one at most.
+  task_ = thread_->join(*this, /*patience=*/std::nullopt);
 }
 
 Embedder::~Embedder() {
-  thread_->leave(seat_);
+  thread_->leave(task_);
 }
 
 void Embedder::submit(EmbeddingWork work) {
@@ -26,7 +26,7 @@ void Embedder::submit(EmbeddingWork work) {
     const std::scoped_lock lock(mutex_);
     inbox_.push_back(std::move(work));
   }
-  thread_->wake(seat_);
+  thread_->wake(task_);
 }
 
 llm::BackendStats Embedder::stats() const {
@@ -54,10 +54,10 @@ void Embedder::publish() {
     budget_ = {.batch_tokens = loop_.batch_tokens(), .points = loop_.budget_points()};
 }
 
-// As Engine's.
-Next Embedder::take_turn(const Turn& turn) {
+// As Engine::run_pass.
+Next Embedder::run_pass(const Turn& turn) {
   try {
-    return run_turn(turn);
+    return run_one_pass(turn);
   } catch (const std::bad_alloc&) {
     loop_.end_out_of_memory();
     publish();
@@ -65,7 +65,7 @@ Next Embedder::take_turn(const Turn& turn) {
   }
 }
 
-Next Embedder::run_turn(const Turn& turn) {
+Next Embedder::run_one_pass(const Turn& turn) {
   for (EmbeddingWork& work : take_inbox())
     loop_.add(std::move(work));
   publish();

@@ -1,6 +1,6 @@
-// Embedder: an EmbeddingLoop on the engine thread, which is the only one that touches models
-// (device_thread.h). Everything else hands it work through the inbox and hears back through each
-// work's Done.
+// Embedder: an EmbeddingLoop as a task of the device thread, which is the only one that touches
+// models (device_thread.h). Other threads submit work to its inbox; results come through each
+// work's Done, on the device thread.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,7 @@
 
 namespace windrow::engine {
 
-// How many tokens a pass has, and what was measured to find out; `points` is empty while nothing
-// was.
+// How many tokens a pass has, and the measurements behind it; `points` may be empty.
 struct BudgetReport {
   int32_t batch_tokens = 0;
   std::vector<BudgetPoint> points;
@@ -27,8 +26,8 @@ struct BudgetReport {
 class Embedder final : private DeviceTask {
  public:
   // `clock` must outlive the embedder. It begins with measuring the budget, for at most
-  // EmbeddingLoop::kSearchTime, unless the options say it. `thread`: whom it shares the engine
-  // thread with; null: it has one to itself.
+  // EmbeddingLoop::kSearchTime, unless the options give it. `thread`: a device thread that it
+  // shares; null: it has its own.
   Embedder(std::unique_ptr<EmbeddingRunner> runner, const Clock& clock,
            EmbeddingOptions options = {}, std::shared_ptr<DeviceThread> thread = nullptr);
   ~Embedder() override;
@@ -37,8 +36,8 @@ class Embedder final : private DeviceTask {
 
   const EmbeddingLimits& limits() const { return limits_; }
 
-  // Never blocks on the model; the work joins at the next pass. Its tokens take effect between two
-  // passes.
+  // Queues work for the next pass. Never blocks on the model. The stop tokens of the work take effect
+  // between two passes.
   void submit(EmbeddingWork work);
 
   // As of the last pass.
@@ -46,15 +45,15 @@ class Embedder final : private DeviceTask {
   BudgetReport budget() const;
 
  private:
-  Next take_turn(const Turn& turn) override;
-  Next run_turn(const Turn& turn);
+  Next run_pass(const Turn& turn) override;
+  Next run_one_pass(const Turn& turn);
   void end() override;
   std::vector<EmbeddingWork> take_inbox();
   void publish();
 
   std::unique_ptr<EmbeddingRunner> runner_;
   const EmbeddingLimits limits_;
-  EmbeddingLoop loop_;  // the engine thread's
+  EmbeddingLoop loop_;  // used by the device thread only
 
   mutable std::mutex mutex_;
   std::vector<EmbeddingWork> inbox_;  // from other threads, for the engine thread
@@ -62,7 +61,7 @@ class Embedder final : private DeviceTask {
   BudgetReport budget_;
 
   const std::shared_ptr<DeviceThread> thread_;
-  SeatId seat_;
+  TaskId task_;
 };
 
 }  // namespace windrow::engine

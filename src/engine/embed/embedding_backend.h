@@ -20,7 +20,6 @@
 
 #include "base/clock.h"
 #include "engine/embed/embedder.h"
-#include "engine/embed/pair_format.h"
 #include "engine/embed/pair_tokens.h"
 #include "engine/host/embedding_runner.h"
 #include "engine/host/vocabulary.h"

@@ -114,18 +114,18 @@ Next EmbeddingLoop::step(const Turn& turn) {
   if (measure(turn)) return {.kind = Next::Kind::kTurn};
   const EmbeddingBatch::Budget budget = this->budget(turn);
   if (batch_.waiting() == 0) {
-    ran_ = has_lingered_ = false;
+    ran_ = has_waited_ = false;
     return {};
   }
-  const LingerDecision decision = decide_now(turn, budget);
+  const DelayDecision decision = decide_now(turn, budget);
   if (decision.until) {
     ran_ = false;
-    has_lingered_ = true;
+    has_waited_ = true;
     return {.kind = Next::Kind::kTime, .at = *decision.until};
   }
   run(batch_.next(budget), decision.reason);
   ran_ = true;
-  has_lingered_ = false;
+  has_waited_ = false;
   return {.kind = Next::Kind::kTurn};
 }
 
@@ -135,21 +135,21 @@ EmbeddingBatch::Budget EmbeddingLoop::budget(const Turn& turn) const {
     tokens = std::min(tokens,
                       pass_time_.tokens_within(*turn.pass_max, tokens, BudgetSearch::kTokensMin));
   }
-  return {.tokens = tokens, .inputs = options_.lingering.batch_size_max};
+  return {.tokens = tokens, .inputs = options_.batching_delay.batch_size_max};
 }
 
-LingerDecision EmbeddingLoop::decide_now(const Turn& turn,
-                                         const EmbeddingBatch::Budget& budget) const {
+DelayDecision EmbeddingLoop::decide_now(const Turn& turn,
+                                        const EmbeddingBatch::Budget& budget) const {
   const TimePoint now = clock_.now();
   const Place& first = inputs_.at(batch_.oldest()).places.front();
   return decide(now,
                 {.oldest = works_.at(first.work).work.submitted_at,
                  .full = batch_.fills(budget),
                  .busy = ran_ || !turn.alone,
-                 .has_lingered = has_lingered_,
+                 .has_waited = has_waited_,
                  .arriving = options_.arriving ? options_.arriving() : 0,
                  .pass_fixed = pass_time_.fixed()},
-                arrivals_, options_.lingering);
+                arrivals_, options_.batching_delay);
 }
 
 // Before the first answer; when others wait for so long a pass, once there is nothing else to do.

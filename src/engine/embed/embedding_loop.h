@@ -19,7 +19,6 @@
 #include "engine/embed/batch_budget.h"
 #include "engine/embed/batching_delay_policy.h"
 #include "engine/embed/embedding_batch.h"
-#include "engine/embed/pass_time.h"
 #include "engine/host/embedding_runner.h"
 #include "engine/host/round_robin.h"
 #include "llm/answer.h"
@@ -52,7 +51,7 @@ struct EmbeddingWork {
 
 struct EmbeddingOptions {
   std::optional<int32_t> batch_tokens;  // of one pass; absent: measured
-  Lingering lingering;
+  BatchingDelay batching_delay;
 
   // Requests known to be on their way, such as a server is just reading; none: unknown. Called
   // between passes, from the engine thread.
@@ -124,7 +123,7 @@ class EmbeddingLoop {
   void add_input(std::vector<Token> tokens, const Place& place);
   bool measure(const Turn& turn);
   EmbeddingBatch::Budget budget(const Turn& turn) const;
-  LingerDecision decide_now(const Turn& turn, const EmbeddingBatch::Budget& budget) const;
+  DelayDecision decide_now(const Turn& turn, const EmbeddingBatch::Budget& budget) const;
   void run(const std::vector<InputId>& pass, llm::StepReason reason);
   Result<void> run_model(std::span<const std::span<const Token>> inputs);
   void pass_ran(const std::vector<InputId>& pass, llm::StepReason reason, Duration duration);
@@ -150,7 +149,7 @@ class EmbeddingLoop {
   std::unordered_map<InputId, Input> inputs_;
   std::unordered_multimap<uint64_t, InputId> by_hash_;
   bool ran_ = false;  // a pass, and there has been no turn without one since
-  bool has_lingered_ = false;
+  bool has_waited_ = false;
   uint64_t next_id_ = 0;
   int64_t prompt_tokens_ = 0;
   int64_t cached_tokens_ = 0;

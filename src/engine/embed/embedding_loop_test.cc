@@ -315,7 +315,7 @@ TEST_F(EmbeddingLoopTest, LingersForThoseOnTheirWayAndSaysWhyAPassBegan) {
   EmbeddingLoop loop(
       runner_, clock_,
       {.batch_tokens = 64,
-       .lingering = {},
+       .batching_delay = {},
        .arriving = [&] { return arriving; },
        .on_step = [&](const llm::StepReport& report) { reports.push_back(report); }});
   runner_.on_pass = [&](ScriptedEmbeddingRunner::Inputs inputs) {
@@ -366,7 +366,7 @@ TEST_F(EmbeddingLoopTest, AFixedWindowAndABatchSize) {
   EmbeddingLoop loop(
       runner_, clock_,
       {.batch_tokens = 64,
-       .lingering = {.window = std::chrono::milliseconds(10), .batch_size_max = 3},
+       .batching_delay = {.window = std::chrono::milliseconds(10), .batch_size_max = 3},
        .on_step = [&](const llm::StepReport& report) { reports.push_back(report); }});
   loop.add(work({tokens(1, 10)}));
   EXPECT_EQ(loop.step().kind, Next::Kind::kTime);

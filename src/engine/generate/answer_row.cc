@@ -78,7 +78,7 @@ std::optional<llm::FinishReason> AnswerRow::append_one(Token token) {
   tokens_.push_back(token);
   const std::optional<llm::FinishReason> ended = append_text(token);
   if (stream_) {
-    stream_->token_said(text_.bytes().size(), guide_ ? guide_->speech_begin() : std::nullopt);
+    stream_->append_token(text_.bytes().size(), guide_ ? guide_->speech_begin() : std::nullopt);
   }
   if (ended) return ended;
   if (generated_tokens() == request_.output_tokens_max) return llm::FinishReason::kLength;
@@ -213,7 +213,7 @@ std::unique_ptr<AnswerStream> AnswerRow::make_stream() const {
     answer.guided = true;
     answer.reasoning = request_.form->reasoning;
     answer.prompt_end = request_.form->prompt_end;
-    answer.speech_begin = guide_->speech_begin();
+    answer.content_begin = guide_->speech_begin();
   } else if (request_.reasoning) {
     answer.reasoning = request_.reasoning->format;
     answer.prompt_end = request_.reasoning->prompt_end;

@@ -1,9 +1,12 @@
-// AnswerStream: the answer of one row as pieces for a listener, while it is made. Pure.
+// AnswerStream: the answer of one row as deltas for a listener, while it is generated. Pure; used
+// by one thread at a time.
 //
-// Invariant: the pieces joined are the choice (llm/stream_sink.h). What is told can no more change:
-// it is whole characters, behind which no stop text has begun, of which it is known whether they
-// are thought, said or a call of a tool. A token that is listed comes with the last of the text it
-// made, and no text comes before its tokens: what a structure forced waits for its scores.
+// Invariants:
+//  * The deltas joined are the choice (llm/stream_sink.h).
+//  * What was emitted can no longer change: it is whole characters, no stop text can begin in it,
+//    and it is known whether it is reasoning, content or a tool call.
+//  * A listed token comes with the last of the text that it made, and no text comes before its
+//    tokens: text that a structure forced waits for its scores.
 #pragma once
 
 #include <cstddef>
@@ -25,66 +28,67 @@ struct StreamedAnswer {
   int32_t choice = 0;            // Delta::choice
   int32_t text_begin = 0;        // Delta::text_begin
   std::string_view text_before;  // Choice::text begins with it
-  bool lists_tokens = false;     // in Choice::tokens,
-  size_t prompt_tokens = 0;      // so many of the prompt's first
+  bool lists_tokens = false;     // Choice::tokens has its tokens
+  size_t prompt_tokens = 0;      // how many of these are of the prompt
 
-  // How thoughts are marked. `guided`: where they end is known otherwise (token_said).
+  // How reasoning is marked. `guided`: where it ends is told by append_token instead.
   chat::ReasoningFormat reasoning;
   std::string_view prompt_end;
   bool guided = false;
-  std::optional<size_t> speech_begin;  // as for token_said, before the first
+  std::optional<size_t> content_begin;  // as for append_token, before the first token
 
-  // Calls of these are looked for in what is said, unless `guided`; none: they are text.
+  // The tools whose calls are looked for in the content, unless `guided`; null: calls are text.
   std::shared_ptr<const chat::ToolContext> tools;
-  uint64_t call_seed = 0;  // of their ids
+  uint64_t call_seed = 0;  // for call_id
 };
 
 class AnswerStream {
  public:
   explicit AnswerStream(const StreamedAnswer& answer);
 
-  // The answer has one more token: its text now has so many bytes; of a guided answer so many of
-  // them come before what is said, or nothing is known yet.
-  void token_said(size_t text_bytes, std::optional<size_t> speech_begin);
+  // The answer has one more token; its text now has `text_bytes` bytes. Of a guided answer the
+  // content begins at byte `content_begin` (nothing: not known yet).
+  void append_token(size_t text_bytes, std::optional<size_t> content_begin);
 
-  // What there is to tell since the last piece, if anything; several where something is said behind
-  // a call. `text` is the answer's and `scored` are the tokens listed, so far.
+  // What is new and final since the last call: no delta when there is nothing, several where text
+  // follows a call. `text` is the answer's and `scored` are the tokens listed, so far.
   std::vector<llm::Delta> next(const AnswerText& text, std::span<const llm::ScoredToken> scored);
 
-  // All the rest.
+  // All that is left of the whole choice, with its finish reason. To be called once.
   llm::Delta last(const llm::Choice& whole);
 
  private:
-  size_t tellable_bytes(const AnswerText& text, size_t tokens_scored) const;
-  llm::Delta piece() const { return {.choice = choice_, .text_begin = text_begin_}; }
-  void tell_text(std::string_view bytes, bool said, std::vector<llm::Delta>& pieces);
-  void tell_content(const std::string& content, std::vector<llm::Delta>& pieces);
-  void tell_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Delta& piece);
-  void tell_tokens(std::span<const llm::ScoredToken> scored, llm::Delta& piece);
+  size_t final_bytes(const AnswerText& text, size_t tokens_scored) const;
+  llm::Delta empty_delta() const { return {.choice = choice_, .text_begin = text_begin_}; }
+  void emit_text(std::string_view bytes, bool is_content, std::vector<llm::Delta>& deltas);
+  void emit_content(const std::string& content, std::vector<llm::Delta>& deltas);
+  void emit_calls(std::vector<chat::ToolCallStream::Call> calls, llm::Delta& delta);
+  void emit_tokens(std::span<const llm::ScoredToken> scored, llm::Delta& delta);
 
   const int32_t choice_;
   const int32_t text_begin_;
   const bool lists_tokens_;
   const size_t prompt_tokens_;
   const bool guided_;
-  chat::ReasoningStream thoughts_;
+  chat::ReasoningStream reasoning_;
   std::optional<chat::ToolCallStream> calls_;
   const uint64_t call_seed_;
 
-  std::vector<size_t> text_ends_;       // behind each token, where they are listed
-  std::optional<size_t> speech_begin_;  // of a guided answer
+  std::vector<size_t> text_ends_;        // where the text of each listed token ends
+  std::optional<size_t> content_begin_;  // of a guided answer
 
-  // Of the answer's text so much was taken; of that the last bytes are kept because they are the
-  // beginning of a character, or of what the thoughts hold. What stands before the answer is in
-  // `cut_` until the first piece.
-  size_t taken_bytes_ = 0;
+  // How much of the answer's text was read. Of that the last bytes are not emitted yet: `cut_` is
+  // the beginning of a character (before the first delta it begins with text_before), and so many
+  // bytes before it are held by the streams of reasoning and calls.
+  size_t read_bytes_ = 0;
   std::string cut_;
   size_t held_bytes_ = 0;
 
-  size_t text_told_ = 0;
-  size_t reasoning_told_ = 0;
-  std::vector<size_t> arguments_told_;  // of each call
-  size_t tokens_told_ = 0;
+  // What was emitted.
+  size_t text_bytes_ = 0;
+  size_t reasoning_bytes_ = 0;
+  std::vector<size_t> arguments_bytes_;  // of each call
+  size_t tokens_ = 0;
 };
 
 }  // namespace windrow::engine

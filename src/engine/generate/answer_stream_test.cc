@@ -23,14 +23,14 @@ TEST(AnswerStream, TellsWhatIsSettledAndNothingTwice) {
   AnswerStream stream({.choice = 3});
   EXPECT_TRUE(stream.next(text, {}).empty());
   text.append("one S");
-  stream.token_said(5, std::nullopt);
+  stream.append_token(5, std::nullopt);
   EXPECT_EQ(stream.next(text, {}), (std::vector{llm::Delta{.choice = 3, .text = "one "}}));
   EXPECT_TRUE(stream.next(text, {}).empty());
   text.append("O\xC3");
-  stream.token_said(7, std::nullopt);
+  stream.append_token(7, std::nullopt);
   EXPECT_EQ(stream.next(text, {}).at(0).text, "SO");
   text.append("\xA4");
-  stream.token_said(8, std::nullopt);
+  stream.append_token(8, std::nullopt);
   EXPECT_EQ(stream.next(text, {}).at(0).text, "\xC3\xA4");
   EXPECT_EQ(stream.last({.text = "one SO\xC3\xA4!", .finish_reason = llm::FinishReason::kLength}),
             (llm::Delta{.choice = 3, .text = "!", .finish_reason = llm::FinishReason::kLength}));
@@ -41,7 +41,7 @@ TEST(AnswerStream, WhatStandsBeforeTheAnswerIsInTheFirstPiece) {
   AnswerStream echo({.text_before = "ab\xC3"});
   EXPECT_EQ(echo.next(text, {}).at(0).text, "ab");
   text.append("\xA4x");
-  echo.token_said(2, std::nullopt);
+  echo.append_token(2, std::nullopt);
   EXPECT_EQ(echo.next(text, {}).at(0).text, "\xC3\xA4x") << "a character begins in the prompt";
   EXPECT_EQ(AnswerStream({.text_before = "ab"}).last({.text = "ab"}).text, "ab");
 }
@@ -52,14 +52,14 @@ TEST(AnswerStream, TokensComeWithTheLastOfTheirText) {
   std::vector<llm::ScoredToken> tokens = {scored(1), scored(2)};
   EXPECT_EQ(stream.next(text, tokens).at(0).tokens.size(), 2U) << "the prompt's";
   text.append("ab S");
-  stream.token_said(4, std::nullopt);
+  stream.append_token(4, std::nullopt);
   EXPECT_TRUE(stream.next(text, tokens).empty()) << "it has no scores yet";
   tokens.push_back(scored(3));
   const llm::Delta half = stream.next(text, tokens).at(0);
   EXPECT_EQ(half.text, "ab ");
   EXPECT_TRUE(half.tokens.empty()) << "some of its text is held back";
   text.append("o");
-  stream.token_said(5, std::nullopt);
+  stream.append_token(5, std::nullopt);
   tokens.push_back(scored(4));
   const llm::Delta rest = stream.next(text, tokens).at(0);
   EXPECT_EQ(rest.text, "So");
@@ -76,14 +76,14 @@ TEST(AnswerStream, WhatIsSaidBehindACallComesBehindIt) {
   AnswerText text({});
   AnswerStream stream({.choice = 1, .tools = tools});
   text.append(fmt::format("a {0} b {0}", call));
-  stream.token_said(text.bytes().size(), std::nullopt);
-  const std::vector<llm::Delta> pieces = stream.next(text, {});
-  ASSERT_EQ(pieces.size(), 2U);
+  stream.append_token(text.bytes().size(), std::nullopt);
+  const std::vector<llm::Delta> deltas = stream.next(text, {});
+  ASSERT_EQ(deltas.size(), 2U);
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(pieces[i].choice, 1);
-    EXPECT_EQ(pieces[i].text, i == 0 ? "a" : "  b");
-    ASSERT_EQ(pieces[i].tool_calls.size(), 1U);
-    EXPECT_EQ(pieces[i].tool_calls[0].index, static_cast<int32_t>(i));
+    EXPECT_EQ(deltas[i].choice, 1);
+    EXPECT_EQ(deltas[i].text, i == 0 ? "a" : "  b");
+    ASSERT_EQ(deltas[i].tool_calls.size(), 1U);
+    EXPECT_EQ(deltas[i].tool_calls[0].index, static_cast<int32_t>(i));
   }
 }
 
@@ -91,11 +91,11 @@ TEST(AnswerStream, OfAGuidedAnswerNothingIsToldBeforeItIsKnownWhatItIs) {
   const chat::ReasoningFormat think = chat::recognise_reasoning("<think></think>");
   AnswerText text({});
   AnswerStream stream({.reasoning = think, .guided = true});
-  const auto said = [&](std::string_view bytes, std::optional<size_t> speech_begin) {
+  const auto said = [&](std::string_view bytes, std::optional<size_t> content_begin) {
     text.append(bytes);
-    stream.token_said(text.bytes().size(), speech_begin);
-    const auto pieces = stream.next(text, {});
-    return pieces.empty() ? "" : pieces[0].reasoning + "|" + pieces[0].text;
+    stream.append_token(text.bytes().size(), content_begin);
+    const auto deltas = stream.next(text, {});
+    return deltas.empty() ? "" : deltas[0].reasoning + "|" + deltas[0].text;
   };
   EXPECT_EQ(said("<think", std::nullopt), "");
   EXPECT_EQ(said(">hm", 9), "hm|");
@@ -103,7 +103,7 @@ TEST(AnswerStream, OfAGuidedAnswerNothingIsToldBeforeItIsKnownWhatItIs) {
   EXPECT_EQ(said("{<think>", 18), "|{<think>") << "said, whatever it looks like";
 }
 
-// Rows of any kind, against the choice made of the whole text: pieces joined are a beginning of it
+// Rows of any kind, against the choice made of the whole text: deltas joined are a beginning of it
 // at every moment, and with the last piece all of it.
 TEST(AnswerStream, PiecesJoinedAreTheChoice) {
   const std::vector<chat::ReasoningFormat> formats = {
@@ -163,7 +163,7 @@ TEST(AnswerStream, PiecesJoinedAreTheChoice) {
     int32_t unscored = 0;
     for (int32_t token = 0; token < 20 && !stopped; ++token) {
       stopped = text.append(parts[static_cast<size_t>(random.below(parts.size()))]);
-      stream.token_said(text.bytes().size(), std::nullopt);
+      stream.append_token(text.bytes().size(), std::nullopt);
       ++unscored;
       while (lists && unscored > 0 && random.chance(0.7)) {
         tokens.push_back(scored(static_cast<int32_t>(tokens.size())));

@@ -9,7 +9,7 @@
 namespace windrow::engine {
 namespace {
 
-// More would wait for memory.
+// More threads would wait for memory.
 constexpr int32_t kSamplingThreadsMax = 8;
 
 StepLoopOptions with_threads(StepLoopOptions options) {
@@ -34,17 +34,17 @@ Engine::Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary
       loop_(*runner_, vocabulary, clock, with_threads(options)),
       stats_(loop_.stats()),
       thread_(own_or(std::move(thread), clock)) {
-  // Whoever hears of a row finds it counted.
+  // Publishes the statistics before each Done, so that its row is counted in them.
   loop_.set_before_done([this] {
     const llm::BackendStats stats = loop_.stats();
     const std::scoped_lock lock(mutex_);
     stats_ = stats;
   });
-  seat_ = thread_->join(*this, options.step_target);
+  task_ = thread_->join(*this, options.step_target);
 }
 
 Engine::~Engine() {
-  thread_->leave(seat_);
+  thread_->leave(task_);
 }
 
 void Engine::submit(std::vector<EngineRequest> rows) {
@@ -54,7 +54,7 @@ void Engine::submit(std::vector<EngineRequest> rows) {
     for (EngineRequest& row : rows)
       inbox_.push_back(std::move(row));
   }
-  thread_->wake(seat_);
+  thread_->wake(task_);
 }
 
 llm::BackendStats Engine::stats() const {
@@ -70,7 +70,7 @@ std::vector<EngineRequest> Engine::take_inbox() {
   return std::exchange(inbox_, {});
 }
 
-// Until when rows that found nothing running wait for company.
+// Until when the rows in the inbox of an idle engine wait for more; nothing: they do not.
 std::optional<TimePoint> Engine::window_end() const {
   if (!idle_ || start_.window <= Duration::zero()) return std::nullopt;
   const std::scoped_lock lock(mutex_);
@@ -80,18 +80,18 @@ std::optional<TimePoint> Engine::window_end() const {
   return end > clock_.now() ? std::optional(end) : std::nullopt;
 }
 
-// Where memory ends and it is not known for which row, the rows of this model end and the process
-// goes on.
-Next Engine::take_turn(const Turn& turn) {
+// When an allocation fails and it is not known for which row, the rows of this model end and the
+// process goes on.
+Next Engine::run_pass(const Turn& turn) {
   try {
-    return run_turn(turn);
+    return run_one_pass(turn);
   } catch (const std::bad_alloc&) {
     loop_.end_out_of_memory();
     return {.kind = Next::Kind::kTurn};
   }
 }
 
-Next Engine::run_turn(const Turn& turn) {
+Next Engine::run_one_pass(const Turn& turn) {
   if (const std::optional<TimePoint> end = window_end())
     return {.kind = Next::Kind::kTime, .at = *end};
   for (EngineRequest& row : take_inbox())

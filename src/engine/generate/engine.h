@@ -1,6 +1,6 @@
-// Engine: a StepLoop on the engine thread, which is the only one that touches models
-// (device_thread.h). Everything else hands it work through the inbox and hears back through each
-// request's Done.
+// Engine: a StepLoop as a task of the device thread, which is the only one that touches models
+// (device_thread.h). Other threads submit rows to its inbox; answers come through each row's Done,
+// on the device thread.
 #pragma once
 
 #include <memory>
@@ -17,18 +17,18 @@
 
 namespace windrow::engine {
 
-// How rows come into an engine in which nothing runs. Rows join at any step, so waiting for company
-// gains nothing; it is there for those who want it.
+// How long an idle engine waits for more rows before its first step. Rows join at any step, so this
+// gains nothing by itself; it is an option (--batch-window-ms).
 struct StartWindow {
-  Duration window{};  // that long after the first of them; 0: at once
-  int32_t rows = 0;   // so many end it; 0: as many as a step may have
+  Duration window{};  // after the first row; 0: none
+  int32_t rows = 0;   // so many rows end it; 0: as many as a step may have
 };
 
 // Thread-safe. The destructor cancels what is unfinished and waits until every Done has returned.
 class Engine final : private DeviceTask {
  public:
-  // `vocabulary` and `clock` must outlive the engine. `thread`: whom it shares the engine thread
-  // with; null: it has one to itself.
+  // `vocabulary` and `clock` must outlive the engine. `thread`: a device thread that it shares;
+  // null: it has its own.
   Engine(std::unique_ptr<ModelRunner> runner, const Vocabulary& vocabulary, const Clock& clock,
          StepLoopOptions options = {}, std::shared_ptr<DeviceThread> thread = nullptr,
          const StartWindow& start = {});
@@ -38,16 +38,16 @@ class Engine final : private DeviceTask {
 
   const RunnerLimits& limits() const { return limits_; }
 
-  // Never blocks on the model; the rows join at the next step, all of them at once. Their tokens
-  // take effect between two steps.
+  // Queues rows, which join together at the next step. Never blocks on the model. The rows' stop
+  // tokens take effect between two steps.
   void submit(std::vector<EngineRequest> rows);
 
-  // As of the last step; a row whose Done is called is counted.
+  // As of the last step. A row is counted before its Done is called.
   llm::BackendStats stats() const;
 
  private:
-  Next take_turn(const Turn& turn) override;
-  Next run_turn(const Turn& turn);
+  Next run_pass(const Turn& turn) override;
+  Next run_one_pass(const Turn& turn);
   void end() override;
   std::vector<EngineRequest> take_inbox();
   std::optional<TimePoint> window_end() const;
@@ -56,16 +56,16 @@ class Engine final : private DeviceTask {
   const StartWindow start_;
   std::unique_ptr<ModelRunner> runner_;
   const RunnerLimits limits_;
-  StepLoop loop_;     // the engine thread's
-  bool idle_ = true;  // the engine thread's: the loop had nothing to run
+  StepLoop loop_;     // used by the device thread only
+  bool idle_ = true;  // likewise: the loop had nothing to run
 
   mutable std::mutex mutex_;
-  std::vector<EngineRequest> inbox_;  // from other threads, for the engine thread
-  TimePoint first_row_at_;            // when the first of these came
+  std::vector<EngineRequest> inbox_;  // from other threads, for the device thread
+  TimePoint first_row_at_;            // when the first row in the inbox came
   llm::BackendStats stats_;
 
   const std::shared_ptr<DeviceThread> thread_;
-  SeatId seat_;
+  TaskId task_;
 };
 
 }  // namespace windrow::engine

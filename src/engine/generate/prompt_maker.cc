@@ -8,7 +8,7 @@
 namespace windrow::engine {
 namespace {
 
-// Of a rendered chat, as much as can matter to whoever reads the answer.
+// How much of the end of a rendered chat can matter to how the answer is read.
 constexpr size_t kChatEndBytes = 256;
 
 llm::Failure request_failure(std::string_view code, std::string message, std::string_view param) {
@@ -86,8 +86,8 @@ std::variant<int64_t, llm::Failure> PromptMaker::count(const llm::Request& reque
   return tokens;
 }
 
-// What is given, and what is wished as far as the template knows it. An effort says also whether
-// there is to be any thinking at all.
+// The arguments that were given, and the wishes that the template knows. An effort also says
+// whether there is to be reasoning at all.
 boost::json::object PromptMaker::template_arguments(const llm::Chat& chat) const {
   constexpr std::string_view kSwitch = "enable_thinking";
   boost::json::object arguments = chat.template_arguments;
@@ -117,7 +117,7 @@ std::variant<jinja::Rendered, llm::Failure> PromptMaker::render_chat(
 
 std::vector<Token> PromptMaker::tokens_of_chat(const jinja::Rendered& rendered) const {
   std::vector<Token> tokens = prompt_tokens_.of(rendered.segments);
-  put_begin_in_front(tokens);
+  prepend_begin_token(tokens);
   return tokens;
 }
 
@@ -143,9 +143,9 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_completion(
     std::vector<Token> tokens = input.tokens;
     if (tokens.empty()) {
       if (auto failure = check_bytes(request, input.text.size(), param)) return *std::move(failure);
-      // Whoever sends a bare prompt has formatted it, control tokens included.
+      // A bare prompt is formatted by the client, control tokens included.
       tokens = vocabulary_.tokenize(input.text, ControlTokens::kParsed);
-      put_begin_in_front(tokens);
+      prepend_begin_token(tokens);
     } else if (auto failure = check_ids(tokens, param)) {
       return *std::move(failure);
     }
@@ -155,8 +155,8 @@ std::variant<Prompts, llm::Failure> PromptMaker::make_completion(
   return prompts;
 }
 
-// A prompt that brings the token itself does not get it twice.
-void PromptMaker::put_begin_in_front(std::vector<Token>& tokens) const {
+// A prompt that begins with the token already does not get it twice.
+void PromptMaker::prepend_begin_token(std::vector<Token>& tokens) const {
   const std::optional<Token> begin = vocabulary_.begin_token();
   if (begin && (tokens.empty() || tokens.front() != *begin)) tokens.insert(tokens.begin(), *begin);
 }
@@ -174,13 +174,13 @@ std::optional<llm::Failure> PromptMaker::check_ids(const std::vector<Token>& tok
                          param);
 }
 
-// What only reads the prompt needs no room for an answer.
+// A request that only scores its prompt needs no room for an answer.
 int32_t PromptMaker::prompt_tokens_max(const llm::Request& request) const {
   return request.output_tokens_max == 0 ? limits_.row_tokens_max : limits_.row_tokens_max - 1;
 }
 
-// Tokenising takes seconds where a text is many megabytes: what cannot fit by its bytes alone is
-// refused before that.
+// Tokenising many megabytes takes seconds: a text that cannot fit by its bytes alone is refused
+// before that.
 std::optional<llm::Failure> PromptMaker::check_bytes(const llm::Request& request, size_t bytes,
                                                      std::string_view param) const {
   const std::optional<size_t> token_bytes_max = vocabulary_.token_bytes_max();
@@ -200,7 +200,7 @@ std::optional<llm::Failure> PromptMaker::check_length(const llm::Request& reques
   return too_long(request, tokens, false, param);
 }
 
-// In the words by which clients know it, with the numbers that they read out of it.
+// The text is the one that OpenAI clients know, with the numbers that they parse.
 llm::Failure PromptMaker::too_long(const llm::Request& request, size_t tokens, bool at_least,
                                    std::string_view param) const {
   const int32_t max = prompt_tokens_max(request);

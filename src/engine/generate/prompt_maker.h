@@ -1,5 +1,5 @@
-// PromptMaker: what a request asks, as the tokens a model sees - or why it cannot be asked. It does
-// on the caller's thread what needs no model: chat template, tokens, the limits of a context.
+// PromptMaker: the prompt of a request as the tokens that a model sees, or why the request cannot
+// be answered. It does on the caller's thread what needs no model: chat template, tokens, limits.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,34 @@
 namespace windrow::engine {
 
 struct Prompts {
-  // One per input of a completion; one of a chat.
+  // One for each input of a completion; one for a chat.
   std::vector<std::vector<Token>> tokens;
 
-  // How a chat's prompt ends: it may have opened the model's thoughts.
+  // The end of a chat's prompt, which may have opened the reasoning.
   std::string chat_end;
 };
 
 struct PromptLimits {
-  int32_t row_tokens_max = 0;      // prompt and answer of one row
+  int32_t row_tokens_max = 0;      // RunnerLimits: prompt and answer of one row
   int32_t row_tokens_trained = 0;  // RunnerLimits
-  int64_t now_unix_s = 0;          // the date a template is told; one for a whole job
+  int64_t now_unix_s = 0;          // the date for the template; the same for a whole job
 };
 
 // Const and thread-safe.
 class PromptMaker {
  public:
-  // `vocabulary` must outlive this. `chat_template` is an error for a model that has none or one
-  // that cannot be used; its text then answers every chat request.
+  // `vocabulary` must outlive it. `chat_template` is an error for a model that has none or one that
+  // cannot be used; every chat request then fails with its text.
   PromptMaker(const Vocabulary& vocabulary, Result<chat::ChatTemplate> chat_template,
               const PromptLimits& limits);
 
+  // The prompts; or a failure of the request.
   std::variant<Prompts, llm::Failure> make(const llm::Request& request) const;
 
-  // Tokens of all prompts together; of a chat also where it is too long to be answered.
+  // How many tokens all prompts have together; of a chat also when it is too long to be answered.
   std::variant<int64_t, llm::Failure> count(const llm::Request& request) const;
 
-  // Of chats; nothing when there is no template.
+  // How chats mark reasoning and calls; null without a template.
   const chat::ReasoningFormat* reasoning() const;
   const chat::ToolSyntax* tool_syntax() const;
 
@@ -55,7 +56,7 @@ class PromptMaker {
   std::vector<Token> tokens_of_chat(const jinja::Rendered& rendered) const;
   std::variant<Prompts, llm::Failure> make_chat(const llm::Request& request) const;
   std::variant<Prompts, llm::Failure> make_completion(const llm::Request& request) const;
-  void put_begin_in_front(std::vector<Token>& tokens) const;
+  void prepend_begin_token(std::vector<Token>& tokens) const;
   std::optional<llm::Failure> check_ids(const std::vector<Token>& tokens,
                                         std::string_view param) const;
   std::optional<llm::Failure> check_bytes(const llm::Request& request, size_t bytes,

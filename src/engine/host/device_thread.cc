@@ -7,89 +7,89 @@
 namespace windrow::engine {
 
 DeviceThread::DeviceThread(const Clock& clock) : clock_(clock), thread_([this] { run(); }) {
-  // For those who look at the process: `top -H`.
+  // Its name in `top -H`.
   pthread_setname_np(thread_.native_handle(), "engine");
 }
 
 DeviceThread::~DeviceThread() {
   {
     const std::scoped_lock lock(mutex_);
-    ENSURE(occupants_.empty(), "{} occupants are still on the engine thread", occupants_.size());
+    ENSURE(tasks_.empty(), "{} tasks are still on the device thread", tasks_.size());
     closing_ = true;
-    news_ = true;
+    has_changed_ = true;
   }
   changed_.notify_one();
 }
 
-SeatId DeviceThread::join(DeviceTask& occupant, std::optional<Duration> patience) {
+TaskId DeviceThread::join(DeviceTask& task, std::optional<Duration> patience) {
   const std::scoped_lock lock(mutex_);
-  const SeatId seat = turns_.join(patience);
-  occupants_.emplace(seat, &occupant);
-  news_ = true;
+  const TaskId id = turns_.join(patience);
+  tasks_.emplace(id, &task);
+  has_changed_ = true;
   changed_.notify_one();
-  return seat;
+  return id;
 }
 
-void DeviceThread::leave(SeatId seat) {
+void DeviceThread::leave(TaskId task) {
   ENSURE(std::this_thread::get_id() != thread_.get_id(),
-         "an occupant of the engine thread leaves on that thread");
+         "a task leaves on the device thread itself");
   std::unique_lock lock(mutex_);
-  leaving_.insert(seat);
-  news_ = true;
+  leaving_.insert(task);
+  has_changed_ = true;
   changed_.notify_one();
-  left_.wait(lock, [&] { return !occupants_.contains(seat); });
+  left_.wait(lock, [&] { return !tasks_.contains(task); });
 }
 
-void DeviceThread::wake(SeatId seat) {
+void DeviceThread::wake(TaskId task) {
   {
     const std::scoped_lock lock(mutex_);
-    turns_.wake(seat);
-    news_ = true;
+    turns_.wake(task);
+    has_changed_ = true;
   }
   changed_.notify_one();
 }
 
-void DeviceThread::end_those_who_leave(std::unique_lock<std::mutex>& lock) {
+void DeviceThread::end_leaving(std::unique_lock<std::mutex>& lock) {
   while (!leaving_.empty()) {
-    const SeatId seat = *leaving_.begin();
+    const TaskId id = *leaving_.begin();
     leaving_.erase(leaving_.begin());
-    DeviceTask& occupant = *occupants_.at(seat);
+    DeviceTask& task = *tasks_.at(id);
     lock.unlock();
-    occupant.end();
+    task.end();
     lock.lock();
-    turns_.leave(seat);
-    occupants_.erase(seat);
+    turns_.leave(id);
+    tasks_.erase(id);
     left_.notify_all();
   }
 }
 
-// Nobody has a turn.
+// No task has a turn: waits for one.
 void DeviceThread::wait(std::unique_lock<std::mutex>& lock) {
-  const auto heard = [&] { return news_; };
+  const auto changed = [&] { return has_changed_; };
   const std::optional<TimePoint> at = turns_.next_at();
   if (at) {
-    changed_.wait_for(lock, *at - clock_.now(), heard);
+    changed_.wait_for(lock, *at - clock_.now(), changed);
   } else {
-    changed_.wait(lock, heard);
+    changed_.wait(lock, changed);
   }
 }
 
 void DeviceThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    news_ = false;
-    end_those_who_leave(lock);
+    has_changed_ = false;
+    end_leaving(lock);
     if (closing_) return;
     const std::optional<RoundRobin::Choice> choice = turns_.next(clock_.now());
     if (!choice) {
-      if (!news_) wait(lock);
+      if (!has_changed_) wait(lock);
       continue;
     }
-    DeviceTask& occupant = *occupants_.at(choice->seat);
+    DeviceTask& task = *tasks_.at(choice->task);
     lock.unlock();
-    const Next next = occupant.take_turn(choice->turn);
+    const Next next = task.run_pass(choice->turn);
     lock.lock();
-    turns_.ended(choice->seat, next);
+    turns_.ended(choice->task, next);
   }
 }
 

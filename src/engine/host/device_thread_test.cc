@@ -44,7 +44,7 @@ class Counting final : public DeviceTask {
  public:
   explicit Counting(std::atomic<int>& inside) : inside_(inside) {}
 
-  Next take_turn(const Turn&) override {
+  Next run_pass(const Turn&) override {
     EXPECT_EQ(++inside_, 1) << "two at a time";
     EXPECT_FALSE(ended_);
     const int left = todo_ > 0 ? --todo_ : 0;
@@ -97,16 +97,16 @@ TEST_F(EngineThreadTest, NobodyIsForgottenAndNobodyRunsBesideAnother) {
   for (int user = 0; user < 4; ++user) {
     users.emplace_back([&] {
       for (int life = 0; life < 20; ++life) {
-        Counting occupant(inside);
-        const SeatId seat = thread.join(occupant, {});
+        Counting task(inside);
+        const TaskId id = thread.join(task, {});
         for (int i = 0; i < 50; ++i) {
-          occupant.add(1 + i % 3);
-          thread.wake(seat);
+          task.add(1 + i % 3);
+          thread.wake(id);
         }
-        while (occupant.left() > 0)
+        while (task.left() > 0)
           std::this_thread::yield();
-        thread.leave(seat);
-        EXPECT_TRUE(occupant.ended());
+        thread.leave(id);
+        EXPECT_TRUE(task.ended());
       }
     });
   }

@@ -23,7 +23,7 @@ PromptTokens::PromptTokens(const Vocabulary& vocabulary)
   first_bytes_.assign(first_bytes.begin(), first_bytes.end());
 }
 
-// The first one, and of those that begin there the longest.
+// The first control token in the text, and of those that begin at the same byte the longest.
 std::optional<PromptTokens::Found> PromptTokens::find(std::string_view text, size_t from) const {
   for (size_t at = text.find_first_of(first_bytes_, from); at != std::string_view::npos;
        at = text.find_first_of(first_bytes_, at + 1)) {
@@ -44,8 +44,8 @@ void PromptTokens::append_text(std::string_view text, std::vector<Token>& tokens
 
 std::vector<Token> PromptTokens::of(std::span<const jinja::Segment> prompt) const {
   std::vector<Token> tokens;
-  std::string between;  // since the last control token
-  bool strips = false;  // that one takes the blanks behind it
+  std::string between;  // text since the last control token
+  bool strips = false;  // that token drops the whitespace behind it
   const auto append = [&](std::string_view text) {
     if (strips && between.empty()) {
       text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));

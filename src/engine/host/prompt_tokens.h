@@ -1,6 +1,6 @@
-// PromptTokens: a prompt in pieces, each known by who wrote it, as tokens. Control tokens are taken
-// only from what the template wrote; all that lies between two of them is tokenised in one piece,
-// whoever wrote it, because that is how the model saw it in training. Pure.
+// PromptTokens: the tokens of a rendered prompt, whose segments are known by who wrote them.
+// Control tokens are recognised only in what the template wrote; all text between two of them is
+// tokenised in one piece, whoever wrote it, because that is how the model saw it in training. Pure.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,10 @@ namespace windrow::engine {
 // Const and thread-safe.
 class PromptTokens {
  public:
-  // `vocabulary` must outlive this.
+  // `vocabulary` must outlive it.
   explicit PromptTokens(const Vocabulary& vocabulary);
 
+  // Cannot fail.
   std::vector<Token> of(std::span<const jinja::Segment> prompt) const;
 
  private:
@@ -36,7 +37,7 @@ class PromptTokens {
   const Vocabulary& vocabulary_;
   const std::vector<ControlToken> control_tokens_;
   std::unordered_map<std::string_view, const ControlToken*> by_text_;
-  std::vector<size_t> lengths_;  // of their texts, the longest first
+  std::vector<size_t> lengths_;  // of the texts, the longest first
   std::string first_bytes_;
 };
 

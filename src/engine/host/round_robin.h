@@ -1,13 +1,13 @@
-// RoundRobin: whose pass runs next, where several models or several kinds of work share one thread.
-// Pure: it is told what happened and asked who is next.
+// RoundRobin: which task runs the next pass, where several models or kinds of work share one
+// thread. Pure: it is told what happened and asked for the next task.
 //
-// Those who have something to run take turns, one pass each: a pass is bounded by its own budget,
-// so nobody waits longer than for one pass of each of the others. Passes are not equally long, so
-// each turn says how long a pass should take for the sake of those who wait meanwhile.
+// Tasks with something to run take turns, one pass each. A pass is bounded by the task's own
+// budget, so a task waits no longer than for one pass of each other task. Since passes differ in
+// length, each turn says how long a pass should take for the sake of the tasks that wait.
 //
-// One that would rather wait for more to do (batching_delay_policy.h) names a time. Its next turn
-// comes then, or when it is woken, or as soon as another pass has run: waiting beside one that runs
-// is free.
+// A task that would rather wait for more work (batching_delay_policy.h) names a time. Its next turn
+// comes then, or when it is woken, or as soon as another pass has run: waiting while another task
+// runs costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,18 @@
 
 namespace windrow::engine {
 
-// What one is told when its turn comes.
+using TaskId = Id<struct TaskTag>;
+
+// What a task is told when its turn comes.
 struct Turn {
-  bool alone = true;                 // nobody else has something to run
-  std::optional<Duration> pass_max;  // how long its pass should take; absent: as it likes
+  bool alone = true;                 // no other task has something to run
+  std::optional<Duration> pass_max;  // how long its pass should take; absent: no limit
 };
 
-// What it wants after a turn.
+// What a task wants after its turn.
 struct Next {
   enum class Kind : uint8_t {
-    kTurn,  // there is more to run
+    kTurn,  // another turn: there is more to run
     kTime,  // a turn at `at`
     kWake,  // nothing until it is woken
   };
@@ -39,49 +41,47 @@ struct Next {
   friend bool operator==(const Next&, const Next&) = default;
 };
 
-using SeatId = Id<struct SeatTag>;
-
 // Used by one thread at a time.
 class RoundRobin {
  public:
-  // It has its first turn without being woken. `patience`: how long the passes of others should
-  // take while it has something to run; absent: as they like.
-  SeatId join(std::optional<Duration> patience);
+  // Adds a task, which has its first turn without being woken. `patience`: how long the passes of
+  // other tasks should take while it has something to run; absent: no limit.
+  TaskId join(std::optional<Duration> patience);
 
-  // Nobody's turn any more.
-  void leave(SeatId seat);
+  // Removes a task. Not during its turn.
+  void leave(TaskId task);
 
-  // It has something to run, or may have. During its own turn too.
-  void wake(SeatId seat);
+  // The task has something to run, or may have. Counts during its own turn, too.
+  void wake(TaskId task);
 
   struct Choice {
-    SeatId seat;
+    TaskId task;
     Turn turn;
   };
 
-  // Whose turn it is, which then runs until ended(); absent: nobody's.
+  // Whose turn it is, until ended(); absent: no task has something to run.
   std::optional<Choice> next(TimePoint now);
-  void ended(SeatId seat, const Next& next);
+  void ended(TaskId task, const Next& next);
 
-  // When somebody's turn comes by itself; absent: never.
+  // When the next turn comes without a wake; absent: never.
   std::optional<TimePoint> next_at() const;
 
-  bool empty() const { return seats_.empty(); }
+  bool empty() const { return entries_.empty(); }
 
  private:
-  struct TaskId {
-    SeatId id;
+  struct Entry {
+    TaskId id;
     std::optional<Duration> patience;
     bool ready = true;
     bool woken = false;  // during its turn
     std::optional<TimePoint> at;
   };
 
-  Turn turn_for(SeatId seat) const;
-  std::list<TaskId>::iterator find(SeatId seat);
+  Turn turn_for(TaskId task) const;
+  std::list<Entry>::iterator find(TaskId task);
 
-  std::list<TaskId> seats_;  // the longest without a turn in front
-  std::optional<SeatId> running_;
+  std::list<Entry> entries_;  // the one whose last turn is longest ago in front
+  std::optional<TaskId> running_;
   uint64_t next_id_ = 0;
 };
 

@@ -21,19 +21,19 @@ Next until(TimePoint at) {
 }
 
 // Whoever has the turn, which ends so.
-std::optional<SeatId> one_turn(RoundRobin& turns, TimePoint now, const Next& next) {
+std::optional<TaskId> one_turn(RoundRobin& turns, TimePoint now, const Next& next) {
   const std::optional<RoundRobin::Choice> choice = turns.next(now);
   if (!choice) return std::nullopt;
-  turns.ended(choice->seat, next);
-  return choice->seat;
+  turns.ended(choice->task, next);
+  return choice->task;
 }
 
 TEST(TurnsTest, ThoseWithSomethingToRunHaveOnePassEach) {
   RoundRobin turns;
-  const SeatId a = turns.join({});
-  const SeatId b = turns.join({});
-  const SeatId c = turns.join({});
-  std::vector<SeatId> order;
+  const TaskId a = turns.join({});
+  const TaskId b = turns.join({});
+  const TaskId c = turns.join({});
+  std::vector<TaskId> order;
   for (int i = 0; i < 6; ++i)
     order.push_back(one_turn(turns, kStart, kMore).value());
   EXPECT_EQ(order, (std::vector{a, b, c, a, b, c}));
@@ -47,8 +47,8 @@ TEST(TurnsTest, ThoseWithSomethingToRunHaveOnePassEach) {
 
 TEST(TurnsTest, WhoIsWokenDuringItsTurnHasAnother) {
   RoundRobin turns;
-  const SeatId a = turns.join({});
-  ASSERT_EQ(turns.next(kStart)->seat, a);
+  const TaskId a = turns.join({});
+  ASSERT_EQ(turns.next(kStart)->task, a);
   turns.wake(a);
   turns.ended(a, kNothing);
   EXPECT_EQ(one_turn(turns, kStart, kNothing), a);
@@ -58,7 +58,7 @@ TEST(TurnsTest, WhoIsWokenDuringItsTurnHasAnother) {
 
 TEST(TurnsTest, ATimeBringsATurnAndSoDoesAWakeUpOrAnothersPass) {
   RoundRobin turns;
-  const SeatId a = turns.join({});
+  const TaskId a = turns.join({});
   const TimePoint later = kStart + milliseconds(2);
   ASSERT_EQ(one_turn(turns, kStart, until(later)), a);
   EXPECT_EQ(turns.next_at(), later);
@@ -67,7 +67,7 @@ TEST(TurnsTest, ATimeBringsATurnAndSoDoesAWakeUpOrAnothersPass) {
   turns.wake(a);
   EXPECT_EQ(one_turn(turns, later, until(later + milliseconds(2))), a);
 
-  const SeatId b = turns.join({});
+  const TaskId b = turns.join({});
   ASSERT_EQ(one_turn(turns, later, kNothing), b) << "it had nothing to run";
   EXPECT_EQ(one_turn(turns, later, kMore), std::nullopt);
   turns.wake(b);
@@ -77,13 +77,13 @@ TEST(TurnsTest, ATimeBringsATurnAndSoDoesAWakeUpOrAnothersPass) {
 
 TEST(TurnsTest, ATurnSaysWhoWaitsAndHowLongTheyWould) {
   RoundRobin turns;
-  const SeatId patient = turns.join(milliseconds(200));
-  const SeatId hasty = turns.join(milliseconds(50));
-  const SeatId any = turns.join({});
-  const auto turn_of = [&](SeatId seat, const Next& next) {
+  const TaskId patient = turns.join(milliseconds(200));
+  const TaskId hasty = turns.join(milliseconds(50));
+  const TaskId any = turns.join({});
+  const auto turn_of = [&](TaskId task, const Next& next) {
     const std::optional<RoundRobin::Choice> choice = turns.next(kStart);
-    EXPECT_EQ(choice->seat, seat);
-    turns.ended(seat, next);
+    EXPECT_EQ(choice->task, task);
+    turns.ended(task, next);
     return choice->turn;
   };
   EXPECT_EQ(turn_of(patient, kMore).pass_max, milliseconds(50));
@@ -98,8 +98,8 @@ TEST(TurnsTest, ATurnSaysWhoWaitsAndHowLongTheyWould) {
 
 TEST(TurnsTest, WhoLeavesIsNotMissed) {
   RoundRobin turns;
-  const SeatId a = turns.join({});
-  const SeatId b = turns.join({});
+  const TaskId a = turns.join({});
+  const TaskId b = turns.join({});
   turns.leave(a);
   EXPECT_EQ(one_turn(turns, kStart, kMore), b);
   EXPECT_EQ(one_turn(turns, kStart, kMore), b);
@@ -121,46 +121,46 @@ TEST(TurnsTest, SoakedNobodyStarves) {
       std::optional<TimePoint> at;
       int waited = 0;
     };
-    std::map<SeatId, Watched> seats;
+    std::map<TaskId, Watched> tasks;
     for (int step = 0; step < 300; ++step) {
       now += milliseconds(static_cast<int64_t>(random.below(3)));
-      if (seats.size() < 5 && random.chance(0.1)) seats[turns.join({})];
-      if (!seats.empty() && random.chance(0.03)) {
-        const SeatId gone = seats.begin()->first;
+      if (tasks.size() < 5 && random.chance(0.1)) tasks[turns.join({})];
+      if (!tasks.empty() && random.chance(0.03)) {
+        const TaskId gone = tasks.begin()->first;
         turns.leave(gone);
-        seats.erase(gone);
+        tasks.erase(gone);
       }
-      for (auto& [seat, watched] : seats) {
+      for (auto& [task, watched] : tasks) {
         if (random.chance(0.2)) {
-          turns.wake(seat);
+          turns.wake(task);
           watched.ready = true;
         }
         if (watched.at && *watched.at <= now) watched.ready = true;
       }
       const std::optional<RoundRobin::Choice> choice = turns.next(now);
       if (!choice) {
-        for (const auto& [seat, watched] : seats)
-          ASSERT_FALSE(watched.ready) << seat.value();
+        for (const auto& [task, watched] : tasks)
+          ASSERT_FALSE(watched.ready) << task.value();
         continue;
       }
-      ASSERT_TRUE(seats.at(choice->seat).ready) << "it had no reason";
-      seats.at(choice->seat) = {.ready = false, .at = {}, .waited = 0};
-      for (auto& [seat, watched] : seats) {
+      ASSERT_TRUE(tasks.at(choice->task).ready) << "it had no reason";
+      tasks.at(choice->task) = {.ready = false, .at = {}, .waited = 0};
+      for (auto& [task, watched] : tasks) {
         if (watched.ready) {
-          ASSERT_LT(++watched.waited, 6) << seat.value();
+          ASSERT_LT(++watched.waited, 6) << task.value();
         }
       }
       const bool woken = random.chance(0.1);
-      if (woken) turns.wake(choice->seat);
+      if (woken) turns.wake(choice->task);
       const int kind = static_cast<int>(random.below(3));
       const Next next{.kind = static_cast<Next::Kind>(kind), .at = now + milliseconds(2)};
-      turns.ended(choice->seat, next);
-      Watched& watched = seats.at(choice->seat);
+      turns.ended(choice->task, next);
+      Watched& watched = tasks.at(choice->task);
       watched.ready = woken || next.kind == Next::Kind::kTurn;
       if (next.kind == Next::Kind::kTime) watched.at = next.at;
       if (next.kind != Next::Kind::kTurn) continue;
-      for (auto& [seat, other] : seats) {
-        if (seat != choice->seat && other.at) other.ready = true;
+      for (auto& [task, other] : tasks) {
+        if (task != choice->task && other.at) other.ready = true;
       }
     }
   }

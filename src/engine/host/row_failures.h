@@ -1,4 +1,4 @@
-// How rows of the engine end without an answer, in the words of the API.
+// The failures with which rows of the engine end, in the terms of the API. Values.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace windrow::engine {
 
+// 499.
 llm::Failure cancelled();
 
-// Nothing can be answered any more.
+// 503: the model can answer nothing any more. A retry may succeed elsewhere; it is no result.
 llm::Failure backend_failure(std::string_view why);
 
-// This row cannot be; others can.
+// 500: this row cannot be answered, others can.
 llm::Failure row_failure(std::string_view code, std::string message);
 
-// There was not memory enough for this row.
+// row_failure: an allocation for this row failed.
 llm::Failure out_of_memory();
 
-// Its structure can be read in too many ways at once.
+// 400: the structure is too ambiguous to follow (grammar::Matcher::too_complex).
 llm::Failure too_complex();
 
 }  // namespace windrow::engine

@@ -1,4 +1,4 @@
-// The words of batched decoding.
+// The basic types of batched decoding.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace windrow::engine {
 // An entry of the model's vocabulary.
 using Token = int32_t;
 
-// A place in a context, from 0.
+// The index of a token in its sequence, from 0.
 using Position = int32_t;
 
-// One request inside the engine, from submission to its answer. Never used twice.
+// One row of a request, from submission to its answer. Never used twice.
 using RowId = Id<struct RowTag>;
 
-// One of the few sequences a model's memory can tell apart. Reused from row to row.
+// One of the few sequences that a model's memory distinguishes. Reused from row to row.
 using SequenceId = Id<struct SequenceTag, int32_t>;
 
 }  // namespace windrow::engine

@@ -1,4 +1,5 @@
 // Vocabulary: text to tokens and back, as the model was trained. Const and thread-safe.
+// Implementations: engine/llama/llama_vocabulary.h, engine/sim/sim_vocabulary.h, engine/testing.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,12 @@ namespace windrow::engine {
 // Whether "<|im_end|>" in a text is that control token or eleven characters.
 enum class ControlTokens : uint8_t { kAsText, kParsed };
 
-// A token that means something by itself and is written in a template by its text.
+// A token with a meaning of its own, which a chat template writes by its text.
 struct ControlToken {
   std::string text;  // "<|im_end|>"
   Token token = 0;
-  bool strips_before = false;  // blanks in front of it belong to it and vanish, or behind
-  bool strips_behind = false;
+  bool strips_before = false;  // whitespace before it is dropped
+  bool strips_behind = false;  // whitespace behind it is dropped
 };
 
 class Vocabulary {
@@ -29,31 +30,31 @@ class Vocabulary {
 
   virtual int32_t size() const = 0;
 
-  // Nothing is added in front or behind.
+  // The tokens of the text; none is added before or behind.
   virtual std::vector<Token> tokenize(std::string_view text, ControlTokens control) const = 0;
 
-  // An input to embed: with the tokens that the model wants around a text (CLS and SEP, or BOS and
-  // EOS), and no control token that the text might name.
+  // The tokens of an input to embed, with those that the model wants around it (CLS and SEP, or BOS
+  // and EOS). What looks like a control token in the text is text.
   virtual std::vector<Token> tokenize_input(std::string_view text) const {
     std::vector<Token> tokens = tokenize(text, ControlTokens::kAsText);
     if (const std::optional<Token> begin = begin_token()) tokens.insert(tokens.begin(), *begin);
     return tokens;
   }
 
-  // Appends the bytes of a token; control tokens have none. A character may be spread over tokens.
+  // Appends the bytes of a token; control tokens have none. A character may span several tokens.
   virtual void append_bytes(Token token, std::string& text) const = 0;
 
-  // The same, but control tokens are written as a text names them, "<|im_end|>".
+  // The same, but control tokens are written by their text, "<|im_end|>".
   virtual void append_piece(Token token, std::string& text) const { append_bytes(token, text); }
 
-  // No token stands for more bytes of a text than this, so a text of n bytes has at least n / this
-  // tokens. Nothing where the tokeniser may drop or merge bytes before it looks at them.
+  // The most bytes of a text that one token stands for, so n bytes have at least n / this tokens.
+  // Nothing where the tokenizer may drop or merge bytes first.
   virtual std::optional<size_t> token_bytes_max() const { return std::nullopt; }
 
-  // The model says by this token that its answer is over.
+  // Whether the model ends its answer with this token.
   virtual bool ends_answer(Token token) const = 0;
 
-  // What the model expects in front of every context, if anything.
+  // The token that the model expects at the beginning of every context, if any.
   virtual std::optional<Token> begin_token() const = 0;
 
   virtual std::vector<ControlToken> control_tokens() const { return {}; }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/embed/pair_format.h"
+#include "engine/embed/pair_tokens.h"
 #include "engine/host/embedding_runner.h"
 #include "engine/host/model_runner.h"
 #include "engine/host/vocabulary.h"

@@ -5,23 +5,23 @@
 namespace windrow::engine {
 namespace {
 
-// Of the time that clients have for themselves, so much may be added to it. Prompts and places cost
-// them besides (bench/serve).
+// Batch rows may add this share to the time that clients have for themselves. (Prompts and slots
+// cost clients some more, bench/serve.)
 constexpr double kShare = 0.15;
 
 constexpr double kBackgroundWeight = 0.1;
 
-// One step that took very long, for whatever reason, is forgotten after some seconds.
+// A step that took very long, for whatever reason, is paid back after some seconds.
 constexpr double kDebtMaxS = 1;
 
-// What tokens of batches may take, in steps of clients alone.
+// How long batch tokens may take, as multiples of a step of clients alone.
 constexpr double kBesideTimes = 1;
 constexpr double kBetweenTimes = 3;
 
-// Fewer would teach nothing of what a token takes, and are what is tried first.
+// Tried first; with fewer the cost of a token could not be measured.
 constexpr int32_t kBackgroundTokensMin = 8;
 
-// Clients who asked nothing for so long are not expected.
+// After so long without client work none is expected.
 constexpr double kExpectedS = 2;
 
 }  // namespace
@@ -59,7 +59,7 @@ void BatchWorkThrottle::step_took(const Step& step) {
   const double tokens = step.background_tokens;
   double longer_s = duration_s;
   if (step.clients_prefill) {
-    // What their own prompts take of it is not known, but what tokens of batches took before.
+    // How much of it their own prompts took is unknown; batch tokens count what they took before.
     const double token_s = longer_tokens_ > 0 ? longer_s_ / longer_tokens_ : duration_s;
     longer_s = std::min(duration_s, token_s * tokens);
   } else {

@@ -6,26 +6,26 @@
 namespace windrow::engine {
 namespace {
 
-// What a first step takes, when nothing is known; it settles within a few steps.
+// The first step, when nothing is known; a few steps later it does not matter.
 constexpr int32_t kFirstTokens = 512;
 constexpr double kFirstTokenS = 0.002;
 
-// Less would spend more on passes than on tokens, and teach nothing about tokens. The smallest
-// chunk must teach: else one slow step, such as the first while the weights come from the disk,
-// would leave all later ones small.
+// Fewer would spend more on passes than on tokens. Steps of this size must still be learned from:
+// otherwise one slow step, such as the first while the weights come from the disk, would leave all
+// later ones small.
 constexpr int32_t kTokensMin = 32;
 
 constexpr double kWeight = 0.2;
 
-// A step is so many times as long as what is fixed of it, at least.
+// A step is at least so many times as long as its fixed part.
 constexpr double kFixedTimes = 3;
 
-// Steps of nearly one size say nothing of what is fixed. What was known is then slowly forgotten,
-// which makes them smaller, until they differ enough to ask again.
+// Steps of nearly one size say nothing about the fixed part. What was known is then slowly
+// forgotten, which makes steps smaller, until they differ enough to measure it again.
 constexpr double kSpreadMin = 0.1;
 constexpr double kForgetting = 0.95;
 
-// No line through a few steps is believed further than this.
+// A line through a few steps is not trusted beyond these.
 constexpr double kFixedShareMax = 0.8;
 constexpr double kLongerMax = 4;  // times the target
 
@@ -42,7 +42,7 @@ int32_t StepSize::tokens_within(double target_s) const {
   const double token_s = knows_ ? (duration_mean_s_ - fixed_s) / tokens_mean_ : kFirstTokenS;
   if (token_s <= 0) return tokens_max;
   const double longest_s = std::clamp(kFixedTimes * fixed_s, target_s, kLongerMax * target_s);
-  // The sums round: a token is not lost to that.
+  // The small number makes up for rounding.
   const double tokens_wanted = std::clamp((longest_s - fixed_s) / token_s + 1e-6, 0.0, 1e9);
   return std::clamp(static_cast<int32_t>(tokens_wanted), std::min(kTokensMin, tokens_max),
                     tokens_max);
@@ -64,10 +64,10 @@ void StepSize::step_took(int32_t prefill_tokens, int32_t decoding_rows, Duration
   duration_mean_s_ += kWeight * duration_off_s;
   tokens_variance_ = (1 - kWeight) * (tokens_variance_ + kWeight * tokens_off * tokens_off);
   covariance_ = (1 - kWeight) * (covariance_ + kWeight * tokens_off * duration_off_s);
-  tell_fixed_apart();
+  separate_fixed_part();
 }
 
-void StepSize::tell_fixed_apart() {
+void StepSize::separate_fixed_part() {
   if (duration_mean_s_ <= 0 || std::sqrt(tokens_variance_) < kSpreadMin * tokens_mean_) {
     fixed_share_ *= kForgetting;
     return;
