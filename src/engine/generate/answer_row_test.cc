@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -83,8 +85,8 @@ TEST_F(AnswerRowTest, ItsStreamJoinedIsItsAnswer) {
 TEST_F(AnswerRowTest, NothingIsStreamedOnceItsGroupIsAbandoned) {
   const auto listener = std::make_shared<RecordingListener>();
   const auto group = std::make_shared<RowGroup>();
-  AnswerRow row(
-      {.prompt = {1}, .output_tokens_max = 40, .group = group, .listener = listener}, vocabulary_);
+  AnswerRow row({.prompt = {1}, .output_tokens_max = 40, .group = group, .listener = listener},
+                vocabulary_);
   row.begin();
   feed(row, "ab");
   group->abandoned = true;
@@ -111,11 +113,9 @@ TEST_F(AnswerRowTest, WhatItsFormForcesIsAppendedWithoutTheModel) {
 }
 
 TEST_F(AnswerRowTest, ScoresOfAPromptComeFromOtherRowsToo) {
-  AnswerRow row({.prompt = {'a', 'b', 'c'},
-                 .output_tokens_max = 0,
-                 .logprobs_top = 1,
-                 .score_prompt = true},
-                vocabulary_);
+  AnswerRow row(
+      {.prompt = {'a', 'b', 'c'}, .output_tokens_max = 0, .logprobs_top = 1, .score_prompt = true},
+      vocabulary_);
   row.begin();
   EXPECT_TRUE(row.kept_score(0).has_value()) << "the first token, whose score means nothing";
   EXPECT_FALSE(row.kept_score(1).has_value());
@@ -128,6 +128,31 @@ TEST_F(AnswerRowTest, ScoresOfAPromptComeFromOtherRowsToo) {
   EXPECT_EQ(row.kept_score(1)->next, 'b');
   EXPECT_EQ(row.kept_score(1)->top.size(), 1U) << "no more alternatives than it asks for";
   EXPECT_EQ(row.kept_score(1)->top_asked, 1);
+}
+
+// The turns of a conversation with one seed must not repeat an id.
+TEST_F(AnswerRowTest, CallsAfterAnotherPromptHaveOtherIds) {
+  const auto tools = std::make_shared<const chat::ToolContext>(chat::ToolContext{
+      .syntax = chat::generic_tool_syntax(),
+      .tools = chat::ToolTable(
+          boost::json::parse(R"([{"type": "function", "function": {"name": "now"}}])")
+              .as_array())});
+  const auto id_of_call = [&](std::vector<Token> prompt) {
+    const auto listener = std::make_shared<RecordingListener>();
+    AnswerRow row({.prompt = std::move(prompt),
+                   .output_tokens_max = 80,
+                   .reasoning = std::make_shared<const chat::ReasoningContext>(),
+                   .tools = tools,
+                   .listener = listener},
+                  vocabulary_);
+    row.begin();
+    feed(row, R"(<tool_call>{"name": "now", "arguments": {}}</tool_call>)");
+    const llm::Answer answer = row.finish(llm::FinishReason::kStop, {}, 0);
+    listener->expect_said(answer);
+    return answer.choices.at(0).tool_calls.at(0).id;
+  };
+  EXPECT_EQ(id_of_call({1, 2}), id_of_call({1, 2}));
+  EXPECT_NE(id_of_call({1, 2}), id_of_call({1, 3}));
 }
 
 TEST_F(AnswerRowTest, HasNoRoomOnceItsShareIsRefused) {
