@@ -79,7 +79,7 @@ TEST_F(AnswerRowTest, ItsStreamJoinedIsItsAnswer) {
   EXPECT_FALSE(feed(row, "a z \xE2\x82\xAC"));
   EXPECT_EQ(listener->text(), "a z \xE2\x82\xAC");
   EXPECT_EQ(feed(row, " zz"), llm::FinishReason::kStop);
-  listener->expect_said(row.finish(llm::FinishReason::kStop, {}, 0));
+  listener->expect_emitted(row.finish(llm::FinishReason::kStop, {}, 0));
 }
 
 TEST_F(AnswerRowTest, NothingIsStreamedOnceItsGroupIsAbandoned) {
@@ -148,7 +148,7 @@ TEST_F(AnswerRowTest, CallsAfterAnotherPromptHaveOtherIds) {
     row.begin();
     feed(row, R"(<tool_call>{"name": "now", "arguments": {}}</tool_call>)");
     const llm::Answer answer = row.finish(llm::FinishReason::kStop, {}, 0);
-    listener->expect_said(answer);
+    listener->expect_emitted(answer);
     return answer.choices.at(0).tool_calls.at(0).id;
   };
   EXPECT_EQ(id_of_call({1, 2}), id_of_call({1, 2}));

@@ -103,8 +103,8 @@ TEST(AnswerStream, OfAGuidedAnswerNothingIsToldBeforeItIsKnownWhatItIs) {
   EXPECT_EQ(said("{<think>", 18), "|{<think>") << "said, whatever it looks like";
 }
 
-// Rows of any kind, against the choice made of the whole text: deltas joined are a beginning of it
-// at every moment, and with the last piece all of it.
+// Rows of any kind, against the choice made of the whole text: the deltas joined are a prefix of it
+// at every moment, and with the last delta all of it.
 TEST(AnswerStream, PiecesJoinedAreTheChoice) {
   const std::vector<chat::ReasoningFormat> formats = {
       {},

@@ -22,7 +22,7 @@
 
 namespace windrow::engine {
 
-// Rows that are one request together. Used by the engine thread alone once they are submitted.
+// Rows that are one request together. Used by the device thread alone once they are submitted.
 struct RowGroup {
   bool started = false;    // one of them has been in a step, so none counts as waiting
   bool abandoned = false;  // the request has ended: they end with kCancelled before the next step
@@ -66,7 +66,7 @@ struct EngineRequest {
   // `withdrawn` only while no row of its group has been in a step.
   std::stop_token withdrawn;
   std::stop_token unwanted;
-  llm::Backend::Done done;  // called once, on the engine thread
+  llm::Backend::Done done;  // called once, on the device thread
 };
 
 }  // namespace windrow::engine

@@ -1,5 +1,5 @@
-// Calls of tools that have to come, through the whole GenerationBackend: they are of tools there
-// are, with arguments that the validator takes; whole or streamed, of one choice or several.
+// Required tool calls through the whole GenerationBackend: they name existing tools and have
+// arguments that the validator accepts; whole or streamed, in one choice or several.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -41,7 +41,7 @@ TEST_F(ForcedCallsTest, EveryAnswerIsCalls) {
         expect_calls(choice);
       const auto listener = std::make_shared<RecordingListener>();
       const llm::Outcome streamed = outcome_of(*model, asked, listener);
-      listener->expect_said(streamed);
+      listener->expect_emitted(streamed);
       EXPECT_EQ(std::get<llm::Answer>(streamed).choices, alone.choices);
       if (HasFailure()) return;
     }
@@ -67,7 +67,7 @@ TEST_F(ForcedCallsTest, OneCallWhereOneIsWantedAndOfTheToolThatIsNamed) {
   EXPECT_GT(whole_, 60);
 }
 
-// Nothing of it is chosen: one pass for the prompt, and the answer is there.
+// The grammar leaves no choice: after one pass for the prompt the answer is complete.
 TEST_F(ForcedCallsTest, WhatLeavesNoChoiceCostsNoStep) {
   const auto model = backend("[TOOL_CALLS] [ARGS]");
   const llm::Answer answer =
@@ -107,7 +107,7 @@ TEST_F(ForcedCallsTest, AMessageOfThoughtsMayStandBeforeTheOneThatCalls) {
   EXPECT_GT(without, 5);
 }
 
-// Noise never writes the closing mark, so the answer would be thoughts and nothing else.
+// Noise never writes the closing mark, so the answer would be all reasoning.
 TEST_F(ForcedCallsTest, ThoughtsBeforeACallThatHasToComeAreBounded) {
   const std::vector<CallFamily> families = {{"<tool_call> tools <think> </think>", true, "<think>"},
                                             {kHarmonyMarks, false, kHarmonyTurn}};
@@ -125,7 +125,7 @@ TEST_F(ForcedCallsTest, ThoughtsBeforeACallThatHasToComeAreBounded) {
       const auto listener = std::make_shared<RecordingListener>();
       const llm::Outcome outcome = outcome_of(*model, asked, listener);
       ASSERT_TRUE(std::holds_alternative<llm::Answer>(outcome));
-      listener->expect_said(outcome);
+      listener->expect_emitted(outcome);
       const llm::Answer& answer = std::get<llm::Answer>(outcome);
       EXPECT_LE(answer.usage.reasoning_tokens, bound);
       if (answer.usage.reasoning_tokens == bound) ++thought;
@@ -189,7 +189,7 @@ TEST_F(ForcedCallsTest, UnderAStopTextOrALimitWhatCameIsTold) {
     asked.output_tokens_max = 60;
     const auto listener = std::make_shared<RecordingListener>();
     const llm::Outcome outcome = outcome_of(*model, asked, listener);
-    listener->expect_said(outcome);
+    listener->expect_emitted(outcome);
     const llm::Choice& choice = std::get<llm::Answer>(outcome).choices.at(0);
     EXPECT_NE(choice.finish_reason, llm::FinishReason::kToolCalls);
     EXPECT_EQ(choice.tool_calls.at(0).name, "add");

@@ -1,6 +1,5 @@
-// Calls of tools that a model makes when it wants, beside a text of its own or a form that an
-// answer is held to: one that has begun is of a tool there is, with arguments that the validator
-// takes.
+// Optional tool calls, beside free text or a form: a call that has begun names an existing tool and
+// has arguments that the validator accepts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +28,7 @@ using testing::RecordingListener;
 
 class OptionalCallsTest : public testing::CallRig {};
 
-// A model that may call and has to keep to a form begins with the one or with the other.
+// A model that may call a tool and has a form begins with one of the two.
 TEST_F(OptionalCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
   const std::vector<llm::StructureSpec> forms = {
       {.kind = llm::StructureSpec::Kind::kJsonSchema,
@@ -63,7 +62,7 @@ TEST_F(OptionalCallsTest, BesideAFormAnAnswerIsThatOrCalls) {
       const auto listener = std::make_shared<RecordingListener>();
       const llm::Outcome outcome = outcome_of(*model, asked, listener);
       if (const auto* failure = std::get_if<llm::Failure>(&outcome)) FAIL() << failure->message;
-      listener->expect_said(outcome);
+      listener->expect_emitted(outcome);
       const llm::Choice& choice = std::get<llm::Answer>(outcome).choices.at(0);
       if (choice.finish_reason == llm::FinishReason::kLength) {
         EXPECT_EQ(choice.structure, llm::StructureLabel::kTruncated);
@@ -114,7 +113,7 @@ TEST_F(OptionalCallsTest, BesideAFormWhatIsWrongIsSaidWithItsField) {
   EXPECT_EQ(model->structure_fault(odd)->param, "tools[0].function.parameters");
 }
 
-// What an answer says before it calls is free, and a call that has begun is one of those there are.
+// The text before a call is free, and a call that has begun names an existing tool.
 TEST_F(OptionalCallsTest, ACallThatNeedNotComeIsHeldToItsSchemaOnceItHasBegun) {
   struct Begun {
     CallFamily family;
@@ -141,7 +140,7 @@ TEST_F(OptionalCallsTest, ACallThatNeedNotComeIsHeldToItsSchemaOnceItHasBegun) {
       asked.choices = 2;
       const auto listener = std::make_shared<RecordingListener>();
       const llm::Outcome outcome = outcome_of(*model, asked, listener);
-      listener->expect_said(outcome);
+      listener->expect_emitted(outcome);
       for (const llm::Choice& choice : std::get<llm::Answer>(outcome).choices) {
         EXPECT_EQ(choice.structure, std::nullopt);
         if (choice.finish_reason == llm::FinishReason::kLength) continue;

@@ -89,7 +89,7 @@ TEST_F(ScoredRequestsTest, ThereIsOneTokenWithTwoBesideItWhateverIsBiased) {
       << "ids that the vocabulary does not have";
 }
 
-// The list is of the model's own probabilities; a bias decides only what is said.
+// The list is of the model's own probabilities; a bias decides only what is generated.
 TEST_F(ScoredRequestsTest, ABiasChangesTheChoiceAndNotTheList) {
   const llm::ScoredToken plain = ask(passage({})).tokens.at(0);
   const float behind = plain.top[0].logprob - plain.top[1].logprob;
@@ -100,7 +100,7 @@ TEST_F(ScoredRequestsTest, ABiasChangesTheChoiceAndNotTheList) {
 }
 
 // Twenty of them at once, beside rows that decode: the head is computed once, the rest goes as
-// places are free, and nobody is stalled.
+// slots are free, and no row stalls.
 TEST_F(ScoredRequestsTest, ABurstOfThemTakesFewSteps) {
   int decoded = 0;
   int scored = 0;

@@ -97,7 +97,7 @@ void StepLoop::add(EngineRequest request) {
   Row& row = rows_.try_emplace(id, std::move(request), vocabulary_).first->second;
   const EngineRequest& asked = row.answer.request();
   if (asked.unwanted.stop_possible() || asked.withdrawn.stop_possible()) revocable_.insert(id);
-  count(row.answer.begin());
+  totals_.count(row.answer.begin());
   if (row.answer.is_streamed()) ++streams_;
   const std::optional<llm::FinishReason> ending = row.answer.ending();
   if (row.answer.guide() && !ending) masks_.request(id, row.answer.guide());
@@ -174,7 +174,7 @@ void StepLoop::run(const ScheduledStep& step) {
 
 void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
   failures_in_a_row_ = 0;
-  ++steps_;
+  ++totals_.steps;
   scheduler_.step_ran(step);
   llm::StepReport report{.duration = duration};
   int32_t prefill_tokens = 0;
@@ -189,7 +189,7 @@ void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
       ++decoding_rows;
     }
     keep_scores_again(slice);
-    count_slice(slice, report);
+    rows_.at(slice.row).count(slice, totals_, report);
   }
   step_size_.step_took(prefill_tokens, decoding_rows, duration);
   batch_throttle_.step_took({.clients_wait = step.clients_wait,
@@ -215,22 +215,6 @@ void StepLoop::step_ran(const ScheduledStep& step, Duration duration) {
   report.preempted = static_cast<int32_t>(preemptions - preemptions_reported_);
   preemptions_reported_ = preemptions;
   options_.on_step(report);
-}
-
-void StepLoop::count_slice(const Slice& slice, llm::StepReport& report) {
-  Row& row = rows_.at(slice.row);
-  const int32_t prompt_tokens = row.answer.prompt_tokens();
-  report.tokens += slice.tokens_count;
-  ++(slice.first < prompt_tokens ? report.rows_prefilling : report.rows_decoding);
-  if (!std::exchange(row.computed, true)) {
-    // Its first slice begins behind the tokens that it shares.
-    row.cached_tokens = row.prompt_tokens_counted = std::min(slice.first, prompt_tokens);
-    cached_tokens_ += row.cached_tokens;
-    report.cached_tokens += row.cached_tokens;
-  }
-  const int32_t prefilled = std::min(slice.first + slice.tokens_count, prompt_tokens);
-  prompt_tokens_ += std::max(0, prefilled - row.prompt_tokens_counted);
-  row.prompt_tokens_counted = std::max(row.prompt_tokens_counted, prefilled);
 }
 
 std::vector<StepOutput> StepLoop::outputs_of(const ScheduledStep& step) const {
@@ -327,16 +311,11 @@ void StepLoop::take_token(StepOutput& output) {
   if (output.position + 1 == tokens) {
     if (!row.answering_since) row.answering_since = clock_.now();
     const AnswerRow::Appended appended = row.answer.append(*output.token);
-    count(appended);
+    totals_.count(appended);
     go_on(id, row, appended);
   } else if (ending && output.position + 2 == tokens) {
     finish(id, *ending);
   }
-}
-
-void StepLoop::count(const AnswerRow::Appended& appended) {
-  generated_tokens_ += appended.tokens;
-  forced_tokens_ += appended.forced;
 }
 
 // The answer has grown: the row ends, or the model computes what is new.
@@ -378,6 +357,21 @@ void StepLoop::finish(RowId id, llm::FinishReason reason) {
                              .prefill_ms = milliseconds(answering_since - row.started_at),
                              .decode_ms = milliseconds(now - answering_since)},
                             row.cached_tokens));
+}
+
+void StepLoop::Row::count(const Slice& slice, Totals& totals, llm::StepReport& report) {
+  const int32_t prompt_tokens = answer.prompt_tokens();
+  report.tokens += slice.tokens_count;
+  ++(slice.first < prompt_tokens ? report.rows_prefilling : report.rows_decoding);
+  if (!std::exchange(computed, true)) {
+    // Its first slice begins behind the tokens that it shares.
+    cached_tokens = prompt_tokens_counted = std::min(slice.first, prompt_tokens);
+    totals.cached_tokens += cached_tokens;
+    report.cached_tokens += cached_tokens;
+  }
+  const int32_t prefilled = std::min(slice.first + slice.tokens_count, prompt_tokens);
+  totals.prompt_tokens += std::max(0, prefilled - prompt_tokens_counted);
+  prompt_tokens_counted = std::max(prompt_tokens_counted, prefilled);
 }
 
 // What a row without an answer has cost. Of the prompt that is what was computed or shared.
@@ -452,11 +446,11 @@ void StepLoop::end_out_of_memory() {
 llm::BackendStats StepLoop::stats() const {
   const SchedulerCounts counts = scheduler_.counts();
   const DeviceMemory memory = runner_.device_memory();
-  return llm::BackendStats{.prompt_tokens = prompt_tokens_,
-                           .cached_tokens = cached_tokens_,
-                           .generated_tokens = generated_tokens_,
-                           .forced_tokens = forced_tokens_,
-                           .steps = steps_,
+  return llm::BackendStats{.prompt_tokens = totals_.prompt_tokens,
+                           .cached_tokens = totals_.cached_tokens,
+                           .generated_tokens = totals_.generated_tokens,
+                           .forced_tokens = totals_.forced_tokens,
+                           .steps = totals_.steps,
                            .preemptions = counts.preemptions,
                            .recomputed_tokens = counts.recomputed_tokens,
                            .rows_running = counts.rows_running,

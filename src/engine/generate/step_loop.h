@@ -85,14 +85,31 @@ class StepLoop {
   llm::BackendStats stats() const;
 
  private:
+  // Of all rows, for stats(). A token counts once, however often it is computed.
+  struct Totals {
+    void count(const AnswerRow::Appended& appended) {
+      generated_tokens += appended.tokens;
+      forced_tokens += appended.forced;
+    }
+
+    int64_t prompt_tokens = 0;
+    int64_t cached_tokens = 0;
+    int64_t generated_tokens = 0;
+    int64_t forced_tokens = 0;
+    int64_t steps = 0;
+  };
+
   struct Row {
     Row(EngineRequest request, const Vocabulary& vocabulary)
         : answer(std::move(request), vocabulary) {}
 
+    // A step has computed this slice of it: adds to `totals` and to the step's report.
+    void count(const Slice& slice, Totals& totals, llm::StepReport& report);
+
     llm::Usage usage_so_far() const;
 
     AnswerRow answer;
-    int32_t prompt_tokens_counted = 0;  // in the statistics, where each counts once
+    int32_t prompt_tokens_counted = 0;  // in Totals
     int32_t cached_tokens = 0;          // of the prompt, shared instead of computed
     TimePoint started_at;
     std::optional<TimePoint> answering_since;
@@ -103,14 +120,12 @@ class StepLoop {
   void run(const ScheduledStep& step);
   void step_ran(const ScheduledStep& step, Duration duration);
   void step_failed(const ScheduledStep& step, const Error& error);
-  void count_slice(const Slice& slice, llm::StepReport& report);
   std::vector<StepOutput> outputs_of(const ScheduledStep& step) const;
   void keep_scores_again(const Slice& slice);
   void sample_deferred();
   void take(StepOutput& output);
   void take_token(StepOutput& output);
   void go_on(RowId id, Row& row, const AnswerRow::Appended& appended);
-  void count(const AnswerRow::Appended& appended);
   void emit(RowId id);
   void finish(RowId id, llm::FinishReason reason);
   void end(RowId id, llm::Outcome outcome);
@@ -132,11 +147,7 @@ class StepLoop {
   std::set<RowId> revocable_;  // rows whose request may be cancelled by its token
   size_t streams_ = 0;         // rows with a listener
   uint64_t next_row_ = 0;
-  int64_t prompt_tokens_ = 0;
-  int64_t cached_tokens_ = 0;
-  int64_t generated_tokens_ = 0;
-  int64_t forced_tokens_ = 0;
-  int64_t steps_ = 0;
+  Totals totals_;
   int64_t preemptions_reported_ = 0;
   int failures_in_a_row_ = 0;
   std::function<void()> before_done_;

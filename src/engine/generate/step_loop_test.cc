@@ -51,7 +51,7 @@ class StepLoopTest : public ::testing::Test {
     std::shared_ptr<RecordingListener> listener;
     if (listens_) request.listener = listener = std::make_shared<RecordingListener>();
     request.done = [this, name, listener](llm::Outcome outcome) {
-      if (listener) listener->expect_said(outcome);
+      if (listener) listener->expect_emitted(outcome);
       EXPECT_TRUE(outcomes_.emplace(name, std::move(outcome)).second) << "answered twice";
     };
     loop.add(std::move(request));
@@ -336,8 +336,8 @@ TEST_F(StepLoopTest, TheTokenThatEndsAnAnswerIsListedButNotInTheText) {
   EXPECT_EQ(answer(1).choices[0].tokens[0].chosen.bytes, "<|im_end|>");
 }
 
-// Rows of all kinds, arriving at any time, in a memory that is far too small, with steps that fail
-// and are cut anywhere, whatever of their prompts is shared: each is answered exactly as alone.
+// Rows of all kinds, arriving at any time, with far too little memory, steps that fail and chunks
+// that end anywhere, and prompts that share prefixes: each is answered exactly as alone.
 TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
   int64_t scored_and_shared = 0;
   for (uint64_t seed = 0; seed < 160; ++seed) {
@@ -422,7 +422,7 @@ TEST_F(StepLoopTest, NothingThatHappensAroundARowChangesItsAnswer) {
 
 // --- memory ---
 
-// Memory ends wherever this vocabulary writes this token.
+// Allocation fails wherever this vocabulary writes this token.
 class TightVocabulary final : public Vocabulary {
  public:
   explicit TightVocabulary(Token too_much) : too_much_(too_much) {}

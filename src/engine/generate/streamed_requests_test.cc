@@ -1,5 +1,5 @@
-// Requests whose answers are heard while they are made, through the whole GenerationBackend: what
-// is heard is the answer, and hearing it changes nothing.
+// Streamed requests through the whole GenerationBackend: the deltas joined are the answer, and
+// streaming does not change it.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -111,7 +111,7 @@ TEST_F(StreamedRequestsTest, WhatIsHeardIsTheAnswerAndHearingChangesNothing) {
       model->submit(one, [&](llm::Outcome outcome) { asked.alone.set_value(std::move(outcome)); });
       one.listener = asked.listener;
       model->submit(std::move(one), [&](llm::Outcome outcome) {
-        asked.listener->expect_said(outcome);
+        asked.listener->expect_emitted(outcome);
         asked.heard.set_value(std::move(outcome));
       });
     }
@@ -121,7 +121,7 @@ TEST_F(StreamedRequestsTest, WhatIsHeardIsTheAnswerAndHearingChangesNothing) {
       ASSERT_TRUE(std::holds_alternative<llm::Answer>(heard))
           << std::get<llm::Failure>(heard).message;
       ASSERT_EQ(std::get<llm::Answer>(heard).choices, std::get<llm::Answer>(alone).choices);
-      if (asked.listener->pieces() > 3) ++heard_in_parts;
+      if (asked.listener->deltas() > 3) ++heard_in_parts;
       if (std::get<llm::Answer>(heard).choices[0].reasoning) ++thought;
     }
     if (HasFailure()) return;

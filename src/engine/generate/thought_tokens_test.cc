@@ -1,4 +1,4 @@
-// How many tokens of an answer were thought, against a count of the listed tokens one by one.
+// The number of reasoning tokens, against a count of the listed tokens one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 using testing::ScriptedRunner;
 using testing::WordVocabulary;
 
-// Thoughts repeat themselves, and tokens reach over their ends.
+// Reasoning that repeats itself, and tokens that cross its ends.
 const std::vector<std::string> kThoughtWords = {"</think>", "<think>", "hm",    "hm hm", " ",
                                                 "\n",       ". ",      "m</th", "ink>y", "yes"};
 

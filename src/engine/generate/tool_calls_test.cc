@@ -1,5 +1,5 @@
-// Calls of tools through the whole GenerationBackend: what is heard is the answer, in which calls
-// stand beside what is said, and a mark that is a control token is seen though it is no text.
+// Tool calls through the whole GenerationBackend: the deltas are the answer, with calls beside
+// text, and a mark that is a control token is recognised although it has no text.
 #include <gtest/gtest.h>
 
 #include <boost/json/parse.hpp>
@@ -20,7 +20,7 @@ using testing::RecordingListener;
 using testing::ScriptedRunner;
 using testing::WordVocabulary;
 
-// The first of them is a control token: no text, but where marks are looked for.
+// The first is a control token: it has text only where marks are looked for.
 const std::vector<std::string> kWords = {
     "[TOOL_CALLS]", "add", "now", "[ARGS]", "{\"a\":", "1", "}", "{}", " ", "Hm.", "[", "\xC3\xA4"};
 
@@ -110,7 +110,7 @@ TEST_F(ToolCallsTest, WhatIsHeardIsTheAnswerWithItsCalls) {
     call.listener = listener;
     std::promise<llm::Outcome> outcome;
     model->submit(std::move(call), [&](llm::Outcome made) {
-      listener->expect_said(made);
+      listener->expect_emitted(made);
       outcome.set_value(std::move(made));
     });
     ASSERT_EQ(std::get<llm::Answer>(outcome.get_future().get()).choices, alone.choices);
@@ -136,7 +136,7 @@ TEST_F(ToolCallsTest, WithoutToolsTheMarkIsNoText) {
   }
 }
 
-// It ends with the token that makes the call whole: what it would go on with costs no step.
+// The answer ends with the token that completes the call: no step is spent on more.
 TEST_F(ToolCallsTest, AnAnswerThatMayCallOnceIsOverBehindItsCall) {
   const std::unique_ptr<GenerationBackend> model = backend();
   int shorter = 0;

@@ -1,5 +1,5 @@
-// Rows and requests that nobody wants any more, wherever that finds them: each ends once, with
-// kCancelled, and takes part in no step after that.
+// Cancelled rows and requests, in every state: each ends once, with kCancelled, and takes part in
+// no step after that.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -151,7 +151,7 @@ TEST_F(UnwantedRowsTest, InTheMiddleOfItsAnswer) {
   for (int step = 0; step < 10; ++step)
     ASSERT_TRUE(loop_.step());
   const int64_t generated = loop_.stats().generated_tokens;
-  const int pieces = listener->pieces();
+  const int deltas = listener->deltas();
   stops_[1].request_stop();
   ASSERT_TRUE(loop_.step());
   EXPECT_TRUE(is_cancelled(1));
@@ -159,7 +159,7 @@ TEST_F(UnwantedRowsTest, InTheMiddleOfItsAnswer) {
   EXPECT_EQ(usage(1), (llm::Usage{.prompt_tokens = 2, .completion_tokens = 10}))
       << "one of each step";
   EXPECT_EQ(loop_.stats().rows_running, 1);
-  EXPECT_EQ(listener->pieces(), pieces) << "it was heard of once more";
+  EXPECT_EQ(listener->deltas(), deltas) << "it was heard of once more";
   run_all();
   expect_answered(2, request({3, 4}, 50));
   EXPECT_EQ(loop_.stats().cells_used, 0);
@@ -193,7 +193,7 @@ TEST_F(UnwantedRowsTest, WhileItSitsOutForAMask) {
   EXPECT_EQ(loop.stats().cells_used, 0);
 }
 
-// Whatever is stopped when: the others have the answers that they have alone.
+// Whatever is cancelled when: the others have the answers that they have alone.
 TEST_F(UnwantedRowsTest, AtAnyMoment) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);

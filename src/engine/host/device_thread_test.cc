@@ -39,7 +39,7 @@ constexpr EmbeddingLimits kEmbeds{.batch_tokens_max = 256,
                                   .dimensions = 6,
                                   .vocabulary_size = 1000};
 
-// What it has to do is counted down, a turn each.
+// Its work is counted down, one for each pass.
 class Counting final : public DeviceTask {
  public:
   explicit Counting(std::atomic<int>& inside) : inside_(inside) {}
@@ -69,7 +69,7 @@ class Counting final : public DeviceTask {
   std::atomic<bool> ended_ = false;
 };
 
-class EngineThreadTest : public ::testing::Test {
+class DeviceThreadTest : public ::testing::Test {
  protected:
   static EngineRequest row(Token first, int32_t tokens, llm::Backend::Done done) {
     return {.prompt = {first, 1, 2},
@@ -90,7 +90,7 @@ class EngineThreadTest : public ::testing::Test {
 };
 
 // They join, are given things to do from other threads, and leave, at any moment.
-TEST_F(EngineThreadTest, NobodyIsForgottenAndNobodyRunsBesideAnother) {
+TEST_F(DeviceThreadTest, NoTaskIsForgottenAndNoneRunsBesideAnother) {
   std::atomic<int> inside = 0;
   DeviceThread thread(clock_);
   std::vector<std::jthread> users;
@@ -112,9 +112,9 @@ TEST_F(EngineThreadTest, NobodyIsForgottenAndNobodyRunsBesideAnother) {
   }
 }
 
-// Every pass writes who it was. Generation goes on while inputs are embedded, pass by pass.
-TEST_F(EngineThreadTest, GenerationAndEmbeddingTakeTurns) {
-  std::string order;  // the engine thread's
+// Every pass records its task. Generation goes on while inputs are embedded, pass by pass.
+TEST_F(DeviceThreadTest, GenerationAndEmbeddingTakeTurns) {
+  std::string order;  // the device thread's
   std::promise<void> begun;
   std::promise<void> everything_waits;
   bool first = true;
@@ -148,7 +148,7 @@ TEST_F(EngineThreadTest, GenerationAndEmbeddingTakeTurns) {
 }
 
 // The whole budget would take longer than rows that decode put up with.
-TEST_F(EngineThreadTest, PassesAreShortWhileRowsDecode) {
+TEST_F(DeviceThreadTest, PassesAreShortWhileRowsDecode) {
   std::vector<size_t> beside;
   std::vector<size_t> alone;
   std::atomic<bool> decoding = true;
@@ -194,7 +194,7 @@ TEST_F(EngineThreadTest, PassesAreShortWhileRowsDecode) {
     EXPECT_EQ(inputs, 5U) << "2 ms and 1 ms each";
 }
 
-TEST_F(EngineThreadTest, WhoLeavesEndsWhatItHasAndTheOthersGoOn) {
+TEST_F(DeviceThreadTest, WhoLeavesEndsWhatItHasAndTheOthersGoOn) {
   const auto thread = std::make_shared<DeviceThread>(clock_);
   Engine engine(std::make_unique<ScriptedRunner>(kGenerates), vocabulary_, clock_, {}, thread);
   for (int i = 0; i < 20; ++i) {
@@ -216,7 +216,7 @@ TEST_F(EngineThreadTest, WhoLeavesEndsWhatItHasAndTheOthersGoOn) {
 }
 
 // Rows that find nothing running wait for the window, or until they are enough.
-TEST_F(EngineThreadTest, AWindowCollectsRowsWhereNothingRuns) {
+TEST_F(DeviceThreadTest, AWindowCollectsRowsWhereNothingRuns) {
   for (const bool fills : {false, true}) {
     std::vector<size_t> steps;
     auto runner = std::make_unique<ScriptedRunner>(kGenerates);

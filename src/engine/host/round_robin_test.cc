@@ -20,7 +20,7 @@ Next until(TimePoint at) {
   return {.kind = Next::Kind::kTime, .at = at};
 }
 
-// Whoever has the turn, which ends so.
+// Ends the turn of the next task like this; returns the task.
 std::optional<TaskId> one_turn(RoundRobin& turns, TimePoint now, const Next& next) {
   const std::optional<RoundRobin::Choice> choice = turns.next(now);
   if (!choice) return std::nullopt;
@@ -28,7 +28,7 @@ std::optional<TaskId> one_turn(RoundRobin& turns, TimePoint now, const Next& nex
   return choice->task;
 }
 
-TEST(TurnsTest, ThoseWithSomethingToRunHaveOnePassEach) {
+TEST(RoundRobinTest, ThoseWithSomethingToRunHaveOnePassEach) {
   RoundRobin turns;
   const TaskId a = turns.join({});
   const TaskId b = turns.join({});
@@ -45,7 +45,7 @@ TEST(TurnsTest, ThoseWithSomethingToRunHaveOnePassEach) {
   EXPECT_EQ(one_turn(turns, kStart, kMore), a) << "the longest without a turn";
 }
 
-TEST(TurnsTest, WhoIsWokenDuringItsTurnHasAnother) {
+TEST(RoundRobinTest, WhoIsWokenDuringItsTurnHasAnother) {
   RoundRobin turns;
   const TaskId a = turns.join({});
   ASSERT_EQ(turns.next(kStart)->task, a);
@@ -56,7 +56,7 @@ TEST(TurnsTest, WhoIsWokenDuringItsTurnHasAnother) {
   EXPECT_EQ(turns.next_at(), std::nullopt);
 }
 
-TEST(TurnsTest, ATimeBringsATurnAndSoDoesAWakeUpOrAnothersPass) {
+TEST(RoundRobinTest, ATimeBringsATurnAndSoDoesAWakeUpOrAnothersPass) {
   RoundRobin turns;
   const TaskId a = turns.join({});
   const TimePoint later = kStart + milliseconds(2);
@@ -75,7 +75,7 @@ TEST(TurnsTest, ATimeBringsATurnAndSoDoesAWakeUpOrAnothersPass) {
   EXPECT_EQ(one_turn(turns, later, kNothing), a) << "a pass has run";
 }
 
-TEST(TurnsTest, ATurnSaysWhoWaitsAndHowLongTheyWould) {
+TEST(RoundRobinTest, ATurnSaysWhoWaitsAndHowLongTheyWould) {
   RoundRobin turns;
   const TaskId patient = turns.join(milliseconds(200));
   const TaskId hasty = turns.join(milliseconds(50));
@@ -96,7 +96,7 @@ TEST(TurnsTest, ATurnSaysWhoWaitsAndHowLongTheyWould) {
   EXPECT_EQ(last.pass_max, std::nullopt);
 }
 
-TEST(TurnsTest, WhoLeavesIsNotMissed) {
+TEST(RoundRobinTest, WhoLeavesIsNotMissed) {
   RoundRobin turns;
   const TaskId a = turns.join({});
   const TaskId b = turns.join({});
@@ -108,9 +108,9 @@ TEST(TurnsTest, WhoLeavesIsNotMissed) {
   EXPECT_EQ(one_turn(turns, kStart, kMore), std::nullopt);
 }
 
-// Whatever they want and whenever they are woken: nobody ready waits for more turns than there are
-// others, and nobody has one without a reason.
-TEST(TurnsTest, SoakedNobodyStarves) {
+// Whatever tasks want and whenever they are woken: a ready task waits for no more turns than there
+// are others, and none has a turn without a reason.
+TEST(RoundRobinTest, SoakedNoTaskStarves) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);

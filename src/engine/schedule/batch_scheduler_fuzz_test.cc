@@ -67,7 +67,7 @@ class Memory {
   int64_t next_cell_ = 0;
 };
 
-// What the score of a row's token is, once it is scored: other beginnings have other scores.
+// The score of a token, by all tokens before it: other prefixes have other scores.
 KeptScore true_score(std::span<const Token> tokens, Token next, int32_t top) {
   uint32_t hash = 17;
   for (const Token token : tokens)
@@ -138,7 +138,7 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
     };
     uint64_t next_row = 0;
     uint64_t oldest_seen = 0;
-    bool has_failed = false;  // rows of a step that failed may run alone, whoever waits
+    bool has_failed = false;  // rows of a failed step run alone, without regard to priority
     for (int steps = 0; next_row < 40 || !rows.empty(); ++steps) {
       ASSERT_LT(steps, 100'000) << "no progress";
       while (next_row < 40 && random.chance(0.4)) {
@@ -278,7 +278,7 @@ TEST(BatchSchedulerFuzz, EveryStepKeepsToTheLimitsAndEveryRowEnds) {
           name_tokens(part.row.value());
         }
       }
-      if (!rows.empty() && random.chance(0.02)) {  // somebody changes their mind
+      if (!rows.empty() && random.chance(0.02)) {  // a row is cancelled
         remove(RowId(rows.begin()->first));
       }
       if (!rows.empty()) {

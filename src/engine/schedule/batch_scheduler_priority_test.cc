@@ -19,7 +19,7 @@ constexpr Priority kInteractive = Priority::kInteractive;
 constexpr Priority kNormal = Priority::kNormal;
 constexpr Priority kBatch = Priority::kBatch;
 
-// Rows around a scheduler: each says so many tokens, then it is over.
+// Rows around a scheduler: each generates so many tokens, then it has ended.
 class Rows {
  public:
   explicit Rows(SchedulerLimits limits) : scheduler_(limits) {}
@@ -105,7 +105,7 @@ SchedulerLimits limits(int32_t cells_max, int32_t rows_max, queueing::ReserveOpt
           .reserve = reserve};
 }
 
-TEST(BatchSchedulerPriority, TheMostUrgentGoInFirstAndThoseOfOnePriorityInOrder) {
+TEST(BatchSchedulerPriority, HigherPrioritiesAreAdmittedFirstAndOnePriorityInOrder) {
   Rows rows(limits(1000, 1));
   rows.add(kInteractive, 5, 1);
   rows.add(kBatch, 5, 1);
@@ -118,8 +118,9 @@ TEST(BatchSchedulerPriority, TheMostUrgentGoInFirstAndThoseOfOnePriorityInOrder)
   EXPECT_THAT(rows.started(), ElementsAre(0, 3, 5, 2, 4, 1));
 }
 
-// Cells are short and a row of the batch has what there is: who comes for one word has it at once.
-TEST(BatchSchedulerPriority, WhoIsInAHurryDoesNotWaitForAnAnswerOfTheBatch) {
+// Cells are short and a batch row has all of them: an interactive row of one token gets them at
+// once.
+TEST(BatchSchedulerPriority, AnInteractiveRowDoesNotWaitForAnAnswerOfTheBatch) {
   Rows rows(limits(2048, 32));
   for (int i = 0; i < 40; ++i)
     rows.add(kBatch, 1400, 200);
@@ -134,7 +135,7 @@ TEST(BatchSchedulerPriority, WhoIsInAHurryDoesNotWaitForAnAnswerOfTheBatch) {
   EXPECT_THAT(rows.ended(), ElementsAre(one_word, longer));
 }
 
-TEST(BatchSchedulerPriority, OnlyBatchGivesWayAndOnlyWhenThatIsEnough) {
+TEST(BatchSchedulerPriority, OnlyBatchRowsArePreemptedAndOnlyWhenThatIsEnough) {
   Rows rows(limits(1000, 4));
   rows.add(kNormal, 600, 100);
   rows.add(kBatch, 100, 100);
@@ -148,8 +149,8 @@ TEST(BatchSchedulerPriority, OnlyBatchGivesWayAndOnlyWhenThatIsEnough) {
   EXPECT_EQ(rows.scheduler().counts().rows_running, 2) << "none overtakes who is more urgent";
 }
 
-// By places the youngest goes, and comes back before all of its like.
-TEST(BatchSchedulerPriority, TheYoungestOfTheBatchGivesItsPlace) {
+// For a slot the youngest is preempted, and comes back before all younger rows of its priority.
+TEST(BatchSchedulerPriority, TheYoungestBatchRowGivesUpItsSlot) {
   Rows rows(limits(1000, 2));
   rows.add(kBatch, 5, 400);
   rows.add(kBatch, 5, 40);
@@ -163,7 +164,7 @@ TEST(BatchSchedulerPriority, TheYoungestOfTheBatchGivesItsPlace) {
   EXPECT_THAT(next, ElementsAre(std::pair(0U, 1), std::pair(1U, 6)));
 }
 
-TEST(BatchSchedulerPriority, PlacesAreKeptForThoseInAHurry) {
+TEST(BatchSchedulerPriority, SlotsAreReservedForInteractiveRows) {
   Rows rows(limits(10'000, 8, {.from_normal = 0.125, .from_batch = 0.25}));
   for (int i = 0; i < 20; ++i)
     rows.add(kBatch, 5, 50);
@@ -180,14 +181,14 @@ TEST(BatchSchedulerPriority, PlacesAreKeptForThoseInAHurry) {
   EXPECT_EQ(rows.ended().size(), 1U);
 }
 
-TEST(BatchSchedulerPriority, ARowLargerThanWhatItsKindMayHaveRunsAllTheSame) {
+TEST(BatchSchedulerPriority, ARowLargerThanTheShareOfItsPriorityRunsAllTheSame) {
   Rows rows(limits(1000, 8, {.from_normal = 0.25, .from_batch = 0.5}));
   const uint64_t large = rows.add(kBatch, 900, 100);
   rows.steps_until_end_of(large);
 }
 
-// Chunk by chunk: of the step an eighth stays with who began before.
-TEST(BatchSchedulerPriority, ALongPromptOfTheBatchGivesWayToOneInAHurry) {
+// Chunk by chunk: an eighth of the step stays with the prompt that began before.
+TEST(BatchSchedulerPriority, ALongBatchPromptGivesWayToAnInteractiveOne) {
   Rows rows(limits(100'000, 8));
   rows.add(kBatch, 10'000, 5);
   EXPECT_THAT(rows.step(80), ElementsAre(std::pair(0U, 80)));
@@ -195,12 +196,12 @@ TEST(BatchSchedulerPriority, ALongPromptOfTheBatchGivesWayToOneInAHurry) {
   rows.add(kInteractive, 500, 5);
   EXPECT_THAT(rows.step(80), ElementsAre(std::pair(2U, 70), std::pair(0U, 10)));
   rows.add(kInteractive, 10, 5);
-  // The oldest in a hurry has half, the shortest what it wants.
+  // The oldest interactive row has half, the shortest what it wants.
   EXPECT_THAT(rows.step(80), ElementsAre(std::pair(2U, 60), std::pair(3U, 10), std::pair(0U, 10)));
 }
 
-// Who computes what somebody in a hurry waits for is in that hurry.
-TEST(BatchSchedulerPriority, ABeginningThatIsWaitedForIsInTheHurryOfWhoWaits) {
+// A row that computes the prefix of an interactive row inherits its priority.
+TEST(BatchSchedulerPriority, APrefixIsComputedWithThePriorityOfTheRowThatWaitsForIt) {
   SchedulerLimits sharing = limits(100'000, 8);
   sharing.sequences_max = 16;
   sharing.sharing = Sharing::kAnyRange;
@@ -227,9 +228,9 @@ TEST(BatchSchedulerPriority, ABeginningThatIsWaitedForIsInTheHurryOfWhoWaits) {
   EXPECT_GT(step.slices.front().tokens_count, 50);
 }
 
-// More come in a hurry than can be answered, for ever: all others are answered too, and between two
-// starts of those there are no more of the others than is said.
-TEST(BatchSchedulerPriority, NobodyStarvesHoweverManyAreMoreUrgent) {
+// More interactive rows arrive than can be answered, without end: all others are answered, too, and
+// between two starts of those there are no more bypasses than the limits allow.
+TEST(BatchSchedulerPriority, NoRowStarvesHoweverManyHaveAHigherPriority) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -260,8 +261,8 @@ TEST(BatchSchedulerPriority, NobodyStarvesHoweverManyAreMoreUrgent) {
 
 constexpr BackgroundTokens kSitOut{.beside_clients_max = 0};
 
-// Whether their cache mixes prompts with answers or not.
-class PlanBackground : public ::testing::TestWithParam<bool> {
+// With a model that mixes prompts and answers in a step, and with one that does not.
+class BackgroundRows : public ::testing::TestWithParam<bool> {
  protected:
   Rows rows{{.cells_max = 4000,
              .rows_max = 8,
@@ -271,7 +272,7 @@ class PlanBackground : public ::testing::TestWithParam<bool> {
              .mixes = GetParam()}};
 };
 
-TEST_P(PlanBackground, RowsOfBatchesSitOutBesideOthersAndGoOnWhereTheyWere) {
+TEST_P(BackgroundRows, BatchRowsSitOutBesideClientsAndGoOnWhereTheyWere) {
   const uint64_t batch = rows.add(kBatch, 3, 20);
   rows.step();
   rows.step();
@@ -284,7 +285,7 @@ TEST_P(PlanBackground, RowsOfBatchesSitOutBesideOthersAndGoOnWhereTheyWere) {
   EXPECT_EQ(rows.size(), 0U);
 }
 
-TEST_P(PlanBackground, NorAreTheirPromptsComputed) {
+TEST_P(BackgroundRows, TheirPromptsSitOutToo) {
   const uint64_t chat = rows.add(kNormal, 3, 10);
   rows.step();
   const uint64_t batch = rows.add(kBatch, 300, 2);
@@ -292,7 +293,7 @@ TEST_P(PlanBackground, NorAreTheirPromptsComputed) {
   EXPECT_THAT(rows.step(), testing::Contains(testing::Pair(batch, 300)));
 }
 
-TEST_P(PlanBackground, AStepHasSoMuchOfTheirPromptsAsItMay) {
+TEST_P(BackgroundRows, AStepHasAsMuchOfTheirPromptsAsIsAllowed) {
   const uint64_t chat = rows.add(kNormal, 3, 10);
   rows.step();
   const uint64_t batch = rows.add(kBatch, 300, 2);
@@ -303,8 +304,8 @@ TEST_P(PlanBackground, AStepHasSoMuchOfTheirPromptsAsItMay) {
   EXPECT_THAT(rows.step(1000, some), ElementsAre(testing::Pair(batch, 90)));
 }
 
-// The oldest end, and their places are free, rather than that all go on a little.
-TEST_P(PlanBackground, TheOldestGoOnWhereNotAllMay) {
+// The oldest rows end and free their slots, instead of all going on a little.
+TEST_P(BackgroundRows, TheOldestGoOnWhereNotAllAreAllowed) {
   const uint64_t chat = rows.add(kNormal, 3, 30);
   rows.step();
   std::vector<uint64_t> batch;
@@ -320,9 +321,8 @@ TEST_P(PlanBackground, TheOldestGoOnWhereNotAllMay) {
   EXPECT_THAT(rows.ended(), ElementsAre(batch[0], batch[1]));
 }
 
-// Four clients who ask again as soon as they are answered: rows of a batch lose places to them
-// once.
-TEST_P(PlanBackground, PlacesThatClientsComeBackToAreLeftToThem) {
+// Four clients that ask again as soon as they are answered: batch rows are preempted for them once.
+TEST_P(BackgroundRows, SlotsOfClientsThatComeBackStayFree) {
   for (int i = 0; i < 40; ++i)
     rows.add(kBatch, 5, 1000);
   rows.step();
@@ -337,13 +337,13 @@ TEST_P(PlanBackground, PlacesThatClientsComeBackToAreLeftToThem) {
       rows.step();
     EXPECT_EQ(rows.scheduler().counts().preemptions, 4);
   }
-  // And when nobody comes any more, not for ever.
+  // And when no client comes any more, not for ever.
   for (int i = 0; i < 400 && rows.scheduler().counts().rows_running < 8; ++i)
     rows.step();
   EXPECT_EQ(rows.scheduler().counts().rows_running, 8);
 }
 
-INSTANTIATE_TEST_SUITE_P(Caches, PlanBackground, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Caches, BackgroundRows, ::testing::Bool());
 
 }  // namespace
 }  // namespace windrow::engine

@@ -30,7 +30,7 @@ struct Brings {
   }
 };
 
-class PlanScores : public ::testing::Test {
+class PromptScores : public ::testing::Test {
  protected:
   static SchedulerLimits limits(Sharing sharing = Sharing::kAnyRange, int32_t rows_max = 4) {
     return {.cells_max = 1000,
@@ -41,8 +41,8 @@ class PlanScores : public ::testing::Test {
             .sharing = sharing};
   }
 
-  // A prompt of `shared` tokens, which all rows begin with, and its own; it says nothing. Scored
-  // with `top` alternatives; none: it only wants the logits of its last token.
+  // A prompt of `shared` tokens, which all rows begin with, and its own; it generates nothing.
+  // Scored with `top` alternatives; none: it only wants the logits of its last token.
   void add(BatchScheduler& scheduler, uint64_t id, int32_t shared, int32_t own,
            std::optional<int32_t> top = 0) {
     Row& row = rows_[id];
@@ -108,7 +108,7 @@ class PlanScores : public ::testing::Test {
   std::map<uint64_t, Row> rows_;
 };
 
-TEST_F(PlanScores, AColdPrefixIsScoredByOneWhileTheOthersWait) {
+TEST_F(PromptScores, AColdPrefixIsScoredByOneWhileTheOthersWait) {
   BatchScheduler scheduler(limits());
   for (uint64_t row = 1; row <= 3; ++row)
     add(scheduler, row, 60, 5);
@@ -120,7 +120,7 @@ TEST_F(PlanScores, AColdPrefixIsScoredByOneWhileTheOthersWait) {
   EXPECT_EQ(scheduler.counts().cells_used, 0);
 }
 
-TEST_F(PlanScores, WhatIsScoredStaysAsLongAsARowWaitsForIt) {
+TEST_F(PromptScores, WhatIsScoredStaysAsLongAsARowWaitsForIt) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange, 1));
   add(scheduler, 1, 60, 5);
   add(scheduler, 2, 0, 50);
@@ -134,7 +134,7 @@ TEST_F(PlanScores, WhatIsScoredStaysAsLongAsARowWaitsForIt) {
   EXPECT_EQ(scheduler.counts().cells_used, 0);
 }
 
-TEST_F(PlanScores, CellsWithoutScoresAreOfNoUseAndNotWaitedFor) {
+TEST_F(PromptScores, CellsWithoutScoresAreOfNoUseAndNotWaitedFor) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange, 1));
   add(scheduler, 1, 60, 5, std::nullopt);
   add(scheduler, 2, 60, 5);
@@ -148,7 +148,7 @@ TEST_F(PlanScores, CellsWithoutScoresAreOfNoUseAndNotWaitedFor) {
   EXPECT_THAT(run(beside), ElementsAre(Brings{3, 0, 65, 1}, Brings{4, 0, 65, 65}));
 }
 
-TEST_F(PlanScores, ARowThatIsNotScoredTakesCellsThatAre) {
+TEST_F(PromptScores, ARowThatIsNotScoredTakesCellsThatAre) {
   BatchScheduler scheduler(limits());
   add(scheduler, 1, 60, 5);
   add(scheduler, 2, 60, 5, std::nullopt);
@@ -156,7 +156,7 @@ TEST_F(PlanScores, ARowThatIsNotScoredTakesCellsThatAre) {
   EXPECT_THAT(run(scheduler), ElementsAre(Brings{2, 60, 5, 1}));
 }
 
-TEST_F(PlanScores, WithMoreAlternativesThanAreKeptARowIsScoredAgainAndThenItsScoresAreShared) {
+TEST_F(PromptScores, WithMoreAlternativesThanAreKeptARowIsScoredAgainAndThenItsScoresAreShared) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange, 1));
   add(scheduler, 1, 60, 5, 1);
   add(scheduler, 2, 60, 5, 5);
@@ -169,7 +169,7 @@ TEST_F(PlanScores, WithMoreAlternativesThanAreKeptARowIsScoredAgainAndThenItsSco
 }
 
 // A row that is scored with fewer alternatives is not waited for.
-TEST_F(PlanScores, OnlyARowThatComputesEnoughAlternativesIsWaitedFor) {
+TEST_F(PromptScores, OnlyARowThatComputesEnoughAlternativesIsWaitedFor) {
   BatchScheduler scheduler(limits());
   add(scheduler, 1, 60, 5, 1);
   add(scheduler, 2, 60, 5, 5);
@@ -178,7 +178,7 @@ TEST_F(PlanScores, OnlyARowThatComputesEnoughAlternativesIsWaitedFor) {
   EXPECT_THAT(run(scheduler), ElementsAre(Brings{3, 59, 6, 6}));
 }
 
-TEST_F(PlanScores, WhereOnlyEndsAreSharedTheFirstRowStopsBeforeWhereTheOthersLeaveIt) {
+TEST_F(PromptScores, WhereOnlyEndsAreSharedTheFirstRowStopsBeforeWhereTheOthersLeaveIt) {
   BatchScheduler scheduler(limits(Sharing::kExactEnd));
   for (uint64_t row = 1; row <= 3; ++row)
     add(scheduler, row, 60, 5);
@@ -189,16 +189,16 @@ TEST_F(PlanScores, WhereOnlyEndsAreSharedTheFirstRowStopsBeforeWhereTheOthersLea
   EXPECT_EQ(scheduler.counts().cells_used, 0);
 }
 
-TEST_F(PlanScores, WhereNothingCanBeSharedEveryRowIsScoredOnItsOwn) {
+TEST_F(PromptScores, WhereNothingCanBeSharedEveryRowIsScoredOnItsOwn) {
   BatchScheduler scheduler(limits(Sharing::kNothing));
   add(scheduler, 1, 60, 5);
   add(scheduler, 2, 60, 5);
   EXPECT_THAT(run(scheduler), ElementsAre(Brings{1, 0, 65, 65}, Brings{2, 0, 65, 65}));
 }
 
-// The row that has the scores loses its place, and goes on where it was: what it computes again is
-// scored again, for those behind it.
-TEST_F(PlanScores, ARowThatLostItsPlaceIsNotScoredTwiceButItsScoresAreKeptAgain) {
+// The row that has the scores is preempted and goes on where it was: what it computes again is
+// scored again, for later rows.
+TEST_F(PromptScores, APreemptedRowIsNotScoredTwiceButItsScoresAreKeptAgain) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange, 2));
   add(scheduler, 1, 0, 5, std::nullopt);
   add(scheduler, 2, 60, 5);

@@ -106,7 +106,7 @@ TEST_F(ScheduledRunTest, ARunLeavesRoomForEveryRowThatDecodes) {
   EXPECT_THAT(run(scheduler), ElementsAre(slice(1, 4, 2, 0), slice(2, 4, 1, 1)));
 }
 
-TEST_F(ScheduledRunTest, ARowWithoutATokenToComputeHoldsNobody) {
+TEST_F(ScheduledRunTest, ARowWithoutATokenToComputeDoesNotHoldTheOthers) {
   BatchScheduler scheduler(limits(100, 4, 50));
   begin(scheduler);
   EXPECT_TRUE(scheduler.next(100).slices.empty()) << "nobody has named a token";
@@ -118,7 +118,7 @@ TEST_F(ScheduledRunTest, ARowWithoutATokenToComputeHoldsNobody) {
 }
 
 // A pass over one row costs as much as one over all of them.
-TEST_F(ScheduledRunTest, InASplitCacheARunGoesTheWayThatIsLessWork) {
+TEST_F(ScheduledRunTest, InASplitCacheARunIsComputedTheWayThatIsLessWork) {
   SchedulerLimits split = limits(100, 4, 50);
   split.mixes = false;
   BatchScheduler scheduler(split);
@@ -194,7 +194,7 @@ TEST_F(BatchSchedulerTest, ARowThatDoesNotFitBesideTheOthersWaits) {
   EXPECT_THAT(run(scheduler).slices, ElementsAre(slice(1, 60, 1, 1)));
 }
 
-TEST_F(BatchSchedulerTest, WhenCellsEndTheYoungestIsComputedAgainLater) {
+TEST_F(BatchSchedulerTest, WhenCellsRunOutTheYoungestIsComputedAgainLater) {
   BatchScheduler scheduler(limits(90, 2, 90));
   add(scheduler, 1, 20, 70);
   add(scheduler, 2, 20, 70);
@@ -258,7 +258,7 @@ TEST_F(BatchSchedulerTest, AFailedStepIsTriedAgainRowByRow) {
   EXPECT_THAT(run(scheduler).slices, ElementsAre(slice(2, 6, 1, 1), slice(3, 0, 2, 1)));
 }
 
-TEST_F(BatchSchedulerTest, WithoutSpaceTheYoungestGivesWayUnlessItIsTheOnlyOne) {
+TEST_F(BatchSchedulerTest, WithoutSpaceTheYoungestIsPreemptedUnlessItIsTheOnlyOne) {
   BatchScheduler scheduler(limits(100, 4, 100));
   add(scheduler, 1, 5, 9);
   add(scheduler, 2, 6, 9);
@@ -269,8 +269,8 @@ TEST_F(BatchSchedulerTest, WithoutSpaceTheYoungestGivesWayUnlessItIsTheOnlyOne) 
   EXPECT_FALSE(scheduler.step_had_no_space(scheduler.next(100)));
 }
 
-// Preempting the suspect itself would give the same step again, for ever.
-TEST_F(BatchSchedulerTest, WithoutSpaceForASuspectTheOthersGiveWay) {
+// Preempting the suspect itself would give the same step again and again.
+TEST_F(BatchSchedulerTest, WithoutSpaceForASuspectAnotherRowIsPreempted) {
   BatchScheduler scheduler(limits(100, 4, 100));
   add(scheduler, 1, 5, 9);
   add(scheduler, 2, 6, 9);

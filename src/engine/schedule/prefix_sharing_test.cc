@@ -71,7 +71,7 @@ TEST_F(PrefixSharingTest, AColdPrefixIsComputedByOneWhileTheOthersWait) {
   EXPECT_EQ(scheduler.counts().cells_used, 60 + 6 + 5 + 5);
 }
 
-TEST_F(PrefixSharingTest, RowsWithAnotherBeginningFillTheStepMeanwhile) {
+TEST_F(PrefixSharingTest, RowsWithAnotherPrefixFillTheStepMeanwhile) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange));
   add(scheduler, 1, 7, 60, 5);
   add(scheduler, 2, 7, 60, 5);
@@ -79,7 +79,7 @@ TEST_F(PrefixSharingTest, RowsWithAnotherBeginningFillTheStepMeanwhile) {
   EXPECT_THAT(run(scheduler, 100).slices, ElementsAre(slice(1, 0, 65, 1), slice(3, 0, 35, 0)));
 }
 
-TEST_F(PrefixSharingTest, AShortCommonBeginningIsNotWaitedForButTakenWhenItIsThere) {
+TEST_F(PrefixSharingTest, AShortCommonPrefixIsNotWaitedForButSharedWhenItIsComputed) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange));
   add(scheduler, 1, 7, 8, 30);
   add(scheduler, 2, 7, 8, 30);
@@ -150,7 +150,7 @@ TEST_F(PrefixSharingTest, ALongConversationStaysWhileNothingRuns) {
   scheduler.remove(RowId(1));
   scheduler.next(100);
   EXPECT_EQ(scheduler.counts().cells_cached, 3005);
-  // Others run: it is cut to its share, and what is left of it is found again.
+  // Other rows run: it is truncated to its share, and what is left of it is found again.
   add(scheduler, 2, 8, 60, 5);
   run(scheduler);
   run(scheduler);
@@ -159,8 +159,8 @@ TEST_F(PrefixSharingTest, ALongConversationStaysWhileNothingRuns) {
   EXPECT_THAT(run(scheduler, 50).slices, ElementsAre(slice(2, 66, 1, 1), slice(3, 1024, 50, 0)));
 }
 
-// Each row pays for what rests, so beside many less does; what was used last stays.
-TEST_F(PrefixSharingTest, BesideManyRowsLessRestsAndTheLastChatIsFound) {
+// Each row pays for cached cells, so beside many rows fewer stay; the last used prefix is one.
+TEST_F(PrefixSharingTest, BesideManyRowsLessIsCachedAndTheLastChatIsFound) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange, 9, 10'000));
   for (uint64_t row = 1; row <= 8; ++row)
     add(scheduler, row, static_cast<int32_t>(row), 40, 5);
@@ -181,7 +181,7 @@ TEST_F(PrefixSharingTest, BesideManyRowsLessRestsAndTheLastChatIsFound) {
   EXPECT_THAT(step.slices.back(), slice(21, 80, 5, 1));
 }
 
-TEST_F(PrefixSharingTest, PrefixesAtRestGiveWayBeforeRowsDo) {
+TEST_F(PrefixSharingTest, CachedPrefixesAreEvictedBeforeRowsArePreempted) {
   BatchScheduler scheduler(limits(Sharing::kAnyRange, 2, 150));
   add(scheduler, 1, 7, 80, 5, true);
   run(scheduler);
@@ -198,7 +198,7 @@ TEST_F(PrefixSharingTest, WhereOnlyEndsAreSharedTheFirstRowStopsWhereTheOthersLe
   for (uint64_t row = 1; row <= 3; ++row)
     add(scheduler, row, 7, 60, 5);
   EXPECT_THAT(run(scheduler).slices, ElementsAre(slice(1, 0, 60, 0)));
-  // The third row waits for a place: what it shares stays for it.
+  // The third row waits for a slot: what it shares stays cached for it.
   EXPECT_THAT(run(scheduler).slices, ElementsAre(slice(1, 60, 5, 1), slice(2, 60, 5, 1)));
   scheduler.remove(RowId(1));
   scheduler.remove(RowId(2));
@@ -216,9 +216,9 @@ TEST_F(PrefixSharingTest, WhereNothingCanBeSharedEveryRowComputesItsOwn) {
   EXPECT_THAT(run(scheduler).slices, ElementsAre(slice(1, 0, 45, 1), slice(2, 0, 45, 1)));
 }
 
-// Rows that are over after one token, all of a step at once, and few cells or ids beside the rows':
-// each still shares, and no place stays empty.
-TEST(ManyShortRows, OfOnePrefixComputeItOnceAndFillTheirPlaces) {
+// Rows that end after one token, all of a step at once, and few cells or ids beyond the rows': each
+// still shares, and no slot stays empty.
+TEST(ManyShortRows, OfOnePrefixComputeItOnceAndFillTheirSlots) {
   struct Case {
     const char* name;
     int32_t cells_max;
@@ -252,7 +252,7 @@ TEST(ManyShortRows, OfOnePrefixComputeItOnceAndFillTheirPlaces) {
           std::vector<Token>& row = tokens[next_row];
           for (int32_t i = 0; i < one.prefix; ++i)
             row.push_back(i);
-          // Some agree in the first of their own tokens by chance, which is worth nothing.
+          // Some agree in their first own tokens by chance, which is not worth waiting for.
           for (int32_t i = 0; i < kOwn; ++i)
             row.push_back(static_cast<Token>(random.below(3)));
           scheduler.add({.id = RowId(next_row++),
@@ -279,8 +279,8 @@ TEST(ManyShortRows, OfOnePrefixComputeItOnceAndFillTheirPlaces) {
   }
 }
 
-// Phase after phase of long rows and short ones, of one prefix and of many, with some that stay on
-// when the others have gone: what a step reads stays near what it uses.
+// Phases of long and short rows, of one prefix and of many, with some rows that go on when the
+// others have ended: what a step reads stays near what it uses.
 TEST(LongJob, AStepReadsLittleMoreThanItUses) {
   Random random(5);
   SchedulerLimits limits{.cells_max = 60'000,

@@ -25,7 +25,7 @@ class PromptShareTest : public ::testing::Test {
             .mixes = mixes};
   }
 
-  // A prompt of its own, and its answer of so many tokens.
+  // A row with a prompt of its own and an answer of so many tokens.
   void add(uint64_t row, int32_t prompt_tokens, int32_t answer_tokens) {
     Known& known = rows_[row];
     known.end = static_cast<size_t>(prompt_tokens + answer_tokens);
@@ -84,7 +84,7 @@ TEST_F(PromptShareTest, ARowThatIsAloneHasLongerChunks) {
   EXPECT_EQ(run(50, 400), (Tokens{{1, 130}})) << "what is left, in one";
 }
 
-// Who waits for what it computes, or for its place, gains by long chunks.
+// Rows that wait for what it computes, or for its slot, gain by long chunks.
 TEST_F(PromptShareTest, ARowThatOthersWaitForIsAlone) {
   SchedulerLimits sharing = limits();
   sharing.sharing = Sharing::kAnyRange;
@@ -120,7 +120,7 @@ TEST_F(PromptShareTest, ShortPromptsDoNotWaitForALongOneNorItForThem) {
 
 // However many come: a row waits at most for those before it, of which the oldest has half of what
 // a step prefills, or where they do not mix every fourth step.
-TEST_F(PromptShareTest, NoneWaitsForEver) {
+TEST_F(PromptShareTest, NoneStarves) {
   for (uint64_t seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
@@ -164,8 +164,8 @@ TEST_F(PromptShareTest, WhereTheyDoNotMixALongPromptGivesWayAfterEachChunk) {
                                         {{2, 100}}}));
 }
 
-// Rows that are over after one token are in no step but those of their prompt.
-TEST_F(PromptShareTest, ABurstOfOneTokenRowsIsComputedBesideThoseThatDecode) {
+// Rows that end after one token are only in the steps of their prompt.
+TEST_F(PromptShareTest, ABurstOfOneTokenRowsIsComputedBesideRowsThatDecode) {
   for (uint64_t row = 0; row < 4; ++row)
     add(row, 10, 100);
   run(200);

@@ -81,7 +81,7 @@ class StructuredRowsTest : public ::testing::Test {
     std::shared_ptr<RecordingListener> listener;
     if (listens_) request.listener = listener = std::make_shared<RecordingListener>();
     request.done = [this, name, listener](llm::Outcome outcome) {
-      if (listener) listener->expect_said(outcome);
+      if (listener) listener->expect_emitted(outcome);
       EXPECT_TRUE(outcomes_.emplace(name, std::move(outcome)).second) << "answered twice";
     };
     loop.add(std::move(request));

@@ -1,4 +1,4 @@
-// ByteVocabulary: a token is a byte, and a few control tokens behind them.
+// ByteVocabulary: one token for each byte, and a few control tokens.
 #pragma once
 
 #include "engine/host/vocabulary.h"
@@ -9,7 +9,7 @@ class ByteVocabulary final : public Vocabulary {
  public:
   static constexpr Token kEnd = 256;    // <|im_end|>, ends an answer
   static constexpr Token kTurn = 257;   // <|im_start|>
-  static constexpr Token kBegin = 258;  // in front of every context, when there is one
+  static constexpr Token kBegin = 258;  // at the beginning of every context, if `has_begin`
   static constexpr int32_t kSize = 259;
 
   explicit ByteVocabulary(bool has_begin = false) : has_begin_(has_begin) {}

@@ -1,5 +1,5 @@
 // CallRig: a whole GenerationBackend on a model whose logits are noise, asked with two tools. The
-// validator that judges the arguments of its calls shares nothing with what makes them.
+// arguments of its calls are checked by a validator that shares no code with what generates them.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ inline constexpr std::string_view kHarmonyTurn = "<|start|>assistant";
 
 // How a family of models writes calls.
 struct CallFamily {
-  std::string_view marks;  // by which its template is known; none: that knows nothing of tools
+  std::string_view marks;  // by which its template is recognised; empty: it has no tools
   bool several = true;     // calls in an answer
   std::string_view end;    // of the prompt
 };

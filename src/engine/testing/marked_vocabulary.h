@@ -1,4 +1,4 @@
-// MarkedVocabulary: words with which calls are written, and control tokens that are the marks of
+// MarkedVocabulary: words that occur in tool calls, and control tokens that are the marks of
 // several families of models.
 #pragma once
 

@@ -1,5 +1,4 @@
-// RecordingListener: what was said of an answer while it was made, for tests: joined, and held to
-// what llm/stream_sink.h promises.
+// RecordingListener: joins the deltas of an answer and checks what llm/stream_sink.h promises.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,33 +13,36 @@ namespace windrow::engine::testing {
 
 class RecordingListener final : public llm::StreamSink {
  public:
-  void on_delta(llm::Delta piece) override {
-    EXPECT_FALSE(done_) << "a piece after the Done";
-    Said& said = choices_[piece.choice];
-    EXPECT_FALSE(said.whole.finish_reason) << "a piece after the last of choice " << piece.choice;
-    EXPECT_TRUE(piece.finish_reason || !piece.text.empty() || !piece.reasoning.empty() ||
-                !piece.tool_calls.empty() || !piece.tokens.empty())
-        << "a piece that says nothing";
-    EXPECT_EQ(utf8_repair(piece.text), piece.text);
-    ++said.pieces;
-    said.whole.text_begin = piece.text_begin;
-    said.whole.text += piece.text;
-    said.whole.reasoning += piece.reasoning;
-    for (const llm::ToolCallPiece& call : piece.tool_calls) {
+  void on_delta(llm::Delta delta) override {
+    EXPECT_FALSE(done_) << "a delta after the Done";
+    Emitted& emitted = choices_[delta.choice];
+    EXPECT_FALSE(emitted.whole.finish_reason)
+        << "a delta after the last of choice " << delta.choice;
+    EXPECT_TRUE(delta.finish_reason || !delta.text.empty() || !delta.reasoning.empty() ||
+                !delta.tool_calls.empty() || !delta.tokens.empty())
+        << "an empty delta";
+    EXPECT_EQ(utf8_repair(delta.text), delta.text);
+    ++emitted.deltas;
+    emitted.whole.text_begin = delta.text_begin;
+    emitted.whole.text += delta.text;
+    emitted.whole.reasoning += delta.reasoning;
+    for (const llm::ToolCallPiece& call : delta.tool_calls) {
       const auto index = static_cast<size_t>(call.index);
-      EXPECT_EQ(call.name.empty(), index < said.calls.size()) << "a call is named once, at first";
+      EXPECT_EQ(call.name.empty(), index < emitted.calls.size())
+          << "a call is named once, at first";
       EXPECT_EQ(call.id.empty(), call.name.empty());
-      if (index >= said.calls.size())
-        said.calls.push_back({.id = call.id, .name = call.name, .arguments = {}});
-      said.calls.at(index).arguments += call.arguments;
+      if (index >= emitted.calls.size())
+        emitted.calls.push_back({.id = call.id, .name = call.name, .arguments = {}});
+      emitted.calls.at(index).arguments += call.arguments;
     }
-    said.whole.tokens.insert(said.whole.tokens.end(), piece.tokens.begin(), piece.tokens.end());
-    said.whole.finish_reason = piece.finish_reason;
-    said.whole.cut_character = piece.cut_character;
+    emitted.whole.tokens.insert(emitted.whole.tokens.end(), delta.tokens.begin(),
+                                delta.tokens.end());
+    emitted.whole.finish_reason = delta.finish_reason;
+    emitted.whole.cut_character = delta.cut_character;
   }
 
   // Called by the request's Done.
-  void expect_said(const llm::Outcome& outcome) {
+  void expect_emitted(const llm::Outcome& outcome) {
     done_ = true;
     const auto* answer = std::get_if<llm::Answer>(&outcome);
     if (answer == nullptr) return;
@@ -58,17 +60,17 @@ class RecordingListener final : public llm::StreamSink {
     }
   }
 
-  int pieces(int32_t choice = 0) { return choices_[choice].pieces; }
+  int deltas(int32_t choice = 0) { return choices_[choice].deltas; }
   const std::string& text(int32_t choice = 0) { return choices_[choice].whole.text; }
 
  private:
-  struct Said {
+  struct Emitted {
     llm::Delta whole;
     std::vector<llm::ToolCall> calls;
-    int pieces = 0;
+    int deltas = 0;
   };
 
-  std::map<int32_t, Said> choices_;
+  std::map<int32_t, Emitted> choices_;
   bool done_ = false;
 };
 

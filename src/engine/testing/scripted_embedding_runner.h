@@ -1,6 +1,6 @@
 // ScriptedEmbeddingRunner: an EmbeddingRunner whose model is a hash. A vector depends on every
 // token of its input, in order, and on nothing else, so an embedder that gives an input the tokens
-// or the vector of another one is found out. It fails where it is told to.
+// or the vector of another one is detected. It fails on request.
 #pragma once
 
 #include <functional>

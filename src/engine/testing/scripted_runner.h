@@ -1,6 +1,6 @@
 // ScriptedRunner: a ModelRunner whose model is a hash. Its logits depend on every token a sequence
 // holds, in order, and on nothing else, so an engine that puts one token in the wrong place gives
-// another answer. It keeps count of cells as a real cache would and fails where it is told to.
+// another answer. It counts cells as a real cache does and fails on request.
 #pragma once
 
 #include <functional>
