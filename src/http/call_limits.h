@@ -1,4 +1,4 @@
-// What a call may take, and which of its limits ends it next. Pure: values in, a time out.
+// The limits of a client's call, and which of them ends it next. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,30 +11,30 @@ namespace windrow::http {
 
 // A duration of 0 is no limit.
 struct Limits {
-  Duration connect = std::chrono::seconds(10);  // from send until there is a connection
+  Duration connect = std::chrono::seconds(10);  // from send() until there is a connection
   // Without a byte in either direction, once there is a connection. None by default: a server may
-  // think for minutes before it says its first word.
+  // work for minutes before its first byte.
   Duration idle{};
-  Duration total{};  // from send to the end of the reply
-  // Of the body, decompressed; also where on_data takes it.
+  Duration total{};  // from send() to the end of the reply
+  // Bytes of the decompressed body, also when on_data takes them.
   size_t reply_bytes_max = size_t{256} << 20;
 };
 
-// Of the status line and all header fields; applies to every call.
+// The limit for the status line and all header fields of every reply.
 constexpr size_t kReplyHeadBytesMax = size_t{256} << 10;
 
 enum class LimitKind : uint8_t { kConnect, kIdle, kTotal };
 
 struct CallTimes {
   TimePoint start;
-  TimePoint progress;      // the last byte, or getting the connection
-  bool connected = false;  // with TLS, where there is TLS
+  TimePoint progress;      // of the last byte, or of the connection
+  bool connected = false;  // the TLS handshake included
 
-  // Since when its reply waits for room here, which is not the server's time (reply_budget.h).
+  // Since when the reply is paused by the reply budget, which is not the server's fault.
   std::optional<TimePoint> paused = {};
 };
 
-// The reply goes on; the time it waited counts for no limit.
+// The reply goes on: the time of the pause counts for no limit.
 void resume_times(CallTimes& times, TimePoint now);
 
 struct DueLimit {
@@ -42,7 +42,7 @@ struct DueLimit {
   LimitKind kind = LimitKind::kTotal;
 };
 
-// The limit that would end the call first if nothing more happened.
+// The limit that ends the call if nothing more happens.
 DueLimit due_limit(const Limits& limits, const CallTimes& times);
 
 }  // namespace windrow::http

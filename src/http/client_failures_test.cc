@@ -75,7 +75,7 @@ TEST_F(ClientFailuresTest, ANameWithoutAnAddress) {
   EXPECT_THAT(failure.message, AllOf(HasSubstr(host), HasSubstr("check how the name is written")));
 }
 
-TEST_F(ClientFailuresTest, NobodyAnswersTheConnection) {
+TEST_F(ClientFailuresTest, AConnectionWithoutAnAnswer) {
   const DeafPort deaf;
   ClientRequest request = get_from({.host = "127.0.0.1", .port = deaf.port()});
   request.limits.connect = milliseconds(30);

@@ -422,7 +422,7 @@ TEST_F(ClientTest, RandomFaultsAndCancelsLoseNoCallAndMixNone) {
   for (size_t i = 0; i < kCalls; ++i) {
     const std::string target = "/" + std::to_string(i);
     ClientRequest request = post_to(server.url(target), "x");
-    // Only who is told nothing any more is to reach a limit, however slow the machine is.
+    // Only a stalled call may reach a limit, however slow the machine is.
     const bool stalls = reply_to(i).end == TestReply::End::kStall;
     request.limits.idle = stalls ? Duration(milliseconds(500)) : Duration(seconds(100));
     request.limits.total = seconds(100);

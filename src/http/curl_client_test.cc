@@ -69,7 +69,7 @@ TEST_F(CurlClientTest, ATrustedCertificateIsTakenAndHttp2Offered) {
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST_F(CurlClientTest, ACertificateNobodySignedIsRefused) {
+TEST_F(CurlClientTest, AnUnsignedCertificateIsRefused) {
   TestServer server(&echo, {.tls = testing::make_certificate({"127.0.0.1"})});
   const ClientFailure failure = failure_of(call(client(), get_from(server.url())));
   EXPECT_EQ(failure.kind, FailureKind::kTls);

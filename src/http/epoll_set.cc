@@ -20,8 +20,8 @@ EpollSet::~EpollSet() = default;
 
 void EpollSet::watch(int socket, uint32_t events) {
   if (events == 0) {
-    // Nothing is done to the number: whose it is now, nobody knows. A socket that was closed is out
-    // of the epoll; one that is kept is taken out when something happens to it, if ever.
+    // The number may belong to another file by now, so the epoll is left alone. A closed socket is
+    // out of it already; an open one is taken out with its next event.
     unwanted_.insert(socket);
     return;
   }
@@ -33,8 +33,8 @@ void EpollSet::watch(int socket, uint32_t events) {
   throw std::system_error(errno, std::generic_category(), "epoll_ctl");
 }
 
-// Those that are waited for come first; how many they are. An event comes from an open socket, so
-// here the number is its own.
+// Moves events of wanted sockets to the front and returns how many there are; takes the others out
+// of the epoll. An event comes from an open socket, so here the number is still its own.
 size_t EpollSet::drop_unwanted(std::span<epoll_event> events) {
   if (unwanted_.empty()) return events.size();
   size_t kept = 0;

@@ -135,7 +135,7 @@ TEST_F(EpollSetTest, ASocketUnderANumberThatWasClosedIsWatchedAnew) {
 }
 
 // For ThreadSanitizer, which sees what is done to a descriptor that another thread opened: libcurl
-// closes a socket and says later that nobody waits for it; meanwhile the number may be anybody's.
+// closes a socket and only later stops waiting for it; in between the number may be reused.
 TEST_F(EpollSetTest, NothingIsDoneToANumberThatIsAnothersByNow) {
   Pair one(loop());
   const int number = one.watched();

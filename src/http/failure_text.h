@@ -1,5 +1,5 @@
-// What people read when a call fails: what went wrong, where, and what to do next. Pure, and the
-// same for both clients. `detail` is what the system or a library said; it may be empty.
+// Messages for people when a call fails: the cause, the place, and what to do next. Pure. `detail`:
+// the message of the system or a library; it may be empty.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace windrow::http {
 
-// What a call was at when it failed.
+// Where a call was sent.
 struct CallTarget {
   Url url;
   std::optional<Proxy> proxy;
@@ -21,21 +21,21 @@ struct CallTarget {
 
 std::string resolve_text(const CallTarget& target, std::string_view detail);
 
-// `refused`: something is there and said no; otherwise nothing answered.
+// `refused`: the connection was refused; otherwise nothing answered.
 std::string connect_text(const CallTarget& target, bool refused, std::string_view detail);
 
 // This process may open no more sockets.
 std::string files_text(const CallTarget& target, std::string_view detail);
 
-// `untrusted`: TLS works, but the certificate is not believed. `is_plain`: what answered does not
-// speak TLS at all.
+// `untrusted`: TLS works, but the certificate is not trusted. `is_plain`: the server does not speak
+// TLS.
 struct TlsFault {
   bool untrusted = false;
   bool is_plain = false;
 };
 std::string tls_text(const CallTarget& target, TlsFault fault, std::string_view detail);
 
-// `status`: what the proxy answered, 0 when it did not.
+// `status`: the proxy's answer; 0: none.
 std::string proxy_text(const CallTarget& target, int32_t status, std::string_view detail);
 
 std::string timeout_text(const CallTarget& target, LimitKind kind, const Limits& limits,
@@ -46,7 +46,7 @@ std::string head_too_large_text(const CallTarget& target);
 std::string protocol_text(const CallTarget& target, std::string_view detail);
 std::string cancelled_text(const CallTarget& target);
 
-// Why a request cannot be sent as it is, or nothing.
+// Why a request cannot be sent as it is; nullopt: it can.
 std::optional<std::string> request_fault(const ClientRequest& request);
 
 }  // namespace windrow::http

@@ -121,7 +121,7 @@ class NoFileTest : public ::testing::Test {
   Loop loop_{clock_};
 };
 
-TEST_F(NoFileTest, AConnectionThatRestsIsClosedForAnother) {
+TEST_F(NoFileTest, AnIdleConnectionIsClosedForAnother) {
   const std::unique_ptr<Client> client = make();
   EXPECT_EQ(reply_of(call(*client, get_from(server_.url(0)))).body, "ok");
   const FullOfFiles full;
@@ -129,7 +129,7 @@ TEST_F(NoFileTest, AConnectionThatRestsIsClosedForAnother) {
     EXPECT_EQ(reply_of(call(*client, get_from(server_.url(port)))).body, "ok");
 }
 
-TEST_F(NoFileTest, WhereNoneRestsItIsSaidWhyAndNobodyWasAsked) {
+TEST_F(NoFileTest, WithoutAnIdleConnectionTheFailureIsKFiles) {
   const std::unique_ptr<Client> client = make();
   PendingCall held(*client, get_from(server_.url(0, "/hold")));
   loop_.run([] {});  // it has its socket

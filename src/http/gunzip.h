@@ -1,4 +1,4 @@
-// What a body packed by gzip (RFC 1952) unpacks to. Pure; any thread.
+// Unpacks bodies that are packed by gzip (RFC 1952). Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace windrow::http {
 
-// One member or several, as they stand. Memory grows with what comes out, never past `bytes_max`
-// and a block. kInvalid: it is damaged, or cut off; kNoSpace: it unpacks to more than `bytes_max`.
+// `packed`: one gzip member or several. Memory grows with the output, at most to `bytes_max` and a
+// block. kInvalid: it is damaged or cut off. kNoSpace: it unpacks to more than `bytes_max`.
 Result<std::string> gunzip(std::string_view packed, size_t bytes_max);
 
 }  // namespace windrow::http

@@ -60,7 +60,7 @@ Headers::Headers(std::initializer_list<Field> fields) {
 void Headers::add(std::string_view name, std::string_view value) {
   ENSURE(text_.size() + name.size() + value.size() <= std::numeric_limits<uint32_t>::max(),
          "headers are bounded long before this");
-  places_.push_back({static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(name.size()),
+  fields_.push_back({static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(name.size()),
                      static_cast<uint32_t>(value.size())});
   text_.append(name).append(value);
 }
@@ -82,15 +82,15 @@ std::optional<std::string_view> Headers::get(std::string_view name) const {
 }
 
 Headers::Field Headers::operator[](size_t i) const {
-  const Place& place = places_[i];
+  const Position& field = fields_[i];
   const std::string_view text = text_;
-  return {text.substr(place.begin, place.name_bytes),
-          text.substr(place.begin + place.name_bytes, place.value_bytes)};
+  return {text.substr(field.begin, field.name_bytes),
+          text.substr(field.begin + field.name_bytes, field.value_bytes)};
 }
 
 void Headers::clear() {
   text_.clear();
-  places_.clear();
+  fields_.clear();
 }
 
 }  // namespace windrow::http

@@ -16,18 +16,18 @@ namespace windrow::http {
 // Whether two header names, or two tokens of a header value, are the same.
 bool same_ignoring_case(std::string_view a, std::string_view b);
 
-// What may stand in a message (RFC 9110, 5.1 and 5.5): no line ends, so that no value can begin a
-// header of its own.
+// Whether a text is allowed in a message (RFC 9110, 5.1 and 5.5). Line ends are not, so that no
+// value can begin a header of its own.
 bool is_header_name(std::string_view name);
 bool is_header_value(std::string_view value);
 
 // Whether a list such as "keep-alive, Upgrade" has `token` in it.
 bool list_has(std::string_view list, std::string_view token);
 
-// Not thread-safe. All text lies in one buffer, so a reply's headers cost two allocations.
+// Not thread-safe. All text is in one buffer, so a reply's headers cost two allocations.
 class Headers {
  public:
-  // Good until the headers change.
+  // Valid until the headers change.
   struct Field {
     std::string_view name;
     std::string_view value;
@@ -38,19 +38,19 @@ class Headers {
   Headers() = default;
   Headers(std::initializer_list<Field> fields);
 
-  // Takes any text: who writes a message checks it with the functions above.
+  // Accepts any text; the code that writes a message checks it with the functions above.
   void add(std::string_view name, std::string_view value);
 
   // Replaces all fields of this name by one.
   void set(std::string_view name, std::string_view value);
 
-  // The first one of this name.
+  // The value of the first field of this name.
   std::optional<std::string_view> get(std::string_view name) const;
 
   bool has(std::string_view name) const { return get(name).has_value(); }
 
-  size_t size() const { return places_.size(); }
-  bool empty() const { return places_.empty(); }
+  size_t size() const { return fields_.size(); }
+  bool empty() const { return fields_.empty(); }
   Field operator[](size_t i) const;
 
   void clear();
@@ -70,18 +70,18 @@ class Headers {
     size_t i_;
   };
   Iterator begin() const { return {*this, 0}; }
-  Iterator end() const { return {*this, places_.size()}; }
+  Iterator end() const { return {*this, fields_.size()}; }
 
  private:
-  // In text_: the name, then the value.
-  struct Place {
+  // Of a field in text_: the name, then the value.
+  struct Position {
     uint32_t begin;
     uint32_t name_bytes;
     uint32_t value_bytes;
   };
 
   std::string text_;
-  std::vector<Place> places_;
+  std::vector<Position> fields_;
 };
 
 }  // namespace windrow::http

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kBoundaryBytesMax = 70;
 
-// What may stand between a boundary and its line end.
+// Whether this may be between a boundary and its line end.
 constexpr size_t kPaddingMax = 128;
 
 std::string_view trimmed_part(std::string_view text) {
@@ -156,7 +156,7 @@ Result<bool> MultipartReader::step(size_t& taken, PartSink& sink) {
     case State::kBytes: {
       const size_t found = left.find(boundary_);
       const bool is_part = state_ == State::kBytes;
-      // What may be the beginning of one stays.
+      // Keeps the possible beginning of a boundary.
       const size_t safe = found != std::string_view::npos   ? found
                           : left.size() >= boundary_.size() ? left.size() - boundary_.size() + 1
                                                             : 0;

@@ -1,6 +1,6 @@
-// MultipartReader: a body of type multipart/form-data (RFC 7578), read as it arrives: bytes in,
-// parts with their headers and then their bytes out. Pure; keeps no more than the head of one part
-// and the beginning of what may be a boundary, however large a part is.
+// MultipartReader: reads a body of type multipart/form-data (RFC 7578) as it arrives: bytes in,
+// parts with their headers and then their bytes out. Pure; however large a part is, it keeps only
+// the head of one part and the beginning of a possible boundary.
 //
 //   Result<MultipartReader> reader = MultipartReader::of(content_type);
 //   while (more) reader->feed(bytes, sink);
@@ -17,15 +17,15 @@
 
 namespace windrow::http {
 
-// What comes before the bytes of a part.
+// The head of a part.
 struct PartHead {
-  std::string name;                     // of the form's field
-  std::optional<std::string> filename;  // as the client calls it: a text, never a path to be used
+  std::string name;                     // the form's field
+  std::optional<std::string> filename;  // the client's name: a text, never to be used as a path
   std::string content_type;             // empty where there is none
 };
 
-// Who takes the parts, one after the other: begin, bytes as often as it takes, end. What fails is
-// handed on by feed(), and nothing is called afterwards.
+// Takes the parts, one after the other: begin(), bytes() any number of times, end(). An error is
+// returned by feed(), and nothing is called afterwards.
 class PartSink {
  public:
   virtual ~PartSink() = default;
@@ -42,16 +42,16 @@ struct MultipartLimits {
 // Used by one thread at a time.
 class MultipartReader {
  public:
-  // `content_type` is the request's header. kInvalid: it is no multipart/form-data, or names no
+  // `content_type`: the request's header. kInvalid: it is not multipart/form-data, or has no
   // boundary that RFC 2046 allows (1 to 70 characters).
   static Result<MultipartReader> of(std::string_view content_type, MultipartLimits limits = {});
 
-  // The next bytes of the body, cut anywhere. kInvalid, saying at which byte of the body: no form,
-  // a part without a name, above a limit; else what the sink failed with. After a failure it keeps
-  // saying the same.
+  // Reads the next bytes of the body, cut anywhere. kInvalid, with the offset in the body: no form,
+  // a part without a name, above a limit; otherwise the sink's error. Later calls return the same
+  // error.
   Result<void> feed(std::string_view bytes, PartSink& sink);
 
-  // The body has ended. kInvalid: it stops before its closing boundary.
+  // The body has ended. kInvalid: its closing boundary is missing.
   Result<void> finish();
 
  private:
@@ -62,11 +62,11 @@ class MultipartReader {
   Result<bool> step(size_t& taken, PartSink& sink);
   Error fault(std::string_view what, size_t taken) const;
 
-  std::string boundary_;  // with what stands before it: "\r\n--" and the name
+  std::string boundary_;  // "\r\n--" and the name
   MultipartLimits limits_;
   State state_ = State::kPreamble;
-  std::string kept_;  // not yet decided: what may be a boundary, or a head that is not whole
-  uint64_t at_ = 0;   // bytes of the body that are decided
+  std::string kept_;  // undecided bytes: a possible boundary, or an incomplete head
+  uint64_t at_ = 0;   // offset in the body behind the decided bytes
   int32_t parts_ = 0;
   std::optional<Error> failed_;
 };

@@ -6,30 +6,30 @@
 
 namespace windrow::http {
 
-ReplyBudget::Part::Part(ReplyBudget& room, std::function<void()> resume)
-    : room_(room), number_(++room.begun_), resume_(std::move(resume)) {
-  room_.parts_.emplace(number_, this);
+ReplyBudget::Part::Part(ReplyBudget& budget, std::function<void()> resume)
+    : budget_(budget), number_(++budget.begun_), resume_(std::move(resume)) {
+  budget_.parts_.emplace(number_, this);
 }
 
 ReplyBudget::Part::~Part() {
-  room_.bytes_ -= bytes_;
-  room_.parts_.erase(number_);
-  room_.wake();
+  budget_.bytes_ -= bytes_;
+  budget_.parts_.erase(number_);
+  budget_.wake();
 }
 
 bool ReplyBudget::Part::may_grow() {
-  const bool is_oldest = room_.parts_.begin()->second == this;
-  waits_ = !is_oldest && room_.bytes_ >= room_.bytes_max_;
+  const bool is_oldest = budget_.parts_.begin()->second == this;
+  waits_ = !is_oldest && budget_.bytes_ >= budget_.bytes_max_;
   return !waits_;
 }
 
 void ReplyBudget::Part::hold(size_t bytes) {
   ENSURE(bytes >= bytes_, "a reply of {} bytes shrinks to {}", bytes_, bytes);
-  room_.bytes_ += bytes - bytes_;
+  budget_.bytes_ += bytes - bytes_;
   bytes_ = bytes;
 }
 
-// The oldest, and where there is room all others. Those that find it used up again wait again.
+// Resumes the oldest, and while there is memory the others; each waits again if it is used up.
 void ReplyBudget::wake() {
   for (const auto& [number, part] : parts_) {
     if (part->waits_) {

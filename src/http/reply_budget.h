@@ -1,18 +1,18 @@
-// ReplyBudget: how many bytes of replies may lie in memory at a time, of all calls of the clients
-// that share it. Where it is used up, sockets are not read for a while, and TCP makes the servers
+// ReplyBudget: a bound on the memory of replies that are arriving, for all calls of the clients
+// that share it. When it is used up, sockets are not read for a while, and TCP makes the servers
 // wait.
 //
-// The rule: a reply grows while all together hold less than the room. When they hold as much, only
-// the oldest one grows, the one that was counted first: it comes to its end, and gives its bytes
-// back. So there is always one that goes on, and what is held is at most the room, one whole reply
-// (Limits::reply_bytes_max), and of each other one kReplyCountedFrom and a piece, as much as a
-// client reads at once. A reply counts from that many bytes on, until the Done of its call has
-// returned. What on_data takes is not counted, and replies over HTTP/2 are counted but never wait.
+// The rule: a reply may grow while all together hold less than the budget. When they hold as much,
+// only the oldest one grows, the one that was counted first: it ends, and returns its bytes. So one
+// always goes on, and memory is at most the budget, one whole reply (Limits::reply_bytes_max), and
+// for each other reply kReplyCountedFrom and a piece, as much as a client reads at once. A reply
+// counts from kReplyCountedFrom bytes on, until the Done of its call has returned. Bytes that
+// on_data takes are not counted, and replies over HTTP/2 are counted but never wait.
 //
-// A server that generates for long before it answers holds nothing up: a reply that is not asked
-// for as a stream is sent when it is whole.
+// A server that generates for long before it answers holds no other reply up: an answer that is not
+// streamed is sent when it is complete.
 //
-// Pure; one thread at a time: the loop's.
+// Pure; used on the loop's thread.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace windrow::http {
 
-// Smaller replies cost nothing here.
+// Smaller replies are not counted.
 constexpr size_t kReplyCountedFrom = size_t{64} << 10;
 
 class ReplyBudget {
@@ -33,26 +33,26 @@ class ReplyBudget {
 
   size_t bytes() const { return bytes_; }
 
-  // One reply's part of it, while this lives; not beyond the room.
+  // The bytes of one reply, for as long as this lives. Must not outlive the budget.
   class Part {
    public:
-    // `resume` is called when the reply may grow after may_grow said no; it must not change the
-    // room at once, so it posts what it does.
-    Part(ReplyBudget& room, std::function<void()> resume);
+    // `resume` is called when the reply may grow after may_grow() was false. It must not use the
+    // budget before it returns; so it posts its work.
+    Part(ReplyBudget& budget, std::function<void()> resume);
     ~Part();
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
 
-    // Whether more of it may be read. False: `resume` will say when.
+    // Whether more of it may be read. False: `resume` will be called.
     bool may_grow();
 
-    // It holds so many bytes now; never fewer than before.
+    // The reply has so many bytes now; never fewer than before.
     void hold(size_t bytes);
 
    private:
     friend class ReplyBudget;
 
-    ReplyBudget& room_;
+    ReplyBudget& budget_;
     const uint64_t number_;
     const std::function<void()> resume_;
     size_t bytes_ = 0;

@@ -19,10 +19,10 @@ std::string_view view(boost::beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-// "0\r\n\r\n": what ends a chunked body has as many bytes at least.
+// "0\r\n\r\n": the shortest end of a chunked body.
 constexpr size_t kLastChunkBytes = 5;
 
-// What a Content-Length may make us set aside before a byte of the body has come.
+// How much memory a Content-Length may reserve before a byte of the body has arrived.
 constexpr uint64_t kBodyReserveMax = uint64_t{1} << 20;
 
 }  // namespace
@@ -53,9 +53,9 @@ void RequestParser::Machine::on_field_impl(beast_http::field field, Text name, T
     return parser_.refuse(
         431, fmt::format("more than {} header fields", parser_.limits_.headers_max), error);
   }
-  if (parser_.head_done_) return;  // a trailer: nothing that decided anything can come this late
-  // Beast takes a coding it does not know for none at all. What a proxy before us understood as a
-  // body would then be the next request.
+  if (parser_.head_done_) return;  // a trailer, too late to decide anything
+  // Beast takes an unknown coding for none. Bytes that a proxy in front understood as a body would
+  // then be the next request (request smuggling).
   if (field == beast_http::field::transfer_encoding &&
       (!same_ignoring_case(view(value), "chunked") || parser_.version_ < 11)) {
     return parser_.refuse(501, "the only transfer coding is chunked, in HTTP/1.1", error);
@@ -133,7 +133,7 @@ void RequestParser::next() {
   at_line_begin_ = false;
   fields_ = 0;
   head_done_ = false;
-  head_told_ = false;
+  head_returned_ = false;
   expects_ = false;
   gzip_ = false;
   in_pieces_ = false;
@@ -168,7 +168,7 @@ RequestParser::State RequestParser::feed(std::string_view bytes, size_t& consume
   }
   if (error && error != beast_http::error::need_more) return fail(error);
   if (machine_->is_done()) return State::kDone;
-  if (head_done_ && !std::exchange(head_told_, true)) return State::kHead;
+  if (head_done_ && !std::exchange(head_returned_, true)) return State::kHead;
   // Chunk headers and trailers have no limit of Beast's.
   if (bytes.size() - consumed > limits_.head_bytes_max)
     return fail(beast_http::error::header_limit);
@@ -203,8 +203,8 @@ void RequestParser::set_line(std::string_view method, std::string_view target) {
   query_.bytes = line_.size() - query_.begin;
 }
 
-// Beast joins such lines. Other servers in front of this one may read them otherwise. `head`: what
-// was consumed of it now.
+// Beast joins folded lines; servers in front of this one may read them otherwise. `head`: the bytes
+// of the head that were consumed now.
 bool RequestParser::has_folded_line(std::string_view head) {
   for (const char byte : head) {
     if (at_line_begin_ && (byte == ' ' || byte == '\t')) return true;
@@ -226,7 +226,7 @@ void RequestParser::refuse(int status, std::string_view reason, ErrorCode& error
 
 namespace {
 
-// What is wrong with a head, in words for whoever wrote it.
+// What is wrong with a head, for the client's author.
 std::string head_fault(const boost::system::error_code& error) {
   if (error == beast_http::error::bad_method) return "the method in its first line is not valid";
   if (error == beast_http::error::bad_target) return "the path in its first line is not valid";

@@ -1,8 +1,8 @@
-// RequestParser: bytes from a socket -> requests. Pure but for the memory it keeps.
+// RequestParser: bytes from a socket -> requests. Pure.
 //
 // It is Beast's parser with storage of its own, so that a connection allocates nothing once its
 // buffers have grown. Every limit is set on the object that parses: Beast's message reader makes a
-// parser of its own and knows nothing of limits set elsewhere.
+// parser of its own, which ignores limits that were set on another.
 #pragma once
 
 #include <boost/beast/http/basic_parser.hpp>
@@ -17,52 +17,53 @@
 namespace windrow::http {
 
 struct RequestLimits {
-  uint32_t head_bytes_max = 16 * 1024;  // request line and headers; also of trailers
+  uint32_t head_bytes_max = 16 * 1024;  // request line and headers; also for trailers
   size_t headers_max = 100;
   uint64_t body_bytes_max = 64ULL * 1024 * 1024;
 };
 
-// Not thread-safe. Views and references are good until the next feed() or next().
+// Not thread-safe. Views and references are valid until the next feed() or next().
 class RequestParser {
  public:
   explicit RequestParser(const RequestLimits& limits);
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  // kHead: the head is whole, and a body follows of which nothing was taken yet. Once for each
-  // request that has one; accept_body() comes next.
+  // kHead: the head is complete, and a body follows of which nothing was read yet; once for each
+  // request with a body. Then accept_body() must be called.
   enum class State : uint8_t { kWantsMore, kHead, kDone, kFailed };
 
-  // Takes from the front of `bytes`; `consumed` says how much. What is not consumed is given again
-  // with more behind it, or is the next request. After kFailed nothing more can be read.
+  // Reads from the front of `bytes` and sets `consumed`. Bytes that are not consumed must be given
+  // again with more behind them, or belong to the next request. After kFailed nothing more can be
+  // read.
   State feed(std::string_view bytes, size_t& consumed);
 
-  // After kHead: how long the body may be. kFailed (413): it says that it is longer; else
-  // kWantsMore. One that comes `in_pieces` is taken out of body() after every feed().
+  // After kHead: sets how long the body may be. kFailed (413): its stated length is more; otherwise
+  // kWantsMore. `in_pieces`: the caller takes the bytes out of body() after every feed().
   State accept_body(uint64_t bytes_max, bool in_pieces = false);
 
-  // Ready for the next request.
+  // Makes it ready for the next request.
   void next();
 
-  // Whether something of a request was consumed: more than the empty line some clients send.
+  // Whether a part of a request was consumed: more than the empty line that some clients send.
   bool begun() const { return machine_->got_some(); }
 
-  // Of kHead and kDone.
+  // The request; after kHead and kDone.
   std::string_view method() const { return text(method_); }
   std::string_view path() const { return text(path_); }
   std::string_view query() const { return text(query_); }  // without the question mark
   const Headers& headers() const { return headers_; }
-  std::string& body() { return body_; }  // as far as it came; may be moved out
+  std::string& body() { return body_; }  // as far as it was read; may be moved out
   std::optional<uint64_t> content_length() const { return content_length_; }  // 0: no body
   bool is_gzip() const { return gzip_; }                                      // the body is packed
   bool keep_alive() const { return machine_->keep_alive(); }
   bool is_http_1_0() const { return version_ < 11; }
   bool is_head() const { return method() == "HEAD"; }
 
-  // Once for a request that sends its body only when told "100 Continue": whether that is now.
+  // True once for a request whose client waits for "100 Continue".
   bool take_expectation();
 
-  // Of kFailed: the status to answer with, and why, for people.
+  // After kFailed: the status to answer with, and the reason, for people.
   int failure_status() const { return failure_status_; }
   const std::string& failure() const { return failure_; }
 
@@ -91,13 +92,13 @@ class RequestParser {
     RequestParser& parser_;
   };
 
-  struct Place {
+  struct Range {
     size_t begin = 0;
     size_t bytes = 0;
   };
 
-  std::string_view text(Place place) const {
-    return std::string_view(line_).substr(place.begin, place.bytes);
+  std::string_view text(Range range) const {
+    return std::string_view(line_).substr(range.begin, range.bytes);
   }
   void set_line(std::string_view method, std::string_view target);
   bool has_folded_line(std::string_view head);
@@ -109,21 +110,21 @@ class RequestParser {
   std::optional<Machine> machine_;
 
   std::string line_;  // method and target
-  Place method_;
-  Place path_;
-  Place query_;
+  Range method_;
+  Range path_;
+  Range query_;
   int version_ = 11;
   Headers headers_;
   size_t head_bytes_ = 0;
   bool at_line_begin_ = false;  // the last byte of the head that was consumed ended a line
   size_t fields_ = 0;
   bool head_done_ = false;
-  bool head_told_ = false;  // kHead was
-  bool tls_ = false;        // the first bytes are a TLS handshake
+  bool head_returned_ = false;  // kHead was
+  bool tls_ = false;            // the first bytes are a TLS handshake
   bool expects_ = false;
   bool gzip_ = false;
   bool in_pieces_ = false;
-  std::optional<uint64_t> content_length_;  // nothing: chunked, or the head is not whole
+  std::optional<uint64_t> content_length_;  // nullopt: chunked, or the head is not complete
   uint64_t body_bytes_max_ = 0;
   std::string body_;
   int failure_status_ = 0;

@@ -9,9 +9,9 @@
 
 namespace windrow::http {
 
-// "/v1/models" is one path; in "/v1/batches/{id}/cancel" a name in braces stands for one part of
-// any text. A path without braces goes first, then the order of adding counts. HEAD is answered by
-// what answers GET.
+// "/v1/models" is one path; in "/v1/batches/{id}/cancel" a name in braces matches one part of any
+// text. A path without braces goes first, then the order of adding counts. HEAD is answered by the
+// handler of GET.
 template <class Handler>
 class Routes {
  public:
@@ -25,9 +25,9 @@ class Routes {
   }
 
   struct Found {
-    const Handler* handler = nullptr;  // nullptr: there is none
-    std::string allowed;               // then, where only the method is wrong: those that there are
-    std::vector<std::string_view> parts;  // of `path`: what the braces stand for, in their order
+    const Handler* handler = nullptr;     // nullptr: there is none
+    std::string allowed;                  // if only the method is wrong: the methods there are
+    std::vector<std::string_view> parts;  // of `path`: the values of the braces, in their order
   };
 
   Found find(std::string_view method, std::string_view path) const {
@@ -46,9 +46,9 @@ class Routes {
     return found;
   }
 
-  // The path that one probably means who asks `path`, for which there is no route: without its last
-  // slashes, or with the first parts that a base URL lacks ("/chat/completions" for
-  // "/v1/chat/completions"). Empty: none. As good as the routes.
+  // The path that a client probably means by `path`, which has no route: without its last slashes,
+  // or with the first parts that a base URL lacks ("/chat/completions" for "/v1/chat/completions").
+  // Empty: none. Valid as long as the routes.
   std::string_view similar(std::string_view path) const {
     while (path.size() > 1 && path.ends_with('/'))
       path.remove_suffix(1);

@@ -78,8 +78,8 @@ TEST_F(ServerArrivingTest, WhatIsRefusedOrTakesTooLongHasArrived) {
   EXPECT_EQ(server_->arriving(), 0U);
 }
 
-// Thousands of clients that vanish at every point of a request, in every way: the count is what is
-// there, and nothing when nobody is.
+// Thousands of clients that vanish at every point of a request, in every way: the count is right,
+// and 0 when no client is left.
 TEST_F(ServerArrivingTest, DoesNotDriftWhateverClientsDo) {
   open({.request = {.head_bytes_max = 400, .headers_max = 8, .body_bytes_max = 60}});
   const std::vector<std::string> requests = {

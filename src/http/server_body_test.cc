@@ -99,7 +99,7 @@ TEST_F(ServerBodyTest, ABodyMayBeEmptyOrHereAtOnce) {
   EXPECT_EQ(status_of(client.read_reply()), 200);
 }
 
-TEST_F(ServerBodyTest, WhoAsksFirstIsToldToSendWhenSomebodyWantsIt) {
+TEST_F(ServerBodyTest, AnExpectingClientIsToldToSendWhenTheHandlerReads) {
   open();
   RawClient client = this->client();
   client.send(head_of("/body", 5, "Expect: 100-continue\r\n"));
@@ -118,7 +118,7 @@ TEST_F(ServerBodyTest, WhoAsksFirstIsToldToSendWhenSomebodyWantsIt) {
 }
 
 // One that sends without looking, as most clients do, reads the answer afterwards.
-TEST_F(ServerBodyTest, AnAnswerBeforeTheEndIsReadByOneWhoStillSends) {
+TEST_F(ServerBodyTest, AnEarlyAnswerIsReadByAClientThatStillSends) {
   open();
   RawClient client = this->client();
   const std::string bytes(20'000'000, 'x');
@@ -130,7 +130,7 @@ TEST_F(ServerBodyTest, AnAnswerBeforeTheEndIsReadByOneWhoStillSends) {
   EXPECT_FALSE(client.was_reset());
 }
 
-TEST_F(ServerBodyTest, WhoSendsForEverIsNotHeardForEver) {
+TEST_F(ServerBodyTest, AClientThatSendsForEverIsNotReadForEver) {
   open();
   RawClient client = this->client();
   client.send(head_of("/no-body", size_t{1} << 40));
@@ -148,7 +148,7 @@ TEST_F(ServerBodyTest, WhoSendsForEverIsNotHeardForEver) {
   });
 }
 
-TEST_F(ServerBodyTest, AClientWhoLeavesInTheMiddle) {
+TEST_F(ServerBodyTest, AClientThatLeavesInTheMiddle) {
   open();
   RawClient client = this->client();
   client.send(head_of("/body", 100) + "hello");
@@ -253,13 +253,13 @@ TEST_F(ServerBodyTest, LongBodiesOfStrangersAreRefusedAtTheirHead) {
   known.send(head_of("/echo", length, "Authorization: x\r\n") + std::string(length, 'x'));
   EXPECT_EQ(status_of(known.read_reply()), 200);
   EXPECT_EQ(asked, 4U) << "once for each request";
-  // A short one costs nobody anything: its handler answers, and the connection stays.
+  // A short body is not checked: its handler answers, and the connection stays.
   known.send(head_of("/echo", 5));
   wait_until([&] { return server_->arriving() == 1; });
   known.send("hello");
   EXPECT_EQ(body_of(known.read_reply()), "hello");
   EXPECT_EQ(asked, 4U);
-  // Where there is no route nobody needs to be asked.
+  // Without a route the hook is not called.
   known.send(head_of("/nothing", length));
   EXPECT_EQ(status_of(known.read_all()), 404);
   EXPECT_EQ(asked, 4U);

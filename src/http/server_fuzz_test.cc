@@ -120,7 +120,7 @@ TEST_F(ServerFuzzTest, RequestsInAnyPiecesGetTheirAnswersInOrder) {
 }
 
 // Bytes changed, lost, doubled: whatever comes of it, the server goes on, and counts nothing twice.
-TEST_F(ServerFuzzTest, MutilatedRequestsHarmNobody) {
+TEST_F(ServerFuzzTest, MutilatedRequestsDoNoHarm) {
   open({.request = {.head_bytes_max = 1000, .headers_max = 20, .body_bytes_max = 150'000}});
   size_t refused = 0;
   for (uint64_t seed = 1; seed <= 1500; ++seed) {

@@ -138,8 +138,8 @@ struct UnsentOf {
   Duration quiet{};  // since its client took something
 };
 
-// The index of the connection to drop: of those whose clients take nothing, the one that holds
-// most. nullopt: there is none.
+// The index of the connection to drop: the one that holds most among connections whose clients take
+// nothing. nullopt: there is none.
 inline std::optional<size_t> slowest_reader(std::span<const UnsentOf> connections) {
   std::optional<size_t> found;
   for (size_t i = 0; i < connections.size(); ++i) {

@@ -60,7 +60,7 @@ TEST(BodyPatience, IsForAPauseOfTheClientNotOfTheHandler) {
   EXPECT_TRUE(patience.is_over(start + seconds(5031), seconds(30))) << "however much came before";
 }
 
-TEST(BodyPatience, IsNotForOneWhoSendsAByteNowAndThen) {
+TEST(BodyPatience, EndsForAClientThatSendsAByteNowAndThen) {
   TimePoint now{seconds(1000)};
   BodyPatience drops;
   BodyPatience slow;
@@ -106,7 +106,7 @@ TEST(UnsentBudget, HasRoomUpToItsBound) {
   EXPECT_TRUE(budget.has_room(1000));
 }
 
-TEST(UnsentBudget, TheLargestOfThoseThatTakeNothingIsDropped) {
+TEST(UnsentBudget, TheLargestSlowReaderIsDropped) {
   const std::vector<UnsentOf> connections = {{.bytes = 900, .quiet = milliseconds(999)},
                                              {.bytes = 10, .quiet = seconds(20)},
                                              {.bytes = 500, .quiet = seconds(1)},
@@ -171,7 +171,7 @@ TEST_F(ServerLimitsTest, BytesOfTheBody) {
   EXPECT_EQ(answer_to(std::string(kChunkedHead) + chunk + chunk + "1\r\nx"), 413);
 }
 
-TEST_F(ServerLimitsTest, AFalseLengthOfTheBodyDeceivesNobody) {
+TEST_F(ServerLimitsTest, AFalseLengthOfTheBodyIsHarmless) {
   open({.request = {.body_bytes_max = 1000}});
   // More than comes: the request never ends.
   RawClient more = client();
@@ -192,7 +192,7 @@ TEST_F(ServerLimitsTest, AFalseLengthOfTheBodyDeceivesNobody) {
   }
 }
 
-TEST_F(ServerLimitsTest, WhoAsksFirstIsRefusedBeforeTheBody) {
+TEST_F(ServerLimitsTest, AnExpectingClientIsRefusedBeforeTheBody) {
   open({.request = {.body_bytes_max = 1000}});
   const auto asking = [&](std::string_view line, std::string_view length) {
     RawClient client = this->client();
@@ -208,7 +208,7 @@ TEST_F(ServerLimitsTest, WhoAsksFirstIsRefusedBeforeTheBody) {
   EXPECT_THAT(wrong, HasSubstr("Allow: GET, HEAD\r\n"));
 }
 
-TEST_F(ServerLimitsTest, BodiesOfAllWhoSendAtOnce) {
+TEST_F(ServerLimitsTest, BodiesOfAllClientsTogether) {
   open({.arriving_bytes_max = 100'000});
   std::vector<std::unique_ptr<RawClient>> clients;
   const std::string head = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n";
@@ -224,7 +224,7 @@ TEST_F(ServerLimitsTest, BodiesOfAllWhoSendAtOnce) {
   const std::string refusal = fifth.read_all();
   EXPECT_EQ(status_of(refusal), 503);
   EXPECT_THAT(refusal, HasSubstr("Retry-After: 2\r\n"));
-  // Those that are complete, or gone, or refused do not count any more.
+  // Complete, vanished or refused requests do not count any more.
   clients[0]->send(std::string(6'000, 'x'));
   EXPECT_EQ(status_of(clients[0]->read_reply()), 200);
   clients[1]->reset();
@@ -339,7 +339,7 @@ TEST_F(ServerLimitsTest, SilentClientsDoNotLockOthersOut) {
   EXPECT_EQ(status_of(waiting.read_reply()), 200);
 }
 
-TEST_F(ServerLimitsTest, WhoWaitsForAnAnswerIsNotSilent) {
+TEST_F(ServerLimitsTest, AClientThatWaitsForAnAnswerIsNotIdle) {
   open({.connections_max = 2});
   RawClient busy = client();
   busy.send(get("/keep"));

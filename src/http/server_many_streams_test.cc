@@ -68,7 +68,7 @@ class ServerManyStreamsTest : public testing::ServerRig {
   }
 };
 
-TEST_F(ServerManyStreamsTest, SlowReadersCostTheirShareAndNobodysTime) {
+TEST_F(ServerManyStreamsTest, SlowReadersCostTheirShareAndNoTimeOfOthers) {
   // Two ends of each, and some for the test itself.
   rlimit files{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
@@ -98,7 +98,7 @@ TEST_F(ServerManyStreamsTest, SlowReadersCostTheirShareAndNobodysTime) {
     }
   });
 
-  // Those with an even number read, in any order, now and then; the others never.
+  // Clients with an even number read, in any order, now and then; the others never.
   constexpr uint64_t kSeed = 4;
   SCOPED_TRACE("seed 4");
   Random random(kSeed);
@@ -133,7 +133,7 @@ TEST_F(ServerManyStreamsTest, SlowReadersCostTheirShareAndNobodysTime) {
   EXPECT_GT(unsent_most, count / 2 * kBehindMax);
   EXPECT_LT(unsent_most, count * (kBehindMax + kPieceBytes + 100));
 
-  // Who reads gets everything, in the end.
+  // The readers get everything in the end.
   loop_.run([&] {
     for (size_t i = 0; i < count; i += 2) {
       Exchange& exchange = sources[i]->exchange;

@@ -87,7 +87,7 @@ TEST_F(ServerStreamTest, OneThatIsDrainedAlreadyIsToldButNotAtOnce) {
   exchange->finish();
 }
 
-// Who is told writes more and asks again, as often as it likes: this goes no deeper each time.
+// The callback writes more and asks again, any number of times: the stack does not grow.
 TEST_F(ServerStreamTest, AStreamMayBePumpedByItsReader) {
   open();
   RawClient client = this->client();
@@ -130,7 +130,7 @@ TEST_F(ServerStreamTest, ALaterWishReplacesAnEarlierAndNoneOutlivesTheAnswer) {
   EXPECT_EQ(unsent(*exchange), 0U);
 }
 
-// The last one who holds an answer may be the loop, while what a worker said waits for it.
+// The loop may hold the last reference to an answer while calls of a worker are still queued there.
 TEST_F(ServerStreamTest, WhatAWorkerSaidIsHeardBeforeTheExchangeGoes) {
   open();
   RawClient client = this->client();
@@ -151,7 +151,7 @@ TEST_F(ServerStreamTest, WhatAWorkerSaidIsHeardBeforeTheExchangeGoes) {
   EXPECT_EQ(all, "4\r\nlast\r\n0\r\n\r\n");
 }
 
-TEST_F(ServerStreamTest, AReaderWhoLeavesIsReportedAtOnceHoweverItLeaves) {
+TEST_F(ServerStreamTest, AReaderThatLeavesIsReportedAtOnceHoweverItLeaves) {
   open();
   for (const char* how : {"close", "reset", "half"}) {
     for (const bool full : {false, true}) {
@@ -173,7 +173,7 @@ TEST_F(ServerStreamTest, AReaderWhoLeavesIsReportedAtOnceHoweverItLeaves) {
   wait_until([&] { return server_->connections() == 0; });
 }
 
-TEST_F(ServerStreamTest, WhoClosesItsHalfGetsWhatWasAnswered) {
+TEST_F(ServerStreamTest, AClientThatClosesItsHalfGetsCompleteAnswers) {
   open();
   RawClient client = this->client();
   client.send(get("/keep"));

@@ -164,7 +164,7 @@ TEST_F(ServerTest, AClientThatLeavesIsNoticedWhileItsAnswerIsMade) {
   client.close();
   gone.wait();
   EXPECT_EQ(server_->connections(), 0U);
-  exchange.send(ServerReply{});  // nobody is there
+  exchange.send(ServerReply{});  // the client is gone
   // Asked too late, it is told at once.
   std::latch again(1);
   exchange.on_disconnect([&] { again.count_down(); });
@@ -230,7 +230,7 @@ TEST_F(ServerTest, TimeRunsOutForEachKindOfWaiting) {
   EXPECT_EQ(body_of(patient.read_reply()), "at last");
 }
 
-TEST_F(ServerTest, PiecesThatNobodyTakesAreBounded) {
+TEST_F(ServerTest, UntakenPiecesAreBounded) {
   open({.unsent_bytes_max = 1'000'000});
   RawClient client = this->client();
   client.send(get("/keep"));

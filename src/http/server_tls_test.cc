@@ -258,7 +258,7 @@ TEST_F(ServerTlsTest, GarbageAndHalfHandshakesEndOnTime) {
   wait_until([&] { return server_->connections() == 0; });
 }
 
-TEST_F(ServerTlsTest, AReaderWhoLeavesIsReportedAtOnceHoweverItLeaves) {
+TEST_F(ServerTlsTest, AReaderThatLeavesIsReportedAtOnceHoweverItLeaves) {
   open_tls();
   for (const char* how : {"good-bye", "half", "cut", "reset"}) {
     TlsClient client(server_->port());

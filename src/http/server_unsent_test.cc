@@ -44,7 +44,7 @@ class ServerUnsentTest : public testing::ServerRig {
   std::vector<size_t> dropped_;
 };
 
-TEST_F(ServerUnsentTest, SixClientsWhoNeverReadHoldNoMoreThanTheBound) {
+TEST_F(ServerUnsentTest, SixClientsThatNeverReadHoldNoMoreThanTheBound) {
   open(options());
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 6; ++i) {
@@ -53,14 +53,14 @@ TEST_F(ServerUnsentTest, SixClientsWhoNeverReadHoldNoMoreThanTheBound) {
     EXPECT_LE(server_->unsent_bytes(), kBytesMax) << i;
   }
   EXPECT_GT(server_->unsent_bytes(), kBytesMax / 2);
-  // Those for whom there was no room know it, and were not cut off.
+  // Answers without room became a 503, and their connections were not cut off.
   const std::string refused = clients.back()->read_reply();
   EXPECT_EQ(status_of(refused), 503);
   EXPECT_THAT(refused, HasSubstr("Retry-After: 2\r\n"));
   EXPECT_THAT(body_of(refused), HasSubstr("ask again in a few seconds, and for less at once"));
   EXPECT_EQ(server_->slow_readers_dropped(), 0);
 
-  // Who takes nothing for a second makes room for others.
+  // A client that takes nothing for a second makes room for others.
   clock_.advance(milliseconds(1001));
   RawClient reader = client();
   answer(reader);

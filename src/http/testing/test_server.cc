@@ -294,7 +294,8 @@ struct DeafPort::Sockets {
   std::vector<tcp::socket> fillers;
 };
 
-// A queue of connections that nobody takes: once it is full, the kernel drops who knocks.
+// A listen queue from which nothing is accepted: once it is full, the kernel drops further
+// connections.
 DeafPort::DeafPort() : sockets_(std::make_unique<Sockets>()) {
   sockets_->acceptor.open(tcp::v4());
   sockets_->acceptor.bind(loopback(0));

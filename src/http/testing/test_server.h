@@ -1,6 +1,6 @@
-// TestServer: a real HTTP/1.1 server on loopback that does to its clients what a test says: cuts
-// replies off, dribbles them, stands still, speaks TLS with a certificate nobody trusts, is a
-// proxy. It is for clients; http/server.h is the server that Windrow is.
+// TestServer: a real HTTP/1.1 server on loopback that misbehaves as a test asks: cuts replies off,
+// dribbles them, stalls, speaks TLS with an untrusted certificate, is a proxy. For tests of
+// clients; http/server.h is Windrow's own server.
 #pragma once
 
 #include <atomic>
