@@ -287,8 +287,8 @@ TEST(SimulatedStreams, SwappedStreamsAreEachOthersFromTheirFirstWord) {
   EXPECT_EQ(text_of(rig.heard[b].body), "aaaa");
 }
 
-// Streams among whole answers, clients that leave, every fault: whoever stays gets one end, but
-// those who are stalled for ever, and no slot is lost.
+// Streams among whole answers, clients that leave, every fault: each client that stays gets one
+// end, unless it is stalled for ever, and no slot is lost.
 TEST(SimulatedStreams, EveryStreamEndsOnce) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));

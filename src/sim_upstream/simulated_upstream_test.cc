@@ -40,7 +40,7 @@ class Rig {
     return upstream.arrive({.method = "POST", .path = path, .body = body}, at);
   }
 
-  // What comes of one request when nobody disturbs it.
+  // The reply to a request that is alone.
   SimReply reply_to(std::string_view body, std::string_view path = "/v1/chat/completions",
                     std::string_view authorization = "") {
     upstream.arrive({.method = "POST", .path = path, .authorization = authorization, .body = body},
@@ -352,7 +352,7 @@ TEST(SimulatedUpstream, SwappedRequestsGetEachOthersAnswer) {
     texts[reply.request] = text_of(reply);
   EXPECT_EQ(texts[first], "the second");
   EXPECT_EQ(texts[second], "first");
-  EXPECT_EQ(texts[third], "the third one");  // nobody was left to swap with
+  EXPECT_EQ(texts[third], "the third one");  // no request was left to swap with
   EXPECT_EQ(rig.upstream.stats().fault_count(FaultKind::kSwapped), 2);
 }
 

@@ -105,7 +105,7 @@ TEST(Slots, EndsAreThoseOfAStepByStepSimulation) {
       const size_t row = slots.take_end();
       ends_us[row] = (*end - kStart).count() / 1000;
       ++ended;
-      // Who waited for the slot starts at this moment.
+      // The next row starts when a slot becomes free.
       while (next < rows.size() && !slots.full() &&
              kStart + std::chrono::microseconds(rows[next].starts_us) <= *end) {
         slots.start(next, std::chrono::microseconds(static_cast<int64_t>(rows[next].work_us)),
