@@ -1,9 +1,8 @@
-// `windrow run` with servers elsewhere: the program, and the simulated server as a program.
-#include <fcntl.h>
+// `windrow run` with upstream servers: the program, and the simulated server as a program. A
+// shortage of files or memory is in upstream_shortage_test.cc.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json/object.hpp>
@@ -11,7 +10,6 @@
 #include <csignal>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,72 +17,27 @@
 #include "end_to_end/job_folder.h"
 #include "end_to_end/process.h"
 #include "end_to_end/sim_upstream.h"
+#include "end_to_end/upstream_job.h"
 
 namespace windrow::end_to_end {
 namespace {
 
 namespace json = boost::json;
 
+using Upstream = UpstreamJob;
+
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a run asks a server before it sends it rows: its models and who it is.
+// Requests of a run to a server before any row: for its models, and what kind of server it is.
 constexpr int64_t kQuestionsBefore = 3;
 
-// Quick answers of few words.
-Words quick(Words more = {}) {
-  more.insert(more.begin(), {"--token-ms", "1", "--answer-tokens", "4"});
-  return more;
-}
-
-Words job(const std::vector<std::string>& urls, Words more = {}) {
-  Words words{"run", "requests.jsonl", "-o", "results.jsonl"};
-  for (const std::string& url : urls)
-    words.insert(words.end(), {"--upstream", url});
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-// Each asks for its own number.
-std::string rows(int count, const json::object& body = {}) {
-  std::string text;
-  for (int i = 0; i < count; ++i)
-    text += chat_line("row-" + std::to_string(i), "number " + std::to_string(i), body);
-  return text;
-}
-
-// What the server saw.
+// The counters of a server, which it prints when it stops.
 json::object stats(SimUpstream& server) {
   const Ended ended = server.stop();
   const size_t line = ended.output.rfind('{', ended.output.find("\"requests\""));
   return json::parse(ended.output.substr(line)).as_object();
 }
-
-std::string content_of(const LogLine& line) {
-  return std::string(line.json.at("response")
-                         .at("body")
-                         .at("choices")
-                         .at(0)
-                         .at("message")
-                         .at("content")
-                         .as_string());
-}
-
-class Upstream : public ::testing::Test {
- protected:
-  // Of a job that is done: every row there was answered, by its own answer, once.
-  void expect_own_answers(int count) const {
-    std::set<std::string> ids;
-    for (const LogLine& line : read_log(folder_, "results.jsonl")) {
-      const std::string id(line.json.at("custom_id").as_string());
-      EXPECT_TRUE(ids.insert(id).second) << id << " is there twice";
-      EXPECT_EQ(content_of(line), "number " + id.substr(4));
-    }
-    EXPECT_EQ(ids.size(), static_cast<size_t>(count));
-  }
-
-  JobFolder folder_;
-};
 
 TEST_F(Upstream, SeveralServersAnswerTheRowsOfOneFile) {
   SimUpstream one(folder_, quick({"--answer", "echo", "--slots", "4", "--stats"}));
@@ -523,131 +476,6 @@ TEST_F(Upstream, WhatAServerTellsOfItsMemoryIsShown) {
   EXPECT_TRUE(figures.at("device_bytes").is_null());
   // Those that look on are not counted.
   EXPECT_EQ(stats(server).at("requests"), 60 + kQuestionsBefore);
-}
-
-// --- files ---------------------------------------------------------------------------------------
-
-// Two servers that take 200 requests each, and a process that may have 64 files.
-TEST_F(Upstream, ALimitOfFilesBoundsWhatIsInFlightAndCallsNobodyDead) {
-  SimUpstream one(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
-  SimUpstream two(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
-  folder_.write("requests.jsonl", rows(600));
-  Command command = folder_.command(job({one.url(), two.url()}, {"--concurrency", "200"}));
-  command.files_max = 64;
-  const Ended ended = run(command);
-  EXPECT_EQ(ended.code, 0) << ended;
-  expect_own_answers(600);
-  EXPECT_THAT(ended.errors, HasSubstr("32 requests are in flight"));
-  EXPECT_THAT(ended.errors, HasSubstr("may have 64 files open"));
-  EXPECT_EQ(ended.errors.find("are in flight"), ended.errors.rfind("are in flight")) << ended;
-  EXPECT_THAT(ended.errors, Not(HasSubstr("left alone")));
-  const json::object summary = json::parse(folder_.read("results.summary.json")).as_object();
-  for (const json::value& server : summary.at("this_run").at("upstreams").as_array())
-    EXPECT_EQ(server.at("failures"), 0) << server;
-}
-
-// Others than the run have files open: those that it was born with.
-TEST_F(Upstream, FilesThatAreNotThereAreNoFaultOfAServer) {
-  SimUpstream server(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
-  folder_.write("requests.jsonl", rows(300));
-  Command command = folder_.command(job({server.url()}, {"--concurrency", "200"}));
-  command.files_max = 64;
-  std::vector<int> inherited;
-  for (int i = 0; i < 24; ++i)
-    inherited.push_back(open("/dev/null", O_RDONLY));  // not closed by exec
-  const Ended ended = run(command);
-  for (const int file : inherited)
-    close(file);
-  EXPECT_EQ(ended.code, 0) << ended;
-  expect_own_answers(300);
-  for (const LogLine& line : read_log(folder_, "results.jsonl"))
-    EXPECT_EQ(member(line.json, "windrow.attempts"), "1") << line.text;
-  const json::object summary = json::parse(folder_.read("results.summary.json")).as_object();
-  const json::object& figures = summary.at("this_run").at("upstreams").as_array().at(0).as_object();
-  EXPECT_GT(figures.at("failures_by_code").at("too_many_open_files").as_int64(), 0) << figures;
-}
-
-// A soft limit is only where a program begins.
-TEST_F(Upstream, TheSoftLimitOfFilesIsRaised) {
-  SimUpstream server(folder_, quick({"--answer", "echo", "--slots", "200", "--request-ms", "20"}));
-  folder_.write("requests.jsonl", rows(400));
-  Command command = folder_.command(job({server.url()}, {"--concurrency", "200"}));
-  command.files_max = 512;
-  command.files_soft = 40;
-  const Ended ended = run(command);
-  EXPECT_EQ(ended.code, 0) << ended;
-  expect_own_answers(400);
-  EXPECT_THAT(ended.errors, Not(HasSubstr("files")));
-}
-
-TEST_F(Upstream, TooFewFilesAreAnErrorThatSaysWhatToDo) {
-  folder_.write("requests.jsonl", rows(1));
-  const std::string nobody = "http://127.0.0.1:1/v1";
-  for (const Words& words :
-       {job({nobody}), Words{"serve", "--upstream", nobody}, Words{"probe", "--upstream", nobody},
-        Words{"sim-upstream", "--port", "0"}}) {
-    for (const uint64_t files : {8U, 16U, 20U, 63U}) {
-      Command command = folder_.command(words);
-      command.files_max = files;
-      const Ended ended = run(command);
-      EXPECT_EQ(ended.code, 2) << words.front() << ended;
-      EXPECT_THAT(ended.errors,
-                  HasSubstr("may have only " + std::to_string(files) + " files open"));
-      EXPECT_THAT(ended.errors, HasSubstr("ulimit -Hn"));
-    }
-  }
-}
-
-// Wherever they run out, while a loop is made or later: it is said, and nothing aborts.
-TEST_F(Upstream, FilesThatRunOutAtTheStartAreSaid) {
-  folder_.write("requests.jsonl", rows(1));
-  const std::string nobody = "http://127.0.0.1:1/v1";
-  std::vector<int> inherited;
-  for (int i = 0; i < 48; ++i)
-    inherited.push_back(open("/dev/null", O_RDONLY));
-  while (inherited.size() < 59) {
-    for (const Words& words :
-         {job({nobody}), Words{"serve", "--upstream", nobody, "--listen", "127.0.0.1:0"},
-          Words{"probe", "--upstream", nobody}}) {
-      Command command = folder_.command(words);
-      command.files_max = 64;
-      const Ended ended = run(command);
-      EXPECT_TRUE(ended.code == 2 || ended.code == 3) << words.front() << ended;
-      EXPECT_THAT(ended.errors, Not(HasSubstr("defect"))) << words.front();
-    }
-    inherited.push_back(open("/dev/null", O_RDONLY));
-  }
-  for (const int file : inherited)
-    close(file);
-}
-
-// --- memory --------------------------------------------------------------------------------------
-
-// 32 replies of 5 MB that arrive side by side, in a run that has room for 8 MB of them.
-TEST_F(Upstream, LargeRepliesAreBoundedInMemory) {
-  constexpr int kReplies = 32;
-  constexpr uint64_t kReplyBytes = 5'100'000;  // at least
-  SimUpstream server(folder_,
-                     {"--slots", "32", "--knee", "32", "--token-ms", "0", "--prompt-token-us", "0",
-                      "--answer-tokens", "1000000", "--answer-spread", "0", "--context", "10000000",
-                      "--fault", "slow-body=1:8s"});
-  Command command = folder_.command({"run", "-", "-o", "results.jsonl", "--upstream", server.url(),
-                                     "--concurrency", "32", "--reply-memory-mb", "8"});
-  command.input = rows(kReplies, {{"max_tokens", 1'000'000}});
-  command.input_stays_open = true;
-  // What is freed is to count as freed.
-  command.variables["ASAN_OPTIONS"] = "quarantine_size_mb=1";
-  Process process(command);
-  ASSERT_TRUE(process.wait_until(
-      [&] { return folder_.size_of("results.jsonl") >= kReplies * kReplyBytes; }));
-  const uint64_t most = process.memory_peak_bytes();
-  process.close_input();
-  const Ended ended = process.wait();
-  EXPECT_EQ(ended.code, 0) << ended;
-  EXPECT_EQ(std::ranges::count(folder_.read("results.jsonl"), '\n'), kReplies);
-  fmt::print("{} MB of replies, at most {} MB resident\n", kReplies * kReplyBytes >> 20U,
-             most >> 20U);
-  EXPECT_LT(most, 150U << 20U);
 }
 
 }  // namespace
