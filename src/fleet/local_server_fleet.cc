@@ -8,7 +8,7 @@
 
 #include "base/format.h"
 #include "base/hash.h"
-#include "engine/llama/memory_device.h"
+#include "engine/llama/memory_plan.h"
 #include "queueing/reserve.h"
 
 namespace windrow::fleet {

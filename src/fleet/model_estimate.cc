@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/ensure.h"
-#include "engine/llama/context_size.h"
+#include "engine/llama/memory_plan.h"
 #include "engine/sim/sim_options.h"
 #include "engine/sim/sim_vocabulary.h"
 #include "fleet/chat_template_choice.h"

@@ -5,9 +5,9 @@
 #include <stop_token>
 #include <string>
 
-#include "engine/llama/context_size.h"
 #include "engine/llama/llama_library.h"
 #include "engine/llama/llama_model.h"
+#include "engine/llama/memory_plan.h"
 #include "exactness/plain_row.h"
 
 namespace windrow::exactness {

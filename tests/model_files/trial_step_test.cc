@@ -1,5 +1,5 @@
 // The first pass of contexts whose models were loaded in spite of their headers.
-#include "engine/llama/trial_step.h"
+#include "engine/llama/llama_context_setup.h"
 
 #include <gtest/gtest.h>
 #include <llama.h>

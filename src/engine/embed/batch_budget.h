@@ -63,7 +63,7 @@ class BudgetSearch {
   const Duration time_max_;
   std::vector<BudgetPoint> points_;  // the last is being measured while repeats_ is 1
   Duration time_{};
-  int repeats_ = 0;  // of the last point
+  int repeats_ = 0;  // measurements of the last point
   bool warm_ = false;
   bool stopped_ = false;
 };

@@ -19,8 +19,8 @@ void normalise(std::vector<float>& embedding, size_t dimensions) {
 
 namespace {
 
-// Of some models the head has a number for each of its classes, and libllama makes probabilities of
-// them; one number alone is a logit.
+// Some models' head has a number for each class, and libllama makes probabilities of them; a single
+// number is a logit.
 bool are_probabilities(const std::vector<float>& scores) {
   constexpr float kRounding = 1e-3F;
   if (scores.size() < 2) return false;

@@ -1,4 +1,4 @@
-// From a model's vectors to the answer to a request: pure functions.
+// Turns a model's vectors into the answer to a request. Pure.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,15 @@
 
 namespace windrow::engine {
 
-// The first `dimensions` numbers, scaled to length 1 (Matryoshka embeddings, Kusupati et al.,
-// 2022, for fewer than all). A vector of zeros stays one.
+// Keeps the first `dimensions` numbers (Matryoshka embeddings, Kusupati et al., 2022) and scales
+// them to length 1. A vector of zeros stays one.
 void normalise(std::vector<float>& embedding, size_t dimensions);
 
-// Documents by their first score, the highest first; of equal ones the one that came first.
+// The documents by their first score, the highest first; equal ones in their order in the request.
 std::vector<llm::RankedDocument> rank(const llm::Request& request,
                                       const std::vector<std::vector<float>>& scores);
 
-// The whole answer; `prompt_tokens` of all inputs together.
+// The whole answer. `prompt_tokens`: of all inputs together.
 llm::Answer embedding_answer(const llm::Request& request, EmbeddingResult result,
                              int32_t prompt_tokens);
 

@@ -44,7 +44,7 @@ EmbeddingBackend::EmbeddingBackend(std::unique_ptr<EmbeddingRunner> runner,
       clock_(clock),
       embedder_(std::move(runner), clock, options, std::move(thread)) {}
 
-// What can be said before a text is looked at.
+// The checks that need no text.
 std::optional<llm::Failure> EmbeddingBackend::check(const llm::Request& request) const {
   const bool ranks = limits().pooling == Pooling::kRank;
   const bool rerank = request.endpoint == llm::Endpoint::kRerank;
@@ -104,8 +104,8 @@ std::optional<llm::Failure> EmbeddingBackend::check_tokens(const llm::Request& r
   return std::nullopt;
 }
 
-// Tokenising takes seconds where a text is many megabytes: what cannot fit by its bytes alone is
-// refused before that.
+// Tokenising many megabytes takes seconds: a text that cannot fit by its bytes alone is refused
+// before.
 std::optional<llm::Failure> EmbeddingBackend::check_bytes(const llm::Request& request,
                                                           size_t index) const {
   const std::optional<size_t> token_bytes_max = vocabulary_.token_bytes_max();

@@ -7,9 +7,9 @@
 //   EmbeddingBackend backend(*std::move(runner), model.vocabulary(), model.pair_format(), clock,
 //                            {.batch_tokens = ...});         // or {}: measured
 //
-// Requests are checked and tokenised on the caller's thread; passes run on the engine thread, and
+// Requests are checked and tokenised on the caller's thread; passes run on the device thread, and
 // Done is called there. A model that also generates has a second context (make_runner) and a second
-// backend: whoever wires them sends each request by its endpoint.
+// backend; requests are sent to one of them by their endpoint.
 #pragma once
 
 #include <memory>
@@ -37,9 +37,9 @@ class EmbeddingBackend final : public llm::Backend {
 
   using Inputs = std::vector<std::vector<Token>>;
 
-  // The inputs of a request as the model will see them (with kRerank one per document, the query
-  // in each), or what submit would refuse at once. For counting and checking before a job; submit
-  // does the same.
+  // The inputs of a request as the model will see them (with kRerank one per document, with the
+  // query in each), or the failure that submit() would give at once. For counting and checking
+  // before a job.
   std::variant<Inputs, llm::Failure> input_tokens(const llm::Request& request) const;
 
   const EmbeddingLimits& limits() const { return embedder_.limits(); }

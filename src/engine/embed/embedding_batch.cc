@@ -84,9 +84,9 @@ std::optional<llm::Priority> EmbeddingBatch::due_priority() const {
   return std::nullopt;
 }
 
-// Inputs of the work go into the pass, as far as its share goes. False when the pass is over: it
-// is full, or the next one does not fit.
-bool EmbeddingBatch::take(WorkId id, Room share, Room& left) {
+// Moves inputs of the work into the pass, up to its share. False when the pass is complete: it is
+// full, or the next input does not fit.
+bool EmbeddingBatch::take(WorkId id, Space share, Space& left) {
   Work& work = works_.at(id);
   unfile(id, work);
   bool fits = true;
@@ -130,11 +130,11 @@ std::vector<InputId> EmbeddingBatch::next(const Budget& budget) {
   return pass;
 }
 
-void EmbeddingBatch::fill(Room left) {
+void EmbeddingBatch::fill(Space left) {
   constexpr std::array kPriorities = {llm::Priority::kInteractive, llm::Priority::kNormal,
                                       llm::Priority::kBatch};
   const auto half = [&] {
-    return Room{.tokens = (left.tokens + 1) / 2, .inputs = (left.inputs + 1) / 2};
+    return Space{.tokens = (left.tokens + 1) / 2, .inputs = (left.inputs + 1) / 2};
   };
   bool goes_on = true;
   if (const std::optional<llm::Priority> turn = due_priority())

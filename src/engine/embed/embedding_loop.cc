@@ -15,10 +15,10 @@
 namespace windrow::engine {
 namespace {
 
-// So many inputs in a row that each fail alone mean that the model is broken, not the inputs.
+// When so many inputs in a row each fail alone, the model is broken, not the inputs.
 constexpr int kEmbeddingFailuresInARowMax = 3;
 
-// What is timed for the budget is cut into inputs of so many tokens: a sentence or two.
+// Tokens of each synthetic input of a measuring pass: a sentence or two.
 constexpr int32_t kTypicalInputTokens = 32;
 
 llm::Failure input_failure(size_t index, size_t inputs, std::string_view why) {
@@ -29,7 +29,7 @@ llm::Failure input_failure(size_t index, size_t inputs, std::string_view why) {
       .message = inputs == 1 ? std::string(why) : fmt::format("input {}: {}", index, why)};
 }
 
-// Of ordinary words, as far as a vocabulary of any kind lets one say: the middle of it.
+// Tokens from the middle of the vocabulary, which are mostly ordinary words.
 std::vector<std::vector<Token>> synthetic_inputs(int32_t tokens, const EmbeddingLimits& limits) {
   const int32_t typical = std::min(kTypicalInputTokens, limits.input_tokens_max);
   const int32_t inputs_min = (tokens + typical - 1) / typical;
@@ -87,25 +87,25 @@ void EmbeddingLoop::add(EmbeddingWork work) {
     add_input(std::move(inputs[index]), {.work = id, .index = index});
 }
 
-void EmbeddingLoop::add_input(std::vector<Token> tokens, const Place& place) {
+void EmbeddingLoop::add_input(std::vector<Token> tokens, const Use& use) {
   const uint64_t hash = hash64(std::string_view(reinterpret_cast<const char*>(tokens.data()),
                                                 tokens.size() * sizeof(Token)));
-  Running& running = works_.at(place.work);
+  Running& running = works_.at(use.work);
   std::vector<InputId>& inputs_of_work = running.inputs;
   const llm::Priority priority = running.work.priority;
   const auto [first, last] = by_hash_.equal_range(hash);
   const auto equal = std::find_if(
       first, last, [&](const auto& entry) { return inputs_.at(entry.second).tokens == tokens; });
   if (equal != last) {
-    inputs_.at(equal->second).places.push_back(place);
+    inputs_.at(equal->second).uses.push_back(use);
     inputs_of_work.push_back(equal->second);
-    batch_.wanted_by(equal->second, place.work, priority);
+    batch_.wanted_by(equal->second, use.work, priority);
     return;
   }
   const InputId id(next_id_++);
-  batch_.add(id, static_cast<int32_t>(tokens.size()), place.work, priority);
+  batch_.add(id, static_cast<int32_t>(tokens.size()), use.work, priority);
   by_hash_.emplace(hash, id);
-  inputs_.emplace(id, Input{.tokens = std::move(tokens), .hash = hash, .places = {place}});
+  inputs_.emplace(id, Input{.tokens = std::move(tokens), .hash = hash, .uses = {use}});
   inputs_of_work.push_back(id);
 }
 
@@ -141,7 +141,7 @@ EmbeddingBatch::Budget EmbeddingLoop::budget(const Turn& turn) const {
 DelayDecision EmbeddingLoop::decide_now(const Turn& turn,
                                         const EmbeddingBatch::Budget& budget) const {
   const TimePoint now = clock_.now();
-  const Place& first = inputs_.at(batch_.oldest()).places.front();
+  const Use& first = inputs_.at(batch_.oldest()).uses.front();
   return decide(now,
                 {.oldest = works_.at(first.work).work.submitted_at,
                  .full = batch_.fills(budget),
@@ -152,7 +152,8 @@ DelayDecision EmbeddingLoop::decide_now(const Turn& turn,
                 arrivals_, options_.batching_delay);
 }
 
-// Before the first answer; when others wait for so long a pass, once there is nothing else to do.
+// Before the first answer; with a turn that is too short for that, once there is nothing else to
+// do.
 bool EmbeddingLoop::measure(const Turn& turn) {
   const std::optional<int32_t> tokens = broken_.empty() ? search_.next() : std::nullopt;
   if (!tokens) return false;
@@ -167,11 +168,11 @@ bool EmbeddingLoop::measure(const Turn& turn) {
   if (result) {
     const Duration duration = clock_.now() - start;
     search_.took(duration);
-    // The first pass of all warms up.
+    // The first pass is a warm-up.
     if (!search_.points().empty()) pass_time_.took(*tokens, duration);
     return true;
   }
-  // Real inputs will show what it is.
+  // Real inputs will show the fault.
   search_.stop();
   if (result.error().kind == ErrorKind::kUnavailable) fail_for_good(result.error());
   return true;
@@ -184,8 +185,8 @@ void EmbeddingLoop::run(const std::vector<InputId>& pass, llm::StepReason reason
   for (const InputId id : pass) {
     const Input& input = inputs_.at(id);
     inputs.emplace_back(input.tokens);
-    for (const Place& place : input.places) {
-      Running& running = works_.at(place.work);
+    for (const Use& use : input.uses) {
+      Running& running = works_.at(use.work);
       if (running.started) continue;
       running.started = true;
       running.started_at = start;
@@ -199,7 +200,7 @@ void EmbeddingLoop::run(const std::vector<InputId>& pass, llm::StepReason reason
   }
 }
 
-// Some devices throw through the library when they are lost or out of memory (Vulkan does).
+// Some devices (Vulkan) throw through the library when they are lost or out of memory.
 Result<void> EmbeddingLoop::run_model(std::span<const std::span<const Token>> inputs) {
   try {
     return runner_.run(inputs);
@@ -227,7 +228,7 @@ void EmbeddingLoop::pass_ran(const std::vector<InputId>& pass, llm::StepReason r
     const Input& input = inputs_.at(id);
     const auto tokens = static_cast<int32_t>(input.tokens.size());
     report.tokens += tokens;
-    report.cached_tokens += tokens * static_cast<int32_t>(input.places.size() - 1);
+    report.cached_tokens += tokens * static_cast<int32_t>(input.uses.size() - 1);
   }
   prompt_tokens_ += report.tokens;
   cached_tokens_ += report.cached_tokens;
@@ -237,7 +238,7 @@ void EmbeddingLoop::pass_ran(const std::vector<InputId>& pass, llm::StepReason r
     take(pass[i], runner_.embedding(i));
 }
 
-// Nobody waits for it any more, in the batch or in a pass.
+// Removes an input that was in the batch or in a pass.
 EmbeddingLoop::Input EmbeddingLoop::extract(InputId id) {
   auto node = inputs_.extract(id);
   const auto [first, last] = by_hash_.equal_range(node.mapped().hash);
@@ -246,32 +247,32 @@ EmbeddingLoop::Input EmbeddingLoop::extract(InputId id) {
 }
 
 void EmbeddingLoop::take(InputId id, std::span<const float> vector) {
-  // Those whose requests ended in this pass, because another of their inputs failed, are gone.
+  // Requests that ended in this pass, because another of their inputs failed, are gone.
   if (!inputs_.contains(id)) return;
   const Input input = extract(id);
-  for (const Place& place : input.places)
-    give(place, static_cast<int32_t>(input.tokens.size()), vector);
+  for (const Use& use : input.uses)
+    give(use, static_cast<int32_t>(input.tokens.size()), vector);
 }
 
-void EmbeddingLoop::give(const Place& place, int32_t tokens, std::span<const float> vector) {
-  const auto found = works_.find(place.work);
-  if (found == works_.end()) return;  // it has this input twice, and failed with the first
+void EmbeddingLoop::give(const Use& use, int32_t tokens, std::span<const float> vector) {
+  const auto found = works_.find(use.work);
+  if (found == works_.end()) return;  // the request has this input twice, and failed with the first
   Running& running = found->second;
   if (!all_finite(vector)) {
-    end(place.work, input_failure(place.index, running.inputs.size(),
-                                  "the model's vector has something in it that is no number; its "
-                                  "file may be damaged, or its weights overflow the number format "
-                                  "in use (try --kv-type f32)"));
+    end(use.work, input_failure(use.index, running.inputs.size(),
+                                "the model's vector has something in it that is no number; its "
+                                "file may be damaged, or its weights overflow the number format "
+                                "in use (try --kv-type f32)"));
     return;
   }
-  running.result.vectors[place.index].assign(vector.begin(), vector.end());
+  running.result.vectors[use.index].assign(vector.begin(), vector.end());
   running.tokens_computed += tokens;
   --inputs_waiting_;
   if (--running.inputs_left > 0) return;
   EmbeddingResult result = std::move(running.result);
   result.timings = {.queue_ms = milliseconds(running.started_at - running.work.submitted_at),
                     .prefill_ms = milliseconds(clock_.now() - running.started_at)};
-  end(place.work, std::move(result));
+  end(use.work, std::move(result));
 }
 
 void EmbeddingLoop::pass_failed(const std::vector<InputId>& pass, const Error& error) {
@@ -286,25 +287,25 @@ void EmbeddingLoop::pass_failed(const std::vector<InputId>& pass, const Error& e
     return;
   }
   const Input input = extract(pass.front());
-  for (const Place& place : input.places) {
-    const auto found = works_.find(place.work);
+  for (const Use& use : input.uses) {
+    const auto found = works_.find(use.work);
     if (found == works_.end()) continue;
-    end(place.work, input_failure(place.index, found->second.inputs.size(), error.message));
+    end(use.work, input_failure(use.index, found->second.inputs.size(), error.message));
   }
 }
 
-// Its inputs are computed no more, but for those that others wait for, too.
+// Drops its inputs, but for those that other requests need too.
 void EmbeddingLoop::leave(const Running& running, WorkId id) {
   inputs_waiting_ -= static_cast<int32_t>(running.inputs_left);
   for (const InputId input : running.inputs) {
     const auto found = inputs_.find(input);
     if (found == inputs_.end()) continue;
-    std::erase_if(found->second.places, [&](const Place& place) { return place.work == id; });
-    if (found->second.places.empty()) extract(input);
+    std::erase_if(found->second.uses, [&](const Use& use) { return use.work == id; });
+    if (found->second.uses.empty()) extract(input);
   }
 }
 
-// The work leaves before its Done is called, so that what Done sees is settled.
+// The work is removed before its Done is called, so that Done sees a consistent state.
 void EmbeddingLoop::end(WorkId id, EmbeddingOutcome outcome) {
   const auto node = works_.extract(id);
   const Running& running = node.mapped();
@@ -327,7 +328,7 @@ void EmbeddingLoop::end_all(const llm::Failure& failure) {
     running.work.done(with_usage(failure, running));
 }
 
-// What it has cost until now.
+// Adds what the request has cost until now.
 llm::Failure EmbeddingLoop::with_usage(llm::Failure failure, const Running& running) {
   failure.usage.prompt_tokens = running.tokens_computed;
   return failure;

@@ -1,9 +1,9 @@
 // EmbeddingLoop: the embedder without its thread. Work goes in; each call of step() runs one pass;
-// vectors come out through each Done. It joins the pure parts (EmbeddingBatch, BudgetSearch,
+// vectors come out through each Done. It connects the pure parts (EmbeddingBatch, BudgetSearch,
 // batching_delay_policy.h) to an EmbeddingRunner and decides nothing itself.
 //
-// Inputs that are equal and wait at the same time are computed once, whosever they are: clients ask
-// for the same text several times within a moment (a fact is embedded, looked up, and stored).
+// Equal inputs that wait at the same time are computed once, also across requests: clients embed
+// the same text several times within a moment (a fact is embedded, looked up, and stored).
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,14 @@
 namespace windrow::engine {
 
 struct EmbeddingResult {
-  std::vector<std::vector<float>> vectors;  // of each input, as the model gave them
+  std::vector<std::vector<float>> vectors;  // one for each input, as the model gave it
   llm::Timings timings;
 };
 
 using EmbeddingOutcome = std::variant<EmbeddingResult, llm::Failure>;
 
-// The inputs of one request, tokenised and checked on the caller's side. They have one outcome: an
-// input that fails ends the others with it.
+// The inputs of one request, tokenised and checked by the caller. They have one outcome: a failed
+// input ends the others too.
 struct EmbeddingWork {
   std::vector<std::vector<Token>> inputs;  // at least one; each has 1 .. input_tokens_max tokens
   TimePoint submitted_at;
@@ -53,11 +53,11 @@ struct EmbeddingOptions {
   std::optional<int32_t> batch_tokens;  // of one pass; absent: measured
   BatchingDelay batching_delay;
 
-  // Requests known to be on their way, such as a server is just reading; none: unknown. Called
-  // between passes, from the engine thread.
+  // The number of requests known to be coming, such as a server is reading. Called between passes
+  // on the device thread. Empty: unknown.
   std::function<int64_t()> arriving;
 
-  llm::StepObserver on_step;  // after each pass that ran, measuring ones excepted; none: nobody
+  llm::StepObserver on_step;  // after each pass but those for measuring; may be empty
 };
 
 // Used by one thread at a time. Every Done is called from within a method.
@@ -76,24 +76,24 @@ class EmbeddingLoop {
 
   void add(EmbeddingWork work);
 
-  // Runs one pass, over work or for measuring; or none, when there is nothing to run or what there
-  // is waits for company. A pass keeps to `turn` but for an input that alone is too long for that.
+  // Runs one pass, over work or for measuring; or none, when there is nothing to run or the
+  // batching delay is not over. A pass keeps to `turn`, unless a single input is too long for it.
   Next step(const Turn& turn = {});
 
   // Ends all work with kCancelled.
   void cancel_all();
 
-  // Ends all work: memory ended where nobody knows for whose.
+  // Ends all work with a failure: memory ran out, and it is unknown for which request.
   void end_out_of_memory();
 
-  // rows_waiting and rows_running count inputs; cached_tokens those of inputs that another one,
-  // which was equal, was computed for.
+  // rows_waiting and rows_running count inputs; cached_tokens counts tokens of inputs that were not
+  // computed because an equal one was.
   llm::BackendStats stats() const;
 
-  // Tokens of a pass: the best so far while it is being measured.
+  // Tokens of a pass; while that is being measured, the best value so far.
   int32_t batch_tokens() const;
 
-  // The points that decided.
+  // The measurements that decided batch_tokens().
   const std::vector<BudgetPoint>& budget_points() const { return search_.points(); }
 
  private:
@@ -107,20 +107,20 @@ class EmbeddingLoop {
     bool started = false;
   };
 
-  // Whose vector it becomes.
-  struct Place {
+  // An input of a request, for which a vector is computed.
+  struct Use {
     WorkId work;
     size_t index = 0;
   };
 
-  // What waits or is in a pass, once.
+  // A distinct input that waits or is in a pass.
   struct Input {
     std::vector<Token> tokens;
     uint64_t hash = 0;
-    std::vector<Place> places;  // never none
+    std::vector<Use> uses;  // never empty
   };
 
-  void add_input(std::vector<Token> tokens, const Place& place);
+  void add_input(std::vector<Token> tokens, const Use& use);
   bool measure(const Turn& turn);
   EmbeddingBatch::Budget budget(const Turn& turn) const;
   DelayDecision decide_now(const Turn& turn, const EmbeddingBatch::Budget& budget) const;
@@ -129,7 +129,7 @@ class EmbeddingLoop {
   void pass_ran(const std::vector<InputId>& pass, llm::StepReason reason, Duration duration);
   void pass_failed(const std::vector<InputId>& pass, const Error& error);
   void take(InputId id, std::span<const float> vector);
-  void give(const Place& place, int32_t tokens, std::span<const float> vector);
+  void give(const Use& use, int32_t tokens, std::span<const float> vector);
   static llm::Failure with_usage(llm::Failure failure, const Running& running);
   void end(WorkId id, EmbeddingOutcome outcome);
   void end_all(const llm::Failure& failure);
@@ -156,7 +156,7 @@ class EmbeddingLoop {
   int64_t passes_ = 0;
   int32_t inputs_waiting_ = 0;
   int failures_in_a_row_ = 0;
-  std::string broken_;  // why nothing can run any more; empty while it can
+  std::string broken_;  // why no pass can run any more; empty: passes can run
 };
 
 }  // namespace windrow::engine

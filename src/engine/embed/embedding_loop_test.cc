@@ -381,7 +381,7 @@ TEST_F(EmbeddingLoopTest, AFixedWindowAndABatchSize) {
   EXPECT_EQ(loop.step().kind, Next::Kind::kTime);
 }
 
-// While others wait, sizes that would take too long are not timed; once nobody does, they are.
+// While other work waits, sizes that would take too long are not timed; once none does, they are.
 TEST_F(EmbeddingLoopTest, MeasuringGivesWayToOthers) {
   constexpr EmbeddingLimits kLarge{.batch_tokens_max = 1000,
                                    .inputs_max = 100,

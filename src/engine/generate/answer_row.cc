@@ -6,7 +6,7 @@
 #include "base/ensure.h"
 #include "base/utf8.h"
 #include "chat/reasoning.h"
-#include "engine/structure/forced_run.h"
+#include "engine/structure/jump_forward.h"
 
 namespace windrow::engine {
 namespace {
@@ -144,15 +144,15 @@ std::optional<llm::FinishReason> AnswerRow::append_forced() {
   while (true) {
     const std::string text = guide_->forced_text(kForcedBytesMax);
     const std::string_view plain =
-        form.marks.empty() ? text
-                           : std::string_view(text).substr(0, text.find(SpelledMarks::kSign));
+        form.escapes.empty() ? text
+                             : std::string_view(text).substr(0, text.find(TokenEscapes::kEscape));
     const bool mark_behind = plain.size() < text.size();
     std::vector<Token> tokens;
     if (plain.empty()) {
-      const SpelledMarks::Mark* mark = form.marks.at_front(text);
+      const TokenEscapes::Entry* mark = form.escapes.at_front(text);
       if (mark != nullptr) tokens = {mark->token};
     } else {
-      tokens = forced_tokens(
+      tokens = jump_forward_tokens(
           tokens_,
           {.text = plain,
            .is_end = mark_behind || guide_->ends_behind(text),
@@ -249,7 +249,7 @@ llm::Answer AnswerRow::finish(llm::FinishReason reason, const llm::Timings& timi
     // The grammar of calls would go on behind the only call that is wanted.
     ENSURE(!whole || called_ || guide_->can_end(), "an answer ended before its structure");
     // An answer that need not call a tool or have a form is never cut too early.
-    if (!request_.form->call_marks) {
+    if (!request_.form->call_triggers) {
       choice.structure = whole ? llm::StructureLabel::kValid : llm::StructureLabel::kTruncated;
       answer.truncated = !whole;
     }

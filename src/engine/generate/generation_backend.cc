@@ -320,18 +320,18 @@ void GenerationBackend::structure_made(llm::PendingId id, const llm::StructureSp
   const Structure& structure = **made;
   const chat::ReasoningFormat* reasoning = prompt_maker_.reasoning();
   auto form = std::make_shared<AnswerForm>(
-      AnswerForm{.grammar = structure.grammar, .marks = structure.marks});
+      AnswerForm{.grammar = structure.grammar, .escapes = structure.escapes});
   if (chat && reasoning != nullptr) {
-    form->thought_masks = structure.thoughts;
+    form->reasoning_masks = structure.reasoning_masks;
     form->reasoning = *reasoning;
     form->prompt_end = prepared.prompts.chat_end;
   }
   if (chat) form->thought_tokens_max = reasoning_tokens_max(prepared);
   if (has_calls(spec)) {
-    const chat::ToolSyntax& syntax = call_tables_.spelling.syntax;
-    form->call_marks = structure.call_marks;
+    const chat::ToolSyntax& syntax = call_tables_.format.syntax;
+    form->call_triggers = structure.call_triggers;
     form->said_before = said_before_calls(syntax);
-    if (!form->call_marks) form->reasoning = call_tables_.thoughts;
+    if (!form->call_triggers) form->reasoning = call_tables_.reasoning;
   }
   if (!structure.warnings.empty())
     prepared.done = with_warnings(structure.warnings, std::move(prepared.done));

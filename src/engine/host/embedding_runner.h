@@ -15,7 +15,7 @@
 
 namespace windrow::engine {
 
-// How the vectors of an input's tokens become one.
+// How the vectors of an input's tokens are combined.
 enum class Pooling : uint8_t {
   kMean,  // their mean
   kCls,   // the first token's

@@ -42,7 +42,7 @@ ModelsInUse& models_in_use() {
 
 std::string paths_in_use() {
   ModelsInUse& models = models_in_use();
-  // Whoever holds it does not abort, and holds it for a moment.
+  // No thread aborts while it holds the mutex, and all hold it briefly.
   const std::scoped_lock lock(models.mutex);
   std::vector<std::string> paths;
   for (const std::string* path : models.paths) {

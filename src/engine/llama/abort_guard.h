@@ -1,11 +1,12 @@
-// What becomes of an abort of libggml. libllama and libggml check by assertions what they are
-// given, and one that fails ends the process: a file with an absurd header would take a server and
-// all its clients with it.
+// Turns aborts of libggml into errors where that is possible. libllama and libggml check their
+// input by assertions, and one that fails ends the process: a file with an absurd header would end
+// a server for all its clients.
 //
-// libggml tells a callback first. Within guard_against_abort that callback throws: libllama catches
-// it where it catches its own exceptions (while it loads a model and makes a context), and a pass
-// of one thread lets it through. Elsewhere nothing can be saved any more (threads of libggml let no
-// exception pass), so it is said which model it was and what to do, and the process ends.
+// libggml calls a callback first. Within guard_against_abort() that callback throws: libllama
+// catches the exception where it catches its own (while it loads a model or makes a context), and a
+// pass of one thread lets it through. In all other places nothing can be saved (threads of libggml
+// let no exception pass), so the callback writes which model it was and what to do, and the process
+// ends.
 #pragma once
 
 #include <functional>
@@ -17,9 +18,8 @@
 
 namespace windrow::engine {
 
-// libggml's callback, which is one for the process: while one of these exists (LlamaLibrary has
-// it), aborts become what is described above. Made and destroyed where no other thread is in
-// libggml.
+// Installs libggml's callback, of which a process has one, for its lifetime; LlamaLibrary has one.
+// Made and destroyed while no other thread is in libggml.
 class AbortWatch {
  public:
   AbortWatch();
@@ -31,8 +31,8 @@ class AbortWatch {
   void (*const before_)(const char*);
 };
 
-// While one exists, this thread and the threads that libggml has for it compute with the model of
-// this file, which is named should the process end. Any thread; `path` outlives it.
+// While one exists, this thread and libggml's threads for it compute with the model of this file;
+// it is named if the process ends. Any thread; `path` outlives it.
 class ModelInUse {
  public:
   explicit ModelInUse(const std::string& path);
@@ -44,17 +44,18 @@ class ModelInUse {
   const std::string& path_;
 };
 
-// Runs `call`, which calls libllama for the model of this file on this thread alone. What libggml
-// said when it would have ended the process in it; empty: it did not. What `call` was making is
-// lost then: where it is a context in which a pass ran, it may only be freed. Needs an AbortWatch.
+// Runs `call`, which uses libllama with the model of this file on this thread alone. Returns
+// libggml's message if it would have ended the process; nullopt: it did not. After a message the
+// object that `call` was making is unusable; a context in which a pass ran may only be freed. Needs
+// an AbortWatch.
 std::optional<std::string> guard_against_abort(const std::string& path,
                                                const std::function<void()>& call);
 
-// Of a model whose `doing` ("make a context") ended like this; for the caller to put the file in
-// front. kInvalid.
+// The error of a model for which `doing` ("make a context") ended so. kInvalid; the caller puts the
+// file in front.
 Error abort_error(std::string_view doing, std::string_view said);
 
-// What is written before the process ends, a line; `paths`: of the models that compute.
+// The line that is written before the process ends. `paths`: of the models that compute.
 std::string last_words(std::string_view said, std::string_view paths);
 
 }  // namespace windrow::engine

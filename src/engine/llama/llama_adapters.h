@@ -1,5 +1,5 @@
-// LlamaAdapters: low-rank adapters (LoRA, Hu et al., 2021) laid over a model's weights: what a
-// fine-tuning changed, in a file of its own.
+// LlamaAdapters: low-rank adapters (LoRA, Hu et al., 2021) on a model's weights: the changes of a
+// fine-tuning in a file of its own.
 #pragma once
 
 #include <span>
@@ -25,14 +25,14 @@ struct AdapterChoice {
 // Const and thread-safe once loaded.
 class LlamaAdapters {
  public:
-  // kNotFound for a file that cannot be read, kInvalid for one that is no adapter or does not fit
-  // the model, in libllama's words. The model owns what is loaded and must outlive this.
+  // kNotFound: a file cannot be read. kInvalid: one is no adapter or does not fit the model, with
+  // libllama's reason. The model owns the loaded adapters and must outlive this.
   static Result<LlamaAdapters> load(LlamaLibrary& library, llama_model& model,
                                     std::span<const AdapterChoice> choices);
 
   LlamaAdapters() = default;
 
-  // Every pass of `context` runs with them from now on. kUnavailable when libllama refuses.
+  // Every further pass of `context` runs with them. kUnavailable: libllama refuses.
   Result<void> apply_to(llama_context& context) const;
 
  private:

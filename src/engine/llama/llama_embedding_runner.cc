@@ -14,9 +14,8 @@
 #include "base/format.h"
 #include "engine/host/cpu_count.h"
 #include "engine/llama/abort_guard.h"
-#include "engine/llama/context_size.h"
-#include "engine/llama/llama_types.h"
-#include "engine/llama/trial_step.h"
+#include "engine/llama/llama_context_setup.h"
+#include "engine/llama/memory_plan.h"
 
 namespace windrow::engine {
 namespace {

@@ -1,8 +1,9 @@
-// LlamaEmbeddingRunner: EmbeddingRunner over a libllama context of its own. It checks before each
-// call everything libllama would answer by ending the process (tests/facts has the list).
+// LlamaEmbeddingRunner: an EmbeddingRunner with a libllama context of its own. Before each call it
+// checks everything over which libllama would end the process (tests/facts has the list). Threads
+// as EmbeddingRunner.
 //
-// Every pass is one graph run (n_ubatch = n_batch), because libllama pools wrongly over several; of
-// last pooling alone one input may be computed in pieces. A model that attends over a cache (a
+// Every pass is one graph run (n_ubatch = n_batch), because libllama pools wrongly over several;
+// only with last pooling one input may be computed in pieces. A model that attends over a cache (a
 // generating one, used for embeddings) has it emptied before each pass; an encoder has none.
 //
 // What a context costs: with flash attention 0.25 GB (MiniLM's shape) to 0.6 GB (Qwen3-0.6B's) for
@@ -25,8 +26,9 @@ namespace windrow::engine {
 
 class LlamaEmbeddingRunner final : public EmbeddingRunner {
  public:
-  // `device`: whose memory the model fills. `path`: the model's file, which alone tells whether it
-  // has a classification head, and which an abort of libllama names.
+  // `library` and `model` outlive it. `device`: whose memory the model fills. `path`: the model's
+  // file, which alone tells whether it has a classification head, and which messages name. Errors
+  // as LlamaModel::make_embedding_runner.
   static Result<std::unique_ptr<EmbeddingRunner>> make(LlamaLibrary& library, llama_model& model,
                                                        ggml_backend_device& device,
                                                        const LlamaAdapters& adapters,
@@ -55,7 +57,7 @@ class LlamaEmbeddingRunner final : public EmbeddingRunner {
   const std::string path_;
   EmbeddingLimits limits_;
   std::unique_ptr<Batch> batch_;
-  size_t inputs_ = 0;  // of the last pass
+  size_t inputs_ = 0;  // in the last pass
 };
 
 }  // namespace windrow::engine

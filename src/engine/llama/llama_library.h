@@ -1,5 +1,6 @@
-// LlamaLibrary: libllama and ggml, started. The library keeps its devices and its log in global
-// state, so there is one of these in a process, made in main before any model and destroyed last.
+// LlamaLibrary: libllama and ggml, started; their devices, and their messages in words that a
+// person can use. The library keeps its devices and its log in global state, so there is one of
+// these in a process, made in main before any model and destroyed last.
 #pragma once
 
 #include <cstdint>
@@ -19,36 +20,37 @@ namespace windrow::engine {
 enum class DeviceKind : uint8_t { kCpu, kGpu, kIntegratedGpu, kOther };
 
 struct Device {
-  std::string name;         // as --device takes it
-  std::string description;  // as its maker calls it
+  std::string name;         // the value of --device
+  std::string description;  // its maker's name for it
   DeviceKind kind = DeviceKind::kOther;
   uint64_t memory_bytes = 0;
   uint64_t memory_free_bytes = 0;
 };
 
-// What a log said in several lines, in one: "cannot open the file; cannot load the model".
+// The lines of a log as one: "cannot open the file; cannot load the model".
 std::string in_one_line(std::string_view log);
 
+// Thread-safe.
 class LlamaLibrary {
  public:
-  // Loads the plug-ins of all devices: from `backends_folder`, or when that is empty from the
-  // folder that belongs to this build. kUnavailable when there is no usable device.
+  // Loads the plug-ins of all devices from `backends_folder`, or if that is empty from the folder
+  // that belongs to this build. kUnavailable: there is no usable device.
   static Result<std::unique_ptr<LlamaLibrary>> start(const std::string& backends_folder);
 
   ~LlamaLibrary();
   LlamaLibrary(const LlamaLibrary&) = delete;
   LlamaLibrary& operator=(const LlamaLibrary&) = delete;
 
-  // Which libllama this is and which it was built against.
+  // The version of libllama, and of the one that this program was built against.
   static std::string version();
 
   std::vector<Device> devices() const;
 
-  // Told of each pass by whatever runs one.
+  // Every pass runs within its timed().
   SpinControl& spins() { return spins_; }
 
-  // The library says why only in its log. `call` runs with errors collected; the result is what it
-  // said, shortened to its first lines, or "no reason given". Thread-safe, one call at a time.
+  // Runs `call` and returns the errors that the library logged in it, shortened to the first lines,
+  // or "no reason given": libllama gives reasons only in its log. Thread-safe; one call at a time.
   std::string reason_of_failure(const std::function<void()>& call);
 
  private:
@@ -62,5 +64,12 @@ class LlamaLibrary {
   std::mutex log_mutex_;
   std::string errors_;
 };
+
+// libllama's description of a model ("qwen3 ?B all F32 (guessed)") with its size where libllama has
+// no name for it, and without "(guessed)". Pure.
+std::string described_model(std::string_view description, uint64_t parameters);
+
+// Why a file could not be loaded: libllama's reason, and what to do where that is known. Pure.
+std::string load_failure(std::string_view reason);
 
 }  // namespace windrow::engine

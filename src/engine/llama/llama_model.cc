@@ -15,13 +15,12 @@
 #include <utility>
 
 #include "engine/llama/abort_guard.h"
-#include "engine/llama/gguf_file.h"
 #include "engine/llama/gguf_header.h"
 #include "engine/llama/llama_embedding_runner.h"
+#include "engine/llama/llama_library.h"
 #include "engine/llama/llama_runner.h"
 #include "engine/llama/llama_vocabulary.h"
-#include "engine/llama/memory_device.h"
-#include "engine/llama/model_texts.h"
+#include "engine/llama/memory_plan.h"
 
 namespace windrow::engine {
 namespace {

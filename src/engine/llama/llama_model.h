@@ -1,5 +1,5 @@
-// LlamaModel: a GGUF file, loaded: its weights, its vocabulary and what it says of itself. Runners
-// made of it share the weights.
+// LlamaModel: a loaded GGUF file: its weights, its vocabulary and its facts. Runners made of it
+// share the weights.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ namespace windrow::engine {
 struct LlamaModelOptions {
   int32_t gpu_layers = -1;  // layers on the GPU; -1: as many as fit
   std::string device;       // a name of LlamaLibrary::devices(); empty: all of them
-  std::vector<AdapterChoice> adapters = {};  // every context of the model runs with them
-  std::stop_token unwanted = {};             // loading is given up soon after it was stopped
+  std::vector<AdapterChoice> adapters = {};  // for every context of the model
+  std::stop_token unwanted = {};             // stopped: loading is given up soon
 };
 
 // Number format of the KV cache.
@@ -37,11 +37,11 @@ std::string_view to_string(KvType type);
 
 enum class FlashAttention : uint8_t { kAuto, kOn, kOff };
 
-// How the cells of a context are given to its rows.
+// How the cells of a context are divided among its rows.
 enum class KvCache : uint8_t {
-  kUnified,  // all from one store: rows may be of any length and share their beginnings, and a
-             // step reads everybody's cells
-  kSplit,    // the same number to each: nothing is shared, and a row reads its own only
+  kUnified,  // all from one store: rows have any length and can share prefixes, and a step reads
+             // the cells of all rows
+  kSplit,  // the same number for each: nothing is shared, and a row reads only its own
 };
 
 struct LlamaRunnerOptions {
@@ -54,7 +54,7 @@ struct LlamaRunnerOptions {
   KvCache kv_cache = KvCache::kUnified;
   bool share = true;  // prefixes, as far as model and cache can
 
-  // Without cells_max: chosen as if no more than this were free; 0: by what is.
+  // Without cells_max: cells are chosen as if no more than this were free; 0: by what is free.
   uint64_t memory_bytes = 0;
 };
 
@@ -64,52 +64,52 @@ struct LlamaEmbeddingOptions {
   int32_t threads = 0;             // 0: the cores this process may use
   KvType kv_type = KvType::kF16;   // of models that attend over a cache; encoders have none
   FlashAttention flash_attention = FlashAttention::kAuto;
-  uint64_t memory_bytes = 0;  // LlamaRunnerOptions
+  uint64_t memory_bytes = 0;  // as in LlamaRunnerOptions
 };
 
-// What a model is, for people and for the checks before a job.
+// Facts of a model, for people and for the checks before a job.
 struct ModelFacts {
   std::string architecture;  // "qwen3"
   std::string name;          // general.name, or empty
   std::string license;       // general.license ("apache-2.0"), or empty
-  std::string description;   // architecture, size and quantisation in libllama's words
+  std::string description;   // architecture, size and quantisation, by libllama
   uint64_t parameters = 0;
   uint64_t weights_bytes = 0;
   int32_t layers = 0;
   int32_t embedding_length = 0;
-  int32_t heads = 0;  // of attention
+  int32_t heads = 0;
   int32_t context_trained = 0;
   int32_t vocabulary_size = 0;
   int32_t sliding_window = 0;  // 0: none
   bool recurrent = false;
   bool hybrid = false;
   bool encoder_only = false;
-  std::string pooling;  // as the file says, "mean"; empty: it does not, and the mean is taken
+  std::string pooling;  // of the file ("mean"); empty: not in the file, and the mean is taken
   Sharing sharing = Sharing::kNothing;
   uint64_t cell_bytes_f16 = 0;  // KV cache of one token in f16; an upper bound for hybrids
   std::string chat_template;    // empty: none
-  std::string begin_text;       // of the tokens that templates call bos_token and eos_token;
-  std::string end_text;         // empty: none
+  std::string begin_text;       // bos_token and eos_token of templates; empty: none
+  std::string end_text;
 };
 
 // Const and thread-safe once loaded.
 class LlamaModel {
  public:
-  // kNotFound and kInvalid for a file that is not there, not a GGUF model, or one whose header
-  // libllama would end the process over (gguf_header.h, abort_guard.h); kUnavailable for a
-  // model that libllama cannot load or that is of a kind Windrow does not run (encoder-decoder,
-  // diffusion). `library` must outlive the model.
+  // kNotFound: there is no such file. kInvalid: it is no GGUF model, or libllama would end the
+  // process over its header (gguf_header.h, abort_guard.h). kUnavailable: libllama cannot load it,
+  // or it is of a kind that Windrow does not run (encoder-decoder, diffusion). Blocks for as long
+  // as loading takes. `library` must outlive the model.
   static Result<std::unique_ptr<LlamaModel>> load(LlamaLibrary& library, const std::string& path,
                                                   const LlamaModelOptions& options);
 
-  // Looks whether libllama can load the file and make a context of it, as far as that shows without
-  // its weights being read: its header, its tensors' shapes, the graph of a pass. Takes about as
-  // long as reading the vocabulary twice. Errors as load.
+  // Checks whether libllama can load the file and make a context of it, as far as that shows
+  // without reading the weights: header, shapes of tensors, graph of a pass. Takes about as long as
+  // reading the vocabulary twice. Errors as load().
   static Result<void> rehearse(LlamaLibrary& library, const std::string& path);
 
-  // What a file says of itself, without its weights being read: some milliseconds, and as much as a
-  // vocabulary takes. Where heads differ from layer to layer cell_bytes_f16 is a bound. Errors as
-  // load, as far as the file shows them so.
+  // The facts of a file, without reading the weights: takes some milliseconds, and the memory of a
+  // vocabulary. Where heads differ between layers cell_bytes_f16 is a bound. Errors as load(), as
+  // far as they show in the header.
   static Result<ModelFacts> read_header(LlamaLibrary& library, const std::string& path);
 
   ~LlamaModel();
@@ -119,22 +119,21 @@ class LlamaModel {
   const ModelFacts& facts() const { return facts_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
 
-  // Files may carry further chat templates beside the default one, each under a name ("tool_use").
+  // A further chat template of the file, by its name ("tool_use"). nullopt: there is none.
   std::optional<std::string> named_chat_template(const std::string& name) const;
 
-  // A context of its own on these weights, for generation, through which one token has run
-  // (trial_step.h). The model must outlive it. kInvalid for options that cannot be and for a model
-  // that cannot be computed, kUnavailable when memory ends or the model answers nothing (an
+  // A context of its own for generation on these weights, through which one token has run
+  // (llama_context_setup.h). The model must outlive it. kInvalid: impossible options, or a model
+  // that cannot be computed. kUnavailable: out of memory, or the model cannot generate (an
   // encoder).
   Result<std::unique_ptr<ModelRunner>> make_runner(const LlamaRunnerOptions& options) const;
 
-  // The same for embeddings, or with Pooling::kRank for reranking.
-  // The model must outlive it. kInvalid for options that cannot be and for kRank where the model
-  // has no classification head, kUnavailable when memory ends.
+  // The same for embeddings, or with Pooling::kRank for reranking. kInvalid also for kRank where
+  // the model has no classification head.
   Result<std::unique_ptr<EmbeddingRunner>> make_embedding_runner(
       const LlamaEmbeddingOptions& options) const;
 
-  // How a query and a document are put together for it, if it is a reranker.
+  // How a query and a document are joined, if it is a reranker.
   PairFormat pair_format() const;
 
  private:
@@ -144,7 +143,7 @@ class LlamaModel {
   LlamaLibrary& library_;
   const std::string path_;
   llama_model* model_;
-  ggml_backend_device* device_;  // whose memory it fills
+  ggml_backend_device* device_;  // holds the model
   LlamaAdapters adapters_;
   std::unique_ptr<Vocabulary> vocabulary_;
   ModelFacts facts_;

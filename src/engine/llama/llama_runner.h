@@ -1,5 +1,5 @@
-// LlamaRunner: ModelRunner over a libllama context. It checks before each call everything libllama
-// would answer by ending the process (tests/facts has the list).
+// LlamaRunner: a ModelRunner with a libllama context. Before each call it checks everything over
+// which libllama would end the process (tests/facts has the list). Threads as ModelRunner.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ namespace windrow::engine {
 
 class LlamaRunner final : public ModelRunner {
  public:
-  // `device`: whose memory the model fills, and so do the cells. `path`: the model's file.
+  // `library` and `model` outlive it. `device`: holds the model and the cells. `path`: the model's
+  // file, which messages name. Errors as LlamaModel::make_runner.
   static Result<std::unique_ptr<ModelRunner>> make(LlamaLibrary& library, llama_model& model,
                                                    ggml_backend_device& device,
                                                    const LlamaAdapters& adapters,
@@ -50,9 +51,9 @@ class LlamaRunner final : public ModelRunner {
   const std::string path_;
   RunnerLimits limits_;
   std::unique_ptr<Batch> batch_;
-  std::vector<int32_t> output_indices_;  // of the last step: where in the batch logits were wanted
-  std::vector<Position> ends_;           // what each sequence holds
-  bool lost_ = false;                    // what its memory held
+  std::vector<int32_t> output_indices_;  // of the last step: indices in the batch that have logits
+  std::vector<Position> ends_;           // the length of each sequence
+  bool lost_ = false;                    // the memory of all sequences is lost
 };
 
 }  // namespace windrow::engine

@@ -23,9 +23,9 @@ bool never_in_utf8(size_t byte) {
 LlamaVocabulary::LlamaVocabulary(const llama_vocab* vocabulary)
     : vocabulary_(vocabulary), token_bytes_max_(find_token_bytes_max()) {}
 
-// WordPiece and unigram vocabularies normalise and have a token for all that is unknown, and of the
-// rarer kinds too little is known. Of these two, a vocabulary without a token for each byte drops
-// what it cannot say, and a token that strips blanks takes any number of them.
+// WordPiece and unigram vocabularies normalise texts and have a token for unknown ones, and the
+// rarer kinds are not known well enough. A BPE or SentencePiece vocabulary without a token for each
+// byte drops what it cannot write, and a token that strips blanks takes any number of them.
 std::optional<size_t> LlamaVocabulary::find_token_bytes_max() const {
   const auto type = llama_vocab_type(vocabulary_);
   if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return std::nullopt;

@@ -1,4 +1,4 @@
-// LlamaVocabulary: the tokeniser of a GGUF model, by libllama.
+// LlamaVocabulary: the tokeniser of a GGUF model, by libllama. Const and thread-safe.
 #pragma once
 
 #include "engine/host/vocabulary.h"

@@ -59,7 +59,7 @@ TEST(SpinControlTest, AddsThreadsAndTakesThemAway) {
   control.set_briefly(true);
   control.set_briefly(false);
   EXPECT_FALSE(control.briefly());
-  // Those of the runtime are told to go, and go.
+  // The runtime's threads are told to end, and end.
   windrow::testing::eventually([&] { return threads(); }, ::testing::Le(before));
 }
 

@@ -13,7 +13,7 @@ double unit_draw(uint64_t seed, int32_t index) {
   return mixed.unit();
 }
 
-Token draw_from(const LogitBlocks& blocks, const Kept& kept, float temperature, double unit,
+Token draw_from(const LogitBlocks& blocks, const LogitRange& kept, float temperature, double unit,
                 std::vector<double>& sums) {
   BlockWeights weights;
   sums.resize(blocks.count());
@@ -21,7 +21,7 @@ Token draw_from(const LogitBlocks& blocks, const Kept& kept, float temperature, 
   for (size_t block = 0; block < blocks.count(); ++block) {
     sums[block] = blocks.maxima()[block] < kept.lowest.logit
                       ? 0.0
-                      : weigh_kept(blocks, block, kept, temperature, weights);
+                      : weigh_range(blocks, block, kept, temperature, weights);
     total += sums[block];
   }
   double left = unit * total;
@@ -32,7 +32,7 @@ Token draw_from(const LogitBlocks& blocks, const Kept& kept, float temperature, 
     if (left < sums[block]) break;
     left -= sums[block];
   }
-  weigh_kept(blocks, chosen, kept, temperature, weights);
+  weigh_range(blocks, chosen, kept, temperature, weights);
   size_t last = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] <= 0) continue;

@@ -22,7 +22,7 @@ TEST(Draw, ABlockWithNothingKeptIsNeverDrawnFrom) {
     logits[0] = 0;
     LogitBlocks blocks;
     ASSERT_TRUE(blocks.scan(logits));
-    Kept kept = all_of(blocks);
+    LogitRange kept = all_of(blocks);
     kept.lowest = {.logit = logit, .token = static_cast<Token>(random.below(600))};
     std::vector<double> sums;
     EXPECT_EQ(draw_from(blocks, kept, 0.7F, kLast, sums), kept.lowest.token);
@@ -41,7 +41,7 @@ TEST(Draw, WhatIsKeptIsWeighedAgainstTheLargestKeptLogit) {
   const std::vector<float> logits = {0, -20, -20};
   LogitBlocks blocks;
   ASSERT_TRUE(blocks.scan(logits));
-  const Kept kept{.max = -20, .highest = {.logit = -20}, .lowest = {.logit = -20}};
+  const LogitRange kept{.max = -20, .highest = {.logit = -20}, .lowest = {.logit = -20}};
   std::vector<double> sums;
   EXPECT_EQ(draw_from(blocks, kept, 0.1F, 0.49, sums), 1);
   EXPECT_EQ(draw_from(blocks, kept, 0.1F, 0.51, sums), 2);

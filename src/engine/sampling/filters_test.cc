@@ -66,7 +66,7 @@ void keep_top_p(std::vector<Candidate>& candidates, double top_p) {
   candidates.resize(std::max<size_t>(kept, 1));
 }
 
-std::vector<Token> kept_of(const std::vector<float>& logits, const Kept& kept) {
+std::vector<Token> kept_of(const std::vector<float>& logits, const LogitRange& kept) {
   std::vector<Token> tokens;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (std::isfinite(logits[i]) && kept.has(logits[i], static_cast<Token>(i)))
@@ -99,7 +99,7 @@ TEST(Filters, TypicalKeepsOfAVocabularyWhatAFullSortKeeps) {
     std::sort(tokens.begin(), tokens.end());
     LogitBlocks blocks;
     ASSERT_TRUE(blocks.scan(logits));
-    const Kept kept = Filters().keep(blocks, sampling);
+    const LogitRange kept = Filters().keep(blocks, sampling);
     const std::vector<Token> ours = kept_of(logits, kept);
     // Sums in two precisions may reach the share one token apart, which moves top_p by one too.
     ASSERT_NEAR(static_cast<double>(ours.size()), static_cast<double>(tokens.size()), 2);
@@ -128,7 +128,7 @@ TEST(Filters, MinPComparesWithTheMostLikelyTokenThatIsKept) {
   logits[1] = -9;
   LogitBlocks blocks;
   ASSERT_TRUE(blocks.scan(logits));
-  const Kept typical = Filters().keep(blocks, {.typical_p = 0.2F});
+  const LogitRange typical = Filters().keep(blocks, {.typical_p = 0.2F});
   EXPECT_EQ(typical.max, -7);
   const std::vector<Token> ours = kept_of(logits, typical);
   ASSERT_FALSE(ours.empty());

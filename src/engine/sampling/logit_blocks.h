@@ -1,10 +1,10 @@
-// LogitBlocks: one row of logits, looked at once. The vocabulary of a model has 150,000 entries and
-// a row is sampled for each token of each answer, so all that follows works on blocks: what a block
-// holds at most says whether it has to be looked at again.
+// LogitBlocks: one row of logits, read once. The vocabulary of a model has 150,000 entries and a
+// row is sampled for each token of each answer, so all further work is done by blocks: the maximum
+// of a block tells whether it has to be read again.
 //
-// The loops are written for the compiler to vectorise: fixed numbers of lanes, no branches. They
-// add up in one order whatever the machine's vectors are and never fuse a product with a sum
-// (CMakeLists.txt), so a draw does not depend on the machine.
+// The loops are written to be vectorised: fixed numbers of lanes, no branches. They add up in one
+// order whatever the machine's vectors are and never fuse a product with a sum (CMakeLists.txt), so
+// a draw does not depend on the machine.
 #pragma once
 
 #include <array>
@@ -28,9 +28,9 @@ struct Weighing {
   float highest = std::numeric_limits<float>::infinity();
 };
 
-// Logits are dealt to bands by their distance from `middle`, on both sides alike. What is too far
-// away goes to the bands from kBands on in turns: adding up each, most of a steep row would
-// otherwise wait for one sum.
+// Logits are dealt to bands by their distance from `middle`, on both sides alike. Logits that are
+// too far away go to the bands from kBands on in turns: in a steep row most of them are, and
+// additions to a single sum would wait for each other.
 inline constexpr size_t kBands = 2048;
 inline constexpr size_t kBandsTooFar = 16;
 
@@ -49,9 +49,9 @@ struct BandScale {
 
 class LogitBlocks {
  public:
-  // Looks at `logits`, which must stay as they are while they are asked about. False when they are
-  // not usable: one is no number, or the largest is not finite. Weights that overflow their number
-  // format give such logits; minus infinity for some tokens is no fault, they can just never come.
+  // Reads `logits`, which must stay unchanged while this is used. False when they are not usable:
+  // one is not a number, or the largest is not finite. Weights that overflow their number format
+  // give such logits; minus infinity for some tokens is no fault, they can just never come.
   bool scan(std::span<const float> logits);
 
   std::span<const float> logits() const { return logits_; }
@@ -65,14 +65,14 @@ class LogitBlocks {
   // The last block may be shorter.
   std::span<const float> block(size_t block) const;
 
-  // exp((logit - max) / temperature) of the logits of a block, 0 for those that do not count;
-  // returns their sum. Behind a short block there are zeros. Within 2e-7 of the true values.
+  // Sets `weights` to exp((logit - max) / temperature) of the logits of a block, and to 0 for those
+  // that do not count and behind a short block; returns their sum. Within 2e-7 of the true values.
   double weigh(size_t block, const Weighing& weighing, BlockWeights& weights) const;
 
   // The sum of weights times how far their logits lie below `max`.
   double energy(size_t block, float max, const BlockWeights& weights) const;
 
-  // The band of each of the kBlockSize logits; what is behind a short block is too far away.
+  // The band of each of the kBlockSize logits; behind a short block it is one for too far away.
   void deal(size_t block, const BandScale& scale, uint16_t* bands) const;
 
  private:

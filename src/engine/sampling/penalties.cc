@@ -16,7 +16,7 @@ std::span<const float> Penalties::apply(std::span<const float> logits,
   }
   counts_.resize(logits_.size(), 0);
   if (sampling.repetition_penalty != 1.0F) {
-    // Once for each token, however often it is there; counts_ marks those that were seen.
+    // Once for each token, however often it occurs; counts_ marks the tokens seen.
     for (const std::span<const Token> tokens : {history.prompt, history.answer}) {
       for (const Token token : tokens) {
         const auto at = static_cast<size_t>(token);

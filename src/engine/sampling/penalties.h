@@ -1,10 +1,10 @@
-// Penalties: what a request does to logits before anything is filtered: biases, then penalties for
-// tokens that were there before. Pure.
+// Penalties: how a request changes logits before they are filtered: biases, then penalties for
+// tokens that occurred before. Pure.
 //
-// The order and the arithmetic are those of llama.cpp and vLLM; what counts as there before is what
-// OpenAI's and vLLM's documents say: presence and frequency penalties look at the answer, the
-// repetition penalty (CTRL, Keskar et al., 2019) at prompt and answer. llama.cpp looks at the last
-// tokens of both for all three.
+// The order and the arithmetic are those of llama.cpp and vLLM. Which tokens count follows OpenAI's
+// and vLLM's documents: presence and frequency penalties look at the answer, the repetition penalty
+// (CTRL, Keskar et al., 2019) at prompt and answer. llama.cpp looks at the last tokens of both for
+// all three.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ std::vector<Candidate> Sampler::distribution(std::span<const float> logits,
   if (Filters::lists(sampling, logits.size())) {
     candidates = filters_.list(*blocks, sampling);
   } else {
-    const Kept kept = filters_.keep(*blocks, sampling);
+    const LogitRange kept = filters_.keep(*blocks, sampling);
     find_at_least(*blocks, kept.lowest.logit, candidates);
     std::erase_if(candidates, [&](const Candidate& candidate) {
       return !kept.has(candidate.logit, candidate.token);

@@ -1,8 +1,7 @@
-// Sampler: the choice of the next token. The parts lie in sampling/: penalties change logits, a
-// mask takes out what a structure does not allow, filters what is unlikely, draw picks one of the
-// rest, probabilities say what the model thought.
+// Sampler: chooses the next token: penalties change the logits, a mask excludes tokens that a
+// structure does not allow, filters exclude unlikely ones, a draw picks one of the rest.
 //
-// What is chosen depends on the logits, the request and the row's own tokens, and on nothing else.
+// The choice depends on the logits, the request and the row's own tokens, and on nothing else.
 #pragma once
 
 #include <optional>
@@ -10,13 +9,12 @@
 #include <vector>
 
 #include "engine/host/types.h"
-#include "engine/sampling/allowed.h"
 #include "engine/sampling/candidates.h"
 #include "engine/sampling/draw.h"
 #include "engine/sampling/filters.h"
 #include "engine/sampling/logit_blocks.h"
+#include "engine/sampling/masked_logits.h"
 #include "engine/sampling/penalties.h"
-#include "engine/sampling/probabilities.h"
 #include "llm/request.h"
 
 namespace windrow::engine {
@@ -25,30 +23,30 @@ namespace windrow::engine {
 class Sampler {
  public:
   // The row's next token. Temperature 0 takes the most likely one, the lowest of equal ones; biases
-  // and penalties hold there too. Nothing when the logits are not usable (sampling/logit_blocks.h).
-  // With a mask (sampling/allowed.h) it is as if the vocabulary had its tokens only; whether the
-  // others' logits are numbers does not matter then.
+  // and penalties apply there too. nullopt: the logits are not usable (logit_blocks.h). With a mask
+  // (masked_logits.h) it is as if the vocabulary had only its tokens; the logits of others may then
+  // be anything.
   std::optional<Token> sample(std::span<const float> logits, const llm::Sampling& sampling,
                               const History& history, std::span<const uint64_t> mask = {});
 
-  // What temperature > 0 draws from: the tokens that pass the filters, with probabilities that add
-  // up to 1, most likely first. Empty when the logits are not usable.
+  // The tokens that temperature > 0 draws from: those that pass the filters, with probabilities
+  // that add up to 1, most likely first. Empty when the logits are not usable.
   std::vector<Candidate> distribution(std::span<const float> logits, const llm::Sampling& sampling,
                                       const History& history);
 
-  // The log-probability of a token and the most likely ones beside it, of usable logits.
+  // score_token() of logits that are usable.
   TokenScores score(std::span<const float> logits, Token token, int32_t top_count);
 
   bool usable(std::span<const float> logits) { return raw_.scan(logits); }
 
  private:
-  // Looks at the logits with penalties; none when they are not usable.
+  // The logits with penalties and mask applied; nullptr when they are not usable.
   const LogitBlocks* look(std::span<const float> logits, const llm::Sampling& sampling,
                           const History& history, std::span<const uint64_t> mask);
 
   LogitBlocks raw_;
   LogitBlocks changed_;
-  Allowed allowed_;
+  MaskedLogits allowed_;
   Penalties penalties_;
   Filters filters_;
   std::vector<double> sums_;

@@ -1,4 +1,4 @@
-// Pause: how a simulated model lets time pass. Tests have one that moves their clock.
+// Pause: how a simulated model lets time pass. The tests' one moves their clock.
 #pragma once
 
 #include <condition_variable>
@@ -12,27 +12,27 @@ class Pause {
  public:
   virtual ~Pause() = default;
 
-  // Returns when it is so late, and never before.
+  // Blocks until that time, never shorter.
   virtual void until(TimePoint at) = 0;
 };
 
-// Of the thread that calls; it takes no processor meanwhile. Late by what the system's timers are:
-// some 50 microseconds.
+// Blocks the calling thread without using a processor. About 50 microseconds late, as the system's
+// timers are.
 class RealPause final : public Pause {
  public:
-  // `clock` outlives it, and its time passes by itself.
+  // `clock` outlives it and runs in real time.
   explicit RealPause(const Clock& clock) : clock_(clock) {}
 
   void until(TimePoint at) override {
     std::unique_lock lock(mutex_);
     for (Duration left = at - clock_.now(); left > Duration{}; left = at - clock_.now())
-      nobody_.wait_for(lock, left);
+      never_notified_.wait_for(lock, left);
   }
 
  private:
   const Clock& clock_;
   std::mutex mutex_;
-  std::condition_variable nobody_;  // tells
+  std::condition_variable never_notified_;
 };
 
 }  // namespace windrow::engine::sim

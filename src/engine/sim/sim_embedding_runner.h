@@ -1,6 +1,6 @@
 // SimEmbeddingRunner: an EmbeddingRunner that takes the time a model would take. The vector of a
-// text is the sum of its words': equal texts have equal vectors, and texts that share words are
-// nearer than others. As a reranker it scores a document by how near it is to the query.
+// text is the sum of those of its words: equal texts have equal vectors, and texts that share words
+// are nearer than others. As a reranker it scores a document by how near it is to the query.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ namespace windrow::engine::sim {
 
 class SimEmbeddingRunner final : public EmbeddingRunner {
  public:
-  // `clock` outlives it. `pooling`: kRank makes it a reranker; all others are alike.
+  // `vocabulary` and `clock` outlive it. `pooling`: kRank makes it a reranker; the others are
+  // alike.
   SimEmbeddingRunner(const SimVocabulary& vocabulary, const SimOptions& model, Pooling pooling,
                      const Clock& clock, std::unique_ptr<Pause> pause);
 

@@ -18,7 +18,7 @@ constexpr int64_t kCellsMax = int64_t{1} << 30;
 SimRunner::SimRunner(const SimVocabulary& vocabulary, const SimOptions& model,
                      const SimRunnerOptions& options, const Clock& clock,
                      std::unique_ptr<Pause> pause)
-    : model_(model), mind_(vocabulary, model), clock_(clock), pause_(std::move(pause)) {
+    : model_(model), predictor_(vocabulary, model), clock_(clock), pause_(std::move(pause)) {
   const int64_t cells = options.cells_max > 0 ? int64_t{options.cells_max}
                                               : int64_t{model.context} * options.rows_max;
   limits_.cells_max = static_cast<int32_t>(std::min(cells, kCellsMax));
@@ -42,14 +42,14 @@ void SimRunner::change(const MemoryChange& change) {
       ENSURE(static_cast<size_t>(change.tokens) <= from.tokens.size(), "{} tokens of {} are shared",
              change.tokens, from.tokens.size());
       sequence.tokens.assign(from.tokens.begin(), from.tokens.begin() + change.tokens);
-      sequence.thoughts.assign(from.thoughts.begin(), from.thoughts.begin() + change.tokens);
+      sequence.states.assign(from.states.begin(), from.states.begin() + change.tokens);
       return;
     }
     case MemoryChange::Kind::kTruncate:
       ENSURE(static_cast<size_t>(change.tokens) <= sequence.tokens.size(), "{} tokens of {} stay",
              change.tokens, sequence.tokens.size());
       sequence.tokens.resize(static_cast<size_t>(change.tokens));
-      sequence.thoughts.resize(static_cast<size_t>(change.tokens));
+      sequence.states.resize(static_cast<size_t>(change.tokens));
       return;
     case MemoryChange::Kind::kCompact:
       return;
@@ -77,15 +77,16 @@ Result<void> SimRunner::run(std::span<const StepRow> step) {
   logits_.resize(outputs * width);
   std::span<float> room = logits_;
   for (const StepRow& row : step) {
-    auto& [tokens, thoughts] = sequences_.at(static_cast<size_t>(row.sequence.value()));
+    auto& [tokens, states] = sequences_.at(static_cast<size_t>(row.sequence.value()));
     ENSURE(row.first == static_cast<Position>(tokens.size()), "a gap at {}", row.first);
     ENSURE(tokens.size() + row.tokens.size() <= static_cast<size_t>(limits_.row_tokens_max),
            "a row past {}", limits_.row_tokens_max);
     tokens.insert(tokens.end(), row.tokens.begin(), row.tokens.end());
     for (const Token token : row.tokens)
-      thoughts.push_back(mind_.after(thoughts.empty() ? mind_.start() : thoughts.back(), token));
+      states.push_back(
+          predictor_.after(states.empty() ? predictor_.start() : states.back(), token));
     for (auto left = static_cast<size_t>(row.outputs_count); left > 0; --left) {
-      mind_.speak(thoughts[thoughts.size() - left], tokens, room.first(width));
+      predictor_.predict(states[states.size() - left], tokens, room.first(width));
       room = room.subspan(width);
     }
   }

@@ -1,6 +1,6 @@
-// SimRunner: a ModelRunner that takes the time a model would take and says common words. What comes
-// next depends on the seed and on every token of the sequence, on nothing else; so answers are the
-// same alone and in any batch.
+// SimRunner: a ModelRunner that takes the time a model would take and says common words. The next
+// token depends on the seed and on every token of the sequence, and on nothing else; so answers are
+// the same alone and in any batch.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 #include "engine/host/model_runner.h"
 #include "engine/sim/pause.h"
 #include "engine/sim/sim_options.h"
-#include "engine/sim/sim_thought.h"
+#include "engine/sim/sim_predictor.h"
 #include "engine/sim/sim_vocabulary.h"
 
 namespace windrow::engine::sim {
@@ -19,7 +19,7 @@ struct SimRunnerOptions {
   int32_t cells_max = 0;  // of all rows together; 0: the whole context for each
   int32_t rows_max = 32;
   int32_t step_tokens_max = 2048;
-  bool share = true;  // beginnings
+  bool share = true;  // prefixes
 };
 
 class SimRunner final : public ModelRunner {
@@ -36,13 +36,13 @@ class SimRunner final : public ModelRunner {
  private:
   struct Sequence {
     std::vector<Token> tokens;
-    std::vector<SimThought> thoughts;  // one after each of them
+    std::vector<SimState> states;  // after each token
   };
 
   Duration time_of(std::span<const StepRow> step) const;
 
   const SimOptions model_;
-  const SimMind mind_;
+  const SimPredictor predictor_;
   const Clock& clock_;
   const std::unique_ptr<Pause> pause_;
   RunnerLimits limits_;

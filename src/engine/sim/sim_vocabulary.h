@@ -1,6 +1,6 @@
-// SimVocabulary: the tokens of a simulated model: every byte, so that any text and any form can be
-// written; common words, so that answers can be read; and the control tokens of ChatML. A text is
-// cut into the longest entries there are, from its front.
+// SimVocabulary: the tokens of a simulated model: every byte, so that any text and any structure
+// can be written; common words, so that answers are readable; and the control tokens of ChatML. A
+// text is cut into the longest entries, from its front. Const and thread-safe.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ namespace windrow::engine::sim {
 
 class SimVocabulary final : public Vocabulary {
  public:
-  // The first 256 are the bytes.
+  // The first 256 tokens are the bytes.
   static constexpr Token kStart = 256;      // <|im_start|>
   static constexpr Token kEnd = 257;        // <|im_end|>, ends an answer
   static constexpr Token kSeparator = 258;  // <|sep|>, between a query and a document
   static constexpr Token kFirstWord = 259;
 
-  // `size`: at least kVocabularyMin. What is beyond the list of words is made up.
+  // `size`: at least kVocabularyMin. Words beyond the list are made up.
   explicit SimVocabulary(int32_t size);
 
-  // Words with a blank in front, in the order of their tokens: what answers are made of. They are
-  // neighbours: from first_spoken() on, so many.
+  // The words of which answers consist, each with a blank in front: `spoken_count()` tokens from
+  // first_spoken() on.
   Token first_spoken() const { return first_spoken_; }
   int32_t spoken_count() const { return size() - first_spoken_; }
 
@@ -38,7 +38,7 @@ class SimVocabulary final : public Vocabulary {
   std::vector<ControlToken> control_tokens() const override;
 
  private:
-  // A node of the tree of all texts, by byte: which node is next (0: none), and the token here.
+  // A node of the trie of all texts: the next node for each byte (0: none), and the token here.
   struct Node {
     std::array<uint32_t, 256> next = {};
     Token token = -1;
@@ -46,7 +46,7 @@ class SimVocabulary final : public Vocabulary {
 
   void add(std::string text);
 
-  std::vector<std::string> texts_;  // by token; of control tokens as templates write them
+  std::vector<std::string> texts_;  // by token; control tokens as templates write them
   std::vector<Node> nodes_;
   Token first_spoken_ = 0;
   size_t longest_ = 1;

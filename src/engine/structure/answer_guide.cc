@@ -7,11 +7,11 @@
 
 namespace windrow::engine {
 
-using ThoughtPart = ReasoningGate::Part;
+using ReasoningPart = ReasoningGate::Part;
 
 namespace {
 
-// The node at which `bytes` end, which are not empty.
+// The node at which `bytes` end. They are not empty.
 uint32_t node_of(const grammar::TokenTrie& trie, std::string_view bytes) {
   const auto nodes = trie.nodes();
   uint32_t node = trie.root_child(static_cast<uint8_t>(bytes.front()));
@@ -25,7 +25,7 @@ uint32_t node_of(const grammar::TokenTrie& trie, std::string_view bytes) {
   return node;
 }
 
-// Whether a token is what leads to a node and line breaks behind that.
+// Whether a token is the text of a node followed by line breaks.
 bool breaks_off(const grammar::TokenTrie& trie, uint32_t from) {
   const auto nodes = trie.nodes();
   for (uint32_t node = from + 1; node < nodes[from].end;) {
@@ -39,7 +39,7 @@ bool breaks_off(const grammar::TokenTrie& trie, uint32_t from) {
   return false;
 }
 
-// Whether a token begins with `bytes`, is longer, and may come, where they have come already.
+// Whether a longer token that begins with `bytes` may come; `behind` has accepted `bytes`.
 bool goes_on(const grammar::TokenTrie& trie, std::string_view bytes, grammar::Matcher& behind) {
   const uint32_t from = node_of(trie, bytes);
   if (from == grammar::TokenTrie::kNone) return false;
@@ -68,36 +68,36 @@ bool goes_on(const grammar::TokenTrie& trie, std::string_view bytes, grammar::Ma
 
 AnswerGuide::AnswerGuide(std::shared_ptr<const AnswerForm> form)
     : form_(std::move(form)), matcher_(form_->grammar) {
-  if (form_->call_marks) {
-    free_.emplace(form_->call_marks, form_->reasoning, form_->prompt_end);
+  if (form_->call_triggers) {
+    free_.emplace(form_->call_triggers, form_->reasoning, form_->prompt_end);
     return;
   }
-  if (form_->thought_masks && form_->thought_masks->usable())
+  if (form_->reasoning_masks && form_->reasoning_masks->usable())
     gate_ = ReasoningGate(form_->reasoning, form_->prompt_end);
   if (!form_->said_before.empty() && form_->prompt_end.ends_with(form_->said_before))
-    matcher_.accept_bytes(form_->marks.spell(form_->said_before));
+    matcher_.accept_bytes(form_->escapes.escape(form_->said_before));
 }
 
 std::shared_ptr<const grammar::TokenMask> AnswerGuide::mask_within(size_t nodes_max) {
   if (free_) return free_->mask();
-  const ThoughtPart part = gate_.part();
-  if (part == ThoughtPart::kSpeech) return matcher_.mask_within(nodes_max);
+  const ReasoningPart part = gate_.part();
+  if (part == ReasoningPart::kSpeech) return matcher_.mask_within(nodes_max);
   const bool beside =
-      part == ThoughtPart::kBetween || (part == ThoughtPart::kOpening && may_be_said_);
+      part == ReasoningPart::kBetween || (part == ReasoningPart::kOpening && may_be_said_);
   if (!beside) {
-    // It lives as long as the form.
-    return {form_, &form_->thought_masks->at(part, gate_.progress())};
+    // The mask lives as long as the form.
+    return {form_, &form_->reasoning_masks->at(part, gate_.progress())};
   }
   const auto said = matcher_.mask_within(nodes_max);
-  return said ? beside_thoughts(*said) : nullptr;
+  return said ? mask_beside_reasoning(*said) : nullptr;
 }
 
-std::shared_ptr<const grammar::TokenMask> AnswerGuide::beside_thoughts(
+std::shared_ptr<const grammar::TokenMask> AnswerGuide::mask_beside_reasoning(
     const grammar::TokenMask& said) const {
-  const ThoughtMasks& masks = *form_->thought_masks;
+  const ReasoningMasks& masks = *form_->reasoning_masks;
   auto both = std::make_shared<grammar::TokenMask>(said);
   const auto words = both->words();
-  if (gate_.part() == ThoughtPart::kBetween) {
+  if (gate_.part() == ReasoningPart::kBetween) {
     const auto not_first = masks.begins_with_break().words();
     for (size_t w = 0; w < words.size(); ++w)
       words[w] &= ~not_first[w];
@@ -108,11 +108,11 @@ std::shared_ptr<const grammar::TokenMask> AnswerGuide::beside_thoughts(
   return both;
 }
 
-// Where the grammar does not take what came behind a mark, the answer stays free.
+// Where the grammar does not accept the text behind a trigger, the answer stays free.
 void AnswerGuide::accept_free(Token token, std::string_view text) {
-  const std::optional<CallGate::Reached> reached =
+  const std::optional<CallDetector::Reached> reached =
       free_->take(text, form_->grammar->tables().bytes(token));
-  if (reached && matcher_.accept_bytes(reached->mark->begun + reached->rest)) free_.reset();
+  if (reached && matcher_.accept_bytes(reached->trigger->begun + reached->rest)) free_.reset();
 }
 
 bool AnswerGuide::accept(Token token, std::string_view text) {
@@ -120,25 +120,26 @@ bool AnswerGuide::accept(Token token, std::string_view text) {
     accept_free(token, text);
     return true;
   }
-  if (gate_.part() == ThoughtPart::kSpeech) return matcher_.accept(token);
-  if (gate_.part() == ThoughtPart::kThoughts) ++thought_tokens_;
-  if (gate_.part() == ThoughtPart::kOpening) return accept_opening(token, text);
-  const bool free = form_->thought_masks->at(gate_.part(), gate_.progress()).allows(token);
-  const bool first_word = gate_.part() == ThoughtPart::kBetween && !free &&
-                          !form_->thought_masks->begins_with_break().allows(token);
+  if (gate_.part() == ReasoningPart::kSpeech) return matcher_.accept(token);
+  if (gate_.part() == ReasoningPart::kReasoning) ++thought_tokens_;
+  if (gate_.part() == ReasoningPart::kOpening) return accept_opening(token, text);
+  const bool free = form_->reasoning_masks->at(gate_.part(), gate_.progress()).allows(token);
+  const bool first_word = gate_.part() == ReasoningPart::kBetween && !free &&
+                          !form_->reasoning_masks->begins_with_break().allows(token);
   if (!free && !(first_word && matcher_.accept(token))) return false;
   gate_.take(text);
   return true;
 }
 
-// What has come may be the mark, or said, or one of the two.
+// The text so far may be the opening mark, or said, or both.
 bool AnswerGuide::accept_opening(Token token, std::string_view text) {
   const bool said = may_be_said_ && matcher_.accept(token);
-  const bool mark = form_->thought_masks->at(ThoughtPart::kOpening, gate_.progress()).allows(token);
+  const bool mark =
+      form_->reasoning_masks->at(ReasoningPart::kOpening, gate_.progress()).allows(token);
   if (!said && !mark) return false;
   may_be_said_ = said;
   gate_.take(text);
-  if (gate_.part() != ThoughtPart::kOpening && gate_.part() != ThoughtPart::kSpeech) {
+  if (gate_.part() != ReasoningPart::kOpening && gate_.part() != ReasoningPart::kSpeech) {
     // It was the mark.
     matcher_.rollback(matcher_.accepted_count());
     may_be_said_ = true;
@@ -148,21 +149,21 @@ bool AnswerGuide::accept_opening(Token token, std::string_view text) {
 
 bool AnswerGuide::can_end() const {
   if (free_) return true;
-  const ThoughtPart part = gate_.part();
-  const bool may_be = part == ThoughtPart::kSpeech || part == ThoughtPart::kBetween;
-  return (may_be || (part == ThoughtPart::kOpening && may_be_said_)) && matcher_.can_end();
+  const ReasoningPart part = gate_.part();
+  const bool may_be = part == ReasoningPart::kSpeech || part == ReasoningPart::kBetween;
+  return (may_be || (part == ReasoningPart::kOpening && may_be_said_)) && matcher_.can_end();
 }
 
 bool AnswerGuide::must_end() const {
   if (free_) return false;
-  if (gate_.part() == ThoughtPart::kSpeech) return matcher_.must_end();
-  // A text that may turn out to be thought leaves a choice.
+  if (gate_.part() == ReasoningPart::kSpeech) return matcher_.must_end();
+  // A text that may turn out to be reasoning leaves a choice.
   return false;
 }
 
 std::string AnswerGuide::closing_text() const {
   const bool full = form_->thought_tokens_max && thought_tokens_ >= *form_->thought_tokens_max;
-  if (free_ || !full || gate_.part() != ThoughtPart::kThoughts) return {};
+  if (free_ || !full || gate_.part() != ReasoningPart::kReasoning) return {};
   // The next message would otherwise think again.
   if (form_->reasoning.kind == chat::ReasoningFormat::Kind::kChannels)
     return "<|end|><|start|>assistant<|channel|>final<|message|>";
@@ -170,8 +171,8 @@ std::string AnswerGuide::closing_text() const {
 }
 
 std::string AnswerGuide::forced_text(size_t bytes_max) const {
-  return gate_.part() == ThoughtPart::kSpeech && !free_ ? matcher_.forced_bytes(bytes_max)
-                                                        : std::string();
+  return gate_.part() == ReasoningPart::kSpeech && !free_ ? matcher_.forced_bytes(bytes_max)
+                                                          : std::string();
 }
 
 bool AnswerGuide::ends_behind(std::string_view text) const {
@@ -179,8 +180,8 @@ bool AnswerGuide::ends_behind(std::string_view text) const {
   return ahead.accept_bytes(text) && ahead.must_end();
 }
 
-// Not by a mask, which may take long to find: only tokens that begin with what is left of the text
-// are looked at, as far as the grammar goes along with them.
+// Finding a whole mask may take long: only tokens that begin with the rest of the text are looked
+// at, as far as the grammar accepts them.
 bool AnswerGuide::may_cross_end(std::string_view text, size_t at) const {
   grammar::Matcher behind = matcher_;
   if (!behind.accept_bytes(text)) return false;
@@ -190,15 +191,15 @@ bool AnswerGuide::may_cross_end(std::string_view text, size_t at) const {
 }
 
 std::optional<size_t> AnswerGuide::speech_begin() const {
-  if (gate_.part() == ThoughtPart::kOpening) return std::nullopt;
+  if (gate_.part() == ReasoningPart::kOpening) return std::nullopt;
   return gate_.speech_begin();
 }
 
 chat::SplitAnswer AnswerGuide::split(std::string_view text) const {
-  const ThoughtPart part = gate_.part();
-  if (part == ThoughtPart::kSpeech && gate_.speech_begin() == 0)
+  const ReasoningPart part = gate_.part();
+  if (part == ReasoningPart::kSpeech && gate_.speech_begin() == 0)
     return {.reasoning = std::nullopt, .content = std::string(text)};
-  if (part == ThoughtPart::kOpening)
+  if (part == ReasoningPart::kOpening)
     return {.reasoning = std::nullopt, .content = std::string(text)};
   const size_t begin = std::min(gate_.speech_begin(), text.size());
   chat::SplitAnswer split =

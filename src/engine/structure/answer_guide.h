@@ -1,6 +1,6 @@
-// AnswerGuide: what may come next in an answer that has a structure, and whether it is whole: the
-// thoughts of a ReasoningGate, and behind them the grammar of a Matcher. Of an answer that may call
-// tools: all is free up to where a CallGate finds a call.
+// AnswerGuide: which tokens may come next in an answer that has a structure, and whether it is
+// complete: reasoning by a ReasoningGate, and behind it the grammar of a Matcher. An answer that
+// may call tools is free up to where a CallDetector finds a call.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,9 @@
 
 #include "chat/reasoning.h"
 #include "engine/host/types.h"
-#include "engine/structure/call_gate.h"
-#include "engine/structure/spelled_marks.h"
-#include "engine/structure/thought_gate.h"
-#include "engine/structure/thought_masks.h"
+#include "engine/structure/call_detector.h"
+#include "engine/structure/reasoning_gate.h"
+#include "engine/structure/token_escapes.h"
 #include "grammar/matcher.h"
 
 namespace windrow::engine {
@@ -23,78 +22,79 @@ namespace windrow::engine {
 // shared by the rows.
 struct AnswerForm {
   std::shared_ptr<grammar::CompiledGrammar> grammar;
-  std::shared_ptr<const ThoughtMasks> thought_masks;  // none: everything is said
+  std::shared_ptr<const ReasoningMasks> reasoning_masks;  // null: everything is said
   chat::ReasoningFormat reasoning;
   std::string prompt_end;
 
-  // Runs that leave no choice are appended without asking the model.
+  // Jump-forward: texts without a choice are appended without asking the model.
   bool force = true;
 
-  // Control tokens that the grammar spells.
-  SpelledMarks marks;
+  // The control tokens in the grammar.
+  TokenEscapes escapes;
 
-  // What a grammar's text begins with and the prompt may have said already: then the grammar goes
-  // on behind it, but for an answer that thinks first.
+  // A text that each answer begins with and that the prompt may end with: then the grammar goes on
+  // behind it, unless the answer begins with reasoning.
   std::string said_before;
 
-  // Thoughts are closed after so many tokens; none: they may take all there is.
+  // Reasoning is closed after so many tokens. nullopt: it may take all there are.
   std::optional<int32_t> thought_tokens_max;
 
-  // With one of these the grammar begins, and all before it is free; none: it holds from the first
-  // word that is said.
-  std::shared_ptr<const CallMarks> call_marks;
+  // With one of these the grammar begins, and everything before it is free. Null: it holds from the
+  // first word that is said.
+  std::shared_ptr<const CallTriggers> call_triggers;
 };
 
-// Used by one thread at a time.
+// Follows one answer. Used by one thread at a time.
 class AnswerGuide {
  public:
   explicit AnswerGuide(std::shared_ptr<const AnswerForm> form);
 
   const AnswerForm& form() const { return *form_; }
 
-  // Any token may come: there is no mask to look for.
+  // Whether every token may come, so that no mask is needed.
   bool is_free() const { return free_ && !free_->mask(); }
 
-  // Which tokens may come, looking at no more than so many nodes of the vocabulary's trie; nothing
-  // where that did not suffice. The next call goes on.
+  // The tokens that may come, found by visiting at most so many nodes of the vocabulary's trie.
+  // Null: that did not suffice, and the next call goes on.
   std::shared_ptr<const grammar::TokenMask> mask_within(size_t nodes_max);
 
-  // The answer goes on by a token and what its text shows of it. False where the mask has it not.
+  // The answer goes on by a token and the text that it shows. False: the mask excludes the token.
   bool accept(Token token, std::string_view text);
 
-  // The text is one of the structure's; or no longer one begins with it, so it is over.
+  // Whether the text is complete, and whether no longer text begins with it, so that it has to end.
   bool can_end() const;
   bool must_end() const;
 
-  // grammar::Matcher::bytes_behind_end: the last so many bytes of the answer are not said.
+  // grammar::Matcher::bytes_behind_end: so many bytes at the end of the answer are not said.
   size_t bytes_behind_end() const { return matcher_.bytes_behind_end(); }
 
   // grammar::Matcher::too_complex.
   bool too_complex() const { return matcher_.too_complex(); }
 
-  // The thoughts have had their tokens: what has to come next, with control tokens written out, so
-  // that something is said. Empty: they may go on, or there are none.
+  // When reasoning has used up its tokens: the text that closes it, with control tokens written
+  // out. Empty: it may go on, or there is none.
   std::string closing_text() const;
 
-  // What is said next in any case, control tokens spelled; at most so many bytes.
+  // The text that comes next in any case, with escapes; at most so many bytes.
   std::string forced_text(size_t bytes_max) const;
 
-  // Whether the answer is over behind `text`, which it has next.
+  // Whether the answer is over behind `text`, which comes next.
   bool ends_behind(std::string_view text) const;
 
-  // The answer has `text` next: whether a token may come so many bytes into it that reaches beyond
-  // its end.
+  // `text` comes next: whether a token that begins so many bytes into it, and reaches beyond its
+  // end, may come.
   bool may_cross_end(std::string_view text, size_t at) const;
 
-  // So many bytes of the answer come before what is said, or are all there is; nothing while that
-  // is not known.
+  // How many bytes of the answer come before what is said, so far all of them. nullopt: that is not
+  // known yet.
   std::optional<size_t> speech_begin() const;
 
-  // An answer's text, up to here or further: what was thought, and what was said.
+  // The answer's text, which may be longer than what was accepted, as reasoning and content.
   chat::SplitAnswer split(std::string_view text) const;
 
  private:
-  std::shared_ptr<const grammar::TokenMask> beside_thoughts(const grammar::TokenMask& said) const;
+  std::shared_ptr<const grammar::TokenMask> mask_beside_reasoning(
+      const grammar::TokenMask& said) const;
   bool accept_opening(Token token, std::string_view text);
   void accept_free(Token token, std::string_view text);
 
@@ -102,9 +102,9 @@ class AnswerGuide {
   ReasoningGate gate_;
   int32_t thought_tokens_ = 0;
   grammar::Matcher matcher_;
-  std::optional<CallGate> free_;  // until a call begins
+  std::optional<CallDetector> free_;  // until a call begins
 
-  // While the opening mark may be coming: the grammar has all that has come, too.
+  // While the opening mark may be coming: the grammar also accepts everything that has come.
   bool may_be_said_ = true;
 };
 

@@ -31,7 +31,7 @@ class AnswerGuideTest : public ::testing::Test {
     EXPECT_TRUE(structure) << structure.error().message;
     return AnswerGuide(
         std::make_shared<const AnswerForm>(AnswerForm{.grammar = (*structure)->grammar,
-                                                      .thought_masks = tables.thoughts,
+                                                      .reasoning_masks = tables.reasoning_masks,
                                                       .reasoning = format,
                                                       .prompt_end = std::move(prompt)}));
   }
@@ -103,7 +103,7 @@ TEST_F(AnswerGuideTest, LineBreaksBehindThoughtsAreFewAndNotSaid) {
   EXPECT_EQ(refused(guide, {"</think>", "\nyes"}), "\nyes");
   EXPECT_EQ(refused(guide, {"\n\n", "\n\n", "\n\n", "\n", "\n", "\n"}), "\n");
   EXPECT_EQ(refused(guide, {"yes"}), "");
-  // Those of a structure are not told from them, so it cannot begin with one.
+  // Line breaks of a structure cannot be distinguished from these, so it cannot begin with one.
   AnswerGuide broken = this->guide("<think>", {.kind = Kind::kRegex, .text = "\\n*no"});
   EXPECT_EQ(refused(broken, {"</think>", "\n", "n", "o"}), "");
   EXPECT_EQ(broken.split("</think>\nno").content, "no");

@@ -34,20 +34,20 @@ bool has_channels(const ToolSyntax& syntax) {
 
 class CallWriter {
  public:
-  CallWriter(GrammarBuilder& builder, const CallSpelling& spelling, const grammar::GiveUp& give_up,
+  CallWriter(GrammarBuilder& builder, const CallFormat& format, const grammar::GiveUp& give_up,
              const SchemaWords& words)
       : builder_(builder),
-        spelling_(spelling),
-        syntax_(spelling.syntax),
+        format_(format),
+        syntax_(format.syntax),
         give_up_(give_up),
         words_(words) {}
 
-  Part text(std::string_view text) { return builder_.text(spelling_.marks.spell(text)); }
+  Part text(std::string_view text) { return builder_.text(format_.escapes.escape(text)); }
 
-  // NAME middle ARGUMENTS of one of them.
-  Result<Part> calls(std::span<const CalledTool> tools) {
+  // NAME middle ARGUMENTS of one of the tools.
+  Result<Part> calls(std::span<const CallableTool> tools) {
     std::vector<Part> choices;
-    for (const CalledTool& tool : tools) {
+    for (const CallableTool& tool : tools) {
       Result<Part> arguments = this->arguments(tool);
       if (!arguments) return arguments;
       choices.push_back(builder_.sequence({text(name(tool) + syntax_.middle), *arguments}));
@@ -56,11 +56,11 @@ class CallWriter {
   }
 
   // A message, from its role on.
-  Result<Part> message(std::span<const CalledTool> tools) {
+  Result<Part> message(std::span<const CallableTool> tools) {
     constexpr std::string_view kChannel = "<|channel|>commentary";
     std::vector<Part> channel_first;
     std::vector<Part> tool_first;
-    for (const CalledTool& tool : tools) {
+    for (const CallableTool& tool : tools) {
       Result<Part> arguments = this->arguments(tool);
       if (!arguments) return arguments;
       channel_first.push_back(builder_.sequence({text(tool.name + syntax_.middle), *arguments}));
@@ -84,13 +84,13 @@ class CallWriter {
     return parts.size() == 1 ? parts.front() : builder_.choice(std::move(parts));
   }
 
-  std::string name(const CalledTool& tool) const {
+  std::string name(const CallableTool& tool) const {
     if (syntax_.form != Form::kJson) return tool.name;
     const std::string quoted = json::serialize(json::string(tool.name));
     return quoted.substr(1, quoted.size() - 2);
   }
 
-  Result<Part> arguments(const CalledTool& tool) {
+  Result<Part> arguments(const CallableTool& tool) {
     std::vector<std::string> warnings;
     const grammar::SchemaOptions options{
         .whitespace =
@@ -111,7 +111,7 @@ class CallWriter {
     return part;
   }
 
-  Result<Part> arguments(const CalledTool& tool, const json::value& schema,
+  Result<Part> arguments(const CallableTool& tool, const json::value& schema,
                          const grammar::SchemaOptions& options) {
     if (syntax_.form != Form::kTagged)
       return grammar::schema_part(builder_, schema, options, give_up_);
@@ -130,16 +130,16 @@ class CallWriter {
     };
     return grammar::tagged_object_part(
         builder_, schema,
-        {.key_open = spelling_.marks.spell(syntax_.key_open),
-         .key_close = spelling_.marks.spell(syntax_.key_close),
-         .value_close = spelling_.marks.spell(syntax_.value_close),
+        {.key_open = format_.escapes.escape(syntax_.key_open),
+         .key_close = format_.escapes.escape(syntax_.key_close),
+         .value_close = format_.escapes.escape(syntax_.value_close),
          .end_mark = std::string(chat::without_space(syntax_.value_close)),
          .kind_of = kind_of},
         options, give_up_);
   }
 
   GrammarBuilder& builder_;
-  const CallSpelling& spelling_;
+  const CallFormat& format_;
   const ToolSyntax& syntax_;
   const grammar::GiveUp& give_up_;
   const SchemaWords& words_;
@@ -157,35 +157,36 @@ std::string_view said_before_calls(const ToolSyntax& syntax) {
   return has_channels(syntax) ? kTurn : std::string_view();
 }
 
-chat::ReasoningFormat thoughts_before_calls(const ToolSyntax& syntax,
-                                            const chat::ReasoningFormat& reasoning) {
+chat::ReasoningFormat reasoning_before_calls(const ToolSyntax& syntax,
+                                             const chat::ReasoningFormat& reasoning) {
   if (!has_channels(syntax)) return reasoning;
   return {.kind = chat::ReasoningFormat::Kind::kTags,
           .open = "<|channel|>analysis<|message|>",
           .close = "<|end|>"};
 }
 
-std::vector<CallMarks::Mark> marks_of_calls(const CallSpelling& spelling) {
-  const ToolSyntax& syntax = spelling.syntax;
+std::vector<CallTriggers::Trigger> triggers_of_calls(const CallFormat& format) {
+  const ToolSyntax& syntax = format.syntax;
   if (not_enforceable(syntax) || syntax.mark.empty()) return {};
-  const auto spell = [&](std::string_view text) { return spelling.marks.spell(text); };
+  const auto escape = [&](std::string_view text) { return format.escapes.escape(text); };
   if (!has_channels(syntax)) {
     return {{.text = syntax.mark,
              .next = (syntax.begin + syntax.open).substr(syntax.mark.size()),
-             .begun = spell(syntax.mark)}};
+             .begun = escape(syntax.mark)}};
   }
   // Without the point, which tokens may join with a name.
   const std::string channel_first = syntax.open.substr(0, syntax.open.size() - 1);
   const std::string tool_first = std::string(kTurn) + " to=functions";
-  return {{.text = spell(channel_first), .next = ".", .begun = spell(kTurn) + spell(channel_first)},
-          {.text = spell(tool_first), .next = ".", .begun = spell(tool_first)}};
+  return {
+      {.text = escape(channel_first), .next = ".", .begun = escape(kTurn) + escape(channel_first)},
+      {.text = escape(tool_first), .next = ".", .begun = escape(tool_first)}};
 }
 
 namespace {
 
 // Calls, behind what is said before them.
 Result<Part> calls_part(GrammarBuilder& builder, CallWriter& writer,
-                        std::span<const CalledTool> tools, const ToolSyntax& syntax) {
+                        std::span<const CallableTool> tools, const ToolSyntax& syntax) {
   if (has_channels(syntax)) return writer.message(tools);
   Result<Part> calls = writer.calls(tools);
   if (!calls) return calls;
@@ -199,23 +200,23 @@ Result<Part> calls_part(GrammarBuilder& builder, CallWriter& writer,
 
 }  // namespace
 
-Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const CalledTool> tools,
-                                                             const CallSpelling& spelling,
+Result<std::shared_ptr<const grammar::Grammar>> call_grammar(std::span<const CallableTool> tools,
+                                                             const CallFormat& format,
                                                              const grammar::GiveUp& give_up,
                                                              const SchemaWords& words) {
   GrammarBuilder builder;
-  CallWriter writer(builder, spelling, give_up, words);
-  Result<Part> calls = calls_part(builder, writer, tools, spelling.syntax);
+  CallWriter writer(builder, format, give_up, words);
+  Result<Part> calls = calls_part(builder, writer, tools, format.syntax);
   if (!calls) return calls.error();
-  const Part before = writer.text(said_before_calls(spelling.syntax));
+  const Part before = writer.text(said_before_calls(format.syntax));
   return builder.finish(builder.sequence({before, *calls}));
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> call_or_form_grammar(
-    GrammarBuilder& builder, Part form, std::span<const CalledTool> tools,
-    const CallSpelling& spelling, const grammar::GiveUp& give_up, const SchemaWords& words) {
-  const ToolSyntax& syntax = spelling.syntax;
-  CallWriter writer(builder, spelling, give_up, words);
+    GrammarBuilder& builder, Part form, std::span<const CallableTool> tools,
+    const CallFormat& format, const grammar::GiveUp& give_up, const SchemaWords& words) {
+  const ToolSyntax& syntax = format.syntax;
+  CallWriter writer(builder, format, give_up, words);
   Result<Part> calls = calls_part(builder, writer, tools, syntax);
   if (!calls) return calls.error();
   if (has_channels(syntax)) form = writer.final_message(form);

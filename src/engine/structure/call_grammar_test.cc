@@ -46,15 +46,15 @@ llm::StructureSpec spec(const llm::ToolChoice& choice, std::string_view tools = 
 // Text by text, on a vocabulary of bytes and maybe longer tokens.
 class Language {
  public:
-  Language(const ToolSyntax& syntax, const llm::StructureSpec& spec, SpelledMarks marks = {},
+  Language(const ToolSyntax& syntax, const llm::StructureSpec& spec, TokenEscapes escapes = {},
            const std::vector<std::string>& longer_tokens = {})
-      : spelling_{.syntax = syntax, .marks = std::move(marks)} {
-    const auto tools = called_tools(spec);
+      : format_{.syntax = syntax, .escapes = std::move(escapes)} {
+    const auto tools = callable_tools(spec);
     if (!tools) {
       error_ = tools.error().message;
       return;
     }
-    auto made = call_grammar(*tools, spelling_, {});
+    auto made = call_grammar(*tools, format_, {});
     if (!made) {
       error_ = made.error().message;
       return;
@@ -69,7 +69,7 @@ class Language {
   // Whether the mask behind `text` has a token, and whether it is accepted there.
   bool may_follow(std::string_view text, std::string_view token) const {
     grammar::Matcher matcher(grammar_);
-    if (!matcher.accept_bytes(spelling_.marks.spell(text))) return false;
+    if (!matcher.accept_bytes(format_.escapes.escape(text))) return false;
     const auto id =
         static_cast<grammar::Token>(std::ranges::find(tokens_, token) - tokens_.begin());
     return matcher.mask()->allows(id) && matcher.accept(id);
@@ -77,13 +77,13 @@ class Language {
 
   bool has(std::string_view text) const {
     grammar::Matcher matcher(grammar_);
-    return matcher.accept_bytes(spelling_.marks.spell(text)) && matcher.can_end();
+    return matcher.accept_bytes(format_.escapes.escape(text)) && matcher.can_end();
   }
   std::string begins_with() const { return grammar::Matcher(grammar_).forced_bytes(1000); }
   const std::string& error() const { return error_; }
 
  private:
-  CallSpelling spelling_;
+  CallFormat format_;
   std::vector<std::string> tokens_;
   std::shared_ptr<grammar::CompiledGrammar> grammar_;
   std::string error_;
@@ -189,19 +189,19 @@ TEST(CallGrammar, ControlTokensAreSpelled) {
   const ToolSyntax syntax = syntax_of("mistral-small-3.2");
   const Language language(
       syntax, spec({.use = ToolUse::kRequired, .parallel = false}),
-      SpelledMarks({{.text = "[TOOL_CALLS]", .token = 5}, {.text = "[ARGS]", .token = 6}}));
+      TokenEscapes({{.text = "[TOOL_CALLS]", .token = 5}, {.text = "[ARGS]", .token = 6}}));
   EXPECT_EQ(language.begins_with(), "\xFF[TOOL_CALLS]");
   EXPECT_TRUE(language.has("[TOOL_CALLS]now[ARGS]{}"));
 }
 
 TEST(CallGrammar, ATokenThatEndsAnswersIsNotWaitedFor) {
-  const SpelledMarks marks({{.text = "<|call|>", .token = 1, .ends_answer = true},
-                            {.text = "<|channel|>", .token = 2},
-                            {.text = "<|c", .token = 3}});
-  EXPECT_EQ(marks.spell("a<|channel|>b<|call|>c"), "a\xFF<|channel|>b");
-  EXPECT_EQ(marks.at_front("\xFF<|channel|>b")->token, 2);
-  EXPECT_EQ(marks.at_front("\xFF<|cha")->token, 3);
-  EXPECT_EQ(marks.at_front("<|channel|>"), nullptr);
+  const TokenEscapes escapes({{.text = "<|call|>", .token = 1, .ends_answer = true},
+                              {.text = "<|channel|>", .token = 2},
+                              {.text = "<|c", .token = 3}});
+  EXPECT_EQ(escapes.escape("a<|channel|>b<|call|>c"), "a\xFF<|channel|>b");
+  EXPECT_EQ(escapes.at_front("\xFF<|channel|>b")->token, 2);
+  EXPECT_EQ(escapes.at_front("\xFF<|cha")->token, 3);
+  EXPECT_EQ(escapes.at_front("<|channel|>"), nullptr);
 }
 
 // In either order of a header; what the template of the model writes has the tool first.
@@ -243,7 +243,7 @@ TEST(CallGrammar, ASchemaThatCannotBeEnforcedIsRefusedWithItsPlace) {
   // Another one is wanted.
   EXPECT_EQ(Language(syntax, spec({.use = ToolUse::kNamed, .name = "f"}, kOdd)).error(), "");
 
-  // Nobody insists on it: any object will do.
+  // Without strict any object is accepted.
   const Language any(syntax, spec({}, kOdd));
   ASSERT_EQ(any.error(), "");
   EXPECT_TRUE(any.has(written(syntax, {{.name = "g", .arguments = R"({"a": null, "z": [{}]})"}})));
@@ -251,9 +251,9 @@ TEST(CallGrammar, ASchemaThatCannotBeEnforcedIsRefusedWithItsPlace) {
   EXPECT_FALSE(any.has(written(syntax, {{.name = "f", .arguments = R"({"a": 1})"}})));
 }
 
-TEST(CalledTools, ArgumentsAreObjects) {
+TEST(ToolSchemas, ArgumentsAreObjects) {
   const auto schema = [](std::string_view parameters, bool strict = true) {
-    const auto tools = called_tools(
+    const auto tools = callable_tools(
         spec({.use = strict ? ToolUse::kRequired : ToolUse::kAuto},
              fmt::format(R"([{{"type":"function","function":{{"name":"f","parameters":{}}}}}])",
                          parameters)));
@@ -270,7 +270,7 @@ TEST(CalledTools, ArgumentsAreObjects) {
   EXPECT_EQ(schema("[]", false), R"({"type":"object"})");
 }
 
-TEST(CalledTools, OnlyWhatNobodyInsistsOnMayGoUnenforced) {
+TEST(ToolSchemas, OnlyOptionalCallsMayGoUnenforced) {
   constexpr std::string_view kStrict =
       R"([{"type":"function","function":{"name":"f","strict":true}}])";
   EXPECT_TRUE(may_go_unenforced(spec({})));

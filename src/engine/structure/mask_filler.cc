@@ -15,7 +15,7 @@ MaskFiller::~MaskFiller() {
   wanted_.notify_all();
 }
 
-// An engine that is asked for no structures has no threads for them.
+// An engine without structured requests has no threads for them.
 void MaskFiller::start_threads() {
   while (threads_.size() < static_cast<size_t>(filling_.threads))
     threads_.emplace_back([this] { serve(); });
@@ -65,7 +65,7 @@ void MaskFiller::drop(WantedMask& wanted) {
   wanted.dropped_ = true;
 }
 
-// Looks on for the mask that waits longest. The lock is held, but not meanwhile.
+// Computes a slice of the mask at the front of the queue. The lock is released for that.
 void MaskFiller::run_slice(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<WantedMask> wanted = std::move(queue_.front());
   queue_.pop_front();

@@ -1,10 +1,10 @@
-// MaskFiller: finds the masks of rows while the model runs. A mask is wanted as soon as its row's
-// last token is known and needed when the next logits are there, a forward pass later; in between a
-// few threads look for those that are not remembered.
+// MaskFiller: computes the masks of rows while the model runs. A mask can be computed as soon as
+// its row's last token is known and is needed when the next logits are there, a forward pass later;
+// in between a few threads compute those that the grammar does not remember.
 //
-// One slow mask cannot hold the other rows: all are looked for in slices, in turns, and a row whose
-// mask is not there after so many slices sits out until it is (StepLoop). Slices are counted, not
-// timed, and what a row answers does not depend on them.
+// One slow mask cannot hold up the other rows: all are computed in slices, in turns, and a row
+// whose mask is not ready after so many slices sits out until it is (StepLoop). Slices are counted,
+// not timed, and the answer of a row does not depend on them.
 #pragma once
 
 #include <condition_variable>
@@ -23,15 +23,15 @@
 namespace windrow::engine {
 
 struct MaskFilling {
-  int32_t threads = 1;  // 0: all is done in wait()
+  int32_t threads = 1;  // 0: wait() does all the work
 
-  // Nodes of the vocabulary's trie in a slice (a few microseconds a thousand), and the slices that
-  // a step waits for.
+  // Nodes of the vocabulary's trie in a slice (a thousand take a few microseconds), and the slices
+  // of each mask that a step waits for.
   size_t nodes_a_slice = 4096;
   int32_t slices_a_step = 8;
 };
 
-// A mask that is looked for. Until it is there the guide is the filler's.
+// A mask that is being computed. Until it is ready only the filler may use the guide.
 class WantedMask {
  public:
   explicit WantedMask(std::shared_ptr<AnswerGuide> guide) : guide_(std::move(guide)) {}
@@ -45,7 +45,7 @@ class WantedMask {
   bool dropped_ = false;
 };
 
-// Its methods are for one thread, the engine's.
+// Used by the engine's thread; its own threads are started with the first mask.
 class MaskFiller {
  public:
   explicit MaskFiller(const MaskFilling& filling);
@@ -53,17 +53,17 @@ class MaskFiller {
   MaskFiller(const MaskFiller&) = delete;
   MaskFiller& operator=(const MaskFiller&) = delete;
 
-  // A remembered mask is there at once.
+  // Begins to compute the guide's mask. A mask that the grammar remembers is ready at once.
   std::shared_ptr<WantedMask> want(std::shared_ptr<AnswerGuide> guide);
 
-  // Nothing while it is not there.
+  // Null: it is not ready.
   std::shared_ptr<const grammar::TokenMask> mask(const WantedMask& wanted);
 
-  // Until each of them is there or has had the slices of a step since this was called. The caller
-  // takes part.
+  // Blocks until each of them is ready or has had slices_a_step slices since this was called. The
+  // caller takes part in the work.
   void wait(std::span<const std::shared_ptr<WantedMask>> wanted);
 
-  // Nobody waits for it any more.
+  // The mask is not needed any more.
   void drop(WantedMask& wanted);
 
  private:
@@ -73,7 +73,7 @@ class MaskFiller {
 
   const MaskFilling filling_;
   std::mutex mutex_;
-  std::condition_variable wanted_;  // work is there
+  std::condition_variable wanted_;  // queue_ got work
   std::condition_variable sliced_;  // a slice was done
   std::deque<std::shared_ptr<WantedMask>> queue_;
   bool closing_ = false;

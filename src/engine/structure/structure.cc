@@ -22,11 +22,11 @@ namespace {
 using Kind = llm::StructureSpec::Kind;
 using Built = Result<std::shared_ptr<const grammar::Grammar>>;
 
-// A schema may have thousands of them, and names of any length.
+// A schema may have thousands of unknown words, and names of any length.
 constexpr size_t kWarningsMax = 20;
 constexpr size_t kWarningBytesMax = 400;
 
-// `warnings` outlives it.
+// `warnings` must outlive the result.
 SchemaWords words_of(const llm::StructureSpec& spec, std::vector<std::string>& warnings) {
   return {.unknown = spec.unknown == llm::UnknownWords::kRefuse ? grammar::UnknownWords::kRefuse
                                                                 : grammar::UnknownWords::kAnnotate,
@@ -40,7 +40,7 @@ Result<json::value> parsed_schema(const llm::StructureSpec& spec) {
   return schema;
 }
 
-// A form as a part of a grammar, which may have calls of tools, too.
+// The structure as a part of a grammar, which may have calls of tools as well.
 Result<grammar::Part> form_part(grammar::GrammarBuilder& builder, const llm::StructureSpec& spec,
                                 const grammar::GiveUp& give_up, const SchemaWords& words) {
   grammar::SchemaOptions options{.whitespace = spec.flexible_whitespace
@@ -70,28 +70,30 @@ Result<grammar::Part> form_part(grammar::GrammarBuilder& builder, const llm::Str
   return grammar::choice_part(builder, spec.choices);
 }
 
-// Control tokens that belong to calls, spelled; then no other token may have the sign of that.
-SpelledMarks spell_marks(const Vocabulary& vocabulary, std::span<const Token> shown_tokens,
-                         const chat::ToolSyntax& syntax, std::span<std::string> texts) {
-  std::vector<SpelledMarks::Mark> marks;
+// Escapes the control tokens of calls in `texts`; then no other token may have the escape byte.
+TokenEscapes escape_control_tokens(const Vocabulary& vocabulary,
+                                   std::span<const Token> shown_tokens,
+                                   const chat::ToolSyntax& syntax, std::span<std::string> texts) {
+  std::vector<TokenEscapes::Entry> marks;
   const std::vector<std::string> of_calls = syntax.marks();
   for (const Token token : shown_tokens) {
-    SpelledMarks::Mark mark{.token = token, .ends_answer = vocabulary.ends_answer(token)};
+    TokenEscapes::Entry mark{.token = token, .ends_answer = vocabulary.ends_answer(token)};
     vocabulary.append_piece(token, mark.text);
     if (std::ranges::find(of_calls, mark.text) != of_calls.end()) marks.push_back(std::move(mark));
   }
   if (marks.empty()) return {};
   for (std::string& text : texts) {
-    if (text.find(SpelledMarks::kSign) != std::string::npos) text.clear();
+    if (text.find(TokenEscapes::kEscape) != std::string::npos) text.clear();
   }
-  for (const SpelledMarks::Mark& mark : marks) {
-    if (!mark.ends_answer) texts[static_cast<size_t>(mark.token)] = SpelledMarks::kSign + mark.text;
+  for (const TokenEscapes::Entry& mark : marks) {
+    if (!mark.ends_answer)
+      texts[static_cast<size_t>(mark.token)] = TokenEscapes::kEscape + mark.text;
   }
-  return SpelledMarks(std::move(marks));
+  return TokenEscapes(std::move(marks));
 }
 
 struct VocabularyTexts {
-  std::vector<std::string> bytes;  // of each token; nothing of those that end an answer
+  std::vector<std::string> bytes;  // of each token; empty for tokens that end an answer
   std::vector<Token> ends;
 };
 
@@ -100,7 +102,7 @@ VocabularyTexts texts_of(const Vocabulary& vocabulary) {
   VocabularyTexts texts{.bytes = std::vector<std::string>(size), .ends = {}};
   for (size_t i = 0; i < size; ++i) {
     const auto token = static_cast<Token>(i);
-    // One that ends the answer is never a part of its text, whatever it is written as.
+    // A token that ends the answer is never a part of its text, whatever it is written as.
     if (vocabulary.ends_answer(token)) {
       texts.ends.push_back(token);
     } else {
@@ -110,7 +112,7 @@ VocabularyTexts texts_of(const Vocabulary& vocabulary) {
   return texts;
 }
 
-// As an answer's text has them.
+// Gives the shown tokens the text that an answer has for them.
 void show(const Vocabulary& vocabulary, std::span<const Token> shown_tokens,
           VocabularyTexts& texts) {
   for (const Token token : shown_tokens) {
@@ -121,12 +123,12 @@ void show(const Vocabulary& vocabulary, std::span<const Token> shown_tokens,
   }
 }
 
-std::shared_ptr<const ThoughtMasks> thought_masks(const Vocabulary& vocabulary,
-                                                  VocabularyTexts texts,
-                                                  const chat::ReasoningFormat& reasoning,
-                                                  std::span<const Token> shown_tokens) {
+std::shared_ptr<const ReasoningMasks> reasoning_masks(const Vocabulary& vocabulary,
+                                                      VocabularyTexts texts,
+                                                      const chat::ReasoningFormat& reasoning,
+                                                      std::span<const Token> shown_tokens) {
   show(vocabulary, shown_tokens, texts);
-  return std::make_shared<const ThoughtMasks>(texts.bytes, texts.ends, reasoning);
+  return std::make_shared<const ReasoningMasks>(texts.bytes, texts.ends, reasoning);
 }
 
 Built form_grammar(const llm::StructureSpec& spec, const grammar::GiveUp& give_up,
@@ -139,23 +141,23 @@ Built form_grammar(const llm::StructureSpec& spec, const grammar::GiveUp& give_u
   return builder.finish(*form, limits);
 }
 
-Built grammar_beside_form(const llm::StructureSpec& spec, std::span<const CalledTool> tools,
-                          const CallSpelling& spelling, const grammar::GiveUp& give_up,
+Built grammar_beside_form(const llm::StructureSpec& spec, std::span<const CallableTool> tools,
+                          const CallFormat& format, const grammar::GiveUp& give_up,
                           const SchemaWords& words) {
   grammar::GrammarBuilder builder;
   const Result<grammar::Part> form = form_part(builder, spec, give_up, words);
   if (!form) return form.error();
-  return call_or_form_grammar(builder, *form, tools, spelling, give_up, words);
+  return call_or_form_grammar(builder, *form, tools, format, give_up, words);
 }
 
-// Of a message of thoughts, which the beginning of another would end.
-std::shared_ptr<const ThoughtMasks> message_masks(VocabularyTexts shown,
-                                                  const chat::ReasoningFormat& reasoning) {
+// Masks for a message of reasoning, which the beginning of another message ends.
+std::shared_ptr<const ReasoningMasks> message_reasoning_masks(
+    VocabularyTexts shown, const chat::ReasoningFormat& reasoning) {
   for (size_t i = 0; i < shown.bytes.size(); ++i) {
     if (shown.bytes[i] == chat::harmony::kStart) shown.ends.push_back(static_cast<Token>(i));
   }
-  return std::make_shared<const ThoughtMasks>(shown.bytes, shown.ends, reasoning,
-                                              /*breaks_behind=*/false);
+  return std::make_shared<const ReasoningMasks>(shown.bytes, shown.ends, reasoning,
+                                                /*breaks_behind=*/false);
 }
 
 }  // namespace
@@ -175,8 +177,8 @@ VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::Reasoning
                              std::span<const Token> shown_tokens) {
   VocabularyTexts texts = texts_of(vocabulary);
   VocabularyTables tables{.tokens = grammar::TokenTables::make(texts.bytes, texts.ends),
-                          .thoughts = nullptr};
-  tables.thoughts = thought_masks(vocabulary, std::move(texts), reasoning, shown_tokens);
+                          .reasoning_masks = nullptr};
+  tables.reasoning_masks = reasoning_masks(vocabulary, std::move(texts), reasoning, shown_tokens);
   return tables;
 }
 
@@ -186,20 +188,21 @@ CallTables make_call_tables(const Vocabulary& vocabulary, const chat::ReasoningF
   VocabularyTexts shown = texts;
   show(vocabulary, shown_tokens, shown);
   const bool by_messages = !said_before_calls(syntax).empty();
-  CallTables tables{.spelling = {.syntax = syntax, .marks = {}},
-                    .thoughts = thoughts_before_calls(syntax, reasoning),
+  CallTables tables{.format = {.syntax = syntax, .escapes = {}},
+                    .reasoning = reasoning_before_calls(syntax, reasoning),
                     .vocabulary = {},
-                    .marks = nullptr};
-  tables.spelling.marks = spell_marks(vocabulary, shown_tokens, syntax, texts.bytes);
+                    .triggers = nullptr};
+  tables.format.escapes = escape_control_tokens(vocabulary, shown_tokens, syntax, texts.bytes);
   tables.vocabulary.tokens = grammar::TokenTables::make(texts.bytes, texts.ends);
-  if (std::vector<CallMarks::Mark> marks = marks_of_calls(tables.spelling); !marks.empty()) {
-    tables.marks = std::make_shared<const CallMarks>(
-        std::move(marks), !by_messages, tables.spelling.marks.spell(said_before_calls(syntax)),
+  if (std::vector<CallTriggers::Trigger> marks = triggers_of_calls(tables.format); !marks.empty()) {
+    tables.triggers = std::make_shared<const CallTriggers>(
+        std::move(marks), !by_messages, tables.format.escapes.escape(said_before_calls(syntax)),
         by_messages ? texts.bytes : shown.bytes);
   }
-  tables.vocabulary.thoughts =
-      by_messages ? message_masks(std::move(shown), tables.thoughts)
-                  : std::make_shared<const ThoughtMasks>(shown.bytes, shown.ends, tables.thoughts);
+  tables.vocabulary.reasoning_masks =
+      by_messages
+          ? message_reasoning_masks(std::move(shown), tables.reasoning)
+          : std::make_shared<const ReasoningMasks>(shown.bytes, shown.ends, tables.reasoning);
   return tables;
 }
 
@@ -215,9 +218,9 @@ Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec
       .grammar = std::make_shared<grammar::CompiledGrammar>(*std::move(grammar), tables.tokens),
       .check = *std::move(check),
       .calls = nullptr,
-      .marks = {},
-      .thoughts = tables.thoughts,
-      .call_marks = nullptr,
+      .escapes = {},
+      .reasoning_masks = tables.reasoning_masks,
+      .call_triggers = nullptr,
       .warnings = std::move(warnings)});
 }
 
@@ -225,22 +228,22 @@ Result<std::shared_ptr<const Structure>> make_call_structure(const llm::Structur
                                                              const CallTables& tables,
                                                              const grammar::GiveUp& give_up) {
   const llm::ToolChoice& choice = spec.tool_choice;
-  const bool several = choice.parallel && tables.spelling.syntax.several;
+  const bool several = choice.parallel && tables.format.syntax.several;
   const bool beside_form = spec.kind != Kind::kToolCalls;
-  Result<std::vector<CalledTool>> tools = called_tools(spec);
+  Result<std::vector<CallableTool>> tools = callable_tools(spec);
   if (!tools) return tools.error();
   std::vector<std::string> warnings;
   const SchemaWords words = words_of(spec, warnings);
-  auto grammar = beside_form ? grammar_beside_form(spec, *tools, tables.spelling, give_up, words)
-                             : call_grammar(*tools, tables.spelling, give_up, words);
+  auto grammar = beside_form ? grammar_beside_form(spec, *tools, tables.format, give_up, words)
+                             : call_grammar(*tools, tables.format, give_up, words);
   if (!grammar) return grammar.error();
   Structure structure{.grammar = std::make_shared<grammar::CompiledGrammar>(
                           *std::move(grammar), tables.vocabulary.tokens),
                       .check = nullptr,
                       .calls = nullptr,
-                      .marks = tables.spelling.marks,
-                      .thoughts = tables.vocabulary.thoughts,
-                      .call_marks = nullptr,
+                      .escapes = tables.format.escapes,
+                      .reasoning_masks = tables.vocabulary.reasoning_masks,
+                      .call_triggers = nullptr,
                       .warnings = std::move(warnings)};
   if (beside_form) {
     auto check = make_check(spec);
@@ -248,7 +251,7 @@ Result<std::shared_ptr<const Structure>> make_call_structure(const llm::Structur
     structure.check = *std::move(check);
   }
   if (choice.use == llm::ToolUse::kAuto && !beside_form) {
-    structure.call_marks = tables.marks;
+    structure.call_triggers = tables.triggers;
   } else {
     Result<CallCheck> check = CallCheck::make(*tools, several);
     if (!check) return check.error();

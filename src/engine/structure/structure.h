@@ -1,5 +1,6 @@
-// Structure: a StructureSpec made ready for one vocabulary: the grammar that masks tokens, and a
-// check of whole answers that knows nothing of it.
+// Structure: a StructureSpec compiled for one vocabulary: the grammar that masks tokens, and a
+// check of whole answers that is independent of it. Pure; what is returned is immutable and may be
+// shared by threads (the grammar keeps masks under a lock of its own).
 #pragma once
 
 #include <memory>
@@ -14,10 +15,9 @@
 #include "engine/host/types.h"
 #include "engine/host/vocabulary.h"
 #include "engine/structure/answer_check.h"
-#include "engine/structure/call_check.h"
 #include "engine/structure/call_grammar.h"
-#include "engine/structure/spelled_marks.h"
-#include "engine/structure/thought_masks.h"
+#include "engine/structure/reasoning_gate.h"
+#include "engine/structure/token_escapes.h"
 #include "grammar/matcher.h"
 #include "grammar/schema/schema_grammar.h"
 #include "grammar/token_tables.h"
@@ -25,48 +25,49 @@
 
 namespace windrow::engine {
 
-// What all structures of a model need to know of its vocabulary. About 20 MB for 150,000 tokens.
+// What all structures of a model need of its vocabulary. About 20 MB for 150,000 tokens.
 struct VocabularyTables {
   std::shared_ptr<const grammar::TokenTables> tokens;
-  std::shared_ptr<const ThoughtMasks> thoughts;
+  std::shared_ptr<const ReasoningMasks> reasoning_masks;
 };
 
-// `shown_tokens`: control tokens that the text of an answer names.
+// `shown_tokens`: control tokens that the text of an answer contains.
 VocabularyTables make_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
                              std::span<const Token> shown_tokens);
 
-// What calls of tools need of it beside that. Control tokens that belong to calls are spelled.
+// What calls of tools need besides. The control tokens of calls are escaped.
 struct CallTables {
-  CallSpelling spelling;
-  chat::ReasoningFormat thoughts;  // in front of calls that have to come
+  CallFormat format;
+  chat::ReasoningFormat reasoning;  // before calls that have to come
   VocabularyTables vocabulary;
-  std::shared_ptr<const CallMarks> marks;  // none: calls that need not come are not enforced
+  std::shared_ptr<const CallTriggers> triggers;  // null: optional calls cannot be enforced
 };
 
-// `shown_tokens`: control tokens of which calls and thoughts consist.
+// `shown_tokens`: the control tokens of calls and reasoning.
 CallTables make_call_tables(const Vocabulary& vocabulary, const chat::ReasoningFormat& reasoning,
                             const chat::ToolSyntax& syntax, std::span<const Token> shown_tokens);
 
 struct Structure {
   std::shared_ptr<grammar::CompiledGrammar> grammar;
-  std::shared_ptr<const AnswerCheck> check;  // of an answer without calls; none: it has to call
-  std::shared_ptr<const CallCheck> calls;    // of those that have to come, or may instead of a form
-  SpelledMarks marks;                        // in the grammar
-  std::shared_ptr<const ThoughtMasks> thoughts;
-  std::shared_ptr<const CallMarks> call_marks;  // of calls that need not come
-  std::vector<std::string> warnings;            // what of its schemas has no effect
+  std::shared_ptr<const AnswerCheck> check;  // of an answer without calls; null: it has to call
+  std::shared_ptr<const CallCheck> calls;    // null: calls may come and are not checked
+  TokenEscapes escapes;                      // in the grammar
+  std::shared_ptr<const ReasoningMasks> reasoning_masks;
+  std::shared_ptr<const CallTriggers> call_triggers;  // of optional calls
+  std::vector<std::string> warnings;                  // parts of its schemas without effect
 };
 
-// Adds to the warnings of an answer: texts are cut to 400 bytes, and at most 20 are listed.
+// Adds to the warnings of an answer: a text is cut to 400 bytes, and at most 20 are listed.
 void add_warning(std::vector<std::string>& warnings, std::string_view warning);
 
-// kInvalid: why it cannot be enforced, in words for people. kUnavailable: `give_up` said so.
+// Compiles a spec of any kind but kToolCalls. kInvalid: it cannot be enforced; the message is for
+// the client. kUnavailable: `give_up` returned true.
 Result<std::shared_ptr<const Structure>> make_structure(const llm::StructureSpec& spec,
                                                         const VocabularyTables& tables,
                                                         const grammar::GiveUp& give_up);
 
-// The same of kToolCalls, and of a form beside which tools may be called; what is at fault comes
-// first in the message.
+// The same for kToolCalls, and for a structure beside which tools may be called. A message of
+// kInvalid begins with the place at fault.
 Result<std::shared_ptr<const Structure>> make_call_structure(const llm::StructureSpec& spec,
                                                              const CallTables& tables,
                                                              const grammar::GiveUp& give_up);

@@ -1,9 +1,8 @@
-// StructureCache: the structures of one model, each compiled once, off the engine's thread. Who
-// asks is called back, and waits for its own structure only.
+// StructureCache: the structures of one model, each compiled once, off the engine's thread. A
+// caller is called back, and waits for its own structure only.
 //
-// What was compiled stays, the least recently asked for goes first when all together have grown
-// beyond the limit. So does the reason why something cannot be compiled: thousands of rows may have
-// the same schema, and the same fault.
+// Compiled structures stay; beyond the limit the least recently used are evicted. Errors of
+// compiling are cached too: thousands of rows may have the same schema, and the same fault.
 #pragma once
 
 #include <atomic>
@@ -26,7 +25,7 @@
 namespace windrow::engine {
 
 struct StructureLimits {
-  int32_t threads = 2;  // one that takes long does not hold all others
+  int32_t threads = 2;  // so that one slow structure does not hold up the others
   Duration deadline = std::chrono::seconds(10);
   size_t bytes_max = size_t{512} << 20;
   size_t entries_max = 1000;
@@ -37,33 +36,36 @@ class StructureCache {
  public:
   using Made = Result<std::shared_ptr<const Structure>>;
 
-  // Called on a thread of the cache, with what to ask now and then whether to give up.
+  // Compiles one. Called on a thread of the cache; it calls GiveUp from time to time and stops when
+  // that returns true.
   using Make = std::function<Made(const llm::StructureSpec&, const grammar::GiveUp&)>;
 
-  // Called once, from within get or on a thread of the cache, which waits for it.
+  // Called once, from within get() or on a thread of the cache; must not block.
   using Then = std::function<void(const Made&)>;
 
   // `clock` must outlive the cache.
   StructureCache(Make make, const Clock& clock, const StructureLimits& limits = {});
 
-  // Whoever still waits hears kUnavailable.
+  // Calls that are still waiting get kUnavailable.
   ~StructureCache();
   StructureCache(const StructureCache&) = delete;
   StructureCache& operator=(const StructureCache&) = delete;
 
+  // Gives the structure of `spec` to `then`, at once where it is cached. Errors are those of Make,
+  // and kUnavailable when compiling takes longer than the deadline. Never blocks.
   void get(const llm::StructureSpec& spec, Then then);
 
-  // What the structures take that are there.
+  // The memory of the cached structures.
   size_t bytes() const;
 
  private:
   struct Entry {
     std::string key;
-    std::optional<Made> made;  // none: it is being compiled
+    std::optional<Made> made;  // nullopt: it is being compiled
     std::vector<Then> waiting;
     size_t bytes = 0;
   };
-  using Entries = std::list<Entry>;  // the one asked for last in front
+  using Entries = std::list<Entry>;  // most recently used first
 
   void compile(const llm::StructureSpec& spec, Entries::iterator entry);
   Made make_in_time(const llm::StructureSpec& spec);
