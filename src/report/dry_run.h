@@ -39,17 +39,17 @@ struct SampledRow {
 };
 
 struct Survey {
-  int64_t rows = 0;  // all of them, those at fault included
+  int64_t rows = 0;  // all of them, with faulty ones
   int64_t rows_at_fault = 0;
   std::vector<FailureCount> faults;  // the most frequent first
   int64_t prompt_tokens = 0;
   int64_t prompt_tokens_longest = 0;
-  int64_t answers = 0;            // texts to write: more than rows where n or the prompts are more
-  int64_t output_tokens_max = 0;  // if every answer becomes as long as it may
+  int64_t answers = 0;            // texts to generate: more than rows with n or several prompts
+  int64_t output_tokens_max = 0;  // if every answer becomes as long as possible
   double shared_prefix = 0;       // part of the prompt tokens, from 0 to 1 (prefix_share.h);
                                   // of prompts that are answered or scored
 
-  // At most kSampleRows, each row as likely as any other; the same every time.
+  // At most kSampleRows, drawn with equal probability; the same in every run.
   std::vector<SampledRow> sample;
 
   int64_t rows_good() const { return rows - rows_at_fault; }
@@ -57,8 +57,8 @@ struct Survey {
 
 inline constexpr size_t kSampleRows = 256;
 
-// Reads the input to its end or `rows_max` rows, in bounded memory. A custom_id that is there twice
-// is not noticed. Errors as LineSource::next.
+// Reads the input to its end or `rows_max` rows, in bounded memory. Does not notice a repeated
+// custom_id. Fails like LineSource::next.
 Result<Survey> survey_rows(batch::LineSource& lines, std::optional<int64_t> rows_max,
                            const batch::RowReader& reader, const MeasureRequest& measure);
 
@@ -79,10 +79,10 @@ struct Calibration {
 
 inline constexpr int32_t kCalibrationTokens = 32;
 
-// Three short runs: one row to wake everything up, some rows with answers of one token (the prompt
-// rate), some with answers of up to kCalibrationTokens (the rate of generation, without what their
-// prompts cost). `rows_max`: how many rows the backend computes together. Fails when the backend
-// does or when no row of the sample can be answered.
+// Three short runs: one row to warm up, some rows with answers of one token (the prefill rate),
+// some with answers of up to kCalibrationTokens (the decode rate, without the cost of the prompts).
+// `rows_max`: the rows that the backend computes together. Fails if the backend fails, or if no row
+// of the sample can be answered. Blocks.
 Result<Calibration> calibrate(const std::vector<SampledRow>& sample, int32_t rows_max,
                               const RunRequests& run, const Clock& clock);
 
@@ -92,13 +92,12 @@ struct Estimate {
   Duration shortest{};  // every answer one token
   Duration longest{};   // every answer as long as it may become
 
-  // With the mean length of answers that the calibration suggests; nothing when too few ended by
-  // themselves to say.
+  // With the mean length of answers in the calibration; absent if too few ended by themselves.
   std::optional<Duration> likely;
   double likely_answer_tokens = 0;
 };
 
-// Assumes that a beginning that prompts share is computed once, and that the rates stay.
+// Assumes that a shared prefix is computed once, and that the rates stay the same.
 Estimate estimate_time(const Survey& survey, const Calibration& calibration);
 
 // --- words ---

@@ -1,4 +1,4 @@
-// PrefixShare: how much of the prompts is a beginning that an earlier prompt had as well.
+// PrefixShare: the share of prompt tokens that lie in a prefix of an earlier prompt.
 #pragma once
 
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -8,10 +8,10 @@
 
 namespace windrow::report {
 
-// A prompt token is shared when the prompt up to and with it is also how another prompt begins;
-// of the prompts that begin so, one has to compute it and the others need not. In other words: the
-// prompts are put into a tree, and share() is the part of their tokens that made no new node. It
-// does not depend on the order of the prompts.
+// A prompt token is shared if another prompt has the same prefix up to and including it; one of
+// those prompts has to compute it, and the others need not. In other words: the prompts are put
+// into a prefix tree, and share() is the part of their tokens that added no node. It does not
+// depend on the order of the prompts. Used by one thread.
 //
 // Memory is bounded: exact up to kExactMax nodes, beyond that they are estimated (HyperLogLog,
 // Flajolet et al. 2007) with a standard error of 0.8 % of their number.
