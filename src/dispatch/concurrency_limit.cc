@@ -19,12 +19,12 @@ using std::chrono::minutes;
 // each time this is over. Four of them lead to 64.
 constexpr Duration kQuiet = milliseconds(1500);
 
-// A doubling is kept when it brought this, a step down the ladder when it left that. What is given
-// up could hardly be told from noise anyway.
+// A doubling is kept when it gained this, a step down the ladder when it left that. Smaller
+// differences could hardly be told from noise.
 constexpr double kGain = 1.03;
 constexpr double kKeeps = 0.98;
 
-// The same where latencies say that only waiting comes or goes: what is measured is rather noise.
+// The same where latencies say that only queueing changes: a measured difference is rather noise.
 constexpr double kWaitingGain = 1.06;
 constexpr double kWaitingKeeps = 0.95;
 
@@ -161,7 +161,7 @@ void ConcurrencyLimit::ended(const Flight& flight) {
     ramp(flight);
   } else {
     const bool counted = counts(flight);
-    // What is left of another limit is counted once this one fills the server.
+    // Requests sent under an earlier limit count once this limit fills the server.
     if (counted || trial_.counting()) trial_.count(flight.ended, flight.work);
     if (!counted) return;
     trial_.add(flight.in_flight, flight.work, flight.ended - flight.sent);
@@ -184,18 +184,18 @@ void ConcurrencyLimit::set_most(TimePoint now, int32_t most) {
   most_ = std::clamp(most, 1, own);
   if (options_.fixed > 0 || limit_ <= most_) return;
   if (phase_ == Phase::kRamp) return set_limit(now, most_);
-  // What was found is out of reach, and what is best below it is not known.
+  // The best number is out of reach, and the best below it is unknown.
   best_ = 0;
   peak_ = 0;
   begin_trial(now, Phase::kClimb, most_);
 }
 
-// It was out in a pause.
+// It was in flight during a pause.
 bool ConcurrencyLimit::is_disturbed(const Flight& flight) const {
   return was_paused_ && flight.sent < paused_until_;
 }
 
-// A request that went out beside few others says nothing about the limit.
+// A request that was sent beside few others says nothing about the limit.
 bool ConcurrencyLimit::counts(const Flight& flight) const {
   return flight.sent >= limit_since_ && flight.in_flight > step_down(limit_);
 }

@@ -1,6 +1,6 @@
-// ConcurrencyLimit: how many requests an upstream is given at a time, found while the job runs: the
-// fewest that finish about as much work per second as any number would. Pure: times come with the
-// events.
+// ConcurrencyLimit: the in-flight window of one upstream, found while the job runs: the fewest
+// requests in flight that finish about as much work per second as any number would. Pure: times
+// come with the events; used by one thread at a time.
 //
 // It climbs by throughput. Limits that follow latency (TCP Vegas, Brakmo and Peterson 1994; the
 // Gradient2 limit of Netflix' concurrency-limits) take every slower answer for a queue; but a
@@ -38,7 +38,7 @@ namespace windrow::dispatch {
 
 struct ConcurrencyOptions {
   int32_t fixed = 0;            // above 0: this many, whatever happens
-  int32_t initial = 4;          // what the ramp begins with
+  int32_t initial = 4;          // at the start of the ramp
   int32_t unanswered_max = 64;  // how far it goes before the first answer
   int32_t limit_max = 256;
 };
@@ -61,7 +61,7 @@ struct Flight {
 
 enum class ConcurrencyKind : uint8_t {
   kMeasuring,  // nothing can be said yet
-  kFixed,      // it was told
+  kFixed,      // it was given
   kSerial,     // it answers one request at a time
   kSaturates,  // more than `in_flight` bring nothing
   kRefuses,    // more than `in_flight` are refused or time out
@@ -92,15 +92,15 @@ class ConcurrencyLimit {
   // (SharedLimit below). It looks for more again when it may.
   void set_most(TimePoint now, int32_t most);
 
-  // A request goes out; `in_flight` counts it.
+  // A request is sent; `in_flight` counts it.
   void sent(TimePoint now, int32_t in_flight);
 
   void ended(const Flight& flight);
 
-  // Nothing goes out until then: what is out has less beside it than it seems.
+  // Nothing is sent until then, so requests in flight have fewer others beside them than it seems.
   void paused(TimePoint until);
 
-  // Time alone may raise the limit. Nothing: only what ends can.
+  // When time alone may raise the limit. Nothing: only ends of requests can.
   std::optional<TimePoint> wake_at() const;
   void wake(TimePoint now);
 

@@ -1,12 +1,13 @@
-// Packer: rows of one kind (single texts to embed) that may go in one call, and how many do. Pure.
+// Packer: items of one kind (single texts to embed) that may share a call, and how many do. Pure;
+// used by one thread at a time.
 //
-// Nothing waits for company by default: rows gather while all upstreams are busy, and what is there
-// when one has room leaves together, as in the engine's own batches. `window` makes the first one
-// wait so long for others.
+// By default no item waits for others: items gather while all upstreams are busy, and what is
+// queued when one has capacity is sent together, as in the engine's own batches. `window` makes the
+// first item wait so long for others.
 //
-// Rows of several tenants take turns by their weights, in tokens, within a kind and among kinds;
-// those of one tenant go in the order they came. What a row costs is known here before it goes, so
-// each gets its place when it comes (start-time fair queueing, Goyal, Vin and Cheng, SIGCOMM 1996).
+// Tenants take turns by their weights, in tokens, within a kind and among kinds; items of one
+// tenant go in order of arrival. What an item costs is known here before it is sent, so each gets
+// its turn when it arrives (start-time fair queueing, Goyal, Vin and Cheng, SIGCOMM 1996).
 //
 // How many tokens a call takes is found by doubling while that brings a tenth more tokens a second.
 #pragma once
@@ -34,13 +35,13 @@ struct PackerOptions {
   Duration window{};
 };
 
-// Why a call left as it was.
+// What decided the size of a call.
 enum class PackReason : uint8_t {
   kAlone,   // a row that cannot be packed
   kRows,    // rows_max
   kTokens,  // as many tokens as a call takes now
   kWindow,  // the first row waited long enough
-  kRoom,    // an upstream had room, and these were all
+  kRoom,    // an upstream had capacity, and no more were queued
 };
 
 std::string_view to_string(PackReason reason);
@@ -80,7 +81,7 @@ struct Pack {
   friend bool operator==(const Pack&, const Pack&) = default;
 };
 
-// What of a call is too much for one of `rows_max` rows, for a later one.
+// Shortens the call to `rows_max` rows; returns the others, for a later call.
 std::optional<Pack> split_pack(Pack& pack, int32_t rows_max);
 
 class Packer {
@@ -91,19 +92,20 @@ class Packer {
     return options_.rows_max > 1 && item.pack != 0 && item.lane == 0;
   }
 
-  // `rows_max`: of the call it goes in; a call that failed as a whole is tried in halves.
+  // `rows_max`: of the call that the item goes in; a call that failed is retried in halves.
   void add(TimePoint now, const WorkItem& item, int32_t rows_max = INT32_MAX);
 
-  // The call to send now that an upstream has room; nothing: there is none, or it waits.
+  // The call to send now that an upstream has capacity; nothing: none is queued, or it waits for
+  // its window.
   std::optional<Pack> next(TimePoint now);
 
-  // The rows of a call that could not leave after all; they are the first again.
+  // The rows of a call that could not be sent after all; they are the first again.
   void put_back(const Pack& pack);
 
-  // When the next window is over. What is over at `now` waits for room, not for time.
+  // When the next window is over. A window that is over at `now` waits for capacity, not for time.
   std::optional<TimePoint> wake_at(TimePoint now) const;
 
-  // `item` has the place of this one from now on. False: this one does not wait here.
+  // `item` takes over the turn of the item `id`. False: `id` is not queued here.
   [[nodiscard]] bool replace(ItemId id, const WorkItem& item);
 
   std::optional<WorkItem> take(ItemId id);

@@ -1,20 +1,19 @@
-// Quota: requests and tokens per minute that several upstreams or rows may share, and pauses that
-// hold for all of them. Pure.
+// Quota: requests and tokens per minute that several upstreams may share, and pauses that hold for
+// all of them. Pure; used by one thread at a time.
 //
-// There are two kinds of pause. A refusal that names a time (`Retry-After`) is the server's word,
-// and nothing goes out until then; afterwards all goes on as before. An overload pauses until the
-// time its refusal names, or for a growing time where it names none, and is then probed.
+// There are two kinds of pause. After a refusal that names a time (`Retry-After`) nothing is sent
+// until then, and afterwards all goes on as before. An overload pauses until the time that its
+// refusal names, or for a growing time where it names none, and is then probed.
 //
 // Invariants:
-//   in no 60 seconds more requests go out than `requests_per_minute`, nor more tokens, as far as
-//     they are known when they go out, than `tokens_per_minute`; but a request above the token
-//     limit passes alone, for it would wait for ever;
-//   after an overload's pause one request goes out and the others wait for its end (a circuit
-//     breaker's half open state, Nygard, Release It!): a crowd that comes back at once would be
-//     refused at once.
+//   in any 60 seconds no more requests are sent than `requests_per_minute`, nor more tokens, as far
+//     as they are known when they are sent, than `tokens_per_minute`; a request above the token
+//     limit is sent alone, as it would wait forever;
+//   after the pause of an overload one request is sent and the others wait for its end (the half
+//     open state of a circuit breaker, Nygard, Release It!): all together would be refused at once.
 //
-// Requests are spread over the minute besides, with room for `kBurst` of them at a time: servers
-// refuse a minute's worth that comes in its first second.
+// Requests are also spread over the minute, in bursts of `kBurst` at most: servers refuse a
+// minute's worth that arrives in one second.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +34,7 @@ struct QuotaOptions {
 
 class Quota {
  public:
-  // What a request took; given back with what it really cost.
+  // What a request took from the quota; given back with what it really cost.
   struct Grant {
     TimePoint at{};
     int64_t tokens = 0;
@@ -44,29 +43,29 @@ class Quota {
 
   enum class End : uint8_t {
     kAnswered,
-    kRefused,     // this one request; all wait only where `retry_after` says so
-    kOverloaded,  // refused, and it was noticed that the upstream has too much to do
+    kRefused,     // this request alone; all wait only where `retry_after` says so
+    kOverloaded,  // refused, and the upstream is overloaded
     kOther,
   };
 
   explicit Quota(QuotaOptions options = {}) : options_(options) {}
 
-  // When a request of so many tokens may go out: `now`, or later. Nothing: when one that is out has
-  // ended.
+  // When a request of so many tokens may be sent: `now`, or later. Nothing: when a request in
+  // flight has ended.
   std::optional<TimePoint> ready_at(TimePoint now, int64_t tokens) const;
 
-  // Only when it is ready.
+  // The request is sent now; only when ready_at() allows it.
   Grant take(TimePoint now, int64_t tokens);
 
-  // `tokens` is what it cost; a refused one costs none. `retry_after` as the refusal says.
+  // `tokens` is what it cost; a refused request costs none. `retry_after`: what the refusal named.
   void ended(TimePoint now, const Grant& grant, End end, int64_t tokens,
              std::optional<Duration> retry_after, Random& random);
 
-  // Of a pause that is not over yet.
+  // The end of a pause that is not over yet.
   std::optional<TimePoint> cooling_until(TimePoint now) const;
 
  private:
-  // What went out in a tenth of a second; it counts for a minute after its end.
+  // Requests sent in a tenth of a second; they count for a minute after its end.
   struct Slice {
     TimePoint from;
     int64_t requests = 0;
@@ -77,7 +76,7 @@ class Quota {
 
   const QuotaOptions options_;
   std::deque<Slice> slices_;
-  TimePoint spread_requests_{};  // when all that went out would be spread evenly
+  TimePoint spread_requests_{};  // when all that was sent would be spread evenly
   TimePoint spread_tokens_{};
   TimePoint cool_until_{};
   int32_t overloads_ = 0;  // overloads since the last answer

@@ -1,9 +1,10 @@
-// RefusalWatch: whether the refusals of an upstream mean that it has too much to do. Pure.
+// RefusalWatch: whether the refusals of an upstream mean that it is overloaded. Pure; used by one
+// thread at a time.
 //
 // Servers, and the proxies before them, refuse a request now and then for reasons that have nothing
 // to do with the load (429, 503, no answer in time). Such a refusal costs its own row a back-off
-// and nothing else. A server with too much to do refuses most of what it is given, because each
-// refusal makes room for the next request at once. The two are told apart by a cumulative sum
+// and nothing else. An overloaded server refuses most of what it is sent, because each refusal is
+// followed by the next request at once. The two are told apart by a cumulative sum
 // (CUSUM; Page, Continuous Inspection Schemes, 1954): each end adds the logarithm of how much
 // likelier it is when most requests are refused than when the usual share is. The sum never falls
 // below 0, and is an overload once it reaches a threshold: four refusals in a row where they are
@@ -11,7 +12,7 @@
 //
 // A refusal comes back sooner than an answer, so ends come in another order than requests were
 // sent: of many that are sent together the refused ones end first. Therefore it is the order of
-// sending that counts: a request that is still out when a later one is refused was taken.
+// sending that counts: a request that is still in flight when a later one is refused was accepted.
 //
 // The usual share is learnt from ends that came to nothing more, within bounds: a server that
 // always refuses most of its requests is never taken for a usual one.
@@ -29,13 +30,13 @@ class RefusalWatch {
 
   RefusalWatch();
 
-  // A request goes out. One of the other three tells its end.
+  // A request is sent. One of the three functions below reports its end.
   Ticket sent();
 
   void answered(Ticket request);
 
-  // Refused, or not answered in time. True: with it an overload is noticed. What was out at that
-  // moment belongs to that overload and makes no second one.
+  // Refused, or not answered in time. True: this refusal shows an overload. Requests in flight at
+  // that moment belong to the same overload and show no second one.
   bool refused(Ticket request);
 
   // It ended in another way, which says nothing about the load.
@@ -53,7 +54,7 @@ class RefusalWatch {
 
   Ticket last_ = 0;
   Ticket last_of_overload_ = 0;  // sent before the last overload was noticed
-  std::set<Ticket> out_;         // those that are not known to be taken
+  std::set<Ticket> out_;         // in flight, and not known to be accepted
 
   double evidence_ = 0;  // that it is overloaded, in nats
 

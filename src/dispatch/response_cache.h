@@ -1,10 +1,10 @@
-// ResponseCache: answers of servers elsewhere, kept in a file from one run to the next. Only what
-// is answered alike each time belongs here (llm/raw_request.h, repeat_key). docs/formats.md has the
-// form of the file.
+// ResponseCache: answers of upstream servers, kept in a file from one run to the next. Only answers
+// that are the same each time belong here (llm/raw_request.h, repeat_key). docs/formats.md
+// describes the file.
 //
-// A cache may forget, but what it says is what was answered: every record has two checksums. A
-// record with a damaged head is passed over, up to the next whole one; what a crash left torn at
-// the end is cut off when the file is opened. A disk that fails stops the storing and nothing else.
+// A cache may forget, but what it returns is what was answered: every record has two checksums. A
+// record with a damaged head is skipped, up to the next whole one; a torn end that a crash left is
+// truncated when the file is opened. A failing disk stops the storing and nothing else.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -28,7 +28,7 @@ struct CacheReading {
   int64_t hits = 0;
   int64_t stored = 0;          // since it was opened
   uint64_t bytes = 0;          // of the file
-  uint64_t torn_bytes = 0;     // were cut off its end when it was opened
+  uint64_t torn_bytes = 0;     // truncated when it was opened
   std::optional<Error> error;  // why nothing is stored any more
 };
 
@@ -45,10 +45,10 @@ class ResponseCache {
   ResponseCache(const ResponseCache&) = delete;
   ResponseCache& operator=(const ResponseCache&) = delete;
 
-  // Its raw body and usage.
+  // The answer with its raw body and usage; nothing: it is not stored. Blocks on the disk.
   std::optional<llm::Answer> find(const Hash128& question);
 
-  // Of answers with a raw body; others are not stored.
+  // Stores an answer with a raw body; others are ignored. Blocks on the disk.
   void put(const Hash128& question, const llm::Answer& answer);
 
   CacheReading reading() const;

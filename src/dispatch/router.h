@@ -1,14 +1,15 @@
-// Router: which upstream a row goes to. Pure.
+// Router: which upstream an item is sent to, and which upstreams are ejected. Pure; used by one
+// thread at a time.
 //
-//   least outstanding work, in relation to how many the upstream takes at a time: those that are
-//     faster or larger end more and so are given more;
-//   rows of one group stay where the group is, for its beginning is computed there, until that
+//   The least outstanding work wins, relative to how many requests the upstream takes at a time:
+//     faster and larger upstreams end more and so are given more.
+//   Items of one group stay where the group is, because its prefix is cached there, until that
 //     upstream has 1.25 times the mean load (consistent hashing with bounded loads, Mirrokni,
-//     Thorup and Zadimoghaddam 2016, has the same bound); then the group gets a second home;
-//   an upstream that fails several times in a row, or half of the time, gets nothing for a while,
-//     longer each time (outlier detection as in Envoy), then one row to see; an answer brings it
-//     back. The last one that is left is not given up so easily for failures that it answered with:
-//     there is nobody else, and some rows are such that every server fails.
+//     Thorup and Zadimoghaddam 2016, has the same bound); then the group gets a second home.
+//   An upstream that fails several times in a row, or half of the time, is ejected for a while,
+//     longer each time (outlier detection as in Envoy), and then gets one call as a probe; an
+//     answer brings it back. The last upstream is not ejected so easily for failures that it
+//     answered with: there is no other, and some rows make every server fail.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,9 @@ namespace windrow::dispatch {
 
 struct RouterOptions {
   double overload = 1.25;          // times the mean load, up to which a group stays
-  size_t groups_max = 20'000;      // that are remembered; the ones used last
-  int32_t failures_max = 5;        // in a row; 0: nobody is ejected
-  int32_t last_failures_max = 50;  // of the last one, where it answered with them
+  size_t groups_max = 20'000;      // remembered, the ones used last
+  int32_t failures_max = 5;        // in a row; 0: no upstream is ejected
+  int32_t last_failures_max = 50;  // of the last upstream, where it answered with them
   Duration last_ejected_max = std::chrono::seconds(30);
   int32_t recent = 20;  // over so many ends half may fail
   Duration ejected_base = std::chrono::seconds(5);
@@ -38,21 +39,21 @@ struct RouterOptions {
 enum class Health : uint8_t {
   kGood,
   kEjected,  // gets nothing until its time is over
-  kProbing,  // one row is there to see
+  kProbing,  // one call tests it
 };
 
 class Router {
  public:
   Router(size_t upstreams, RouterOptions options, uint64_t seed);
 
-  // How many it takes at a time: what its load is measured by.
+  // How many requests it takes at a time: its load is measured by that.
   void set_capacity(UpstreamId upstream, int32_t in_flight_max);
 
-  // Whether it may be given anything now.
+  // Whether it may be sent anything now.
   bool usable(UpstreamId upstream, TimePoint now) const;
 
-  // Among `open`, which are usable and have room; nothing: where it belongs there is no room, and
-  // that is not yet too much. `anywhere`: rather another home than waiting.
+  // The upstream among `open`, which are usable and have capacity. Nothing: the homes of its group
+  // have no capacity and are not overloaded yet. `anywhere`: another home is better than to wait.
   std::optional<UpstreamId> choose(uint64_t group, std::span<const UpstreamId> open,
                                    bool anywhere) const;
 
@@ -61,9 +62,9 @@ class Router {
   enum class End : uint8_t {
     kAnswered,
     kFailed,   // the upstream's fault
-    kReplied,  // likewise, but it did answer, and the row may be at fault
+    kReplied,  // the upstream answered with a failure, and the row may be at fault
     kNeither,  // says nothing about it: a bad row, a refusal for load, a cancel
-    kUnsent,   // nobody was asked: not even whether somebody is there is known
+    kUnsent,   // nothing was sent
   };
   void ended(TimePoint now, UpstreamId upstream, int64_t tokens, End end);
 
@@ -103,7 +104,7 @@ class Router {
   Random random_;
   std::vector<Upstream> upstreams_;
   std::unordered_map<uint64_t, Group> groups_;
-  std::list<uint64_t> used_;  // the last one first
+  std::list<uint64_t> used_;  // most recently used first
 };
 
 }  // namespace windrow::dispatch

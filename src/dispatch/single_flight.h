@@ -1,9 +1,9 @@
-// SingleFlight: items that are the same question, and certain to get the same answer, are asked
-// once. The first is the leader and goes out; the others follow and get what it got, each under its
-// own id. Pure.
+// SingleFlight: equal items, which are certain to get the same answer, share one call. The first is
+// the leader and is sent; the others follow and get its outcome, each under its own id. Pure; used
+// by one thread at a time.
 //
-// Invariant: each item that joined is named exactly once as ended: as a leader by the caller, as a
-// follower by what leader_ended or leave returned.
+// Invariant: each item that joined ends exactly once: a leader by its caller, a follower as one of
+// those that leader_ended or leave returned.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace windrow::dispatch {
 
 class SingleFlight {
  public:
-  // Nothing: it leads and has to be asked. Otherwise whom it follows.
+  // Nothing: the item leads and has to be sent. Otherwise the leader that it follows.
   std::optional<ItemId> join(const Hash128& question, ItemId item) {
     const auto [found, fresh] = questions_.try_emplace(question);
     if (fresh) {
@@ -32,8 +32,7 @@ class SingleFlight {
     return found->second.leader;
   }
 
-  // The leader has its answer, or a failure that is any other's too: the followers share it, in the
-  // order in which they came.
+  // The leader has an outcome that its followers share. Returns them in order of arrival.
   std::vector<ItemId> leader_ended(const Hash128& question, ItemId leader) {
     const auto found = questions_.find(question);
     ENSURE(found != questions_.end() && found->second.leader == leader, "item {} does not lead",
@@ -48,11 +47,11 @@ class SingleFlight {
     return followers;
   }
 
-  // One that is wanted no more, leader or follower. A leader's place is taken by its first
-  // follower, which is returned: what ended was the item, not the question.
+  // An item ends by itself, leader or follower. Returns the first follower of a leader, which leads
+  // from now on: what ended was the item, not the question.
   std::optional<ItemId> leave(const Hash128& question, ItemId item) {
     const auto found = questions_.find(question);
-    ENSURE(found != questions_.end(), "item {} left a question nobody asked", item.value());
+    ENSURE(found != questions_.end(), "item {} left a question that was not asked", item.value());
     std::map<uint64_t, ItemId>& followers = found->second.followers;
     if (found->second.leader != item) {
       const auto number = numbers_.find(item);
@@ -73,7 +72,7 @@ class SingleFlight {
 
   bool is_asked(const Hash128& question) const { return questions_.contains(question); }
 
-  // Of a question that somebody asks.
+  // The question must be asked.
   ItemId leader_of(const Hash128& question) const { return questions_.at(question).leader; }
   bool has_followers(const Hash128& question) const {
     return !questions_.at(question).followers.empty();

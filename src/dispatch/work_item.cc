@@ -12,7 +12,7 @@ constexpr int64_t kBytesPerToken = 4;
 // Of an answer whose request sets no limit.
 constexpr int64_t kAnswerTokensGuess = 256;
 
-// What asks for more is refused elsewhere; here numbers only have to stay small.
+// Requests for more are refused by the backend; here numbers only have to stay small.
 constexpr int32_t kRowsMax = 1 << 20;
 
 bool generates(llm::Endpoint endpoint) {
@@ -38,9 +38,9 @@ WorkItem request_item(const llm::Request& request, size_t body_bytes,
     item.tokens += std::max<int64_t>(each, 1) * item.rows;
   }
   item.tokens = std::max<int64_t>(item.tokens, 1);
-  // 0 is for those that go by themselves.
+  // 0 means that it is not packed.
   if (const auto key = llm::pack_key(request)) item.pack = std::max<uint64_t>(hash64(*key), 1);
-  // Without a model each server takes its own.
+  // Without a model name each server uses its own model, so answers differ.
   const bool unnamed = !request.raw.empty() && request.model.empty();
   if (!unnamed) item.same_answer = question;
   return item;

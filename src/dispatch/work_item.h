@@ -1,4 +1,5 @@
-// WorkItem: a request as policies see it: what it costs and what it belongs to, never what it says.
+// WorkItem: a request as policies see it: what it costs and what it belongs to, not its content.
+// A value; any thread.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace windrow::dispatch {
 
 using ItemId = Id<struct ItemTag>;
-using CallId = Id<struct CallTag>;  // one sending of one item, or of several packed together
+using CallId = Id<struct CallTag>;  // one attempt at one item, or at several packed together
 using UpstreamId = Id<struct UpstreamTag, uint32_t>;  // counted from 0
 
 // More urgent ones go first, within bounds (request_queue.h).
@@ -24,27 +25,27 @@ using llm::Priority;
 
 struct WorkItem {
   ItemId id;
-  int64_t tokens = 1;  // about what it costs: of its prompt and of its answer
-  int32_t rows = 1;    // texts, or answers to prompts: what a model computes beside each other
+  int64_t tokens = 1;  // about what it costs: prompt and answer
+  int32_t rows = 1;    // texts or answers that a model computes beside each other
 
-  uint64_t lane = 0;   // items of one lane go one after the other, in order; 0: of none
-  uint64_t group = 0;  // items of one group begin alike; 0: of none
-  uint64_t pack = 0;   // items of one kind may go in one call; 0: goes alone
+  uint64_t lane = 0;   // items of one lane run one after the other, in order; 0: no lane
+  uint64_t group = 0;  // items of one group share a prefix; 0: no group
+  uint64_t pack = 0;   // items with the same value may share a call; 0: a call of its own
 
   // Tenants of one priority are served alike, by their weights (queueing/fair_queue.h). 0: no key,
   // a tenant like any other.
   uint64_t tenant = 0;
   int32_t weight = 1;
 
-  // Where it may go: bit i for upstream i. 0: anywhere. The same for items of one kind.
+  // Upstreams that can take it: bit i for upstream i. 0: all. The same for items of one `pack`.
   uint64_t upstreams = 0;
 
-  // Who refused it for load so far, in the same way; 0: nobody. It goes behind those whom nobody
-  // did (request_queue.h), and rather to others.
+  // Upstreams that refused it for load so far, in the same way; 0: none. It is queued behind items
+  // that were not refused (request_queue.h), and prefers other upstreams.
   uint64_t refused_by = 0;
 
   Priority priority = Priority::kBatch;
-  std::optional<TimePoint> deadline;   // what has not been sent by then is not sent
+  std::optional<TimePoint> deadline;   // an item that was not sent by then is not sent
   std::optional<Hash128> same_answer;  // items with equal ones get one answer
 
   bool may_go_to(UpstreamId upstream) const {
@@ -52,7 +53,7 @@ struct WorkItem {
   }
   bool was_refused_by(UpstreamId upstream) const { return (refused_by & bit_of(upstream)) != 0; }
 
-  // The last one stands for all that come after it.
+  // The last bit stands for all upstreams from 63 on.
   static uint64_t bit_of(UpstreamId upstream) {
     return uint64_t{1} << std::min(upstream.value(), 63U);
   }
