@@ -56,8 +56,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int64_t kNow = 1'795'297'254;
-
 const Asked kChat{
     .server = "http://gpu1:8000", .model = "qwen", .endpoint = llm::Endpoint::kChatCompletions};
 
