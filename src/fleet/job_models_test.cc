@@ -9,7 +9,7 @@ class StillBackend final : public llm::Backend {
  public:
   explicit StillBackend(const llm::BackendStats& stats) : stats_(stats) {}
 
-  void submit(llm::Request, Done) override {}
+  void submit(llm::BackendCall, Done) override {}
   int32_t in_flight_target() const override { return 1; }
   llm::BackendStats stats() const override { return stats_; }
 
