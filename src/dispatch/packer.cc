@@ -7,11 +7,11 @@
 namespace windrow::dispatch {
 namespace {
 
-// What a size must have shown before the next is tried, and what a doubling must bring.
+// Calls of a size before the next size is tried, and what a doubling must bring.
 constexpr int32_t kCalls = 4;
 constexpr double kPackerGain = 1.1;
 
-// So that a token over a large weight is not nothing.
+// Turns of a token at weight 1, so that a token at a large weight is not rounded to nothing.
 constexpr int64_t kTurnsOfToken = 1024;
 
 }  // namespace
@@ -88,7 +88,7 @@ std::optional<Pack> split_pack(Pack& pack, int32_t rows_max) {
 
 // --- in -----------------------------------------------------------------------------------------
 
-// Where the tenant goes on, or with those who go now.
+// The tenant goes on where its last row ended, or joins at the present turn.
 int64_t Packer::turn_of(const WorkItem& item) {
   int64_t& next = next_turns_[item.tenant];
   const int64_t turn = std::max(next, turn_);
@@ -107,14 +107,14 @@ void Packer::put_back(const Pack& pack) {
 }
 
 bool Packer::replace(ItemId id, const WorkItem& item) {
-  const auto place = places_.find(id);
-  if (place == places_.end()) return false;
-  const auto [kind, where] = place->second;
+  const auto rank = ranks_.find(id);
+  if (rank == ranks_.end()) return false;
+  const auto [kind, where] = rank->second;
   ENSURE(item.pack == kind, "item {} cannot be packed with those of {}", item.id.value(),
          id.value());
   kinds_.at(kind).rows.at(where).item = item;
-  places_.erase(place);
-  places_.emplace(item.id, std::pair(kind, where));
+  ranks_.erase(rank);
+  ranks_.emplace(item.id, std::pair(kind, where));
   return true;
 }
 
@@ -130,27 +130,27 @@ void Packer::show(uint64_t pack, const Kind& kind) {
   ages_.emplace(kind.ages.begin()->first, pack);
 }
 
-void Packer::insert(Place place, const Waiting& waiting) {
+void Packer::insert(Rank rank, const Waiting& waiting) {
   const uint64_t pack = waiting.item.pack;
-  const bool fresh = places_.try_emplace(waiting.item.id, pack, place).second;
+  const bool fresh = ranks_.try_emplace(waiting.item.id, pack, rank).second;
   ENSURE(fresh, "item {} waits already", waiting.item.id.value());
   Kind& kind = kinds_[pack];
   hide(pack, kind);
-  kind.rows.emplace(place, waiting);
-  kind.ages.emplace(waiting.since, place);
+  kind.rows.emplace(rank, waiting);
+  kind.ages.emplace(waiting.since, rank);
   show(pack, kind);
 }
 
-Packer::Waiting Packer::remove(uint64_t pack, Place place) {
+Packer::Waiting Packer::remove(uint64_t pack, Rank rank) {
   const auto kind = kinds_.find(pack);
   hide(pack, kind->second);
-  auto row = kind->second.rows.extract(place);
-  kind->second.ages.erase({row.mapped().since, place});
-  places_.erase(row.mapped().item.id);
+  auto row = kind->second.rows.extract(rank);
+  kind->second.ages.erase({row.mapped().since, rank});
+  ranks_.erase(row.mapped().item.id);
   show(pack, kind->second);
   if (kind->second.rows.empty()) kinds_.erase(kind);
-  // Nobody is ahead of anybody any more.
-  if (places_.empty()) {
+  // No tenant is ahead of another any more.
+  if (ranks_.empty()) {
     for (const auto& [tenant, next] : next_turns_)
       turn_ = std::max(turn_, next);
     next_turns_.clear();
@@ -164,7 +164,7 @@ Packer::Extent Packer::first_of(const Kind& kind) const {
   Extent extent;
   int64_t tokens = 0;
   int32_t rows_max = options_.rows_max;
-  for (const auto& [place, waiting] : kind.rows) {
+  for (const auto& [rank, waiting] : kind.rows) {
     if (extent.rows >= std::min(rows_max, waiting.rows_max)) {
       extent.reason = PackReason::kRows;
       return extent;
@@ -188,21 +188,21 @@ Packer::Extent Packer::first_of(const Kind& kind) const {
 Pack Packer::take_first(uint64_t pack, Extent extent) {
   Pack taken{.reason = extent.reason};
   for (int32_t row = 0; row < extent.rows; ++row) {
-    const Place place = kinds_.at(pack).rows.begin()->first;
-    turn_ = std::max(turn_, place.first);
-    const Waiting waiting = remove(pack, place);
+    const Rank rank = kinds_.at(pack).rows.begin()->first;
+    turn_ = std::max(turn_, rank.first);
+    const Waiting waiting = remove(pack, rank);
     taken.tokens += waiting.item.tokens;
     taken.items.push_back(waiting.item);
     taken.since.push_back(waiting.since);
     taken.rows_max.push_back(waiting.rows_max);
-    taken.turns.push_back(place.first);
+    taken.turns.push_back(rank.first);
   }
   return taken;
 }
 
-// The kind whose first row has its turn first, of those that need not wait for company.
+// The kind whose first row has its turn first, among kinds that need not wait for their window.
 std::optional<Pack> Packer::next(TimePoint now) {
-  for (const auto& [place, pack] : fronts_) {
+  for (const auto& [rank, pack] : fronts_) {
     const Kind& kind = kinds_.at(pack);
     Extent extent = first_of(kind);
     if (extent.reason == PackReason::kRoom && options_.window > Duration{}) {
@@ -224,17 +224,17 @@ std::optional<TimePoint> Packer::wake_at(TimePoint now) const {
 // --- taken out ----------------------------------------------------------------------------------
 
 std::optional<WorkItem> Packer::take(ItemId id) {
-  const auto place = places_.find(id);
-  if (place == places_.end()) return std::nullopt;
-  const auto [pack, where] = place->second;
+  const auto rank = ranks_.find(id);
+  if (rank == ranks_.end()) return std::nullopt;
+  const auto [pack, where] = rank->second;
   return remove(pack, where).item;
 }
 
 std::vector<WorkItem> Packer::take_all() {
   std::vector<WorkItem> all;
-  all.reserve(places_.size());
+  all.reserve(ranks_.size());
   for (const auto& [pack, kind] : kinds_) {
-    for (const auto& [place, waiting] : kind.rows)
+    for (const auto& [rank, waiting] : kind.rows)
       all.push_back(waiting.item);
   }
   for (const WorkItem& item : all)

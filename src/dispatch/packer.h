@@ -112,7 +112,7 @@ class Packer {
   std::vector<WorkItem> take_all();
 
   PackSize& size() { return size_; }
-  size_t waiting() const { return places_.size(); }
+  size_t waiting() const { return ranks_.size(); }
 
  private:
   struct Waiting {
@@ -121,16 +121,16 @@ class Packer {
     int32_t rows_max;
   };
 
-  // Its turn, and its number among those of the same.
-  using Place = std::pair<int64_t, int64_t>;
+  // By turn, then by arrival.
+  using Rank = std::pair<int64_t, int64_t>;
 
-  // Of one kind.
+  // The rows of one kind.
   struct Kind {
-    std::map<Place, Waiting> rows;
-    std::set<std::pair<TimePoint, Place>> ages;  // since when each waits
+    std::map<Rank, Waiting> rows;
+    std::set<std::pair<TimePoint, Rank>> ages;  // since when each row is queued
   };
 
-  // How many of the first ones make a call, and why it ends there.
+  // How many rows from the first on make a call, and what limits it.
   struct Extent {
     int32_t rows = 0;
     PackReason reason = PackReason::kRoom;
@@ -139,24 +139,24 @@ class Packer {
   Extent first_of(const Kind& kind) const;
   Pack take_first(uint64_t pack, Extent extent);
   int64_t turn_of(const WorkItem& item);
-  void insert(Place place, const Waiting& waiting);
-  Waiting remove(uint64_t pack, Place place);
+  void insert(Rank rank, const Waiting& waiting);
+  Waiting remove(uint64_t pack, Rank rank);
   void hide(uint64_t pack, const Kind& kind);
   void show(uint64_t pack, const Kind& kind);
 
   const PackerOptions options_;
   PackSize size_;
   boost::unordered_flat_map<uint64_t, Kind> kinds_;
-  std::set<std::pair<Place, uint64_t>> fronts_;    // of each kind, the place of its first one
-  std::set<std::pair<TimePoint, uint64_t>> ages_;  // of each kind, since when its oldest one waits
-  boost::unordered_flat_map<ItemId, std::pair<uint64_t, Place>, std::hash<ItemId>> places_;
+  std::set<std::pair<Rank, uint64_t>> fronts_;  // of each kind, the rank of its first row
+  std::set<std::pair<TimePoint, uint64_t>>
+      ages_;  // of each kind, since when its oldest row is queued
+  boost::unordered_flat_map<ItemId, std::pair<uint64_t, Rank>, std::hash<ItemId>> ranks_;
 
-  // Turns: of what went last, and where each tenant goes on that has something waiting or had so
-  // since all was empty.
+  // The present turn, and the next turn of each tenant that had a row since the packer was empty.
   int64_t turn_ = 0;
   boost::unordered_flat_map<uint64_t, int64_t> next_turns_;
 
-  // The last one is behind all others, the first one before them.
+  // Arrivals: after all others, and before all others (put_back).
   int64_t last_number_ = 0;
   int64_t first_number_ = 0;
 };

@@ -73,7 +73,7 @@ std::optional<Head> read_head(std::string_view text, uint64_t room) {
   return head;
 }
 
-// Of a file that was begun and never synced a part remains, or zeros in its place.
+// Of a file that was begun and never synced a part remains, or zeros instead of it.
 bool is_torn_begin(std::string_view begin, uint64_t size) {
   if (size > kBegin.size()) return false;
   for (size_t i = 0; i < begin.size(); ++i) {
@@ -154,7 +154,7 @@ Result<void> ResponseCache::load(const std::string& path) {
       ++next;
       continue;
     }
-    places_[head->question.low] = next;
+    offsets_[head->question.low] = next;
     next += kHeadBytes + head->body_bytes;
     at = next;
   }
@@ -174,19 +174,19 @@ Result<void> ResponseCache::load(const std::string& path) {
 
 std::optional<llm::Answer> ResponseCache::find(const Hash128& question) {
   const std::scoped_lock lock(mutex_);
-  const auto place = places_.find(question.low);
-  if (place == places_.end()) return std::nullopt;
+  const auto found = offsets_.find(question.low);
+  if (found == offsets_.end()) return std::nullopt;
   std::array<char, kHeadBytes> bytes{};
-  const auto head_read = in_->read_at(place->second, bytes.data(), bytes.size());
+  const auto head_read = in_->read_at(found->second, bytes.data(), bytes.size());
   const auto head = head_read ? read_head(std::string_view(bytes.data(), *head_read),
-                                          reading_.bytes - place->second)
+                                          reading_.bytes - found->second)
                               : std::nullopt;
   if (head && head->question != question) return std::nullopt;
   llm::Answer answer;
   if (head) {
     answer.raw.resize(head->body_bytes);
     const auto read =
-        in_->read_at(place->second + kHeadBytes, answer.raw.data(), answer.raw.size());
+        in_->read_at(found->second + kHeadBytes, answer.raw.data(), answer.raw.size());
     if (read && *read == answer.raw.size() && hash64(answer.raw) == head->body_sum) {
       answer.usage = head->usage;
       ++reading_.hits;
@@ -194,7 +194,7 @@ std::optional<llm::Answer> ResponseCache::find(const Hash128& question) {
     }
   }
   // It is asked again, and may be stored anew.
-  places_.erase(place);
+  offsets_.erase(found);
   return std::nullopt;
 }
 
@@ -208,14 +208,14 @@ void ResponseCache::put(const Hash128& question, const llm::Answer& answer) {
                                 .usage = answer.usage});
   record += answer.raw;
   const std::scoped_lock lock(mutex_);
-  if (reading_.error || places_.contains(question.low)) return;
+  if (reading_.error || offsets_.contains(question.low)) return;
   if (auto done = out_->append(record); !done) {
     // What stays behind is cut off when it is opened next.
     reading_.error = done.error();
     (void)out_->truncate(reading_.bytes);
     return;
   }
-  places_.emplace(question.low, reading_.bytes);
+  offsets_.emplace(question.low, reading_.bytes);
   reading_.bytes += record.size();
   ++reading_.stored;
 }
@@ -223,7 +223,7 @@ void ResponseCache::put(const Hash128& question, const llm::Answer& answer) {
 CacheReading ResponseCache::reading() const {
   const std::scoped_lock lock(mutex_);
   CacheReading reading = reading_;
-  reading.entries = static_cast<int64_t>(places_.size());
+  reading.entries = static_cast<int64_t>(offsets_.size());
   return reading;
 }
 

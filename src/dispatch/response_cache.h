@@ -72,7 +72,7 @@ class ResponseCache {
   CacheReading reading_;
 
   // Half of the question -> where its record begins, which has the other half.
-  boost::unordered_flat_map<uint64_t, uint64_t, Hasher> places_;
+  boost::unordered_flat_map<uint64_t, uint64_t, Hasher> offsets_;
 };
 
 }  // namespace windrow::dispatch
