@@ -1,4 +1,4 @@
-// Places that are kept, in the order of the lanes.
+// Reserved slots and bounded bypass together.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,22 +19,22 @@ DispatchPolicyOptions kept(int32_t limit) {
   return options;
 }
 
-TEST(DispatchPolicyReserve, WhoIsInAHurryFindsAPlaceBesideRowsThatTakeLong) {
+TEST(DispatchPolicyReserve, AnInteractiveItemFindsASlotBesideLongRows) {
   Rig rig(kept(8));
   for (uint64_t id = 1; id <= 20; ++id)
     rig.submit(id, {.priority = Priority::kBatch});
   EXPECT_EQ(rig.out.size(), 7U);
   rig.submit(30, {.priority = Priority::kInteractive});
   EXPECT_EQ(rig.ids_out().back(), 30U);
-  // Its place is kept again when it has ended.
+  // The slot is reserved again when its call has ended.
   std::ranges::rotate(rig.out, rig.out.end() - 1);
   rig.answer_next();
   EXPECT_EQ(rig.out.size(), 7U);
   rig.answer_next();
-  EXPECT_EQ(rig.out.size(), 7U) << "another row takes the place of a row";
+  EXPECT_EQ(rig.out.size(), 7U) << "a row gets the slot of a row";
 }
 
-TEST(DispatchPolicyReserve, NothingElseIsLeftEmpty) {
+TEST(DispatchPolicyReserve, OtherSlotsAreNotHeldBack) {
   Rig rig(kept(8));
   for (uint64_t id = 1; id <= 4; ++id)
     rig.submit(id, {.priority = Priority::kInteractive});
@@ -43,7 +43,7 @@ TEST(DispatchPolicyReserve, NothingElseIsLeftEmpty) {
   EXPECT_EQ(rig.out.size(), 8U);
 }
 
-TEST(DispatchPolicyReserve, RowsThatGiveWayKeepNobodyOut) {
+TEST(DispatchPolicyReserve, PreemptibleRowsKeepNothingOut) {
   DispatchPolicyOptions options = kept(8);
   options.reserve.batch_is_preemptible = true;
   Rig rig(options);
@@ -56,17 +56,17 @@ TEST(DispatchPolicyReserve, RowsThatGiveWayKeepNobodyOut) {
   EXPECT_EQ(rig.ids_out().back(), 37U);
   for (int i = 0; i < 7; ++i)
     rig.answer_next();
-  EXPECT_EQ(rig.out.size(), 7U) << "no row comes for those that ended, while others are as many";
+  EXPECT_EQ(rig.out.size(), 7U) << "no row starts while others hold as many slots";
 }
 
-TEST(DispatchPolicyReserve, ByDefaultNothingIsKept) {
+TEST(DispatchPolicyReserve, ByDefaultNothingIsReserved) {
   Rig rig(fixed({8}));
   for (uint64_t id = 1; id <= 20; ++id)
     rig.submit(id, {.priority = Priority::kBatch});
   EXPECT_EQ(rig.out.size(), 8U);
 }
 
-TEST(DispatchPolicyReserve, APackIsAsUrgentAsTheMostUrgentOfIt) {
+TEST(DispatchPolicyReserve, APackedCallHasItsHighestPriority) {
   Rig rig(kept(4));
   for (uint64_t id = 1; id <= 6; ++id)
     rig.submit(id, {.priority = Priority::kBatch});
@@ -77,7 +77,7 @@ TEST(DispatchPolicyReserve, APackIsAsUrgentAsTheMostUrgentOfIt) {
   EXPECT_EQ(rig.out.back().items.size(), 2U);
 }
 
-TEST(DispatchPolicyReserve, ManyRowsTakeSeveralPlacesAndLeaveThoseThatAreKept) {
+TEST(DispatchPolicyReserve, ManyRowsTakeSeveralSlotsAndLeaveTheReserved) {
   DispatchPolicyOptions options = kept(8);
   options.upstreams[0].slots_by_rows = true;
   Rig rig(options);
@@ -99,7 +99,7 @@ TEST(DispatchPolicyReserve, ManyRowsTakeSeveralPlacesAndLeaveThoseThatAreKept) {
   EXPECT_EQ(rig.policy.slots_in_flight(), 0U);
 }
 
-TEST(DispatchPolicyReserve, WhatWaitsCountsByItsRows) {
+TEST(DispatchPolicyReserve, QueuedItemsCountByTheirRows) {
   Rig rig(fixed({1}));
   rig.submit(1);
   rig.submit(2, {.priority = Priority::kNormal});
@@ -112,9 +112,9 @@ TEST(DispatchPolicyReserve, WhatWaitsCountsByItsRows) {
   EXPECT_EQ(rig.policy.backlog(Priority::kBatch), 0U);
 }
 
-// Rows wait, and those in a hurry come without end: among the starts at places that a row could
-// have had, a row's is one of every K + 1.
-TEST(DispatchPolicyReserve, RowsAreOvertakenNoMoreOftenThanTheyMayBe) {
+// Rows are queued while interactive items arrive without end: of the starts in slots that a row
+// may use, every (bypass limit + 1)-th is a row's.
+TEST(DispatchPolicyReserve, RowsAreBypassedNoMoreOftenThanTheLimit) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);

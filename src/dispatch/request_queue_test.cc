@@ -81,8 +81,8 @@ TEST(RequestQueue, NearDeadlinesGoFirstButNotAlways) {
   EXPECT_EQ(order, (std::vector<uint64_t>{6, 5, 7, 4, 3, 2, 1}));
 }
 
-// Otherwise one that is always refused is what is tried whenever there is room for one.
-TEST(RequestQueue, RefusedOnesGoBehindAllOthersButNotForEver) {
+// Otherwise an item that is always refused would be tried whenever there is capacity.
+TEST(RequestQueue, RefusedItemsGoBehindAllOthersButNotForever) {
   RequestQueue queue({.refused_bypass_max = 3});
   WorkItem refused = item(1, 0, Priority::kInteractive);
   queue.push(refused);
@@ -97,7 +97,7 @@ TEST(RequestQueue, RefusedOnesGoBehindAllOthersButNotForEver) {
   EXPECT_EQ(order, (std::vector<uint64_t>{2, 4, 6, 1, 3, 5, 7}));
 }
 
-TEST(RequestQueue, OneThatTakesThePlaceOfAnotherKeepsIt) {
+TEST(RequestQueue, AnItemThatReplacesAnotherKeepsItsArrival) {
   RequestQueue queue;
   queue.push(item(1));
   queue.push(item(2));
@@ -125,8 +125,8 @@ TEST(RequestQueue, OffersOthersWhenTheFirstCannotGo) {
   EXPECT_EQ(next(queue), 1U);
 }
 
-// Urgent work without end: the others go on, as often as was promised.
-TEST(RequestQueue, NobodyStarves) {
+// Urgent work without end: the others go on as often as the limits say.
+TEST(RequestQueue, NoPriorityStarves) {
   RequestQueue queue({.bypass = {4, 10}});
   uint64_t id = 0;
   std::map<uint64_t, Priority> priority;

@@ -12,15 +12,15 @@
 namespace windrow::app {
 
 struct ProbeCommand {
-  std::string upstream;  // as it was written
-  std::string model;     // empty: the rows' own, else the only one there is
+  std::string upstream;  // as it was given
+  std::string model;     // empty: the one that the rows name, else the server's only one
   std::string api_key_env;
 
-  std::vector<int32_t> in_flight;  // empty: 1, 2, 4, ... while that brings more
-  int64_t seconds_each = 8;        // of one number in flight; 0: --requests-each says it
+  std::vector<int32_t> in_flight;  // empty: search
+  int64_t seconds_each = 8;        // for each of these; 0: requests_each decides
   int64_t requests_each = 0;       // 0: by time
 
-  int64_t output_tokens = 64;  // asked of each answer; 0: the body says nothing about it
+  int64_t output_tokens = 64;  // max_tokens of each request; 0: not in the body
   std::string prompt;
   std::string input;  // rows to send instead
 
@@ -30,7 +30,7 @@ struct ProbeCommand {
 // In the order of the help.
 std::span<const Flag<ProbeCommand>> probe_flags();
 
-// Whether the flags can stand together: kInvalid when not.
+// kInvalid where flags are missing or exclude each other.
 Result<void> check_probe(const ProbeCommand& command);
 
 }  // namespace windrow::app

@@ -1,4 +1,4 @@
-// What `windrow probe` sends, one after the other, without end.
+// The requests that `windrow probe` sends, without end. Used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@ namespace windrow::app {
 
 class ProbeRequests {
  public:
-  // Reads the first rows of --input, as many as a probe may want. Fails where the file cannot be
-  // read or has no row that could be sent. `model` is asked for; empty: what the rows name.
+  // Reads the first rows of --input, as many as a probe may send. kInvalid where the file has no
+  // row that could be sent, other errors where it cannot be read. `model`: replaces the rows' own;
+  // empty: the one that each row names.
   static Result<ProbeRequests> open(const ProbeCommand& command, const std::string& model);
 
-  // Rows of a file in their order, then again from the first; else the prompt.
+  // The rows of the file in their order, then again from the first; without a file the prompt.
   llm::Request next();
 
  private:

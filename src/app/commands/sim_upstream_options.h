@@ -17,7 +17,7 @@ struct SimUpstreamCommand {
 // In the order of the help.
 std::span<const Flag<SimUpstreamCommand>> sim_flags();
 
-// Whether the flags can stand together: kInvalid when not.
+// kInvalid where flags exclude each other.
 Result<void> check_sim_upstream(const SimUpstreamCommand& command);
 
 }  // namespace windrow::app
